@@ -1,0 +1,55 @@
+# Functions that the CMakeLists of this tree are written in.
+
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                    ${PROJECT_BINARY_DIR}/src)
+add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fvisibility-inlines-hidden
+                    -ffp-contract=off)
+if(COSTATE_ASSERTIONS)
+  add_compile_definitions(COSTATE_ASSERTIONS=1)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_definitions(NDEBUG)
+endif()
+if(COSTATE_SANITIZE)
+  add_compile_definitions(COSTATE_SANITIZE=1)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr,function
+                      -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined -shared-libsan)
+endif()
+
+# Generated headers; every library that includes MLIR waits for them.
+add_custom_target(costate-headers)
+
+# costate_library(NAME SOURCES...): a layer without LLVM.
+function(costate_library name)
+  add_library(${name} STATIC ${ARGN})
+endfunction()
+
+# costate_mlir_library(NAME SOURCES...): a layer that uses MLIR; all of them
+# share one precompiled header.
+function(costate_mlir_library name)
+  add_library(${name} STATIC ${ARGN})
+  costate_uses_mlir(${name})
+endfunction()
+
+function(costate_uses_mlir name)
+  target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
+                                                   ${MLIR_INCLUDE_DIRS})
+  target_link_libraries(${name} PUBLIC MLIR LLVM)
+  add_dependencies(${name} costate-headers)
+  target_precompile_headers(${name} REUSE_FROM costate-pch)
+endfunction()
+
+add_library(costate-pch STATIC ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
+target_include_directories(costate-pch SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
+                                                     ${MLIR_INCLUDE_DIRS})
+target_precompile_headers(costate-pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
+
+# costate_tests(FILES...): GoogleTest files of this folder, linked into the one
+# test binary.
+function(costate_tests)
+  foreach(file ${ARGN})
+    set_property(GLOBAL APPEND PROPERTY COSTATE_TEST_FILES
+                 ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+endfunction()

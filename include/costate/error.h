@@ -1,0 +1,48 @@
+#pragma once
+/// The one exception type of Costate.
+
+#include <stdexcept>
+#include <string>
+
+namespace costate {
+
+enum class ErrorCode {
+  /// Wrong number, dtype, rank, shape or device of arguments, a negative or
+  /// too large extent, overlapping written arguments.
+  BadArgument,
+  /// The kernel's source breaks a rule of the language (`BREAK` outside a loop).
+  BadKernel,
+  /// `.grad()` or `.dual()` of an array that has none, or a derivative launch
+  /// that would have to drop a derivative for want of one.
+  MissingGradient,
+  /// An operation on the way from input to output has no derivative.
+  NotDifferentiable,
+  /// The gradient would have to run on memory that is no longer there.
+  CannotReplay,
+  /// An index outside an array, in a kernel with `debug`.
+  OutOfRange,
+  /// Host or device memory is exhausted, or a limit that was set is reached.
+  OutOfMemory,
+  /// A device, driver or feature is missing.
+  NoDevice,
+  /// Something else went wrong while a kernel ran (step 0 in a loop).
+  KernelFailed,
+  /// A file cannot be read or written, or has wrong contents.
+  BadFile,
+  /// A defect of Costate itself.
+  Internal,
+};
+
+/// What every function of Costate throws. `what()` states the situation, the
+/// place in the user's source where there is one, and a way out.
+class Error : public std::runtime_error {
+public:
+  Error(ErrorCode code, const std::string &text)
+      : std::runtime_error(text), errorCode(code) {}
+  ErrorCode code() const noexcept { return errorCode; }
+
+private:
+  ErrorCode errorCode;
+};
+
+} // namespace costate

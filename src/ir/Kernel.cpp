@@ -1,0 +1,195 @@
+#include "ir/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "ir/KernelDialect.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "ir/KernelTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "ir/KernelOps.cpp.inc"
+
+using namespace mlir;
+
+namespace costate::ir {
+
+void CostateDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "ir/KernelTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/KernelOps.cpp.inc"
+      >();
+}
+
+//===-- ArrayType ---------------------------------------------------------===//
+
+Type ArrayType::getValueType() const {
+  auto integer = dyn_cast<IntegerType>(getElementType());
+  if (!integer)
+    return getElementType();
+  return IntegerType::get(getContext(), integer.getWidth());
+}
+
+LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                Type element, unsigned rank) {
+  bool known = element.isF32() || element.isF64() ||
+               element.isSignlessInteger(1) || element.isSignlessInteger(32) ||
+               element.isSignlessInteger(64) || element.isUnsignedInteger(32) ||
+               element.isUnsignedInteger(64);
+  if (!known)
+    return emitError() << "an array cannot have elements of type " << element;
+  if (rank > 8)
+    return emitError() << "an array has at most 8 dimensions, not " << rank;
+  return success();
+}
+
+//===-- KernelOp ----------------------------------------------------------===//
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                     FunctionType type) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(),
+                     builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  Block &block = state.addRegion()->emplaceBlock();
+  for (Type input : type.getInputs())
+    block.addArgument(input, state.location);
+  ensureTerminator(*state.regions.front(), builder, state.location);
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto type = [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> results,
+                 function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(inputs, results);
+  };
+  if (function_interface_impl::parseFunctionOp(
+          parser, result, /*allowVariadic=*/false,
+          getFunctionTypeAttrName(result.name), type,
+          getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name)))
+    return failure();
+  ensureTerminator(*result.regions.front(), parser.getBuilder(),
+                   result.location);
+  return success();
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+LogicalResult KernelOp::verify() {
+  if (!getFunctionType().getResults().empty())
+    return emitOpError("has no results; write to an array instead");
+  for (Type type : getFunctionType().getInputs())
+    if (!isa<ArrayType>(type) && !type.isF32() && !type.isF64() &&
+        !type.isSignlessInteger(1) && !type.isSignlessInteger(32) &&
+        !type.isSignlessInteger(64))
+      return emitOpError("cannot take an argument of type ") << type;
+  return success();
+}
+
+//===-- RangeOp -----------------------------------------------------------===//
+
+void RangeOp::build(OpBuilder &builder, OperationState &state,
+                    ValueRange extents, TypeRange sums) {
+  state.addOperands(extents);
+  state.addTypes(sums);
+  Block &block = state.addRegion()->emplaceBlock();
+  for (unsigned i = 0; i < extents.size(); ++i)
+    block.addArgument(builder.getI64Type(), state.location);
+  if (sums.empty())
+    ensureTerminator(*state.regions.front(), builder, state.location);
+}
+
+SmallVector<Region *> RangeOp::getLoopRegions() { return {&getRegion()}; }
+
+ParseResult RangeOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> indices;
+  SmallVector<OpAsmParser::UnresolvedOperand> extents;
+  Type i64 = parser.getBuilder().getI64Type();
+  if (parser.parseArgumentList(indices, AsmParser::Delimiter::Paren) ||
+      parser.parseKeyword("in") ||
+      parser.parseOperandList(extents, AsmParser::Delimiter::Paren) ||
+      parser.parseOptionalArrowTypeList(result.types) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.resolveOperands(extents, i64, result.operands))
+    return failure();
+  for (OpAsmParser::Argument &index : indices)
+    index.type = i64;
+  if (parser.parseRegion(*result.addRegion(), indices))
+    return failure();
+  ensureTerminator(*result.regions.front(), parser.getBuilder(),
+                   result.location);
+  return success();
+}
+
+void RangeOp::print(OpAsmPrinter &printer) {
+  printer << " (" << getIndices() << ") in (" << getExtents() << ")";
+  printer.printOptionalArrowTypeList(getResultTypes());
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  printer << ' ';
+  printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/getNumResults() != 0);
+}
+
+LogicalResult RangeOp::verify() {
+  if (getExtents().empty())
+    return emitOpError("needs at least one extent");
+  if (getBody()->getNumArguments() != getExtents().size())
+    return emitOpError("has ") << getExtents().size() << " extents but "
+                               << getBody()->getNumArguments() << " indices";
+  auto yield = cast<YieldOp>(getBody()->getTerminator());
+  if (yield.getValues().getTypes() != getSums().getTypes())
+    return emitOpError("must yield one value for each of its sums");
+  if ((*this)->getParentOfType<RangeOp>())
+    return emitOpError("stands inside a range; use one range with more extents, "
+                       "or a loop");
+  return success();
+}
+
+//===-- Array accesses ----------------------------------------------------===//
+
+static LogicalResult verifyIndices(Operation *op, Value array, size_t count) {
+  unsigned rank = cast<ArrayType>(array.getType()).getRank();
+  if (count == rank)
+    return success();
+  return op->emitOpError("has ")
+         << count << " indices for an array of rank " << rank;
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyIndices(*this, getArray(), getIndices().size());
+}
+LogicalResult StoreOp::verify() {
+  return verifyIndices(*this, getArray(), getIndices().size());
+}
+LogicalResult AtomicAddOp::verify() {
+  if (getValue().getType().isInteger(1))
+    return emitOpError("cannot add bools");
+  return verifyIndices(*this, getArray(), getIndices().size());
+}
+
+LogicalResult ExtentOp::verify() {
+  uint64_t rank = getArray().getType().getRank();
+  if (getDim() < rank)
+    return success();
+  return emitOpError("asks for extent ")
+         << getDim() << " of an array of rank " << rank;
+}
+
+LogicalResult TripCountOp::verify() {
+  APInt step;
+  if (matchPattern(getStep(), m_ConstantInt(&step)) && step.isZero())
+    return emitOpError("of a loop whose step is 0");
+  return success();
+}
+
+} // namespace costate::ir

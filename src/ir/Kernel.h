@@ -1,0 +1,28 @@
+#pragma once
+/// The kernel dialect; the ops are documented in KernelOps.td.
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/KernelDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "ir/KernelTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "ir/KernelOps.h.inc"
+
+namespace costate::ir {
+
+/// Names of argument attributes of derived kernels (see KernelOp).
+inline constexpr llvm::StringLiteral adjointOfAttr = "costate.adjoint_of";
+inline constexpr llvm::StringLiteral tangentOfAttr = "costate.tangent_of";
+
+} // namespace costate::ir

@@ -1,0 +1,263 @@
+#ifndef COSTATE_IR_KERNELOPS
+#define COSTATE_IR_KERNELOPS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
+
+def Costate_Dialect : Dialect {
+  let name = "costate";
+  let cppNamespace = "::costate::ir";
+  let summary = "kernels, parallel ranges and arrays";
+  let description = [{
+    A kernel is a list of serial statements and parallel ranges over typed
+    arrays. Scalar arithmetic comes from `arith` and `math`, control flow from
+    `scf`; this dialect adds what those lack or define differently: arrays,
+    ranges, and integer operations that are total.
+
+    Integers are signless; the dtype of an array says whether its elements are
+    unsigned (`!costate.array<ui32, 1>`). Every index and extent is an i64.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+}
+
+class Costate_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Costate_Dialect, mnemonic, traits>;
+
+def Costate_Array : TypeDef<Costate_Dialect, "Array"> {
+  let mnemonic = "array";
+  let summary = "a contiguous row-major array of run-time extents";
+  let description = [{
+    `!costate.array<f64, 2>`: element type `i1 i32 i64 ui32 ui64 f32 f64`, rank
+    0 to 8. A bool takes one byte. Arrays of one kernel do not overlap when one
+    of them is written.
+  }];
+  let parameters = (ins "::mlir::Type":$elementType, "unsigned":$rank);
+  let assemblyFormat = "`<` $elementType `,` $rank `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The type of a loaded value: the element type without its sign.
+    ::mlir::Type getValueType() const;
+    bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
+  }];
+}
+
+def Costate_Float : AnyTypeOf<[F32, F64], "f32 or f64">;
+def Costate_Int : AnyTypeOf<[I32, I64], "i32 or i64">;
+def Costate_Value : AnyTypeOf<[I1, I32, I64, F32, F64], "a scalar of a kernel">;
+
+//===-- Kernels and ranges ------------------------------------------------===//
+
+def Costate_KernelOp : Costate_Op<"kernel", [
+    FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    SingleBlockImplicitTerminator<"ReturnOp">]> {
+  let summary = "a kernel: serial statements and parallel ranges";
+  let description = [{
+    Arguments are arrays and scalars. The body is one block; its ranges stand
+    directly in it, in the order in which they run.
+
+    ```mlir
+    costate.kernel @scale(%x: !costate.array<f64, 1>, %s: f64) {
+      %n = costate.extent %x[0] : !costate.array<f64, 1>
+      costate.range (%i) in (%n) {
+        %v = costate.load %x[%i] : !costate.array<f64, 1>
+        %w = arith.mulf %v, %s : f64
+        costate.store %w, %x[%i] : !costate.array<f64, 1>
+      }
+    }
+    ```
+
+    An argument of a derived kernel that holds adjoints or tangents carries
+    `costate.adjoint_of` or `costate.tangent_of`: the number of the argument
+    that it belongs to.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$bodyRegion);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getRegion(); }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Costate_ReturnOp : Costate_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "end of a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def Costate_RangeOp : Costate_Op<"range", [
+    RecursiveMemoryEffects, AutomaticAllocationScope,
+    DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getLoopRegions"]>,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "independent iterations over a box of indices";
+  let description = [{
+    Runs the body once for every index tuple below the extents, in any order
+    and at the same time. An extent below 0 counts as 0. Each result is the sum
+    over all iterations of what they yield, added in an order that depends on
+    the extents only.
+
+    ```mlir
+    %sum = costate.range (%i, %j) in (%n, %m) -> (f64) {
+      ...
+      costate.yield %v : f64
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<I64>:$extents);
+  let results = (outs Variadic<Costate_Float>:$sums);
+  let regions = (region SizedRegion<1>:$bodyRegion);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$extents,
+                                 CArg<"::mlir::TypeRange", "{}">:$sums)>];
+  let extraClassDeclaration = [{
+    ::mlir::ValueRange getIndices() { return getBody()->getArguments(); }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Costate_YieldOp : Costate_Op<"yield", [Pure, Terminator, HasParent<"RangeOp">]> {
+  let summary = "end of an iteration, with its contributions to the sums";
+  let arguments = (ins Variadic<Costate_Float>:$values);
+  let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+//===-- Arrays ------------------------------------------------------------===//
+
+def Costate_ExtentOp : Costate_Op<"extent", [Pure]> {
+  let summary = "the extent of an array in one dimension";
+  let arguments = (ins Costate_Array:$array, I64Attr:$dim);
+  let results = (outs I64:$extent);
+  let assemblyFormat = "$array `[` $dim `]` attr-dict `:` type($array)";
+  let hasVerifier = 1;
+}
+
+class Costate_AccessOp<string mnemonic, list<Trait> traits = []>
+    : Costate_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+def Costate_LoadOp : Costate_AccessOp<"load", [
+    TypesMatchWith<"the result has the value type of the array", "array", "value",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">]> {
+  let summary = "read one element";
+  let arguments = (ins Arg<Costate_Array, "", [MemRead]>:$array,
+                       Variadic<I64>:$indices);
+  let results = (outs Costate_Value:$value);
+  let assemblyFormat = "$array `[` $indices `]` attr-dict `:` type($array)";
+}
+
+def Costate_StoreOp : Costate_AccessOp<"store", [
+    TypesMatchWith<"the value has the value type of the array", "array", "value",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">]> {
+  let summary = "overwrite one element";
+  let arguments = (ins Costate_Value:$value,
+                       Arg<Costate_Array, "", [MemWrite]>:$array,
+                       Variadic<I64>:$indices);
+  let assemblyFormat = "$value `,` $array `[` $indices `]` attr-dict `:` type($array)";
+}
+
+def Costate_AtomicAddOp : Costate_AccessOp<"atomic_add", [
+    TypesMatchWith<"the value has the value type of the array", "array", "value",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">]> {
+  let summary = "add to one element, as one indivisible step";
+  let description = [{
+    With `exclusive` no other iteration of the range touches the element, so a
+    plain load, addition and store does the same.
+  }];
+  let arguments = (ins Costate_Value:$value,
+                       Arg<Costate_Array, "", [MemRead, MemWrite]>:$array,
+                       Variadic<I64>:$indices, UnitAttr:$exclusive);
+  let assemblyFormat = [{
+    (`exclusive` $exclusive^)? $value `,` $array `[` $indices `]` attr-dict `:` type($array)
+  }];
+}
+
+//===-- Total integer operations ------------------------------------------===//
+
+class Costate_IntBinaryOp<string mnemonic>
+    : Costate_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
+  let arguments = (ins Costate_Int:$lhs, Costate_Int:$rhs, UnitAttr:$isUnsigned);
+  let results = (outs Costate_Int:$result);
+  let assemblyFormat = [{
+    (`unsigned` $isUnsigned^)? $lhs `,` $rhs attr-dict `:` type($result)
+  }];
+  let hasFolder = 1;
+}
+
+def Costate_DivOp : Costate_IntBinaryOp<"div"> {
+  let summary = "quotient, rounded towards zero; 0 for a divisor of 0; MIN / -1 = MIN";
+}
+def Costate_RemOp : Costate_IntBinaryOp<"rem"> {
+  let summary = "a - div(a, b) * b, with the sign of a; 0 for a divisor of 0";
+}
+def Costate_ShlOp : Costate_IntBinaryOp<"shl"> {
+  let summary = "shift left; the count is taken modulo the width";
+}
+def Costate_ShrOp : Costate_IntBinaryOp<"shr"> {
+  let summary = "shift right, arithmetic unless unsigned; the count is taken modulo the width";
+}
+
+def Costate_ToIntOp : Costate_Op<"to_int", [Pure]> {
+  let summary = "float to integer, towards zero, saturating; NaN gives 0";
+  let arguments = (ins Costate_Float:$value, UnitAttr:$isUnsigned);
+  let results = (outs Costate_Int:$result);
+  let assemblyFormat = [{
+    (`unsigned` $isUnsigned^)? $value attr-dict `:` type($value) `to` type($result)
+  }];
+  let hasFolder = 1;
+}
+
+def Costate_TripCountOp : Costate_Op<"trip_count", [NoMemoryEffect]> {
+  let summary = "number of turns of a loop from `lo` to `hi` (excluded) by `step`";
+  let description = [{
+    ceil((hi - lo) / step) for a positive step, ceil((lo - hi) / -step) for a
+    negative one, 0 if there is nothing between; an unsigned 64-bit number.
+    A step of 0 is an error of the launch, so this op is not executed
+    speculatively.
+  }];
+  let arguments = (ins I64:$lo, I64:$hi, I64:$step);
+  let results = (outs I64:$count);
+  let assemblyFormat = "$lo `to` $hi `by` $step attr-dict";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+//===-- Float operations that other dialects lack -------------------------===//
+
+def Costate_StrongMulOp : Costate_Op<"strong_mul", [Pure, SameOperandsAndResultType]> {
+  let summary = "g * f, but 0 wherever g is 0";
+  let description = [{
+    The product of every derivative rule: nothing comes out of a factor `f`
+    that is inf or NaN when the adjoint or tangent `g` is 0. Its own derivative
+    is `strong_mul(dg, f) + strong_mul(g, df)`, so it becomes a select only
+    after all differentiation.
+  }];
+  let arguments = (ins Costate_Float:$g, Costate_Float:$f);
+  let results = (outs Costate_Float:$result);
+  let assemblyFormat = "$g `,` $f attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+def Costate_HypotOp : Costate_Op<"hypot", [Pure, SameOperandsAndResultType]> {
+  let summary = "sqrt(a*a + b*b) without overflow on the way";
+  let arguments = (ins Costate_Float:$lhs, Costate_Float:$rhs);
+  let results = (outs Costate_Float:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+#endif

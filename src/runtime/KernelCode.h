@@ -1,0 +1,90 @@
+#pragma once
+/// The border between compiled code and the runtime: what compiled code looks
+/// like, and the functions that it calls. No LLVM here.
+
+#include "costate/types.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace costate::runtime {
+
+/// Host state of one running launch; opaque to compiled code.
+struct Launch;
+
+/// State of one worker thread during a launch. Compiled code reads and writes
+/// the first two words; the tape grows from `tapeTop` towards `tapeEnd`.
+struct Worker {
+  std::byte *tapeTop;
+  std::byte *tapeEnd;
+};
+
+/// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
+/// its extents); a scalar takes one (its bytes, zero extended).
+using Entry = void (*)(Launch *launch, Worker *serial, const uint64_t *arguments);
+
+/// Runs iterations [begin, end) of a range, counted row-major over its extents.
+/// `frame` holds whatever the entry has put there. Adds this chunk's
+/// contribution to `sums` (already zero), one f64 each.
+using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
+                           int64_t end, double *sums);
+
+/// Functions that compiled code calls, by these symbol names. `site` indexes
+/// KernelCode::sites. Those that do not return leave the generated code by
+/// longjmp to the runtime, which turns them into an error of the launch.
+extern "C" {
+/// Runs `body` over all iterations, in chunks whose borders depend on the
+/// number of iterations only, and returns when all are done. sums[k] gets the
+/// sum over the chunks in order. A negative extent counts as 0.
+void costate_range(Launch *launch, RangeBody body, const void *frame,
+                   int64_t iterations, double *sums, int64_t sumCount,
+                   int64_t site);
+/// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and
+/// then updates both pointers. Leaves the kernel when memory runs out.
+void costate_tape_grow(Worker *worker, int64_t bytes, int64_t site);
+/// Whether the reverse sweep is to be skipped: this launch only measures tapes.
+/// Called once per range chunk and once per serial run.
+int32_t costate_dry_run(const Worker *worker);
+/// `deterministic`: remembers the addition for the end of the range. `size` is
+/// 4 or 8; `value` carries f32 in its low half.
+void costate_add_later_f32(Worker *worker, float *address, float value);
+void costate_add_later_f64(Worker *worker, double *address, double value);
+[[noreturn]] void costate_index_error(Worker *worker, int64_t site,
+                                      int64_t argument, int64_t dim,
+                                      int64_t index, int64_t extent);
+[[noreturn]] void costate_step_zero(Worker *worker, int64_t site);
+}
+
+/// One parameter of compiled code: an argument of the kernel, or the adjoint or
+/// tangent array that belongs to it.
+struct Parameter {
+  enum class Role : uint8_t { Primal, Adjoint, Tangent };
+  Role role;
+  uint32_t argument;
+};
+
+/// What the launch has to know about how compiled code treats an argument.
+struct Access {
+  bool read = false;     ///< loaded from
+  bool written = false;  ///< stored to or updated
+  bool activeWrite = false; ///< written with a value that has a derivative
+};
+
+/// Compiled code of one kernel in one mode, ready to run on the host.
+struct KernelCode {
+  std::string name;            ///< the kernel's name in the source
+  Entry entry = nullptr;
+  std::vector<Parameter> parameters; ///< in the order of `arguments`
+  std::vector<Loc> sites;      ///< source places, by site number
+  std::vector<std::string> files; ///< owns the file names of `sites`
+  size_t objectBytes = 0;
+  bool growsTape = false;      ///< a tape of it can grow without a bound known
+                               ///< before the launch
+  int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
+  std::shared_ptr<void> owner; ///< keeps the code alive
+};
+
+} // namespace costate::runtime

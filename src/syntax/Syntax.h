@@ -1,0 +1,99 @@
+#pragma once
+/// The statement tree that every front end builds: a kernel as nested lists of
+/// statements in program order. An expression is a statement that defines a
+/// value; a value is used only after its definition, in the same block or a
+/// nested one. Variables are mutable and are read and assigned by statements,
+/// so the tree needs no SSA construction; `lowering` does that.
+
+#include "costate/types.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace costate::syntax {
+
+using ValueId = uint32_t; ///< index into Kernel::values
+using VarId = uint32_t;   ///< index into Kernel::variables
+inline constexpr uint32_t none = ~0u;
+
+/// Pure operations. Operands have one type unless said; integer operations are
+/// signed or unsigned by that type. Semantics: docs/guide/language.md.
+enum class Op : uint8_t {
+  // arithmetic (all but Bool), Neg of unsigned wraps
+  Neg, Add, Sub, Mul, Div, Rem, Min, Max, Abs,
+  // bits: integers, and Bool for And Or Xor Not; Shl/Shr take the count in the
+  // type of the shifted value, masked to its width
+  And, Or, Xor, Not, Shl, Shr,
+  // comparisons: operands of one type, result Bool
+  Lt, Le, Gt, Ge, Eq, Ne,
+  // Select: Bool, then two values of one type
+  Select,
+  // Cast: any type to Statement::type
+  Cast,
+  // floats only
+  Floor, Ceil, Round, Trunc, Sqrt, Rsqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2,
+  Log10, Log1p, Pow, Hypot, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh,
+  Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma,
+};
+
+enum class Kind : uint8_t {
+  // define `value`
+  Const,   ///< `bits`: the value, in its own representation, zero extended
+  Scalar,  ///< the scalar argument `argument`
+  Extent,  ///< i64 extent `dim` of array argument `argument`
+  Load,    ///< element `operands` of array argument `argument`
+  Pure,    ///< `op` on `operands`
+  ReadVar, ///< the current value of `variable`
+  // define nothing
+  DeclareVar, ///< `variable` starts with operands[0]
+  AssignVar,  ///< `variable` becomes operands[0]
+  Store,      ///< element operands[1..] of `argument` becomes operands[0]
+  AtomicAdd,  ///< operands[0] is added to element operands[1..] of `argument`
+  If,         ///< operands[0]; blocks: then, else
+  For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
+  While,      ///< blocks: condition (ends in the value `condition`), body
+  Range,      ///< operands: i64 extents, outermost first; `indices`; blocks: body
+  Break, Continue, Return,
+};
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+struct Statement {
+  Kind kind;
+  Op op = Op::Neg;
+  DType type = DType::I64;   ///< of `value`
+  ValueId value = none;      ///< what it defines; For: the index, i64
+  uint32_t argument = none;
+  uint32_t variable = none;
+  uint32_t dim = 0;
+  uint64_t bits = 0;
+  ValueId condition = none;  ///< While: defined in blocks[0]
+  std::vector<ValueId> operands;
+  std::vector<ValueId> indices; ///< Range: one i64 per extent
+  std::vector<Block> blocks;
+  Loc loc;
+};
+
+struct Argument {
+  DType type;
+  int rank;      ///< 0..maxRank; -1: a scalar
+  bool isArray() const { return rank >= 0; }
+};
+
+struct Variable {
+  DType type;
+  Loc loc;
+};
+
+struct Kernel {
+  std::string name;
+  Loc loc;
+  std::vector<Argument> arguments;
+  std::vector<Variable> variables;
+  std::vector<DType> values; ///< type of each ValueId
+  Block body;
+};
+
+} // namespace costate::syntax
