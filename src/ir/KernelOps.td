@@ -142,7 +142,7 @@ def Costate_ExtentOp : Costate_Op<"extent", [Pure]> {
   let summary = "the extent of an array in one dimension";
   let arguments = (ins Costate_Array:$array, I64Attr:$dim);
   let results = (outs I64:$extent);
-  let assemblyFormat = "$array `[` $dim `]` attr-dict `:` type($array)";
+  let assemblyFormat = "$array `[` $dim `]` attr-dict `:` qualified(type($array))";
   let hasVerifier = 1;
 }
 
@@ -158,7 +158,7 @@ def Costate_LoadOp : Costate_AccessOp<"load", [
   let arguments = (ins Arg<Costate_Array, "", [MemRead]>:$array,
                        Variadic<I64>:$indices);
   let results = (outs Costate_Value:$value);
-  let assemblyFormat = "$array `[` $indices `]` attr-dict `:` type($array)";
+  let assemblyFormat = "$array `[` $indices `]` attr-dict `:` qualified(type($array))";
 }
 
 def Costate_StoreOp : Costate_AccessOp<"store", [
@@ -168,7 +168,7 @@ def Costate_StoreOp : Costate_AccessOp<"store", [
   let arguments = (ins Costate_Value:$value,
                        Arg<Costate_Array, "", [MemWrite]>:$array,
                        Variadic<I64>:$indices);
-  let assemblyFormat = "$value `,` $array `[` $indices `]` attr-dict `:` type($array)";
+  let assemblyFormat = "$value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))";
 }
 
 def Costate_AtomicAddOp : Costate_AccessOp<"atomic_add", [
@@ -183,7 +183,7 @@ def Costate_AtomicAddOp : Costate_AccessOp<"atomic_add", [
                        Arg<Costate_Array, "", [MemRead, MemWrite]>:$array,
                        Variadic<I64>:$indices, UnitAttr:$exclusive);
   let assemblyFormat = [{
-    (`exclusive` $exclusive^)? $value `,` $array `[` $indices `]` attr-dict `:` type($array)
+    (`exclusive` $exclusive^)? $value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))
   }];
 }
 

@@ -4,8 +4,8 @@
 
 #include "costate/types.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +71,9 @@ struct Access {
   bool read = false;     ///< loaded from
   bool written = false;  ///< stored to or updated
   bool activeWrite = false; ///< written with a value that has a derivative
+  bool needed = false;   ///< Gradient: some value of it is needed by the reverse
+  bool reloaded = false; ///< Gradient: so is a value that the kernel itself
+                         ///< stored, so memory must be as its launch left it
 };
 
 /// Compiled code of one kernel in one mode, ready to run on the host.
@@ -78,6 +81,7 @@ struct KernelCode {
   std::string name;            ///< the kernel's name in the source
   Entry entry = nullptr;
   std::vector<Parameter> parameters; ///< in the order of `arguments`
+  std::vector<Access> accesses; ///< by argument of the primal
   std::vector<Loc> sites;      ///< source places, by site number
   std::vector<std::string> files; ///< owns the file names of `sites`
   size_t objectBytes = 0;

@@ -1,0 +1,40 @@
+#pragma once
+/// Forward and reverse mode on kernel IR.
+
+#include "costate/error.h"
+#include "ir/Kernel.h"
+
+#include "mlir/Support/LLVM.h"
+
+namespace costate::autodiff {
+
+/// What a derivative kernel expects of its caller.
+struct Derivative {
+  ir::KernelOp kernel;
+  /// By argument of the primal: the gradient needs a value of this array that
+  /// the kernel reads / that the kernel itself has stored.
+  llvm::SmallVector<bool> needed, reloaded;
+};
+
+/// Why there is no derivative; the diagnostics have been emitted.
+struct Refusal {
+  ErrorCode code = ErrorCode::NotDifferentiable;
+};
+
+/// Appends to the module of `primal` a kernel `<name>.grad` that takes the
+/// arguments of `primal` and then, for each i with `active[i]`, the adjoint
+/// array of argument i (attribute `costate.adjoint_of`). It adds to the
+/// adjoints of what `primal` reads and consumes those of what it writes;
+/// primal memory is not written. Final-state replay.
+mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
+                                                 llvm::ArrayRef<bool> active,
+                                                 Refusal &refusal);
+
+/// Appends `<name>.jvp`: the primal and its tangent in one; takes the arguments
+/// of `primal` and then, for each i with `active[i]`, the tangent array of
+/// argument i (attribute `costate.tangent_of`).
+mlir::FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
+                                                 llvm::ArrayRef<bool> active,
+                                                 Refusal &refusal);
+
+} // namespace costate::autodiff
