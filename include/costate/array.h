@@ -1,0 +1,163 @@
+#pragma once
+/// Arrays on a device.
+
+#include "costate/error.h"
+#include "costate/types.h"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace costate {
+
+class Device;
+namespace runtime {
+struct ArrayStorage;
+}
+
+/// What an array carries beside its values: an adjoint array for reverse mode
+/// (`grad`), a tangent array for forward mode (`dual`), or both (`grad | dual`).
+enum Flags { none = 0, grad = 1, dual = 2 };
+constexpr Flags operator|(Flags a, Flags b) {
+  return static_cast<Flags>(static_cast<int>(a) | static_cast<int>(b));
+}
+
+/// The shape of an array: `{}` (rank 0, one element), `{n}`, `{n, m}`, ... of
+/// any integer types, or a `std::vector<int64_t>`.
+class Extents {
+public:
+  struct Extent {
+    int64_t value;
+    template <std::integral I>
+    constexpr Extent(I extent)
+        : value(std::in_range<int64_t>(extent)
+                    ? static_cast<int64_t>(extent)
+                    : std::numeric_limits<int64_t>::max()) {}
+  };
+
+  Extents() = default;
+  Extents(std::initializer_list<Extent> extents) {
+    for (Extent extent : extents)
+      values.push_back(extent.value);
+  }
+  Extents(std::vector<int64_t> extents) : values(std::move(extents)) {}
+  operator const std::vector<int64_t> &() const { return values; }
+
+private:
+  std::vector<int64_t> values;
+};
+
+/// A handle to an array of any element type. Copies share the storage, which
+/// lives as long as any handle. A default-made handle has no storage; using it
+/// is Error(BadArgument). Handles may be used from several threads; writing one
+/// array while something else uses it is a race of the caller.
+class AnyArray {
+public:
+  AnyArray() = default;
+  explicit AnyArray(std::shared_ptr<runtime::ArrayStorage> storage)
+      : handle(std::move(storage)) {}
+  explicit operator bool() const { return handle != nullptr; }
+
+  DType dtype() const;
+  int rank() const;
+  /// The extents, outermost first.
+  std::vector<int64_t> shape() const;
+  /// The number of elements.
+  int64_t size() const;
+  /// The extent of dimension `dim`. Error(BadArgument) unless 0 <= dim < rank.
+  int64_t size(int dim) const;
+  size_t bytes() const;
+  Device device() const;
+
+  bool has_grad() const;
+  bool has_dual() const;
+  /// The adjoint (tangent) array: same shape, dtype and device. It lives on
+  /// even if this array does not. Error(MissingGradient) if there is none.
+  AnyArray grad() const;
+  AnyArray dual() const;
+
+  /// Counts the writes to this array by launches and by the host.
+  uint64_t version() const;
+
+  /// Copies all elements in or out; waits for launches that use the array.
+  /// Error(BadArgument) if `bytes` is not bytes().
+  void write(const void *from, size_t bytes);
+  void read(void *to, size_t bytes) const;
+
+  const std::shared_ptr<runtime::ArrayStorage> &storage() const { return handle; }
+
+protected:
+  void fill_element(const void *element);
+  void check_dtype(DType expected) const;
+  const void *address() const;
+  void *writable_address();
+
+private:
+  std::shared_ptr<runtime::ArrayStorage> handle;
+};
+
+/// An array of `T` of any rank up to 8, row-major and contiguous; made by
+/// Device::array, all zero. `Array<long>` and `Array<long long>` are both i64.
+template <Element T> class Array : public AnyArray {
+public:
+  Array() = default;
+  /// Error(BadArgument) if the elements of `array` are not `T`.
+  explicit Array(AnyArray array) : AnyArray(std::move(array)) {
+    check_dtype(dtypeOf<T>);
+  }
+
+  Array grad() const { return Array(AnyArray::grad()); }
+  Array dual() const { return Array(AnyArray::dual()); }
+
+  void fill(T value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      uint8_t byte = value;
+      fill_element(&byte);
+    } else {
+      fill_element(&value);
+    }
+  }
+
+  /// Replaces all elements, row-major. Error(BadArgument) unless there are as
+  /// many values as elements.
+  void from_host(const std::vector<T> &values) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<uint8_t> packed(values.begin(), values.end());
+      write(packed.data(), packed.size());
+    } else {
+      write(values.data(), values.size() * sizeof(T));
+    }
+  }
+  void from_host(std::span<const T> values) {
+    write(values.data(), values.size() * sizeof(T));
+  }
+  void from_host(const T *values, size_t count) {
+    write(values, count * sizeof(T));
+  }
+
+  /// All elements, row-major.
+  std::vector<T> to_host() const {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<uint8_t> packed(static_cast<size_t>(size()));
+      read(packed.data(), packed.size());
+      return std::vector<bool>(packed.begin(), packed.end());
+    } else {
+      std::vector<T> values(static_cast<size_t>(size()));
+      read(values.data(), values.size() * sizeof(T));
+      return values;
+    }
+  }
+
+  /// The elements in the memory of a CPU device, for reading.
+  const T *data() const { return static_cast<const T *>(address()); }
+  /// The same for writing: counts as one write by the host, at this call.
+  T *mutable_data() { return static_cast<T *>(writable_address()); }
+};
+
+} // namespace costate

@@ -1,0 +1,68 @@
+#pragma once
+/// Devices: where arrays live and kernels run.
+
+#include "costate/array.h"
+
+#include <string>
+
+namespace costate {
+
+namespace runtime {
+class Device;
+}
+
+struct DeviceOptions {
+  /// Threads that run kernels; may exceed the number of cores. 0: the
+  /// environment variable COSTATE_THREADS, or one per core.
+  int threads = 0;
+  /// Bytes that arrays and tapes of this device may take together. 0: the
+  /// environment variable COSTATE_MEMORY_LIMIT (bytes, with suffix k, m or g),
+  /// or what the machine and its control groups allow, less a reserve.
+  size_t memory_limit = 0;
+};
+
+/// A handle to one device; copies mean the same device. Safe to use from
+/// several threads.
+class Device {
+public:
+  /// The best device of this machine, the same one at every call. The
+  /// environment variable COSTATE_DEVICE names another one. Error(NoDevice) if
+  /// that does not exist.
+  static Device best();
+  /// A new device with its own memory limit and threads. `name`: `cpu`.
+  /// Error(NoDevice) for any other name; the text says what exists.
+  static Device open(const std::string &name, DeviceOptions options = {});
+
+  explicit Device(std::shared_ptr<runtime::Device> device)
+      : handle(std::move(device)) {}
+
+  /// A new array, all elements zero, its adjoint and tangent likewise.
+  /// Error(BadArgument) for a negative extent, a rank above 8, more bytes than
+  /// an address can count, or a gradient of an array that is not floating
+  /// point. Error(OutOfMemory) if it does not fit.
+  template <Element T> Array<T> array(const Extents &extents, Flags flags = none) const {
+    return Array<T>(array(dtypeOf<T>, extents, flags));
+  }
+  AnyArray array(DType dtype, const Extents &extents, Flags flags = none) const;
+
+  /// Waits until all launches on this device are done.
+  void synchronize() const;
+
+  std::string name() const;
+  int threads() const;
+
+  /// Bytes of arrays and tapes: now, at most since the device was opened or
+  /// reset_peak_bytes was called, and at most allowed.
+  size_t current_bytes() const;
+  size_t peak_bytes() const;
+  size_t memory_limit() const;
+  void reset_peak_bytes() const;
+
+  bool operator==(const Device &other) const { return handle == other.handle; }
+  const std::shared_ptr<runtime::Device> &shared() const { return handle; }
+
+private:
+  std::shared_ptr<runtime::Device> handle;
+};
+
+} // namespace costate

@@ -1,0 +1,157 @@
+#pragma once
+/// Kernels: compiled on first use, run on the device of their arguments.
+
+#include "costate/array.h"
+#include "costate/trace.h"
+
+#include <concepts>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace costate {
+
+struct KernelOptions {
+  /// Checks every index, in derivatives too: Error(OutOfRange) instead of
+  /// undefined behaviour. The environment variable COSTATE_DEBUG=1 turns it on
+  /// for all kernels.
+  bool debug = false;
+  /// Results are the same to the last bit for any number of threads.
+  bool deterministic = false;
+  /// Allows reassociation and contraction everywhere.
+  bool fast_math = false;
+};
+
+/// What a kernel declares for one of its arguments.
+struct ArgumentType {
+  DType dtype;
+  int rank; ///< 0..8, or -1 for a scalar
+};
+
+namespace detail {
+
+struct KernelImpl;
+
+enum class Mode : uint8_t { Primal, Gradient, Tangent };
+
+template <class T>
+concept HostScalar = std::is_arithmetic_v<T>;
+
+/// One argument of a launch; refers to the array, so it must not outlive it.
+struct ArgumentValue {
+  enum class Kind : uint8_t { Array, Bool, Signed, Unsigned, Float };
+
+  ArgumentValue(const AnyArray &array) : kind(Kind::Array), array(&array) {}
+  template <HostScalar T> ArgumentValue(T value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      kind = Kind::Bool;
+      integer = value;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      kind = Kind::Float;
+      real = static_cast<double>(value);
+    } else if constexpr (std::is_signed_v<T>) {
+      kind = Kind::Signed;
+      integer = static_cast<uint64_t>(static_cast<int64_t>(value));
+    } else {
+      kind = Kind::Unsigned;
+      integer = static_cast<uint64_t>(value);
+    }
+  }
+
+  Kind kind;
+  const AnyArray *array = nullptr;
+  uint64_t integer = 0; ///< Bool, Unsigned; Signed in two's complement
+  double real = 0;      ///< Float
+};
+
+} // namespace detail
+
+/// A kernel. Immutable and safe to launch from several threads; copies share
+/// everything, compiled code included. Arguments of a launch are arrays, and
+/// C++ numbers for scalars: a number must be exact in the declared type, except
+/// that a real number is rounded to it.
+///
+/// All launches throw Error(BadArgument) for a wrong number, kind, dtype, rank
+/// or device of arguments and for overlapping written arguments; Error(OutOfMemory),
+/// Error(OutOfRange) and Error(KernelFailed) if the run fails.
+class Kernel {
+public:
+  Kernel() = default;
+  explicit Kernel(std::shared_ptr<detail::KernelImpl> impl) : impl(std::move(impl)) {}
+
+  /// A kernel from kernel IR as text. `name` chooses one of several kernels;
+  /// `file` is for messages. Error(BadKernel) if it does not parse or verify.
+  static Kernel from_ir(const std::string &text, const std::string &name = "",
+                        KernelOptions options = {},
+                        const std::string &file = "<kernel>");
+
+  /// Runs the kernel.
+  template <class... A> void operator()(const A &...arguments) const {
+    launch(detail::Mode::Primal, arguments...);
+  }
+
+  /// Reverse mode, at the current contents of the arguments: adds to `.grad()`
+  /// of the arrays that the kernel reads, consumes `.grad()` of those that it
+  /// writes. Leaves all other memory as it is. Arrays without gradient that are
+  /// only read count as constants. If it runs out of memory, no gradient has
+  /// changed.
+  ///
+  /// Error(MissingGradient) if no array has a gradient, or one that is written
+  /// with a differentiable value has none. Error(NotDifferentiable), and
+  /// Error(CannotReplay) if values that the derivative needs have been
+  /// overwritten; the text names the lines.
+  template <class... A> void grad(const A &...arguments) const {
+    launch(detail::Mode::Gradient, arguments...);
+  }
+
+  /// Forward mode: runs the kernel and pushes `.dual()` through it. Errors like
+  /// those of grad().
+  template <class... A> void jvp(const A &...arguments) const {
+    launch(detail::Mode::Tangent, arguments...);
+  }
+
+  /// The same with arguments that are known only at run time.
+  void launch_with(detail::Mode mode,
+                   std::span<const detail::ArgumentValue> arguments) const;
+
+  const std::string &name() const;
+  std::vector<ArgumentType> arguments() const;
+
+  /// For people: signature, what has been compiled and how long that took, its
+  /// size, bytes of one tape record, and the tape of the last launch.
+  std::string report() const;
+
+  const std::shared_ptr<detail::KernelImpl> &shared() const { return impl; }
+
+private:
+  template <class... A> void launch(detail::Mode mode, const A &...arguments) const {
+    static_assert((std::is_convertible_v<const A &, detail::ArgumentValue> && ...),
+                  "arguments of a kernel are arrays and numbers");
+    if constexpr (sizeof...(A) == 0) {
+      launch_with(mode, {});
+    } else {
+      const detail::ArgumentValue values[] = {detail::ArgumentValue(arguments)...};
+      launch_with(mode, values);
+    }
+  }
+
+  std::shared_ptr<detail::KernelImpl> impl;
+};
+
+namespace detail {
+Kernel make_kernel(const TracedKernel &traced, KernelOptions options);
+}
+
+/// Makes a kernel of a lambda over `ArrayRef` and `Scalar` parameters. The
+/// lambda runs once, now. Error(BadKernel) if it breaks a rule of the language.
+template <class F>
+Kernel kernel(const char *name, F &&body, KernelOptions options = {},
+              Loc loc = std::source_location::current()) {
+  return detail::make_kernel(*detail::trace(name, std::forward<F>(body), loc), options);
+}
+
+} // namespace costate
