@@ -79,8 +79,6 @@ OpFoldResult ToIntOp::fold(FoldAdaptor adaptor) {
 OpFoldResult TripCountOp::fold(FoldAdaptor adaptor) {
   auto lo = asInt(adaptor.getLo()), hi = asInt(adaptor.getHi()),
        step = asInt(adaptor.getStep());
-  if (lo && step && lo->isZero() && step->isOne() && !hi)
-    return {};
   if (!lo || !hi || !step || step->isZero())
     return {};
   bool up = step->isStrictlyPositive();

@@ -182,7 +182,7 @@ LogicalResult ExtentOp::verify() {
   if (getDim() < rank)
     return success();
   return emitOpError("asks for extent ")
-         << getDim() << " of an array of rank " << rank;
+         << int64_t(getDim()) << " of an array of rank " << rank;
 }
 
 LogicalResult TripCountOp::verify() {

@@ -1,0 +1,163 @@
+// RUN: costate-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{an array cannot have elements of type 'f16'}}
+costate.kernel @element(%x: !costate.array<f16, 1>) {}
+
+// -----
+
+// expected-error @+1 {{an array cannot have elements of type 'si32'}}
+costate.kernel @signed_element(%x: !costate.array<si32, 1>) {}
+
+// -----
+
+// expected-error @+1 {{an array has at most 8 dimensions, not 9}}
+costate.kernel @rank(%x: !costate.array<f32, 9>) {}
+
+// -----
+
+// expected-error @+1 {{has no results; write to an array instead}}
+costate.kernel @result(%x: f64) -> f64 {}
+
+// -----
+
+// expected-error @+1 {{cannot take an argument of type 'index'}}
+costate.kernel @argument(%n: index) {}
+
+// -----
+
+costate.kernel @no_extent() {
+  // expected-error @+1 {{needs at least one extent}}
+  costate.range () in () {
+  }
+}
+
+// -----
+
+costate.kernel @indices(%n: i64) {
+  // expected-error @+1 {{has 1 extents but 2 indices}}
+  costate.range (%i, %j) in (%n) {
+  }
+}
+
+// -----
+
+costate.kernel @sums(%n: i64) {
+  // expected-error @+1 {{must yield one value for each of its sums}}
+  %s = costate.range (%i) in (%n) -> f64 {
+    costate.yield
+  }
+}
+
+// -----
+
+costate.kernel @sum_types(%n: i64, %v: f32) {
+  // expected-error @+1 {{must yield one value for each of its sums}}
+  %s = costate.range (%i) in (%n) -> f64 {
+    costate.yield %v : f32
+  }
+}
+
+// -----
+
+costate.kernel @nested(%n: i64) {
+  costate.range (%i) in (%n) {
+    // expected-error @+1 {{stands inside a range; use one range with more extents, or a loop}}
+    costate.range (%j) in (%n) {
+    }
+  }
+}
+
+// -----
+
+costate.kernel @load(%x: !costate.array<f64, 2>, %i: i64) {
+  // expected-error @+1 {{has 1 indices for an array of rank 2}}
+  %v = costate.load %x[%i] : !costate.array<f64, 2>
+}
+
+// -----
+
+costate.kernel @store(%x: !costate.array<f64, 0>, %v: f64, %i: i64) {
+  // expected-error @+1 {{has 1 indices for an array of rank 0}}
+  costate.store %v, %x[%i] : !costate.array<f64, 0>
+}
+
+// -----
+
+costate.kernel @atomic(%x: !costate.array<f64, 1>, %v: f64) {
+  // expected-error @+1 {{has 0 indices for an array of rank 1}}
+  costate.atomic_add %v, %x[] : !costate.array<f64, 1>
+}
+
+// -----
+
+costate.kernel @bools(%x: !costate.array<i1, 0>, %v: i1) {
+  // expected-error @+1 {{cannot add bools}}
+  costate.atomic_add %v, %x[] : !costate.array<i1, 0>
+}
+
+// -----
+
+costate.kernel @extent(%x: !costate.array<f64, 2>) {
+  // expected-error @+1 {{asks for extent 2 of an array of rank 2}}
+  %n = costate.extent %x[2] : !costate.array<f64, 2>
+}
+
+// -----
+
+costate.kernel @negative_extent(%x: !costate.array<f64, 2>) {
+  // expected-error @+1 {{asks for extent -1 of an array of rank 2}}
+  %n = costate.extent %x[-1] : !costate.array<f64, 2>
+}
+
+// -----
+
+costate.kernel @step(%n: i64) {
+  %c0 = arith.constant 0 : i64
+  // expected-error @+1 {{of a loop whose step is 0}}
+  %count = costate.trip_count %c0 to %n by %c0
+}
+
+// -----
+
+costate.kernel @value_type(%x: !costate.array<f64, 0>, %v: f32) {
+  // expected-note @-1 {{prior use here}}
+  // expected-error @+1 {{expects different type than prior uses: 'f64' vs 'f32'}}
+  costate.store %v, %x[] : !costate.array<f64, 0>
+}
+
+// -----
+
+costate.kernel @stored_type(%x: !costate.array<f64, 0>, %v: f32) {
+  // expected-error @+1 {{the value has the value type of the array}}
+  "costate.store"(%v, %x) : (f32, !costate.array<f64, 0>) -> ()
+}
+
+// -----
+
+costate.kernel @loaded_type(%x: !costate.array<ui32, 0>) {
+  // expected-error @+1 {{the result has the value type of the array}}
+  %v = "costate.load"(%x) : (!costate.array<ui32, 0>) -> i64
+}
+
+// -----
+
+costate.kernel @yield_outside(%n: i64) {
+  // expected-error @+1 {{expects parent op 'costate.range'}}
+  costate.yield
+}
+
+// -----
+
+costate.kernel @float_division(%x: f64) {
+  // expected-error @+1 {{must be i32 or i64, but got 'f64'}}
+  %0 = costate.div %x, %x : f64
+}
+
+// -----
+
+costate.kernel @integer_sum(%n: i64) {
+  // expected-error @+1 {{result #0 must be variadic of f32 or f64, but got 'i64'}}
+  %s = costate.range (%i) in (%n) -> i64 {
+    costate.yield
+  }
+}

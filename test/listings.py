@@ -1,0 +1,107 @@
+"""The listings of the documentation, compiled and run.
+
+A block marked "cpp run" is a program, or statements of one. All listings of a
+page become one program; its argument says which of them runs. A block marked
+"output" after a listing is what that listing prints.
+"""
+
+import re
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from report import Counts
+
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.M | re.S)
+HOISTED = re.compile(r"^\s*#\s*include.*$|^using namespace costate;.*$", re.M)
+PRELUDE = """#include <costate/costate.h>
+#include <costate/syntax.h>
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+"""
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function", "-shared-libsan"]
+
+
+class Listing:
+    def __init__(self, line, code):
+        self.line = line
+        self.code = code
+        self.output = None
+
+
+def listings_of(page):
+    text = page.read_text()
+    found = []
+    for match in FENCE.finditer(text):
+        info = match[1].split()
+        if info[:2] == ["cpp", "run"]:
+            found.append(Listing(text.count("\n", 0, match.start()) + 2, match[2]))
+        elif info[:1] == ["output"] and found:
+            found[-1].output = match[2]
+    return found
+
+
+def as_function(page, number, listing):
+    code = HOISTED.sub("", listing.code)
+    place = f'#line {listing.line} "{page}"\n'
+    if "int main(" in code:
+        return f"namespace n{number} {{\n{place}{code}\n}}\nvoid f{number}() {{ n{number}::main(); }}\n"
+    return f"void f{number}() {{\n{place}{code}\n}}\n"
+
+
+def program(page, listings):
+    includes = {line for listing in listings for line in HOISTED.findall(listing.code)
+                if "#" in line}
+    parts = [PRELUDE, *sorted(line + "\n" for line in includes), "using namespace costate;\n"]
+    parts += [as_function(page, i, listing) for i, listing in enumerate(listings)]
+    calls = "".join(f"  case {i}: f{i}(); break;\n" for i in range(len(listings)))
+    parts.append(f"int main(int, char **argv) {{\n  switch (std::atoi(argv[1])) {{\n{calls}  }}\n}}\n")
+    # A program may not call its `main`, so the one of a listing gets another name.
+    text = "".join(parts[:-1]).replace("int main(", "int start(").replace("::main()", "::start()")
+    return text + parts[-1]
+
+
+def compile_page(page, listings, build, preset, folder):
+    name = str(page).replace("/", "-")
+    source, binary = folder / f"{name}.cpp", folder / name
+    source.write_text(program(page, listings))
+    command = ["clang++-22", "-std=c++20", "-O1", source, "-I", "include", f"-L{build}/lib",
+               "-lcostate", f"-Wl,-rpath,{build}/lib", "-fuse-ld=lld", "-o", binary]
+    if preset == "asan":
+        command += SANITIZE
+    return subprocess.run(command, capture_output=True, text=True), binary
+
+
+def run_listing(page, number, listing, binary, folder, counts):
+    name = f"{page}:{listing.line}"
+    process = subprocess.run([binary, str(number)], capture_output=True, text=True,
+                             timeout=300, cwd=folder)
+    if process.returncode == 0 and listing.output not in (None, process.stdout):
+        counts.fails(name, f"prints\n{process.stdout}instead of\n{listing.output}")
+    else:
+        counts.check(name, process)
+
+
+def run_page(page, listings, compiled, folder, counts):
+    process, binary = compiled
+    if process.returncode != 0:
+        for listing in listings:
+            counts.fails(f"{page}:{listing.line}", process.stderr)
+        return
+    for number, listing in enumerate(listings):
+        run_listing(page, number, listing, binary, folder, counts)
+
+
+def run(root, build, preset):
+    counts = Counts()
+    files = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    pages = {page.relative_to(root): listings_of(page) for page in files}
+    pages = {page: listings for page, listings in pages.items() if listings}
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
+        folder = Path(name)
+        compiled = pool.map(lambda item: compile_page(*item, build, preset, folder), pages.items())
+        for (page, listings), result in zip(pages.items(), compiled):
+            run_page(page, listings, result, folder, counts)
+    return counts

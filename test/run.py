@@ -1,0 +1,67 @@
+"""Runs every test of a build and sums them up in one line.
+
+The parts: unit tests (GoogleTest), text tests (lit), a program outside the
+tree, the listings of the documentation, a round through the benchmarks, and
+the rules about the tree itself.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import external
+import listings
+import smoke
+import structure
+import text
+import unit
+from report import Report
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def sanitizer_environment():
+    """Where generated code and tools find the runtime of the sanitizers."""
+    folder = subprocess.run(
+        ["clang++-22", "-print-file-name=libclang_rt.asan-x86_64.so"],
+        capture_output=True, text=True).stdout.strip()
+    found = Path(folder).parent if "/" in folder else None
+    environment = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+                   "UBSAN_OPTIONS": "print_stacktrace=1"}
+    if found:
+        paths = [str(found), os.environ.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = ":".join(p for p in paths if p)
+    return environment
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--preset", default="release")
+    parser.add_argument("--build-dir", type=Path)
+    parser.add_argument("--setup", type=int, default=0)
+    parser.add_argument("--build", type=int, default=0)
+    parser.add_argument("--only", action="append", help="a part, by name")
+    arguments = parser.parse_args()
+    build = (arguments.build_dir or ROOT / "build" / arguments.preset).resolve()
+    if arguments.preset == "asan":
+        os.environ.update(sanitizer_environment())
+    if not os.environ.get("COSTATE_DATA"):
+        print("no test data (COSTATE_DATA or ../shared/data): tests that need it are skipped")
+
+    start = time.monotonic()
+    report = Report()
+    parts = {"unit": unit, "text": text, "external": external,
+             "listings": listings, "smoke": smoke, "structure": structure}
+    for name, part in parts.items():
+        if not arguments.only or name in arguments.only:
+            report.run(name, lambda: part.run(ROOT, build, arguments.preset))
+    print(f"setup {arguments.setup} s, build {arguments.build} s, "
+          f"run {time.monotonic() - start:.0f} s")
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

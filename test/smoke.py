@@ -1,0 +1,41 @@
+"""Every registered benchmark runs once, on its smallest case."""
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from report import Counts
+
+
+def check(process, lines, bench):
+    if process.returncode != 0:
+        return process.stdout + process.stderr
+    if not lines:
+        return "printed no result"
+    for line in lines:
+        result = json.loads(line)
+        for key in ("bench", "case", "device", "threads"):
+            if key not in result:
+                return f"no '{key}' in {line}"
+    return ""
+
+
+def run(root, build, preset):
+    counts = Counts()
+    binary = build / "bin" / "costate-bench"
+    if not binary.exists():
+        counts.fails("costate-bench", "has not been built")
+        return counts
+    names = subprocess.run([binary, "--list"], capture_output=True, text=True).stdout.split()
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder) / "results.json"
+            process = subprocess.run(
+                [binary, name, "--smoke", "--json", output], capture_output=True, text=True,
+                timeout=600, env={k: v for k, v in os.environ.items() if k != "COSTATE_DATA"})
+            lines = output.read_text().splitlines() if output.exists() else []
+        problem = check(process, lines, name)
+        counts.fails(name, problem) if problem else counts.passes()
+    return counts
