@@ -5,6 +5,7 @@
 /// nested one. Variables are mutable and are read and assigned by statements,
 /// so the tree needs no SSA construction; `lowering` does that.
 
+#include "costate/op.h"
 #include "costate/types.h"
 
 #include <cstdint>
@@ -16,26 +17,6 @@ namespace costate::syntax {
 using ValueId = uint32_t; ///< index into Kernel::values
 using VarId = uint32_t;   ///< index into Kernel::variables
 inline constexpr uint32_t none = ~0u;
-
-/// Pure operations. Operands have one type unless said; integer operations are
-/// signed or unsigned by that type. Semantics: docs/guide/language.md.
-enum class Op : uint8_t {
-  // arithmetic (all but Bool), Neg of unsigned wraps
-  Neg, Add, Sub, Mul, Div, Rem, Min, Max, Abs,
-  // bits: integers, and Bool for And Or Xor Not; Shl/Shr take the count in the
-  // type of the shifted value, masked to its width
-  And, Or, Xor, Not, Shl, Shr,
-  // comparisons: operands of one type, result Bool
-  Lt, Le, Gt, Ge, Eq, Ne,
-  // Select: Bool, then two values of one type
-  Select,
-  // Cast: any type to Statement::type
-  Cast,
-  // floats only
-  Floor, Ceil, Round, Trunc, Sqrt, Rsqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2,
-  Log10, Log1p, Pow, Hypot, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh,
-  Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma,
-};
 
 enum class Kind : uint8_t {
   // define `value`
@@ -50,7 +31,7 @@ enum class Kind : uint8_t {
   AssignVar,  ///< `variable` becomes operands[0]
   Store,      ///< element operands[1..] of `argument` becomes operands[0]
   AtomicAdd,  ///< operands[0] is added to element operands[1..] of `argument`
-  If,         ///< operands[0]; blocks: then, else
+  If,         ///< operands[0]; blocks: then and, if there is one, else
   For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
   While,      ///< blocks: condition (ends in the value `condition`), body
   Range,      ///< operands: i64 extents, outermost first; `indices`; blocks: body

@@ -1,0 +1,147 @@
+#pragma once
+/// Control flow in a kernel as plain functions; syntax.h has macros for those
+/// who prefer blocks. Conditions and bounds are traced values or host values.
+
+#include "costate/expr.h"
+
+#include <utility>
+
+namespace costate {
+
+namespace detail {
+
+/// An open block of the kernel.
+class Scope {
+public:
+  Scope() = default;
+  Scope(const Scope &) = delete;
+  ~Scope() { end(); }
+};
+
+class IfScope : Scope {
+public:
+  IfScope(Operand<bool> condition) { beginIf(condition.value, condition.loc); }
+};
+
+class ElseScope : Scope {
+public:
+  ElseScope(std::source_location place = std::source_location::current()) {
+    beginElse(place);
+  }
+};
+
+class ElifScope : Scope {
+public:
+  template <class F>
+  ElifScope(F &&condition,
+            std::source_location place = std::source_location::current()) {
+    beginElif(place);
+    beginElifBody(Operand<bool>(condition()).value, place);
+  }
+};
+
+class WhileScope : Scope {
+public:
+  template <class F>
+  WhileScope(F &&condition,
+             std::source_location place = std::source_location::current()) {
+    beginWhile(place);
+    beginWhileBody(Operand<bool>(condition()).value, place);
+  }
+};
+
+class ForScope : Scope {
+public:
+  ForScope(IndexOperand lo, IndexOperand hi, IndexOperand step)
+      : handle(beginFor(lo.value, hi.value, step.value, lo.loc)) {}
+  ForScope(IndexOperand lo, IndexOperand hi)
+      : ForScope(lo, hi, IndexOperand(1)) {}
+  Index index() const { return Index(handle); }
+
+private:
+  Handle handle;
+};
+
+template <size_t N> class RangeScope : Scope {
+public:
+  explicit RangeScope(const IndexOperand (&extents)[N]) {
+    Handle values[N];
+    for (size_t dim = 0; dim < N; ++dim)
+      values[dim] = extents[dim].value;
+    beginRange(values, handles, extents[0].loc);
+  }
+  template <class F, size_t... dims>
+  void call(F &body, std::index_sequence<dims...>) const {
+    body(Index(handles[dims])...);
+  }
+
+private:
+  Handle handles[N];
+};
+
+} // namespace detail
+
+/// Runs `body(Index i, Index j, ...)` once for every index tuple below
+/// `extents`, in any order and at the same time. An extent below 0 counts as 0.
+template <size_t N, class F>
+  requires(N >= 2 && N <= size_t(maxRank))
+void parallel(const IndexOperand (&extents)[N], F &&body) {
+  detail::RangeScope<N> scope(extents);
+  scope.call(body, std::make_index_sequence<N>());
+}
+template <class F> void parallel(IndexOperand extent, F &&body) {
+  detail::RangeScope<1> scope({extent});
+  scope.call(body, std::make_index_sequence<1>());
+}
+
+/// Runs `body(Index i)` for i = lo, lo + step, ... in front of hi; a negative
+/// step counts down. Bounds and step are evaluated once.
+template <class F>
+void for_(IndexOperand lo, IndexOperand hi, IndexOperand step, F &&body) {
+  detail::ForScope scope(lo, hi, step);
+  body(scope.index());
+}
+template <class F> void for_(IndexOperand lo, IndexOperand hi, F &&body) {
+  detail::ForScope scope(lo, hi);
+  body(scope.index());
+}
+
+/// Runs `body()` as long as `condition()` holds. The condition is traced once;
+/// it changes nothing.
+template <class Condition, class F>
+void while_(Condition &&condition, F &&body,
+            std::source_location place = std::source_location::current()) {
+  detail::WhileScope scope(condition, place);
+  body();
+}
+
+template <class F> void if_(Operand<bool> condition, F &&then) {
+  detail::IfScope scope(condition);
+  then();
+}
+template <class F, class G>
+void if_(Operand<bool> condition, F &&then, G &&otherwise) {
+  Loc loc = condition.loc;
+  if_(condition, then);
+  detail::beginElse(loc);
+  detail::Scope scope;
+  otherwise();
+}
+
+/// Leaves the innermost loop.
+inline void
+break_(std::source_location place = std::source_location::current()) {
+  detail::jumpBreak(place);
+}
+/// Goes on with the next turn of the innermost loop.
+inline void
+continue_(std::source_location place = std::source_location::current()) {
+  detail::jumpContinue(place);
+}
+/// Ends the iteration of `parallel`; in serial code, the kernel.
+inline void
+return_(std::source_location place = std::source_location::current()) {
+  detail::jumpReturn(place);
+}
+
+} // namespace costate

@@ -1,0 +1,13 @@
+#pragma once
+/// The public API of Costate; syntax.h adds the macros of control flow.
+
+#include "costate/array.h"
+#include "costate/array_ref.h"
+#include "costate/control.h"
+#include "costate/device.h"
+#include "costate/error.h"
+#include "costate/expr.h"
+#include "costate/kernel.h"
+#include "costate/math.h"
+#include "costate/tape.h"
+#include "costate/types.h"

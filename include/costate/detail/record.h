@@ -1,0 +1,59 @@
+#pragma once
+/// The border between the embedded language and the tracer: every function here
+/// appends to the kernel that this thread is tracing, and throws
+/// Error(BadKernel) if there is none. Mistakes in the kernel are recorded by
+/// the tracer, not thrown.
+
+#include "costate/op.h"
+#include "costate/types.h"
+
+#include <array>
+#include <initializer_list>
+#include <span>
+
+namespace costate::detail {
+
+using syntax::Op;
+
+/// A value, variable or argument of the kernel number `trace`.
+struct Handle {
+  uint32_t id = ~0u;
+  uint32_t trace = 0;
+};
+
+/// An element of an array argument.
+struct Place {
+  Handle array;
+  DType type;
+  int rank;
+  std::array<Handle, maxRank> indices;
+};
+
+Handle constant(DType type, uint64_t bits, Loc loc);
+/// A host number does not fit in `type`; returns 0 of that type.
+Handle unfitting(DType type, Loc loc);
+Handle pure(Op op, DType type, std::initializer_list<Handle> operands, Loc loc);
+Handle extent(Handle array, int rank, int dim, Loc loc);
+Handle load(const Place &place, Loc loc);
+void store(const Place &place, Handle value, Loc loc);
+void atomicAdd(const Place &place, Handle value, Loc loc);
+Handle declare(DType type, Handle start, Loc loc);
+Handle read(DType type, Handle variable, Loc loc);
+void assign(Handle variable, Handle value, Loc loc);
+
+// Each `begin` opens one block, which `end` closes.
+void beginIf(Handle condition, Loc loc);
+void beginElse(Loc loc);
+void beginElif(Loc loc); ///< the condition; then `beginElifBody`
+void beginElifBody(Handle condition, Loc loc);
+void beginWhile(Loc loc); ///< the condition; then `beginWhileBody`
+void beginWhileBody(Handle condition, Loc loc);
+Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc); ///< the index
+void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
+void end() noexcept;
+
+void jumpBreak(Loc loc);
+void jumpContinue(Loc loc);
+void jumpReturn(Loc loc);
+
+} // namespace costate::detail

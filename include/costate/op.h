@@ -1,0 +1,28 @@
+#pragma once
+/// The pure operations of the kernel language.
+
+#include <cstdint>
+
+namespace costate::syntax {
+
+/// Operands have one type unless said; integer operations are signed or
+/// unsigned by that type. Semantics: docs/guide/language.md.
+enum class Op : uint8_t {
+  // arithmetic (all but Bool), Neg of unsigned wraps
+  Neg, Add, Sub, Mul, Div, Rem, Min, Max, Abs,
+  // bits: integers, and Bool for And Or Xor Not; Shl/Shr take the count in the
+  // type of the shifted value, masked to its width
+  And, Or, Xor, Not, Shl, Shr,
+  // comparisons: operands of one type, result Bool
+  Lt, Le, Gt, Ge, Eq, Ne,
+  // Select: Bool, then two values of one type
+  Select,
+  // Cast: any type to Statement::type
+  Cast,
+  // floats only
+  Floor, Ceil, Round, Trunc, Sqrt, Rsqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2,
+  Log10, Log1p, Pow, Hypot, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh,
+  Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma,
+};
+
+} // namespace costate::syntax

@@ -1,0 +1,78 @@
+#pragma once
+/// From a C++ lambda to a kernel.
+
+#include "costate/array_ref.h"
+
+#include <memory>
+#include <tuple>
+
+namespace costate::detail {
+
+/// A traced kernel, or why it is none; defined in src/syntax/Trace.h.
+struct TracedKernel;
+
+/// While it lives, this thread traces into it.
+class Session {
+public:
+  Session(const char *name, Loc loc);
+  Session(const Session &) = delete;
+  ~Session();
+
+  Handle array(DType type, int rank);
+  Handle scalar(DType type);
+  std::shared_ptr<TracedKernel> finish();
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+template <class P> struct Parameter {
+  static_assert(sizeof(P) == 0,
+                "the parameters of a kernel are ArrayRef<T, N> and Scalar<T>");
+};
+template <class T, int N> struct Parameter<ArrayRef<T, N>> {
+  static ArrayRef<T, N> make(Session &session) {
+    return ArrayRef<T, N>(session.array(dtypeOf<T>, N));
+  }
+};
+template <class T> struct Parameter<Scalar<T>> {
+  static Scalar<T> make(Session &session) {
+    return Scalar<T>(session.scalar(dtypeOf<T>));
+  }
+};
+
+/// The parameter types of a function, of a lambda without `auto`.
+template <class F> struct Signature : Signature<decltype(&F::operator())> {};
+template <class R, class... P> struct Signature<R (*)(P...)> {
+  using Parameters = std::tuple<std::remove_cvref_t<P>...>;
+};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...)> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) const> : Signature<R (*)(P...)> {};
+template <class R, class... P>
+struct Signature<R (*)(P...) noexcept> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) noexcept> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) const noexcept> : Signature<R (*)(P...)> {};
+
+template <class F, class... P>
+void callWith(Session &session, F &f, std::tuple<P...> *) {
+  // Braces: arguments are made from left to right.
+  std::apply(f, std::tuple<P...>{Parameter<P>::make(session)...});
+}
+
+/// Calls `f` once with the arguments of a new kernel and returns what it
+/// recorded. Mistakes in the kernel are kept in the result; what `f` throws
+/// passes through.
+template <class F>
+std::shared_ptr<TracedKernel> trace(const char *name, F &&f, Loc loc) {
+  using Parameters = typename Signature<std::decay_t<F>>::Parameters;
+  Session session(name, loc);
+  callWith(session, f, static_cast<Parameters *>(nullptr));
+  return session.finish();
+}
+
+} // namespace costate::detail

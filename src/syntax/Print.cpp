@@ -1,0 +1,178 @@
+#include "syntax/Print.h"
+
+#include <bit>
+#include <sstream>
+
+namespace costate::syntax {
+
+const char *nameOf(Op op) {
+  static constexpr const char *names[] = {
+      "neg",   "add",   "sub",   "mul",   "div",   "rem",    "min",   "max",
+      "abs",   "and",   "or",    "xor",   "not",   "shl",    "shr",   "lt",
+      "le",    "gt",    "ge",    "eq",    "ne",    "select", "cast",  "floor",
+      "ceil",  "round", "trunc", "sqrt",  "rsqrt", "cbrt",   "exp",   "exp2",
+      "expm1", "log",   "log2",  "log10", "log1p", "pow",    "hypot", "sin",
+      "cos",   "tan",   "asin",  "acos",  "atan",  "atan2",  "sinh",  "cosh",
+      "tanh",  "asinh", "acosh", "atanh", "erf",   "erfc",   "fma"};
+  static_assert(std::size(names) == static_cast<size_t>(Op::Fma) + 1);
+  return names[static_cast<size_t>(op)];
+}
+
+namespace {
+
+class Printer {
+public:
+  std::string run(const Kernel &kernel);
+
+private:
+  void block(const Block &block, int depth);
+  void statement(const Statement &statement, int depth);
+  void rest(const Statement &statement);
+  void header(const Statement &statement);
+  void blocks(const Statement &statement, int depth);
+  void values(const std::vector<ValueId> &ids, size_t first = 0);
+  void element(const Statement &statement, size_t first);
+  void constant(const Statement &statement);
+  std::ostream &line(int depth) {
+    return out << '\n' << std::string(2 * depth, ' ');
+  }
+
+  std::ostringstream out;
+};
+
+std::string Printer::run(const Kernel &kernel) {
+  out << "kernel " << kernel.name << "(";
+  for (size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const Argument &argument = kernel.arguments[i];
+    out << (i ? ", a" : "a") << i << ": "
+        << (argument.isArray() ? "array " : "")
+        << costate::nameOf(argument.type);
+    if (argument.isArray())
+      out << ' ' << argument.rank;
+  }
+  out << ")";
+  block(kernel.body, 1);
+  out << '\n';
+  return out.str();
+}
+
+void Printer::block(const Block &block, int depth) {
+  for (const Statement &one : block)
+    statement(one, depth);
+}
+
+void Printer::statement(const Statement &statement, int depth) {
+  line(depth);
+  if (statement.value != none && statement.kind != Kind::For)
+    out << "%" << statement.value << " = ";
+  if (statement.kind >= Kind::If && statement.kind <= Kind::Range) {
+    header(statement);
+    blocks(statement, depth);
+  } else {
+    rest(statement);
+  }
+}
+
+void Printer::values(const std::vector<ValueId> &ids, size_t first) {
+  for (size_t i = first; i < ids.size(); ++i)
+    out << (i == first ? "%" : ", %") << ids[i];
+}
+
+void Printer::element(const Statement &statement, size_t first) {
+  out << "a" << statement.argument << "[";
+  values(statement.operands, first);
+  out << "]";
+}
+
+void Printer::constant(const Statement &statement) {
+  out << "const ";
+  if (statement.type == DType::F64)
+    out << std::bit_cast<double>(statement.bits);
+  else if (statement.type == DType::F32)
+    out << std::bit_cast<float>(static_cast<uint32_t>(statement.bits));
+  else if (statement.type == DType::I32)
+    out << static_cast<int32_t>(statement.bits);
+  else if (statement.type == DType::I64)
+    out << static_cast<int64_t>(statement.bits);
+  else
+    out << statement.bits;
+  out << " : " << costate::nameOf(statement.type);
+}
+
+void Printer::rest(const Statement &statement) {
+  switch (statement.kind) {
+  case Kind::Const:
+    return constant(statement);
+  case Kind::Scalar:
+    out << "scalar a" << statement.argument;
+    return;
+  case Kind::Extent:
+    out << "extent a" << statement.argument << "[" << statement.dim << "]";
+    return;
+  case Kind::Load:
+    out << "load ";
+    return element(statement, 0);
+  case Kind::Pure:
+    out << nameOf(statement.op) << " ";
+    values(statement.operands);
+    out << " : " << costate::nameOf(statement.type);
+    return;
+  case Kind::ReadVar:
+    out << "read v" << statement.variable;
+    return;
+  case Kind::DeclareVar:
+    out << "var v" << statement.variable << " = %" << statement.operands[0];
+    return;
+  case Kind::AssignVar:
+    out << "v" << statement.variable << " = %" << statement.operands[0];
+    return;
+  case Kind::Store:
+  case Kind::AtomicAdd:
+    out << (statement.kind == Kind::Store ? "store %" : "atomic_add %")
+        << statement.operands[0] << ", ";
+    return element(statement, 1);
+  case Kind::Break:
+    out << "break";
+    return;
+  case Kind::Continue:
+    out << "continue";
+    return;
+  default:
+    out << "return";
+    return;
+  }
+}
+
+void Printer::header(const Statement &statement) {
+  if (statement.kind == Kind::If) {
+    out << "if %" << statement.operands[0];
+  } else if (statement.kind == Kind::For) {
+    out << "for %" << statement.value << " = %" << statement.operands[0]
+        << " to %" << statement.operands[1] << " by %" << statement.operands[2];
+  } else if (statement.kind == Kind::While) {
+    out << "while";
+  } else {
+    out << "range (";
+    values(statement.indices);
+    out << ") in (";
+    values(statement.operands);
+    out << ")";
+  }
+}
+
+void Printer::blocks(const Statement &statement, int depth) {
+  block(statement.blocks[0], depth + 1);
+  if (statement.blocks.size() < 2)
+    return;
+  if (statement.kind == Kind::While)
+    line(depth) << "do %" << statement.condition;
+  else
+    line(depth) << "else";
+  block(statement.blocks[1], depth + 1);
+}
+
+} // namespace
+
+std::string print(const Kernel &kernel) { return Printer().run(kernel); }
+
+} // namespace costate::syntax

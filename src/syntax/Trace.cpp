@@ -1,0 +1,120 @@
+/// The border of the embedded language: include/costate/detail/record.h and
+/// include/costate/trace.h.
+
+#include "syntax/Trace.h"
+
+#include "costate/trace.h"
+#include "syntax/Tracer.h"
+
+namespace costate::detail {
+
+using syntax::Kind;
+using syntax::Tracer;
+
+/// The kernel that this thread traces: C++ operators have no room for it.
+static thread_local Tracer *currentTracer = nullptr;
+
+static Tracer &tracer() {
+  if (!currentTracer)
+    throw Error(ErrorCode::BadKernel,
+                "a value of the kernel language is used outside of a kernel\n"
+                "note: use it in the function that is passed to `kernel`");
+  return *currentTracer;
+}
+
+//===-- Sessions ----------------------------------------------------------===//
+
+struct Session::State {
+  Tracer tracer;
+  Tracer *outer;
+};
+
+Session::Session(const char *name, Loc loc)
+    : state(new State{Tracer(name, loc), currentTracer}) {
+  currentTracer = &state->tracer;
+}
+
+Session::~Session() { currentTracer = state->outer; }
+
+Handle Session::array(DType type, int rank) {
+  return state->tracer.array(type, rank);
+}
+
+Handle Session::scalar(DType type) { return state->tracer.scalar(type); }
+
+std::shared_ptr<TracedKernel> Session::finish() {
+  return std::make_shared<TracedKernel>(state->tracer.finish());
+}
+
+//===-- Statements --------------------------------------------------------===//
+
+Handle constant(DType type, uint64_t bits, Loc loc) {
+  return tracer().constant(type, bits, loc);
+}
+
+Handle unfitting(DType type, Loc loc) {
+  tracer().fail(loc, std::string("a number does not fit in ") + nameOf(type),
+                "use a wider type, or write the value that is meant");
+  return tracer().constant(type, 0, loc);
+}
+
+Handle pure(Op op, DType type, std::initializer_list<Handle> operands,
+            Loc loc) {
+  return tracer().pure(op, type, operands, loc);
+}
+
+Handle extent(Handle array, int rank, int dim, Loc loc) {
+  return tracer().extent(array, rank, dim, loc);
+}
+
+Handle load(const Place &place, Loc loc) { return tracer().load(place, loc); }
+
+void store(const Place &place, Handle value, Loc loc) {
+  tracer().store(place, value, loc);
+}
+
+void atomicAdd(const Place &place, Handle value, Loc loc) {
+  tracer().atomicAdd(place, value, loc);
+}
+
+Handle declare(DType type, Handle start, Loc loc) {
+  return tracer().declare(type, start, loc);
+}
+
+Handle read(DType type, Handle variable, Loc loc) {
+  return tracer().read(type, variable, loc);
+}
+
+void assign(Handle variable, Handle value, Loc loc) {
+  tracer().assign(variable, value, loc);
+}
+
+//===-- Blocks ------------------------------------------------------------===//
+
+void beginIf(Handle condition, Loc loc) { tracer().beginIf(condition, loc); }
+void beginElse(Loc loc) { tracer().beginElse(loc); }
+void beginElif(Loc loc) { tracer().beginElif(loc); }
+void beginElifBody(Handle condition, Loc loc) {
+  tracer().beginElifBody(condition, loc);
+}
+void beginWhile(Loc loc) { tracer().beginWhile(loc); }
+void beginWhileBody(Handle condition, Loc loc) {
+  tracer().beginWhileBody(condition, loc);
+}
+Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
+  return tracer().beginFor(lo, hi, step, loc);
+}
+void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc) {
+  tracer().beginRange(extents, indices, loc);
+}
+
+void end() noexcept {
+  if (currentTracer)
+    currentTracer->end();
+}
+
+void jumpBreak(Loc loc) { tracer().jump(Kind::Break, loc); }
+void jumpContinue(Loc loc) { tracer().jump(Kind::Continue, loc); }
+void jumpReturn(Loc loc) { tracer().jump(Kind::Return, loc); }
+
+} // namespace costate::detail

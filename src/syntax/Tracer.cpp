@@ -1,0 +1,347 @@
+#include "syntax/Tracer.h"
+
+#include "syntax/Diagnostic.h"
+
+#include <atomic>
+
+namespace costate::syntax {
+
+static uint32_t nextTrace() {
+  static std::atomic<uint32_t> last{0};
+  return ++last;
+}
+
+Tracer::Tracer(std::string name, Loc loc) : trace(nextTrace()) {
+  kernel.name = std::move(name);
+  kernel.loc = loc;
+  push(make(Kind::Return, loc)); // the body has no owner; this one is dropped
+}
+
+Tracer::Handle Tracer::array(DType type, int rank) {
+  kernel.arguments.push_back({type, rank});
+  return {static_cast<uint32_t>(kernel.arguments.size() - 1), trace};
+}
+
+Tracer::Handle Tracer::scalar(DType type) {
+  uint32_t argument = array(type, -1).id;
+  Statement &statement = append(Kind::Scalar, kernel.loc);
+  statement.argument = argument;
+  return define(statement, type);
+}
+
+detail::TracedKernel Tracer::finish() {
+  settle();
+  kernel.body = std::move(top().block);
+  bool empty = true;
+  for (const Statement &statement : kernel.body)
+    empty &= statement.kind == Kind::Scalar;
+  if (empty)
+    fail(kernel.loc, "kernel `" + kernel.name + "` is empty",
+         "a kernel has at least one statement, such as `parallel`");
+  return std::move(traced);
+}
+
+//===-- Values ------------------------------------------------------------===//
+
+Tracer::Handle Tracer::constant(DType type, uint64_t bits, Loc loc) {
+  Statement &statement = append(Kind::Const, loc);
+  statement.bits = bits;
+  Handle value = define(statement, type);
+  isZero[value.id] = bits == 0;
+  return value;
+}
+
+Tracer::Handle Tracer::pure(Op op, DType type,
+                            std::initializer_list<Handle> operands, Loc loc) {
+  Statement &statement = append(Kind::Pure, loc);
+  statement.op = op;
+  for (Handle operand : operands)
+    statement.operands.push_back(use(operand, loc));
+  return define(statement, type);
+}
+
+Tracer::Handle Tracer::extent(Handle array, int rank, int dim, Loc loc) {
+  if (dim < 0 || dim >= rank)
+    fail(loc,
+         "an array of rank " + std::to_string(rank) + " has no dimension " +
+             std::to_string(dim),
+         "dimensions count from 0");
+  Statement &statement = append(Kind::Extent, loc);
+  statement.argument = useArray(array, loc);
+  statement.dim = dim;
+  return define(statement, DType::I64);
+}
+
+Tracer::Handle Tracer::load(const Place &place, Loc loc) {
+  Statement &statement = access(Kind::Load, place, loc);
+  addIndices(statement, place, loc);
+  return define(statement, place.type);
+}
+
+void Tracer::store(const Place &place, Handle value, Loc loc) {
+  checkEffect("stores into an array", loc);
+  Statement &statement = access(Kind::Store, place, loc);
+  statement.operands.push_back(use(value, loc));
+  addIndices(statement, place, loc);
+}
+
+void Tracer::atomicAdd(const Place &place, Handle value, Loc loc) {
+  checkEffect("adds to an array", loc);
+  Statement &statement = access(Kind::AtomicAdd, place, loc);
+  statement.operands.push_back(use(value, loc));
+  addIndices(statement, place, loc);
+}
+
+Statement &Tracer::access(Kind kind, const Place &place, Loc loc) {
+  Statement &statement = append(kind, loc);
+  statement.argument = useArray(place.array, loc);
+  return statement;
+}
+
+void Tracer::addIndices(Statement &statement, const Place &place, Loc loc) {
+  for (int dim = 0; dim < place.rank; ++dim)
+    statement.operands.push_back(use(place.indices[dim], loc));
+}
+
+//===-- Variables ---------------------------------------------------------===//
+
+Tracer::Handle Tracer::declare(DType type, Handle start, Loc loc) {
+  Statement &statement = append(Kind::DeclareVar, loc);
+  statement.operands.push_back(use(start, loc));
+  statement.variable = static_cast<VarId>(kernel.variables.size());
+  kernel.variables.push_back({type, loc});
+  scopes.push_back({top().number, static_cast<uint32_t>(frames.size() - 1)});
+  return {statement.variable, trace};
+}
+
+Tracer::Handle Tracer::read(DType type, Handle variable, Loc loc) {
+  Statement &statement = append(Kind::ReadVar, loc);
+  statement.variable = useVariable(variable, loc);
+  return define(statement, type);
+}
+
+void Tracer::assign(Handle variable, Handle value, Loc loc) {
+  Statement &statement = append(Kind::AssignVar, loc);
+  statement.variable = useVariable(variable, loc);
+  statement.operands.push_back(use(value, loc));
+  if (statement.variable == none)
+    return;
+  uint32_t depth = scopes[statement.variable].depth;
+  if (top().range != none && depth < top().range)
+    fail(loc, "a `Var` from outside of `parallel` is assigned inside",
+         "iterations run at the same time: declare it inside, or add to an "
+         "array element with `+=`");
+  if (top().condition != none && depth < top().condition)
+    checkEffect("assigns a `Var`", loc);
+}
+
+//===-- Blocks ------------------------------------------------------------===//
+
+void Tracer::beginIf(Handle condition, Loc loc) {
+  settle();
+  Statement statement = make(Kind::If, loc);
+  statement.operands.push_back(use(condition, loc));
+  push(std::move(statement));
+}
+
+/// Takes the IF that ended last off its block, if an ELSE may follow it.
+std::optional<Statement> Tracer::takeIf() {
+  Block &block = top().block;
+  if (block.empty() || block.back().kind != Kind::If ||
+      block.back().blocks.size() != 1)
+    return std::nullopt;
+  Statement branch = std::move(block.back());
+  block.pop_back();
+  return branch;
+}
+
+void Tracer::beginElse(Loc loc) {
+  std::optional<Statement> branch = takeIf();
+  if (branch)
+    return push(std::move(*branch));
+  fail(loc, "`ELSE` or `ELIF` without an `IF`",
+       "it follows the closing brace of its `IF` or `ELIF`");
+  push(make(Kind::If, loc));
+}
+
+void Tracer::beginElif(Loc loc) { beginElse(loc); }
+
+void Tracer::beginElifBody(Handle condition, Loc loc) {
+  settle();
+  top().elif = true;
+  Statement statement = make(Kind::If, loc);
+  statement.operands.push_back(use(condition, loc));
+  push(std::move(statement));
+}
+
+void Tracer::beginWhile(Loc loc) {
+  settle();
+  push(make(Kind::While, loc));
+  top().inLoop = false;
+  top().condition = static_cast<uint32_t>(frames.size() - 1);
+}
+
+void Tracer::beginWhileBody(Handle condition, Loc loc) {
+  settle();
+  Statement statement = std::move(top().owner);
+  statement.condition = use(condition, loc);
+  statement.blocks.push_back(std::move(top().block));
+  blockOpen[top().number] = false;
+  frames.pop_back();
+  push(std::move(statement));
+  top().inLoop = true;
+}
+
+Tracer::Handle Tracer::beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
+  settle();
+  Statement statement = make(Kind::For, loc);
+  statement.operands = {use(lo, loc), use(hi, loc), use(step, loc)};
+  if (statement.operands[2] != none && isZero[statement.operands[2]])
+    fail(loc, "the step of this `FOR` is 0",
+         "a loop counts up with a positive step, down with a negative one");
+  push(std::move(statement));
+  top().inLoop = true;
+  return define(top().owner, DType::I64);
+}
+
+void Tracer::beginRange(std::span<const Handle> extents, Handle *indices,
+                        Loc loc) {
+  settle();
+  checkEffect("has a `parallel`", loc);
+  if (top().range != none)
+    fail(loc, "`parallel` inside `parallel`",
+         "use one `parallel({n, m}, ...)`, or a `FOR` inside");
+  Statement statement = make(Kind::Range, loc);
+  for (Handle extent : extents)
+    statement.operands.push_back(use(extent, loc));
+  push(std::move(statement));
+  top().inLoop = false;
+  top().range = static_cast<uint32_t>(frames.size() - 1);
+  for (size_t dim = 0; dim < extents.size(); ++dim) {
+    indices[dim] = newValue(DType::I64);
+    top().owner.indices.push_back(indices[dim].id);
+  }
+}
+
+void Tracer::end() {
+  settle();
+  if (frames.size() > 1)
+    pop();
+}
+
+void Tracer::jump(Kind kind, Loc loc) {
+  append(kind, loc);
+  if (kind == Kind::Return)
+    return checkEffect("has a `RETURN`", loc);
+  if (top().inLoop)
+    return;
+  const char *name = kind == Kind::Break ? "`BREAK`" : "`CONTINUE`";
+  fail(loc, std::string(name) + " outside a loop",
+       "it belongs into a `FOR` or `WHILE`; `RETURN` ends an iteration of "
+       "`parallel`");
+}
+
+//===-- Frames ------------------------------------------------------------===//
+
+void Tracer::push(Statement owner) {
+  Frame frame;
+  if (!frames.empty()) {
+    frame.inLoop = top().inLoop;
+    frame.range = top().range;
+    frame.condition = top().condition;
+  }
+  frame.owner = std::move(owner);
+  frame.number = static_cast<uint32_t>(blockOpen.size());
+  blockOpen.push_back(true);
+  frames.push_back(std::move(frame));
+}
+
+/// Closes the innermost block.
+void Tracer::pop() {
+  Frame frame = std::move(frames.back());
+  frames.pop_back();
+  blockOpen[frame.number] = false;
+  frame.owner.blocks.push_back(std::move(frame.block));
+  top().block.push_back(std::move(frame.owner));
+}
+
+/// Closes the branches that an ELIF left open.
+void Tracer::settle() {
+  while (top().elif)
+    pop();
+}
+
+Statement Tracer::make(Kind kind, Loc loc) {
+  Statement statement;
+  statement.kind = kind;
+  statement.loc = loc;
+  return statement;
+}
+
+Statement &Tracer::append(Kind kind, Loc loc) {
+  settle();
+  return top().block.emplace_back(make(kind, loc));
+}
+
+Tracer::Handle Tracer::newValue(DType type) {
+  kernel.values.push_back(type);
+  blockOf.push_back(top().number);
+  isZero.push_back(false);
+  return {static_cast<ValueId>(kernel.values.size() - 1), trace};
+}
+
+Tracer::Handle Tracer::define(Statement &statement, DType type) {
+  Handle value = newValue(type);
+  statement.type = type;
+  statement.value = value.id;
+  return value;
+}
+
+//===-- Checks ------------------------------------------------------------===//
+
+void Tracer::fail(Loc loc, const std::string &text, const std::string &note) {
+  if (!traced.failure)
+    traced.failure = badKernel(loc, text, note);
+}
+
+void Tracer::checkEffect(const char *what, Loc loc) {
+  if (top().condition != none)
+    fail(loc, std::string("the condition of a `WHILE` ") + what,
+         "a condition only computes: do this in the body");
+}
+
+bool Tracer::owns(Handle handle, const char *what, Loc loc) {
+  if (handle.trace == trace)
+    return true;
+  if (handle.id == none)
+    fail(loc, "a value is used that was never set",
+         "give the `Expr` a value before its first use");
+  else
+    fail(loc, std::string(what) + " of another kernel is used",
+         "compute it in this kernel, or pass it as an argument");
+  return false;
+}
+
+ValueId Tracer::use(Handle value, Loc loc) {
+  if (!owns(value, "a value", loc))
+    return none;
+  if (!blockOpen[blockOf[value.id]])
+    fail(loc, "a value is used outside of the block that computed it",
+         "declare a `Var` in front of the block and assign it inside");
+  return value.id;
+}
+
+VarId Tracer::useVariable(Handle variable, Loc loc) {
+  if (!owns(variable, "a `Var`", loc))
+    return none;
+  if (!blockOpen[scopes[variable.id].block])
+    fail(loc, "a `Var` is used outside of the block that declared it",
+         "declare it in front of the block");
+  return variable.id;
+}
+
+uint32_t Tracer::useArray(Handle array, Loc loc) {
+  return owns(array, "an array", loc) ? array.id : none;
+}
+
+} // namespace costate::syntax

@@ -1,0 +1,100 @@
+#pragma once
+/// Builds a statement tree from calls in program order. Every front end uses
+/// it. Mistakes in the kernel are recorded: after the first one the tracer goes
+/// on, and `finish` returns that failure beside a tree that is not to be used.
+
+#include "syntax/Trace.h"
+
+#include "costate/detail/record.h"
+
+namespace costate::syntax {
+
+class Tracer {
+public:
+  using Handle = detail::Handle;
+  using Place = detail::Place;
+
+  Tracer(std::string name, Loc loc);
+
+  /// Appends an argument; all of them come before the first statement.
+  Handle array(DType type, int rank);
+  Handle scalar(DType type);
+  detail::TracedKernel finish();
+
+  Handle constant(DType type, uint64_t bits, Loc loc);
+  Handle pure(Op op, DType type, std::initializer_list<Handle> operands,
+              Loc loc);
+  Handle extent(Handle array, int rank, int dim, Loc loc);
+  Handle load(const Place &place, Loc loc);
+  void store(const Place &place, Handle value, Loc loc);
+  void atomicAdd(const Place &place, Handle value, Loc loc);
+
+  Handle declare(DType type, Handle start, Loc loc);
+  Handle read(DType type, Handle variable, Loc loc);
+  void assign(Handle variable, Handle value, Loc loc);
+
+  // Each `begin` opens one block, which `end` closes.
+  void beginIf(Handle condition, Loc loc);
+  /// Continues the IF that ended last.
+  void beginElse(Loc loc);
+  /// The else branch of the IF that ended last, for its condition; it stays
+  /// open behind `end` until something else than an ELSE or ELIF follows.
+  void beginElif(Loc loc);
+  void beginElifBody(Handle condition, Loc loc);
+  void beginWhile(Loc loc);
+  void beginWhileBody(Handle condition, Loc loc);
+  Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc);
+  void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
+  void end();
+
+  /// Break, Continue or Return.
+  void jump(Kind kind, Loc loc);
+
+  /// Records a mistake in the kernel, if it is the first.
+  void fail(Loc loc, const std::string &text, const std::string &note);
+
+private:
+  /// An open block, the statement that it belongs to, and what surrounds it.
+  struct Frame {
+    Statement owner;
+    Block block;
+    uint32_t number = 0;       ///< of the block
+    bool elif = false;         ///< may close by itself
+    bool inLoop = false;       ///< BREAK has a target
+    uint32_t range = none;     ///< depth of the range around it
+    uint32_t condition = none; ///< depth of the WHILE condition around it
+  };
+  struct VariableScope {
+    uint32_t block; ///< number of the block that declares it
+    uint32_t depth; ///< of that block
+  };
+
+  Frame &top() { return frames.back(); }
+  void push(Statement owner);
+  void pop();
+  void settle();
+  Statement &append(Kind kind, Loc loc);
+  Statement make(Kind kind, Loc loc);
+  Handle define(Statement &statement, DType type);
+  Handle newValue(DType type);
+  Statement &access(Kind kind, const Place &place, Loc loc);
+  void addIndices(Statement &statement, const Place &place, Loc loc);
+  std::optional<Statement> takeIf();
+  void startElse(Statement branch);
+  void checkEffect(const char *what, Loc loc);
+  bool owns(Handle handle, const char *what, Loc loc);
+  ValueId use(Handle value, Loc loc);
+  VarId useVariable(Handle variable, Loc loc);
+  uint32_t useArray(Handle array, Loc loc);
+
+  detail::TracedKernel traced;
+  Kernel &kernel = traced.kernel;
+  uint32_t trace; ///< number of this kernel, in every handle
+  std::vector<Frame> frames;
+  std::vector<bool> blockOpen;
+  std::vector<uint32_t> blockOf; ///< block that defines each value
+  std::vector<bool> isZero;      ///< values that are the constant 0
+  std::vector<VariableScope> scopes;
+};
+
+} // namespace costate::syntax
