@@ -1,0 +1,89 @@
+#pragma once
+/// The registry of benchmarks behind costate-bench.
+///
+/// ```cpp
+/// static void saxpy(const bench::Options &options, bench::Results &results) {
+///   for (int threads : options.threads) {
+///     bench::Row &row = results.add("1000000", threads);
+///     row.set("primal_ms", bench::milliseconds(options, [&] { ... }));
+///   }
+/// }
+/// static bench::Registration registration("saxpy", "y = a x + y", saxpy);
+/// ```
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace costate::bench {
+
+struct Options {
+  std::string device = "cpu";
+  std::filesystem::path data; ///< empty: none was given or found
+  std::vector<int> threads;   ///< numbers of threads to measure with
+  double minTime = 0.3;       ///< seconds that one measurement repeats for
+  bool smoke = false;         ///< the smallest case only, each thing once
+};
+
+/// One case of one benchmark. Metrics keep the order in which they were set.
+struct Row {
+  std::string bench, name, device;
+  int threads;
+  std::vector<std::pair<std::string, double>> metrics;
+  void set(const std::string &metric, double value) {
+    metrics.emplace_back(metric, value);
+  }
+};
+
+class Results {
+public:
+  explicit Results(std::string device) : device(std::move(device)) {}
+  void begin(std::string bench) { current = std::move(bench); }
+  /// `name`: the stem of the input file, or the size.
+  Row &add(const std::string &name, int threads) {
+    return rows.emplace_back(Row{current, name, device, threads, {}});
+  }
+  /// An aligned table per benchmark; a column for each metric.
+  void print() const;
+  /// One JSON object per line.
+  void writeJson(const std::filesystem::path &file) const;
+
+private:
+  std::string device, current;
+  std::deque<Row> rows; // references stay valid
+};
+
+using Function = void (*)(const Options &, Results &);
+
+struct Bench {
+  std::string name, summary;
+  Function function;
+};
+
+/// All benchmarks, by name.
+std::vector<Bench> &registry();
+
+struct Registration {
+  Registration(const char *name, const char *summary, Function function) {
+    registry().push_back({name, summary, function});
+  }
+};
+
+/// The shortest of repeated runs of `f`, which ends with its work done.
+template <class F> double milliseconds(const Options &options, F &&f) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e300, total = 0;
+  do {
+    auto start = Clock::now();
+    f();
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::min(best, seconds);
+    total += seconds;
+  } while (!options.smoke && total < options.minTime);
+  return best * 1e3;
+}
+
+} // namespace costate::bench

@@ -1,0 +1,121 @@
+#include "adbench/Gmm.h"
+
+#include "adbench/Plain.h"
+
+#include "costate/syntax.h"
+
+namespace costate::adbench {
+
+using Real = Expr<double>;
+
+/// log(sum of exp(value(i))) over i below `count`, shifted by the largest.
+template <class Value> static Real logSumExp(Index count, Value &&value) {
+  Var<double> most = value(Index(0));
+  FOR (i, 1, count) { most = max(most, value(i)); }
+  Var<double> sum = 0.0;
+  FOR (i, 0, count) { sum += exp(value(i) - most); }
+  return most + log(sum);
+}
+
+/// |Q (x_i - mu_k)|^2 for Q = diag(diagonal_k) + the lower triangle of icf_k.
+static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
+                        ArrayRef<double, 2> mu, ArrayRef<double, 2> x, Index k, Index i) {
+  Index d = x.size(1);
+  Var<double> squares = 0.0;
+  FOR (row, 0, d) {
+    Var<double> product = diagonal(k, row) * (x(i, row) - mu(k, row));
+    Var<int64_t> at = d + row - 1; // of entry (row, column) in icf
+    FOR (column, 0, row) {
+      product += icf(k, at) * (x(i, column) - mu(k, column));
+      at += d - column - 2;
+    }
+    squares += product * product;
+  }
+  return squares;
+}
+
+/// Component k owns an iteration of the two large ranges, so no two iterations
+/// add to the adjoint of one parameter.
+static Kernel makeKernel() {
+  return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
+                          ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
+                          ArrayRef<double, 2> diagonal, ArrayRef<double, 1> sums,
+                          ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
+                          Scalar<double> gamma, Scalar<double> m, Scalar<double> constant) {
+    Index components = mu.size(0), points = x.size(0), d = x.size(1);
+    value() = constant - cast<double>(points) *
+                             logSumExp(components, [&](Index k) { return Real(alpha(k)); });
+
+    parallel(components, [&](Index k) {
+      Var<double> logarithms = 0.0, squares = 0.0;
+      FOR (j, 0, d) {
+        Real q = icf(k, j), e = exp(q);
+        diagonal(k, j) = e;
+        logarithms += q;
+        squares += e * e;
+      }
+      FOR (j, d, icf.size(1)) {
+        Real entry = icf(k, j);
+        squares += entry * entry;
+      }
+      sums(k) = logarithms;
+      value() += 0.5 * gamma * gamma * squares - m * logarithms;
+    });
+
+    parallel(components, [&](Index k) {
+      Real level = alpha(k) + sums(k);
+      FOR (i, 0, points) {
+        terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, mu, x, k, i);
+      }
+    });
+
+    parallel(points, [&](Index i) {
+      value() += logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
+    });
+  });
+}
+
+Gmm::Gmm(const Device &device, const GmmInput &in)
+    : kernel(makeKernel()), alpha(device.array<double>({in.k}, grad)),
+      mu(device.array<double>({in.k, in.d}, grad)),
+      icf(device.array<double>({in.k, in.icfSize()}, grad)),
+      x(device.array<double>({in.n, in.d})),
+      diagonal(device.array<double>({in.k, in.d}, grad)),
+      sums(device.array<double>({in.k}, grad)),
+      terms(device.array<double>({in.k, in.n}, grad)),
+      value(device.array<double>({}, grad)), gamma(in.gamma), m(double(in.m)),
+      constant(gmmConstant(in)) {
+  alpha.from_host(in.alpha);
+  mu.from_host(in.mu);
+  icf.from_host(in.icf);
+  x.from_host(in.x);
+}
+
+template <class F> void Gmm::launch(F &&entry) {
+  entry(alpha, mu, icf, x, diagonal, sums, terms, value, gamma, m, constant);
+}
+
+void Gmm::runObjective() {
+  launch([&](auto &...arguments) { kernel(arguments...); });
+  value.device().synchronize();
+}
+
+void Gmm::runGradient() {
+  for (Array<double> *parameter : {&alpha, &mu, &icf})
+    parameter->grad().fill(0);
+  value.grad().fill(1);
+  launch([&](auto &...arguments) { kernel.grad(arguments...); });
+  value.device().synchronize();
+}
+
+double Gmm::objective() const { return value.to_host()[0]; }
+
+std::vector<double> Gmm::gradient() const {
+  std::vector<double> all;
+  for (const Array<double> *parameter : {&alpha, &mu, &icf})
+    for (double entry : parameter->grad().to_host())
+      all.push_back(entry);
+  return all;
+}
+
+} // namespace costate::adbench

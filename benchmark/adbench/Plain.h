@@ -1,0 +1,20 @@
+#pragma once
+/// The objectives in plain C++: the yardstick, and a check by complex steps.
+
+#include "adbench/Data.h"
+
+namespace costate::adbench {
+
+/// The terms of the GMM objective that do not depend on its parameters.
+double gmmConstant(const GmmInput &gmm);
+double gmmObjective(const GmmInput &gmm);
+/// The derivative of the objective along `direction` (alpha, mu, icf in one
+/// vector), by a complex step.
+double gmmDirectional(const GmmInput &gmm, const std::vector<double> &direction);
+
+/// p x 2, into `residuals`.
+void baResiduals(const BaInput &ba, std::vector<double> &residuals);
+/// p x 30, column by column, by complex steps.
+std::vector<double> baJacobians(const BaInput &ba);
+
+} // namespace costate::adbench

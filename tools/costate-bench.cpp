@@ -1,0 +1,91 @@
+/// Runs benchmarks by name; prints a table and writes one JSON object per case.
+
+#include "Bench.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+
+using namespace costate::bench;
+
+static void list() {
+  for (const Bench &bench : registry())
+    std::printf("%s\n", bench.name.c_str());
+}
+
+static std::filesystem::path defaultData() {
+  const char *folder = std::getenv("COSTATE_DATA");
+  return folder ? folder : "";
+}
+
+static std::vector<int> defaultThreads() {
+  int cores = std::max(1u, std::thread::hardware_concurrency());
+  return cores == 1 ? std::vector{1} : std::vector{1, cores};
+}
+
+static std::string knownNames() {
+  std::string text;
+  for (const Bench &bench : registry())
+    text += "\n  " + bench.name + "  " + bench.summary;
+  return text;
+}
+
+static const Bench &find(const std::string &name) {
+  for (const Bench &bench : registry())
+    if (bench.name == name)
+      return bench;
+  throw std::runtime_error("there is no benchmark `" + name + "`; there are" + knownNames());
+}
+
+static int run(const std::vector<std::string> &names, const Options &options,
+               const std::string &json) {
+  std::vector<Bench> chosen;
+  for (const std::string &name : names)
+    chosen.push_back(find(name));
+  Results results(options.device);
+  for (const Bench &bench : chosen) {
+    results.begin(bench.name);
+    bench.function(options, results);
+  }
+  results.print();
+  if (!json.empty())
+    results.writeJson(json);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  Options options;
+  options.data = defaultData();
+  options.threads = defaultThreads();
+  std::vector<std::string> names;
+  std::string json;
+  bool listOnly = false;
+
+  std::sort(registry().begin(), registry().end(),
+            [](const Bench &a, const Bench &b) { return a.name < b.name; });
+  CLI::App app("Benchmarks:" + knownNames());
+  app.add_option("name", names, "benchmarks to run");
+  app.add_option("--device", options.device, "device to run on");
+  app.add_option("--data", options.data, "folder with input files");
+  app.add_option("--json", json, "file for the results");
+  app.add_option("--threads", options.threads, "numbers of threads")->check(CLI::PositiveNumber);
+  app.add_option("--min-time", options.minTime, "seconds per measurement");
+  app.add_flag("--smoke", options.smoke, "run the smallest case once");
+  app.add_flag("--list", listOnly, "print the names of the benchmarks");
+  CLI11_PARSE(app, argc, argv);
+
+  if (listOnly || names.empty()) {
+    list();
+    return listOnly ? 0 : 1;
+  }
+  try {
+    return run(names, options, json);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "costate-bench: %s\n", error.what());
+    return 1;
+  }
+}
