@@ -2,6 +2,7 @@
 
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                    ${PROJECT_SOURCE_DIR}/benchmark
                     ${PROJECT_BINARY_DIR}/src)
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fvisibility-inlines-hidden
                     -ffp-contract=off)
