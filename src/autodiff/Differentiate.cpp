@@ -1,0 +1,129 @@
+#include "autodiff/Differentiate.h"
+
+#include "autodiff/Normalize.h"
+#include "autodiff/Prune.h"
+#include "autodiff/forward/Forward.h"
+#include "autodiff/replay/Replay.h"
+#include "autodiff/reverse/Reverser.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+/// Numbers the loads of a primal, so that those that remain in its gradient can
+/// be told.
+constexpr llvm::StringLiteral originAttr = "costate.origin";
+
+ir::KernelOp copyOf(ir::KernelOp primal, StringRef suffix) {
+  OpBuilder builder(primal->getContext());
+  builder.setInsertionPointAfter(primal);
+  auto copy = cast<ir::KernelOp>(builder.clone(*primal));
+  copy.setSymName((primal.getSymName() + suffix).str());
+  return copy;
+}
+
+/// Appends an array argument for each active one; returns it by argument.
+llvm::DenseMap<Value, Value> appendArrays(ir::KernelOp kernel,
+                                          ArrayRef<bool> active,
+                                          StringRef attribute) {
+  llvm::DenseMap<Value, Value> arrays;
+  Builder builder(kernel.getContext());
+  for (auto [index, isActive] : llvm::enumerate(active)) {
+    if (!isActive)
+      continue;
+    BlockArgument argument = kernel.getArgument(index);
+    auto note = builder.getDictionaryAttr(
+        builder.getNamedAttr(attribute, builder.getI64IntegerAttr(index)));
+    unsigned last = kernel.getNumArguments();
+    (void)kernel.insertArgument(last, argument.getType(), note,
+                                argument.getLoc());
+    arrays[kernel.getArgument(index)] = kernel.getArgument(last);
+  }
+  return arrays;
+}
+
+SmallVector<ir::LoadOp> loadsOf(ir::KernelOp kernel) {
+  SmallVector<ir::LoadOp> loads;
+  kernel.walk([&](ir::LoadOp load) { loads.push_back(load); });
+  return loads;
+}
+
+void numberLoads(ir::KernelOp kernel) {
+  Builder builder(kernel.getContext());
+  for (auto [number, load] : llvm::enumerate(loadsOf(kernel)))
+    load->setAttr(originAttr, builder.getI64IntegerAttr(number));
+}
+
+/// The loads of `primal` whose values its gradient still reads.
+SmallVector<ir::LoadOp> neededLoads(ir::KernelOp primal,
+                                    ir::KernelOp gradient) {
+  SmallVector<ir::LoadOp> all = loadsOf(primal), needed;
+  llvm::DenseSet<uint64_t> seen;
+  for (ir::LoadOp load : loadsOf(gradient)) {
+    auto origin = load->getAttrOfType<IntegerAttr>(originAttr);
+    if (origin && seen.insert(origin.getInt()).second)
+      needed.push_back(all[origin.getInt()]);
+    load->removeAttr(originAttr);
+  }
+  return needed;
+}
+
+void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
+                   Derivative &derivative) {
+  derivative.needed.assign(primal.getNumArguments(), false);
+  derivative.reloaded.assign(primal.getNumArguments(), false);
+  for (ir::LoadOp load : needed) {
+    unsigned argument = cast<BlockArgument>(load.getArray()).getArgNumber();
+    derivative.needed[argument] = true;
+    if (!derivative.reloaded[argument] && readsOwnStore(primal, load))
+      derivative.reloaded[argument] = true;
+  }
+}
+
+} // namespace
+
+FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
+                                           ArrayRef<bool> active,
+                                           Refusal &refusal) {
+  refusal.code = ErrorCode::NotDifferentiable;
+  if (failed(checkOrderFree(primal, refusal)))
+    return failure();
+  ir::KernelOp gradient = copyOf(primal, ".grad");
+  numberLoads(gradient);
+  normalizeLoops(gradient);
+  auto adjoints = appendArrays(gradient, active, ir::adjointOfAttr);
+  if (failed(Reverser(gradient, std::move(adjoints)).run())) {
+    gradient.erase();
+    return failure();
+  }
+  prune(gradient);
+  SmallVector<ir::LoadOp> needed = neededLoads(primal, gradient);
+  if (failed(checkFinalState(primal, needed, refusal))) {
+    gradient.erase();
+    return failure();
+  }
+  Derivative derivative{gradient, {}, {}};
+  describeNeeds(primal, needed, derivative);
+  return derivative;
+}
+
+FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
+                                           ArrayRef<bool> active,
+                                           Refusal &refusal) {
+  refusal.code = ErrorCode::NotDifferentiable;
+  ir::KernelOp tangent = copyOf(primal, ".jvp");
+  auto tangents = appendArrays(tangent, active, ir::tangentOfAttr);
+  if (failed(Forward(tangent, std::move(tangents)).run())) {
+    tangent.erase();
+    return failure();
+  }
+  Derivative derivative{tangent, {}, {}};
+  derivative.needed.assign(primal.getNumArguments(), false);
+  derivative.reloaded.assign(primal.getNumArguments(), false);
+  return derivative;
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,68 @@
+#include "autodiff/Passes.h"
+
+#include "autodiff/Differentiate.h"
+#include "autodiff/Prune.h"
+#include "autodiff/replay/Accesses.h"
+
+namespace costate::autodiff {
+
+#define GEN_PASS_DEF_DIFFERENTIATEREVERSE
+#define GEN_PASS_DEF_DIFFERENTIATEFORWARD
+#define GEN_PASS_DEF_PRUNE
+#define GEN_PASS_DEF_MARKEXCLUSIVE
+#include "autodiff/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+SmallVector<bool> activeArguments(ir::KernelOp kernel,
+                                  ArrayRef<unsigned> chosen) {
+  SmallVector<bool> active;
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    auto array = dyn_cast<ir::ArrayType>(type);
+    bool wanted = chosen.empty() || llvm::is_contained(chosen, index);
+    active.push_back(array && array.isFloat() && wanted);
+  }
+  return active;
+}
+
+using Mode = FailureOr<Derivative> (*)(ir::KernelOp, ArrayRef<bool>, Refusal &);
+
+LogicalResult differentiateAll(ModuleOp module, ArrayRef<unsigned> chosen,
+                               Mode mode) {
+  Refusal refusal;
+  for (auto kernel : llvm::to_vector(module.getOps<ir::KernelOp>()))
+    if (failed(mode(kernel, activeArguments(kernel, chosen), refusal)))
+      return failure();
+  return success();
+}
+
+struct DifferentiateReverse
+    : impl::DifferentiateReverseBase<DifferentiateReverse> {
+  using DifferentiateReverseBase::DifferentiateReverseBase;
+  void runOnOperation() override {
+    if (failed(differentiateAll(getOperation(), *active, differentiateReverse)))
+      signalPassFailure();
+  }
+};
+
+struct DifferentiateForward
+    : impl::DifferentiateForwardBase<DifferentiateForward> {
+  using DifferentiateForwardBase::DifferentiateForwardBase;
+  void runOnOperation() override {
+    if (failed(differentiateAll(getOperation(), *active, differentiateForward)))
+      signalPassFailure();
+  }
+};
+
+struct Prune : impl::PruneBase<Prune> {
+  void runOnOperation() override { prune(getOperation()); }
+};
+
+struct MarkExclusive : impl::MarkExclusiveBase<MarkExclusive> {
+  void runOnOperation() override { markExclusive(getOperation()); }
+};
+
+} // namespace
+} // namespace costate::autodiff

@@ -1,0 +1,83 @@
+#ifndef COSTATE_AUTODIFF_PASSES
+#define COSTATE_AUTODIFF_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
+  let summary = "append the gradient of every kernel";
+  let description = [{
+    The gradient runs the forward sweep of each iteration without its stores,
+    saving what the reverse sweep needs on a tape, and then the reverse sweep.
+
+    ```mlir
+    // before
+    costate.range (%i) in (%n) {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      %w = math.sin %v : f64
+      costate.store %w, %y[%i] : !costate.array<f64, 1>
+    }
+    // after: %x_grad and %y_grad are new arguments
+    costate.range (%i) in (%n) {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      tape.turn
+      %g = costate.load %y_grad[%i] : !costate.array<f64, 1>
+      costate.store %zero, %y_grad[%i] : !costate.array<f64, 1>
+      %c = math.cos %v : f64
+      %h = costate.strong_mul %g, %c : f64
+      costate.atomic_add exclusive %h, %x_grad[%i] : !costate.array<f64, 1>
+    }
+    ```
+  }];
+  let options = [ListOption<"active", "active", "unsigned",
+      "numbers of the arguments that have an adjoint; default: every float array">];
+  let dependentDialects = ["costate::tape::TapeDialect",
+                           "mlir::math::MathDialect", "mlir::scf::SCFDialect",
+                           "mlir::arith::ArithDialect"];
+}
+
+def DifferentiateForward : Pass<"differentiate-forward", "::mlir::ModuleOp"> {
+  let summary = "append to every kernel one that computes its tangent as well";
+  let description = [{
+    ```mlir
+    // before
+    %w = math.sin %v : f64
+    // after
+    %w = math.sin %v : f64
+    %c = math.cos %v : f64
+    %dw = costate.strong_mul %dv, %c : f64
+    ```
+  }];
+  let options = [ListOption<"active", "active", "unsigned",
+      "numbers of the arguments that have a tangent; default: every float array">];
+  let dependentDialects = ["mlir::math::MathDialect", "mlir::scf::SCFDialect",
+                           "mlir::arith::ArithDialect"];
+}
+
+def Prune : Pass<"prune", "::costate::ir::KernelOp"> {
+  let summary = "erase what no store, update or tape operation needs";
+  let description = [{
+    Also loop-carried values that only feed themselves:
+
+    ```mlir
+    // before: nothing uses %s
+    %s, %v = scf.for ... iter_args(%a = %zero, %b = %x) { ... }
+    // after
+    %v = scf.for ... iter_args(%b = %x) { ... }
+    ```
+  }];
+}
+
+def MarkExclusive : Pass<"mark-exclusive", "::costate::ir::KernelOp"> {
+  let summary = "find updates that need not be atomic";
+  let description = [{
+    An update is exclusive if, for every index of its range, all accesses of the
+    array in that range use the index, plus one constant, in one dimension.
+
+    ```mlir
+    costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>            // before
+    costate.atomic_add exclusive %v, %x[%i] : !costate.array<f64, 1>  // after
+    ```
+  }];
+}
+
+#endif

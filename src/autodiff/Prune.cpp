@@ -1,0 +1,227 @@
+#include "autodiff/Prune.h"
+
+#include "ir/Tape.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+/// Marks what the effects of a kernel need.
+class Liveness {
+public:
+  explicit Liveness(ir::KernelOp kernel) {
+    kernel.walk([&](Operation *op) {
+      if (isRoot(op))
+        keep(op);
+    });
+    while (!pending.empty())
+      visit(pending.pop_back_val());
+  }
+
+  bool isKept(Operation *op) const { return kept.contains(op); }
+  bool isLive(Value value) const { return live.contains(value); }
+
+private:
+  static bool isRoot(Operation *op) {
+    return isa<ir::StoreOp, ir::AtomicAddOp, tape::PushOp, tape::PopOp,
+               tape::TurnOp>(op);
+  }
+
+  void need(Value value) {
+    if (live.insert(value).second)
+      pending.push_back(value);
+  }
+
+  void keep(Operation *op) {
+    while (!isa<ir::KernelOp>(op) && kept.insert(op).second) {
+      needOperands(op);
+      op = op->getParentOp();
+    }
+  }
+
+  /// What an operation needs whichever of its results are live.
+  void needOperands(Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      need(loop.getLowerBound());
+      need(loop.getUpperBound());
+      need(loop.getStep());
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      need(loop.getConditionOp().getCondition());
+    } else {
+      for (Value operand : op->getOperands())
+        need(operand);
+    }
+  }
+
+  void visit(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return visitArgument(cast<BlockArgument>(value));
+    keep(op);
+    unsigned index = cast<OpResult>(value).getResultNumber();
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      need(branch.thenYield().getOperand(index));
+      need(branch.elseYield().getOperand(index));
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      needCarried(loop, index);
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      needForwarded(loop, index);
+    } else if (auto range = dyn_cast<ir::RangeOp>(op)) {
+      need(range.getBody()->getTerminator()->getOperand(index));
+    }
+  }
+
+  void visitArgument(BlockArgument argument) {
+    Operation *op = argument.getOwner()->getParentOp();
+    if (isa<ir::KernelOp>(op))
+      return;
+    keep(op);
+    unsigned index = argument.getArgNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (index > 0)
+        needCarried(loop, index - 1);
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      if (argument.getOwner() == loop.getAfterBody())
+        return needForwarded(loop, index);
+      need(loop.getInits()[index]);
+      need(loop.getYieldOp().getOperand(index));
+    }
+  }
+
+  void needCarried(scf::ForOp loop, unsigned index) {
+    need(loop.getResult(index));
+    need(loop.getRegionIterArg(index));
+    need(loop.getInitArgs()[index]);
+    need(loop.getBody()->getTerminator()->getOperand(index));
+  }
+
+  void needForwarded(scf::WhileOp loop, unsigned index) {
+    need(loop.getResult(index));
+    need(loop.getAfterArguments()[index]);
+    need(loop.getConditionOp().getArgs()[index]);
+  }
+
+  llvm::DenseSet<Operation *> kept;
+  llvm::DenseSet<Value> live;
+  SmallVector<Value> pending;
+};
+
+/// Erases what is not live and rebuilds loops and branches without their dead
+/// values.
+class Sweep {
+public:
+  explicit Sweep(const Liveness &liveness) : liveness(liveness) {}
+
+  void block(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (op.hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (!liveness.isKept(&op)) {
+        op.dropAllUses();
+        op.erase();
+        continue;
+      }
+      if (op.getNumRegions())
+        shrink(&op);
+    }
+  }
+
+private:
+  /// Keeps of `values` those whose counterpart is live.
+  SmallVector<Value> pick(ValueRange values, ValueRange counterparts) {
+    SmallVector<Value> picked;
+    for (auto [value, counterpart] : llvm::zip(values, counterparts))
+      if (liveness.isLive(counterpart))
+        picked.push_back(value);
+    return picked;
+  }
+
+  void eraseArguments(Block &block) {
+    block.eraseArguments([&](BlockArgument argument) {
+      bool index = isa<scf::ForOp>(block.getParentOp()) &&
+                   argument.getArgNumber() == 0;
+      if (index || liveness.isLive(argument))
+        return false;
+      argument.dropAllUses();
+      return true;
+    });
+  }
+
+  void shrink(Operation *op) {
+    SmallVector<Value> operands(op->getOperands());
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      operands.assign({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+      llvm::append_range(operands, pick(loop.getInitArgs(), loop.getResults()));
+      setTerminator(*loop.getBody(), loop.getResults());
+      eraseArguments(*loop.getBody());
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      operands = pick(loop.getInits(), loop.getBeforeArguments());
+      shrinkWhile(loop);
+    } else {
+      for (Region &region : op->getRegions())
+        if (!region.empty())
+          setTerminator(region.front(), op->getResults());
+    }
+    for (Region &region : op->getRegions())
+      if (!region.empty())
+        block(region.front());
+    rebuild(op, operands);
+  }
+
+  void shrinkWhile(scf::WhileOp loop) {
+    scf::ConditionOp condition = loop.getConditionOp();
+    SmallVector<Value> forwarded = pick(condition.getArgs(), loop.getResults());
+    condition.getArgsMutable().assign(forwarded);
+    scf::YieldOp yield = loop.getYieldOp();
+    SmallVector<Value> next =
+        pick(yield.getOperands(), loop.getBeforeArguments());
+    yield->setOperands(next);
+    eraseArguments(*loop.getBeforeBody());
+    eraseArguments(*loop.getAfterBody());
+  }
+
+  void setTerminator(Block &block, ValueRange results) {
+    Operation *terminator = block.getTerminator();
+    SmallVector<Value> yielded = pick(terminator->getOperands(), results);
+    terminator->setOperands(yielded);
+  }
+
+  void rebuild(Operation *op, ArrayRef<Value> operands) {
+    SmallVector<Type> types;
+    for (Value result : op->getResults())
+      if (liveness.isLive(result))
+        types.push_back(result.getType());
+    if (types.size() == op->getNumResults() &&
+        operands.size() == op->getNumOperands())
+      return;
+    OperationState state(op->getLoc(), op->getName(), operands, types,
+                         op->getAttrs());
+    for (Region &region : op->getRegions())
+      state.addRegion()->takeBody(region);
+    OpBuilder builder(op);
+    Operation *shrunk = builder.create(state);
+    unsigned next = 0;
+    for (Value result : op->getResults())
+      if (liveness.isLive(result))
+        result.replaceAllUsesWith(shrunk->getResult(next++));
+    op->dropAllUses();
+    op->erase();
+  }
+
+  const Liveness &liveness;
+};
+
+} // namespace
+
+void prune(ir::KernelOp kernel) {
+  Liveness liveness(kernel);
+  Sweep(liveness).block(kernel.getBodyRegion().front());
+}
+
+} // namespace costate::autodiff

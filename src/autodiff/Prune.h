@@ -1,0 +1,13 @@
+#pragma once
+/// Removal of everything that no effect depends on.
+
+#include "ir/Kernel.h"
+
+namespace costate::autodiff {
+
+/// Erases the operations and loop-carried values of `kernel` that no store,
+/// update or tape operation needs, also those that only feed themselves from
+/// turn to turn.
+void prune(ir::KernelOp kernel);
+
+} // namespace costate::autodiff

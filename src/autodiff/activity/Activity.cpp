@@ -1,0 +1,68 @@
+#include "autodiff/activity/Activity.h"
+
+#include "autodiff/rules/Rules.h"
+#include "ir/Tape.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+Activity::Activity(ir::KernelOp kernel,
+                   llvm::function_ref<bool(Value)> isActive) {
+  kernel.walk([&](ir::LoadOp load) {
+    if (isActive(load.getArray()))
+      mark(load.getValue());
+  });
+  while (!pending.empty())
+    for (OpOperand &use : pending.pop_back_val().getUses())
+      follow(use);
+}
+
+void Activity::mark(Value value) {
+  if (isa<FloatType>(value.getType()) && varied.insert(value).second)
+    pending.push_back(value);
+}
+
+void Activity::follow(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<scf::YieldOp, scf::ConditionOp, ir::YieldOp>(user))
+    return followTerminator(use);
+  if (isa<scf::ForOp, scf::WhileOp>(user))
+    return followLoop(use);
+  for (Value result : user->getResults())
+    mark(result);
+}
+
+void Activity::followTerminator(OpOperand &use) {
+  Operation *parent = use.getOwner()->getParentOp();
+  unsigned index = use.getOperandNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+    mark(loop.getRegionIterArg(index));
+    mark(loop.getResult(index));
+  } else if (auto loop = dyn_cast<scf::WhileOp>(parent)) {
+    if (isa<scf::YieldOp>(use.getOwner()))
+      return mark(loop.getBeforeArguments()[index]);
+    if (index == 0)
+      return;
+    mark(loop.getAfterArguments()[index - 1]);
+    mark(loop.getResult(index - 1));
+  } else {
+    mark(parent->getResult(index));
+  }
+}
+
+void Activity::followLoop(OpOperand &use) {
+  unsigned index = use.getOperandNumber();
+  if (auto loop = dyn_cast<scf::WhileOp>(use.getOwner()))
+    return mark(loop.getBeforeArguments()[index]);
+  auto loop = cast<scf::ForOp>(use.getOwner());
+  if (index < loop.getNumControlOperands())
+    return;
+  unsigned carried = index - loop.getNumControlOperands();
+  mark(loop.getRegionIterArg(carried));
+  mark(loop.getResult(carried));
+}
+
+} // namespace costate::autodiff

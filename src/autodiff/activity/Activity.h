@@ -1,0 +1,31 @@
+#pragma once
+/// Which values have a derivative at all.
+
+#include "ir/Kernel.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace costate::autodiff {
+
+/// The float values of a kernel that depend smoothly on the elements of active
+/// arrays. Everything else costs a derivative nothing. Linear in the number of
+/// uses.
+class Activity {
+public:
+  /// `isActive(array)`: the array has an adjoint or tangent.
+  Activity(ir::KernelOp kernel,
+           llvm::function_ref<bool(mlir::Value array)> isActive);
+
+  bool isVaried(mlir::Value value) const { return varied.contains(value); }
+
+private:
+  void mark(mlir::Value value);
+  void follow(mlir::OpOperand &use);
+  void followTerminator(mlir::OpOperand &use);
+  void followLoop(mlir::OpOperand &use);
+
+  llvm::DenseSet<mlir::Value> varied;
+  llvm::SmallVector<mlir::Value> pending;
+};
+
+} // namespace costate::autodiff

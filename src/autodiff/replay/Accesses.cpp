@@ -1,0 +1,67 @@
+#include "autodiff/replay/Accesses.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+std::optional<ArrayAccess> accessOf(Operation *op) {
+  if (auto load = dyn_cast<ir::LoadOp>(op))
+    return ArrayAccess{op, load.getArray(), load.getIndices()};
+  if (auto store = dyn_cast<ir::StoreOp>(op))
+    return ArrayAccess{op, store.getArray(), store.getIndices()};
+  if (auto update = dyn_cast<ir::AtomicAddOp>(op))
+    return ArrayAccess{op, update.getArray(), update.getIndices()};
+  return std::nullopt;
+}
+
+SmallVector<ArrayAccess> accessesIn(Operation *op) {
+  SmallVector<ArrayAccess> accesses;
+  op->walk<WalkOrder::PreOrder>([&](Operation *nested) {
+    if (auto access = accessOf(nested))
+      accesses.push_back(*access);
+  });
+  return accesses;
+}
+
+/// Whether dimension `dim` of all accesses is `index` plus the same constant.
+static bool separates(ArrayRef<ArrayAccess> accesses, unsigned dim,
+                      Value index) {
+  Affine first = Affine::of(accesses.front().indices[dim]);
+  if (first.terms.size() != 1 || first.coefficient(index) == 0)
+    return false;
+  return llvm::all_of(accesses, [&](const ArrayAccess &access) {
+    return constantDifference(Affine::of(access.indices[dim]), first) == 0;
+  });
+}
+
+static bool isExclusive(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+  unsigned rank = accesses.front().indices.size();
+  return llvm::all_of(range.getIndices(), [&](Value index) {
+    return llvm::any_of(llvm::seq(rank), [&](unsigned dim) {
+      return separates(accesses, dim, index);
+    });
+  });
+}
+
+llvm::DenseSet<Value> exclusiveArrays(ir::RangeOp range) {
+  llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
+  for (const ArrayAccess &access : accessesIn(range))
+    byArray[access.array].push_back(access);
+  llvm::DenseSet<Value> exclusive;
+  for (auto &[array, accesses] : byArray)
+    if (isExclusive(range, accesses))
+      exclusive.insert(array);
+  return exclusive;
+}
+
+void markExclusive(ir::KernelOp kernel) {
+  kernel.walk([](ir::RangeOp range) {
+    llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
+    range.walk([&](ir::AtomicAddOp update) {
+      if (exclusive.contains(update.getArray()))
+        update.setExclusive(true);
+    });
+  });
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,35 @@
+#pragma once
+/// How a kernel touches its arrays.
+
+#include "autodiff/replay/Affine.h"
+#include "ir/Kernel.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace costate::autodiff {
+
+/// One load, store or atomic update.
+struct ArrayAccess {
+  mlir::Operation *op;
+  mlir::Value array;
+  mlir::OperandRange indices;
+
+  bool isLoad() const { return mlir::isa<ir::LoadOp>(op); }
+  bool isWrite() const { return !isLoad(); }
+};
+
+/// The access that `op` makes, if it makes one.
+std::optional<ArrayAccess> accessOf(mlir::Operation *op);
+
+/// All accesses under `op`, in program order.
+llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
+
+/// The arrays of which each iteration of `range` touches elements that no other
+/// iteration touches: for every index of the range there is a dimension in
+/// which all accesses use that index plus one constant.
+llvm::DenseSet<mlir::Value> exclusiveArrays(ir::RangeOp range);
+
+/// Sets `exclusive` on the updates of `kernel` that need not be atomic.
+void markExclusive(ir::KernelOp kernel);
+
+} // namespace costate::autodiff

@@ -1,0 +1,74 @@
+#include "autodiff/replay/Affine.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+static int64_t wrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) *
+                              static_cast<uint64_t>(b));
+}
+
+static int64_t wrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) +
+                              static_cast<uint64_t>(b));
+}
+
+void Affine::add(const Affine &other, int64_t scale) {
+  constant = wrappingAdd(constant, wrappingMul(other.constant, scale));
+  for (auto [symbol, coefficient] : other.terms) {
+    int64_t &mine = terms[symbol];
+    mine = wrappingAdd(mine, wrappingMul(coefficient, scale));
+    if (mine == 0)
+      terms.erase(symbol);
+  }
+}
+
+/// `product` = a constant times something: the affine form, or nothing.
+static std::optional<Affine> ofProduct(arith::MulIOp product) {
+  Affine a = Affine::of(product.getLhs()), b = Affine::of(product.getRhs());
+  if (!a.isConstant())
+    std::swap(a, b);
+  if (!a.isConstant())
+    return std::nullopt;
+  Affine result;
+  result.add(b, a.constant);
+  return result;
+}
+
+/// Width matters: a sum in i32 wraps where the i64 form would not, so only i64
+/// arithmetic is looked through.
+Affine Affine::of(Value index) {
+  Affine form;
+  APInt constant;
+  if (matchPattern(index, m_ConstantInt(&constant))) {
+    form.constant = constant.getSExtValue();
+    return form;
+  }
+  Operation *op = index.getDefiningOp();
+  if (index.getType().isInteger(64)) {
+    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
+      form.add(of(op->getOperand(0)), 1);
+      form.add(of(op->getOperand(1)), isa<arith::AddIOp>(op) ? 1 : -1);
+      return form;
+    }
+    if (auto product = dyn_cast_or_null<arith::MulIOp>(op))
+      if (auto scaled = ofProduct(product))
+        return *scaled;
+  }
+  form.terms[index] = 1;
+  return form;
+}
+
+std::optional<int64_t> constantDifference(const Affine &a, const Affine &b) {
+  Affine difference = a;
+  difference.add(b, -1);
+  if (!difference.isConstant())
+    return std::nullopt;
+  return difference.constant;
+}
+
+} // namespace costate::autodiff

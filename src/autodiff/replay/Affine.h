@@ -1,0 +1,30 @@
+#pragma once
+/// Indices as affine forms.
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <optional>
+
+namespace costate::autodiff {
+
+/// constant + sum of coefficient * symbol, in wrapping 64-bit arithmetic. A
+/// symbol is a value that is not an addition, subtraction or multiplication by
+/// a constant.
+struct Affine {
+  int64_t constant = 0;
+  llvm::SmallMapVector<mlir::Value, int64_t, 4> terms;
+
+  static Affine of(mlir::Value index);
+
+  int64_t coefficient(mlir::Value symbol) const { return terms.lookup(symbol); }
+  bool isConstant() const { return terms.empty(); }
+
+  /// `scale` times `other`, added.
+  void add(const Affine &other, int64_t scale);
+};
+
+/// `a - b` if it is a constant.
+std::optional<int64_t> constantDifference(const Affine &a, const Affine &b);
+
+} // namespace costate::autodiff

@@ -1,0 +1,295 @@
+#include "autodiff/replay/Replay.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+/// When two accesses that stand in common loops meet on one element.
+struct Meeting {
+  enum Kind { Never, Always, After, Unknown } kind;
+  int64_t turns = 0; ///< After: this many turns after the first
+};
+
+/// Combines what two dimensions say: elements are equal if all indices are.
+Meeting both(Meeting a, Meeting b) {
+  if (a.kind == Meeting::Never || b.kind == Meeting::Never)
+    return {Meeting::Never};
+  if (a.kind == Meeting::After && b.kind == Meeting::After)
+    return a.turns == b.turns ? a : Meeting{Meeting::Never};
+  if (a.kind == Meeting::After)
+    return a;
+  if (b.kind == Meeting::After)
+    return b;
+  return a.kind == Meeting::Unknown ? a : b;
+}
+
+/// The two ops on the paths of `a` and `b` that stand in one block, or in two
+/// regions of one op.
+std::pair<Operation *, Operation *> siblings(Operation *a, Operation *b) {
+  SmallVector<Operation *> up;
+  for (Operation *op = a; op; op = op->getParentOp())
+    up.push_back(op);
+  for (Operation *other = b; other; other = other->getParentOp()) {
+    for (auto [depth, op] : llvm::enumerate(up))
+      if (op->getParentOp() == other->getParentOp())
+        return {op, other};
+  }
+  llvm_unreachable("ops of one kernel have a common ancestor");
+}
+
+/// The pair of a needed load and a write to its array, in one part.
+class SamePart {
+public:
+  SamePart(const ArrayAccess &load, const ArrayAccess &write)
+      : load(load), write(write) {
+    std::tie(loadAt, writeAt) = siblings(load.op, write.op);
+    for (Operation *op = loadAt->getParentOp();
+         op && !isa<ir::RangeOp, ir::KernelOp>(op); op = op->getParentOp())
+      if (isa<scf::ForOp, scf::WhileOp>(op))
+        loops.push_back(op);
+  }
+
+  /// Whether the write may change, later in the same iteration, the element
+  /// that the load has read.
+  bool mayOverwrite() {
+    bool after = follows();
+    if (loops.empty() && !after)
+      return false;
+    Meeting meeting{Meeting::Always};
+    for (auto [l, w] : llvm::zip(load.indices, write.indices))
+      meeting = both(meeting, meetingOf(Affine::of(l), Affine::of(w)));
+    switch (meeting.kind) {
+    case Meeting::Never:
+      return false;
+    case Meeting::Always:
+    case Meeting::Unknown:
+      return true;
+    case Meeting::After:
+      return meeting.turns >= (after ? 0 : 1);
+    }
+    llvm_unreachable("unknown meeting");
+  }
+
+private:
+  /// Whether the write runs after the load within one turn of the innermost
+  /// common loop.
+  bool follows() const {
+    if (loadAt->getBlock() == writeAt->getBlock())
+      return loadAt->isBeforeInBlock(writeAt);
+    if (!isa<scf::WhileOp>(loadAt->getParentOp()))
+      return false;
+    return loadAt->getParentRegion()->getRegionNumber() <
+           writeAt->getParentRegion()->getRegionNumber();
+  }
+
+  /// The counter in which meetings are counted: of a single common `for`.
+  Value counter() const {
+    if (loops.size() != 1)
+      return {};
+    auto loop = dyn_cast<scf::ForOp>(loops.front());
+    if (!loop || !matchPattern(loop.getStep(), m_One()))
+      return {};
+    return loop.getInductionVar();
+  }
+
+  bool varies(Value symbol) const {
+    return llvm::any_of(loops, [&](Operation *loop) {
+      return loop->isAncestor(symbol.getParentBlock()->getParentOp());
+    });
+  }
+
+  Meeting meetingOf(const Affine &l, const Affine &w) const {
+    Value k = counter();
+    for (const Affine *form : {&l, &w})
+      for (auto [symbol, coefficient] : form->terms)
+        if (symbol != k &&
+            (l.coefficient(symbol) != w.coefficient(symbol) || varies(symbol)))
+          return {Meeting::Unknown};
+    int64_t slope = k ? l.coefficient(k) : 0;
+    int64_t distance = w.constant - l.constant;
+    if (k && slope != w.coefficient(k))
+      return {Meeting::Unknown};
+    if (slope == 0)
+      return {distance == 0 ? Meeting::Always : Meeting::Never};
+    if (distance % slope != 0)
+      return {Meeting::Never};
+    return {Meeting::After, -distance / slope};
+  }
+
+  const ArrayAccess &load, &write;
+  Operation *loadAt, *writeAt;
+  SmallVector<Operation *> loops;
+};
+
+/// The op directly in the kernel's block that contains `op`.
+Operation *partOf(Operation *op) {
+  while (!isa<ir::KernelOp>(op->getParentOp()))
+    op = op->getParentOp();
+  return op;
+}
+
+/// Serial statements between two ranges are one part.
+bool samePart(Operation *a, Operation *b) {
+  if (a == b)
+    return true;
+  if (isa<ir::RangeOp>(a) || isa<ir::RangeOp>(b))
+    return false;
+  if (b->isBeforeInBlock(a))
+    std::swap(a, b);
+  for (Operation *op = a; op != b; op = op->getNextNode())
+    if (isa<ir::RangeOp>(op))
+      return false;
+  return true;
+}
+
+/// Whether two accesses certainly differ in a dimension, by symbols that do not
+/// change during the launch or the common iteration.
+bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
+                    llvm::function_ref<bool(Value)> isFixed) {
+  for (auto [left, right] : llvm::zip(a.indices, b.indices)) {
+    Affine l = Affine::of(left), r = Affine::of(right);
+    auto fixed = [&](auto &term) { return isFixed(term.first); };
+    if (!llvm::all_of(l.terms, fixed) || !llvm::all_of(r.terms, fixed))
+      continue;
+    std::optional<int64_t> distance = constantDifference(l, r);
+    if (distance && *distance != 0)
+      return true;
+  }
+  return false;
+}
+
+bool isSerialValue(Value value) {
+  return isa<ir::KernelOp>(value.getParentBlock()->getParentOp());
+}
+
+/// Fixed within one iteration, too.
+bool isIterationValue(Value value) {
+  return isSerialValue(value) ||
+         isa<ir::RangeOp>(value.getParentBlock()->getParentOp());
+}
+
+bool mayOverwrite(const ArrayAccess &load, const ArrayAccess &write) {
+  Operation *loadPart = partOf(load.op), *writePart = partOf(write.op);
+  if (samePart(loadPart, writePart))
+    return SamePart(load, write).mayOverwrite();
+  if (writePart->isBeforeInBlock(loadPart))
+    return false;
+  return !certainlyApart(load, write, isSerialValue);
+}
+
+LogicalResult refuse(const ArrayAccess &load, const ArrayAccess &write,
+                     Refusal &refusal) {
+  refusal.code = ErrorCode::CannotReplay;
+  InFlightDiagnostic error =
+      load.op->emitError("the gradient needs the value read here, but it is "
+                         "overwritten before the kernel ends");
+  error.attachNote(write.op->getLoc()) << "it may be overwritten here";
+  error.attachNote() << "keep every version: give the array a time index and "
+                        "write element t+1 from element t, or write the "
+                        "result to another array";
+  return failure();
+}
+
+} // namespace
+
+LogicalResult checkFinalState(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
+                              Refusal &refusal) {
+  llvm::DenseMap<Value, SmallVector<ArrayAccess>> writes;
+  for (const ArrayAccess &access : accessesIn(primal))
+    if (access.isWrite())
+      writes[access.array].push_back(access);
+  for (ir::LoadOp load : needed) {
+    ArrayAccess read = *accessOf(load);
+    for (const ArrayAccess &write : writes.lookup(read.array))
+      if (mayOverwrite(read, write))
+        return refuse(read, write, refusal);
+  }
+  return success();
+}
+
+bool readsOwnStore(ir::KernelOp primal, ir::LoadOp load) {
+  ArrayAccess read = *accessOf(load);
+  return llvm::any_of(accessesIn(primal), [&](const ArrayAccess &access) {
+    if (!access.isWrite() || access.array != read.array)
+      return false;
+    bool same = partOf(access.op) == partOf(load);
+    return !certainlyApart(read, access, same ? isIterationValue : isSerialValue);
+  });
+}
+
+static LogicalResult refuseMixed(const ArrayAccess &load,
+                                 const ArrayAccess &update, Refusal &refusal) {
+  refusal.code = ErrorCode::CannotReplay;
+  InFlightDiagnostic error = load.op->emitError(
+      "this read may or may not see additions that other iterations of the "
+      "same range make, so the gradient is not defined");
+  error.attachNote(update.op->getLoc()) << "the additions are made here";
+  error.attachNote() << "read the array in a range of its own, before or after";
+  return failure();
+}
+
+static LogicalResult checkMixed(ir::RangeOp range, Refusal &refusal) {
+  SmallVector<ArrayAccess> accesses = accessesIn(range);
+  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
+  llvm::DenseMap<Value, const ArrayAccess *> updates;
+  for (const ArrayAccess &access : accesses)
+    if (isa<ir::AtomicAddOp>(access.op) && !exclusive.contains(access.array))
+      updates.try_emplace(access.array, &access);
+  for (const ArrayAccess &access : accesses)
+    if (access.isLoad() && updates.contains(access.array))
+      return refuseMixed(access, *updates[access.array], refusal);
+  return success();
+}
+
+/// Whether at least two iterations of `range` certainly run.
+static bool hasSeveralIterations(ir::RangeOp range) {
+  bool several = false;
+  for (Value extent : range.getExtents()) {
+    APInt count;
+    if (!matchPattern(extent, m_ConstantInt(&count)) || count.sle(0))
+      return false;
+    several |= count.sgt(1);
+  }
+  return several;
+}
+
+static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
+  if (!hasSeveralIterations(range))
+    return success();
+  for (Operation &op : *range.getBody()) {
+    auto store = dyn_cast<ir::StoreOp>(op);
+    if (!store)
+      continue;
+    bool shared = llvm::all_of(store.getIndices(), [&](Value index) {
+      return llvm::all_of(Affine::of(index).terms, [](auto &term) {
+        return isSerialValue(term.first);
+      });
+    });
+    if (!shared)
+      continue;
+    refusal.code = ErrorCode::CannotReplay;
+    InFlightDiagnostic error = op.emitError(
+        "every iteration of the range stores to this element, so which value "
+        "remains is left to chance and the gradient is not defined");
+    error.attachNote() << "add with `+=`, or store in serial code";
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal) {
+  WalkResult result = primal.walk([&](ir::RangeOp range) {
+    if (failed(checkMixed(range, refusal)) ||
+        failed(checkSharedStores(range, refusal)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,233 @@
+#include "autodiff/reverse/Reverser.h"
+
+#include "autodiff/replay/Accesses.h"
+#include "autodiff/Normalize.h"
+#include "autodiff/rules/Rules.h"
+#include "ir/Tape.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+//===-- Adjoints ----------------------------------------------------------===//
+
+Value Adjoints::take(Value value) {
+  auto place = map.find(value);
+  if (place == map.end())
+    return {};
+  return std::exchange(place->second, {});
+}
+
+void Adjoints::add(ImplicitLocOpBuilder &b, Value value, Value g) {
+  Value &sum = map[value];
+  sum = sum ? arith::AddFOp::create(b, sum, g).getResult() : g;
+}
+
+SmallVector<Value> Adjoints::remaining() const {
+  SmallVector<Value> values;
+  for (auto &[value, g] : map)
+    if (g)
+      values.push_back(value);
+  return values;
+}
+
+//===-- Whole kernel ------------------------------------------------------===//
+
+SmallVector<Operation *> operationsOf(Block &block) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator())
+    ops.push_back(&op);
+  return ops;
+}
+
+Reverser::Reverser(ir::KernelOp kernel,
+                   llvm::DenseMap<Value, Value> adjointArrays)
+    : kernel(kernel), adjointArrays(std::move(adjointArrays)),
+      turns(countTurns(kernel)),
+      activity(kernel, [this](Value array) {
+        return this->adjointArrays.contains(array);
+      }) {}
+
+LogicalResult Reverser::run() {
+  if (failed(checkRanges()) || failed(checkRules()))
+    return failure();
+  collectEffects();
+  Block &block = kernel.getBodyRegion().front();
+  SmallVector<Operation *> effects;
+  kernel.walk([&](Operation *op) {
+    if (isa<ir::StoreOp, ir::AtomicAddOp>(op))
+      effects.push_back(op);
+  });
+  Builder b(kernel.getLoc(), block.getTerminator());
+  SmallVector<Operation *> ops = operationsOf(block);
+  tape::TurnOp::create(b);
+  Scope scope(block);
+  Adjoints adjoints;
+  Sweep sweep{b, scope, adjoints};
+  if (failed(reverseOps(ops, sweep)))
+    return failure();
+  for (Operation *effect : effects)
+    effect->erase();
+  return success();
+}
+
+LogicalResult Reverser::checkRanges() {
+  WalkResult result = kernel.walk([&](ir::RangeOp range) {
+    if (isa<ir::KernelOp>(range->getParentOp()))
+      return WalkResult::advance();
+    InFlightDiagnostic error = range.emitError(
+        "the gradient of a range under a serial loop or branch is not "
+        "supported yet");
+    error.attachNote(range->getParentOp()->getLoc())
+        << "the loop or branch is here";
+    error.attachNote() << "launch the range as a kernel of its own, from a loop "
+                          "on the host";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult Reverser::checkRules() {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    bool plain = op->getNumRegions() == 0 && op->getNumResults() > 0 &&
+                 !isa<ir::LoadOp>(op);
+    if (!plain || isDiscrete(op) || findRule(op) ||
+        llvm::none_of(op->getOperands(), [&](Value v) { return isVaried(v); }))
+      return WalkResult::advance();
+    op->emitError("the derivative of `" + op->getName().getStringRef() +
+                  "` is not known")
+            .attachNote()
+        << "compute it from operations that have one, or from values that do "
+           "not depend on an array with a gradient";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+void Reverser::collectEffects() {
+  kernel.walk([&](Operation *op) {
+    std::optional<ArrayAccess> access = accessOf(op);
+    if (!access || !access->isWrite() || !adjointArrays.contains(access->array))
+      return;
+    while (op && effectful.insert(op).second)
+      op = op->getParentOp();
+  });
+}
+
+//===-- Straight code -----------------------------------------------------===//
+
+LogicalResult Reverser::reverseOps(Ops ops, Sweep &sweep) {
+  for (Operation *op : llvm::reverse(ops))
+    if (failed(reverseOp(op, sweep)))
+      return failure();
+  return success();
+}
+
+LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
+  sweep.b.setLoc(op->getLoc());
+  if (auto load = dyn_cast<ir::LoadOp>(op)) {
+    reverseLoad(load, sweep);
+  } else if (auto store = dyn_cast<ir::StoreOp>(op)) {
+    reverseStore(store, sweep);
+  } else if (auto update = dyn_cast<ir::AtomicAddOp>(op)) {
+    reverseUpdate(update, sweep);
+  } else if (op->getNumRegions() == 0) {
+    reverseScalar(op, sweep);
+  } else {
+    SmallVector<Value> g;
+    for (Value result : op->getResults())
+      g.push_back(sweep.adjoints.take(result));
+    if (llvm::none_of(g, [](Value v) { return bool(v); }) &&
+        !effectful.contains(op))
+      return success();
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return reverseIf(branch, g, sweep);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return reverseFor(loop, g, sweep);
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      return reverseWhile(loop, g, sweep);
+    if (auto range = dyn_cast<ir::RangeOp>(op))
+      return reverseRange(range, g, sweep);
+    return op->emitError("the derivative of `" + op->getName().getStringRef() +
+                         "` is not known");
+  }
+  return success();
+}
+
+void Reverser::add(Sweep &sweep, Value value, Value g) {
+  if (g && isVaried(value))
+    sweep.adjoints.add(sweep.b, value, g);
+}
+
+SmallVector<Value> Reverser::use(Sweep &sweep, ValueRange values) {
+  return llvm::map_to_vector(values,
+                             [&](Value v) { return sweep.scope.use(v); });
+}
+
+void Reverser::reverseLoad(ir::LoadOp load, Sweep &sweep) {
+  Value g = sweep.adjoints.take(load.getValue());
+  Value adjoint = adjointArrays.lookup(load.getArray());
+  if (!g || !adjoint)
+    return;
+  SmallVector<Value> indices = use(sweep, load.getIndices());
+  ir::AtomicAddOp::create(sweep.b, g, adjoint, indices,
+                          exclusive.contains(load.getArray()));
+}
+
+/// Earlier loads of the element add to its adjoint after the clear.
+void Reverser::reverseStore(ir::StoreOp store, Sweep &sweep) {
+  Value adjoint = adjointArrays.lookup(store.getArray());
+  if (!adjoint)
+    return;
+  SmallVector<Value> indices = use(sweep, store.getIndices());
+  if (isVaried(store.getValue())) {
+    Value g = ir::LoadOp::create(sweep.b, store.getValue().getType(), adjoint,
+                                 indices);
+    add(sweep, store.getValue(), g);
+  }
+  Value zero = floatConstant(sweep.b, store.getValue().getType(), 0);
+  ir::StoreOp::create(sweep.b, zero, adjoint, indices);
+}
+
+void Reverser::reverseUpdate(ir::AtomicAddOp update, Sweep &sweep) {
+  Value adjoint = adjointArrays.lookup(update.getArray());
+  if (!adjoint || !isVaried(update.getValue()))
+    return;
+  SmallVector<Value> indices = use(sweep, update.getIndices());
+  Value g = ir::LoadOp::create(sweep.b, update.getValue().getType(), adjoint,
+                               indices);
+  add(sweep, update.getValue(), g);
+}
+
+void Reverser::reverseScalar(Operation *op, Sweep &sweep) {
+  if (op->getNumResults() != 1)
+    return;
+  Value g = sweep.adjoints.take(op->getResult(0));
+  Rule rule = findRule(op);
+  if (!g || !rule)
+    return;
+  auto operand = [&](unsigned i) { return sweep.scope.use(op->getOperand(i)); };
+  auto result = [&] { return sweep.scope.use(op->getResult(0)); };
+  RuleArguments arguments{sweep.b, op, operand, result};
+  for (OpOperand &use : op->getOpOperands()) {
+    if (!isVaried(use.get()))
+      continue;
+    Factor factor = rule(arguments, use.getOperandNumber());
+    add(sweep, use.get(),
+        applyFactor(sweep.b, g, factor, use.get().getType()));
+  }
+}
+
+Value Reverser::zeroIfNull(Builder &b, Value g, Type type) {
+  return g ? g : floatConstant(b, type, 0);
+}
+
+SmallVector<unsigned> Reverser::variedAmong(ValueRange values) const {
+  SmallVector<unsigned> indices;
+  for (auto [index, value] : llvm::enumerate(values))
+    if (isVaried(value))
+      indices.push_back(index);
+  return indices;
+}
+
+} // namespace costate::autodiff

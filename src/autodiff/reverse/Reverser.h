@@ -1,0 +1,99 @@
+#pragma once
+/// Reverse mode: turns a copy of a kernel into its gradient, in place.
+
+#include "autodiff/Differentiate.h"
+#include "autodiff/activity/Activity.h"
+#include "autodiff/reverse/Scope.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace costate::autodiff {
+
+/// The adjoints of forward values while a block is reversed, in the order in
+/// which they first appeared.
+class Adjoints {
+public:
+  /// The adjoint of `value`, which is complete now; null if it has none.
+  mlir::Value take(mlir::Value value);
+  void add(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir::Value g);
+  /// The values that still have an adjoint.
+  llvm::SmallVector<mlir::Value> remaining() const;
+
+private:
+  llvm::MapVector<mlir::Value, mlir::Value> map;
+};
+
+/// `kernel` starts as a copy of the primal with adjoint arrays appended. Its
+/// own operations become the forward sweep, without stores; the reverse sweep
+/// is put behind them, for a range at the end of each iteration. Ranges move
+/// behind the serial code, last one first.
+class Reverser {
+public:
+  Reverser(ir::KernelOp kernel,
+           llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays);
+  mlir::LogicalResult run();
+
+private:
+  using Builder = mlir::ImplicitLocOpBuilder;
+  using Ops = llvm::ArrayRef<mlir::Operation *>;
+
+  /// One reversed block under construction: where to emit, how to see forward
+  /// values, what adjoints have accumulated.
+  struct Sweep {
+    Builder &b;
+    Scope &scope;
+    Adjoints &adjoints;
+  };
+
+  // Preparation.
+  mlir::LogicalResult checkRules();
+  mlir::LogicalResult checkRanges();
+  void collectEffects();
+
+  // Straight code.
+  mlir::LogicalResult reverseOps(Ops ops, Sweep &sweep);
+  mlir::LogicalResult reverseOp(mlir::Operation *op, Sweep &sweep);
+  void reverseLoad(ir::LoadOp load, Sweep &sweep);
+  void reverseStore(ir::StoreOp store, Sweep &sweep);
+  void reverseUpdate(ir::AtomicAddOp update, Sweep &sweep);
+  void reverseScalar(mlir::Operation *op, Sweep &sweep);
+  void add(Sweep &sweep, mlir::Value value, mlir::Value g);
+  llvm::SmallVector<mlir::Value> use(Sweep &sweep, mlir::ValueRange values);
+
+  // Regions. `g`: adjoints of the results, null where there is none.
+  using Results = llvm::ArrayRef<mlir::Value>;
+  mlir::LogicalResult reverseIf(mlir::scf::IfOp branch, Results g, Sweep &sweep);
+  mlir::LogicalResult reverseFor(mlir::scf::ForOp loop, Results g, Sweep &sweep);
+  mlir::LogicalResult reverseWhile(mlir::scf::WhileOp loop, Results g, Sweep &sweep);
+  mlir::LogicalResult reverseRange(ir::RangeOp range, Results g, Sweep &sweep);
+  mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop,
+                                    llvm::SmallVectorImpl<mlir::Value> &carried,
+                                    Sweep &sweep);
+  mlir::LogicalResult reverseBody(mlir::scf::WhileOp loop,
+                                  llvm::SmallVectorImpl<mlir::Value> &carried,
+                                  Sweep &sweep);
+  mlir::LogicalResult
+  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value turn,
+                   llvm::SmallVectorImpl<mlir::Value> &carried,
+                   mlir::ValueRange results, Sweep &sweep);
+  bool passesThrough(mlir::scf::WhileOp loop) const;
+  llvm::SmallVector<mlir::Value> throughBefore(mlir::scf::WhileOp loop,
+                                               mlir::ValueRange g, Builder &b);
+  mlir::Value zeroIfNull(Builder &b, mlir::Value g, mlir::Type type);
+
+  bool isVaried(mlir::Value value) const { return activity.isVaried(value); }
+  llvm::SmallVector<unsigned> variedAmong(mlir::ValueRange values) const;
+
+  ir::KernelOp kernel;
+  llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> turns; ///< of each while
+  Activity activity;
+  llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects
+  llvm::DenseSet<mlir::Value> exclusive;       ///< arrays, in the current range
+};
+
+/// The operations of `block` without its terminator.
+llvm::SmallVector<mlir::Operation *> operationsOf(mlir::Block &block);
+
+} // namespace costate::autodiff

@@ -1,0 +1,100 @@
+#include "autodiff/reverse/Scope.h"
+
+#include "autodiff/save/Plan.h"
+#include "ir/Kernel.h"
+#include "ir/Tape.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+/// An op that stands for something that is not known yet.
+static Operation *placeholder(OpBuilder &builder, Location loc,
+                              TypeRange types) {
+  return UnrealizedConversionCastOp::create(builder, loc, types, ValueRange{});
+}
+
+Scope::Scope(Block &forward, Scope &parent, OpBuilder &builder)
+    : forward(forward), parent(&parent) {
+  Location loc = forward.getParentOp()->getLoc();
+  head = placeholder(builder, loc, {});
+}
+
+Value Scope::use(Value value) {
+  Scope *owner = this;
+  while (owner && !owner->owns(value))
+    owner = owner->parent;
+  // Not owned by any scope on the way out: serial values, kernel arguments.
+  if (!owner || owner->isOutermost())
+    return value;
+  if (Value known = owner->provided.lookup(value))
+    return known;
+  return owner->placeholderFor(value);
+}
+
+Value Scope::placeholderFor(Value value) {
+  Operation *&stand = placeholders[value];
+  if (!stand) {
+    OpBuilder builder(head);
+    stand = placeholder(builder, value.getLoc(), value.getType());
+  }
+  return stand->getResult(0);
+}
+
+Value Scope::materialize(OpBuilder &builder, Value value) {
+  if (!owns(value))
+    return use(value);
+  if (Value known = provided.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    if (!mapping.contains(operand))
+      mapping.map(operand, materialize(builder, operand));
+  Operation *copy = builder.clone(*op, mapping);
+  for (auto [original, result] : llvm::zip(op->getResults(), copy->getResults()))
+    provided[original] = result;
+  return provided.lookup(value);
+}
+
+void Scope::emitRecord(OpBuilder &builder, ArrayRef<Value> saved) {
+  if (saved.empty())
+    return;
+  Location loc = forward.getParentOp()->getLoc();
+  SmallVector<Type> types;
+  for (Value value : saved)
+    types.push_back(value.getType());
+  auto pop = tape::PopOp::create(builder, loc, types);
+  for (auto [value, popped] : llvm::zip(saved, pop.getValues()))
+    provided[value] = popped;
+  OpBuilder atEnd(forward.getTerminator());
+  tape::PushOp::create(atEnd, loc, saved);
+}
+
+void Scope::finish() {
+  assert(!isOutermost() && "values of the outermost block are in scope");
+  SmallVector<Value> needed;
+  for (auto &[value, stand] : placeholders)
+    needed.push_back(value);
+  auto isAvailable = [&](Value value) {
+    return !owns(value) || provided.contains(value);
+  };
+  SaveProblem problem{forward, needed, isAvailable};
+  SavePlan plan = planSaves(problem);
+  assert(verifyPlan(problem, plan));
+  OpBuilder builder(head);
+  emitRecord(builder, plan.saved);
+  for (Value value : needed) {
+    Value known = materialize(builder, value);
+    Operation *stand = placeholders[value];
+    stand->getResult(0).replaceAllUsesWith(known);
+    stand->erase();
+  }
+  head->erase();
+}
+
+} // namespace costate::autodiff

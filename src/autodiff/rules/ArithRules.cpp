@@ -1,0 +1,109 @@
+/// Rules of `arith` and of the kernel dialect.
+
+#include "autodiff/rules/Tables.h"
+#include "ir/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+Value Formula::add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+Value Formula::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+Value Formula::mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+Value Formula::div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+Value Formula::neg(Value x) { return arith::NegFOp::create(b, x); }
+Value Formula::strong(Value g, Value f) {
+  return ir::StrongMulOp::create(b, g, f);
+}
+
+namespace {
+
+Factor zeroRule(const RuleArguments &, unsigned) { return {Factor::Zero, {}}; }
+Factor oneRule(const RuleArguments &, unsigned) { return {Factor::One, {}}; }
+Factor negRule(const RuleArguments &, unsigned) {
+  return {Factor::MinusOne, {}};
+}
+Factor convertRule(const RuleArguments &, unsigned) {
+  return {Factor::Convert, {}};
+}
+
+Factor subRule(const RuleArguments &, unsigned index) {
+  return {index == 0 ? Factor::One : Factor::MinusOne, {}};
+}
+
+Factor mulRule(const RuleArguments &a, unsigned index) {
+  return times(a.operand(1 - index));
+}
+
+/// d(x/y) = (1/y) dx - (x/y)(1/y) dy, with one division for both
+Factor divRule(const RuleArguments &a, unsigned index) {
+  Formula f(a);
+  Value inverse = f.reciprocal(a.operand(1));
+  if (index == 0)
+    return times(inverse);
+  return times(f.neg(f.mul(a.result(), inverse)));
+}
+
+/// fmod(x, y) = x - trunc(x/y) y
+Factor remRule(const RuleArguments &a, unsigned index) {
+  if (index == 0)
+    return {Factor::One, {}};
+  Formula f(a);
+  Value x = a.operand(0);
+  Value turns = math::TruncOp::create(a.b, f.div(x, a.operand(1)));
+  return times(f.neg(turns));
+}
+
+/// min and max: the derivative goes where the value came from; on a tie, to the
+/// first operand.
+Factor extremumRule(const RuleArguments &a, unsigned index) {
+  Value result = a.result();
+  Value first = arith::CmpFOp::create(a.b, arith::CmpFPredicate::OEQ, result,
+                                      a.operand(0));
+  return {index == 0 ? Factor::If : Factor::IfNot, first};
+}
+
+Factor selectRule(const RuleArguments &a, unsigned index) {
+  if (index == 0)
+    return {Factor::Zero, {}};
+  return {index == 1 ? Factor::If : Factor::IfNot, a.operand(0)};
+}
+
+/// strong_mul(g, f) has the derivative strong_mul(dg, f) + strong_mul(g, df).
+Factor strongMulRule(const RuleArguments &a, unsigned index) {
+  if (index == 0)
+    return times(a.operand(1));
+  return {Factor::StrongBy, a.operand(0)};
+}
+
+/// d hypot = (x dx + y dy) / hypot; 0 at the origin.
+Factor hypotRule(const RuleArguments &a, unsigned index) {
+  Formula f(a);
+  return times(f.strong(a.operand(index), f.reciprocal(a.result())));
+}
+
+} // namespace
+
+void addArithRules(llvm::StringMap<Rule> &rules) {
+  rules["arith.addf"] = oneRule;
+  rules["arith.subf"] = subRule;
+  rules["arith.negf"] = negRule;
+  rules["arith.mulf"] = mulRule;
+  rules["arith.divf"] = divRule;
+  rules["arith.remf"] = remRule;
+  rules["arith.extf"] = convertRule;
+  rules["arith.truncf"] = convertRule;
+  rules["arith.select"] = selectRule;
+  for (const char *name : {"arith.maximumf", "arith.minimumf", "arith.maxnumf",
+                           "arith.minnumf"})
+    rules[name] = extremumRule;
+  for (const char *name : {"arith.sitofp", "arith.uitofp"})
+    rules[name] = zeroRule;
+  rules["costate.strong_mul"] = strongMulRule;
+  rules["costate.hypot"] = hypotRule;
+}
+
+} // namespace costate::autodiff

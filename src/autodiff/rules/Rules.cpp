@@ -1,0 +1,76 @@
+#include "autodiff/rules/Rules.h"
+
+#include "autodiff/rules/Tables.h"
+#include "ir/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+Rule findRule(Operation *op) {
+  static const llvm::StringMap<Rule> table = [] {
+    llvm::StringMap<Rule> rules;
+    addArithRules(rules);
+    addMathRules(rules);
+    return rules;
+  }();
+  return table.lookup(op->getName().getStringRef());
+}
+
+bool isDiscrete(Operation *op) {
+  return isa<arith::CmpFOp, ir::ToIntOp, arith::FPToSIOp, arith::FPToUIOp,
+             math::IsNaNOp, math::IsInfOp, math::IsFiniteOp, math::IsNormalOp>(
+      op);
+}
+
+Value floatConstant(ImplicitLocOpBuilder &b, Type type, double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+}
+
+static bool isFiniteConstant(Value value) {
+  FloatAttr constant;
+  return matchPattern(value, m_Constant(&constant)) &&
+         constant.getValue().isFinite();
+}
+
+static Value convert(ImplicitLocOpBuilder &b, Value g, Type type) {
+  if (g.getType() == type)
+    return g;
+  if (type.isF64())
+    return arith::ExtFOp::create(b, type, g);
+  return arith::TruncFOp::create(b, type, g);
+}
+
+Value applyFactor(ImplicitLocOpBuilder &b, Value g, Factor factor, Type type) {
+  switch (factor.kind) {
+  case Factor::Zero:
+    return {};
+  case Factor::One:
+    return g;
+  case Factor::MinusOne:
+    return arith::NegFOp::create(b, g);
+  case Factor::Times:
+    if (isFiniteConstant(factor.value))
+      return arith::MulFOp::create(b, g, factor.value);
+    return ir::StrongMulOp::create(b, g, factor.value);
+  case Factor::StrongBy:
+    return ir::StrongMulOp::create(b, factor.value, g);
+  case Factor::If: {
+    Value zero = floatConstant(b, type, 0);
+    return arith::SelectOp::create(b, factor.value, g, zero);
+  }
+  case Factor::IfNot: {
+    Value zero = floatConstant(b, type, 0);
+    return arith::SelectOp::create(b, factor.value, zero, g);
+  }
+  case Factor::Convert:
+    return convert(b, g, type);
+  }
+  llvm_unreachable("unknown factor");
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,53 @@
+#pragma once
+/// Derivatives of the scalar operations, each stated once for both modes.
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Operation.h"
+
+namespace costate::autodiff {
+
+/// The partial derivative of a result with respect to one operand.
+struct Factor {
+  enum Kind {
+    Zero,     ///< no derivative passes
+    One,      ///< +1
+    MinusOne, ///< -1
+    Times,    ///< `value`
+    StrongBy, ///< `value`, and nothing where `value` is 0
+    If,       ///< 1 where the bool `value` holds, else nothing
+    IfNot,    ///< the opposite
+    Convert,  ///< +1 between f32 and f64
+  };
+  Kind kind = Zero;
+  mlir::Value value;
+};
+
+/// What a rule sees: the values of the operation, as they are available where
+/// the derivative is emitted. Asking for a value is what makes it needed.
+struct RuleArguments {
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Operation *op;
+  llvm::function_ref<mlir::Value(unsigned)> operand;
+  llvm::function_ref<mlir::Value()> result;
+};
+
+/// Returns the factor for operand `index`; emits what computes it.
+using Rule = Factor (*)(const RuleArguments &, unsigned index);
+
+/// The rule of `op`, or null if its derivative is not known.
+Rule findRule(mlir::Operation *op);
+
+/// Whether results of `op` never depend smoothly on its operands: comparisons,
+/// conversions to integer.
+bool isDiscrete(mlir::Operation *op);
+
+/// `g` times `factor`, in the type `type`; null if nothing passes. `g` is an
+/// adjoint or a tangent.
+mlir::Value applyFactor(mlir::ImplicitLocOpBuilder &b, mlir::Value g,
+                        Factor factor, mlir::Type type);
+
+/// The constant `value` of float type `type`.
+mlir::Value floatConstant(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                          double value);
+
+} // namespace costate::autodiff
