@@ -22,7 +22,8 @@ struct ArrayStorage;
 }
 
 /// What an array carries beside its values: an adjoint array for reverse mode
-/// (`grad`), a tangent array for forward mode (`dual`), or both (`grad | dual`).
+/// (`grad`), a tangent array for forward mode (`dual`), or both (`grad |
+/// dual`).
 enum Flags { none = 0, grad = 1, dual = 2 };
 constexpr Flags operator|(Flags a, Flags b) {
   return static_cast<Flags>(static_cast<int>(a) | static_cast<int>(b));
@@ -90,7 +91,9 @@ public:
   void write(const void *from, size_t bytes);
   void read(void *to, size_t bytes) const;
 
-  const std::shared_ptr<runtime::ArrayStorage> &storage() const { return handle; }
+  const std::shared_ptr<runtime::ArrayStorage> &storage() const {
+    return handle;
+  }
 
 protected:
   void fill_element(const void *element);

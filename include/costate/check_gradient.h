@@ -14,10 +14,10 @@ namespace costate {
 struct GradientCheck {
   bool ok = false;
   std::string kernel;
-  double reverse = 0;    ///< by grad()
-  double forward = 0;    ///< by jvp()
-  double difference = 0; ///< by central differences
-  double step = 0;       ///< the step of these that fitted best
+  double reverse = 0;          ///< by grad()
+  double forward = 0;          ///< by jvp()
+  double difference = 0;       ///< by central differences
+  double step = 0;             ///< the step of these that fitted best
   double forward_error = 0;    ///< of reverse against forward, relative
   double difference_error = 0; ///< of reverse against differences, relative
   double forward_tolerance = 0;

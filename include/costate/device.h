@@ -40,7 +40,8 @@ public:
   /// Error(BadArgument) for a negative extent, a rank above 8, more bytes than
   /// an address can count, or a gradient of an array that is not floating
   /// point. Error(OutOfMemory) if it does not fit.
-  template <Element T> Array<T> array(const Extents &extents, Flags flags = none) const {
+  template <Element T>
+  Array<T> array(const Extents &extents, Flags flags = none) const {
     return Array<T>(array(dtypeOf<T>, extents, flags));
   }
   AnyArray array(DType dtype, const Extents &extents, Flags flags = none) const;

@@ -76,12 +76,14 @@ struct ArgumentValue {
 /// that a real number is rounded to it.
 ///
 /// All launches throw Error(BadArgument) for a wrong number, kind, dtype, rank
-/// or device of arguments and for overlapping written arguments; Error(OutOfMemory),
-/// Error(OutOfRange) and Error(KernelFailed) if the run fails.
+/// or device of arguments and for overlapping written arguments;
+/// Error(OutOfMemory), Error(OutOfRange) and Error(KernelFailed) if the run
+/// fails.
 class Kernel {
 public:
   Kernel() = default;
-  explicit Kernel(std::shared_ptr<detail::KernelImpl> impl) : impl(std::move(impl)) {}
+  explicit Kernel(std::shared_ptr<detail::KernelImpl> impl)
+      : impl(std::move(impl)) {}
 
   /// A kernel from kernel IR as text. `name` chooses one of several kernels;
   /// `file` is for messages. Error(BadKernel) if it does not parse or verify.
@@ -128,13 +130,16 @@ public:
   const std::shared_ptr<detail::KernelImpl> &shared() const { return impl; }
 
 private:
-  template <class... A> void launch(detail::Mode mode, const A &...arguments) const {
-    static_assert((std::is_convertible_v<const A &, detail::ArgumentValue> && ...),
-                  "arguments of a kernel are arrays and numbers");
+  template <class... A>
+  void launch(detail::Mode mode, const A &...arguments) const {
+    static_assert(
+        (std::is_convertible_v<const A &, detail::ArgumentValue> && ...),
+        "arguments of a kernel are arrays and numbers");
     if constexpr (sizeof...(A) == 0) {
       launch_with(mode, {});
     } else {
-      const detail::ArgumentValue values[] = {detail::ArgumentValue(arguments)...};
+      const detail::ArgumentValue values[] = {
+          detail::ArgumentValue(arguments)...};
       launch_with(mode, values);
     }
   }
@@ -151,7 +156,8 @@ Kernel make_kernel(const TracedKernel &traced, KernelOptions options);
 template <class F>
 Kernel kernel(const char *name, F &&body, KernelOptions options = {},
               Loc loc = std::source_location::current()) {
-  return detail::make_kernel(*detail::trace(name, std::forward<F>(body), loc), options);
+  return detail::make_kernel(*detail::trace(name, std::forward<F>(body), loc),
+                             options);
 }
 
 } // namespace costate

@@ -1,0 +1,72 @@
+#pragma once
+/// One device: memory and launches. Everything above the runtime sees devices
+/// through this interface only.
+
+#include "base/Result.h"
+#include "runtime/KernelCode.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace costate::runtime {
+
+struct DeviceInfo {
+  std::string name;
+  int threads = 1;
+  size_t memoryLimit = 0; ///< bytes
+};
+
+/// A piece of device memory, aligned to 64 bytes. On a host device `address`
+/// can be dereferenced. Null if it has no bytes.
+struct Buffer {
+  std::byte *address = nullptr;
+  size_t bytes = 0;
+};
+
+struct MemoryUse {
+  size_t current = 0; ///< bytes of buffers, tapes and logs
+  size_t peak = 0;    ///< most of that since the last resetPeak
+};
+
+struct LaunchRequest {
+  const KernelCode *code = nullptr;
+  /// As KernelCode.h says.
+  std::span<const uint64_t> arguments;
+  /// The adjoint arrays of a gradient. If `code->growsTape`, a launch that
+  /// fails has not changed them.
+  std::span<const Buffer> adjoints;
+  /// Compiled code calls costate_add_later_*.
+  bool deterministic = false;
+};
+
+struct LaunchReport {
+  size_t tapeBytes = 0; ///< the largest tape, within a factor of two
+};
+
+/// Implementations are safe to call from several threads. Work on the same
+/// buffer is ordered by the caller.
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo &info() const = 0;
+
+  /// Zeroed memory. OutOfMemory above the limit or when the system refuses.
+  virtual Result<Buffer> allocate(size_t bytes) = 0;
+  virtual void release(Buffer buffer) = 0;
+  virtual MemoryUse memory() const = 0;
+  virtual void resetPeak() = 0;
+
+  /// All of `buffer`, from or to the host; `to` and `from` of equal size.
+  virtual Result<> upload(Buffer to, const void *from) = 0;
+  virtual Result<> download(void *to, Buffer from) = 0;
+  virtual Result<> copy(Buffer to, Buffer from) = 0;
+  /// Repeats a pattern of 1, 4 or 8 bytes.
+  virtual Result<> fill(Buffer buffer, const void *pattern,
+                        size_t patternBytes) = 0;
+
+  virtual Result<LaunchReport> launch(const LaunchRequest &request) = 0;
+  virtual Result<> synchronize() = 0;
+};
+
+} // namespace costate::runtime

@@ -1,0 +1,84 @@
+#include "runtime/cpu/AddLog.h"
+
+#include "runtime/cpu/Pages.h"
+
+#include <bit>
+
+namespace costate::runtime::cpu {
+
+static constexpr size_t slabBytes = 64u << 10;
+
+AddLog::~AddLog() {
+  for (std::byte *slab : slabs)
+    unmapPages(slab, slabBytes);
+  budget.give(slabs.size() * slabBytes);
+}
+
+void AddLog::beginWave() {
+  slabsTaken = 0;
+  for (Chunk &chunk : log)
+    chunk.fill(List());
+}
+
+bool AddLog::refill(Writer &writer) noexcept {
+  std::lock_guard lock(mutex);
+  if (slabsTaken == slabs.size()) {
+    if (!budget.take(slabBytes))
+      return false;
+    std::byte *slab = mapPages(slabBytes);
+    if (!slab) {
+      budget.give(slabBytes);
+      return false;
+    }
+    slabs.push_back(slab);
+  }
+  writer.next = reinterpret_cast<Block *>(slabs[slabsTaken++]);
+  writer.end = writer.next + slabBytes / sizeof(Block);
+  return true;
+}
+
+/// Addresses of one cache line share a partition: no false sharing.
+static int partitionOf(uintptr_t address) {
+  return static_cast<int>((address >> 6) * 0x9e3779b97f4a7c15u >> 58);
+}
+
+bool AddLog::append(Writer &writer, uintptr_t address, uint64_t bits) {
+  List &list = (*writer.chunk)[partitionOf(address)];
+  Block *last = list.last;
+  if (!last || last->count == std::size(last->additions)) {
+    if (writer.next == writer.end && !refill(writer))
+      return false;
+    Block *block = writer.next++;
+    block->next = nullptr;
+    block->count = 0;
+    (last ? last->next : list.first) = block;
+    list.last = last = block;
+  }
+  last->additions[last->count++] = {address, bits};
+  return true;
+}
+
+bool AddLog::append(Writer &writer, float *address, float value) {
+  return append(writer, reinterpret_cast<uintptr_t>(address) | 1,
+                std::bit_cast<uint32_t>(value));
+}
+
+bool AddLog::append(Writer &writer, double *address, double value) {
+  return append(writer, reinterpret_cast<uintptr_t>(address),
+                std::bit_cast<uint64_t>(value));
+}
+
+void AddLog::apply(int partition) {
+  for (Chunk &chunk : log)
+    for (Block *block = chunk[partition].first; block; block = block->next)
+      for (uint64_t i = 0; i < block->count; ++i) {
+        auto [address, bits] = block->additions[i];
+        if (address & 1)
+          *reinterpret_cast<float *>(address - 1) +=
+              std::bit_cast<float>(static_cast<uint32_t>(bits));
+        else
+          *reinterpret_cast<double *>(address) += std::bit_cast<double>(bits);
+      }
+}
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,64 @@
+#pragma once
+/// Additions that wait for the end of their range, so that their order does
+/// not depend on the number of threads.
+
+#include "runtime/cpu/MemoryBudget.h"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace costate::runtime::cpu {
+
+/// A range runs in waves of `chunks` chunks. During a wave, each chunk appends
+/// to its own lists, one per partition; the address decides the partition.
+/// After it, partitions are applied in parallel, each in the order of chunks.
+class AddLog {
+public:
+  static constexpr int chunks = 64;
+  static constexpr int partitions = 64;
+
+  struct Addition {
+    uintptr_t address; ///< the lowest bit tells f32 from f64
+    uint64_t bits;
+  };
+  struct Block {
+    Block *next;
+    uint64_t count;
+    Addition additions[15];
+  };
+  struct List {
+    Block *first = nullptr, *last = nullptr;
+  };
+  using Chunk = std::array<List, partitions>;
+  /// Where one worker writes.
+  struct Writer {
+    Chunk *chunk = nullptr;
+    Block *next = nullptr, *end = nullptr;
+  };
+
+  explicit AddLog(MemoryBudget &budget) : budget(budget) {}
+  ~AddLog();
+
+  /// Forgets all additions; writers start anew.
+  void beginWave();
+  Chunk &chunk(int64_t index) { return log[index % chunks]; }
+  /// False if memory runs out. Safe for different writers at once.
+  bool append(Writer &writer, float *address, float value);
+  bool append(Writer &writer, double *address, double value);
+  /// Safe for different partitions at once.
+  void apply(int partition);
+
+private:
+  bool append(Writer &writer, uintptr_t address, uint64_t bits);
+  bool refill(Writer &writer) noexcept;
+
+  MemoryBudget &budget;
+  std::array<Chunk, chunks> log;
+  std::mutex mutex;
+  std::vector<std::byte *> slabs;
+  size_t slabsTaken = 0;
+};
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,192 @@
+#include "runtime/cpu/CpuDevice.h"
+
+#include "runtime/Text.h"
+#include "runtime/cpu/Launch.h"
+#include "runtime/cpu/Pages.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+
+namespace costate::runtime {
+namespace cpu {
+
+/// From this size on, memory comes as pages, which are zero without a pass
+/// over them. The address sanitizer watches only memory from the heap.
+#ifdef COSTATE_SANITIZE
+static constexpr size_t pagesFrom = SIZE_MAX;
+#else
+static constexpr size_t pagesFrom = 1u << 20;
+#endif
+static constexpr size_t alignment = 64;
+
+/// What an allocation of `bytes` takes; 0 if that overflows.
+static size_t rounded(size_t bytes) {
+  if (bytes >= pagesFrom)
+    return wholePages(bytes);
+  return bytes > SIZE_MAX - alignment
+             ? 0
+             : (bytes + alignment - 1) / alignment * alignment;
+}
+
+static std::byte *systemAllocate(size_t bytes) {
+  if (bytes >= pagesFrom)
+    return mapPages(rounded(bytes));
+  void *memory = std::aligned_alloc(alignment, rounded(bytes));
+  return memory ? static_cast<std::byte *>(std::memset(memory, 0, bytes))
+                : nullptr;
+}
+
+template <class T> static void fillWith(Buffer buffer, const void *pattern) {
+  T value;
+  std::memcpy(&value, pattern, sizeof value);
+  std::fill_n(reinterpret_cast<T *>(buffer.address),
+              buffer.bytes / sizeof value, value);
+}
+
+namespace {
+class CpuDevice final : public Device {
+public:
+  CpuDevice(int threads, size_t memoryLimit)
+      : deviceInfo{"cpu", threads, memoryLimit}, engine(threads, memoryLimit) {}
+
+  const DeviceInfo &info() const override { return deviceInfo; }
+  Result<Buffer> allocate(size_t bytes) override;
+  void release(Buffer buffer) override;
+  MemoryUse memory() const override {
+    return {engine.budget.current(), engine.budget.peak()};
+  }
+  void resetPeak() override { engine.budget.resetPeak(); }
+
+  Result<> upload(Buffer to, const void *from) override {
+    if (to.bytes)
+      std::memcpy(to.address, from, to.bytes);
+    return {};
+  }
+  Result<> download(void *to, Buffer from) override {
+    if (from.bytes)
+      std::memcpy(to, from.address, from.bytes);
+    return {};
+  }
+  Result<> copy(Buffer to, Buffer from) override {
+    return upload(to, from.address);
+  }
+  Result<> fill(Buffer buffer, const void *pattern,
+                size_t patternBytes) override;
+
+  Result<LaunchReport> launch(const LaunchRequest &request) override {
+    return cpu::launch(engine, request);
+  }
+  Result<> synchronize() override { return {}; }
+
+private:
+  DeviceInfo deviceInfo;
+  Engine engine;
+};
+} // namespace
+
+Result<Buffer> CpuDevice::allocate(size_t bytes) {
+  if (bytes == 0)
+    return Buffer{};
+  size_t taken = rounded(bytes);
+  bool allowed = taken != 0 && engine.budget.take(taken);
+  if (!allowed && taken != 0) {
+    engine.pool.trim();
+    allowed = engine.budget.take(taken);
+  }
+  if (!allowed)
+    return Failure{ErrorCode::OutOfMemory,
+                   bytesText(bytes) +
+                       " do not fit: " + bytesText(engine.budget.left()) +
+                       " of the limit of " + bytesText(engine.budget.limit()) +
+                       " are left; release arrays, or raise the limit "
+                       "(DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)"};
+  std::byte *address = systemAllocate(bytes);
+  if (address)
+    return Buffer{address, bytes};
+  engine.budget.give(taken);
+  return Failure{ErrorCode::OutOfMemory, "the system has no " +
+                                             bytesText(bytes) +
+                                             " left; release arrays"};
+}
+
+void CpuDevice::release(Buffer buffer) {
+  if (!buffer.address)
+    return;
+  if (buffer.bytes >= pagesFrom)
+    unmapPages(buffer.address, rounded(buffer.bytes));
+  else
+    std::free(buffer.address);
+  engine.budget.give(rounded(buffer.bytes));
+}
+
+Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
+                         size_t patternBytes) {
+  if (patternBytes == 1)
+    fillWith<uint8_t>(buffer, pattern);
+  else if (patternBytes == 4)
+    fillWith<uint32_t>(buffer, pattern);
+  else
+    fillWith<uint64_t>(buffer, pattern);
+  return {};
+}
+
+/// More threads than cores need a permit; oneTBB's permits only ever narrow
+/// each other, so there is one for the process, and it only grows.
+static void permitThreads(int threads) {
+  static std::mutex mutex;
+  static std::unique_ptr<tbb::global_control> permit;
+  static int permitted = tbb::info::default_concurrency();
+  std::lock_guard lock(mutex);
+  if (threads <= permitted)
+    return;
+  permit.reset();
+  permit = std::make_unique<tbb::global_control>(
+      tbb::global_control::max_allowed_parallelism,
+      static_cast<size_t>(threads));
+  permitted = threads;
+}
+
+static constexpr int mostThreads = 1024;
+
+static Result<int> chooseThreads(int threads) {
+  std::string given = std::to_string(threads);
+  if (const char *text = std::getenv("COSTATE_THREADS");
+      threads == 0 && text && *text) {
+    given = text;
+    auto [end, error] = std::from_chars(text, text + given.size(), threads);
+    if (error != std::errc() || *end)
+      threads = -1;
+  } else if (threads == 0) {
+    threads = std::min(mostThreads, tbb::info::default_concurrency());
+  }
+  if (threads < 1 || threads > mostThreads)
+    return Failure{ErrorCode::BadArgument,
+                   "`" + given +
+                       "` is not a number of threads; choose "
+                       "1 to " +
+                       std::to_string(mostThreads)};
+  return threads;
+}
+
+} // namespace cpu
+
+Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit) {
+  Result<int> count = cpu::chooseThreads(threads);
+  if (!count)
+    return count.error();
+  if (memoryLimit == 0) {
+    Result<size_t> limit = cpu::defaultMemoryLimit();
+    if (!limit)
+      return limit.error();
+    memoryLimit = *limit;
+  }
+  cpu::permitThreads(*count);
+  return std::shared_ptr<Device>(
+      std::make_shared<cpu::CpuDevice>(*count, memoryLimit));
+}
+
+} // namespace costate::runtime

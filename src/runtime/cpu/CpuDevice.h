@@ -1,0 +1,14 @@
+#pragma once
+/// The CPU of this machine as a device.
+
+#include "runtime/Device.h"
+
+#include <memory>
+
+namespace costate::runtime {
+
+/// `threads` and `memoryLimit` of 0: COSTATE_THREADS and COSTATE_MEMORY_LIMIT,
+/// or what the machine has. BadArgument if one of them makes no sense.
+Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit);
+
+} // namespace costate::runtime

@@ -1,0 +1,65 @@
+#pragma once
+/// A running launch on the CPU.
+
+#include "runtime/Device.h"
+#include "runtime/cpu/Worker.h"
+
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <oneapi/tbb/task_arena.h>
+
+namespace costate::runtime::cpu {
+
+/// What all launches of one device share.
+struct Engine {
+  Engine(int threads, size_t memoryLimit)
+      : threads(threads), budget(memoryLimit), pool(budget), arena(threads) {}
+  const int threads;
+  MemoryBudget budget;
+  WorkerPool pool;
+  tbb::task_arena arena;
+};
+
+/// Runs `request` from begin to end. If it fails and `code->growsTape`, the
+/// adjoints are as they were.
+Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request);
+
+/// Iterations per chunk of a range; depends on nothing else.
+int64_t chunkSize(int64_t iterations);
+
+} // namespace costate::runtime::cpu
+
+namespace costate::runtime {
+
+/// One pass over the code of a launch. Failures of several chunks: the one of
+/// the lowest chunk counts.
+struct Launch {
+  Launch(cpu::Engine &engine, const LaunchRequest &request, bool dryRun,
+         cpu::WorkerPool &workers, int runners, size_t tapeBytes = 0)
+      : engine(engine), request(request), dryRun(dryRun), workers(workers),
+        runners(runners), tapeBytes(tapeBytes) {}
+
+  cpu::Engine &engine;
+  const LaunchRequest &request;
+  const bool dryRun;        ///< forward sweeps only, to size the tapes
+  cpu::WorkerPool &workers; ///< for chunks
+  const int runners;        ///< most workers at once
+  const size_t tapeBytes;   ///< that every worker starts with
+  cpu::CpuWorker *serial = nullptr;
+  cpu::AddLog *additions = nullptr;
+  std::atomic<size_t> tapePeak = 0; ///< of the chunks' workers
+
+  void fail(int64_t chunk, Failure reason);
+  void noteTape(size_t bytes);
+  bool failed() const { return hasFailed.load(std::memory_order_acquire); }
+  const Failure &reason() const { return failure; }
+
+private:
+  std::atomic<bool> hasFailed = false;
+  std::mutex mutex;
+  int64_t failedChunk = std::numeric_limits<int64_t>::max();
+  Failure failure{ErrorCode::Internal, ""};
+};
+
+} // namespace costate::runtime

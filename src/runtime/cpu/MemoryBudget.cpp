@@ -1,0 +1,116 @@
+#include "runtime/cpu/MemoryBudget.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace costate::runtime::cpu {
+
+bool MemoryBudget::take(size_t bytes) {
+  size_t before = used.load();
+  do {
+    if (before > limitBytes || bytes > limitBytes - before)
+      return false;
+  } while (!used.compare_exchange_weak(before, before + bytes));
+  size_t seen = most.load();
+  while (seen < before + bytes &&
+         !most.compare_exchange_weak(seen, before + bytes)) {
+  }
+  return true;
+}
+
+size_t MemoryBudget::left() const {
+  size_t taken = used.load();
+  return taken < limitBytes ? limitBytes - taken : 0;
+}
+
+Result<size_t> parseBytes(const std::string &text) {
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  size_t at = static_cast<size_t>(end - text.c_str());
+  std::string suffix = text.substr(at);
+  for (char &c : suffix)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  double unit = suffix.empty()  ? 1
+                : suffix == "k" ? 0x1p10
+                : suffix == "m" ? 0x1p20
+                : suffix == "g" ? 0x1p30
+                                : 0;
+  bool good = at > 0 && unit > 0 && std::isfinite(value) && value * unit >= 1 &&
+              value * unit < 0x1p62;
+  if (!good)
+    return Failure{ErrorCode::BadArgument,
+                   "`" + text +
+                       "` is not a memory limit; write bytes, or a number "
+                       "with suffix k, m or g, such as 512m"};
+  return static_cast<size_t>(value * unit);
+}
+
+/// The number in `path`, or the largest one (also for `max`).
+static size_t readLimit(const std::string &path) {
+  std::ifstream file(path);
+  size_t value;
+  return file >> value ? value : SIZE_MAX;
+}
+
+/// The least limit on the way from group `path` to the root of `mount`.
+static size_t groupLimit(const std::string &mount, std::string path,
+                         const char *file) {
+  size_t least = readLimit(mount + "/" + file);
+  while (!path.empty() && path != "/") {
+    least = std::min(least, readLimit(mount + path + "/" + file));
+    path.resize(path.find_last_of('/'));
+  }
+  return least;
+}
+
+/// Lines of /proc/self/cgroup read `0::/path` (version 2) or `4:memory:/path`.
+static size_t controlGroupLimit() {
+  size_t least = std::min(
+      groupLimit("/sys/fs/cgroup", "", "memory.max"),
+      groupLimit("/sys/fs/cgroup/memory", "", "memory.limit_in_bytes"));
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos || second + 1 >= line.size() ||
+        line[second + 1] != '/')
+      continue;
+    std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    if (controllers.empty())
+      least = std::min(least, groupLimit("/sys/fs/cgroup", path, "memory.max"));
+    else if (controllers.find("memory") != std::string::npos)
+      least = std::min(least, groupLimit("/sys/fs/cgroup/memory", path,
+                                         "memory.limit_in_bytes"));
+  }
+  return least;
+}
+
+static size_t addressSpaceLeft() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return SIZE_MAX;
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  size_t taken = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
+}
+
+Result<size_t> defaultMemoryLimit() {
+  if (const char *text = std::getenv("COSTATE_MEMORY_LIMIT"); text && *text)
+    return parseBytes(text);
+  size_t physical = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                    static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t available =
+      std::min({physical, controlGroupLimit(), addressSpaceLeft()});
+  size_t reserve =
+      std::max(available / 8, std::min<size_t>(available / 2, 256u << 20));
+  return available - reserve;
+}
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,39 @@
+#pragma once
+/// How much memory a device may take, and how much it has.
+
+#include "base/Result.h"
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+
+namespace costate::runtime::cpu {
+
+/// Counts bytes against a limit. Safe to use from several threads.
+class MemoryBudget {
+public:
+  explicit MemoryBudget(size_t limit) : limitBytes(limit) {}
+  /// False, and nothing is taken, if `bytes` more would exceed the limit.
+  bool take(size_t bytes);
+  void give(size_t bytes) { used.fetch_sub(bytes); }
+  size_t limit() const { return limitBytes; }
+  size_t current() const { return used.load(); }
+  size_t left() const;
+  size_t peak() const { return most.load(); }
+  void resetPeak() { most.store(used.load()); }
+
+private:
+  const size_t limitBytes;
+  std::atomic<size_t> used = 0;
+  std::atomic<size_t> most = 0;
+};
+
+/// `512`, `64k`, `1.5G`: bytes, or BadArgument.
+Result<size_t> parseBytes(const std::string &text);
+
+/// The limit for a device that asks for none: COSTATE_MEMORY_LIMIT, else the
+/// least of physical memory, control groups and address space, minus a reserve
+/// for the rest of the process.
+Result<size_t> defaultMemoryLimit();
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,123 @@
+#include "runtime/cpu/AddLog.h"
+#include "runtime/cpu/CpuDevice.h"
+#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/cpu/TapeArena.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+
+using namespace costate;
+using namespace costate::runtime;
+using namespace costate::runtime::cpu;
+
+static std::shared_ptr<Device> open(size_t limit, int threads = 2) {
+  Result<std::shared_ptr<Device>> device = openCpu(threads, limit);
+  EXPECT_TRUE(device.ok());
+  return *device;
+}
+
+TEST(Memory, SizesAreReadWithTheirSuffix) {
+  EXPECT_EQ(*parseBytes("512"), 512u);
+  EXPECT_EQ(*parseBytes("64k"), 64u << 10);
+  EXPECT_EQ(*parseBytes("1.5G"), size_t(1.5 * (1u << 30)));
+  for (const char *text : {"", "k", "-1", "12x", "1e30", "nan", "0"}) {
+    Result<size_t> size = parseBytes(text);
+    ASSERT_FALSE(size.ok()) << text;
+    EXPECT_EQ(size.error().code, ErrorCode::BadArgument);
+  }
+}
+
+TEST(Memory, TheDefaultLimitIsPositiveAndBelowTheMachine) {
+  Result<size_t> limit = defaultMemoryLimit();
+  ASSERT_TRUE(limit.ok());
+  EXPECT_GT(*limit, 1u << 20);
+}
+
+TEST(Memory, ABudgetNeverExceedsItsLimit) {
+  MemoryBudget budget(100);
+  EXPECT_TRUE(budget.take(60));
+  EXPECT_FALSE(budget.take(41));
+  EXPECT_FALSE(budget.take(SIZE_MAX));
+  EXPECT_TRUE(budget.take(40));
+  budget.give(60);
+  EXPECT_EQ(budget.current(), 40u);
+  EXPECT_EQ(budget.peak(), 100u);
+}
+
+TEST(Memory, TooLargeAnAllocationIsAnErrorNotACrash) {
+  std::shared_ptr<Device> device = open(1 << 20);
+  for (size_t bytes : {size_t(2) << 20, SIZE_MAX, SIZE_MAX - 4000}) {
+    Result<Buffer> buffer = device->allocate(bytes);
+    ASSERT_FALSE(buffer.ok());
+    EXPECT_EQ(buffer.error().code, ErrorCode::OutOfMemory);
+  }
+  EXPECT_EQ(device->memory().current, 0u);
+  EXPECT_TRUE(open(SIZE_MAX)->allocate(100).ok());
+}
+
+TEST(Memory, BuffersAreAlignedZeroedAndCounted) {
+  std::shared_ptr<Device> device = open(64 << 20);
+  for (size_t bytes : {1u, 100u, 5u << 20}) {
+    Result<Buffer> buffer = device->allocate(bytes);
+    ASSERT_TRUE(buffer.ok());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->address) % 64, 0u);
+    EXPECT_EQ(buffer->address[bytes - 1], std::byte(0));
+    EXPECT_GE(device->memory().current, bytes);
+    device->release(*buffer);
+    EXPECT_EQ(device->memory().current, 0u);
+  }
+  EXPECT_GE(device->memory().peak, 5u << 20);
+}
+
+TEST(Memory, ATapeKeepsItsContentsWhileItGrows) {
+  MemoryBudget budget(1 << 20);
+  TapeArena tape(budget);
+  ASSERT_TRUE(tape.reserve(100));
+  std::memset(tape.base(), 7, 100);
+  ASSERT_TRUE(tape.reserve(900 << 10));
+  EXPECT_EQ(tape.base()[99], std::byte(7));
+  size_t capacity = tape.capacity();
+  EXPECT_FALSE(tape.reserve(2 << 20));
+  EXPECT_EQ(tape.capacity(), capacity);
+  tape.release();
+  EXPECT_EQ(budget.current(), 0u);
+}
+
+TEST(Memory, ALogAddsInTheOrderOfChunks) {
+  MemoryBudget budget(64 << 20);
+  AddLog log(budget);
+  log.beginWave();
+  double sum = 0;
+  float small = 0;
+  // 1e16 + 1 loses the 1: the order shows in the result.
+  for (int chunk : {2, 0, 1}) {
+    AddLog::Writer writer{&log.chunk(chunk)};
+    double value = chunk == 0 ? 1e16 : chunk == 1 ? 1 : -1e16;
+    ASSERT_TRUE(log.append(writer, &sum, value));
+    for (int i = 0; i < 100; ++i)
+      ASSERT_TRUE(log.append(writer, &small, 1.0f));
+  }
+  for (int partition = 0; partition < AddLog::partitions; ++partition)
+    log.apply(partition);
+  EXPECT_EQ(sum, (1e16 + 1) - 1e16);
+  EXPECT_EQ(small, 300.0f);
+}
+
+TEST(Memory, ALogStopsAtTheLimit) {
+  MemoryBudget budget(100 << 10);
+  AddLog log(budget);
+  log.beginWave();
+  AddLog::Writer writer{&log.chunk(0)};
+  double sum = 0;
+  int added = 0;
+  while (added < 100000 && log.append(writer, &sum, 1.0))
+    ++added;
+  EXPECT_GT(added, 3000);
+  EXPECT_LT(added, 100000);
+}
+
+TEST(Memory, WrongThreadCountsAreNamed) {
+  EXPECT_FALSE(openCpu(-3, 0).ok());
+  EXPECT_FALSE(openCpu(1 << 20, 0).ok());
+}

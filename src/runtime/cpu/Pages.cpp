@@ -1,0 +1,42 @@
+#include "runtime/cpu/Pages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace costate::runtime::cpu {
+
+/// From this size on, huge pages save more than their rounding costs.
+static constexpr size_t hugeFrom = 4u << 20;
+
+size_t wholePages(size_t bytes) {
+  static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t padded = 0;
+  if (__builtin_add_overflow(bytes, page - 1, &padded))
+    return 0;
+  return padded / page * page;
+}
+
+static std::byte *advised(void *pages, size_t bytes) {
+  if (pages == MAP_FAILED)
+    return nullptr;
+  if (bytes >= hugeFrom)
+    madvise(pages, bytes, MADV_HUGEPAGE);
+  return static_cast<std::byte *>(pages);
+}
+
+std::byte *mapPages(size_t bytes) {
+  return advised(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+                 bytes);
+}
+
+std::byte *growPages(std::byte *pages, size_t oldBytes, size_t newBytes) {
+  return advised(mremap(pages, oldBytes, newBytes, MREMAP_MAYMOVE), newBytes);
+}
+
+void unmapPages(std::byte *pages, size_t bytes) {
+  if (pages)
+    munmap(pages, bytes);
+}
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,17 @@
+#pragma once
+/// Memory straight from the system, for what is large or grows.
+
+#include <cstddef>
+
+namespace costate::runtime::cpu {
+
+/// `bytes` rounded up to whole pages; 0 if that overflows.
+size_t wholePages(size_t bytes);
+/// Zeroed pages, or null. `bytes` is a multiple of the page size, not 0.
+std::byte *mapPages(size_t bytes);
+/// Grows a mapping, moving it if need be; null, with the old one intact, if the
+/// system refuses.
+std::byte *growPages(std::byte *pages, size_t oldBytes, size_t newBytes);
+void unmapPages(std::byte *pages, size_t bytes);
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,184 @@
+#include "runtime/cpu/Range.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <oneapi/tbb/parallel_for.h>
+
+namespace costate::runtime::cpu {
+
+using Clock = std::chrono::steady_clock;
+static constexpr Clock::time_point never = Clock::time_point::max();
+
+/// A range that is done by then does not wake other threads.
+static constexpr std::chrono::microseconds aloneFor{10};
+
+int64_t chunkSize(int64_t iterations) {
+  auto pieces = [&](int64_t count) { return (iterations + count - 1) / count; };
+  int64_t size = std::max(pieces(256), std::min<int64_t>(16, pieces(64)));
+  if (size > 8)
+    size = (size + 7) / 8 * 8; // whole vectors
+  // The cap bounds the log of a wave.
+  return std::clamp<int64_t>(size, 1, 32768);
+}
+
+namespace {
+/// Chunks that are being run; `next` is shared by all runners.
+struct Progress {
+  Launch &launch;
+  const Range &range;
+  const int64_t size; ///< of a chunk
+  const int64_t chunks;
+  std::vector<double> partialSums = {};
+  std::atomic<int64_t> next = 0;
+  int64_t end = 0;
+
+  void stop() { next.store(end); }
+};
+
+class Lease {
+public:
+  explicit Lease(Launch &launch)
+      : launch(launch), worker(launch.workers.take()) {
+    worker->launch = &launch;
+    worker->reset(launch.tapeBytes);
+  }
+  ~Lease() {
+    launch.noteTape(worker->visible);
+    launch.workers.put(std::move(worker));
+  }
+  CpuWorker &operator*() { return *worker; }
+
+private:
+  Launch &launch;
+  std::unique_ptr<CpuWorker> worker;
+};
+} // namespace
+
+/// Compiled code must leave the tape as it found it; a dry run need not.
+static void endChunk(Progress &progress, CpuWorker &worker) {
+#ifdef COSTATE_ASSERTIONS
+  if (worker.tapeUsed() != 0 && !progress.launch.dryRun)
+    progress.launch.fail(
+        worker.chunk, {ErrorCode::Internal,
+                       "kernel `" + progress.launch.request.code->name +
+                           "`: the tape is not empty after an iteration; this "
+                           "is a defect of Costate"});
+#endif
+  worker.tapeTop = worker.tape.base();
+}
+
+static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
+  const Range &range = progress.range;
+  worker.chunk = chunk;
+  if (progress.launch.additions)
+    worker.additions.chunk = &progress.launch.additions->chunk(chunk);
+  int64_t begin = chunk * progress.size;
+  range.body(range.frame, &worker, begin,
+             std::min(begin + progress.size, range.iterations),
+             progress.partialSums.data() + chunk * range.sumCount);
+}
+
+/// Runs chunks until none is left or `deadline` has passed. Nothing here has a
+/// destructor: errors arrive by longjmp.
+[[gnu::noinline]] static void runChunks(Progress &progress, CpuWorker &worker,
+                                        Clock::time_point deadline) {
+  if (_setjmp(worker.escape) != 0) {
+    progress.stop();
+    return;
+  }
+  for (;;) {
+    int64_t chunk = progress.next.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= progress.end)
+      return;
+    runChunk(progress, worker, chunk);
+    endChunk(progress, worker);
+    if (deadline != never && Clock::now() >= deadline)
+      return;
+  }
+}
+
+static void runLeased(Progress &progress, Clock::time_point deadline) {
+  if (progress.next.load(std::memory_order_relaxed) >= progress.end)
+    return;
+  Lease worker(progress.launch);
+  runChunks(progress, *worker, deadline);
+}
+
+template <class F> static void inParallel(Engine &engine, int count, F &&f) {
+  engine.arena.execute([&] {
+    // Isolated: while it waits, this thread takes no work of other launches.
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(
+          tbb::blocked_range<int>(0, count, 1),
+          [&](const tbb::blocked_range<int> &part) {
+            for (int i = part.begin(); i < part.end(); ++i)
+              f(i);
+          },
+          tbb::simple_partitioner());
+    });
+  });
+}
+
+/// Runs the chunks [begin, end); tells whether that took several threads.
+static bool runWave(Progress &progress, int64_t begin, int64_t end) {
+  progress.next = begin;
+  progress.end = end;
+  bool single = progress.launch.runners == 1;
+  runLeased(progress, single ? never : Clock::now() + aloneFor);
+  int64_t left = end - progress.next.load();
+  if (left <= 0)
+    return false;
+  int runners =
+      static_cast<int>(std::min<int64_t>(left, progress.launch.runners));
+  inParallel(progress.launch.engine, runners,
+             [&](int) { runLeased(progress, never); });
+  return true;
+}
+
+static void runDeferred(Progress &progress) {
+  AddLog &log = *progress.launch.additions;
+  for (int64_t begin = 0; begin < progress.chunks && !progress.launch.failed();
+       begin += AddLog::chunks) {
+    log.beginWave();
+    bool parallel = runWave(progress, begin,
+                            std::min(begin + AddLog::chunks, progress.chunks));
+    if (progress.launch.failed())
+      return;
+    if (parallel)
+      inParallel(progress.launch.engine, AddLog::partitions,
+                 [&](int partition) { log.apply(partition); });
+    else
+      for (int partition = 0; partition < AddLog::partitions; ++partition)
+        log.apply(partition);
+  }
+}
+
+static void addSums(const Progress &progress) {
+  const Range &range = progress.range;
+  std::fill_n(range.sums, range.sumCount, 0.0);
+  for (int64_t chunk = 0; chunk < progress.chunks; ++chunk)
+    for (int64_t k = 0; k < range.sumCount; ++k)
+      range.sums[k] += progress.partialSums[chunk * range.sumCount + k];
+}
+
+bool runRange(Launch &launch, const Range &range) noexcept try {
+  int64_t size = chunkSize(range.iterations);
+  Progress progress{launch, range, size,
+                    range.iterations / size + (range.iterations % size != 0)};
+  progress.partialSums.assign(progress.chunks * range.sumCount, 0.0);
+  if (launch.additions)
+    runDeferred(progress);
+  else
+    runWave(progress, 0, progress.chunks);
+  addSums(progress);
+  return !launch.failed();
+} catch (const std::bad_alloc &) {
+  launch.fail(-1,
+              {ErrorCode::OutOfMemory,
+               "kernel `" + launch.request.code->name +
+                   "`: the system has no more memory for the sums of a range"});
+  return false;
+}
+
+} // namespace costate::runtime::cpu

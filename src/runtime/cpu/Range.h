@@ -1,0 +1,20 @@
+#pragma once
+/// Running the chunks of a parallel range.
+
+#include "runtime/cpu/Launch.h"
+
+namespace costate::runtime::cpu {
+
+struct Range {
+  RangeBody body;
+  const void *frame;
+  int64_t iterations;
+  double *sums;
+  int64_t sumCount;
+};
+
+/// Runs all chunks and adds up their sums in order. False if the launch has
+/// failed.
+bool runRange(Launch &launch, const Range &range) noexcept;
+
+} // namespace costate::runtime::cpu

@@ -1,0 +1,73 @@
+#include "runtime/cpu/Worker.h"
+
+#include <algorithm>
+
+namespace costate::runtime::cpu {
+
+static constexpr size_t firstTape = 4096;
+
+void CpuWorker::show(size_t bytes) {
+  visible = bytes;
+  tapeEnd = tape.base() + visible;
+}
+
+void CpuWorker::reset(size_t bytes) {
+  tapeTop = tape.base();
+  show(std::min(bytes, tape.capacity()));
+  additions = {};
+}
+
+bool CpuWorker::grow(size_t bytes) {
+  size_t used = tapeUsed(), need = 0;
+  if (__builtin_add_overflow(used, bytes, &need))
+    return false;
+  size_t roomy = std::max({need, visible + visible / 2, firstTape});
+  if (need > tape.capacity()) {
+    bool doubled = tape.reserve(std::max(roomy, 2 * tape.capacity()));
+    if (!doubled && !tape.reserve(need))
+      return false;
+  }
+  tapeTop = tape.base() + used;
+  show(std::min(roomy, tape.capacity()));
+  return true;
+}
+
+std::unique_ptr<CpuWorker> WorkerPool::take() {
+  {
+    std::lock_guard lock(mutex);
+    if (!workers.empty()) {
+      std::unique_ptr<CpuWorker> worker = std::move(workers.back());
+      workers.pop_back();
+      return worker;
+    }
+  }
+  return std::make_unique<CpuWorker>(budget);
+}
+
+void WorkerPool::put(std::unique_ptr<CpuWorker> worker) {
+  std::lock_guard lock(mutex);
+  workers.push_back(std::move(worker));
+}
+
+std::unique_ptr<AddLog> WorkerPool::takeLog() {
+  std::lock_guard lock(mutex);
+  if (logs.empty())
+    return std::make_unique<AddLog>(budget);
+  std::unique_ptr<AddLog> log = std::move(logs.back());
+  logs.pop_back();
+  return log;
+}
+
+void WorkerPool::putLog(std::unique_ptr<AddLog> log) {
+  std::lock_guard lock(mutex);
+  logs.push_back(std::move(log));
+}
+
+void WorkerPool::trim() {
+  std::lock_guard lock(mutex);
+  for (std::unique_ptr<CpuWorker> &worker : workers)
+    worker->tape.release();
+  logs.clear();
+}
+
+} // namespace costate::runtime::cpu
