@@ -3,6 +3,7 @@
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
 #include "autodiff/forward/Forward.h"
+#include "autodiff/activity/Activity.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/reverse/Reverser.h"
 
@@ -71,12 +72,43 @@ SmallVector<ir::LoadOp> neededLoads(ir::KernelOp primal,
   return needed;
 }
 
+/// The index as a constant or a scalar argument plus a constant, if it is one.
+std::optional<SliceIndex> sliceOf(Value index) {
+  Affine form = Affine::of(index);
+  if (form.isConstant())
+    return SliceIndex{-1, form.constant};
+  auto [symbol, coefficient] = *form.terms.begin();
+  auto argument = dyn_cast<BlockArgument>(symbol);
+  if (form.terms.size() != 1 || coefficient != 1 || !argument ||
+      !isa<ir::KernelOp>(argument.getOwner()->getParentOp()))
+    return std::nullopt;
+  return SliceIndex{static_cast<int32_t>(argument.getArgNumber()),
+                    form.constant};
+}
+
+/// Adds the element of `access` to `section`, which is empty unless `started`.
+void widen(ArraySection &section, const ArrayAccess &access, bool started) {
+  section.dims.resize(access.indices.size());
+  for (auto [slices, index] : llvm::zip(section.dims, access.indices)) {
+    if (started && slices.empty())
+      continue;
+    std::optional<SliceIndex> slice = sliceOf(index);
+    if (!slice)
+      slices.clear();
+    else if (!llvm::is_contained(slices, *slice))
+      slices.push_back(*slice);
+  }
+}
+
 void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
                    Derivative &derivative) {
   derivative.needed.assign(primal.getNumArguments(), false);
   derivative.reloaded.assign(primal.getNumArguments(), false);
+  derivative.neededSections.resize(primal.getNumArguments());
   for (ir::LoadOp load : needed) {
     unsigned argument = cast<BlockArgument>(load.getArray()).getArgNumber();
+    widen(derivative.neededSections[argument], *accessOf(load),
+          derivative.needed[argument]);
     derivative.needed[argument] = true;
     if (!derivative.reloaded[argument] && readsOwnStore(primal, load))
       derivative.reloaded[argument] = true;
@@ -84,6 +116,33 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
 }
 
 } // namespace
+
+std::vector<ArraySection> writtenSections(ir::KernelOp primal) {
+  std::vector<ArraySection> sections(primal.getNumArguments());
+  SmallVector<bool> started(primal.getNumArguments(), false);
+  for (const ArrayAccess &access : accessesIn(primal)) {
+    if (!access.isWrite())
+      continue;
+    unsigned argument = cast<BlockArgument>(access.array).getArgNumber();
+    widen(sections[argument], access, started[argument]);
+    started[argument] = true;
+  }
+  return sections;
+}
+
+SmallVector<bool> activeWrites(ir::KernelOp primal, ArrayRef<bool> active) {
+  auto argumentOf = [](Value array) {
+    return cast<BlockArgument>(array).getArgNumber();
+  };
+  Activity activity(primal, [&](Value array) {
+    return !active.empty() && active[argumentOf(array)];
+  });
+  SmallVector<bool> writes(primal.getNumArguments(), false);
+  for (const ArrayAccess &access : accessesIn(primal))
+    if (access.isWrite() && activity.isVaried(access.op->getOperand(0)))
+      writes[argumentOf(access.array)] = true;
+  return writes;
+}
 
 FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
@@ -105,7 +164,8 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     gradient.erase();
     return failure();
   }
-  Derivative derivative{gradient, {}, {}};
+  Derivative derivative;
+  derivative.kernel = gradient;
   describeNeeds(primal, needed, derivative);
   return derivative;
 }
@@ -120,7 +180,9 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
     tangent.erase();
     return failure();
   }
-  Derivative derivative{tangent, {}, {}};
+  Derivative derivative;
+  derivative.kernel = tangent;
+  derivative.neededSections.resize(primal.getNumArguments());
   derivative.needed.assign(primal.getNumArguments(), false);
   derivative.reloaded.assign(primal.getNumArguments(), false);
   return derivative;

@@ -1,6 +1,7 @@
 #pragma once
 /// Forward and reverse mode on kernel IR.
 
+#include "base/ArraySection.h"
 #include "costate/error.h"
 #include "ir/Kernel.h"
 
@@ -14,7 +15,17 @@ struct Derivative {
   /// By argument of the primal: the gradient needs a value of this array that
   /// the kernel reads / that the kernel itself has stored.
   llvm::SmallVector<bool> needed, reloaded;
+  /// By argument of the primal: the elements that the gradient needs.
+  std::vector<ArraySection> neededSections;
 };
+
+/// By argument: the elements that `primal` may store or update.
+std::vector<ArraySection> writtenSections(ir::KernelOp primal);
+
+/// By argument: whether `primal` writes to it a value that varies with an
+/// active array.
+llvm::SmallVector<bool> activeWrites(ir::KernelOp primal,
+                                     llvm::ArrayRef<bool> active);
 
 /// Why there is no derivative; the diagnostics have been emitted.
 struct Refusal {

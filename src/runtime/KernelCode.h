@@ -2,6 +2,7 @@
 /// The border between compiled code and the runtime: what compiled code looks
 /// like, and the functions that it calls. No LLVM here.
 
+#include "base/ArraySection.h"
 #include "costate/types.h"
 
 #include <cstddef>
@@ -74,6 +75,8 @@ struct Access {
   bool needed = false;   ///< Gradient: some value of it is needed by the reverse
   bool reloaded = false; ///< Gradient: so is a value that the kernel itself
                          ///< stored, so memory must be as its launch left it
+  ArraySection neededSection;   ///< Gradient: the elements behind `needed`
+  ArraySection writtenSection;  ///< the elements behind `written`
 };
 
 /// Compiled code of one kernel in one mode, ready to run on the host.

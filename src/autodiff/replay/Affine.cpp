@@ -39,8 +39,30 @@ static std::optional<Affine> ofProduct(arith::MulIOp product) {
   return result;
 }
 
-/// Width matters: a sum in i32 wraps where the i64 form would not, so only i64
-/// arithmetic is looked through.
+/// A sign-extended `symbol + constant`. Where the i32 sum wraps, the index is
+/// outside of every array that has less than 2^31 - 1 elements there, so the
+/// form holds for all accesses that are allowed.
+static Affine ofExtension(arith::ExtSIOp extension) {
+  Affine form;
+  Value value = extension.getIn();
+  APInt step;
+  while (auto sum = value.getDefiningOp<arith::AddIOp>()) {
+    if (!matchPattern(sum.getRhs(), m_ConstantInt(&step)))
+      break;
+    form.constant += step.getSExtValue();
+    value = sum.getLhs();
+  }
+  if (auto difference = value.getDefiningOp<arith::SubIOp>())
+    if (matchPattern(difference.getRhs(), m_ConstantInt(&step))) {
+      form.constant -= step.getSExtValue();
+      value = difference.getLhs();
+    }
+  form.terms[value] = 1;
+  return form;
+}
+
+/// Width matters: a product in i32 wraps where the i64 form would not, so only
+/// i64 arithmetic is looked through.
 Affine Affine::of(Value index) {
   Affine form;
   APInt constant;
@@ -58,6 +80,8 @@ Affine Affine::of(Value index) {
     if (auto product = dyn_cast_or_null<arith::MulIOp>(op))
       if (auto scaled = ofProduct(product))
         return *scaled;
+    if (auto extension = dyn_cast_or_null<arith::ExtSIOp>(op))
+      return ofExtension(extension);
   }
   form.terms[index] = 1;
   return form;
