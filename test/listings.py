@@ -47,7 +47,9 @@ def as_function(page, number, listing):
     code = HOISTED.sub("", listing.code)
     place = f'#line {listing.line} "{page}"\n'
     if "int main(" in code:
-        return f"namespace n{number} {{\n{place}{code}\n}}\nvoid f{number}() {{ n{number}::main(); }}\n"
+        # A program may not call its `main`, so the one of a listing gets another name.
+        code = code.replace("int main(", "void start(").replace("return 0;", "return;")
+        return f"namespace n{number} {{\n{place}{code}\n}}\nvoid f{number}() {{ n{number}::start(); }}\n"
     return f"void f{number}() {{\n{place}{code}\n}}\n"
 
 
@@ -58,9 +60,7 @@ def program(page, listings):
     parts += [as_function(page, i, listing) for i, listing in enumerate(listings)]
     calls = "".join(f"  case {i}: f{i}(); break;\n" for i in range(len(listings)))
     parts.append(f"int main(int, char **argv) {{\n  switch (std::atoi(argv[1])) {{\n{calls}  }}\n}}\n")
-    # A program may not call its `main`, so the one of a listing gets another name.
-    text = "".join(parts[:-1]).replace("int main(", "int start(").replace("::main()", "::start()")
-    return text + parts[-1]
+    return "".join(parts)
 
 
 def compile_page(page, listings, build, preset, folder):

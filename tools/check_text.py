@@ -14,6 +14,7 @@ FORBIDDEN = re.compile("|".join([
     r"deb\.debian" + r"\.org", r"security\.debian" + r"\.org", r"pypi" + r"\.org",
     r"files\.python" + r"hosted", r"apt\." + r"llvm\.org"]))
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 EXEMPT = {"LICENSE"}
 
 
@@ -39,7 +40,7 @@ def check(path, problems):
         if "\t" in line and path.suffix in (".cpp", ".h", ".td", ".py"):
             problems.append(f"{name}:{number}: contains a tab")
     if path.suffix == ".md":
-        for link in LINK.findall(text):
+        for link in LINK.findall(CODE.sub("", text)):
             if not (path.parent / link).exists():
                 problems.append(f"{name}: link to {link}, which does not exist")
 
