@@ -1,0 +1,156 @@
+#include "lowering/Lowering.h"
+
+#include "lowering/Operations.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace costate::lowering {
+
+using syntax::Kind;
+
+Lowering::Run Lowering::prepare(const Block &block) {
+  return {block, Guards(block, analysis.uses(), position)};
+}
+
+void Lowering::lower(const Block &block) {
+  lower(prepare(block), 0, block.size());
+}
+
+/// What follows a jump is dead; what follows a statement that may jump runs
+/// only if it did not.
+void Lowering::lower(const Run &run, size_t begin, size_t end) {
+  for (size_t at = begin; at < end; ++at) {
+    const Statement &statement = run.block[at];
+    if (statement.kind >= Kind::Break)
+      return jump(statement);
+    if (run.guards.isGuarded(at))
+      continue;
+    if (!run.guards.guardedBy(at).empty())
+      lowerGuarded(run, at);
+    else
+      lower(statement);
+    if (at + 1 < end && analysis.jumpsOf(statement).any())
+      return lowerRest(run, at, end);
+  }
+}
+
+void Lowering::lowerRest(const Run &run, size_t at, size_t end) {
+  const Facts &facts = analysis.of(run.block[at]);
+  Location loc = this->at(run.block[at + 1]);
+  Value going = goesOn(loc, facts.jumps);
+  branch(loc, going, facts.rest, [&] { lower(run, at + 1, end); }, nullptr);
+}
+
+/// `a & b` becomes `a ? b : false`, `a | b` becomes `a ? true : b`.
+void Lowering::lowerGuarded(const Run &run, size_t at) {
+  const Statement &statement = run.block[at];
+  Location loc = this->at(statement);
+  bool evaluatesThen = statement.op == syntax::Op::And;
+  auto branchTo = [&](bool evaluates) {
+    return [&, evaluates](OpBuilder &, Location) {
+      if (evaluates)
+        emitGuarded(run, at);
+      else
+        scf::YieldOp::create(b, loc, boolean(loc, !evaluatesThen));
+    };
+  };
+  auto op =
+      scf::IfOp::create(b, loc, values[statement.operands[0]],
+                        branchTo(evaluatesThen), branchTo(!evaluatesThen));
+  values[statement.value] = op.getResult(0);
+}
+
+void Lowering::emitGuarded(const Run &run, size_t at) {
+  const Statement &statement = run.block[at];
+  for (uint32_t one : run.guards.guardedBy(at)) {
+    if (run.guards.guardedBy(one).empty())
+      lower(run.block[one]);
+    else
+      lowerGuarded(run, one);
+  }
+  scf::YieldOp::create(b, this->at(statement), values[statement.operands[1]]);
+}
+
+void Lowering::lower(const Statement &statement) {
+  switch (statement.kind) {
+  case Kind::If:
+    return lowerIf(statement);
+  case Kind::For:
+    return lowerFor(statement);
+  case Kind::While:
+    return lowerWhile(statement);
+  case Kind::Range:
+    return lowerRange(statement);
+  default:
+    return simple(statement);
+  }
+}
+
+void Lowering::jump(const Statement &statement) {
+  VarId flag = statement.kind == Kind::Break      ? flags.breakFlag
+               : statement.kind == Kind::Continue ? flags.continueFlag
+                                                  : flags.returnFlag;
+  current[flag] = boolean(at(statement), true);
+}
+
+void Lowering::simple(const Statement &statement) {
+  Location loc = at(statement);
+  switch (statement.kind) {
+  case Kind::DeclareVar:
+  case Kind::AssignVar:
+    current[statement.variable] = values[statement.operands[0]];
+    return;
+  case Kind::Store:
+    ir::StoreOp::create(b, loc, values[statement.operands[0]],
+                        arguments[statement.argument],
+                        valuesOf(statement.operands, 1));
+    return;
+  case Kind::AtomicAdd:
+    ir::AtomicAddOp::create(b, loc, values[statement.operands[0]],
+                            arguments[statement.argument],
+                            valuesOf(statement.operands, 1));
+    return;
+  default:
+    return define(statement);
+  }
+}
+
+void Lowering::define(const Statement &statement) {
+  Value &value = values[statement.value];
+  switch (statement.kind) {
+  case Kind::Const:
+    value = emitConstant(b, at(statement), statement.type, statement.bits);
+    return;
+  case Kind::Scalar:
+    value = arguments[statement.argument];
+    return;
+  case Kind::Extent:
+    value = ir::ExtentOp::create(b, at(statement),
+                                 arguments[statement.argument], statement.dim);
+    return;
+  case Kind::Load:
+    value = load(statement);
+    return;
+  case Kind::ReadVar:
+    value = current[statement.variable];
+    return;
+  default:
+    value = pure(statement);
+    return;
+  }
+}
+
+Value Lowering::load(const Statement &statement) {
+  return ir::LoadOp::create(b, at(statement), arguments[statement.argument],
+                            valuesOf(statement.operands));
+}
+
+Value Lowering::pure(const Statement &statement) {
+  DType from = kernel.values[statement.operands.back()];
+  return emitPure(b, at(statement), statement.op, from, statement.type,
+                  valuesOf(statement.operands));
+}
+
+} // namespace costate::lowering

@@ -1,0 +1,198 @@
+#include "lowering/Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+
+namespace costate::lowering {
+
+using syntax::none;
+
+/// An `scf.if` whose results are the `assigned` variables.
+void Lowering::branch(Location loc, Value condition,
+                      llvm::ArrayRef<VarId> assigned, Body then,
+                      Body otherwise) {
+  SmallVector<Value> before;
+  for (VarId variable : assigned)
+    before.push_back(current[variable]);
+  auto emit = [&](Body body) {
+    return [&, body](OpBuilder &, Location) {
+      setCurrent(assigned, before);
+      if (body)
+        body();
+      scf::YieldOp::create(b, loc, currentOf(assigned, loc));
+    };
+  };
+  auto thenPart = emit(then);
+  auto elsePart = emit(otherwise);
+  function_ref<void(OpBuilder &, Location)> elseBuilder = nullptr;
+  if (otherwise || !assigned.empty())
+    elseBuilder = elsePart;
+  auto op = scf::IfOp::create(b, loc, condition, thenPart, elseBuilder);
+  setCurrent(assigned, op.getResults());
+}
+
+void Lowering::lowerIf(const Statement &statement) {
+  bool hasElse = statement.blocks.size() > 1 && !statement.blocks[1].empty();
+  auto then = [&] { lower(statement.blocks[0]); };
+  auto otherwise = [&] { lower(statement.blocks[1]); };
+  branch(at(statement), values[statement.operands[0]],
+         analysis.of(statement).assigned, then,
+         hasElse ? Body(otherwise) : Body());
+}
+
+//===-- Loops -------------------------------------------------------------===//
+
+void Lowering::lowerFor(const Statement &statement) {
+  const Facts &facts = analysis.of(statement);
+  SmallVector<Value> bounds = valuesOf(statement.operands);
+  Value count = ir::TripCountOp::create(b, at(statement), bounds[0], bounds[1],
+                                        bounds[2]);
+  if (facts.breakFlag != none || facts.jumps.returns)
+    lowerLeavableFor(statement, count);
+  else
+    lowerCountedFor(statement, count);
+}
+
+/// The flags inside a loop; its own BREAK has not happened.
+Lowering::Flags Lowering::enterLoop(const Statement &statement) {
+  const Facts &facts = analysis.of(statement);
+  clear(facts.breakFlag, at(statement));
+  return {facts.breakFlag, facts.continueFlag, flags.returnFlag};
+}
+
+std::vector<VarId> Lowering::carriedBy(const Statement &statement) {
+  const Facts &facts = analysis.of(statement);
+  std::vector<VarId> carried = facts.assigned;
+  if (facts.breakFlag != none)
+    carried.push_back(facts.breakFlag);
+  return carried;
+}
+
+/// One turn of a FOR: its index is lo + k * step.
+void Lowering::turn(const Statement &statement, Value k) {
+  Location loc = at(statement);
+  Value lo = values[statement.operands[0]],
+        step = values[statement.operands[2]];
+  Value offset = b.createOrFold<arith::MulIOp>(loc, k, step);
+  values[statement.value] = b.createOrFold<arith::AddIOp>(loc, offset, lo);
+  clear(flags.continueFlag, loc);
+  lower(statement.blocks[0]);
+}
+
+void Lowering::lowerCountedFor(const Statement &statement, Value count) {
+  Location loc = at(statement);
+  llvm::SaveAndRestore scope(flags, enterLoop(statement));
+  std::vector<VarId> carried = carriedBy(statement);
+  Value zero = i64(loc, 0), one = i64(loc, 1);
+  auto body = [&](OpBuilder &, Location, Value k, ValueRange state) {
+    setCurrent(carried, state);
+    turn(statement, k);
+    scf::YieldOp::create(b, loc, currentOf(carried, loc));
+  };
+  auto op = scf::ForOp::create(b, loc, zero, count, one,
+                               currentOf(carried, loc), body);
+  setCurrent(carried, op.getResults());
+}
+
+/// Whether no jump has left the loop; null if none can.
+Value Lowering::stopsAt(const Statement &statement, Location loc) {
+  Jumps leaving;
+  leaving.breaks = flags.breakFlag != none;
+  leaving.returns = analysis.of(statement).jumps.returns;
+  return leaving.any() ? goesOn(loc, leaving) : Value();
+}
+
+/// A loop that a jump may leave counts its turns itself.
+void Lowering::lowerLeavableFor(const Statement &statement, Value count) {
+  Location loc = at(statement);
+  llvm::SaveAndRestore scope(flags, enterLoop(statement));
+  std::vector<VarId> carried = carriedBy(statement);
+  SmallVector<Value> start = {i64(loc, 0)};
+  start.append(currentOf(carried, loc));
+  auto before = [&](OpBuilder &, Location, ValueRange state) {
+    setCurrent(carried, state.drop_front());
+    Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                       state[0], count);
+    Value going = stopsAt(statement, loc);
+    Value both = arith::AndIOp::create(b, loc, going, more);
+    scf::ConditionOp::create(b, loc, both, state);
+  };
+  auto after = [&](OpBuilder &, Location, ValueRange state) {
+    setCurrent(carried, state.drop_front());
+    turn(statement, state[0]);
+    Value one = i64(loc, 1);
+    SmallVector<Value> next = {arith::AddIOp::create(b, loc, state[0], one)};
+    next.append(currentOf(carried, loc));
+    scf::YieldOp::create(b, loc, next);
+  };
+  auto op = scf::WhileOp::create(b, loc, ValueRange(start).getTypes(), start,
+                                 before, after);
+  setCurrent(carried, op.getResults().drop_front());
+}
+
+/// The condition of a WHILE, evaluated only if no jump has left the loop.
+Value Lowering::condition(const Statement &statement) {
+  Location loc = at(statement);
+  auto evaluate = [&] {
+    lower(statement.blocks[0]);
+    return values[statement.condition];
+  };
+  Value going = stopsAt(statement, loc);
+  if (!going)
+    return evaluate();
+  auto then = [&](OpBuilder &, Location) {
+    scf::YieldOp::create(b, loc, evaluate());
+  };
+  auto otherwise = [&](OpBuilder &, Location) {
+    scf::YieldOp::create(b, loc, boolean(loc, false));
+  };
+  return scf::IfOp::create(b, loc, going, then, otherwise).getResult(0);
+}
+
+void Lowering::lowerWhile(const Statement &statement) {
+  Location loc = at(statement);
+  llvm::SaveAndRestore scope(flags, enterLoop(statement));
+  std::vector<VarId> carried = carriedBy(statement);
+  SmallVector<Value> start = currentOf(carried, loc);
+  auto before = [&](OpBuilder &, Location, ValueRange state) {
+    setCurrent(carried, state);
+    scf::ConditionOp::create(b, loc, condition(statement), state);
+  };
+  auto after = [&](OpBuilder &, Location, ValueRange state) {
+    setCurrent(carried, state);
+    clear(flags.continueFlag, loc);
+    lower(statement.blocks[1]);
+    scf::YieldOp::create(b, loc, currentOf(carried, loc));
+  };
+  auto op = scf::WhileOp::create(b, loc, ValueRange(start).getTypes(), start,
+                                 before, after);
+  setCurrent(carried, op.getResults());
+}
+
+//===-- Ranges ------------------------------------------------------------===//
+
+/// Does nothing where `skipped` holds.
+void Lowering::lowerRange(const Statement &statement, Value skipped) {
+  Location loc = at(statement);
+  SmallVector<Value> extents = valuesOf(statement.operands);
+  if (skipped) {
+    Value zero = i64(loc, 0);
+    for (Value &extent : extents)
+      extent = arith::SelectOp::create(b, loc, skipped, zero, extent);
+  }
+  auto range = ir::RangeOp::create(b, loc, extents);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(range.getBody());
+  for (auto [id, index] :
+       llvm::zip_equal(statement.indices, range.getIndices()))
+    values[id] = index;
+  VarId returnFlag = analysis.of(statement).returnFlag;
+  llvm::SaveAndRestore scope(flags, Flags{none, none, returnFlag});
+  clear(returnFlag, loc);
+  lower(statement.blocks[0]);
+}
+
+} // namespace costate::lowering

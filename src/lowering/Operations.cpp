@@ -1,0 +1,276 @@
+#include "lowering/Operations.h"
+
+#include "ir/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using SyntaxOp = costate::syntax::Op;
+
+namespace costate::lowering {
+
+Type typeOf(MLIRContext *context, DType type) {
+  if (type == DType::F32)
+    return Float32Type::get(context);
+  if (type == DType::F64)
+    return Float64Type::get(context);
+  return IntegerType::get(context, type == DType::Bool ? 1 : 8 * sizeOf(type));
+}
+
+Type elementTypeOf(MLIRContext *context, DType type) {
+  if (!isUnsigned(type))
+    return typeOf(context, type);
+  return IntegerType::get(context, 8 * sizeOf(type), IntegerType::Unsigned);
+}
+
+Value emitConstant(OpBuilder &b, Location loc, DType type, uint64_t bits) {
+  Type valueType = typeOf(b.getContext(), type);
+  if (auto floating = dyn_cast<FloatType>(valueType)) {
+    APFloat value(floating.getFloatSemantics(),
+                  APInt(floating.getWidth(), bits, false, true));
+    return arith::ConstantOp::create(b, loc, FloatAttr::get(floating, value));
+  }
+  APInt value(valueType.getIntOrFloatBitWidth(), bits, false, true);
+  return arith::ConstantOp::create(b, loc, IntegerAttr::get(valueType, value));
+}
+
+namespace {
+
+/// One operation to be emitted.
+struct Emission {
+  OpBuilder &b;
+  Location loc;
+  SyntaxOp op;
+  DType from, to;
+  ValueRange operands;
+
+  template <class T> Value unary() { return T::create(b, loc, operands[0]); }
+  template <class T> Value binary() {
+    return T::create(b, loc, operands[0], operands[1]);
+  }
+  template <class T> Value signedness() {
+    return T::create(b, loc, operands[0], operands[1], isUnsigned(from));
+  }
+  Value zero() { return emitConstant(b, loc, from, 0); }
+  Type result() { return typeOf(b.getContext(), to); }
+  template <class T> Value convert() {
+    return T::create(b, loc, result(), operands[0]);
+  }
+
+  Value emit();
+  Value integer();
+  Value bits();
+  Value floating();
+  Value floatFunction();
+  Value compare();
+  Value cast();
+  Value castToBool();
+  Value castBetweenIntegers();
+};
+
+Value Emission::integer() {
+  bool noSign = isUnsigned(from);
+  switch (op) {
+  case SyntaxOp::Neg:
+    return arith::SubIOp::create(b, loc, zero(), operands[0]);
+  case SyntaxOp::Add:
+    return binary<arith::AddIOp>();
+  case SyntaxOp::Sub:
+    return binary<arith::SubIOp>();
+  case SyntaxOp::Mul:
+    return binary<arith::MulIOp>();
+  case SyntaxOp::Div:
+    return signedness<ir::DivOp>();
+  case SyntaxOp::Rem:
+    return signedness<ir::RemOp>();
+  case SyntaxOp::Min:
+    return noSign ? binary<arith::MinUIOp>() : binary<arith::MinSIOp>();
+  case SyntaxOp::Max:
+    return noSign ? binary<arith::MaxUIOp>() : binary<arith::MaxSIOp>();
+  case SyntaxOp::Abs:
+    return noSign ? operands[0] : unary<math::AbsIOp>();
+  default:
+    return bits();
+  }
+}
+
+Value Emission::bits() {
+  switch (op) {
+  case SyntaxOp::And:
+    return binary<arith::AndIOp>();
+  case SyntaxOp::Or:
+    return binary<arith::OrIOp>();
+  case SyntaxOp::Xor:
+    return binary<arith::XOrIOp>();
+  case SyntaxOp::Shl:
+    return signedness<ir::ShlOp>();
+  case SyntaxOp::Shr:
+    return signedness<ir::ShrOp>();
+  case SyntaxOp::Not: {
+    Value ones = emitConstant(b, loc, from, ~uint64_t(0));
+    return arith::XOrIOp::create(b, loc, operands[0], ones);
+  }
+  default:
+    llvm_unreachable("not an integer operation");
+  }
+}
+
+Value Emission::floating() {
+  switch (op) {
+  case SyntaxOp::Neg:
+    return unary<arith::NegFOp>();
+  case SyntaxOp::Add:
+    return binary<arith::AddFOp>();
+  case SyntaxOp::Sub:
+    return binary<arith::SubFOp>();
+  case SyntaxOp::Mul:
+    return binary<arith::MulFOp>();
+  case SyntaxOp::Div:
+    return binary<arith::DivFOp>();
+  case SyntaxOp::Rem:
+    return binary<arith::RemFOp>();
+  case SyntaxOp::Min:
+    return binary<arith::MinNumFOp>();
+  case SyntaxOp::Max:
+    return binary<arith::MaxNumFOp>();
+  case SyntaxOp::Pow:
+    return binary<math::PowFOp>();
+  case SyntaxOp::Hypot:
+    return binary<ir::HypotOp>();
+  case SyntaxOp::Atan2:
+    return binary<math::Atan2Op>();
+  case SyntaxOp::Fma:
+    return math::FmaOp::create(b, loc, operands[0], operands[1], operands[2]);
+  default:
+    return floatFunction();
+  }
+}
+
+Value Emission::floatFunction() {
+  switch (op) {
+#define COSTATE_FUNCTION(name, Name)                                           \
+  case SyntaxOp::name:                                                         \
+    return unary<math::Name##Op>();
+    COSTATE_FUNCTION(Abs, AbsF)
+    COSTATE_FUNCTION(Floor, Floor)
+    COSTATE_FUNCTION(Ceil, Ceil)
+    COSTATE_FUNCTION(Round, Round)
+    COSTATE_FUNCTION(Trunc, Trunc)
+    COSTATE_FUNCTION(Sqrt, Sqrt)
+    COSTATE_FUNCTION(Rsqrt, Rsqrt)
+    COSTATE_FUNCTION(Cbrt, Cbrt)
+    COSTATE_FUNCTION(Exp, Exp)
+    COSTATE_FUNCTION(Exp2, Exp2)
+    COSTATE_FUNCTION(Expm1, ExpM1)
+    COSTATE_FUNCTION(Log, Log)
+    COSTATE_FUNCTION(Log2, Log2)
+    COSTATE_FUNCTION(Log10, Log10)
+    COSTATE_FUNCTION(Log1p, Log1p)
+    COSTATE_FUNCTION(Sin, Sin)
+    COSTATE_FUNCTION(Cos, Cos)
+    COSTATE_FUNCTION(Tan, Tan)
+    COSTATE_FUNCTION(Asin, Asin)
+    COSTATE_FUNCTION(Acos, Acos)
+    COSTATE_FUNCTION(Atan, Atan)
+    COSTATE_FUNCTION(Sinh, Sinh)
+    COSTATE_FUNCTION(Cosh, Cosh)
+    COSTATE_FUNCTION(Tanh, Tanh)
+    COSTATE_FUNCTION(Asinh, Asinh)
+    COSTATE_FUNCTION(Acosh, Acosh)
+    COSTATE_FUNCTION(Atanh, Atanh)
+    COSTATE_FUNCTION(Erf, Erf)
+    COSTATE_FUNCTION(Erfc, Erfc)
+#undef COSTATE_FUNCTION
+  default:
+    llvm_unreachable("not an operation on floats");
+  }
+}
+
+struct Predicates {
+  arith::CmpFPredicate ofFloats;
+  arith::CmpIPredicate ofSigned, ofUnsigned;
+};
+
+Predicates predicatesOf(SyntaxOp op) {
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  switch (op) {
+  case SyntaxOp::Lt:
+    return {F::OLT, I::slt, I::ult};
+  case SyntaxOp::Le:
+    return {F::OLE, I::sle, I::ule};
+  case SyntaxOp::Gt:
+    return {F::OGT, I::sgt, I::ugt};
+  case SyntaxOp::Ge:
+    return {F::OGE, I::sge, I::uge};
+  case SyntaxOp::Eq:
+    return {F::OEQ, I::eq, I::eq};
+  default:
+    return {F::UNE, I::ne, I::ne};
+  }
+}
+
+Value Emission::compare() {
+  Predicates predicates = predicatesOf(op);
+  if (isFloat(from))
+    return arith::CmpFOp::create(b, loc, predicates.ofFloats, operands[0],
+                                 operands[1]);
+  return arith::CmpIOp::create(
+      b, loc, isUnsigned(from) ? predicates.ofUnsigned : predicates.ofSigned,
+      operands[0], operands[1]);
+}
+
+Value Emission::castToBool() {
+  if (isFloat(from))
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, operands[0],
+                                 zero());
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, operands[0],
+                               zero());
+}
+
+Value Emission::castBetweenIntegers() {
+  if (operands[0].getType() == result())
+    return operands[0];
+  if (from != DType::Bool && sizeOf(from) > sizeOf(to))
+    return convert<arith::TruncIOp>();
+  if (from == DType::Bool || isUnsigned(from))
+    return convert<arith::ExtUIOp>();
+  return convert<arith::ExtSIOp>();
+}
+
+Value Emission::cast() {
+  if (from == to)
+    return operands[0];
+  if (to == DType::Bool)
+    return castToBool();
+  if (isFloat(from) && isFloat(to))
+    return from == DType::F32 ? convert<arith::ExtFOp>()
+                              : convert<arith::TruncFOp>();
+  if (isFloat(from))
+    return ir::ToIntOp::create(b, loc, result(), operands[0], isUnsigned(to));
+  if (!isFloat(to))
+    return castBetweenIntegers();
+  return from == DType::Bool || isUnsigned(from) ? convert<arith::UIToFPOp>()
+                                                 : convert<arith::SIToFPOp>();
+}
+
+Value Emission::emit() {
+  if (op == SyntaxOp::Cast)
+    return cast();
+  if (op == SyntaxOp::Select)
+    return arith::SelectOp::create(b, loc, operands[0], operands[1],
+                                   operands[2]);
+  if (op >= SyntaxOp::Lt && op <= SyntaxOp::Ne)
+    return compare();
+  return isFloat(from) ? floating() : integer();
+}
+
+} // namespace
+
+Value emitPure(OpBuilder &b, Location loc, SyntaxOp op, DType from, DType to,
+               ValueRange operands) {
+  return Emission{b, loc, op, from, to, operands}.emit();
+}
+
+} // namespace costate::lowering
