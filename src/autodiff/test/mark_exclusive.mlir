@@ -1,0 +1,35 @@
+// RUN: costate-opt %s --mark-exclusive | FileCheck %s
+
+// CHECK-LABEL: costate.kernel @own
+// CHECK:         atomic_add exclusive
+// CHECK:         atomic_add exclusive
+costate.kernel @own(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 3>, %v: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%n) {
+    %j = arith.addi %i, %one : i64
+    costate.atomic_add %v, %x[%j] : !costate.array<f64, 1>
+    %w = costate.load %x[%j] : !costate.array<f64, 1>
+  }
+  costate.range (%i, %j) in (%n, %n) {
+    costate.atomic_add %v, %m[%j, %one, %i] : !costate.array<f64, 3>
+  }
+}
+
+// Another element is read, one index is missing, or several are mixed.
+// CHECK-LABEL: costate.kernel @shared
+// CHECK-NOT:     exclusive
+costate.kernel @shared(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z: !costate.array<f64, 1>, %v: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %one = arith.constant 1 : i64
+  costate.range (%i, %j) in (%n, %n) {
+    costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>
+    %k = arith.addi %i, %j : i64
+    costate.atomic_add %v, %z[%k] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %j = arith.addi %i, %one : i64
+    costate.atomic_add %v, %y[%j] : !costate.array<f64, 1>
+    %w = costate.load %y[%i] : !costate.array<f64, 1>
+  }
+}

@@ -1,0 +1,61 @@
+// RUN: costate-opt %s --prune | FileCheck %s
+
+// %s only feeds itself; so does the load behind it.
+// CHECK-LABEL: costate.kernel @carried
+// CHECK:         scf.for {{.*}} iter_args(%{{[a-z0-9]+}} = %{{[a-z0-9_]+}}) -> (f64)
+// CHECK-NOT:       costate.load
+// CHECK:         costate.store
+costate.kernel @carried(%x: !costate.array<f64, 1>, %v: f64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %s, %w = scf.for %k = %zero to %n step %one iter_args(%a = %v, %b = %v) -> (f64, f64) : i64 {
+    %l = costate.load %x[%k] : !costate.array<f64, 1>
+    %c = arith.addf %a, %l : f64
+    %d = arith.mulf %b, %b : f64
+    scf.yield %c, %d : f64, f64
+  }
+  costate.store %w, %x[%zero] : !costate.array<f64, 1>
+}
+
+// CHECK-LABEL: costate.kernel @forwarded
+// CHECK:         scf.while (%{{.*}} = %{{.*}}) : (i64) -> i64
+costate.kernel @forwarded(%x: !costate.array<i64, 1>, %v: f64, %m: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f, %k = scf.while (%a = %v, %i = %zero) : (f64, i64) -> (f64, i64) {
+    %c = arith.cmpi slt, %i, %m : i64
+    scf.condition(%c) %a, %i : f64, i64
+  } do {
+  ^bb0(%a: f64, %i: i64):
+    %b = math.sin %a : f64
+    %j = arith.addi %i, %one : i64
+    scf.yield %b, %j : f64, i64
+  }
+  costate.store %k, %x[%zero] : !costate.array<i64, 1>
+}
+
+// CHECK-LABEL: costate.kernel @branches
+// CHECK:         scf.if %{{.*}} -> (f64) {
+// CHECK-NEXT:      scf.yield
+costate.kernel @branches(%x: !costate.array<f64, 0>, %c: i1, %v: f64) {
+  %p, %q = scf.if %c -> (f64, f64) {
+    %s = math.sin %v : f64
+    scf.yield %s, %v : f64, f64
+  } else {
+    %t = math.cos %v : f64
+    %u = math.exp %v : f64
+    scf.yield %t, %u : f64, f64
+  }
+  costate.store %q, %x[] : !costate.array<f64, 0>
+}
+
+// CHECK-LABEL: costate.kernel @nothing
+// CHECK-NEXT:    costate.return
+costate.kernel @nothing(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+  }
+}

@@ -1,0 +1,60 @@
+// RUN: costate-opt %s --differentiate-reverse | FileCheck %s
+
+// Overwritten, but the reverse does not need the old value.
+// CHECK: @linear.grad
+costate.kernel @linear(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %two = arith.constant 2.0 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %two : f64
+    costate.store %w, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Slice t is read, slice t+1 written, in a loop, and by a scalar argument.
+// CHECK: @time.grad
+costate.kernel @time(%u: !costate.array<f64, 2>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %m = costate.extent %u[0] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%n) {
+    scf.for %t = %zero to %m step %one : i64 {
+      %s = arith.addi %t, %one : i64
+      %v = costate.load %u[%t, %i] : !costate.array<f64, 2>
+      %w = math.sin %v : f64
+      costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
+    }
+  }
+}
+
+// CHECK: @step.grad
+costate.kernel @step(%u: !costate.array<f64, 2>, %at: i32) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %one32 = arith.constant 1 : i32
+  %next = arith.addi %at, %one32 : i32
+  %from = arith.extsi %at : i32 to i64
+  %to = arith.extsi %next : i32 to i64
+  costate.range (%i) in (%n) {
+    %v = costate.load %u[%from, %i] : !costate.array<f64, 2>
+    %w = math.sin %v : f64
+    costate.store %w, %u[%to, %i] : !costate.array<f64, 2>
+  }
+}
+
+// Written first, read later.
+// CHECK: @reload.grad
+costate.kernel @reload(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  }
+}

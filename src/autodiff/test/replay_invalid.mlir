@@ -1,0 +1,107 @@
+// RUN: costate-opt %s --split-input-file --differentiate-reverse --verify-diagnostics
+
+costate.kernel @in_place(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    // expected-error @+2 {{the gradient needs the value read here, but it is overwritten before the kernel ends}}
+    // expected-note @+1 {{keep every version: give the array a time index and write element t+1 from element t, or write the result to another array}}
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %w, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+// A later range overwrites what an earlier one has read.
+costate.kernel @later_part(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0.0 : f64
+  costate.range (%i) in (%n) {
+    // expected-error @+2 {{the gradient needs the value read here}}
+    // expected-note @+1 {{keep every version}}
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %zero, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+// The wrong way through time: element t is read at turn t-1 and stored at t.
+costate.kernel @backwards(%u: !costate.array<f64, 1>) {
+  %n = costate.extent %u[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %t = %zero to %n step %one : i64 {
+    %s = arith.addi %t, %one : i64
+    // expected-error @+2 {{the gradient needs the value read here}}
+    // expected-note @+1 {{keep every version}}
+    %v = costate.load %u[%s] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %w, %u[%t] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+costate.kernel @mixed(%x: !costate.array<f64, 1>, %to: !costate.array<i64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    // expected-error @+2 {{this read may or may not see additions that other iterations of the same range make, so the gradient is not defined}}
+    // expected-note @+1 {{read the array in a range of its own, before or after}}
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %j = costate.load %to[%i] : !costate.array<i64, 1>
+    // expected-note @+1 {{the additions are made here}}
+    costate.atomic_add %v, %x[%j] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+costate.kernel @all_store(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = arith.constant 3 : i64
+  %zero = arith.constant 0 : i64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    // expected-error @+2 {{every iteration of the range stores to this element, so which value remains is left to chance and the gradient is not defined}}
+    // expected-note @+1 {{add with `+=`, or store in serial code}}
+    costate.store %v, %y[%zero] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+costate.kernel @under_a_loop(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  // expected-note @+1 {{the loop or branch is here}}
+  scf.for %t = %zero to %n step %one : i64 {
+    // expected-error @+2 {{the gradient of a range under a serial loop or branch is not supported yet}}
+    // expected-note @+1 {{launch the range as a kernel of its own, from a loop on the host}}
+    costate.range (%i) in (%n) {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      costate.store %v, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// -----
+
+costate.kernel @no_rule(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    // expected-error @+2 {{the derivative of `math.copysign` is not known}}
+    // expected-note @+1 {{compute it from operations that have one, or from values that do not depend on an array with a gradient}}
+    %w = math.copysign %v, %v : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+}
