@@ -31,6 +31,18 @@ def build_and_run(source, compiler, prefix, counts):
     counts.check(f"{name}: run", call([program], timeout=300, cwd=prefix))
 
 
+def find_package(root, prefix, counts):
+    """A CMake project that says `find_package(costate)`."""
+    build = prefix / "project"
+    configured = call(["/usr/bin/cmake", "-G", "Ninja", "-S", root / "test/external", "-B", build,
+                       f"-DCMAKE_PREFIX_PATH={prefix}"])
+    built = call(["/usr/bin/cmake", "--build", build])
+    if configured.returncode or built.returncode:
+        counts.fails("find_package: build", configured.stderr + built.stdout)
+    else:
+        counts.check("find_package: run", call([build / "relax"], timeout=300))
+
+
 def must_not_compile(source, compiler, prefix, counts):
     """Every line of `source` that starts with `// refused:` stands for a
     program of its own that must not compile; the file as it is must."""
@@ -60,6 +72,7 @@ def run(root, build, preset):
         headers = [str(p.relative_to(prefix)) for p in prefix.rglob("*.h")]
         if not headers or any(not h.startswith("include/costate/") for h in headers):
             counts.fails("installed headers", "\n".join(headers))
+        find_package(root, prefix, counts)
         for compiler in COMPILERS:
             for source in sorted((root / "test/external").glob("*.cpp")):
                 if source.stem.startswith("refused"):

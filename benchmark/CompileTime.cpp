@@ -1,0 +1,99 @@
+/// How long does it take until a new kernel and its gradient can run?
+///
+/// Straight code of n operations in one iteration, and 60 operations under d
+/// nested loops:
+///
+///     v = sin(v) * c + x;  v = v / (1 + v * v);  ...
+///
+/// The time should grow with the number of operations: `slope` is that of
+/// log(time) over log(operations).
+
+#include "Bench.h"
+
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+#include <cmath>
+
+namespace costate::bench {
+namespace {
+
+using Real = Expr<double>;
+
+/// Five operations and a use of `x`.
+Real mix(Real v, Real x, int round) {
+  Real a = round % 2 ? sin(v) : cos(v);
+  Real b = a * (0.5 + 0.01 * round) + x;
+  return b / (1.0 + b * b);
+}
+
+void body(Var<double> &v, Real x, int operations) {
+  for (int round = 0; round < operations / 6; ++round)
+    v = mix(v, x, round);
+}
+
+void nest(Var<double> &v, Real x, Index turns, int depth, int operations) {
+  if (depth == 0)
+    return body(v, x, operations);
+  FOR (k, 0, turns) { nest(v, x, turns, depth - 1, operations); }
+}
+
+Kernel makeKernel(int depth, int operations) {
+  return kernel("generated", [=](ArrayRef<double, 1> x, ArrayRef<double, 1> y, Scalar<int64_t> turns) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      nest(v, Real(x(i)), Index(turns), depth, operations);
+      y(i) = v;
+    });
+  });
+}
+
+/// From nothing to the end of the first launches.
+double coldMs(const Options &options, Device &device, int depth, int operations) {
+  Array<double> x = device.array<double>({1}, grad), y = device.array<double>({1}, grad);
+  return milliseconds(options, [&] {
+    Kernel k = makeKernel(depth, operations);
+    k(x, y, 1);
+    k.grad(x, y, 1);
+  });
+}
+
+/// Least squares through the points (log x, log y).
+double slope(const std::vector<double> &x, const std::vector<double> &y) {
+  double n = double(x.size()), sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    double u = std::log(x[i]), v = std::log(y[i]);
+    sx += u;
+    sy += v;
+    sxx += u * u;
+    sxy += u * v;
+  }
+  return (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
+void series(const Options &options, Results &results, const std::string &name,
+            const std::vector<int> &sizes, auto &&measure) {
+  std::vector<double> x, y;
+  for (int size : sizes) {
+    x.push_back(size);
+    y.push_back(measure(size));
+    results.add(name + "_" + std::to_string(size), 1).set("compile_ms", y.back());
+    if (options.smoke)
+      return;
+  }
+  results.add(name, 1).set("slope", slope(x, y));
+}
+
+void compileTime(const Options &options, Results &results) {
+  Device device = Device::open(options.device, {.threads = 1});
+  coldMs(options, device, 0, 6); // what a process pays once
+  series(options, results, "ops", {100, 130, 200, 500, 1000, 2000},
+         [&](int operations) { return coldMs(options, device, 0, operations); });
+  series(options, results, "nesting", {1, 2, 4, 8},
+         [&](int depth) { return coldMs(options, device, depth, 60); });
+}
+
+Registration registration("compile", "cold compile time against operations and nesting", compileTime);
+
+} // namespace
+} // namespace costate::bench

@@ -1,0 +1,66 @@
+/// Gradients of long and of ragged loops: time, and bytes saved per turn.
+
+#include "Bench.h"
+
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+namespace costate::bench {
+namespace {
+
+/// x(i) after n(i) turns of v <- v sin(v) + 0.7
+Kernel makeKernel() {
+  return kernel("turns", [](ArrayRef<double, 1> x, ArrayRef<int32_t, 1> n, ArrayRef<double, 0> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (k, 0, n(i)) { v = v * sin(v) + 0.7; }
+      y() += v;
+    });
+  });
+}
+
+void measure(const Options &options, Results &results, const std::string &name,
+             const std::vector<int32_t> &turns) {
+  double total = 0;
+  int32_t most = 0;
+  for (int32_t n : turns) {
+    total += n;
+    most = std::max(most, n);
+  }
+  for (int threads : options.threads) {
+    Device device = Device::open(options.device, {.threads = threads});
+    Array<double> x = device.array<double>({turns.size()}, grad), y = device.array<double>({}, grad);
+    Array<int32_t> n = device.array<int32_t>({turns.size()});
+    x.fill(0.5);
+    n.from_host(turns);
+    Kernel k = makeKernel();
+    k(x, n, y);
+    y.grad().fill(1);
+    device.reset_peak_bytes();
+    size_t before = device.current_bytes();
+    k.grad(x, n, y);
+    double saved = double(device.peak_bytes() - before);
+    Row &row = results.add(name, threads);
+    row.set("primal_ms", milliseconds(options, [&] { k(x, n, y); device.synchronize(); }));
+    row.set("gradient_ms", milliseconds(options, [&] { k.grad(x, n, y); device.synchronize(); }));
+    row.set("saved_bytes", saved);
+    row.set("peak_bytes", double(device.peak_bytes()));
+    row.set("turns", total);
+    if (threads == 1)
+      row.set("bytes_per_turn", saved / most);
+  }
+}
+
+void loops(const Options &options, Results &results) {
+  int32_t long_ = options.smoke ? 1000 : 10'000'000;
+  measure(options, results, "one_of_" + std::to_string(long_), {long_});
+  std::vector<int32_t> ragged(options.smoke ? 100 : 100'000);
+  for (size_t i = 0; i < ragged.size(); ++i)
+    ragged[i] = int32_t(i * i % 97);
+  measure(options, results, "ragged_" + std::to_string(ragged.size()), ragged);
+}
+
+Registration registration("loops", "gradients of long and ragged loops", loops);
+
+} // namespace
+} // namespace costate::bench
