@@ -28,15 +28,16 @@ void Lowering::lowerAfterReturn(const Run &run, size_t first) {
   lastUseOfVariable.resize(current.size());
   for (size_t at = first; at < run.block.size(); ++at)
     findLastUses(run.block[at], at);
-  for (size_t at = first; at < run.block.size();) {
-    size_t end = at;
-    while (end < run.block.size() && run.block[end].kind != Kind::Range)
+  for (size_t at = first, end; at < run.block.size(); at = end) {
+    end = at + 1;
+    if (run.block[at].kind == Kind::Range) {
+      lowerRange(run.block[at], current[flags.returnFlag]);
+      continue;
+    }
+    while (end < run.block.size() && run.block[end].kind != Kind::Range &&
+           !analysis.jumpsOf(run.block[end - 1]).returns)
       ++end;
-    if (end > at)
-      lowerSegment(run, at, end);
-    if (end < run.block.size())
-      lowerRange(run.block[end++], current[flags.returnFlag]);
-    at = end;
+    lowerSegment(run, at, end);
   }
 }
 
@@ -78,8 +79,8 @@ std::vector<ValueId> Lowering::valuesBehind(const Run &run, size_t begin,
   return found;
 }
 
-/// Serial statements behind a possible RETURN, with 0 for what they leave to
-/// later statements.
+/// Serial statements behind a possible RETURN, the last of which may have one,
+/// with 0 for what they leave to later statements.
 void Lowering::lowerSegment(const Run &run, size_t begin, size_t end) {
   Location loc = at(run.block[begin]);
   std::vector<VarId> results = variablesBehind(run, begin, end);
