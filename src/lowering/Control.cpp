@@ -78,7 +78,7 @@ void Lowering::turn(const Statement &statement, Value k) {
         step = values[statement.operands[2]];
   Value offset = b.createOrFold<arith::MulIOp>(loc, k, step);
   values[statement.value] = b.createOrFold<arith::AddIOp>(loc, offset, lo);
-  clear(flags.continueFlag, loc);
+  enterTurn(statement);
   lower(statement.blocks[0]);
 }
 
@@ -97,12 +97,23 @@ void Lowering::lowerCountedFor(const Statement &statement, Value count) {
   setCurrent(carried, op.getResults());
 }
 
-/// Whether no jump has left the loop; null if none can.
-Value Lowering::stopsAt(const Statement &statement, Location loc) {
-  Jumps leaving;
-  leaving.breaks = flags.breakFlag != none;
-  leaving.returns = analysis.of(statement).jumps.returns;
-  return leaving.any() ? goesOn(loc, leaving) : Value();
+/// The jumps that may leave the loop.
+Jumps Lowering::leaving(const Statement &statement) {
+  Jumps jumps;
+  jumps.breaks = flags.breakFlag != none;
+  jumps.returns = analysis.of(statement).jumps.returns;
+  return jumps;
+}
+
+/// A turn begins only if no jump has left the loop.
+void Lowering::enterTurn(const Statement &statement) {
+  Jumps jumps = leaving(statement);
+  Location loc = at(statement);
+  if (jumps.breaks)
+    clear(flags.breakFlag, loc);
+  if (jumps.returns)
+    clear(flags.returnFlag, loc);
+  clear(flags.continueFlag, loc);
 }
 
 /// A loop that a jump may leave counts its turns itself.
@@ -116,7 +127,7 @@ void Lowering::lowerLeavableFor(const Statement &statement, Value count) {
     setCurrent(carried, state.drop_front());
     Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                        state[0], count);
-    Value going = stopsAt(statement, loc);
+    Value going = goesOn(loc, leaving(statement));
     Value both = arith::AndIOp::create(b, loc, going, more);
     scf::ConditionOp::create(b, loc, both, state);
   };
@@ -140,8 +151,8 @@ Value Lowering::condition(const Statement &statement) {
     lower(statement.blocks[0]);
     return values[statement.condition];
   };
-  Value going = stopsAt(statement, loc);
-  if (!going)
+  Jumps jumps = leaving(statement);
+  if (!jumps.any())
     return evaluate();
   auto then = [&](OpBuilder &, Location) {
     scf::YieldOp::create(b, loc, evaluate());
@@ -149,6 +160,7 @@ Value Lowering::condition(const Statement &statement) {
   auto otherwise = [&](OpBuilder &, Location) {
     scf::YieldOp::create(b, loc, boolean(loc, false));
   };
+  Value going = goesOn(loc, jumps);
   return scf::IfOp::create(b, loc, going, then, otherwise).getResult(0);
 }
 
@@ -163,7 +175,7 @@ void Lowering::lowerWhile(const Statement &statement) {
   };
   auto after = [&](OpBuilder &, Location, ValueRange state) {
     setCurrent(carried, state);
-    clear(flags.continueFlag, loc);
+    enterTurn(statement);
     lower(statement.blocks[1]);
     scf::YieldOp::create(b, loc, currentOf(carried, loc));
   };

@@ -53,7 +53,8 @@ private:
   void lowerCountedFor(const Statement &statement, mlir::Value count);
   void lowerLeavableFor(const Statement &statement, mlir::Value count);
   void turn(const Statement &statement, mlir::Value k);
-  mlir::Value stopsAt(const Statement &statement, mlir::Location loc);
+  Jumps leaving(const Statement &statement);
+  void enterTurn(const Statement &statement);
   mlir::Value condition(const Statement &statement);
   std::vector<VarId> carriedBy(const Statement &statement);
   Flags enterLoop(const Statement &statement);

@@ -1,0 +1,207 @@
+/// Mistakes in a kernel: every text that the tracer can give.
+
+#include "syntax/Trace.h"
+#include "syntax/Tracer.h"
+
+#include "costate/math.h"
+#include "costate/syntax.h"
+#include "costate/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+using namespace costate;
+
+namespace {
+
+template <class F> std::string mistakeOf(F body) {
+  auto traced = detail::trace("k", body, Loc::current());
+  if (!traced->failure)
+    return "none";
+  EXPECT_EQ(traced->failure->code, ErrorCode::BadKernel);
+  const std::string &text = traced->failure->text;
+  EXPECT_NE(text.find("TracerTest.cpp:"), std::string::npos) << text;
+  size_t start = text.find("error: ") + 7;
+  EXPECT_NE(text.find("\nnote: "), std::string::npos) << text;
+  return text.substr(start, text.find('\n') - start);
+}
+
+using X = ArrayRef<double, 1>;
+
+TEST(Tracer, TheTextNamesPlaceSituationAndWayOut) {
+  uint32_t line = std::source_location::current().line() + 1;
+  auto traced = detail::trace("k", [](X) { BREAK; }, Loc::current());
+  const std::string &text = traced->failure->text;
+  EXPECT_NE(text.find(":" + std::to_string(line) + ":"), std::string::npos);
+  EXPECT_NE(text.find("error: `BREAK` outside a loop\nnote: it belongs into a "
+                      "`FOR` or `WHILE`; `RETURN` ends an iteration of "
+                      "`parallel`"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Tracer, TheFirstMistakeCounts) {
+  EXPECT_EQ(mistakeOf([](X) {
+              CONTINUE;
+              BREAK;
+            }),
+            "`CONTINUE` outside a loop");
+}
+
+TEST(Tracer, JumpsNeedALoopOfTheSameIteration) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              FOR (k, 0, 3) {
+                parallel(x.size(), [&](Index) { BREAK; });
+              }
+            }),
+            "`BREAK` outside a loop");
+}
+
+TEST(Tracer, AnElseFollowsAnIf) {
+  const char *text = "`ELSE` or `ELIF` without an `IF`";
+  EXPECT_EQ(mistakeOf([](X x) { ELSE { x(0) = 1; } }), text);
+  EXPECT_EQ(mistakeOf([](X x) { ELIF (x(0) > 1) { x(0) = 1; } }), text);
+  EXPECT_EQ(mistakeOf([](X x) {
+              IF (x(0) > 1) { x(0) = 1; }
+              x(1) = 2;
+              ELSE { x(0) = 3; }
+            }),
+            text);
+  EXPECT_EQ(mistakeOf([](X x) {
+              IF (x(0) > 1) { x(0) = 1; }
+              ELSE { x(0) = 2; }
+              ELSE { x(0) = 3; }
+            }),
+            text);
+}
+
+TEST(Tracer, RangesDoNotNest) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              parallel(3, [&](Index) { parallel(3, [&](Index) {}); });
+            }),
+            "`parallel` inside `parallel`");
+}
+
+TEST(Tracer, ValuesStayInTheirBlock) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              Expr<double> inner;
+              IF (x(0) > 1) { inner = x(1) + 1; }
+              x(0) = inner;
+            }),
+            "a value is used outside of the block that computed it");
+  EXPECT_EQ(mistakeOf([](X x) {
+              Expr<double> never;
+              x(0) = never;
+            }),
+            "a value is used that was never set");
+}
+
+TEST(Tracer, VariablesStayInTheirBlock) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              std::optional<Var<double>> inner;
+              FOR (k, 0, 3) { inner.emplace(x(k)); }
+              x(0) = *inner;
+            }),
+            "a `Var` is used outside of the block that declared it");
+}
+
+TEST(Tracer, IterationsDoNotAssignSharedVariables) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              Var<double> sum;
+              parallel(x.size(), [&](Index i) { sum += x(i); });
+            }),
+            "a `Var` from outside of `parallel` is assigned inside");
+}
+
+TEST(Tracer, KernelsShareNothing) {
+  std::optional<X> other;
+  std::optional<Expr<double>> value;
+  std::optional<Var<double>> variable;
+  mistakeOf([&](X x) {
+    other.emplace(x);
+    value.emplace(x(0) + 1);
+    variable.emplace(x(0));
+  });
+  EXPECT_EQ(mistakeOf([&](X x) { x(0) = (*other)(0); }),
+            "an array of another kernel is used");
+  EXPECT_EQ(mistakeOf([&](X x) { x(0) = *value; }),
+            "a value of another kernel is used");
+  EXPECT_EQ(mistakeOf([&](X x) { x(0) = *variable; }),
+            "a `Var` of another kernel is used");
+}
+
+TEST(Tracer, ConditionsOnlyCompute) {
+  auto conditionThat = [](auto effect) {
+    return mistakeOf([&](X x) {
+      Var<int> n = 3;
+      while_([&] { return effect(x, n), n > 0; }, [&] { n -= 1; });
+    });
+  };
+  std::string start = "the condition of a `WHILE` ";
+  EXPECT_EQ(conditionThat([](X x, auto &) { x(0) = 1; }),
+            start + "stores into an array");
+  EXPECT_EQ(conditionThat([](X x, auto &) { x(0) += 1; }),
+            start + "adds to an array");
+  EXPECT_EQ(conditionThat([](X, auto &n) { n = 1; }),
+            start + "assigns a `Var`");
+  EXPECT_EQ(conditionThat([](X, auto &) { RETURN; }), start + "has a `RETURN`");
+  EXPECT_EQ(conditionThat([](X, auto &) { parallel(3, [](Index) {}); }),
+            start + "has a `parallel`");
+  EXPECT_EQ(conditionThat([](X x, auto &) { Var<double> local = x(0); }),
+            "none");
+}
+
+TEST(Tracer, AStepIsNotZero) {
+  EXPECT_EQ(mistakeOf([](X x) { FOR (k, 0, 3, 0) { x(k) = 1; } }),
+            "the step of this `FOR` is 0");
+}
+
+TEST(Tracer, NumbersFit) {
+  EXPECT_EQ(mistakeOf([](X) { Var<int> n = 3000000000; }),
+            "a number does not fit in i32");
+  EXPECT_EQ(mistakeOf([](X) { Var<unsigned> n = -1; }),
+            "a number does not fit in u32");
+}
+
+TEST(Tracer, DimensionsExist) {
+  EXPECT_EQ(mistakeOf([](X x) { x(x.size(1)) = 1; }),
+            "an array of rank 1 has no dimension 1");
+}
+
+TEST(Tracer, AKernelHasAStatement) {
+  EXPECT_EQ(mistakeOf([](X, Scalar<double>) {}), "kernel `k` is empty");
+}
+
+TEST(Tracer, OutsideOfAKernelThereIsNoTracing) {
+  try {
+    Var<double> v = 1.0;
+    FAIL() << "no error";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.code(), ErrorCode::BadKernel);
+    EXPECT_STREQ(error.what(),
+                 "a value of the kernel language is used outside of a kernel\n"
+                 "note: use it in the function that is passed to `kernel`");
+  }
+}
+
+TEST(Tracer, AnExceptionOfTheUserPassesThrough) {
+  auto throwing = [](X x) {
+    IF (x(0) > 1) {
+      WHILE (throw 7, x(0) > 1) { x(0) = 1; }
+    }
+  };
+  EXPECT_THROW(detail::trace("k", throwing, Loc::current()), int);
+  EXPECT_THROW(Var<double>(1.0), Error); // this thread traces no longer
+  EXPECT_EQ(mistakeOf([](X x) { x(0) = 1; }), "none");
+}
+
+TEST(Tracer, AKernelMayBeTracedInsideAnother) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              EXPECT_EQ(mistakeOf([](X y) { y(0) = 1; }), "none");
+              x(0) = 1;
+            }),
+            "none");
+}
+
+} // namespace
