@@ -14,7 +14,9 @@ static constexpr Clock::time_point never = Clock::time_point::max();
 static constexpr std::chrono::microseconds aloneFor{10};
 
 int64_t chunkSize(int64_t iterations) {
-  auto pieces = [&](int64_t count) { return (iterations + count - 1) / count; };
+  auto pieces = [&](int64_t count) {
+    return iterations / count + (iterations % count != 0);
+  };
   int64_t size = std::max(pieces(256), std::min<int64_t>(16, pieces(64)));
   if (size > 8)
     size = (size + 7) / 8 * 8; // whole vectors

@@ -1,0 +1,115 @@
+#include "costate/array.h"
+
+#include "api/Checked.h"
+#include "api/TapeImpl.h"
+#include "costate/device.h"
+#include "runtime/ArrayStorage.h"
+
+using namespace costate;
+using namespace costate::api;
+using runtime::ArrayStorage;
+
+static ArrayStorage &storageOf(const AnyArray &array) {
+  if (!array)
+    raise(ErrorCode::BadArgument,
+          "this array has no storage; make one with device.array<T>(...)");
+  return *array.storage();
+}
+
+static std::string describe(const ArrayStorage &storage) {
+  return std::string("an array of ") + nameOf(storage.dtype) + " of shape " +
+         runtime::shapeText(storage.extents);
+}
+
+/// To be called before the host writes to all of `array`.
+static void noteWrite(const AnyArray &array) {
+  array.storage()->version.fetch_add(1);
+  detail::recordHostWrite(array.storage());
+}
+
+DType AnyArray::dtype() const { return storageOf(*this).dtype; }
+int AnyArray::rank() const {
+  return static_cast<int>(storageOf(*this).extents.size());
+}
+std::vector<int64_t> AnyArray::shape() const {
+  return storageOf(*this).extents;
+}
+int64_t AnyArray::size() const { return storageOf(*this).size; }
+size_t AnyArray::bytes() const { return storageOf(*this).buffer.bytes; }
+Device AnyArray::device() const { return Device(storageOf(*this).device); }
+bool AnyArray::has_grad() const { return storageOf(*this).grad != nullptr; }
+bool AnyArray::has_dual() const { return storageOf(*this).dual != nullptr; }
+uint64_t AnyArray::version() const { return storageOf(*this).version.load(); }
+
+int64_t AnyArray::size(int dim) const {
+  const ArrayStorage &storage = storageOf(*this);
+  if (dim < 0 || static_cast<size_t>(dim) >= storage.extents.size())
+    raise(ErrorCode::BadArgument, describe(storage) + " has no dimension " +
+                                      std::to_string(dim) +
+                                      "; dimensions count from 0");
+  return storage.extents[dim];
+}
+
+AnyArray AnyArray::grad() const {
+  const ArrayStorage &storage = storageOf(*this);
+  if (!storage.grad)
+    raise(ErrorCode::MissingGradient,
+          describe(storage) +
+              " has no gradient; make it with device.array<T>(..., grad)");
+  return AnyArray(storage.grad);
+}
+
+AnyArray AnyArray::dual() const {
+  const ArrayStorage &storage = storageOf(*this);
+  if (!storage.dual)
+    raise(ErrorCode::MissingGradient,
+          describe(storage) +
+              " has no tangent; make it with device.array<T>(..., dual)");
+  return AnyArray(storage.dual);
+}
+
+static void checkBytes(const ArrayStorage &storage, size_t bytes) {
+  if (bytes == storage.buffer.bytes)
+    return;
+  raise(ErrorCode::BadArgument,
+        describe(storage) + " has " + std::to_string(storage.size) +
+            " elements, but the host has " +
+            std::to_string(bytes / sizeOf(storage.dtype)) +
+            "; give as many values");
+}
+
+void AnyArray::write(const void *from, size_t bytes) {
+  ArrayStorage &storage = storageOf(*this);
+  checkBytes(storage, bytes);
+  noteWrite(*this);
+  checked(storage.device->upload(storage.buffer, from));
+}
+
+void AnyArray::read(void *to, size_t bytes) const {
+  ArrayStorage &storage = storageOf(*this);
+  checkBytes(storage, bytes);
+  checked(storage.device->download(to, storage.buffer));
+}
+
+void AnyArray::fill_element(const void *element) {
+  ArrayStorage &storage = storageOf(*this);
+  noteWrite(*this);
+  checked(storage.device->fill(storage.buffer, element, sizeOf(storage.dtype)));
+}
+
+void AnyArray::check_dtype(DType expected) const {
+  if (dtype() != expected)
+    raise(ErrorCode::BadArgument, describe(storageOf(*this)) +
+                                      " cannot be used as an array of " +
+                                      nameOf(expected));
+}
+
+const void *AnyArray::address() const {
+  return storageOf(*this).buffer.address;
+}
+
+void *AnyArray::writable_address() {
+  ArrayStorage &storage = storageOf(*this);
+  noteWrite(*this);
+  return storage.buffer.address;
+}

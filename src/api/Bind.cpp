@@ -1,0 +1,187 @@
+/// Do the arguments of a launch fit the declaration of the kernel?
+
+#include "api/Checked.h"
+#include "api/Launch.h"
+#include "costate/device.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+
+using Kind = ArgumentValue::Kind;
+
+std::string detail::argumentText(const KernelImpl &kernel, size_t index) {
+  return kernel.title() + ": argument " + std::to_string(index + 1) + " (" +
+         typeText(kernel.program->arguments()[index]) + ")";
+}
+
+[[noreturn]] static void reject(const KernelImpl &kernel, size_t index,
+                                const std::string &text) {
+  raise(ErrorCode::BadArgument, argumentText(kernel, index) + " " + text);
+}
+
+static std::string givenText(const ArgumentValue &value) {
+  switch (value.kind) {
+  case Kind::Array:
+    return std::string("an ") + nameOf(value.array->dtype()) +
+           " array of rank " + std::to_string(value.array->rank());
+  case Kind::Bool:
+    return value.integer ? "true" : "false";
+  case Kind::Signed:
+    return std::to_string(static_cast<int64_t>(value.integer));
+  case Kind::Unsigned:
+    return std::to_string(value.integer);
+  case Kind::Float:
+    break;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value.real);
+  return text;
+}
+
+/// Whether a double holds exactly an integer of type `I`.
+template <class I> static bool fits(double value) {
+  constexpr double end =
+      2.0 * static_cast<double>(std::numeric_limits<I>::max() / 2 + 1);
+  constexpr double begin = std::is_signed_v<I> ? -end : 0;
+  return value >= begin && value < end && std::trunc(value) == value;
+}
+
+/// `value` in the type `I`; false if it is not representable.
+template <class I>
+static bool toInteger(const ArgumentValue &value, uint64_t &bits) {
+  bool good;
+  I result;
+  if (value.kind == Kind::Float) {
+    good = fits<I>(value.real);
+    result = good ? static_cast<I>(value.real) : I(0);
+  } else if (value.kind == Kind::Signed) {
+    good = std::in_range<I>(static_cast<int64_t>(value.integer));
+    result = static_cast<I>(value.integer);
+  } else {
+    good = std::in_range<I>(value.integer);
+    result = static_cast<I>(value.integer);
+  }
+  bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<I>>(result));
+  return good;
+}
+
+static double toDouble(const ArgumentValue &value) {
+  if (value.kind == Kind::Float)
+    return value.real;
+  if (value.kind == Kind::Signed)
+    return static_cast<double>(static_cast<int64_t>(value.integer));
+  return static_cast<double>(value.integer);
+}
+
+static bool toBits(DType type, const ArgumentValue &value, uint64_t &bits) {
+  switch (type) {
+  case DType::Bool: {
+    bool good = toInteger<uint64_t>(value, bits);
+    return good && bits <= 1;
+  }
+  case DType::I32:
+    return toInteger<int32_t>(value, bits);
+  case DType::I64:
+    return toInteger<int64_t>(value, bits);
+  case DType::U32:
+    return toInteger<uint32_t>(value, bits);
+  case DType::U64:
+    return toInteger<uint64_t>(value, bits);
+  case DType::F32: {
+    double real = toDouble(value);
+    bits = std::bit_cast<uint32_t>(static_cast<float>(real));
+    return !std::isfinite(real) ||
+           std::fabs(real) <= std::numeric_limits<float>::max();
+  }
+  case DType::F64:
+    bits = std::bit_cast<uint64_t>(toDouble(value));
+    return true;
+  }
+  return false;
+}
+
+static BoundArgument bindArray(const KernelImpl &kernel, size_t index,
+                               const ArgumentValue &value) {
+  const syntax::Argument &declared = kernel.program->arguments()[index];
+  if (value.kind != Kind::Array)
+    reject(kernel, index,
+           "was given the number " + givenText(value) +
+               "; pass an array, such as "
+               "device.array<T>({}) for rank 0");
+  if (!*value.array)
+    reject(kernel, index,
+           "was given an array without storage; make one with "
+           "device.array<T>(...)");
+  bool fits = value.array->dtype() == declared.type &&
+              value.array->rank() == declared.rank;
+  if (!fits)
+    reject(
+        kernel, index,
+        "was given " + givenText(value) + " and shape " +
+            runtime::shapeText(value.array->shape()) +
+            "; pass an array of the declared type, or change the ArrayRef of "
+            "the kernel");
+  return {value.array->storage()};
+}
+
+static BoundArgument bindScalar(const KernelImpl &kernel, size_t index,
+                                const ArgumentValue &value) {
+  if (value.kind == Kind::Array)
+    reject(kernel, index,
+           "was given an array; pass a number, or declare the parameter as "
+           "ArrayRef");
+  BoundArgument bound;
+  if (!toBits(kernel.program->arguments()[index].type, value, bound.bits))
+    reject(kernel, index,
+           "was given " + givenText(value) +
+               ", which that type does not have; convert it first, or declare "
+               "another type");
+  return bound;
+}
+
+/// The one device of all arrays.
+static std::shared_ptr<runtime::Device> deviceOf(const KernelImpl &kernel,
+                                                 const Call &call) {
+  const runtime::ArrayStorage *first = nullptr;
+  size_t firstIndex = 0;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const runtime::ArrayStorage *array = call.arguments[i].array.get();
+    if (array && !first) {
+      first = array;
+      firstIndex = i;
+    }
+    if (array && array->device != first->device)
+      reject(kernel, i,
+             "lives on another device than argument " +
+                 std::to_string(firstIndex + 1) +
+                 "; make all arrays of a launch with the same Device");
+  }
+  return first ? first->device : Device::best().shared();
+}
+
+Call detail::bind(const KernelImpl &kernel,
+                  std::span<const ArgumentValue> values) {
+  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
+  if (values.size() != declared.size()) {
+    std::string types;
+    for (const syntax::Argument &argument : declared)
+      types += (types.empty() ? "" : ", ") + typeText(argument);
+    raise(ErrorCode::BadArgument,
+          kernel.title() + " takes " + std::to_string(declared.size()) +
+              " arguments, but was given " + std::to_string(values.size()) +
+              "; it is declared with (" + types + ")");
+  }
+  Call call;
+  for (size_t i = 0; i < values.size(); ++i)
+    call.arguments.push_back(declared[i].isArray()
+                                 ? bindArray(kernel, i, values[i])
+                                 : bindScalar(kernel, i, values[i]));
+  call.device = deviceOf(kernel, call);
+  return call;
+}

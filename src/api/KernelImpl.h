@@ -1,0 +1,59 @@
+#pragma once
+/// A kernel behind its handles.
+
+#include "compiler/Compiler.h"
+#include "costate/kernel.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace costate::detail {
+
+/// Code of one mode and one choice of active arguments.
+struct Compiled {
+  std::mutex mutex; ///< held while it is compiled
+  std::optional<runtime::KernelCode> code;
+  double milliseconds = 0;
+  std::atomic<size_t> tapeBytes = 0; ///< of the last launch
+};
+
+/// What the arguments were when a kernel had last run on the same arrays.
+struct PastLaunch {
+  std::vector<uint64_t> versions; ///< by argument; 0 for a scalar
+  std::vector<uint64_t> scalars;  ///< by argument; 0 for an array
+};
+
+/// Safe to use from several threads.
+struct KernelImpl {
+  KernelImpl(std::shared_ptr<compiler::Program> program, KernelOptions options,
+             Loc loc)
+      : program(std::move(program)), options(options), loc(loc) {}
+
+  const std::shared_ptr<compiler::Program> program;
+  const KernelOptions options;
+  const Loc loc; ///< line 0: unknown
+
+  /// Compiles on first use; others that want the same code wait for it.
+  Compiled &compiled(Mode mode, const std::vector<bool> &active);
+
+  /// Past launches by the identities of their arguments. Forgets old ones: to
+  /// the caller that looks like never launched.
+  void remember(const std::vector<uint64_t> &identities, PastLaunch launch);
+  std::optional<PastLaunch> recall(const std::vector<uint64_t> &identities);
+
+  /// "kernel `relax` (demo.cpp:12)"
+  std::string title() const;
+  std::string report();
+
+private:
+  std::mutex mutex;
+  std::map<std::pair<Mode, std::vector<bool>>, Compiled> codes;
+  std::map<std::vector<uint64_t>, PastLaunch> past;
+};
+
+/// "f64 array of rank 2", "i32 scalar"
+std::string typeText(const syntax::Argument &argument);
+
+} // namespace costate::detail

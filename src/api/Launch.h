@@ -1,0 +1,41 @@
+#pragma once
+/// Checking and running launches.
+
+#include "api/KernelImpl.h"
+#include "runtime/ArrayStorage.h"
+
+namespace costate::detail {
+
+/// An argument that fits its declaration.
+struct BoundArgument {
+  std::shared_ptr<runtime::ArrayStorage> array; ///< null for a scalar
+  uint64_t bits = 0; ///< a scalar in its declared type, zero extended
+};
+
+/// Arguments that fit a kernel.
+struct Call {
+  std::vector<BoundArgument> arguments;
+  std::shared_ptr<runtime::Device> device;
+};
+
+/// Checks number, kind, dtype, rank and device of the arguments and the range
+/// of scalars; throws BadArgument.
+Call bind(const KernelImpl &kernel, std::span<const ArgumentValue> values);
+
+/// Which array arguments have an adjoint (Gradient) or a tangent (Tangent);
+/// empty for Primal.
+std::vector<bool> activeArguments(Mode mode, const Call &call);
+
+/// A whole launch as the user asks for it: all checks, the run, versions, the
+/// recording of a Tape.
+void launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
+            const Call &call);
+
+/// Checks overlaps and runs; used for launches and by Tape::backward.
+void run(const KernelImpl &kernel, Mode mode, const Call &call,
+         Compiled &compiled);
+
+/// "kernel `relax` (demo.cpp:12): argument 2 (f64 array of rank 1)"
+std::string argumentText(const KernelImpl &kernel, size_t index);
+
+} // namespace costate::detail
