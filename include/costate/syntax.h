@@ -16,18 +16,18 @@
 #define COSTATE_BLOCK(...)                                                     \
   if (__VA_ARGS__; false) {                                                    \
   } else
+#define COSTATE_JOIN(a, b) COSTATE_PASTE(a, b)
+#define COSTATE_PASTE(a, b) a##b
+#define COSTATE_SCOPE(Scope, ...)                                              \
+  COSTATE_BLOCK([[maybe_unused]] ::costate::detail::Scope COSTATE_JOIN(        \
+      costateScope, __LINE__){__VA_ARGS__})
+#define COSTATE_CONDITION(...)                                                 \
+  [&]() -> ::costate::Expr<bool> { return __VA_ARGS__; }
 
-#define IF(...)                                                                \
-  COSTATE_BLOCK([[maybe_unused]] ::costate::detail::IfScope costateScope{      \
-      __VA_ARGS__})
-#define ELSE                                                                   \
-  COSTATE_BLOCK([[maybe_unused]] ::costate::detail::ElseScope costateScope)
-#define ELIF(...)                                                              \
-  COSTATE_BLOCK([[maybe_unused]] ::costate::detail::ElifScope costateScope{    \
-      [&]() -> ::costate::Expr<bool> { return __VA_ARGS__; }})
-#define WHILE(...)                                                             \
-  COSTATE_BLOCK([[maybe_unused]] ::costate::detail::WhileScope costateScope{   \
-      [&]() -> ::costate::Expr<bool> { return __VA_ARGS__; }})
+#define IF(...) COSTATE_SCOPE(IfScope, __VA_ARGS__)
+#define ELIF(...) COSTATE_SCOPE(ElifScope, COSTATE_CONDITION(__VA_ARGS__))
+#define ELSE COSTATE_SCOPE(ElseScope)
+#define WHILE(...) COSTATE_SCOPE(WhileScope, COSTATE_CONDITION(__VA_ARGS__))
 #define FOR(index_, ...)                                                       \
   COSTATE_BLOCK(::costate::detail::ForScope costateFor_##index_{__VA_ARGS__})  \
   COSTATE_BLOCK([[maybe_unused]] ::costate::Index index_ =                     \
