@@ -2,6 +2,8 @@
 
 #include "lowering/LowerTest.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace costate;
 
 namespace {

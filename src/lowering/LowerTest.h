@@ -1,6 +1,8 @@
 #pragma once
 /// The fixture of the tests of lowering.
 
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+
 #include "lowering/Lower.h"
 
 #include "ir/Registration.h"
