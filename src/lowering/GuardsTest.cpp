@@ -104,4 +104,31 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 )");
 }
 
+/// Compilers differ in which operand of `&` they evaluate first.
+TEST_F(LowerGuards, AGuardedOperandMayComeFirst) {
+  EXPECT_EQ(canonical([](ArrayRef<double, 1> x, ArrayRef<bool, 0> y,
+                         Scalar<int64_t> n) {
+              Expr<bool> right = x(n) > 0;
+              Expr<bool> left = n > 3;
+              y() = left & right;
+            }),
+            R"(
+costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: !costate.array<i1, 0>, %arg2: i64) {
+  %false = arith.constant false
+  %cst = arith.constant 0.000000e+00 : f64
+  %c3_i64 = arith.constant 3 : i64
+  %0 = arith.cmpi sgt, %arg2, %c3_i64 : i64
+  %1 = scf.if %0 -> (i1) {
+    %2 = costate.load %arg0[%arg2] : !costate.array<f64, 1>
+    %3 = arith.cmpf ogt, %2, %cst : f64
+    scf.yield %3 : i1
+  } else {
+    scf.yield %false : i1
+  }
+  costate.store %1, %arg1[] : !costate.array<i1, 0>
+  costate.return
+}
+)");
+}
+
 } // namespace

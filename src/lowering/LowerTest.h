@@ -1,8 +1,6 @@
 #pragma once
 /// The fixture of the tests of lowering.
 
-#include "mlir/Bytecode/BytecodeOpInterface.h"
-
 #include "lowering/Lower.h"
 
 #include "ir/Registration.h"
