@@ -1,0 +1,129 @@
+#include "api/TestErrors.h"
+#include "costate/device.h"
+
+#include <cstdlib>
+
+using namespace costate;
+using costate::api::expectError;
+
+template <class T> class Arrays : public testing::Test {};
+using ElementTypes = testing::Types<bool, int, long, long long, unsigned,
+                                    unsigned long, float, double>;
+TYPED_TEST_SUITE(Arrays, ElementTypes);
+
+TYPED_TEST(Arrays, KeepWhatTheyAreGiven) {
+  Device device = Device::open("cpu", {.threads = 1});
+  Array<TypeParam> array = device.array<TypeParam>({2, 3});
+  EXPECT_EQ(array.to_host(), std::vector<TypeParam>(6, TypeParam(0)));
+  std::vector<TypeParam> values = {1, 0, 1, 1, 0, 1};
+  array.from_host(values);
+  EXPECT_EQ(array.to_host(), values);
+  array.fill(TypeParam(1));
+  EXPECT_EQ(array.to_host(), std::vector<TypeParam>(6, TypeParam(1)));
+  EXPECT_EQ(array.dtype(), dtypeOf<TypeParam>);
+  EXPECT_EQ(array.bytes(), 6 * sizeOf(array.dtype()));
+}
+
+class ArrayApi : public testing::Test {
+protected:
+  Device device = Device::open("cpu", {.threads = 2, .memory_limit = 8u << 20});
+};
+
+TEST_F(ArrayApi, ShapesComeInManySpellings) {
+  size_t n = 4;
+  short m = 2;
+  EXPECT_EQ(device.array<double>({}).size(), 1);
+  EXPECT_EQ(device.array<double>({n}).rank(), 1);
+  EXPECT_EQ(device.array<double>({n, m, 0}).size(), 0);
+  EXPECT_EQ(device.array<double>(std::vector<int64_t>{5, 6}).size(1), 6);
+  Array<double> array = device.array<double>({n, m});
+  EXPECT_EQ(array.shape(), (std::vector<int64_t>{4, 2}));
+  expectError(ErrorCode::BadArgument, {"(4, 2)", "dimension 2"},
+              [&] { array.size(2); });
+}
+
+TEST_F(ArrayApi, ImpossibleArraysAreErrors) {
+  expectError(ErrorCode::BadArgument, {"(-1)"},
+              [&] { device.array<int>({-1}); });
+  expectError(ErrorCode::BadArgument, {"address"},
+              [&] { device.array<int>({UINT64_MAX}); });
+  expectError(ErrorCode::OutOfMemory, {"(1000000000)", "8 MiB"},
+              [&] { device.array<float>({1000000000}); });
+  expectError(ErrorCode::BadArgument, {"integer array cannot have a gradient"},
+              [&] { device.array<int>({3}, grad); });
+  expectError(ErrorCode::BadArgument, {"bool array"},
+              [&] { device.array<bool>({3}, dual); });
+  EXPECT_EQ(device.current_bytes(), 0u);
+}
+
+TEST_F(ArrayApi, WrongNumbersOfValuesAreErrors) {
+  Array<float> array = device.array<float>({2, 2});
+  expectError(ErrorCode::BadArgument,
+              {"(2, 2)", "has 4 elements", "host has 3"},
+              [&] { array.from_host({1, 2, 3}); });
+}
+
+TEST_F(ArrayApi, GradientsAreSharedAndOutliveTheirArray) {
+  Array<double> gradient;
+  {
+    Array<double> array = device.array<double>({2}, grad | dual), copy = array;
+    EXPECT_TRUE(array.has_grad() && array.has_dual());
+    copy.grad().fill(3);
+    array.dual().fill(4);
+    gradient = array.grad();
+  }
+  EXPECT_EQ(gradient.to_host(), (std::vector<double>{3, 3}));
+  Array<double> plain = device.array<double>({2});
+  expectError(ErrorCode::MissingGradient, {"has no gradient", "grad)"},
+              [&] { plain.grad(); });
+  expectError(ErrorCode::MissingGradient, {"has no tangent", "dual)"},
+              [&] { plain.dual(); });
+}
+
+TEST_F(ArrayApi, HostWritesCountAsVersions) {
+  Array<double> array = device.array<double>({2});
+  uint64_t start = array.version();
+  array.fill(1);
+  array.from_host({1, 2});
+  array.mutable_data()[1] = 5;
+  EXPECT_EQ(array.version(), start + 3);
+  EXPECT_EQ(array.data()[1], 5);
+  EXPECT_EQ(array.version(), start + 3);
+}
+
+TEST_F(ArrayApi, EmptyHandlesAreErrors) {
+  Array<double> array;
+  EXPECT_FALSE(array);
+  expectError(ErrorCode::BadArgument, {"no storage"}, [&] { array.fill(1); });
+}
+
+TEST(Devices, AreNamedAndCounted) {
+  expectError(ErrorCode::NoDevice, {"`cuda`", "cpu"},
+              [] { Device::open("cuda"); });
+  setenv("COSTATE_DEVICE", "vulkan", 1);
+  expectError(ErrorCode::NoDevice, {"`vulkan`"}, [] { Device::best(); });
+  unsetenv("COSTATE_DEVICE");
+  EXPECT_EQ(Device::best(), Device::best());
+  setenv("COSTATE_THREADS", "3", 1);
+  setenv("COSTATE_MEMORY_LIMIT", "5m", 1);
+  Device device = Device::open("cpu");
+  unsetenv("COSTATE_THREADS");
+  unsetenv("COSTATE_MEMORY_LIMIT");
+  EXPECT_EQ(device.threads(), 3);
+  EXPECT_EQ(device.memory_limit(), 5u << 20);
+  EXPECT_EQ(device.name(), "cpu");
+  expectError(ErrorCode::BadArgument, {"-1"},
+              [] { Device::open("cpu", {.threads = -1}); });
+}
+
+TEST(Devices, CountTheirMemory) {
+  Device device = Device::open("cpu", {.threads = 1});
+  {
+    Array<double> array = device.array<double>({1000}, grad);
+    EXPECT_GE(device.current_bytes(), 16000u);
+  }
+  EXPECT_EQ(device.current_bytes(), 0u);
+  EXPECT_GE(device.peak_bytes(), 16000u);
+  device.reset_peak_bytes();
+  EXPECT_EQ(device.peak_bytes(), 0u);
+}

@@ -1,0 +1,263 @@
+#include "api/TestErrors.h"
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+#include <cmath>
+#include <sstream>
+#include <thread>
+
+using namespace costate;
+using costate::api::expectError;
+
+namespace {
+class Kernels : public testing::Test {
+protected:
+  Device device = Device::open("cpu", {.threads = 2});
+  Array<double> x = device.array<double>({100}, grad | dual);
+  Array<double> y = device.array<double>({100}, grad | dual);
+  Array<double> loss = device.array<double>({}, grad | dual);
+
+  Kernel scale =
+      kernel("scale", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to,
+                         Scalar<double> factor) {
+        parallel(from.size(0),
+                 [&](Index i) { to(i) = factor * from(i) * from(i); });
+      });
+  Kernel sum =
+      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
+        parallel(from.size(0), [&](Index i) { total() += from(i); });
+      });
+  /// v <- v sin v, n[i] times.
+  Kernel loop =
+      kernel("loop", [](ArrayRef<double, 1> from, ArrayRef<int, 1> turns,
+                        ArrayRef<double, 1> to) {
+        parallel(from.size(0), [&](Index i) {
+          Var<double> v = from(i);
+          FOR(k, 0, turns(i)) { v = v * sin(v); }
+          to(i) = v;
+        });
+      });
+
+  void SetUp() override {
+    std::vector<double> values(100);
+    for (int i = 0; i < 100; ++i)
+      values[i] = 0.5 + 0.01 * i;
+    x.from_host(values);
+  }
+};
+} // namespace
+
+TEST_F(Kernels, RunForwardsAndBackwards) {
+  scale(x, y, 3);
+  EXPECT_DOUBLE_EQ(y.to_host()[10], 3 * 0.6 * 0.6);
+  y.grad().fill(1);
+  scale.grad(x, y, 3);
+  EXPECT_DOUBLE_EQ(x.grad().to_host()[10], 6 * 0.6);
+  EXPECT_EQ(y.grad().to_host()[10], 0); // consumed by the store
+  x.dual().fill(1);
+  scale.jvp(x, y, 3);
+  EXPECT_DOUBLE_EQ(y.dual().to_host()[10], 6 * 0.6);
+}
+
+TEST_F(Kernels, AcceptIntegersOfAnyNameAndArraysOfLongAndLongLong) {
+  Kernel fill = kernel("fill", [](ArrayRef<int64_t, 1> a, Scalar<int> value) {
+    parallel(a.size(0), [&](Index i) { a(i) = cast<int64_t>(value); });
+  });
+  Array<long> a = device.array<long>({3});
+  Array<long long> b = device.array<long long>({3});
+  fill(a, 7u);
+  fill(b, 8.0);
+  EXPECT_EQ(a.to_host()[2], 7);
+  EXPECT_EQ(b.to_host()[2], 8);
+  expectError(ErrorCode::BadArgument,
+              {"`fill`", "argument 2", "i32 scalar", "1.5"},
+              [&] { fill(a, 1.5); });
+  expectError(ErrorCode::BadArgument, {"5000000000"},
+              [&] { fill(a, 5000000000); });
+  Kernel natural = kernel(
+      "natural", [](ArrayRef<int, 1> a, Scalar<uint32_t> n, Scalar<float> f,
+                    Scalar<bool> b) { (void)a, (void)n, (void)f, (void)b; });
+  Array<int> c = device.array<int>({1});
+  expectError(ErrorCode::BadArgument, {"argument 2", "u32", "-1"},
+              [&] { natural(c, -1, 1.0, true); });
+  expectError(ErrorCode::BadArgument, {"argument 3", "1e+300"},
+              [&] { natural(c, 1, 1e300, true); });
+  expectError(ErrorCode::BadArgument, {"argument 4", "2"},
+              [&] { natural(c, 1, 1, 2); });
+  natural(c, 4294967295u, 0.1, 1);
+}
+
+TEST_F(Kernels, NameTheArgumentThatDoesNotFit) {
+  Array<float> narrow = device.array<float>({100});
+  Array<double> square = device.array<double>({10, 10});
+  expectError(ErrorCode::BadArgument,
+              {"`scale`", "KernelTest.cpp:", "takes 3", "given 2"},
+              [&] { scale(x, y); });
+  expectError(ErrorCode::BadArgument,
+              {"argument 2", "f64 array of rank 1", "f32"},
+              [&] { scale(x, narrow, 1.0); });
+  expectError(ErrorCode::BadArgument, {"argument 1", "rank 2", "(10, 10)"},
+              [&] { scale(square, y, 1.0); });
+  expectError(ErrorCode::BadArgument, {"argument 1", "number 1"},
+              [&] { scale(1, y, 1.0); });
+  expectError(ErrorCode::BadArgument, {"argument 3", "f64 scalar", "array"},
+              [&] { scale(x, y, x); });
+  expectError(ErrorCode::BadArgument, {"argument 1", "without storage"},
+              [&] { scale(Array<double>(), y, 1.0); });
+  expectError(ErrorCode::BadArgument, {"empty"}, [&] { Kernel()(x); });
+  Device other = Device::open("cpu", {.threads = 1});
+  expectError(ErrorCode::BadArgument,
+              {"argument 2", "another device", "argument 1"},
+              [&] { scale(x, other.array<double>({100}), 1.0); });
+}
+
+TEST_F(Kernels, RefuseOverlapsOnlyWhereTheyAreWritten) {
+  expectError(ErrorCode::BadArgument,
+              {"`scale`", "argument 1", "argument 2", "same array"},
+              [&] { scale(x, x, 1.0); });
+  Kernel dot = kernel("dot", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
+                                ArrayRef<double, 0> total) {
+    parallel(a.size(0), [&](Index i) { total() += a(i) * b(i); });
+  });
+  dot(x, x, loss);
+  expectError(ErrorCode::BadArgument,
+              {"gradient of argument 1", "gradient of argument 2"},
+              [&] { dot.grad(x, x, loss); });
+  expectError(ErrorCode::BadArgument, {"gradient of argument 1", "same array"},
+              [&] { dot.grad(x, x.grad(), loss); });
+}
+
+TEST_F(Kernels, NameTheMissingGradient) {
+  Array<double> plain = device.array<double>({100});
+  Array<double> out = device.array<double>({100});
+  expectError(ErrorCode::MissingGradient,
+              {"`scale`", "no argument has a gradient"},
+              [&] { scale.grad(plain, out, 1.0); });
+  expectError(ErrorCode::MissingGradient,
+              {"argument 2", "has no gradient", "grad)"},
+              [&] { scale.grad(x, out, 1.0); });
+  expectError(ErrorCode::MissingGradient,
+              {"argument 2", "has no tangent", "dual)"},
+              [&] { scale.jvp(x, out, 1.0); });
+  scale.grad(plain, y, 1.0); // a constant input is fine
+}
+
+TEST_F(Kernels, LeavePrimalMemoryAloneInGradients) {
+  scale(x, y, 2.0);
+  uint64_t xVersion = x.version(), yVersion = y.version();
+  std::vector<double> before = y.to_host();
+  scale.grad(x, y, 2.0);
+  EXPECT_EQ(y.to_host(), before);
+  EXPECT_EQ(x.version(), xVersion);
+  EXPECT_EQ(y.version(), yVersion);
+  scale(x, y, 2.0);
+  EXPECT_EQ(x.version(), xVersion);
+  EXPECT_EQ(y.version(), yVersion + 1);
+}
+
+TEST_F(Kernels, RefuseAGradientThatReloadsWhatIsNoLongerThere) {
+  Kernel square =
+      kernel("square", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
+                          ArrayRef<double, 0> total) {
+        parallel(a.size(0), [&](Index i) { b(i) = a(i) * a(i); });
+        parallel(a.size(0), [&](Index i) { total() += b(i) * b(i); });
+      });
+  loss.grad().fill(1);
+  expectError(ErrorCode::CannotReplay,
+              {"`square`", "has not run", "argument 2"},
+              [&] { square.grad(x, y, loss); });
+  square(x, y, loss);
+  square.grad(x, y, loss);
+  EXPECT_NEAR(x.grad().to_host()[0], 4 * std::pow(0.5, 3), 1e-14);
+  x.fill(3);
+  expectError(ErrorCode::CannotReplay, {"argument 1", "was written since"},
+              [&] { square.grad(x, y, loss); });
+  square(x, y, loss);
+  square.grad(x, y, loss);
+}
+
+TEST_F(Kernels, ReportWhatTheyCompiled) {
+  Array<int> turns = device.array<int>({100});
+  turns.fill(5);
+  loop(x, turns, y);
+  y.grad().fill(1);
+  loop.grad(x, turns, y);
+  std::string report = loop.report();
+  for (const char *part : {"`loop`", "f64 array of rank 1",
+                           "primal: compiled in", "gradient", "per record"})
+    EXPECT_NE(report.find(part), std::string::npos) << report;
+  EXPECT_EQ(loop.name(), "loop");
+  EXPECT_EQ(loop.arguments().size(), 3u);
+}
+
+TEST_F(Kernels, RunOutOfTapeWithoutChangingAGradient) {
+  Device small = Device::open("cpu", {.threads = 2, .memory_limit = 8u << 20});
+  Array<double> from = small.array<double>({50}, grad),
+                to = small.array<double>({50}, grad);
+  Array<int> turns = small.array<int>({50});
+  from.fill(1);
+  std::vector<int> depth(50, 3);
+  depth[37] = 10000000;
+  turns.from_host(depth);
+  from.grad().fill(7);
+  to.grad().fill(1);
+  expectError(ErrorCode::OutOfMemory, {"`loop`", "KernelTest.cpp:", "8 MiB"},
+              [&] { loop.grad(from, turns, to); });
+  EXPECT_EQ(from.grad().to_host(), std::vector<double>(50, 7));
+  EXPECT_EQ(to.grad().to_host(), std::vector<double>(50, 1));
+  turns.fill(3);
+  loop.grad(from, turns, to);
+  EXPECT_NE(from.grad().to_host()[0], 7);
+  EXPECT_LE(small.peak_bytes(), 8u << 20);
+}
+
+TEST_F(Kernels, RunFromManyHostThreads) {
+  std::vector<std::thread> hosts;
+  std::atomic<int> good = 0;
+  for (int t = 0; t < 4; ++t)
+    hosts.emplace_back([&, t] {
+      Array<double> from = device.array<double>({1000}, grad),
+                    to = device.array<double>({1000}, grad);
+      from.fill(t + 1);
+      for (int round = 0; round < 20; ++round) {
+        scale(from, to, 2.0);
+        from.grad().fill(0);
+        to.grad().fill(1);
+        scale.grad(from, to, 2.0);
+        good += to.to_host()[999] == 2.0 * (t + 1) * (t + 1) &&
+                from.grad().to_host()[999] == 4.0 * (t + 1);
+      }
+    });
+  for (std::thread &host : hosts)
+    host.join();
+  EXPECT_EQ(good, 80);
+}
+
+TEST_F(Kernels, CheckTheirGradient) {
+  Array<int> turns = device.array<int>({100});
+  turns.fill(7);
+  std::vector<double> before = x.to_host();
+  x.grad().fill(5);
+  GradientCheck check = check_gradient(loop, x, turns, y);
+  std::ostringstream text;
+  text << check;
+  EXPECT_TRUE(check.ok) << text.str();
+  EXPECT_NE(check.reverse, 0);
+  EXPECT_NE(text.str().find("gradient of `loop`: ok"), std::string::npos);
+  EXPECT_EQ(x.to_host(), before);
+  EXPECT_EQ(x.grad().to_host()[0], 5);
+  Kernel counts = kernel("counts", [](ArrayRef<int, 1> a) { (void)a; });
+  expectError(ErrorCode::MissingGradient, {"`counts`"},
+              [&] { check_gradient(counts, turns); });
+}
+
+TEST_F(Kernels, CheckTheirGradientInSinglePrecision) {
+  Kernel product =
+      kernel("product", [](ArrayRef<float, 1> a, ArrayRef<float, 0> total) {
+        parallel(a.size(0), [&](Index i) { total() += a(i) * sin(a(i)); });
+      });
+  Array<float> a = device.array<float>({500}), total = device.array<float>({});
+  a.fill(0.7f);
+  EXPECT_TRUE(check_gradient(product, a, total))
+      << check_gradient(product, a, total);
+}
