@@ -1,0 +1,54 @@
+#include "compiler/Diagnostics.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace costate::compiler {
+
+FileLineColLoc sourceOf(Location loc) {
+  FileLineColLoc place;
+  loc->walk([&](Location part) {
+    place = dyn_cast<FileLineColLoc>(part);
+    return place ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return place;
+}
+
+DiagnosticText::DiagnosticText(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        append(diagnostic);
+        return success();
+      }) {}
+
+static const char *nameOf(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Note:
+    return "note: ";
+  case DiagnosticSeverity::Warning:
+    return "warning: ";
+  case DiagnosticSeverity::Remark:
+    return "remark: ";
+  case DiagnosticSeverity::Error:
+    return "error: ";
+  }
+  llvm_unreachable("unknown severity");
+}
+
+void DiagnosticText::append(Diagnostic &diagnostic) {
+  llvm::raw_string_ostream stream(text);
+  if (!text.empty())
+    stream << '\n';
+  if (FileLineColLoc place = sourceOf(diagnostic.getLocation()))
+    stream << place.getFilename().getValue() << ':' << place.getLine() << ':'
+           << place.getColumn() << ": ";
+  stream << nameOf(diagnostic.getSeverity()) << diagnostic.str();
+  for (Diagnostic &note : diagnostic.getNotes())
+    append(note);
+}
+
+std::string DiagnosticText::take(const char *otherwise) {
+  return text.empty() ? otherwise : std::exchange(text, "");
+}
+
+} // namespace costate::compiler

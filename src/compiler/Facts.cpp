@@ -1,0 +1,134 @@
+#include "compiler/Facts.h"
+
+#include "autodiff/Differentiate.h"
+#include "conversion/KernelToLLVM/Record.h"
+#include "ir/Tape.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::compiler {
+
+static DType dtypeOf(Type type) {
+  if (type.isF32())
+    return DType::F32;
+  if (type.isF64())
+    return DType::F64;
+  auto integer = cast<IntegerType>(type);
+  if (integer.getWidth() == 1)
+    return DType::Bool;
+  if (integer.getWidth() == 32)
+    return integer.isUnsigned() ? DType::U32 : DType::I32;
+  return integer.isUnsigned() ? DType::U64 : DType::I64;
+}
+
+std::vector<syntax::Argument> argumentsOf(ir::KernelOp kernel) {
+  std::vector<syntax::Argument> arguments;
+  for (Type type : kernel.getArgumentTypes()) {
+    if (auto array = dyn_cast<ir::ArrayType>(type))
+      arguments.push_back({dtypeOf(array.getElementType()),
+                           static_cast<int>(array.getRank())});
+    else
+      arguments.push_back({dtypeOf(type), -1});
+  }
+  return arguments;
+}
+
+static runtime::Parameter parameterOf(ir::KernelOp kernel, unsigned number) {
+  using Role = runtime::Parameter::Role;
+  auto belongsTo = [&](StringRef attribute) {
+    return kernel.getArgAttrOfType<IntegerAttr>(number, attribute);
+  };
+  if (IntegerAttr argument = belongsTo(ir::adjointOfAttr))
+    return {Role::Adjoint, static_cast<uint32_t>(argument.getInt())};
+  if (IntegerAttr argument = belongsTo(ir::tangentOfAttr))
+    return {Role::Tangent, static_cast<uint32_t>(argument.getInt())};
+  return {Role::Primal, number};
+}
+
+std::vector<runtime::Parameter> parametersOf(ir::KernelOp kernel) {
+  std::vector<runtime::Parameter> parameters;
+  for (unsigned k = 0; k < kernel.getNumArguments(); ++k)
+    parameters.push_back(parameterOf(kernel, k));
+  return parameters;
+}
+
+static unsigned argumentNumber(Value array) {
+  return cast<BlockArgument>(array).getArgNumber();
+}
+
+static llvm::SmallVector<bool> activeFlags(ir::KernelOp primal,
+                                           const std::vector<bool> &active) {
+  llvm::SmallVector<bool> flags(active.begin(), active.end());
+  if (!flags.empty())
+    return flags;
+  for (Type type : primal.getArgumentTypes()) {
+    auto array = dyn_cast<ir::ArrayType>(type);
+    flags.push_back(array && array.isFloat());
+  }
+  return flags;
+}
+
+std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
+                                        const std::vector<bool> &active) {
+  std::vector<runtime::Access> accesses(primal.getNumArguments());
+  primal.walk([&](ir::LoadOp op) {
+    accesses[argumentNumber(op.getArray())].read = true;
+  });
+  primal.walk([&](ir::StoreOp op) {
+    accesses[argumentNumber(op.getArray())].written = true;
+  });
+  primal.walk([&](ir::AtomicAddOp op) {
+    accesses[argumentNumber(op.getArray())].written = true;
+  });
+  auto activeWrites =
+      autodiff::activeWrites(primal, activeFlags(primal, active));
+  std::vector<ArraySection> sections = autodiff::writtenSections(primal);
+  for (size_t k = 0; k < accesses.size(); ++k) {
+    accesses[k].activeWrite = activeWrites[k];
+    accesses[k].writtenSection = sections[k];
+  }
+  return accesses;
+}
+
+static bool hasConstantTripCount(scf::ForOp loop) {
+  return matchPattern(loop.getLowerBound(), m_Constant()) &&
+         matchPattern(loop.getUpperBound(), m_Constant()) &&
+         matchPattern(loop.getStep(), m_Constant());
+}
+
+/// Whether `op` runs an unknown number of times in an iteration or in the
+/// serial code.
+static bool isInUnboundedLoop(Operation *op) {
+  for (Operation *parent = op->getParentOp();
+       !isa<ir::RangeOp, ir::KernelOp>(parent);
+       parent = parent->getParentOp()) {
+    if (isa<scf::WhileOp>(parent))
+      return true;
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (loop && !hasConstantTripCount(loop))
+      return true;
+  }
+  return false;
+}
+
+bool growsTape(ir::KernelOp kernel) {
+  return kernel
+      .walk([](tape::PushOp push) {
+        return isInUnboundedLoop(push) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+int64_t recordBytes(ir::KernelOp kernel) {
+  int64_t bytes = 0;
+  kernel.walk([&](tape::PushOp push) {
+    bytes += conversion::RecordLayout(push.getValues().getTypes()).size();
+  });
+  return bytes;
+}
+
+} // namespace costate::compiler

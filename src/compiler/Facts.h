@@ -1,0 +1,28 @@
+#pragma once
+/// What the runtime has to know about a kernel, read off its kernel IR.
+
+#include "ir/Kernel.h"
+#include "runtime/KernelCode.h"
+#include "syntax/Syntax.h"
+
+namespace costate::compiler {
+
+/// The arguments of `kernel` as a front end would declare them.
+std::vector<syntax::Argument> argumentsOf(ir::KernelOp kernel);
+
+/// The parameters of `kernel`, derived or not, in order.
+std::vector<runtime::Parameter> parametersOf(ir::KernelOp kernel);
+
+/// How `primal` uses its arguments. `active` as for compile(); if empty, every
+/// float array counts as active.
+std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
+                                        const std::vector<bool> &active);
+
+/// Whether a tape of `kernel` can grow without a bound known before the launch:
+/// it pushes in a loop whose trip count is no constant.
+bool growsTape(ir::KernelOp kernel);
+
+/// Bytes of all records of `kernel`, each counted once.
+int64_t recordBytes(ir::KernelOp kernel);
+
+} // namespace costate::compiler

@@ -1,0 +1,109 @@
+#include "compiler/Jit.h"
+
+#include "compiler/Target.h"
+
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <atomic>
+
+using namespace llvm;
+using namespace llvm::orc;
+
+namespace costate::compiler {
+namespace {
+
+Failure internal(llvm::Error error) {
+  return Failure{ErrorCode::Internal, toString(std::move(error))};
+}
+
+/// The runtime's functions, which no dynamic symbol table need show.
+SymbolMap runtimeSymbols(LLJIT &jit) {
+  SymbolMap symbols;
+  auto add = [&](StringRef name, auto *function) {
+    symbols[jit.mangleAndIntern(name)] = {ExecutorAddr::fromPtr(function),
+                                          JITSymbolFlags::Exported |
+                                              JITSymbolFlags::Callable};
+  };
+  using namespace runtime;
+  add("costate_range", &costate_range);
+  add("costate_tape_grow", &costate_tape_grow);
+  add("costate_dry_run", &costate_dry_run);
+  add("costate_add_later_f32", &costate_add_later_f32);
+  add("costate_add_later_f64", &costate_add_later_f64);
+  add("costate_index_error", &costate_index_error);
+  add("costate_step_zero", &costate_step_zero);
+  return symbols;
+}
+
+llvm::Error addLibraries(LLJIT &jit) {
+  JITDylib &library = jit.getMainJITDylib();
+  if (llvm::Error error = library.define(absoluteSymbols(runtimeSymbols(jit))))
+    return error;
+  char prefix = jit.getDataLayout().getGlobalPrefix();
+  if (host().maths != "libm") {
+    auto sleef = DynamicLibrarySearchGenerator::Load(
+        "libsleef.so.3", prefix, [](const SymbolStringPtr &name) {
+          return (*name).starts_with("Sleef_");
+        });
+    if (!sleef)
+      return sleef.takeError();
+    library.addGenerator(std::move(*sleef));
+  }
+  auto process = DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix);
+  if (!process)
+    return process.takeError();
+  library.addGenerator(std::move(*process));
+  return llvm::Error::success();
+}
+
+Expected<std::unique_ptr<LLJIT>> createJit() {
+  host(); // initialises the target
+  auto jit = LLJITBuilder().setPlatformSetUp(setUpInactivePlatform).create();
+  if (!jit)
+    return jit.takeError();
+  if (llvm::Error error = addLibraries(**jit))
+    return std::move(error);
+  return jit;
+}
+
+/// One for the process; code outlives every static object that runs it.
+Expected<LLJIT &> sharedJit() {
+  static Expected<std::unique_ptr<LLJIT>> *jit =
+      new Expected<std::unique_ptr<LLJIT>>(createJit());
+  if (!*jit)
+    return make_error<StringError>("cannot start the compiler: " +
+                                       toString(jit->takeError()),
+                                   inconvertibleErrorCode());
+  return ***jit;
+}
+
+void unload(JITDylib *library) {
+  consumeError(library->getExecutionSession().removeJITDylib(*library));
+}
+
+} // namespace
+
+Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
+                        const std::string &symbol) {
+  static std::atomic<uint64_t> number{0};
+  Expected<LLJIT &> jit = sharedJit();
+  if (!jit)
+    return internal(jit.takeError());
+  auto library = jit->createJITDylib("code" + std::to_string(number++));
+  if (!library)
+    return internal(library.takeError());
+  std::shared_ptr<void> owner(&*library, [](void *p) {
+    unload(static_cast<JITDylib *>(p));
+  });
+  library->addToLinkOrder(jit->getMainJITDylib());
+  if (llvm::Error error = jit->addObjectFile(*library, std::move(object)))
+    return internal(std::move(error));
+  Expected<ExecutorAddr> address = jit->lookup(*library, symbol);
+  if (!address)
+    return internal(address.takeError());
+  return LoadedCode{address->toPtr<runtime::Entry>(), std::move(owner)};
+}
+
+} // namespace costate::compiler

@@ -1,0 +1,55 @@
+#include "compiler/Pipelines.h"
+
+#include "compiler/Compiler.h"
+#include "compiler/Target.h"
+#include "conversion/Contract/Passes.h"
+#include "conversion/KernelToLLVM/Passes.h"
+
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+
+namespace costate::compiler {
+
+void addPrimalPasses(OpPassManager &passes, bool contract) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+  if (contract)
+    passes.addPass(conversion::createContractMultiplyAdd());
+}
+
+void addDerivativePasses(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+}
+
+void addHostPasses(OpPassManager &passes, const Options &options) {
+  passes.addPass(conversion::createOutlineRanges());
+  passes.addPass(conversion::createExpandChecks({.indexChecks = options.debug}));
+  passes.addPass(conversion::createExpandTape());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(conversion::createConvertKernelToLLVM(
+      {.maths = host().maths,
+       .deterministic = options.deterministic,
+       .fastMath = options.fastMath}));
+}
+
+void registerPipelines() {
+  PassPipelineRegistration<>(
+      "primal", "kernel IR of the primal, before anything is derived from it",
+      [](OpPassManager &passes) { addPrimalPasses(passes, /*contract=*/true); });
+  PassPipelineRegistration<>("derivative", "kernel IR of a derivative",
+                             addDerivativePasses);
+  PassPipelineRegistration<>(
+      "host", "kernel IR to the LLVM dialect, for this machine",
+      [](OpPassManager &passes) { addHostPasses(passes, Options()); });
+}
+
+} // namespace costate::compiler

@@ -1,0 +1,25 @@
+#pragma once
+/// Every pipeline of the compiler, on one page.
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace costate::compiler {
+
+struct Options;
+
+/// Kernel IR of the primal, before anything is derived from it. Multiply-add
+/// pairs are contracted here and nowhere else.
+void addPrimalPasses(mlir::OpPassManager &passes, bool contract);
+
+/// Kernel IR of a derivative.
+void addDerivativePasses(mlir::OpPassManager &passes);
+
+/// Kernel IR to the LLVM dialect, for this machine.
+void addHostPasses(mlir::OpPassManager &passes, const Options &options);
+
+/// Registers the above as `primal`, `derivative` and `host`.
+void registerPipelines();
+
+} // namespace costate::compiler

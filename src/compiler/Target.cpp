@@ -1,0 +1,137 @@
+#include "compiler/Target.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
+
+using namespace llvm;
+
+namespace costate::compiler {
+namespace {
+
+Host detectHost() {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  Host host;
+  host.triple = sys::getProcessTriple();
+  host.cpu = sys::getHostCPUName().str();
+  StringMap<bool> features = sys::getHostCPUFeatures();
+  SmallVector<std::string> names;
+  for (const auto &feature : features)
+    names.push_back((feature.second ? "+" : "-") + feature.first().str());
+  sort(names);
+  host.features = join(names, ",");
+  if (!Triple(host.triple).isX86()) {
+    host.maths = "libm";
+    host.hasFma = true;
+    return host;
+  }
+  bool avx2 = features.lookup("avx2") && features.lookup("fma");
+  bool avx512 = avx2 && features.lookup("avx512f") &&
+                features.lookup("avx512dq") && features.lookup("avx512vl");
+  host.hasFma = features.lookup("fma");
+  host.maths = avx512 ? "avx512" : avx2 ? "avx2" : "sse2";
+  host.vectorBits = avx512 ? 512 : avx2 ? 256 : 128;
+  return host;
+}
+
+/// The passes that pay for kernels: functions arrive in SSA form, without
+/// anything to inline, and their loops are already normalised.
+constexpr const char *pipeline =
+    "function("
+    "early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop-simplify,lcssa,"
+    "loop-mssa(loop-rotate<header-duplication;no-prepare-for-lto>,licm),"
+    "simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop(indvars,loop-deletion,loop-unroll-full),"
+    "gvn<no-split-backedge-load-pre>,simplifycfg,"
+    "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,"
+    "slp-vectorizer,"
+    "instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm),early-cse)";
+
+void setAttributes(Module &module) {
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", host().cpu);
+    function.addFnAttr("target-features", host().features);
+    function.addFnAttr("prefer-vector-width", utostr(host().vectorBits));
+#ifdef COSTATE_SANITIZE
+    function.addFnAttr(Attribute::SanitizeAddress);
+#endif
+  }
+}
+
+void addSanitizer(ModulePassManager &passes) {
+#ifdef COSTATE_SANITIZE
+  passes.addPass(AddressSanitizerPass(AddressSanitizerOptions(),
+                                      /*UseGlobalGC=*/false,
+                                      /*UseOdrIndicator=*/false,
+                                      AsanDtorKind::None, AsanCtorKind::None));
+#endif
+}
+
+} // namespace
+
+const Host &host() {
+  static const Host detected = detectHost();
+  return detected;
+}
+
+std::unique_ptr<TargetMachine> createTargetMachine() {
+  Triple triple(host().triple);
+  std::string error;
+  const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    report_fatal_error(Twine(error));
+  TargetOptions options;
+  options.AllowFPOpFusion = FPOpFusion::Strict;
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
+      triple, host().cpu, host().features, options, Reloc::PIC_, std::nullopt,
+      CodeGenOptLevel::Less, /*JIT=*/true));
+}
+
+void optimise(Module &module, TargetMachine &machine) {
+  module.setDataLayout(machine.createDataLayout());
+  module.setTargetTriple(machine.getTargetTriple());
+  setAttributes(module);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  ModulePassManager passes;
+  const char *text = getenv("COSTATE_PIPELINE");
+  if (llvm::Error error = builder.parsePassPipeline(passes, text ? text : pipeline))
+    report_fatal_error(std::move(error));
+  addSanitizer(passes);
+  passes.run(module, modules);
+}
+
+Result<std::unique_ptr<MemoryBuffer>> emitObject(Module &module,
+                                                 TargetMachine &machine) {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                  CodeGenFileType::ObjectFile))
+    return Failure{ErrorCode::Internal, "this target emits no object files"};
+  passes.run(module);
+  return std::unique_ptr<MemoryBuffer>(std::make_unique<SmallVectorMemoryBuffer>(
+      std::move(bytes), module.getName(), /*RequiresNullTerminator=*/false));
+}
+
+} // namespace costate::compiler

@@ -1,0 +1,35 @@
+#pragma once
+/// LLVM IR to an object file for the processor that this process runs on.
+
+#include "base/Result.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class MemoryBuffer;
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace costate::compiler {
+
+/// What compiled code may use of this machine.
+struct Host {
+  std::string triple, cpu, features;
+  std::string maths;        ///< see convert-kernel-to-llvm
+  bool hasFma = false;
+  unsigned vectorBits = 128; ///< preferred width of vectors
+};
+
+const Host &host();
+
+std::unique_ptr<llvm::TargetMachine> createTargetMachine();
+
+/// Optimises `module` for `machine`.
+void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+
+Result<std::unique_ptr<llvm::MemoryBuffer>>
+emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+} // namespace costate::compiler

@@ -1,0 +1,14 @@
+#pragma once
+/// Contraction of kernel IR; the pass is documented in Passes.td.
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Pass/Pass.h"
+
+namespace costate::conversion {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "conversion/Contract/Passes.h.inc"
+
+} // namespace costate::conversion

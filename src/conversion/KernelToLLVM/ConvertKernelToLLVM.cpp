@@ -1,0 +1,83 @@
+#include "conversion/KernelToLLVM/MathLibrary.h"
+#include "conversion/KernelToLLVM/Patterns.h"
+#include "conversion/KernelToLLVM/Runtime.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_CONVERTKERNELTOLLVM
+#include "conversion/KernelToLLVM/Passes.h.inc"
+
+namespace {
+
+/// All liberties but the ones about inf and NaN: guards against them are part
+/// of the derivative rules.
+void relax(ModuleOp module) {
+  using Flags = arith::FastMathFlags;
+  Flags flags = Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract |
+                Flags::afn;
+  module.walk([&](arith::ArithFastMathInterface op) {
+    auto attr = arith::FastMathFlagsAttr::get(module.getContext(), flags);
+    op->setAttr(op.getFastMathAttrName(), attr);
+  });
+}
+
+void eraseArrays(ModuleOp module) {
+  module.walk([](UnrealizedConversionCastOp cast) {
+    if (cast->hasAttr(argumentAttr) && cast->use_empty())
+      cast.erase();
+  });
+}
+
+struct ConvertKernelToLLVM
+    : impl::ConvertKernelToLLVMBase<ConvertKernelToLLVM> {
+  using ConvertKernelToLLVMBase::ConvertKernelToLLVMBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    std::optional<Maths> family = parseMaths(maths);
+    if (!family) {
+      module.emitError("unknown family of vector functions: ") << maths;
+      return signalPassFailure();
+    }
+    MathLibrary library(*family);
+    library.declare(module);
+    if (deterministic)
+      Runtime(module).declareAddLater();
+    if (fastMath)
+      relax(module);
+    if (failed(convert(module, library)))
+      return signalPassFailure();
+    eraseArrays(module);
+  }
+
+  LogicalResult convert(ModuleOp module, const MathLibrary &library) {
+    MLIRContext *context = &getContext();
+    LLVMTypeConverter converter(context);
+    // Arrays stay; their patterns look through to base and extents.
+    converter.addConversion([](ir::ArrayType type) { return type; });
+    RewritePatternSet patterns(context);
+    populateAccessPatterns(converter, patterns, deterministic);
+    populateScalarPatterns(converter, patterns);
+    populateMathPatterns(converter, patterns, library);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    LLVMConversionTarget target(*context);
+    target.addLegalOp<ModuleOp>();
+    target.addDynamicallyLegalOp<UnrealizedConversionCastOp>(
+        [](UnrealizedConversionCastOp cast) {
+          return cast->hasAttr(argumentAttr);
+        });
+    return applyFullConversion(module, target, std::move(patterns));
+  }
+};
+
+} // namespace
+} // namespace costate::conversion

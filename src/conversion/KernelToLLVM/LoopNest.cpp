@@ -1,0 +1,132 @@
+#include "conversion/KernelToLLVM/LoopNest.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+namespace {
+
+using Values = SmallVector<Value>;
+
+/// `sum + term`, where the sum may be split into partial ones: its order still
+/// depends on the chunk only.
+Value addToSum(ImplicitLocOpBuilder &builder, Value sum, Value term) {
+  auto flags = arith::FastMathFlags::reassoc;
+  return arith::AddFOp::create(builder, sum, term, flags);
+}
+
+/// for (k = lo; k < hi; ++k) iteration(outer..., k)
+Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
+               ValueRange outer, ValueRange sums, Iteration iteration) {
+  Value one = constant(builder, 1);
+  auto body = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
+    ImplicitLocOpBuilder inner(loc, nested);
+    Values indices(outer);
+    indices.push_back(k);
+    Values next;
+    for (auto [sum, term] : llvm::zip_equal(args, iteration(inner, indices)))
+      next.push_back(addToSum(inner, sum, term));
+    scf::YieldOp::create(inner, next);
+  };
+  auto loop = scf::ForOp::create(builder, lo, hi, one, sums, body);
+  return Values(loop.getResults());
+}
+
+/// The indices of iteration `number`.
+Values decode(ImplicitLocOpBuilder &builder, Value number, ValueRange extents) {
+  Values indices(extents.size());
+  for (unsigned d = extents.size() - 1; d > 0; --d) {
+    indices[d] = ir::RemOp::create(builder, number.getType(), number,
+                                   extents[d], /*isUnsigned=*/true);
+    number = ir::DivOp::create(builder, number.getType(), number, extents[d],
+                               /*isUnsigned=*/true);
+  }
+  indices[0] = number;
+  return indices;
+}
+
+/// The indices of the row after `outer`.
+Values nextRow(ImplicitLocOpBuilder &builder, ValueRange outer,
+               ValueRange extents) {
+  Values next(outer);
+  Value zero = constant(builder, 0), one = constant(builder, 1), carry;
+  for (unsigned d = outer.size(); d-- > 0;) {
+    Value bumped = arith::AddIOp::create(builder, outer[d], one);
+    if (carry)
+      bumped = arith::SelectOp::create(builder, carry, bumped, outer[d]);
+    if (d == 0) {
+      next[d] = bumped;
+      break;
+    }
+    carry = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, bumped,
+                                  extents[d]);
+    next[d] = arith::SelectOp::create(builder, carry, zero, bumped);
+  }
+  return next;
+}
+
+/// The loop over rows; it carries the number of the next iteration, that
+/// iteration's index in its row, the outer indices and the sums.
+class Rows {
+public:
+  Rows(ImplicitLocOpBuilder &builder, Value end, ValueRange extents,
+       Iteration iteration)
+      : builder(builder), end(end), extents(extents), iteration(iteration) {}
+
+  Values emit(Value begin, Values sums) {
+    Values carried = {begin};
+    Values indices = decode(builder, begin, extents);
+    carried.push_back(indices.pop_back_val());
+    llvm::append_range(carried, indices);
+    llvm::append_range(carried, sums);
+    auto loop = scf::WhileOp::create(
+        builder, TypeRange(ValueRange(carried)), carried,
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          Value more = arith::CmpIOp::create(
+              b, loc, arith::CmpIPredicate::ult, args[0], end);
+          scf::ConditionOp::create(b, loc, more, args);
+        },
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          ImplicitLocOpBuilder inner(loc, b);
+          scf::YieldOp::create(inner, row(inner, args));
+        });
+    return Values(loop.getResults().drop_front(1 + extents.size()));
+  }
+
+private:
+  /// One row, and what the next one starts with.
+  Values row(ImplicitLocOpBuilder &b, ValueRange args) {
+    Value number = args[0], first = args[1];
+    ValueRange outer = args.slice(2, extents.size() - 1);
+    Value toRowEnd = arith::SubIOp::create(b, extents.back(), first);
+    Value toEnd = arith::SubIOp::create(b, end, number);
+    Value length = arith::MinUIOp::create(b, toRowEnd, toEnd);
+    Value last = arith::AddIOp::create(b, first, length);
+    Values sums = emitRow(b, first, last, outer,
+                          args.drop_front(1 + extents.size()), iteration);
+    Values next = {arith::AddIOp::create(b, number, length), constant(b, 0)};
+    llvm::append_range(next, nextRow(b, outer, extents));
+    llvm::append_range(next, sums);
+    return next;
+  }
+
+  ImplicitLocOpBuilder &builder;
+  Value end;
+  ValueRange extents;
+  Iteration iteration;
+};
+
+} // namespace
+
+SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
+                             Value end, ValueRange extents, unsigned sumCount,
+                             Iteration iteration) {
+  Values sums;
+  for (unsigned k = 0; k < sumCount; ++k)
+    sums.push_back(
+        arith::ConstantOp::create(builder, builder.getF64FloatAttr(0.0)));
+  if (extents.size() == 1)
+    return emitRow(builder, begin, end, {}, sums, iteration);
+  return Rows(builder, end, extents, iteration).emit(begin, sums);
+}
+
+} // namespace costate::conversion

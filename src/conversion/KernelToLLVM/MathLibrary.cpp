@@ -1,0 +1,164 @@
+#include "conversion/KernelToLLVM/MathLibrary.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+enum class Source { Sleef, SleefInF64, Libm };
+
+struct MathLibrary::Entry {
+  StringRef operation;
+  StringRef name;
+  unsigned operands;
+  Source source;
+};
+
+const MathLibrary::Entry *MathLibrary::find(StringRef operation) {
+  static constexpr Entry entries[] = {
+      {"math.sin", "sin", 1, Source::Sleef},
+      {"math.cos", "cos", 1, Source::Sleef},
+      {"math.tan", "tan", 1, Source::Sleef},
+      {"math.asin", "asin", 1, Source::Sleef},
+      {"math.acos", "acos", 1, Source::Sleef},
+      {"math.atan", "atan", 1, Source::Sleef},
+      {"math.atan2", "atan2", 2, Source::Sleef},
+      {"math.sinh", "sinh", 1, Source::SleefInF64},
+      {"math.cosh", "cosh", 1, Source::SleefInF64},
+      {"math.tanh", "tanh", 1, Source::Sleef},
+      {"math.asinh", "asinh", 1, Source::Libm},
+      {"math.acosh", "acosh", 1, Source::Libm},
+      {"math.atanh", "atanh", 1, Source::Sleef},
+      {"math.exp", "exp", 1, Source::Sleef},
+      {"math.exp2", "exp2", 1, Source::Sleef},
+      {"math.expm1", "expm1", 1, Source::Sleef},
+      {"math.log", "log", 1, Source::Sleef},
+      {"math.log2", "log2", 1, Source::Sleef},
+      {"math.log10", "log10", 1, Source::Sleef},
+      {"math.log1p", "log1p", 1, Source::Libm},
+      {"math.powf", "pow", 2, Source::Libm},
+      {"math.cbrt", "cbrt", 1, Source::Sleef},
+      {"math.erf", "erf", 1, Source::Libm},
+      {"math.erfc", "erfc", 1, Source::Libm},
+      {"costate.hypot", "hypot", 2, Source::Libm},
+      {"arith.remf", "fmod", 2, Source::Libm},
+  };
+  auto entry = llvm::find_if(entries, [&](const Entry &candidate) {
+    return candidate.operation == operation;
+  });
+  return entry == std::end(entries) ? nullptr : entry;
+}
+
+std::optional<Maths> parseMaths(StringRef name) {
+  return llvm::StringSwitch<std::optional<Maths>>(name)
+      .Case("libm", Maths::Libm)
+      .Case("sse2", Maths::SSE2)
+      .Case("avx2", Maths::AVX2)
+      .Case("avx512", Maths::AVX512)
+      .Default(std::nullopt);
+}
+
+StringRef nameOf(Maths maths) {
+  static constexpr StringLiteral names[] = {"libm", "sse2", "avx2", "avx512"};
+  return names[static_cast<int>(maths)];
+}
+
+bool MathLibrary::usesSleef(const Entry &entry, bool isF64) const {
+  return maths != Maths::Libm && (entry.source == Source::Sleef ||
+                                  (entry.source == Source::SleefInF64 && isF64));
+}
+
+/// `Sleef_finz_*` use fused multiply-add, `Sleef_cinz_*` do not.
+static std::string sleefName(StringRef name, bool isF64, unsigned lanes,
+                             StringRef suffix) {
+  StringRef family = suffix == "sse2" || suffix == "purec" ? "cinz" : "finz";
+  return ("Sleef_" + family + "_" + name + (isF64 ? "d" : "f") + Twine(lanes) +
+          "_u10" + suffix)
+      .str();
+}
+
+std::string MathLibrary::function(StringRef operation, bool isF64) const {
+  const Entry *entry = find(operation);
+  if (!entry)
+    return "";
+  if (!usesSleef(*entry, isF64))
+    return (entry->name + (isF64 ? "" : "f")).str();
+  return sleefName(entry->name, isF64, 1,
+                   maths == Maths::SSE2 ? "purec" : "purecfma");
+}
+
+std::string MathLibrary::vectorName(const Entry &entry, bool isF64,
+                                    unsigned lanes) const {
+  unsigned bits = lanes * (isF64 ? 64 : 32);
+  StringRef suffix = maths == Maths::SSE2 ? "sse2"
+                     : bits == 128        ? "avx2128"
+                     : bits == 256        ? "avx2"
+                                          : "avx512f";
+  return sleefName(entry.name, isF64, lanes, suffix);
+}
+
+SmallVector<unsigned> MathLibrary::laneCounts(bool isF64) const {
+  SmallVector<unsigned> counts = {isF64 ? 2u : 4u};
+  if (maths >= Maths::AVX2)
+    counts.push_back(isF64 ? 4 : 8);
+  if (maths == Maths::AVX512)
+    counts.push_back(isF64 ? 8 : 16);
+  return counts;
+}
+
+static LLVM::LLVMFuncOp declarePure(ImplicitLocOpBuilder &builder,
+                                    const Twine &name, Type type,
+                                    unsigned operands) {
+  SmallVector<Type> params(operands, type);
+  auto function = LLVM::LLVMFuncOp::create(
+      builder, name.str(), LLVM::LLVMFunctionType::get(type, params));
+  auto none = LLVM::ModRefInfo::NoModRef;
+  function.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(
+      builder.getContext(), {none, none, none, none, none, none}));
+  function.setNoUnwind(true);
+  function.setWillReturn(true);
+  return function;
+}
+
+void MathLibrary::declare(ModuleOp module, const Entry &entry,
+                          bool isF64) const {
+  std::string name = function(entry.operation, isF64);
+  if (module.lookupSymbol(name))
+    return;
+  auto builder =
+      ImplicitLocOpBuilder::atBlockBegin(module.getLoc(), module.getBody());
+  Type type = isF64 ? Type(builder.getF64Type()) : builder.getF32Type();
+  auto scalar = declarePure(builder, name, type, entry.operands);
+  // LLVM must not replace a libm call by something with other bits.
+  SmallVector<Attribute> attributes = {builder.getStringAttr("nobuiltin")};
+  if (usesSleef(entry, isF64)) {
+    SmallVector<std::string> variants;
+    for (unsigned lanes : laneCounts(isF64)) {
+      std::string vector = vectorName(entry, isF64, lanes);
+      declarePure(builder, vector, VectorType::get(lanes, type),
+                  entry.operands);
+      std::string shape(entry.operands, 'v');
+      variants.push_back(("_ZGV_LLVM_N" + Twine(lanes) + shape + "_" + name +
+                          "(" + vector + ")")
+                             .str());
+    }
+    attributes.push_back(builder.getStrArrayAttr(
+        {"vector-function-abi-variant", llvm::join(variants, ",")}));
+  }
+  scalar.setPassthroughAttr(builder.getArrayAttr(attributes));
+}
+
+void MathLibrary::declare(ModuleOp module) const {
+  module.walk([&](Operation *op) {
+    if (op->getNumResults() != 1)
+      return;
+    const Entry *entry = find(op->getName().getStringRef());
+    Type type = op->getResult(0).getType();
+    if (entry && isa<FloatType>(type))
+      declare(module, *entry, type.isF64());
+  });
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,74 @@
+/// Maths: calls of the library, and what is an instruction.
+
+#include "conversion/KernelToLLVM/MathLibrary.h"
+#include "conversion/KernelToLLVM/Patterns.h"
+
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+namespace {
+
+constexpr unsigned preferred = 10; // over upstream's patterns
+
+template <class Op> struct LibraryPattern : ConvertOpToLLVMPattern<Op> {
+  LibraryPattern(const LLVMTypeConverter &converter, const MathLibrary &library)
+      : ConvertOpToLLVMPattern<Op>(converter, preferred), library(library) {}
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    std::string name = library.function(Op::getOperationName(), type.isF64());
+    rewriter.replaceOpWithNewOp<LLVM::CallOp>(op, TypeRange(type), name,
+                                              adaptor.getOperands());
+    return success();
+  }
+
+  const MathLibrary &library;
+};
+
+struct RsqrtPattern : ConvertOpToLLVMPattern<math::RsqrtOp> {
+  explicit RsqrtPattern(const LLVMTypeConverter &converter)
+      : ConvertOpToLLVMPattern(converter, preferred) {}
+
+  LogicalResult
+  matchAndRewrite(math::RsqrtOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    Type type = op.getType();
+    Value root = LLVM::SqrtOp::create(builder, adaptor.getOperand());
+    Value one =
+        LLVM::ConstantOp::create(builder, type, builder.getFloatAttr(type, 1));
+    rewriter.replaceOpWithNewOp<LLVM::FDivOp>(op, one, root);
+    return success();
+  }
+};
+
+} // namespace
+
+void populateMathPatterns(const LLVMTypeConverter &converter,
+                          RewritePatternSet &patterns,
+                          const MathLibrary &library) {
+  patterns.add<RsqrtPattern>(converter);
+  patterns.add<
+      LibraryPattern<math::SinOp>, LibraryPattern<math::CosOp>,
+      LibraryPattern<math::TanOp>, LibraryPattern<math::AsinOp>,
+      LibraryPattern<math::AcosOp>, LibraryPattern<math::AtanOp>,
+      LibraryPattern<math::Atan2Op>, LibraryPattern<math::SinhOp>,
+      LibraryPattern<math::CoshOp>, LibraryPattern<math::TanhOp>,
+      LibraryPattern<math::AsinhOp>, LibraryPattern<math::AcoshOp>,
+      LibraryPattern<math::AtanhOp>, LibraryPattern<math::ExpOp>,
+      LibraryPattern<math::Exp2Op>, LibraryPattern<math::ExpM1Op>,
+      LibraryPattern<math::LogOp>, LibraryPattern<math::Log2Op>,
+      LibraryPattern<math::Log10Op>, LibraryPattern<math::Log1pOp>,
+      LibraryPattern<math::PowFOp>, LibraryPattern<math::CbrtOp>,
+      LibraryPattern<math::ErfOp>, LibraryPattern<math::ErfcOp>,
+      LibraryPattern<ir::HypotOp>, LibraryPattern<arith::RemFOp>>(converter,
+                                                                  library);
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,432 @@
+#include "conversion/KernelToLLVM/LoopNest.h"
+#include "ir/Tape.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_OUTLINERANGES
+#include "conversion/KernelToLLVM/Passes.h.inc"
+
+namespace {
+
+using Values = SmallVector<Value>;
+
+LLVM::LLVMFuncOp createFunction(ModuleOp module, Location loc,
+                                const Twine &name, TypeRange params,
+                                LLVM::Linkage linkage) {
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  auto none = LLVM::LLVMVoidType::get(module.getContext());
+  auto type = LLVM::LLVMFunctionType::get(none, llvm::to_vector(params));
+  auto function =
+      LLVM::LLVMFuncOp::create(builder, loc, name.str(), type, linkage);
+  function.setNoUnwind(true);
+  function.addEntryBlock(builder);
+  return function;
+}
+
+Value slot(ImplicitLocOpBuilder &builder, Value frame, int64_t number) {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  return LLVM::GEPOp::create(builder, pointer, builder.getI64Type(), frame,
+                             LLVM::GEPArg(number),
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+/// Reads a frame or argument slot; a bool fills a byte.
+Value loadSlot(ImplicitLocOpBuilder &builder, Type type, Value frame,
+               int64_t number) {
+  Value address = slot(builder, frame, number);
+  if (!type.isInteger(1))
+    return LLVM::LoadOp::create(builder, type, address);
+  Value byte = LLVM::LoadOp::create(builder, builder.getI8Type(), address);
+  return arith::TruncIOp::create(builder, type, byte);
+}
+
+void storeSlot(ImplicitLocOpBuilder &builder, Value value, Value frame,
+               int64_t number) {
+  Value address = slot(builder, frame, number);
+  if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(builder, builder.getI8Type(), value);
+  LLVM::StoreOp::create(builder, value, address);
+}
+
+/// Moves everything but the terminator of `block` to the builder's place.
+void splice(OpBuilder &builder, Block *block, Block::iterator first,
+            Block::iterator last) {
+  builder.getInsertionBlock()->getOperations().splice(
+      builder.getInsertionPoint(), block->getOperations(), first, last);
+}
+
+bool isWritten(Value array, Region &region) {
+  return llvm::any_of(array.getUsers(), [&](Operation *user) {
+    return isa<ir::StoreOp, ir::AtomicAddOp>(user) &&
+           region.isAncestor(user->getParentRegion());
+  });
+}
+
+template <class... Ops> bool contains(Region &region) {
+  return region
+      .walk([](Operation *op) {
+        return isa<Ops...>(op) ? WalkResult::interrupt()
+                               : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// One range of an outlined kernel.
+class RangeOutliner {
+public:
+  RangeOutliner(ModuleOp module, Runtime &runtime, ir::RangeOp range,
+                StringRef kernel, unsigned number, bool measures)
+      : module(module), runtime(runtime), range(range), kernel(kernel),
+        number(number), measures(measures),
+        pointer(LLVM::LLVMPointerType::get(module.getContext())),
+        i64(IntegerType::get(module.getContext(), 64)) {}
+
+  void run() {
+    collectCaptures();
+    LLVM::LLVMFuncOp chunk = createChunk();
+    fillChunk(chunk);
+    LLVM::LLVMFuncOp body = createBody(chunk);
+    replaceByCall(body);
+  }
+
+private:
+  void collectCaptures() {
+    llvm::SetVector<Value> used;
+    getUsedValuesDefinedAbove(range.getRegion(), used);
+    for (Value extent : range.getExtents().drop_front())
+      used.insert(extent);
+    for (Value value : used) {
+      if (matchPattern(value, m_Constant())) {
+        constants.push_back(value);
+        continue;
+      }
+      captured.push_back(value);
+      if (isa<ir::ArrayType>(value.getType())) {
+        ArrayView view(value);
+        parts.push_back(view.base);
+        llvm::append_range(parts, view.extents);
+      } else {
+        parts.push_back(value);
+      }
+    }
+  }
+
+  LLVM::LLVMFuncOp createChunk() {
+    SmallVector<Type> params = {pointer, pointer, i64, i64};
+    llvm::append_range(params, ValueRange(parts).getTypes());
+    auto chunk = createFunction(module, range.getLoc(),
+                                kernel + ".chunk" + Twine(number), params,
+                                LLVM::Linkage::Internal);
+    chunk.setNoInline(true);
+    setAlias(chunk, 0, "llvm.noalias");
+    setAlias(chunk, 1, "llvm.noalias");
+    unsigned position = firstCapture;
+    for (Value value : captured) {
+      auto array = dyn_cast<ir::ArrayType>(value.getType());
+      if (array) {
+        setAlias(chunk, position, "llvm.noalias");
+        if (!isWritten(value, range.getRegion()))
+          setAlias(chunk, position, "llvm.readonly");
+      }
+      position += array ? 1 + array.getRank() : 1;
+    }
+    return chunk;
+  }
+
+  void setAlias(LLVM::LLVMFuncOp function, unsigned argument, StringRef name) {
+    function.setArgAttr(argument, name, UnitAttr::get(module.getContext()));
+  }
+
+  /// Values of the kernel, as the chunk knows them.
+  void mapCaptures(ImplicitLocOpBuilder &builder, LLVM::LLVMFuncOp chunk) {
+    unsigned position = firstCapture;
+    for (Value value : captured) {
+      auto array = dyn_cast<ir::ArrayType>(value.getType());
+      unsigned size = array ? 1 + array.getRank() : 1;
+      ValueRange here = chunk.getArguments().slice(position, size);
+      mapping.map(value, array ? castToArray(builder, here, array,
+                                             ArrayView(value).argument)
+                               : here.front());
+      position += size;
+    }
+    for (Value value : constants)
+      builder.clone(*value.getDefiningOp(), mapping);
+  }
+
+  void fillChunk(LLVM::LLVMFuncOp chunk) {
+    auto builder = ImplicitLocOpBuilder::atBlockBegin(
+        range.getLoc(), &chunk.getFunctionBody().front());
+    mapCaptures(builder, chunk);
+    bool pushes = contains<tape::PushOp>(range.getRegion());
+    bool writes =
+        contains<ir::StoreOp, ir::AtomicAddOp>(range.getRegion());
+    for (Value value : llvm::concat<Value>(captured, constants))
+      replaceAllUsesInRegionWith(value, mapping.lookup(value),
+                                 range.getRegion());
+    worker = chunk.getArgument(1);
+    if (measures && (pushes || writes))
+      dry = runtime.callDryRun(builder, worker);
+    if (!dry || pushes) {
+      emitChunk(builder, chunk);
+    } else {
+      auto branch = scf::IfOp::create(builder, dry, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(branch.elseBlock());
+      emitChunk(builder, chunk);
+    }
+    builder.setInsertionPointToEnd(&chunk.getFunctionBody().front());
+    LLVM::ReturnOp::create(builder, ValueRange());
+  }
+
+  void emitChunk(ImplicitLocOpBuilder &builder, LLVM::LLVMFuncOp chunk) {
+    Values extents;
+    for (Value extent : range.getExtents())
+      extents.push_back(mapping.lookupOrDefault(extent));
+    Values sums =
+        emitLoops(builder, chunk.getArgument(2), chunk.getArgument(3), extents,
+                  range.getNumResults(),
+                  [&](ImplicitLocOpBuilder &inner, ValueRange indices) {
+                    return emitIteration(inner, indices);
+                  });
+    for (auto [k, sum] : llvm::enumerate(sums))
+      storeSlot(builder, sum, chunk.getArgument(0), k);
+  }
+
+  Values emitIteration(ImplicitLocOpBuilder &builder, ValueRange indices) {
+    Block *body = range.getBody();
+    for (auto [argument, index] : llvm::zip(body->getArguments(), indices))
+      argument.replaceAllUsesWith(index);
+    auto turns = body->getOps<tape::TurnOp>();
+    if (turns.empty() || !dry)
+      return emitSweep(builder, body->begin());
+    tape::TurnOp turn = *turns.begin();
+    Value start = LLVM::LoadOp::create(builder, pointer, worker);
+    splice(builder, body, body->begin(), turn->getIterator());
+    SmallVector<Type> types(range.getNumResults(), builder.getF64Type());
+    auto branch = scf::IfOp::create(builder, types, dry, true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    LLVM::StoreOp::create(builder, start, worker);
+    yield(builder, branch.thenBlock(), zeros(builder));
+    builder.setInsertionPointToStart(branch.elseBlock());
+    Block::iterator reverse = std::next(turn->getIterator());
+    yield(builder, branch.elseBlock(), emitSweep(builder, reverse));
+    turn.erase();
+    return Values(branch.getResults());
+  }
+
+  Values zeros(ImplicitLocOpBuilder &builder) {
+    Values values;
+    for (unsigned k = 0; k < range.getNumResults(); ++k)
+      values.push_back(
+          arith::ConstantOp::create(builder, builder.getF64FloatAttr(0.0)));
+    return values;
+  }
+
+  void yield(ImplicitLocOpBuilder &builder, Block *block, ValueRange values) {
+    if (values.empty())
+      return; // such a block has its terminator
+    builder.setInsertionPointToEnd(block);
+    scf::YieldOp::create(builder, values);
+  }
+
+  /// The body from `first` on, without turns.
+  Values emitSweep(ImplicitLocOpBuilder &builder, Block::iterator first) {
+    Block *body = range.getBody();
+    auto end = cast<ir::YieldOp>(body->getTerminator());
+    splice(builder, body, first, end->getIterator());
+    Values contributions;
+    for (Value value : end.getValues())
+      contributions.push_back(
+          value.getType().isF64()
+              ? value
+              : arith::ExtFOp::create(builder, builder.getF64Type(), value));
+    return contributions;
+  }
+
+  /// The function that costate_range calls: unpacks the frame.
+  LLVM::LLVMFuncOp createBody(LLVM::LLVMFuncOp chunk) {
+    Type params[] = {pointer, pointer, i64, i64, pointer};
+    auto body = createFunction(module, range.getLoc(),
+                               kernel + ".range" + Twine(number), params,
+                               LLVM::Linkage::Internal);
+    auto builder = ImplicitLocOpBuilder::atBlockBegin(
+        range.getLoc(), &body.getFunctionBody().front());
+    Values args = {body.getArgument(4), body.getArgument(1),
+                   body.getArgument(2), body.getArgument(3)};
+    for (auto [k, value] : llvm::enumerate(parts))
+      args.push_back(
+          loadSlot(builder, value.getType(), body.getArgument(0), k));
+    LLVM::CallOp::create(builder, chunk, args);
+    LLVM::ReturnOp::create(builder, ValueRange());
+    return body;
+  }
+
+  Value allocate(int64_t slots) {
+    auto function = range->getParentOfType<LLVM::LLVMFuncOp>();
+    auto builder = ImplicitLocOpBuilder::atBlockBegin(
+        range.getLoc(), &function.getFunctionBody().front());
+    Value count = constant(builder, slots);
+    return LLVM::AllocaOp::create(builder, pointer, i64, count, 8);
+  }
+
+  void replaceByCall(LLVM::LLVMFuncOp body) {
+    ImplicitLocOpBuilder builder(range.getLoc(), range);
+    Value frame = allocate(std::max<int64_t>(parts.size(), 1));
+    Value sums = allocate(std::max<int64_t>(range.getNumResults(), 1));
+    for (auto [k, value] : llvm::enumerate(parts))
+      storeSlot(builder, value, frame, k);
+    Value launch =
+        range->getParentOfType<LLVM::LLVMFuncOp>().getArgument(0);
+    Value address = LLVM::AddressOfOp::create(builder, body);
+    Value sumCount = constant(builder, range.getNumResults());
+    Value site = constant(builder, runtime.site(range.getLoc()));
+    Value count = iterations(builder);
+    runtime.callRange(builder,
+                      {launch, address, frame, count, sums, sumCount, site});
+    for (auto [k, result] : llvm::enumerate(range.getResults())) {
+      Value sum = loadSlot(builder, builder.getF64Type(), sums, k);
+      if (!result.getType().isF64())
+        sum = arith::TruncFOp::create(builder, result.getType(), sum);
+      result.replaceAllUsesWith(sum);
+    }
+    range.erase();
+  }
+
+  Value iterations(ImplicitLocOpBuilder &builder) {
+    Value zero = constant(builder, 0), product;
+    for (Value extent : range.getExtents()) {
+      Value clamped = arith::MaxSIOp::create(builder, extent, zero);
+      product = product ? arith::MulIOp::create(builder, product, clamped)
+                        : clamped;
+    }
+    return product;
+  }
+
+  static constexpr unsigned firstCapture = 4;
+  ModuleOp module;
+  Runtime &runtime;
+  ir::RangeOp range;
+  StringRef kernel;
+  unsigned number;
+  bool measures;
+  Type pointer, i64;
+  Values captured;  ///< values of the kernel that the range uses
+  Values parts;     ///< the same, arrays as base and extents
+  Values constants; ///< used constants; the chunk has its own
+  IRMapping mapping;
+  Value worker, dry;
+};
+
+/// The serial code of a kernel.
+class KernelOutliner {
+public:
+  KernelOutliner(ModuleOp module, Runtime &runtime, ir::KernelOp kernel)
+      : module(module), runtime(runtime), kernel(kernel),
+        name(kernel.getName().str()) {}
+
+  void run() {
+    bool measures = contains<tape::PushOp>(kernel.getRegion());
+    if (!measures)
+      eraseTurns();
+    createEntry();
+    if (measures)
+      guardSerialWrites();
+    SmallVector<ir::RangeOp> ranges;
+    entry.walk([&](ir::RangeOp range) { ranges.push_back(range); });
+    entry.walk([&](ir::AtomicAddOp add) {
+      if (!add->getParentOfType<ir::RangeOp>())
+        add.setExclusive(true);
+    });
+    for (auto [number, range] : llvm::enumerate(ranges))
+      RangeOutliner(module, runtime, range, name, number, measures).run();
+    if (measures)
+      eraseTurns(entry);
+  }
+
+private:
+  void eraseTurns() { eraseTurns(kernel); }
+  void eraseTurns(Operation *root) {
+    root->walk([](tape::TurnOp turn) { turn.erase(); });
+  }
+
+  void createEntry() {
+    auto pointer = LLVM::LLVMPointerType::get(module.getContext());
+    entry = createFunction(module, kernel.getLoc(), name + ".entry",
+                           {pointer, pointer, pointer},
+                           LLVM::Linkage::External);
+    Block *block = &entry.getFunctionBody().front();
+    auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
+    int64_t next = 0;
+    for (BlockArgument argument : kernel.getRegion().getArguments())
+      argument.replaceAllUsesWith(unpack(builder, argument, next));
+    Block *body = &kernel.getRegion().front();
+    splice(builder, body, body->begin(), std::prev(body->end()));
+    LLVM::ReturnOp::create(builder, ValueRange());
+    kernel.erase();
+  }
+
+  Value unpack(ImplicitLocOpBuilder &builder, BlockArgument argument,
+               int64_t &next) {
+    Value slots = entry.getArgument(2);
+    auto array = dyn_cast<ir::ArrayType>(argument.getType());
+    if (!array)
+      return loadSlot(builder, argument.getType(), slots, next++);
+    auto pointer = LLVM::LLVMPointerType::get(module.getContext());
+    Values parts = {loadSlot(builder, pointer, slots, next++)};
+    for (unsigned d = 0; d < array.getRank(); ++d)
+      parts.push_back(loadSlot(builder, builder.getI64Type(), slots, next++));
+    return castToArray(builder, parts, array, primalOf(argument));
+  }
+
+  int64_t primalOf(BlockArgument argument) {
+    unsigned number = argument.getArgNumber();
+    for (StringRef name : {ir::adjointOfAttr, ir::tangentOfAttr})
+      if (auto of = kernel.getArgAttrOfType<IntegerAttr>(number, name))
+        return of.getInt();
+    return number;
+  }
+
+  /// A launch that only measures performs no store of the serial code.
+  void guardSerialWrites() {
+    SmallVector<Operation *> writes;
+    entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<ir::RangeOp>(op))
+        return WalkResult::skip();
+      if (isa<ir::StoreOp, ir::AtomicAddOp>(op))
+        writes.push_back(op);
+      return WalkResult::advance();
+    });
+    if (writes.empty())
+      return;
+    auto builder = ImplicitLocOpBuilder::atBlockBegin(
+        entry.getLoc(), &entry.getFunctionBody().front());
+    Value dry = runtime.callDryRun(builder, entry.getArgument(1));
+    for (Operation *write : writes) {
+      builder.setInsertionPoint(write);
+      auto branch = scf::IfOp::create(builder, dry, /*withElseRegion=*/true);
+      write->moveBefore(branch.elseBlock()->getTerminator());
+    }
+  }
+
+  ModuleOp module;
+  Runtime &runtime;
+  ir::KernelOp kernel;
+  std::string name;
+  LLVM::LLVMFuncOp entry;
+};
+
+struct OutlineRanges : impl::OutlineRangesBase<OutlineRanges> {
+  void runOnOperation() override {
+    Runtime runtime(getOperation());
+    for (ir::KernelOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<ir::KernelOp>()))
+      KernelOutliner(getOperation(), runtime, kernel).run();
+  }
+};
+
+} // namespace
+} // namespace costate::conversion

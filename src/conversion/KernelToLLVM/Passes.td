@@ -1,0 +1,113 @@
+#ifndef COSTATE_CONVERSION_KERNELTOLLVM_PASSES
+#define COSTATE_CONVERSION_KERNELTOLLVM_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+defvar dialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
+                   "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
+
+def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
+  let summary = "kernels and their ranges become functions";
+  let description = [{
+    A kernel NAME becomes three kinds of functions whose signatures
+    `runtime/KernelCode.h` defines; bodies stay kernel IR.
+
+    - `NAME.entry(launch, worker, arguments)` unpacks the arguments and holds
+      the serial code; each range in it becomes a call of `costate_range`.
+    - `NAME.range0(frame, worker, begin, end, sums)`, the body of the first
+      range, loads what the range uses from the frame of the entry and calls
+    - `NAME.chunk0(sums, worker, begin, end, ...)`, which loops over the chunk.
+      Array bases are parameters of it, `noalias` and, where nothing is stored,
+      `readonly`: this is what lets LLVM vectorise the loop. Ranges of several
+      dimensions become rows around an innermost loop.
+
+    The worker is argument 1 of all of them. An array is a cast of its base
+    address and extents, with the number of the primal argument that an error
+    has to name:
+
+    ```mlir
+    %x = builtin.unrealized_conversion_cast %base, %extent
+           {costate.argument = 0 : i64} : !llvm.ptr, i64 to !costate.array<f64, 1>
+    ```
+
+    In a kernel that pushes onto a tape, a launch that only measures
+    (`costate_dry_run`) leaves an iteration at `tape.turn` and performs no store
+    of the serial code; elsewhere `tape.turn` is erased. Sums are accumulated
+    in f64, in an order that depends on the chunk only. Places of ranges go
+    into the table of sites, attribute `costate.sites` of the module.
+  }];
+  let dependentDialects = dialects;
+}
+
+def ExpandChecks : Pass<"expand-checks", "::mlir::ModuleOp"> {
+  let summary = "loop steps, and optionally indices, are checked before use";
+  let description = [{
+    A step of 0 ends the launch through `costate_step_zero`; a constant step
+    needs no check. With `index-checks` each index of each access is compared
+    with its extent and ends the launch through `costate_index_error`.
+
+    ```mlir
+    %bad = arith.cmpi uge, %i, %extent : i64
+    scf.if %bad {
+      llvm.call @costate_index_error(%worker, %site, %argument, %dim, %i, %extent)
+    }
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    ```
+  }];
+  let options = [Option<"indexChecks", "index-checks", "bool", "false",
+                        "check every index against its extent">];
+  let dependentDialects = dialects;
+}
+
+def ExpandTape : Pass<"expand-tape", "::mlir::ModuleOp"> {
+  let summary = "tape operations become stores and loads at the top of the worker's tape";
+  let description = [{
+    A record holds its values by decreasing size without gaps, then its bools,
+    8 per byte. With `lanes` interleaved tapes, field `f` of lane `l` stands at
+    `top + offset(f) * lanes + l * sizeof(f)`; a worker of a CPU runs one
+    iteration at a time, in lane 0.
+
+    ```mlir
+    tape.push %x : f64                     // before
+
+    %left = ... tapeEnd - tapeTop          // after
+    %full = arith.cmpi ult, %left, %c8 : i64
+    scf.if %full {
+      llvm.call @costate_tape_grow(%worker, %c8, %site)
+    }
+    llvm.store %x, %top {alignment = 1 : i64} : f64, !llvm.ptr
+    ```
+  }];
+  let options = [Option<"lanes", "lanes", "int64_t", "1",
+                        "number of tapes that are interleaved">];
+  let dependentDialects = dialects;
+}
+
+def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "kernel IR in outlined functions becomes the LLVM dialect";
+  let description = [{
+    Runs after `outline-ranges`, `expand-checks`, `expand-tape` and
+    `convert-scf-to-cf`. Maths become calls of one function per operation and
+    type, whose vector forms have the same bits; the loop vectoriser finds them
+    through `vector-function-abi-variant`.
+
+    ```mlir
+    %y = math.sin %x : f64                                    // before
+    %y = llvm.call @Sleef_finz_sind1_u10purecfma(%x) : (f64) -> f64   // after
+    ```
+
+    `maths` names the family of vector forms: `libm` (none), `sse2`, `avx2` or
+    `avx512`. Nothing is contracted or reassociated unless `fast-math` says so.
+    With `deterministic`, additions to floats that several iterations may reach
+    are handed to the runtime, which performs them in order.
+  }];
+  let options = [
+    Option<"maths", "maths", "std::string", "\"avx2\"", "family of vector functions">,
+    Option<"deterministic", "deterministic", "bool", "false",
+           "float atomics happen in an order that no thread count changes">,
+    Option<"fastMath", "fast-math", "bool", "false",
+           "allow reassociation, contraction and approximate division">];
+  let dependentDialects = dialects;
+}
+
+#endif

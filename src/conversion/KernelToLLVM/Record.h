@@ -1,0 +1,38 @@
+#pragma once
+/// The layout of one record of a tape.
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeRange.h"
+
+namespace costate::conversion {
+
+/// Values by decreasing size without gaps, then bools, 8 per byte.
+struct RecordLayout {
+  struct Field {
+    bool isBit;
+    int64_t offset; ///< bytes from the start, or number of the bit
+    int64_t size;   ///< bytes; 0 for a bit
+  };
+
+  explicit RecordLayout(mlir::TypeRange types) : fields(types.size()) {
+    for (int64_t size : {8, 4})
+      for (auto [type, field] : llvm::zip(types, fields))
+        if (type.getIntOrFloatBitWidth() == 8 * size) {
+          field = {false, firstBit, size};
+          firstBit += size;
+        }
+    int64_t bits = 0;
+    for (auto [type, field] : llvm::zip(types, fields))
+      if (type.getIntOrFloatBitWidth() == 1)
+        field = {true, bits++, 0};
+    bitBytes = (bits + 7) / 8;
+  }
+
+  int64_t size() const { return firstBit + bitBytes; }
+
+  llvm::SmallVector<Field> fields; ///< in the order of the values
+  int64_t firstBit = 0;            ///< where the bools start, in bytes
+  int64_t bitBytes = 0;
+};
+
+} // namespace costate::conversion

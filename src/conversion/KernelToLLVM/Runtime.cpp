@@ -1,0 +1,135 @@
+#include "conversion/KernelToLLVM/Runtime.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+Value workerOf(Operation *op) {
+  return op->getParentOfType<LLVM::LLVMFuncOp>().getArgument(1);
+}
+
+ArrayView::ArrayView(Value array) {
+  auto cast = array.getDefiningOp<UnrealizedConversionCastOp>();
+  assert(cast && "an array outside an outlined function");
+  base = cast.getInputs().front();
+  extents = cast.getInputs().drop_front();
+  argument = cast->getAttrOfType<IntegerAttr>(argumentAttr).getInt();
+}
+
+Value castToArray(ImplicitLocOpBuilder &builder, ValueRange parts, Type type,
+                  int64_t argument) {
+  auto cast = UnrealizedConversionCastOp::create(builder, type, parts);
+  cast->setAttr(argumentAttr, builder.getI64IntegerAttr(argument));
+  return cast.getResult(0);
+}
+
+Value constant(ImplicitLocOpBuilder &builder, int64_t value) {
+  return arith::ConstantOp::create(builder, builder.getI64IntegerAttr(value));
+}
+
+Runtime::Runtime(ModuleOp module) : module(module) {
+  MLIRContext *context = module.getContext();
+  i32 = IntegerType::get(context, 32);
+  i64 = IntegerType::get(context, 64);
+  pointer = LLVM::LLVMPointerType::get(context);
+  none = LLVM::LLVMVoidType::get(context);
+  if (auto known = module->getAttrOfType<ArrayAttr>(sitesAttr))
+    llvm::append_range(sites, known);
+}
+
+Runtime::~Runtime() {
+  module->setAttr(sitesAttr, ArrayAttr::get(module.getContext(), sites));
+}
+
+int64_t Runtime::site(Location loc) {
+  FileLineColLoc place;
+  loc->walk([&](Location part) {
+    place = dyn_cast<FileLineColLoc>(part);
+    return place ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!place)
+    return -1;
+  auto known = llvm::find(sites, LocationAttr(place));
+  if (known == sites.end()) {
+    sites.push_back(place);
+    return sites.size() - 1;
+  }
+  return known - sites.begin();
+}
+
+LLVM::LLVMFuncOp Runtime::declare(StringRef name, Type result,
+                                  TypeRange params, Traits traits) {
+  if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return known;
+  auto builder = ImplicitLocOpBuilder::atBlockBegin(module.getLoc(),
+                                                    module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(result, llvm::to_vector(params));
+  auto function = LLVM::LLVMFuncOp::create(builder, name, type);
+  function.setNoUnwind(true);
+  SmallVector<Attribute> attributes;
+  if (traits.cold)
+    attributes.push_back(builder.getStringAttr("cold"));
+  if (traits.noReturn)
+    attributes.push_back(builder.getStringAttr("noreturn"));
+  if (!attributes.empty())
+    function.setPassthroughAttr(builder.getArrayAttr(attributes));
+  // No runtime function keeps the pointer to the worker.
+  if (traits.cold || traits.readsOnly)
+    function.setArgAttr(0, LLVM::LLVMDialect::getNoCaptureAttrName(),
+                        builder.getUnitAttr());
+  return function;
+}
+
+void Runtime::callRange(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {pointer, pointer, pointer, i64, pointer, i64, i64};
+  LLVM::CallOp::create(builder, declare("costate_range", none, params, {}),
+                       args);
+}
+
+Value Runtime::callDryRun(ImplicitLocOpBuilder &builder, Value worker) {
+  auto function =
+      declare("costate_dry_run", i32, pointer, {.readsOnly = true});
+  Value flag = LLVM::CallOp::create(builder, function, worker).getResult();
+  Value zero =
+      arith::ConstantOp::create(builder, builder.getI32IntegerAttr(0));
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, flag, zero);
+}
+
+void Runtime::callTapeGrow(ImplicitLocOpBuilder &builder, Value worker,
+                           int64_t bytes) {
+  auto function = declare("costate_tape_grow", none, {pointer, i64, i64},
+                          {.cold = true});
+  Value size = constant(builder, bytes);
+  Value place = constant(builder, site(builder.getLoc()));
+  LLVM::CallOp::create(builder, function, ValueRange{worker, size, place});
+}
+
+void Runtime::callStepZero(ImplicitLocOpBuilder &builder, Value worker) {
+  auto function = declare("costate_step_zero", none, {pointer, i64},
+                          {.cold = true, .noReturn = true});
+  Value place = constant(builder, site(builder.getLoc()));
+  LLVM::CallOp::create(builder, function, ValueRange{worker, place});
+}
+
+void Runtime::callIndexError(ImplicitLocOpBuilder &builder, Value worker,
+                             int64_t argument, int64_t dim, Value index,
+                             Value extent) {
+  Type params[] = {pointer, i64, i64, i64, i64, i64};
+  auto function = declare("costate_index_error", none, params,
+                          {.cold = true, .noReturn = true});
+  Value place = constant(builder, site(builder.getLoc()));
+  Value number = constant(builder, argument);
+  Value dimension = constant(builder, dim);
+  LLVM::CallOp::create(
+      builder, function,
+      ValueRange{worker, place, number, dimension, index, extent});
+}
+
+void Runtime::declareAddLater() {
+  MLIRContext *context = module.getContext();
+  Type f32 = Float32Type::get(context), f64 = Float64Type::get(context);
+  declare("costate_add_later_f32", none, {pointer, pointer, f32}, {});
+  declare("costate_add_later_f64", none, {pointer, pointer, f64}, {});
+}
+
+} // namespace costate::conversion

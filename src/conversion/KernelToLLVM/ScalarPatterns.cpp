@@ -1,0 +1,166 @@
+/// The scalar operations of the kernel dialect.
+
+#include "conversion/KernelToLLVM/Patterns.h"
+
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+namespace {
+
+Value number(ImplicitLocOpBuilder &builder, Type type, int64_t value) {
+  return LLVM::ConstantOp::create(builder, type,
+                                  builder.getIntegerAttr(type, value));
+}
+
+Value equals(ImplicitLocOpBuilder &builder, Value value, int64_t to) {
+  Value other = number(builder, value.getType(), to);
+  return LLVM::ICmpOp::create(builder, LLVM::ICmpPredicate::eq, value, other);
+}
+
+/// A quotient or remainder whose divisor is never 0 or -1.
+template <class Signed, class Unsigned>
+Value divide(ImplicitLocOpBuilder &builder, Value a, Value b, bool isUnsigned) {
+  if (isUnsigned)
+    return Unsigned::create(builder, a, b);
+  return Signed::create(builder, a, b);
+}
+
+/// Base of the patterns below: `emit` returns what replaces the operation.
+template <class Pattern, class Op>
+struct ScalarPattern : ConvertOpToLLVMPattern<Op> {
+  using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, Pattern::emit(builder, op, adaptor));
+    return success();
+  }
+};
+
+struct DivPattern : ScalarPattern<DivPattern, ir::DivOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::DivOp op,
+                    ir::DivOp::Adaptor operands) {
+    Value lhs = operands.getLhs(), rhs = operands.getRhs();
+    Value zero = number(b, op.getType(), 0), one = number(b, op.getType(), 1);
+    Value isZero = equals(b, rhs, 0);
+    Value safe = LLVM::SelectOp::create(b, isZero, one, rhs);
+    Value isMinusOne;
+    if (!op.getIsUnsigned()) {
+      isMinusOne = equals(b, rhs, -1);
+      safe = LLVM::SelectOp::create(b, isMinusOne, one, safe);
+    }
+    Value quotient = divide<LLVM::SDivOp, LLVM::UDivOp>(b, lhs, safe,
+                                                        op.getIsUnsigned());
+    if (isMinusOne) {
+      Value negated = LLVM::SubOp::create(b, zero, lhs);
+      quotient = LLVM::SelectOp::create(b, isMinusOne, negated, quotient);
+    }
+    return LLVM::SelectOp::create(b, isZero, zero, quotient);
+  }
+};
+
+struct RemPattern : ScalarPattern<RemPattern, ir::RemOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::RemOp op,
+                    ir::RemOp::Adaptor operands) {
+    // Divisors 0 and -1 both give 0, and so does 1.
+    Value one = number(b, op.getType(), 1);
+    Value safe = operands.getRhs();
+    safe = LLVM::SelectOp::create(b, equals(b, safe, 0), one, safe);
+    if (!op.getIsUnsigned())
+      safe = LLVM::SelectOp::create(b, equals(b, safe, -1), one, safe);
+    return divide<LLVM::SRemOp, LLVM::URemOp>(b, operands.getLhs(), safe,
+                                              op.getIsUnsigned());
+  }
+};
+
+Value maskedCount(ImplicitLocOpBuilder &builder, Value count) {
+  Type type = count.getType();
+  Value mask = number(builder, type, type.getIntOrFloatBitWidth() - 1);
+  return LLVM::AndOp::create(builder, count, mask);
+}
+
+struct ShlPattern : ScalarPattern<ShlPattern, ir::ShlOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::ShlOp,
+                    ir::ShlOp::Adaptor operands) {
+    Value count = maskedCount(b, operands.getRhs());
+    return LLVM::ShlOp::create(b, operands.getLhs(), count);
+  }
+};
+
+struct ShrPattern : ScalarPattern<ShrPattern, ir::ShrOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::ShrOp op,
+                    ir::ShrOp::Adaptor operands) {
+    Value count = maskedCount(b, operands.getRhs());
+    if (op.getIsUnsigned())
+      return LLVM::LShrOp::create(b, operands.getLhs(), count);
+    return LLVM::AShrOp::create(b, operands.getLhs(), count);
+  }
+};
+
+struct ToIntPattern : ScalarPattern<ToIntPattern, ir::ToIntOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::ToIntOp op,
+                    ir::ToIntOp::Adaptor operands) {
+    StringRef name =
+        op.getIsUnsigned() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
+    return LLVM::CallIntrinsicOp::create(b, op.getType(),
+                                         b.getStringAttr(name),
+                                         ValueRange(operands.getValue()))
+        .getResult(0);
+  }
+};
+
+struct TripCountPattern : ScalarPattern<TripCountPattern, ir::TripCountOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::TripCountOp op,
+                    ir::TripCountOp::Adaptor operands) {
+    Value lo = operands.getLo(), hi = operands.getHi(),
+          step = operands.getStep();
+    Value zero = number(b, step.getType(), 0), one = number(b, step.getType(), 1);
+    auto greater = LLVM::ICmpPredicate::sgt;
+    Value up = LLVM::ICmpOp::create(b, greater, step, zero);
+    Value from = LLVM::SelectOp::create(b, up, lo, hi);
+    Value to = LLVM::SelectOp::create(b, up, hi, lo);
+    Value reversed = LLVM::SubOp::create(b, zero, step);
+    Value stride = LLVM::SelectOp::create(b, up, step, reversed);
+    Value some = LLVM::ICmpOp::create(b, greater, to, from);
+    Value distance = LLVM::SubOp::create(b, to, from);
+    Value last = LLVM::SubOp::create(b, distance, one);
+    Value turns = LLVM::UDivOp::create(b, last, stride);
+    Value count = LLVM::AddOp::create(b, turns, one);
+    return LLVM::SelectOp::create(b, some, count, zero);
+  }
+};
+
+struct StrongMulPattern : ScalarPattern<StrongMulPattern, ir::StrongMulOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::StrongMulOp op,
+                    ir::StrongMulOp::Adaptor operands) {
+    Value zero = LLVM::ConstantOp::create(b, op.getType(),
+                                          b.getFloatAttr(op.getType(), 0.0));
+    Value product =
+        LLVM::FMulOp::create(b, operands.getG(), operands.getF());
+    Value isZero = LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::oeq,
+                                        operands.getG(), zero);
+    return LLVM::SelectOp::create(b, isZero, zero, product);
+  }
+};
+
+} // namespace
+
+void populateScalarPatterns(const LLVMTypeConverter &converter,
+                            RewritePatternSet &patterns) {
+  patterns.add<DivPattern, RemPattern, ShlPattern, ShrPattern, ToIntPattern,
+               TripCountPattern, StrongMulPattern>(converter);
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,37 @@
+#pragma once
+/// The arguments of one run: primal values, adjoints and tangents.
+
+#include "compiler/Compiler.h"
+#include "run/Tensor.h"
+
+#include <map>
+
+namespace costate::run {
+
+/// Tensors by number of the argument.
+using ByArgument = std::map<uint32_t, Tensor>;
+
+/// Reads `N=SPEC`.
+Result<std::pair<uint32_t, std::string>> parseNumbered(const std::string &text);
+
+/// Checks the arguments of the command line against what the kernel declares.
+Result<> checkArguments(const std::vector<syntax::Argument> &declared,
+                        const std::vector<Tensor> &given);
+
+/// Which arguments have an adjoint or tangent: those in `list` (`0,2`), or every
+/// float array.
+Result<std::vector<bool>>
+activeArguments(const std::vector<syntax::Argument> &declared,
+                const std::string &list);
+
+/// Adjoints or tangents of the active arguments: the seeds where given, zeros
+/// elsewhere.
+Result<ByArgument> makeSeeds(const std::vector<std::string> &specs,
+                             const std::vector<Tensor> &given,
+                             const std::vector<bool> &active);
+
+/// The slots that compiled code reads (see runtime/KernelCode.h).
+std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,
+                            std::vector<Tensor> &primal, ByArgument &derived);
+
+} // namespace costate::run

@@ -1,0 +1,230 @@
+/// Compiles and runs a kernel of an .mlir file, its gradient or its tangent.
+
+#include "run/Arguments.h"
+#include "run/Npy.h"
+#include "runtime/cpu/CpuDevice.h"
+
+#include <CLI/CLI.hpp>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+using namespace costate;
+using namespace costate::run;
+using compiler::Mode;
+
+namespace {
+
+struct Command {
+  std::string file, kernel, active, emit;
+  bool grad = false, jvp = false, debug = false, deterministic = false,
+       fastMath = false;
+  int threads = 0;
+  std::vector<std::string> arguments, seeds, outputs, derivedOutputs;
+  std::vector<uint32_t> prints;
+
+  Mode mode() const {
+    return grad ? Mode::Gradient : jvp ? Mode::Tangent : Mode::Primal;
+  }
+};
+
+void declareRun(CLI::App &app, Command &command) {
+  app.add_option("file", command.file, "text of kernel IR")->required();
+  app.add_option("--kernel", command.kernel, "its kernel, if it has several");
+  auto grad = app.add_flag("--grad", command.grad, "run the gradient");
+  app.add_flag("--jvp", command.jvp, "run the tangent")->excludes(grad);
+  app.add_option("--active", command.active,
+                 "arguments with adjoint or tangent, as 0,2; default: every "
+                 "float array");
+  app.add_flag("--debug", command.debug, "check every index");
+  app.add_flag("--deterministic", command.deterministic,
+               "the same bits for any number of threads");
+  app.add_flag("--fast-math", command.fastMath, "allow reassociation");
+  app.add_option("--threads", command.threads, "threads that run ranges");
+  app.add_option("--emit", command.emit, "print kernel IR or LLVM IR instead")
+      ->check(CLI::IsMember({"ir", "llvm"}));
+}
+
+void declareData(CLI::App &app, Command &command) {
+  app.add_option("--arg", command.arguments,
+                 "next argument: f64=0.1, f64[2]=1,2, f64[9]:0 or x.npy")
+      ->allow_extra_args(false);
+  app.add_option("--seed,--tangent", command.seeds,
+                 "adjoint or tangent of an argument, as 1=f64[]=1; default 0")
+      ->allow_extra_args(false);
+  app.add_option("--print", command.prints,
+                 "arguments to print; default: every array")
+      ->allow_extra_args(false);
+  app.add_option("--out", command.outputs, "write an argument, as 1=y.npy")
+      ->allow_extra_args(false);
+  app.add_option("--adjoint-out,--tangent-out", command.derivedOutputs,
+                 "write an adjoint or tangent, as 0=dx.npy")
+      ->allow_extra_args(false);
+}
+
+Result<std::string> readText(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file)
+    return Failure{ErrorCode::BadFile, path + ": cannot be read"};
+  return text.str();
+}
+
+/// One run, from the command line to the printed arrays.
+class Run {
+public:
+  explicit Run(const Command &command) : command(command) {}
+
+  Result<> execute() {
+    for (auto step : {&Run::load, &Run::emit, &Run::bind, &Run::launch,
+                      &Run::write, &Run::print}) {
+      Result<> done = (this->*step)();
+      if (!done || finished)
+        return done;
+    }
+    return {};
+  }
+
+private:
+  Result<> load() {
+    Result<std::string> text = readText(command.file);
+    if (!text)
+      return text.error();
+    compiler::Options options{command.debug, command.deterministic,
+                              command.fastMath};
+    auto parsed = compiler::Program::parse(*text, command.file, command.kernel,
+                                           options);
+    if (!parsed)
+      return parsed.error();
+    program = *parsed;
+    if (command.mode() == Mode::Primal)
+      return {};
+    auto flags = activeArguments(program->arguments(), command.active);
+    if (!flags)
+      return flags.error();
+    active = *flags;
+    return {};
+  }
+
+  Result<> emit() {
+    if (command.emit.empty())
+      return {};
+    auto text =
+        program->print(command.mode(), active, command.emit == "llvm");
+    if (!text)
+      return text.error();
+    std::cout << *text;
+    finished = true;
+    return {};
+  }
+
+  Result<> bind() {
+    for (const std::string &spec : command.arguments) {
+      Result<Tensor> tensor = parseTensor(spec);
+      if (!tensor)
+        return tensor.error();
+      primal.push_back(*tensor);
+    }
+    if (Result<> fits = checkArguments(program->arguments(), primal); !fits)
+      return fits.error();
+    auto seeds = makeSeeds(command.seeds, primal, active);
+    if (!seeds)
+      return seeds.error();
+    derived = *seeds;
+    return {};
+  }
+
+  Result<> launch() {
+    auto code = program->compile(command.mode(), active);
+    if (!code)
+      return code.error();
+    auto device = runtime::openCpu(command.threads, 0);
+    if (!device)
+      return device.error();
+    std::vector<uint64_t> arguments =
+        slots(code->parameters, primal, derived);
+    std::vector<runtime::Buffer> adjoints;
+    if (command.mode() == Mode::Gradient)
+      for (auto &[number, tensor] : derived)
+        adjoints.push_back({tensor.bytes.data(), tensor.bytes.size()});
+    runtime::LaunchRequest request{&*code, arguments, adjoints,
+                                   command.deterministic};
+    auto report = (*device)->launch(request);
+    if (!report)
+      return report.error();
+    return (*device)->synchronize();
+  }
+
+  Result<> write() {
+    for (const std::string &output : command.outputs)
+      if (Result<> done = writeOne(output, nullptr); !done)
+        return done;
+    for (const std::string &output : command.derivedOutputs)
+      if (Result<> done = writeOne(output, &derived); !done)
+        return done;
+    return {};
+  }
+
+  Result<> writeOne(const std::string &output, const ByArgument *from) {
+    auto numbered = parseNumbered(output);
+    if (!numbered)
+      return numbered.error();
+    auto [number, path] = *numbered;
+    if (!from && number < primal.size())
+      return writeNpy(path, primal[number]);
+    if (from && from->contains(number))
+      return writeNpy(path, from->at(number));
+    return Failure{ErrorCode::BadArgument,
+                   "`" + output + "`: there is no such array"};
+  }
+
+  Result<> print() {
+    for (uint32_t number : command.prints)
+      if (number >= primal.size())
+        return Failure{ErrorCode::BadArgument,
+                       "there is no argument " + std::to_string(number) +
+                           " to print"};
+    for (uint32_t k = 0; k < primal.size(); ++k)
+      if (command.prints.empty() ? !primal[k].isScalar : isChosen(k))
+        printOne(k);
+    return {};
+  }
+
+  bool isChosen(uint32_t number) const {
+    return std::find(command.prints.begin(), command.prints.end(), number) !=
+           command.prints.end();
+  }
+
+  void printOne(uint32_t k) const {
+    std::cout << k << ": " << costate::run::print(primal[k]) << '\n';
+    const char *name = command.grad ? ".grad" : ".dual";
+    if (derived.contains(k))
+      std::cout << k << name << ": " << costate::run::print(derived.at(k))
+                << '\n';
+  }
+
+  const Command &command;
+  std::shared_ptr<compiler::Program> program;
+  std::vector<bool> active;
+  std::vector<Tensor> primal;
+  ByArgument derived;
+  bool finished = false;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Command command;
+  CLI::App app("Compiles and runs a kernel of an .mlir file, its gradient or "
+               "its tangent.");
+  declareRun(app, command);
+  declareData(app, command);
+  CLI11_PARSE(app, argc, argv);
+  Result<> done = Run(command).execute();
+  if (done)
+    return 0;
+  std::cerr << "costate-run: " << done.error().text << '\n';
+  return 1;
+}
