@@ -1,6 +1,5 @@
 #include "conversion/KernelToLLVM/MathLibrary.h"
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -132,22 +131,32 @@ void MathLibrary::declare(ModuleOp module, const Entry &entry,
   Type type = isF64 ? Type(builder.getF64Type()) : builder.getF32Type();
   auto scalar = declarePure(builder, name, type, entry.operands);
   // LLVM must not replace a libm call by something with other bits.
-  SmallVector<Attribute> attributes = {builder.getStringAttr("nobuiltin")};
-  if (usesSleef(entry, isF64)) {
-    SmallVector<std::string> variants;
-    for (unsigned lanes : laneCounts(isF64)) {
-      std::string vector = vectorName(entry, isF64, lanes);
-      declarePure(builder, vector, VectorType::get(lanes, type),
-                  entry.operands);
-      std::string shape(entry.operands, 'v');
-      variants.push_back(("_ZGV_LLVM_N" + Twine(lanes) + shape + "_" + name +
-                          "(" + vector + ")")
-                             .str());
-    }
-    attributes.push_back(builder.getStrArrayAttr(
-        {"vector-function-abi-variant", llvm::join(variants, ",")}));
-  }
+  SmallVector<Attribute> attributes;
+  if (usesSleef(entry, isF64))
+    attributes.push_back(
+        builder.getStrArrayAttr({"vector-function-abi-variant",
+                                 declareVariants(builder, entry, isF64)}));
+  else
+    attributes.push_back(builder.getStringAttr("nobuiltin"));
   scalar.setPassthroughAttr(builder.getArrayAttr(attributes));
+}
+
+/// Declares the vector forms; returns the attribute that names them.
+std::string MathLibrary::declareVariants(ImplicitLocOpBuilder &builder,
+                                         const Entry &entry,
+                                         bool isF64) const {
+  std::string scalar = function(entry.operation, isF64);
+  Type type = isF64 ? Type(builder.getF64Type()) : builder.getF32Type();
+  SmallVector<std::string> variants;
+  for (unsigned lanes : laneCounts(isF64)) {
+    std::string vector = vectorName(entry, isF64, lanes);
+    declarePure(builder, vector, VectorType::get(lanes, type), entry.operands);
+    std::string shape(entry.operands, 'v');
+    variants.push_back(("_ZGV_LLVM_N" + Twine(lanes) + shape + "_" + scalar +
+                        "(" + vector + ")")
+                           .str());
+  }
+  return llvm::join(variants, ",");
 }
 
 void MathLibrary::declare(ModuleOp module) const {

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace costate::conversion {
 
@@ -35,6 +36,8 @@ private:
   bool usesSleef(const Entry &entry, bool isF64) const;
   std::string vectorName(const Entry &entry, bool isF64, unsigned lanes) const;
   void declare(mlir::ModuleOp module, const Entry &entry, bool isF64) const;
+  std::string declareVariants(mlir::ImplicitLocOpBuilder &builder,
+                              const Entry &entry, bool isF64) const;
   llvm::SmallVector<unsigned> laneCounts(bool isF64) const;
 
   Maths maths;
