@@ -24,10 +24,10 @@ static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
   Var<double> squares = 0.0;
   FOR (row, 0, d) {
     Var<double> product = diagonal(k, row) * (x(i, row) - mu(k, row));
-    Var<int64_t> at = d + row - 1; // of entry (row, column) in icf
     FOR (column, 0, row) {
+      // of entry (row, column): the strict triangle stands column by column
+      Index at = ((column * (2 * d - column - 1)) >> 1) + d - 1 + row - column;
       product += icf(k, at) * (x(i, column) - mu(k, column));
-      at += d - column - 2;
     }
     squares += product * product;
   }
