@@ -15,7 +15,10 @@ if(COSTATE_SANITIZE)
   add_compile_definitions(COSTATE_SANITIZE=1)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr,function
                       -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined -shared-libsan)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-runtime-dir
+                  OUTPUT_VARIABLE sanitizers OUTPUT_STRIP_TRAILING_WHITESPACE)
+  add_link_options(-fsanitize=address,undefined -shared-libsan
+                   -Wl,-rpath,${sanitizers})
 endif()
 
 # Generated headers; every library that includes MLIR waits for them.

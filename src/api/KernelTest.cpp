@@ -74,9 +74,10 @@ TEST_F(Kernels, AcceptIntegersOfAnyNameAndArraysOfLongAndLongLong) {
               [&] { fill(a, 1.5); });
   expectError(ErrorCode::BadArgument, {"5000000000"},
               [&] { fill(a, 5000000000); });
-  Kernel natural = kernel(
-      "natural", [](ArrayRef<int, 1> a, Scalar<uint32_t> n, Scalar<float> f,
-                    Scalar<bool> b) { (void)a, (void)n, (void)f, (void)b; });
+  Kernel natural = kernel("natural", [](ArrayRef<int, 1> a, Scalar<uint32_t> n,
+                                        Scalar<float> f, Scalar<bool> b) {
+    a(0) = cast<int>(n) + cast<int>(f) + cast<int>(b);
+  });
   Array<int> c = device.array<int>({1});
   expectError(ErrorCode::BadArgument, {"argument 2", "u32", "-1"},
               [&] { natural(c, -1, 1.0, true); });
@@ -246,7 +247,7 @@ TEST_F(Kernels, CheckTheirGradient) {
   EXPECT_NE(text.str().find("gradient of `loop`: ok"), std::string::npos);
   EXPECT_EQ(x.to_host(), before);
   EXPECT_EQ(x.grad().to_host()[0], 5);
-  Kernel counts = kernel("counts", [](ArrayRef<int, 1> a) { (void)a; });
+  Kernel counts = kernel("counts", [](ArrayRef<int, 1> a) { a(0) = 1; });
   expectError(ErrorCode::MissingGradient, {"`counts`"},
               [&] { check_gradient(counts, turns); });
 }
@@ -260,4 +261,21 @@ TEST_F(Kernels, CheckTheirGradientInSinglePrecision) {
   a.fill(0.7f);
   EXPECT_TRUE(check_gradient(product, a, total))
       << check_gradient(product, a, total);
+}
+
+TEST_F(Kernels, CheckATinyGradientBesideLargeOutputs) {
+  Kernel tiny = kernel("tiny", [](ArrayRef<double, 1> a,
+                                  ArrayRef<double, 1> b) {
+    parallel(a.size(0), [&](Index i) { b(i) = 1000.0 + 1e-15 * sin(a(i)); });
+  });
+  EXPECT_TRUE(check_gradient(tiny, x, y)) << check_gradient(tiny, x, y);
+}
+
+TEST_F(Kernels, CheckFindsAGradientThatDiffersFromTheFunction) {
+  // Rounding hides the slope from differences: they cannot agree.
+  Kernel stairs =
+      kernel("stairs", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) { b(i) = (a(i) + 1e15) - 1e15; });
+      });
+  EXPECT_FALSE(check_gradient(stairs, x, y));
 }
