@@ -25,8 +25,8 @@ struct Engine {
 /// adjoints are as they were.
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request);
 
-/// Iterations per chunk of a range; depends on nothing else.
-int64_t chunkSize(int64_t iterations);
+/// Iterations per chunk of a range; never depends on the number of threads.
+int64_t chunkSize(int64_t iterations, bool deterministic);
 
 } // namespace costate::runtime::cpu
 

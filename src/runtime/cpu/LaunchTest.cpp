@@ -99,7 +99,7 @@ TEST(Launch, EveryIterationRunsOnceAndSumsDoNotDependOnThreads) {
 
 TEST(Launch, ChunksAreFewAndNeverEmpty) {
   for (int64_t n : {1l, 100l, 5000l, 1l << 20, INT64_MAX}) {
-    int64_t size = cpu::chunkSize(n);
+    int64_t size = cpu::chunkSize(n, false);
     EXPECT_GE(size, 1);
     EXPECT_LE(size, 32768);
     if (n <= 1 << 20) {

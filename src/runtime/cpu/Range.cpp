@@ -13,15 +13,15 @@ static constexpr Clock::time_point never = Clock::time_point::max();
 /// A range that is done by then does not wake other threads.
 static constexpr std::chrono::microseconds aloneFor{10};
 
-int64_t chunkSize(int64_t iterations) {
+int64_t chunkSize(int64_t iterations, bool deterministic) {
   auto pieces = [&](int64_t count) {
     return iterations / count + (iterations % count != 0);
   };
   int64_t size = std::max(pieces(256), std::min<int64_t>(16, pieces(64)));
   if (size > 8)
     size = (size + 7) / 8 * 8; // whole vectors
-  // The cap bounds the log of a wave.
-  return std::clamp<int64_t>(size, 1, 32768);
+  // The log of a wave should fit into a cache.
+  return std::clamp<int64_t>(size, 1, deterministic ? 512 : 32768);
 }
 
 namespace {
@@ -31,9 +31,9 @@ struct Progress {
   const Range &range;
   const int64_t size; ///< of a chunk
   const int64_t chunks;
-  std::vector<double> partialSums = {};
+  std::vector<double> partialSums = {}; ///< of the chunks [begin, end)
   std::atomic<int64_t> next = 0;
-  int64_t end = 0;
+  int64_t begin = 0, end = 0;
 
   void stop() { next.store(end); }
 };
@@ -78,7 +78,8 @@ static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
   int64_t begin = chunk * progress.size;
   range.body(range.frame, &worker, begin,
              std::min(begin + progress.size, range.iterations),
-             progress.partialSums.data() + chunk * range.sumCount);
+             progress.partialSums.data() +
+                 (chunk - progress.begin) * range.sumCount);
 }
 
 /// Runs chunks until none is left or `deadline` has passed. Nothing here has a
@@ -122,13 +123,11 @@ template <class F> static void inParallel(Engine &engine, int count, F &&f) {
   });
 }
 
-/// Runs the chunks [begin, end); tells whether that took several threads.
-static bool runWave(Progress &progress, int64_t begin, int64_t end) {
-  progress.next = begin;
-  progress.end = end;
+/// Runs the chunks that are left; tells whether that took several threads.
+static bool runAll(Progress &progress) {
   bool single = progress.launch.runners == 1;
   runLeased(progress, single ? never : Clock::now() + aloneFor);
-  int64_t left = end - progress.next.load();
+  int64_t left = progress.end - progress.next.load();
   if (left <= 0)
     return false;
   int runners =
@@ -136,6 +135,19 @@ static bool runWave(Progress &progress, int64_t begin, int64_t end) {
   inParallel(progress.launch.engine, runners,
              [&](int) { runLeased(progress, never); });
   return true;
+}
+
+/// Runs the chunks [begin, end) and adds their sums in order.
+static bool runWave(Progress &progress, int64_t begin, int64_t end) {
+  const Range &range = progress.range;
+  progress.next = progress.begin = begin;
+  progress.end = end;
+  progress.partialSums.assign((end - begin) * range.sumCount, 0.0);
+  bool parallel = runAll(progress);
+  for (int64_t chunk = 0; chunk < end - begin; ++chunk)
+    for (int64_t k = 0; k < range.sumCount; ++k)
+      range.sums[k] += progress.partialSums[chunk * range.sumCount + k];
+  return parallel;
 }
 
 static void runDeferred(Progress &progress) {
@@ -156,24 +168,15 @@ static void runDeferred(Progress &progress) {
   }
 }
 
-static void addSums(const Progress &progress) {
-  const Range &range = progress.range;
-  std::fill_n(range.sums, range.sumCount, 0.0);
-  for (int64_t chunk = 0; chunk < progress.chunks; ++chunk)
-    for (int64_t k = 0; k < range.sumCount; ++k)
-      range.sums[k] += progress.partialSums[chunk * range.sumCount + k];
-}
-
 bool runRange(Launch &launch, const Range &range) noexcept try {
-  int64_t size = chunkSize(range.iterations);
+  int64_t size = chunkSize(range.iterations, launch.additions != nullptr);
   Progress progress{launch, range, size,
                     range.iterations / size + (range.iterations % size != 0)};
-  progress.partialSums.assign(progress.chunks * range.sumCount, 0.0);
+  std::fill_n(range.sums, range.sumCount, 0.0);
   if (launch.additions)
     runDeferred(progress);
   else
     runWave(progress, 0, progress.chunks);
-  addSums(progress);
   return !launch.failed();
 } catch (const std::bad_alloc &) {
   launch.fail(-1,
