@@ -66,42 +66,138 @@ SmallVector<Value> createIf(Builder &b, Value condition, TypeRange types,
 
 //===-- if ----------------------------------------------------------------===//
 
-LogicalResult Reverser::reverseIf(scf::IfOp branch, Results g, Sweep &sweep) {
-  Value condition = sweep.scope.use(branch.getCondition());
-  Block *blocks[2];
-  Adjoints adjoints[2];
-  SmallVector<Value> names;
+namespace {
+
+/// One side of a branch and its reverse under construction.
+struct Side {
+  Side(Block &forward, Scope &parent, Location loc)
+      : block(new Block), b(loc, loc.getContext()) {
+    b.setInsertionPointToEnd(block);
+    scope.emplace(forward, parent, b);
+  }
+
+  Block *block;
+  Builder b;
+  std::optional<Scope> scope;
+  Adjoints adjoints;
+};
+
+/// Appends `slots` results to `branch`, which its sides yield as `kept`, one
+/// list a side; returns the new results.
+SmallVector<Value> widen(scf::IfOp branch, ArrayRef<Type> slots,
+                         ArrayRef<SmallVector<Value>> kept) {
   for (unsigned side : {0, 1}) {
-    blocks[side] = new Block;
-    Region &region = branch->getRegion(side);
-    if (region.empty())
-      continue;
-    Builder b(branch.getLoc(), branch.getContext());
-    b.setInsertionPointToEnd(blocks[side]);
-    Scope scope(region.front(), sweep.scope, b);
-    Sweep inner{b, scope, adjoints[side]};
-    Operation *yield = region.front().getTerminator();
-    for (auto [value, adjoint] : llvm::zip(yield->getOperands(), g))
+    Operation *yield = branch->getRegion(side).front().getTerminator();
+    Builder b(branch.getLoc(), yield);
+    SmallVector<Value> yielded(yield->getOperands());
+    for (auto [slot, value] : llvm::zip(slots, kept[side]))
+      yielded.push_back(value ? value
+                              : arith::ConstantOp::create(
+                                    b, cast<TypedAttr>(b.getZeroAttr(slot))));
+    yield->setOperands(yielded);
+  }
+  SmallVector<Type> types(branch.getResultTypes());
+  llvm::append_range(types, slots);
+  Block *yes = branch.thenBlock(), *no = branch.elseBlock();
+  branch.getThenRegion().getBlocks().remove(yes);
+  branch.getElseRegion().getBlocks().remove(no);
+  Builder b(branch.getLoc(), branch);
+  SmallVector<Value> results =
+      createIf(b, branch.getCondition(), types, yes, no);
+  unsigned old = branch.getNumResults();
+  branch.replaceAllUsesWith(ValueRange(results).take_front(old));
+  branch.erase();
+  return SmallVector<Value>(llvm::drop_begin(results, old));
+}
+
+/// Gives each saved value a slot of its type; sides share slots, since only one
+/// of them runs. Returns the slot of each saved value of `side`.
+SmallVector<unsigned> assignSlots(ArrayRef<Value> saved,
+                                  SmallVectorImpl<Type> &slots,
+                                  SmallVectorImpl<Value> &kept) {
+  SmallVector<unsigned> places;
+  kept.resize(slots.size());
+  for (Value value : saved) {
+    unsigned place = 0;
+    while (place < slots.size() &&
+           (slots[place] != value.getType() || kept[place]))
+      ++place;
+    if (place == slots.size()) {
+      slots.push_back(value.getType());
+      kept.emplace_back();
+    }
+    kept[place] = value;
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// Makes what the reverses of both sides need results of the forward branch.
+void keepAsResults(scf::IfOp branch, ArrayRef<Side *> sides, Scope &outer) {
+  SmallVector<Type> slots;
+  SmallVector<Value> kept[2];
+  SmallVector<unsigned> places[2];
+  for (unsigned side : {0, 1})
+    places[side] = assignSlots(sides[side]->scope->plan(), slots, kept[side]);
+  kept[0].resize(slots.size());
+  SmallVector<Value> results;
+  if (!slots.empty())
+    results = widen(branch, slots, kept);
+  for (unsigned side : {0, 1}) {
+    SmallVector<Value> known;
+    for (unsigned place : places[side])
+      known.push_back(outer.use(results[place]));
+    sides[side]->scope->finishWith(known);
+  }
+}
+
+/// An else region where there is none.
+void completeBranch(scf::IfOp branch) {
+  if (!branch.getElseRegion().empty())
+    return;
+  OpBuilder b(branch.getContext());
+  b.createBlock(&branch.getElseRegion());
+  scf::YieldOp::create(b, branch.getLoc());
+}
+
+} // namespace
+
+LogicalResult Reverser::reverseIf(scf::IfOp branch, Results g, Sweep &sweep) {
+  completeBranch(branch);
+  Location loc = branch.getLoc();
+  Value condition = sweep.scope.use(branch.getCondition());
+  Side yes(*branch.thenBlock(), sweep.scope, loc);
+  Side no(*branch.elseBlock(), sweep.scope, loc);
+  Side *sides[] = {&yes, &no};
+  SmallVector<Value> names;
+  for (Side *side : sides) {
+    Block &forward = side == &yes ? *branch.thenBlock() : *branch.elseBlock();
+    Sweep inner{side->b, *side->scope, side->adjoints};
+    for (auto [value, adjoint] :
+         llvm::zip(forward.getTerminator()->getOperands(), g))
       add(inner, value, adjoint);
-    if (failed(reverseOps(operationsOf(region.front()), inner)))
+    if (failed(reverseOps(operationsOf(forward), inner)))
       return failure();
-    scope.finish();
-    for (Value value : adjoints[side].remaining())
+    for (Value value : side->adjoints.remaining())
       if (!llvm::is_contained(names, value))
         names.push_back(value);
   }
-  for (unsigned side : {0, 1}) {
-    Builder b(branch.getLoc(), branch.getContext());
-    b.setInsertionPointToEnd(blocks[side]);
+  if (sweep.scope.isDirect()) {
+    keepAsResults(branch, sides, sweep.scope);
+  } else {
+    yes.scope->finishWithRecord();
+    no.scope->finishWithRecord();
+  }
+  for (Side *side : sides) {
     SmallVector<Value> yielded;
     for (Value name : names)
       yielded.push_back(
-          zeroIfNull(b, adjoints[side].take(name), name.getType()));
-    scf::YieldOp::create(b, yielded);
+          zeroIfNull(side->b, side->adjoints.take(name), name.getType()));
+    scf::YieldOp::create(side->b, yielded);
   }
   SmallVector<Value> reversed =
-      createIf(sweep.b, condition, TypeRange(ValueRange(names)), blocks[0],
-               blocks[1]);
+      createIf(sweep.b, condition, TypeRange(ValueRange(names)), yes.block,
+               no.block);
   for (auto [name, adjoint] : llvm::zip(names, reversed))
     add(sweep, name, adjoint);
   return success();
@@ -146,7 +242,7 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
     inits.push_back(floatConstant(sweep.b, captured.getType(), 0));
     receivers.push_back(captured);
   }
-  scope.finish();
+  scope.finishWithRecord();
   scf::ForOp result = reversed.close(sweep.b, count, inits, next);
   for (auto [value, adjoint] : llvm::zip(receivers, result.getResults()))
     add(sweep, value, adjoint);
@@ -174,7 +270,7 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop,
     forwarded.push_back(zeroIfNull(sweep.b, sweep.adjoints.take(argument),
                                    argument.getType()));
   }
-  scope.finish();
+  scope.finishWithRecord();
   return success();
 }
 
@@ -197,7 +293,7 @@ LogicalResult Reverser::reverseBody(scf::WhileOp loop,
     carried.push_back(zeroIfNull(sweep.b, sweep.adjoints.take(argument),
                                  argument.getType()));
   }
-  scope.finish();
+  scope.finishWithRecord();
   return success();
 }
 

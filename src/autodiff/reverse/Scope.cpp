@@ -4,6 +4,7 @@
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -21,6 +22,7 @@ static Operation *placeholder(OpBuilder &builder, Location loc,
 Scope::Scope(Block &forward, Scope &parent, OpBuilder &builder)
     : forward(forward), parent(&parent) {
   Location loc = forward.getParentOp()->getLoc();
+  direct = parent.direct && isa<scf::IfOp>(forward.getParentOp());
   head = placeholder(builder, loc, {});
 }
 
@@ -61,21 +63,7 @@ Value Scope::materialize(OpBuilder &builder, Value value) {
   return provided.lookup(value);
 }
 
-void Scope::emitRecord(OpBuilder &builder, ArrayRef<Value> saved) {
-  if (saved.empty())
-    return;
-  Location loc = forward.getParentOp()->getLoc();
-  SmallVector<Type> types;
-  for (Value value : saved)
-    types.push_back(value.getType());
-  auto pop = tape::PopOp::create(builder, loc, types);
-  for (auto [value, popped] : llvm::zip(saved, pop.getValues()))
-    provided[value] = popped;
-  OpBuilder atEnd(forward.getTerminator());
-  tape::PushOp::create(atEnd, loc, saved);
-}
-
-void Scope::finish() {
+ArrayRef<Value> Scope::plan() {
   assert(!isOutermost() && "values of the outermost block are in scope");
   SmallVector<Value> needed;
   for (auto &[value, stand] : placeholders)
@@ -86,12 +74,28 @@ void Scope::finish() {
   SaveProblem problem{forward, needed, isAvailable};
   SavePlan plan = planSaves(problem);
   assert(verifyPlan(problem, plan));
+  saved = std::move(plan.saved);
+  return saved;
+}
+
+void Scope::finishWithRecord() {
+  plan();
+  if (saved.empty())
+    return finishWith({});
+  Location loc = forward.getParentOp()->getLoc();
+  OpBuilder atHead(head), atEnd(forward.getTerminator());
+  TypeRange types = TypeRange(ValueRange(saved));
+  auto pop = tape::PopOp::create(atHead, loc, types);
+  tape::PushOp::create(atEnd, loc, saved);
+  finishWith(pop.getValues());
+}
+
+void Scope::finishWith(ValueRange known) {
+  for (auto [value, source] : llvm::zip(saved, known))
+    provided[value] = source;
   OpBuilder builder(head);
-  emitRecord(builder, plan.saved);
-  for (Value value : needed) {
-    Value known = materialize(builder, value);
-    Operation *stand = placeholders[value];
-    stand->getResult(0).replaceAllUsesWith(known);
+  for (auto &[value, stand] : placeholders) {
+    stand->getResult(0).replaceAllUsesWith(materialize(builder, value));
     stand->erase();
   }
   head->erase();

@@ -10,7 +10,7 @@ namespace costate::autodiff {
 /// The reverse of one execution of a forward block. It hands out the values of
 /// that block and of the enclosing ones; how it gets its own (from the record
 /// that the forward block pushes, or recomputed from it) is decided by
-/// `finish`, when all that is needed is known.
+/// `plan`, when all that is needed is known.
 class Scope {
 public:
   /// The outermost block of an iteration or of the serial code: its values are
@@ -28,9 +28,17 @@ public:
     provided[value] = known;
   }
 
-  /// Plans and emits the pop, the recomputations, and the push at the end of
-  /// the forward block. To be called once, after all uses.
-  void finish();
+  /// Whether values of this block reach the reverse sweep without a tape: of
+  /// the outermost block, and of branches that no loop encloses.
+  bool isDirect() const { return direct; }
+
+  /// Decides which values of the block its reverse has to be given; call it
+  /// once, after all uses, and then one of the two ways to give them.
+  llvm::ArrayRef<mlir::Value> plan();
+  /// By one record: a pop here, a push at the end of the forward block.
+  void finishWithRecord();
+  /// By `known`, one value for each that plan() has returned.
+  void finishWith(mlir::ValueRange known);
 
 private:
   bool isOutermost() const { return !head; }
@@ -39,12 +47,12 @@ private:
   }
   mlir::Value placeholderFor(mlir::Value value);
   mlir::Value materialize(mlir::OpBuilder &builder, mlir::Value value);
-  void emitRecord(mlir::OpBuilder &builder,
-                  llvm::ArrayRef<mlir::Value> saved);
 
   mlir::Block &forward;
   Scope *parent = nullptr;
+  bool direct = true;
   mlir::Operation *head = nullptr; ///< pop and recomputations stand before it
+  llvm::SmallVector<mlir::Value> saved;
   llvm::DenseMap<mlir::Value, mlir::Value> provided;
   llvm::MapVector<mlir::Value, mlir::Operation *> placeholders;
 };

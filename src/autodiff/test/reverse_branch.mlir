@@ -1,0 +1,64 @@
+// RUN: costate-opt %s --differentiate-reverse --canonicalize --cse | FileCheck %s
+
+// Outside of loops the reverse of a branch gets what it needs as results of the
+// forward branch; the two sides share them. There is no tape.
+// CHECK-LABEL: costate.kernel @direct.grad
+// CHECK-NOT:     tape.push
+// CHECK:         %[[KEPT:.*]] = scf.if %[[C:.*]] -> (f64) {
+// CHECK-NEXT:      %[[E:.*]] = math.exp
+// CHECK-NEXT:      scf.yield %[[E]]
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      %[[S:.*]] = math.sqrt
+// CHECK:           %[[T:.*]] = math.exp %[[S]]
+// CHECK-NEXT:      scf.yield %[[T]]
+// CHECK:         tape.turn
+// CHECK:         scf.if %[[C]]
+costate.kernel @direct(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %f0 = arith.constant 0.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %c = arith.cmpf ogt, %v, %f0 : f64
+    scf.if %c {
+      %w = math.exp %v : f64
+      costate.store %w, %y[%i] : !costate.array<f64, 1>
+    } else {
+      %s = math.sqrt %v : f64
+      %t = math.exp %s : f64
+      costate.store %t, %y[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// In a loop each execution of a side that saves something has a record.
+// CHECK-LABEL: costate.kernel @in_a_loop.grad
+// CHECK:         scf.for
+// CHECK:           scf.if
+// CHECK:             tape.push %{{.*}} : f64{{$}}
+// CHECK:           tape.push %{{.*}} : f64, i1
+// CHECK:         tape.turn
+// CHECK:         scf.for
+// CHECK-NEXT:      tape.pop : f64, i1
+// CHECK:           scf.if
+// CHECK:             tape.pop : f64
+costate.kernel @in_a_loop(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.for %k = %zero to %e step %one iter_args(%a = %v) -> (f64) : i64 {
+      %c = arith.cmpf ogt, %a, %f0 : f64
+      %b = scf.if %c -> (f64) {
+        %w = math.exp %a : f64
+        scf.yield %w : f64
+      } else {
+        scf.yield %a : f64
+      }
+      %d = arith.mulf %b, %a : f64
+      scf.yield %d : f64
+    }
+    costate.store %r, %y[%i] : !costate.array<f64, 1>
+  }
+}
