@@ -17,10 +17,12 @@ namespace costate::runtime {
 struct Launch;
 
 /// State of one worker thread during a launch. Compiled code reads and writes
-/// the first two words; the tape grows from `tapeTop` towards `tapeEnd`.
+/// these words; the tape grows from `tapeTop` towards `tapeEnd`. At the start of
+/// an iteration of a range the tape is empty: `tapeTop == tapeBase`.
 struct Worker {
   std::byte *tapeTop;
   std::byte *tapeEnd;
+  std::byte *tapeBase;
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then

@@ -139,11 +139,10 @@ static void tapeBody(const void *raw, Worker *worker, int64_t begin,
   bool dry = costate_dry_run(worker);
   for (int64_t i = begin; i < end; ++i) {
     int64_t depth = i == frame.deep ? frame.depth : i % 10;
-    ptrdiff_t empty = 0;
     for (int64_t k = 0; k < depth; ++k)
-      push(worker, double(k)), empty += 8;
+      push(worker, double(k));
     if (dry) {
-      worker->tapeTop -= empty;
+      worker->tapeTop = worker->tapeBase;
       continue;
     }
     for (int64_t k = depth; k-- > 0;)

@@ -8,7 +8,8 @@ static constexpr size_t firstTape = 4096;
 
 void CpuWorker::show(size_t bytes) {
   visible = bytes;
-  tapeEnd = tape.base() + visible;
+  tapeBase = tape.base();
+  tapeEnd = tapeBase + visible;
 }
 
 void CpuWorker::reset(size_t bytes) {
