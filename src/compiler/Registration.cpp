@@ -1,5 +1,6 @@
 #include "compiler/Registration.h"
 
+#include "autodiff/Passes.h"
 #include "compiler/Pipelines.h"
 #include "conversion/Contract/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
@@ -24,6 +25,7 @@ void registerAllDialects(mlir::DialectRegistry &registry) {
 void registerAllPasses() {
   mlir::registerTransformsPasses();
   mlir::registerSCFToControlFlowPass();
+  autodiff::registerAutodiffPasses();
   conversion::registerCostateContractPasses();
   conversion::registerCostateKernelToLLVMPasses();
   registerPipelines();
