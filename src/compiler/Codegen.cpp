@@ -13,6 +13,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <deque>
@@ -117,6 +118,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
   if (!object)
     return object.error();
   code.objectBytes = (*object)->getBufferSize();
+  lastTimings().objectHash = llvm::xxh3_64bits((*object)->getBuffer());
   Stopwatch watch(lastTimings().load);
   Result<LoadedCode> loaded = load(std::move(*object), symbol);
   if (!loaded)

@@ -53,7 +53,6 @@ constexpr const char *pipeline =
     "loop(indvars,loop-deletion,loop-unroll-full),"
     "gvn<no-split-backedge-load-pre>,simplifycfg,"
     "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,"
-    "slp-vectorizer,"
     "instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(licm),early-cse)";
 

@@ -1,7 +1,8 @@
 #pragma once
-/// Where the time of a compilation goes.
+/// Where the time of a compilation goes, for reports and tests.
 
 #include <chrono>
+#include <cstdint>
 
 namespace costate::compiler {
 
@@ -13,6 +14,7 @@ struct Timings {
   double optimise = 0;  ///< LLVM's passes
   double emit = 0;      ///< machine code
   double load = 0;      ///< linking
+  uint64_t objectHash = 0; ///< not a time: of the bytes of the object file
 
   double total() const {
     return derive + convert + translate + optimise + emit + load;

@@ -1,5 +1,6 @@
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "ir/Tape.h"
+#include "runtime/KernelCode.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -200,22 +201,31 @@ private:
     for (auto [argument, index] : llvm::zip(body->getArguments(), indices))
       argument.replaceAllUsesWith(index);
     auto turns = body->getOps<tape::TurnOp>();
-    if (turns.empty() || !dry)
+    if (turns.empty() || !dry) {
+      for (tape::TurnOp turn : llvm::make_early_inc_range(turns))
+        turn.erase();
       return emitSweep(builder, body->begin());
+    }
     tape::TurnOp turn = *turns.begin();
-    Value start = LLVM::LoadOp::create(builder, pointer, worker);
     splice(builder, body, body->begin(), turn->getIterator());
     SmallVector<Type> types(range.getNumResults(), builder.getF64Type());
     auto branch = scf::IfOp::create(builder, types, dry, true);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    LLVM::StoreOp::create(builder, start, worker);
+    emptyTape(builder);
     yield(builder, branch.thenBlock(), zeros(builder));
     builder.setInsertionPointToStart(branch.elseBlock());
     Block::iterator reverse = std::next(turn->getIterator());
     yield(builder, branch.elseBlock(), emitSweep(builder, reverse));
     turn.erase();
     return Values(branch.getResults());
+  }
+
+  /// The tape may have moved, but an iteration starts at its base.
+  void emptyTape(ImplicitLocOpBuilder &builder) {
+    constexpr int64_t baseSlot = offsetof(runtime::Worker, tapeBase) / 8;
+    Value base = loadSlot(builder, pointer, worker, baseSlot);
+    LLVM::StoreOp::create(builder, base, worker);
   }
 
   Values zeros(ImplicitLocOpBuilder &builder) {

@@ -1,0 +1,117 @@
+#include "compiler/Compiler.h"
+#include "compiler/Timings.h"
+
+#include <gtest/gtest.h>
+
+namespace costate::compiler {
+namespace {
+
+constexpr const char *expSin = R"(
+costate.kernel @exp_sin(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %s = math.sin %v : f64
+    %w = math.exp %s : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+}
+)";
+
+std::shared_ptr<Program> parse(const char *text, Options options = {}) {
+  auto program = Program::parse(text, "test.mlir", "", options);
+  EXPECT_TRUE(program) << program.error().text;
+  return program ? *program : nullptr;
+}
+
+TEST(Program, TheVectoriserCallsVectorMaths) {
+  auto text = parse(expSin)->print(Mode::Primal, {}, /*llvm=*/true);
+  ASSERT_TRUE(text) << text.error().text;
+#if defined(__x86_64__) && !defined(COSTATE_SANITIZE)
+  EXPECT_NE(text->find("x double> @Sleef_"), std::string::npos) << *text;
+#endif
+}
+
+TEST(Program, ThePrimalIsTheSameWithAndWithoutGradients) {
+  auto alone = parse(expSin);
+  ASSERT_TRUE(alone->compile(Mode::Primal, {}));
+  uint64_t hash = lastTimings().objectHash;
+  auto withGradient = parse(expSin);
+  ASSERT_TRUE(withGradient->compile(Mode::Gradient, {true, true}));
+  EXPECT_NE(lastTimings().objectHash, hash);
+  ASSERT_TRUE(withGradient->compile(Mode::Tangent, {true, true}));
+  ASSERT_TRUE(withGradient->compile(Mode::Primal, {}));
+  EXPECT_EQ(lastTimings().objectHash, hash);
+}
+
+TEST(Program, AccessesSayWhatIsReadAndWritten) {
+  auto code = parse(expSin)->compile(Mode::Gradient, {true, true});
+  ASSERT_TRUE(code) << code.error().text;
+  ASSERT_EQ(code->accesses.size(), 2u);
+  EXPECT_TRUE(code->accesses[0].read);
+  EXPECT_FALSE(code->accesses[0].written);
+  EXPECT_TRUE(code->accesses[0].needed);
+  EXPECT_FALSE(code->accesses[0].reloaded);
+  EXPECT_FALSE(code->accesses[1].read);
+  EXPECT_TRUE(code->accesses[1].activeWrite);
+  ASSERT_EQ(code->parameters.size(), 4u);
+  EXPECT_EQ(code->parameters[3].role, runtime::Parameter::Role::Adjoint);
+  EXPECT_EQ(code->parameters[3].argument, 1u);
+  EXPECT_FALSE(code->growsTape);
+}
+
+constexpr const char *looped = R"(
+costate.kernel @looped(%x: !costate.array<f64, 1>, %n: i64) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = scf.for unsigned %k = %c0 to %n step %c1 iter_args(%u = %v) -> f64 : i64 {
+      %s = math.sin %u : f64
+      scf.yield %s : f64
+    }
+    costate.store %w, %x[%i] : !costate.array<f64, 1>
+  }
+}
+)";
+
+TEST(Program, ARunTimeLoopGrowsTheTape) {
+  auto program = parse(looped);
+  auto code = program->compile(Mode::Primal, {});
+  ASSERT_TRUE(code) << code.error().text;
+  EXPECT_FALSE(code->growsTape);
+  EXPECT_EQ(code->recordBytes, 0);
+  EXPECT_EQ(code->name, "looped");
+  ASSERT_FALSE(code->sites.empty());
+  EXPECT_STREQ(code->sites[0].file, "test.mlir");
+  EXPECT_EQ(code->sites[0].line, 6u);
+}
+
+TEST(Program, ErrorsNameThePlaceInTheText) {
+  auto program = Program::parse("costate.kernel @f(%x: f64) {\n  %y = arith.mulf"
+                                " %x, %z : f64\n}\n",
+                                "wrong.mlir", "", Options());
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::BadKernel);
+  EXPECT_EQ(program.error().text.find("wrong.mlir:2:"), 0u)
+      << program.error().text;
+}
+
+TEST(Program, AKernelOfSeveralIsChosenByName) {
+  const char *two = "costate.kernel @f() {}\ncostate.kernel @g() {}\n";
+  auto unnamed = Program::parse(two, "two.mlir", "", Options());
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().text,
+            "two.mlir: name one of its kernels: `f` `g`");
+  auto wrong = Program::parse(two, "two.mlir", "h", Options());
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().text,
+            "two.mlir: there is no kernel `h`, only `f` `g`");
+  auto second = Program::parse(two, "two.mlir", "g", Options());
+  ASSERT_TRUE(second);
+  EXPECT_EQ((*second)->name(), "g");
+}
+
+} // namespace
+} // namespace costate::compiler

@@ -1,0 +1,61 @@
+// RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm | FileCheck %s
+// RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libm | FileCheck %s --check-prefix=LIBM
+// RUN: costate-opt %s --outline-ranges --convert-scf-to-cf --convert-kernel-to-llvm=deterministic | FileCheck %s --check-prefix=ORDERED
+// RUN: not costate-opt %s --convert-kernel-to-llvm=maths=abacus 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: unknown family of vector functions: abacus
+
+// CHECK: llvm.func @Sleef_finz_expd1_u10purecfma(f64) -> f64
+// CHECK-SAME: "vector-function-abi-variant", "_ZGV_LLVM_N2v_Sleef_finz_expd1_u10purecfma(Sleef_finz_expd2_u10avx2128),_ZGV_LLVM_N4v_Sleef_finz_expd1_u10purecfma(Sleef_finz_expd4_u10avx2)"
+// CHECK-LABEL: llvm.func @maths.entry(
+// CHECK: llvm.call @Sleef_finz_expd1_u10purecfma
+// CHECK: llvm.call @pow(
+// CHECK: llvm.intr.sqrt
+// CHECK: llvm.fdiv
+// LIBM-LABEL: llvm.func @maths.entry(
+// LIBM: llvm.call @exp(
+costate.kernel @maths(%x: f64, %y: !costate.array<f64, 0>) {
+  %0 = math.exp %x : f64
+  %1 = math.powf %0, %x : f64
+  %2 = math.rsqrt %1 : f64
+  costate.store %2, %y[] : !costate.array<f64, 0>
+}
+
+// Serial code adds without atomics; so does an exclusive addition.
+// CHECK-LABEL: llvm.func @adds.entry(
+// CHECK: llvm.fadd
+// CHECK-NOT: llvm.atomicrmw
+// CHECK-LABEL: llvm.func internal @adds.chunk0(
+// CHECK: llvm.atomicrmw fadd %{{.*}}, %{{.*}} monotonic
+// CHECK: llvm.atomicrmw add %{{.*}}, %{{.*}} monotonic
+// CHECK: llvm.fadd
+// ORDERED-LABEL: llvm.func internal @adds.chunk0(
+// ORDERED: llvm.call @costate_add_later_f64
+// ORDERED: llvm.atomicrmw add
+// ORDERED-NOT: costate_add_later
+costate.kernel @adds(%n: i64, %x: !costate.array<f64, 1>, %k: !costate.array<i32, 0>, %v: f64, %w: i32) {
+  %c0 = arith.constant 0 : i64
+  costate.atomic_add %v, %x[%c0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    costate.atomic_add %v, %x[%c0] : !costate.array<f64, 1>
+    costate.atomic_add %w, %k[] : !costate.array<i32, 0>
+    costate.atomic_add exclusive %v, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Bools take a byte; strong_mul is a select; conversions saturate.
+// CHECK-LABEL: llvm.func @scalars.entry(
+// CHECK: %[[BYTE:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i8
+// CHECK: llvm.icmp "ne" %[[BYTE]]
+// CHECK: %[[P:.*]] = llvm.fmul
+// CHECK: %[[Z:.*]] = llvm.fcmp "oeq"
+// CHECK: llvm.select %[[Z]], %{{.*}}, %[[P]]
+// CHECK: llvm.call_intrinsic "llvm.fptosi.sat"
+// CHECK: llvm.zext %{{.*}} : i1 to i8
+costate.kernel @scalars(%b: !costate.array<i1, 0>, %g: f64, %f: f64, %y: !costate.array<i32, 0>, %z: !costate.array<f64, 0>) {
+  %0 = costate.load %b[] : !costate.array<i1, 0>
+  %1 = costate.strong_mul %g, %f : f64
+  costate.store %1, %z[] : !costate.array<f64, 0>
+  %2 = costate.to_int %g : f64 to i32
+  costate.store %2, %y[] : !costate.array<i32, 0>
+  costate.store %0, %b[] : !costate.array<i1, 0>
+}

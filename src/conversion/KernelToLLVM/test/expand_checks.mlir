@@ -1,0 +1,37 @@
+// RUN: costate-opt %s --outline-ranges --expand-checks=index-checks | FileCheck %s
+// RUN: costate-opt %s --outline-ranges --expand-checks | FileCheck %s --check-prefix=RELEASE
+
+// Adjoint arrays report the argument that they belong to.
+// CHECK-LABEL: llvm.func @checked.entry(
+// CHECK: %[[OUT:.*]] = arith.cmpi uge, %[[I:.*]], %[[N:.*]] : i64
+// CHECK: scf.if %[[OUT]] {
+// CHECK:   %[[ARGUMENT:.*]] = arith.constant 0 : i64
+// CHECK:   %[[DIM:.*]] = arith.constant 0 : i64
+// CHECK:   llvm.call @costate_index_error(%arg1, %{{.*}}, %[[ARGUMENT]], %[[DIM]], %[[I]], %[[N]])
+// CHECK: costate.store
+// RELEASE-LABEL: llvm.func @checked.entry(
+// RELEASE-NOT: costate_index_error
+costate.kernel @checked(%x: !costate.array<f64, 1>, %i: i64, %v: f64,
+                        %dx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  costate.store %v, %dx[%i] : !costate.array<f64, 1>
+}
+
+// RELEASE-LABEL: llvm.func @step.entry(
+// RELEASE: %[[ZERO:.*]] = arith.cmpi eq
+// RELEASE: scf.if %[[ZERO]] {
+// RELEASE:   llvm.call @costate_step_zero
+// RELEASE: costate.trip_count
+costate.kernel @step(%n: i64, %x: !costate.array<i64, 0>) {
+  %c0 = arith.constant 0 : i64
+  %t = costate.trip_count %c0 to %n by %n
+  costate.store %t, %x[] : !costate.array<i64, 0>
+}
+
+// RELEASE-LABEL: llvm.func @constant_step.entry(
+// RELEASE-NOT: costate_step_zero
+costate.kernel @constant_step(%n: i64, %x: !costate.array<i64, 0>) {
+  %c0 = arith.constant 0 : i64
+  %c2 = arith.constant 2 : i64
+  %t = costate.trip_count %c0 to %n by %c2
+  costate.store %t, %x[] : !costate.array<i64, 0>
+}

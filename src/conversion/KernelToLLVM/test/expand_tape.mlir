@@ -1,0 +1,37 @@
+// RUN: costate-opt %s --outline-ranges --expand-tape | FileCheck %s
+// RUN: costate-opt %s --outline-ranges --expand-tape=lanes=4 | FileCheck %s --check-prefix=LANES
+
+// A record of f64, i32 and two bools takes 13 bytes: larger values first, bools
+// in the bits of one byte.
+// CHECK-LABEL: llvm.func @record.entry(
+// CHECK: %[[SIZE:.*]] = arith.constant 13 : i64
+// CHECK: %[[FULL:.*]] = arith.cmpi ult, %{{.*}}, %[[SIZE]] : i64
+// CHECK: %[[TOP:.*]] = scf.if %[[FULL]]
+// CHECK:   llvm.call @costate_tape_grow(%arg1,
+// CHECK: %[[AT8:.*]] = llvm.getelementptr %[[TOP]][8]
+// CHECK: llvm.store %[[K:.*]], %[[AT8]] {alignment = 1 : i64} : i32
+// CHECK: llvm.store %[[X:.*]], %[[TOP]] {alignment = 1 : i64} : f64
+// CHECK: arith.shli
+// CHECK: arith.ori
+// CHECK: %[[AT12:.*]] = llvm.getelementptr %[[TOP]][12]
+// CHECK: llvm.store %{{.*}}, %[[AT12]] {alignment = 1 : i64} : i8
+// CHECK: %[[NEW:.*]] = llvm.getelementptr %[[TOP]][13]
+// CHECK: llvm.store %[[NEW]], %arg1
+// CHECK: %[[END:.*]] = llvm.load %arg1
+// CHECK: llvm.getelementptr %[[END]][-13]
+// CHECK: arith.andi
+// CHECK: arith.cmpi ne
+
+// With 4 lanes the same record takes 52 bytes and its fields stand 4 times as
+// far apart.
+// LANES-LABEL: llvm.func @record.entry(
+// LANES: arith.constant 52 : i64
+// LANES: llvm.getelementptr %{{.*}}[32]
+// LANES: llvm.getelementptr %{{.*}}[48]
+costate.kernel @record(%b: i1, %k: i32, %x: f64, %c: i1, %y: !costate.array<f64, 0>) {
+  tape.push %b, %k, %x, %c : i1, i32, f64, i1
+  tape.turn
+  %0:4 = tape.pop : i1, i32, f64, i1
+  %s = arith.select %0#0, %0#2, %x : f64
+  costate.store %s, %y[] : !costate.array<f64, 0>
+}

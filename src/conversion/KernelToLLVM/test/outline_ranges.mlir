@@ -1,0 +1,85 @@
+// RUN: costate-opt %s --outline-ranges | FileCheck %s
+
+// The entry unpacks arguments, the body of the range unpacks its frame, and
+// the chunk loops.
+
+// CHECK: costate.sites = [#[[SITE:.*]]]
+// CHECK-LABEL: llvm.func @scale.entry(
+// CHECK-SAME: %[[LAUNCH:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[SLOTS:.*]]: !llvm.ptr)
+// CHECK: %[[S0:.*]] = llvm.getelementptr inbounds %[[SLOTS]][0]
+// CHECK: llvm.load %[[S0]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[S2:.*]] = llvm.getelementptr inbounds %[[SLOTS]][2]
+// CHECK: llvm.load %[[S2]] : !llvm.ptr -> f64
+// CHECK: %[[BODY:.*]] = llvm.mlir.addressof @scale.range0
+// CHECK: %[[COUNT:.*]] = arith.maxsi
+// CHECK: llvm.call @costate_range(%[[LAUNCH]], %[[BODY]], %{{.*}}, %[[COUNT]],
+
+// CHECK-LABEL: llvm.func internal @scale.chunk0(
+// CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64, %[[BASE:.*]]: !llvm.ptr {llvm.noalias}, %[[EXTENT:.*]]: i64, %[[S:.*]]: f64)
+// CHECK-SAME: no_inline
+// CHECK: %[[X:.*]] = builtin.unrealized_conversion_cast %[[BASE]], %[[EXTENT]] {{.*}} {costate.argument = 0 : i64}
+// CHECK: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]]
+// CHECK:   costate.load %[[X]][%[[I]]]
+
+// CHECK-LABEL: llvm.func internal @scale.range0(
+// CHECK: llvm.call @scale.chunk0
+costate.kernel @scale(%x: !costate.array<f64, 1>, %s: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %s : f64
+    costate.store %w, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Several dimensions are rows around an innermost loop; sums are f64. An array
+// that is only read is readonly.
+// CHECK-LABEL: llvm.func internal @sum.chunk0(
+// CHECK-SAME: !llvm.ptr {llvm.noalias, llvm.readonly}
+// CHECK: costate.rem unsigned
+// CHECK: costate.div unsigned
+// CHECK: scf.while
+// CHECK: scf.for
+// CHECK:   costate.load
+// CHECK:   arith.extf
+// CHECK:   arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f64
+// CHECK: llvm.store %{{.*}} : f64, !llvm.ptr
+costate.kernel @sum(%x: !costate.array<f32, 2>, %y: !costate.array<f32, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f32, 2>
+  %m = costate.extent %x[1] : !costate.array<f32, 2>
+  %s = costate.range (%i, %j) in (%n, %m) -> f32 {
+    %v = costate.load %x[%i, %j] : !costate.array<f32, 2>
+    costate.yield %v : f32
+  }
+  costate.store %s, %y[] : !costate.array<f32, 0>
+}
+
+// A launch that only measures leaves the iteration at the turn, and skips the
+// stores of the serial code.
+// CHECK-LABEL: llvm.func @measured.entry(
+// CHECK: %[[DRY:.*]] = llvm.call @costate_dry_run
+// CHECK: scf.if
+// CHECK-NEXT: } else {
+// CHECK-NEXT: costate.store
+// CHECK-LABEL: llvm.func internal @measured.chunk0(
+// CHECK: llvm.call @costate_dry_run
+// CHECK: scf.for
+// CHECK:   tape.push
+// CHECK:   scf.if
+// CHECK:     %[[AT:.*]] = llvm.getelementptr inbounds %arg1[2]
+// CHECK:     %[[BASE:.*]] = llvm.load %[[AT]]
+// CHECK:     llvm.store %[[BASE]], %arg1
+// CHECK:   } else {
+// CHECK:     tape.pop
+// CHECK-NOT: tape.turn
+costate.kernel @measured(%x: !costate.array<f64, 1>, %a: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %c0 = arith.constant 0 : i64
+  costate.store %a, %x[%c0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    tape.push %a : f64
+    tape.turn
+    %v = tape.pop : f64
+    costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>
+  }
+}
