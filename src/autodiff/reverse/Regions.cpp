@@ -85,7 +85,7 @@ struct Side {
 /// Appends `slots` results to `branch`, which its sides yield as `kept`, one
 /// list a side; returns the new results.
 SmallVector<Value> widen(scf::IfOp branch, ArrayRef<Type> slots,
-                         ArrayRef<SmallVector<Value>> kept) {
+                         ArrayRef<SmallVector<Value>> kept, Scope &outer) {
   for (unsigned side : {0, 1}) {
     Operation *yield = branch->getRegion(side).front().getTerminator();
     Builder b(branch.getLoc(), yield);
@@ -105,6 +105,8 @@ SmallVector<Value> widen(scf::IfOp branch, ArrayRef<Type> slots,
   SmallVector<Value> results =
       createIf(b, branch.getCondition(), types, yes, no);
   unsigned old = branch.getNumResults();
+  for (auto [result, wider] : llvm::zip_first(branch.getResults(), results))
+    outer.rename(result, wider);
   branch.replaceAllUsesWith(ValueRange(results).take_front(old));
   branch.erase();
   return SmallVector<Value>(llvm::drop_begin(results, old));
@@ -142,7 +144,7 @@ void keepAsResults(scf::IfOp branch, ArrayRef<Side *> sides, Scope &outer) {
   kept[0].resize(slots.size());
   SmallVector<Value> results;
   if (!slots.empty())
-    results = widen(branch, slots, kept);
+    results = widen(branch, slots, kept, outer);
   for (unsigned side : {0, 1}) {
     SmallVector<Value> known;
     for (unsigned place : places[side])

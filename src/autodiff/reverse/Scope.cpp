@@ -38,6 +38,15 @@ Value Scope::use(Value value) {
   return owner->placeholderFor(value);
 }
 
+void Scope::rename(Value from, Value to) {
+  auto place = placeholders.find(from);
+  if (place == placeholders.end())
+    return;
+  Operation *stand = place->second;
+  placeholders.erase(place);
+  placeholders[to] = stand;
+}
+
 Value Scope::placeholderFor(Value value) {
   Operation *&stand = placeholders[value];
   if (!stand) {

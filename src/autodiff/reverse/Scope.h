@@ -28,6 +28,9 @@ public:
     provided[value] = known;
   }
 
+  /// Says that `to` takes the place of the value `from` of this block.
+  void rename(mlir::Value from, mlir::Value to);
+
   /// Whether values of this block reach the reverse sweep without a tape: of
   /// the outermost block, and of branches that no loop encloses.
   bool isDirect() const { return direct; }

@@ -30,6 +30,36 @@ costate.kernel @direct(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
+// What the inner branch yields is needed behind it, and it gets another result.
+// CHECK-LABEL: costate.kernel @nested.grad
+// CHECK-NOT:     tape.push
+// CHECK:         %[[KEPT:[0-9]+]]:{{[0-9]+}} = scf.if
+// CHECK:           %[[INNER:[0-9]+]]:{{[0-9]+}} = scf.if
+// CHECK:           scf.yield %{{.*}}, %[[INNER]]#0
+// CHECK:         tape.turn
+// CHECK:         math.cos %[[KEPT]]#
+costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %f0 = arith.constant 0.0 : f64
+  %f1 = arith.constant 1.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %c = arith.cmpf ogt, %v, %f0 : f64
+    scf.if %c {
+      %d = arith.cmpf ogt, %v, %f1 : f64
+      %r = scf.if %d -> (f64) {
+        %w = math.exp %v : f64
+        %t = math.exp %w : f64
+        scf.yield %t : f64
+      } else {
+        scf.yield %v : f64
+      }
+      %s = math.sin %r : f64
+      costate.store %s, %y[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
 // In a loop each execution of a side that saves something has a record.
 // CHECK-LABEL: costate.kernel @in_a_loop.grad
 // CHECK:         scf.for
