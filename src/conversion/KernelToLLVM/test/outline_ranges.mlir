@@ -83,3 +83,21 @@ costate.kernel @measured(%x: !costate.array<f64, 1>, %a: f64) {
     costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>
   }
 }
+
+// A range without pushes and writes has nothing to leave out.
+// CHECK-LABEL: llvm.func internal @sum_measured.chunk0(
+// CHECK-NOT: tape.turn
+// CHECK: llvm.return
+costate.kernel @sum_measured(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %a = arith.constant 1.0 : f64
+  tape.push %a : f64
+  %s = costate.range (%i) in (%n) -> f64 {
+    tape.turn
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.yield %v : f64
+  }
+  tape.turn
+  %b = tape.pop : f64
+  costate.store %s, %y[] : !costate.array<f64, 0>
+}
