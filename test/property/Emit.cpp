@@ -1,0 +1,134 @@
+#include "property/Emit.h"
+
+#include "property/Environment.h"
+
+#include <cmath>
+
+namespace costate::property {
+namespace {
+
+class Emitter {
+public:
+  explicit Emitter(Environment environment)
+      : environment(std::move(environment)) {}
+
+  void statements(const Node &block) {
+    Environment::Block names(environment);
+    for (size_t i = firstStatement(block); i < block.children.size(); ++i)
+      statement(block[i]);
+  }
+
+private:
+  Index index(const Node &node) { return environment.value<int64_t>(node); }
+  Expr<bool> condition(const Node &node) {
+    return environment.value<bool>(node);
+  }
+
+  void statement(const Node &node) {
+    if (node.is("range"))
+      return range(node);
+    if (node.is("for"))
+      return loop(node);
+    if (node.is("while") || node.is("decay"))
+      return whileLoop(node);
+    if (node.is("if"))
+      return branch(node);
+    if (node.is("break"))
+      return break_();
+    if (node.is("continue"))
+      return continue_();
+    if (node.is("return"))
+      return return_();
+    if (node.is("store") || node.is("update"))
+      return environment.write(node);
+    environment.define(node);
+  }
+
+  /// (range (i extent [j extent]) ...)
+  void range(const Node &node) {
+    const Node &head = node[0];
+    if (head.children.size() == 1)
+      return parallel(index(head[0]), [&](Index i) {
+        Environment::Block names(environment);
+        environment.bind(head.text, i);
+        statements(node);
+      });
+    parallel({index(head[0]), index(head[2])}, [&](Index i, Index j) {
+      Environment::Block names(environment);
+      environment.bind(head.text, i);
+      environment.bind(head[1].text, j);
+      statements(node);
+    });
+  }
+
+  /// (for k lo hi step ...)
+  void loop(const Node &node) {
+    for_(index(node[1]), index(node[2]), index(node[3]), [&](Index k) {
+      Environment::Block names(environment);
+      environment.bind(node[0].text, k);
+      statements(node);
+    });
+  }
+
+  /// (while most condition ...): at most `most` turns.
+  /// (decay start limit ...): shrinks a value until it is below the limit.
+  void whileLoop(const Node &node) {
+    if (node.is("while")) {
+      Var<int> turns = 0;
+      Expr<int> most = environment.value<int>(node[0]);
+      return while_([&] { return (turns < most) & condition(node[1]); },
+                    [&] {
+                      turns += 1;
+                      statements(node);
+                    });
+    }
+    Var<double> v = min(abs(environment.value<double>(node[0])), 3.0);
+    Expr<double> limit = environment.value<double>(node[1]);
+    while_([&] { return v > limit; },
+           [&] {
+             v *= 0.6 - 0.01 * v;
+             environment.set("decaying", v);
+             statements(node);
+           });
+    environment.set("decaying", v);
+  }
+
+  /// (if c (then ...) (elif c ...) ... (else ...))
+  void branch(const Node &node) {
+    {
+      detail::IfScope scope(condition(node[0]));
+      if (node.children.size() > 1)
+        statements(node[1]);
+    }
+    for (size_t i = 2; i < node.children.size(); ++i) {
+      if (node[i].is("elif")) {
+        detail::ElifScope scope([&] { return condition(node[i][0]); });
+        statements(node[i]);
+      } else {
+        detail::ElseScope scope;
+        statements(node[i]);
+      }
+    }
+  }
+
+  Environment environment;
+};
+
+} // namespace
+
+Kernel emit(const Node &program, KernelOptions options) {
+  using Vector = ArrayRef<double, 1>;
+  using Matrix = ArrayRef<double, 2>;
+  return kernel(
+      "random",
+      [&](Vector x, Vector y, Vector z, Matrix u, Matrix v, Vector out,
+          ArrayRef<double, 0> s, ArrayRef<float, 1> a, ArrayRef<float, 1> b,
+          ArrayRef<int, 1> m, ArrayRef<int, 1> n, Scalar<double> p,
+          Scalar<int> q) {
+        Emitter(Environment{{x, y, z, u, v, out, s, a, b, m, n, p, q}})
+            .statements(program);
+      },
+      options);
+}
+
+} // namespace costate::property

@@ -1,0 +1,308 @@
+#include "property/Environment.h"
+
+namespace costate::property {
+namespace {
+
+/// Calls `f` with a value of the C++ type that `type` stands for.
+template <class F> auto withType(DType type, F &&f) {
+  switch (type) {
+  case DType::Bool:
+    return f(bool());
+  case DType::I32:
+    return f(int32_t());
+  case DType::I64:
+    return f(int64_t());
+  case DType::U32:
+    return f(uint32_t());
+  case DType::F32:
+    return f(float());
+  case DType::F64:
+    return f(double());
+  default:
+    throw InvalidProgram("type");
+  }
+}
+
+[[noreturn]] void fail(const Node &node) {
+  throw InvalidProgram("not understood: " + print(node));
+}
+
+} // namespace
+
+template <class T> Expr<T> Environment::value(const Node &node) {
+  return node.isList ? call<T>(node) : leaf<T>(node.text);
+}
+
+template <class T> Expr<T> Environment::leaf(const std::string &text) {
+  if (auto place = names.find(text); place != names.end()) {
+    if (auto *variable = std::any_cast<Variable<T>>(&place->second))
+      return **variable;
+    if constexpr (std::is_same_v<T, int64_t>)
+      if (auto *index = std::any_cast<Index>(&place->second))
+        return *index;
+    throw InvalidProgram("another type: " + text);
+  }
+  if constexpr (std::is_same_v<T, double>)
+    if (text == "p")
+      return arguments.p;
+  if constexpr (std::is_same_v<T, int32_t>)
+    if (text == "q")
+      return arguments.q;
+  if (text.find_first_not_of("-+.e0123456789") != std::string::npos &&
+      !std::is_same_v<T, bool>)
+    throw InvalidProgram("no such name: " + text);
+  if constexpr (std::is_same_v<T, bool>)
+    return Expr<bool>(text == "true");
+  else
+    return Expr<T>(static_cast<T>(std::stod(text)));
+}
+
+template <class T> Expr<T> Environment::call(const Node &node) {
+  if (node.is("load"))
+    return load<T>(node);
+  if (node.is("select"))
+    return select(value<bool>(node[0]), value<T>(node[1]), value<T>(node[2]));
+  if (node.is("cast"))
+    return cast<T>(node);
+  if constexpr (std::is_same_v<T, bool>)
+    return truth(node);
+  else
+    return number<T>(node);
+}
+
+template <class T> Expr<T> Environment::cast(const Node &node) {
+  return withType(typeNamed(node[0].text), [&](auto from) {
+    return costate::cast<T>(value<decltype(from)>(node[1]));
+  });
+}
+
+template <class T> Expr<T> Environment::number(const Node &node) {
+  auto e = [&](size_t i) { return value<T>(node[i]); };
+  if (node.is("add"))
+    return e(0) + e(1);
+  if (node.is("sub"))
+    return e(0) - e(1);
+  if (node.is("mul"))
+    return e(0) * e(1);
+  if (node.is("div"))
+    return e(0) / e(1);
+  if (node.is("rem"))
+    return e(0) % e(1);
+  if (node.is("min"))
+    return min(e(0), e(1));
+  if (node.is("max"))
+    return max(e(0), e(1));
+  if (node.is("neg"))
+    return -e(0);
+  if (node.is("abs"))
+    return abs(e(0));
+  if (node.is("clamp"))
+    return clamp(e(0), e(1), e(2));
+  if constexpr (std::is_floating_point_v<T>)
+    return real<T>(node);
+  else
+    return integer<T>(node);
+}
+
+template <class T> Expr<T> Environment::integer(const Node &node) {
+  auto e = [&](size_t i) { return value<T>(node[i]); };
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (node.is("idx"))
+      return abs(e(1) % e(0));
+    if (node.is("size"))
+      return arguments.x.size(0);
+  }
+  if (node.is("and"))
+    return e(0) & e(1);
+  if (node.is("or"))
+    return e(0) | e(1);
+  if (node.is("xor"))
+    return e(0) ^ e(1);
+  if (node.is("not"))
+    return ~e(0);
+  if (node.is("shl"))
+    return e(0) << e(1);
+  if (node.is("shr"))
+    return e(0) >> e(1);
+  fail(node);
+}
+
+template <class T> Expr<T> Environment::real(const Node &node) {
+  auto e = [&](size_t i) { return value<T>(node[i]); };
+#define COSTATE_CALL(name)                                                     \
+  if (node.is(#name))                                                          \
+    return name(e(0));
+#define COSTATE_CALL2(name)                                                    \
+  if (node.is(#name))                                                          \
+    return name(e(0), e(1));
+  COSTATE_CALL(floor)
+  COSTATE_CALL(ceil)
+  COSTATE_CALL(round)
+  COSTATE_CALL(trunc)
+  COSTATE_CALL(sqrt)
+  COSTATE_CALL(rsqrt)
+  COSTATE_CALL(cbrt)
+  COSTATE_CALL(exp)
+  COSTATE_CALL(exp2)
+  COSTATE_CALL(expm1)
+  COSTATE_CALL(log)
+  COSTATE_CALL(log2)
+  COSTATE_CALL(log10)
+  COSTATE_CALL(log1p)
+  COSTATE_CALL(sin)
+  COSTATE_CALL(cos)
+  COSTATE_CALL(tan)
+  COSTATE_CALL(asin)
+  COSTATE_CALL(acos)
+  COSTATE_CALL(atan)
+  COSTATE_CALL(sinh)
+  COSTATE_CALL(cosh)
+  COSTATE_CALL(tanh)
+  COSTATE_CALL(asinh)
+  COSTATE_CALL(acosh)
+  COSTATE_CALL(atanh)
+  COSTATE_CALL(erf)
+  COSTATE_CALL(erfc)
+  COSTATE_CALL2(fmod)
+  COSTATE_CALL2(pow)
+  COSTATE_CALL2(hypot)
+  COSTATE_CALL2(atan2)
+#undef COSTATE_CALL
+#undef COSTATE_CALL2
+  if (node.is("fma"))
+    return fma(e(0), e(1), e(2));
+  fail(node);
+}
+
+Expr<bool> Environment::truth(const Node &node) {
+  auto e = [&](size_t i) { return value<bool>(node[i]); };
+  if (node.is("and"))
+    return e(0) & e(1);
+  if (node.is("or"))
+    return e(0) | e(1);
+  if (node.is("xor"))
+    return e(0) ^ e(1);
+  if (node.is("not"))
+    return ~e(0);
+  return withType(typeNamed(node[0].text),
+                  [&](auto type) { return compare<decltype(type)>(node); });
+}
+
+/// (lt type a b)
+template <class T> Expr<bool> Environment::compare(const Node &node) {
+  Expr<T> a = value<T>(node[1]), b = value<T>(node[2]);
+  if (node.is("eq"))
+    return a == b;
+  if (node.is("ne"))
+    return a != b;
+  if constexpr (!std::is_same_v<T, bool>) {
+    if (node.is("lt"))
+      return a < b;
+    if (node.is("le"))
+      return a <= b;
+    if (node.is("gt"))
+      return a > b;
+    if (node.is("ge"))
+      return a >= b;
+  }
+  fail(node);
+}
+
+/// Calls `f` with the element that (_ array index... ) names.
+template <class F> void Environment::withElement(const Node &node, F &&f) {
+  const std::string &array = node[0].text;
+  Arguments &all = arguments;
+  if (array == "s")
+    return f(all.s());
+  if (array == "u" || array == "v")
+    return f((array == "u" ? all.u : all.v)(at(node[1]), at(node[2])));
+  Index i = at(node[1]);
+  for (auto [name, vector] :
+       {std::pair{"x", all.x}, {"y", all.y}, {"z", all.z}, {"out", all.out}})
+    if (array == name)
+      return f(vector(i));
+  for (auto [name, vector] : {std::pair{"a", all.a}, {"b", all.b}})
+    if (array == name)
+      return f(vector(i));
+  for (auto [name, vector] : {std::pair{"m", all.m}, {"n", all.n}})
+    if (array == name)
+      return f(vector(i));
+  fail(node);
+}
+
+template <class T> Expr<T> Environment::load(const Node &node) {
+  Expr<T> result;
+  bool found = false;
+  withElement(node, [&](auto element) {
+    if constexpr (std::is_same_v<decltype(element), ElementRef<T>>) {
+      result = Expr<T>(element);
+      found = true;
+    }
+  });
+  if (!found)
+    fail(node);
+  return result;
+}
+
+template <class T>
+void Environment::writeTo(const ElementRef<T> &element, const Node &node) {
+  Expr<T> stored = value<T>(node.children.back());
+  if (node.is("store"))
+    element = stored;
+  else
+    element += stored;
+}
+
+void Environment::write(const Node &node) {
+  withElement(node, [&](auto element) { writeTo(element, node); });
+}
+
+template <class T> bool Environment::assign(const Node &node, std::any &name) {
+  auto *variable = std::any_cast<Variable<T>>(&name);
+  if (!variable)
+    return false;
+  Expr<T> source = value<T>(node[1]);
+  if (node.is("set"))
+    **variable = source;
+  if constexpr (!std::is_same_v<T, bool>) {
+    if (node.is("add"))
+      **variable += source;
+    if (node.is("scale"))
+      **variable *= source;
+  }
+  return true;
+}
+
+void Environment::define(const Node &node) {
+  if (!node.isList || node.children.size() < 2)
+    fail(node);
+  if (node.is("var"))
+    return withType(typeNamed(node[1].text), [&](auto type) {
+      using T = decltype(type);
+      auto variable = std::make_shared<Var<T>>(value<T>(node[2]));
+      names[node[0].text] = variable;
+    });
+  auto place = names.find(node[0].text);
+  if (place == names.end())
+    throw InvalidProgram("no such name: " + node[0].text);
+  std::any &name = place->second;
+  if (!(assign<double>(node, name) || assign<float>(node, name) ||
+        assign<int32_t>(node, name) || assign<int64_t>(node, name) ||
+        assign<uint32_t>(node, name) || assign<bool>(node, name)))
+    fail(node);
+}
+
+void Environment::set(const std::string &name, const Expr<double> &value) {
+  auto place = names.find(name);
+  if (place == names.end())
+    return;
+  if (auto *variable = std::any_cast<Variable<double>>(&place->second))
+    **variable = value;
+}
+
+template Expr<double> Environment::value<double>(const Node &);
+template Expr<int64_t> Environment::value<int64_t>(const Node &);
+template Expr<int32_t> Environment::value<int32_t>(const Node &);
+template Expr<bool> Environment::value<bool>(const Node &);
+
+} // namespace costate::property

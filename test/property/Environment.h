@@ -1,0 +1,73 @@
+#pragma once
+/// Names and expressions of a program while it is traced.
+
+#include "property/Program.h"
+
+#include "costate/costate.h"
+
+#include <any>
+#include <map>
+#include <memory>
+
+namespace costate::property {
+
+struct Arguments {
+  ArrayRef<double, 1> x, y, z;
+  ArrayRef<double, 2> u, v;
+  ArrayRef<double, 1> out;
+  ArrayRef<double, 0> s;
+  ArrayRef<float, 1> a, b;
+  ArrayRef<int, 1> m, n;
+  Scalar<double> p;
+  Scalar<int> q;
+};
+
+class Environment {
+public:
+  explicit Environment(Arguments arguments) : arguments(arguments) {}
+
+  /// Names that are bound while it lives are forgotten at its end.
+  class Block {
+  public:
+    explicit Block(Environment &of) : of(of), outer(of.names) {}
+    ~Block() { of.names = std::move(outer); }
+
+  private:
+    Environment &of;
+    std::map<std::string, std::any> outer;
+  };
+
+  /// The value of an expression of type T.
+  template <class T> Expr<T> value(const Node &node);
+
+  void bind(const std::string &name, Index index) { names[name] = index; }
+  /// Assigns to a variable if there is one of this name.
+  void set(const std::string &name, const Expr<double> &value);
+  /// (var name type e), (set name e), (add name e), (scale name e)
+  void define(const Node &node);
+  /// (store array index... e), (update array index... e)
+  void write(const Node &node);
+
+private:
+  template <class T> using Variable = std::shared_ptr<Var<T>>;
+
+  template <class T> Expr<T> leaf(const std::string &text);
+  template <class T> Expr<T> call(const Node &node);
+  template <class T> Expr<T> cast(const Node &node);
+  template <class T> Expr<T> number(const Node &node);
+  template <class T> Expr<T> integer(const Node &node);
+  template <class T> Expr<T> real(const Node &node);
+  Expr<bool> truth(const Node &node);
+  template <class T> Expr<bool> compare(const Node &node);
+  template <class T> Expr<T> load(const Node &node);
+  template <class T> bool assign(const Node &node, std::any &name);
+  template <class T>
+  void writeTo(const ElementRef<T> &element, const Node &node);
+  template <class F> void withElement(const Node &node, F &&f);
+  Index at(const Node &node) { return value<int64_t>(node); }
+
+  Arguments arguments;
+  std::map<std::string, std::any> names;
+};
+
+} // namespace costate::property

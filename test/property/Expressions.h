@@ -1,0 +1,66 @@
+#pragma once
+/// Random expressions over what is visible at a place of a program.
+
+#include "property/Program.h"
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace costate::property {
+
+struct Name {
+  std::string text, type;
+  bool writable;
+  int bound; ///< of an index: 0 <= value < bound; 0: unknown
+};
+
+/// How the current range, or serial code, may use an array.
+enum class Role { Own, Gather, Scatter, Locked };
+
+class Expressions {
+public:
+  explicit Expressions(unsigned seed) : engine(seed) {}
+
+protected:
+  int below(int n) { return static_cast<int>(engine() % unsigned(n)); }
+  int between(int lo, int hi) { return lo + below(hi - lo + 1); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <class T> const T &pick(const std::vector<T> &from) {
+    return from[size_t(below(int(from.size())))];
+  }
+
+  Node literal(const std::string &type);
+  Node real(int depth, const std::string &type = "f64");
+  Node integer(int depth, const std::string &type);
+  Node condition(int depth);
+  Node expression(const std::string &type, int depth);
+  /// An i64 expression in [0, extent).
+  Node index(int extent);
+  /// The element of `array` that the role allows.
+  std::vector<Node> element(const std::string &array);
+  bool mayLoad(const std::string &array);
+  std::vector<const Name *> named(const std::string &type, bool writable);
+
+  std::mt19937 engine;
+  std::vector<Name> names;
+  std::map<std::string, Role> roles;
+  std::vector<Node> own;           ///< indices of this iteration
+  std::map<std::string, int> flip; ///< arrays whose own index runs down
+  std::set<std::string> read;      ///< arrays that must not change any more
+  std::set<std::string> written;   ///< in the outermost loop that is open
+  std::vector<Node> times;         ///< loads of a time-indexed array
+  int loops = 0, nested = 0;
+  bool inRange = false, wild = false, single = false;
+
+private:
+  Node realLeaf(const std::string &type);
+  Node load(const std::string &type);
+  Node tame(int depth, const std::string &type);
+  Node unary(int depth, const std::string &type);
+  Node partial(int depth, const std::string &type);
+  Node binary(int depth, const std::string &type);
+  Node other(int depth, const std::string &type);
+};
+
+} // namespace costate::property

@@ -1,0 +1,337 @@
+#include "property/Generate.h"
+
+#include "property/Emit.h"
+#include "property/Expressions.h"
+
+namespace costate::property {
+namespace {
+
+class Generator : Expressions {
+public:
+  explicit Generator(unsigned seed) : Expressions(seed) {
+    wild = chance(20);
+    single = chance(25);
+    most = between(8, 34);
+  }
+
+  Node program() {
+    Node result = list("program");
+    for (int part = between(1, 4); part > 0 && budget() > 0; --part) {
+      if (chance(40))
+        serial(result);
+      result.children.push_back(range());
+    }
+    if (chance(40))
+      serial(result);
+    outside();
+    finish(result);
+    return result;
+  }
+
+private:
+  int budget() const { return most - made; }
+
+  void outside() {
+    inRange = false;
+    own.clear();
+    for (const char *array : {"y", "z", "u", "v", "out", "s", "b", "n"})
+      roles[array] = Role::Gather;
+  }
+
+  void serial(Node &program) {
+    outside();
+    for (int count = between(1, 4); count > 0; --count)
+      program.children.push_back(statement(2));
+  }
+
+  Node range() {
+    size_t outer = names.size();
+    bool pair = chance(15);
+    outside();
+    Node most = extent(pair ? 3 : width);
+    inRange = true;
+    for (const char *array : {"y", "z", "b", "n"})
+      roles[array] = pair         ? (chance(50) ? Role::Gather : Role::Scatter)
+                     : chance(55) ? Role::Own
+                     : chance(50) ? Role::Gather
+                                  : Role::Scatter;
+    roles["u"] = chance(75) ? Role::Own : Role::Gather;
+    roles["v"] = chance(65) ? Role::Own : Role::Scatter;
+    roles["out"] = chance(60) ? Role::Scatter : Role::Gather;
+    roles["s"] = chance(30) ? Role::Scatter : Role::Gather;
+    if (roles["n"] == Role::Scatter)
+      roles["n"] = Role::Gather;
+    for (auto &[array, role] : roles)
+      flip[array] = chance(15);
+    std::string i = fresh("i"), j = fresh("j");
+    Node head = list(i, {most});
+    own = {atom(i)};
+    names.push_back({i, "i64", false, pair ? 3 : width});
+    if (pair) {
+      own.push_back(atom(j));
+      head.children.push_back(atom(j));
+      head.children.push_back(atom(between(1, width)));
+      names.push_back({j, "i64", false, width});
+    }
+    for (Name &name : names)
+      name.writable = false;
+    Node result = list("range", {head});
+    for (int count = between(1, 3); count > 0; --count)
+      result.children.push_back(declare());
+    for (int count = between(2, 7); count > 0; --count)
+      result.children.push_back(statement(3));
+    finish(result);
+    names.resize(outer);
+    for (Name &name : names)
+      name.writable = name.bound == 0;
+    return result;
+  }
+
+  /// What the variables have become must reach memory to matter.
+  void finish(Node &block) {
+    Node sum = literal("f64");
+    for (const char *type : {"f64", "f32", "i32"})
+      for (const Name *name : named(type, true)) {
+        Node value = atom(name->text);
+        if (name->type != "f64")
+          value = list("cast", {atom(name->type), value});
+        sum = list("add", {sum, list("mul", {literal("f64"), value})});
+      }
+    for (const char *array : {"s", "out", "z", "y", "v"})
+      if (mayWrite(array) &&
+          (!inRange || roles.at(array) != Role::Own || chance(70))) {
+        std::vector<Node> parts = {atom(array)};
+        for (Node &part : element(array))
+          parts.push_back(part);
+        if (!mayWrite(array))
+          continue;
+        parts.push_back(sum);
+        block.children.push_back(list("update", parts));
+        return;
+      }
+  }
+
+  Node extent(int most) {
+    if (chance(15))
+      return list("idx", {atom(most + 1), integer(2, "i64")});
+    return chance(60) ? atom(most) : atom(between(1, most));
+  }
+
+  void block(Node &into, int depth, int statements) {
+    size_t outer = names.size();
+    for (; statements > 0; --statements)
+      into.children.push_back(statement(depth));
+    names.resize(outer);
+  }
+
+  Node statement(int depth) {
+    ++made;
+    int choice = below(100);
+    if (depth > 0 && budget() > 0) {
+      if (choice < 12)
+        return forLoop(depth);
+      if (choice < 18)
+        return whileLoop(depth);
+      if (choice < 24 && loops == 0 && mayWrite("u") &&
+          (!inRange || (own.size() == 1 && roles.at("u") == Role::Own)))
+        return timeLoop(depth);
+      if (choice < 38)
+        return branch(depth);
+      if (choice < (loops > 0 ? 48 : 40))
+        return jump();
+    }
+    if (choice < 62)
+      return write();
+    return chance(depth < 2 || loops > 0 ? 10 : 30) ? declare() : assign();
+  }
+
+  Node declare() {
+    static const std::vector<std::string> types = {"f64", "f64", "f64", "f32",
+                                                   "i32", "i64", "u32", "bool"};
+    std::string type = pick(types);
+    if (type == "f32" && !single)
+      type = "f64";
+    Node start = expression(type, 2);
+    std::string name = fresh("t");
+    names.push_back({name, type, true, 0});
+    return list("var", {atom(name), atom(type), start});
+  }
+
+  /// Loops must not blow values up.
+  Node bounded(Node value) {
+    static const std::vector<std::string> heads = {"sin", "tanh", "cos"};
+    if (loops == 0 || chance(25))
+      return value;
+    if (chance(30))
+      return list("mul", {atom("0.55"), value});
+    return list(pick(heads), {value});
+  }
+
+  Node assign() {
+    static const std::vector<std::string> types = {"f64", "f64", "f64", "f32",
+                                                   "i32", "i64", "u32", "bool"};
+    std::string type = pick(types);
+    auto variables = named(type, true);
+    if (variables.empty())
+      return declare();
+    Node name = atom(pick(variables)->text);
+    Node value = expression(type, 3);
+    if (type != "f64" && type != "f32")
+      return list(type != "bool" && chance(50) ? "add" : "set", {name, value});
+    if (chance(30))
+      return list("add", {name, bounded(value)});
+    if (chance(20))
+      return list("scale", {name, list("cos", {value})});
+    return list("set", {name, bounded(value)});
+  }
+
+  bool mayWrite(const std::string &array) {
+    Role role = roles.at(array);
+    if (role == Role::Locked || (role == Role::Gather && inRange))
+      return false;
+    return !read.contains(array) || (wild && chance(30));
+  }
+
+  Node write() {
+    static const std::vector<std::string> arrays = {"y", "z", "u", "v",   "out",
+                                                    "s", "b", "n", "out", "y"};
+    std::string array = pick(arrays);
+    if ((array == "b" && !single) || !mayWrite(array))
+      return assign();
+    std::string type = array == "b" ? "f32" : array == "n" ? "i32" : "f64";
+    Node value = expression(type, 3);
+    std::vector<Node> parts = {atom(array)};
+    for (Node &part : element(array))
+      parts.push_back(part);
+    if (!mayWrite(array))
+      return declare();
+    written.insert(array);
+    bool shared = inRange && roles.at(array) == Role::Scatter;
+    bool update = shared || chance(array == "n" ? 0 : 40);
+    if (!update && type != "i32" && chance(25)) {
+      Node old = list("load", parts);
+      value = list("add", {list("mul", {atom("0.37"), old}), value});
+    }
+    parts.push_back(value);
+    return list(update ? "update" : "store", parts);
+  }
+
+  Node forLoop(int depth) {
+    Node lo, hi, step = atom(1);
+    int bound = 0;
+    if (chance(50)) {
+      bound = between(1, 4);
+      lo = atom(0);
+      hi = atom(bound);
+    } else {
+      lo = chance(50) ? atom(between(-1, 3)) : wrapped(4);
+      hi = chance(30) ? atom(between(-2, 5)) : wrapped(6);
+      if (chance(50))
+        step = pick(std::vector<Node>{
+            atom(-1), atom(2), atom(-2), atom(3),
+            list("sub", {atom(0), list("add", {atom(1), wrapped(2)})}),
+            list("add", {atom(1), wrapped(3)}),
+            list("select", {condition(1), atom(1), atom(-1)})});
+    }
+    std::string k = fresh("k");
+    Node result = list("for", {atom(k), lo, hi, step});
+    enter();
+    names.push_back({k, "i64", false, bound});
+    block(result, depth - 1, between(1, 4));
+    names.pop_back();
+    leave();
+    return result;
+  }
+
+  Node wrapped(int most) {
+    return list("idx", {atom(most), integer(2, "i64")});
+  }
+
+  Node whileLoop(int depth) {
+    if (chance(25)) {
+      Node result = list("decay", {real(1), atom("0.2")});
+      enter();
+      block(result, depth - 1, between(1, 3));
+      leave();
+      return result;
+    }
+    Node result = list("while", {atom(between(0, 5)), condition(2)});
+    enter();
+    block(result, depth - 1, between(1, 4));
+    leave();
+    return result;
+  }
+
+  /// Writes u(t+1, _) from u(t, _).
+  Node timeLoop(int depth) {
+    std::string t = fresh("k");
+    bool down = chance(30);
+    Node result =
+        list("for", {atom(t), atom(down ? steps - 1 : 0),
+                     atom(down ? 0 : steps - 1), atom(down ? -1 : 1)});
+    enter();
+    names.push_back({t, "i64", false, steps});
+    Node column = inRange ? element("u")[1] : atom(below(width));
+    Node next = list(down ? "sub" : "add", {atom(t), atom(1)});
+    Role role = std::exchange(roles["u"], Role::Locked);
+    times.push_back(list("load", {atom("u"), atom(t), column}));
+    if (chance(50))
+      block(result, depth - 1, between(1, 3));
+    Node value = list("sin", {list("add", {times.front(), real(3)})});
+    written.insert("u");
+    result.children.push_back(list("store", {atom("u"), next, column, value}));
+    times.clear();
+    roles["u"] = role;
+    read.insert("u");
+    names.pop_back();
+    leave();
+    return result;
+  }
+
+  Node branch(int depth) {
+    Node then = list("then");
+    Node result = list("if", {condition(2)});
+    block(then, depth - 1, between(1, 3));
+    result.children.push_back(then);
+    while (chance(25)) {
+      Node elif = list("elif", {condition(1)});
+      block(elif, depth - 1, between(1, 2));
+      result.children.push_back(elif);
+    }
+    if (chance(50)) {
+      Node otherwise = list("else");
+      block(otherwise, depth - 1, between(1, 3));
+      result.children.push_back(otherwise);
+    }
+    return result;
+  }
+
+  Node jump() {
+    static const std::vector<std::string> inLoop = {
+        "break", "continue", "break", "continue", "return"};
+    Node test = condition(1), then = list("then");
+    if (chance(50))
+      then.children.push_back(chance(50) ? write() : assign());
+    if (!then.children.empty() && then.children[0].is("var"))
+      names.pop_back();
+    then.children.push_back(list(loops > 0 ? pick(inLoop) : "return"));
+    return list("if", {test, then});
+  }
+
+  void enter() {
+    if (loops++ == 0)
+      written.clear();
+  }
+  void leave() { --loops; }
+  std::string fresh(const std::string &prefix) {
+    return prefix + std::to_string(counter++);
+  }
+
+  int most, made = 0, counter = 0;
+};
+
+} // namespace
+
+Node generate(unsigned seed) { return Generator(seed).program(); }
+
+} // namespace costate::property

@@ -1,0 +1,50 @@
+#pragma once
+/// Kernels as lists in parentheses: what the random kernel test generates,
+/// shrinks, prints and reads back from its corpus.
+///
+///     (range (i 4)
+///       (var d0 f64 (sin (load x i)))
+///       (for k 0 3 1 (set d0 (mul d0 (load x (idx 4 (add i k))))))
+///       (store y i d0))
+
+#include "costate/types.h"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace costate::property {
+
+/// An atom has a text and no list; the head of a list is its text.
+struct Node {
+  std::string text;
+  bool isList = false;
+  std::vector<Node> children;
+
+  bool is(const char *head) const { return isList && text == head; }
+  const Node &operator[](size_t at) const { return children.at(at); }
+  bool operator==(const Node &) const = default;
+};
+
+Node atom(std::string text);
+Node atom(int value);
+Node list(std::string head, std::vector<Node> children = {});
+
+/// Whether a node is a statement or holds statements.
+bool isBlock(const Node &node);
+/// The place of the first statement among the children of a block.
+size_t firstStatement(const Node &block);
+size_t countStatements(const Node &node);
+
+std::string print(const Node &node);
+/// The lists in `text`; `;` starts a comment.
+std::vector<Node> parse(const std::string &text);
+
+/// A program that cannot be traced: a name is missing.
+struct InvalidProgram : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+DType typeNamed(const std::string &name);
+
+} // namespace costate::property
