@@ -99,7 +99,7 @@ TEST(Program, ErrorsNameThePlaceInTheText) {
 }
 
 TEST(Program, AKernelOfSeveralIsChosenByName) {
-  const char *two = "costate.kernel @f() {}\ncostate.kernel @g() {}\n";
+  const char *two = "costate.kernel @f(%x: i64) {}\ncostate.kernel @g(%x: i64) {}\n";
   auto unnamed = Program::parse(two, "two.mlir", "", Options());
   ASSERT_FALSE(unnamed);
   EXPECT_EQ(unnamed.error().text,

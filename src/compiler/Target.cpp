@@ -44,17 +44,31 @@ Host detectHost() {
 
 /// The passes that pay for kernels: functions arrive in SSA form, without
 /// anything to inline, and their loops are already normalised.
-constexpr const char *pipeline =
-    "function("
+constexpr const char *scalarPasses =
     "early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop-simplify,lcssa,"
     "loop-mssa(loop-rotate<header-duplication;no-prepare-for-lto>,licm),"
     "simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop(indvars,loop-deletion,loop-unroll-full),"
-    "gvn<no-split-backedge-load-pre>,simplifycfg,"
-    "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,"
+    "gvn<no-split-backedge-load-pre>,simplifycfg,";
+constexpr const char *vectorPasses =
+    "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,";
+constexpr const char *lastPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm),early-cse)";
+    "loop-mssa(licm),early-cse";
+
+/// The time of the loop vectoriser grows with the square of a loop's size, so
+/// functions above this number of instructions go without.
+constexpr unsigned largestVectorised = 1500;
+
+std::string pipelineFor(const Module &module) {
+  unsigned largest = 0;
+  for (const Function &function : module)
+    largest = std::max(largest, function.getInstructionCount());
+  const char *vectorise = largest <= largestVectorised ? vectorPasses : "";
+  return (Twine("function(") + scalarPasses + vectorise + lastPasses + ")")
+      .str();
+}
 
 void setAttributes(Module &module) {
   for (Function &function : module) {
@@ -113,8 +127,7 @@ void optimise(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   ModulePassManager passes;
-  const char *text = getenv("COSTATE_PIPELINE");
-  if (llvm::Error error = builder.parsePassPipeline(passes, text ? text : pipeline))
+  if (llvm::Error error = builder.parsePassPipeline(passes, pipelineFor(module)))
     report_fatal_error(std::move(error));
   addSanitizer(passes);
   passes.run(module, modules);
