@@ -66,7 +66,7 @@ private:
   Value makeRoom(Runtime &runtime) {
     Value top = LLVM::LoadOp::create(builder, pointer, worker);
     Value end =
-        LLVM::LoadOp::create(builder, pointer, advance(worker, sizeof(void *)));
+        LLVM::LoadOp::create(builder, pointer, advance(worker, 8 * tapeEndSlot));
     Value from = LLVM::PtrToIntOp::create(builder, builder.getI64Type(), top);
     Value to = LLVM::PtrToIntOp::create(builder, builder.getI64Type(), end);
     Value left = arith::SubIOp::create(builder, to, from);

@@ -1,6 +1,5 @@
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "ir/Tape.h"
-#include "runtime/KernelCode.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -223,8 +222,7 @@ private:
 
   /// The tape may have moved, but an iteration starts at its base.
   void emptyTape(ImplicitLocOpBuilder &builder) {
-    constexpr int64_t baseSlot = offsetof(runtime::Worker, tapeBase) / 8;
-    Value base = loadSlot(builder, pointer, worker, baseSlot);
+    Value base = loadSlot(builder, pointer, worker, tapeBaseSlot);
     LLVM::StoreOp::create(builder, base, worker);
   }
 

@@ -11,6 +11,10 @@ namespace costate::conversion {
 inline constexpr llvm::StringLiteral sitesAttr = "costate.sites";
 inline constexpr llvm::StringLiteral argumentAttr = "costate.argument";
 
+/// The words of a worker (see runtime/KernelCode.h): top of its tape, end of the
+/// memory that it has, base.
+inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2;
+
 /// The worker of the function around `op`.
 mlir::Value workerOf(mlir::Operation *op);
 
