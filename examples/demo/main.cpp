@@ -85,9 +85,7 @@ Numbers learn(Simulation &simulation) {
   return losses;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int run(const std::string &picture) {
   Clock::time_point start = Clock::now();
   Body body = makePony();
   Simulation simulation(costate::Device::best(), body, target);
@@ -100,7 +98,16 @@ int main(int argc, char **argv) {
   std::printf("from %.6f to %.6f: %.0f times less, in %.0f s\n", losses.front(),
               losses.back(), losses.front() / losses.back(),
               secondsSince(start));
-  return plot(simulation, body, target, losses, argc > 1 ? argv[1] : "demo.png")
-             ? 0
-             : 1;
+  return plot(simulation, body, target, losses, picture) ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc > 1 ? argv[1] : "demo.png");
+  } catch (const costate::Error &error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
 }
