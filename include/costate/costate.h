@@ -1,6 +1,9 @@
 #pragma once
 /// The public API of Costate; syntax.h adds the macros of control flow.
 
+#include <iostream>
+#include <vector>
+
 #include "costate/array.h"
 #include "costate/array_ref.h"
 #include "costate/control.h"
