@@ -48,4 +48,9 @@ mlir::FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                                  llvm::ArrayRef<bool> active,
                                                  Refusal &refusal);
 
+/// For deterministic kernels, whose ranges make additions at their end: refuses
+/// a range that reads or stores elements of an array that it also adds to,
+/// unless each iteration certainly has its own elements.
+mlir::LogicalResult checkLateAdditions(ir::KernelOp kernel);
+
 } // namespace costate::autodiff

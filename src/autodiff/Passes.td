@@ -71,7 +71,8 @@ def MarkExclusive : Pass<"mark-exclusive", "::costate::ir::KernelOp"> {
   let summary = "find updates that need not be atomic";
   let description = [{
     An update is exclusive if, for every index of its range, all accesses of the
-    array in that range use the index, plus one constant, in one dimension.
+    array in that range use, in one dimension, the same multiple of the index
+    plus constants that differ by less than the multiple.
 
     ```mlir
     costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>            // before

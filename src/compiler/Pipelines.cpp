@@ -1,5 +1,6 @@
 #include "compiler/Pipelines.h"
 
+#include "autodiff/Passes.h"
 #include "compiler/Compiler.h"
 #include "compiler/Target.h"
 #include "conversion/Contract/Passes.h"
@@ -22,6 +23,7 @@ void addPrimalPasses(OpPassManager &passes, bool contract) {
   passes.addPass(createLoopInvariantCodeMotionPass());
   if (contract)
     passes.addPass(conversion::createContractMultiplyAdd());
+  passes.addNestedPass<ir::KernelOp>(autodiff::createMarkExclusive());
 }
 
 void addDerivativePasses(OpPassManager &passes) {

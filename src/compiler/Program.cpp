@@ -175,7 +175,7 @@ private:
     Derived derived{module->clone(), {}, {}};
     derived.kernel = *derived.module->getOps<ir::KernelOp>().begin();
     if (mode == Mode::Primal)
-      return derived;
+      return checked(std::move(derived), ErrorCode::BadKernel, diagnostics);
     auto differentiate = mode == Mode::Gradient
                              ? autodiff::differentiateReverse
                              : autodiff::differentiateForward;
@@ -192,6 +192,14 @@ private:
     if (Result<> done = run(*derived.module, addDerivativePasses, diagnostics);
         !done)
       return done.error();
+    return checked(std::move(derived), ErrorCode::CannotReplay, diagnostics);
+  }
+
+  Result<Derived> checked(Derived derived, ErrorCode code,
+                          DiagnosticText &diagnostics) {
+    if (options.deterministic &&
+        failed(autodiff::checkLateAdditions(derived.kernel)))
+      return Failure{code, diagnostics.take("additions are made too late")};
     return derived;
   }
 

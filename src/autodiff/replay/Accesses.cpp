@@ -23,15 +23,24 @@ SmallVector<ArrayAccess> accessesIn(Operation *op) {
   return accesses;
 }
 
-/// Whether dimension `dim` of all accesses is `index` plus the same constant.
+/// Whether dimension `dim` of all accesses is the same multiple of `index` plus
+/// constants that differ by less than the multiple.
 static bool separates(ArrayRef<ArrayAccess> accesses, unsigned dim,
                       Value index) {
   Affine first = Affine::of(accesses.front().indices[dim]);
-  if (first.terms.size() != 1 || first.coefficient(index) == 0)
+  int64_t slope = first.coefficient(index), low = 0, high = 0;
+  if (first.terms.size() != 1 || slope == 0)
     return false;
-  return llvm::all_of(accesses, [&](const ArrayAccess &access) {
-    return constantDifference(Affine::of(access.indices[dim]), first) == 0;
-  });
+  for (const ArrayAccess &access : accesses) {
+    auto distance = constantDifference(Affine::of(access.indices[dim]), first);
+    if (!distance)
+      return false;
+    low = std::min(low, *distance);
+    high = std::max(high, *distance);
+  }
+  uint64_t spread = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  uint64_t step = static_cast<uint64_t>(slope);
+  return spread < (slope < 0 ? -step : step);
 }
 
 static bool isExclusive(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {

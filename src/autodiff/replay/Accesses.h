@@ -26,7 +26,8 @@ llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
 
 /// The arrays of which each iteration of `range` touches elements that no other
 /// iteration touches: for every index of the range there is a dimension in
-/// which all accesses use that index plus one constant.
+/// which all accesses use the same multiple of that index plus constants that
+/// differ by less than the multiple.
 llvm::DenseSet<mlir::Value> exclusiveArrays(ir::RangeOp range);
 
 /// Sets `exclusive` on the updates of `kernel` that need not be atomic.

@@ -292,4 +292,35 @@ LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal) {
   return failure(result.wasInterrupted());
 }
 
+static LogicalResult checkLateAdditions(ir::RangeOp range) {
+  SmallVector<ArrayAccess> accesses = accessesIn(range);
+  llvm::DenseMap<Value, Operation *> late;
+  for (const ArrayAccess &access : accesses)
+    if (auto update = dyn_cast<ir::AtomicAddOp>(access.op))
+      if (!update.getExclusive() && isa<FloatType>(update.getValue().getType()))
+        late.try_emplace(access.array, update);
+  for (const ArrayAccess &access : accesses) {
+    Operation *update = late.lookup(access.array);
+    if (!update || isa<ir::AtomicAddOp>(access.op))
+      continue;
+    InFlightDiagnostic error = access.op->emitError(
+        "a deterministic range makes its additions at its end, but this "
+        "element, or its adjoint, may be added to before");
+    error.attachNote(update->getLoc()) << "the addition is made here";
+    error.attachNote() << "use elements whose index is the index of the range, "
+                          "or a constant multiple of it plus a constant; or do "
+                          "one of the two in a range of its own";
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult checkLateAdditions(ir::KernelOp kernel) {
+  WalkResult result = kernel.walk([&](ir::RangeOp range) {
+    return failed(checkLateAdditions(range)) ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 } // namespace costate::autodiff

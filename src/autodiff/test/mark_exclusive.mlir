@@ -33,3 +33,25 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     %w = costate.load %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// A multiple of the index separates iterations if the constants next to it
+// differ by less.
+// CHECK-LABEL: costate.kernel @strided
+// CHECK:         costate.atomic_add exclusive %{{.*}}, %arg0
+// CHECK:         costate.atomic_add exclusive %{{.*}}, %arg0
+// CHECK:         costate.atomic_add %{{.*}}, %arg1
+// CHECK:         costate.atomic_add %{{.*}}, %arg1
+costate.kernel @strided(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %v: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  costate.range (%i) in (%n) {
+    %j = arith.muli %i, %two : i64
+    %k = arith.addi %j, %one : i64
+    %l = arith.addi %j, %two : i64
+    costate.atomic_add %v, %x[%j] : !costate.array<f64, 1>
+    costate.atomic_add %v, %x[%k] : !costate.array<f64, 1>
+    costate.atomic_add %v, %y[%j] : !costate.array<f64, 1>
+    costate.atomic_add %v, %y[%l] : !costate.array<f64, 1>
+  }
+}
