@@ -116,6 +116,8 @@ private:
 
 } // namespace
 
+int widthOf(const Node &program) { return std::stoi(program[0].text); }
+
 Kernel emit(const Node &program, KernelOptions options) {
   using Vector = ArrayRef<double, 1>;
   using Matrix = ArrayRef<double, 2>;

@@ -8,7 +8,8 @@
 namespace costate::property {
 
 /// Sizes of the arrays that every program has; see `emit`.
-inline constexpr int width = 4, steps = 5, sums = 3;
+inline constexpr int steps = 5, sums = 3;
+int widthOf(const Node &program);
 
 /// Traces `program`: a kernel with the arguments
 ///

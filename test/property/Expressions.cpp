@@ -24,7 +24,8 @@ Node Expressions::index(int extent) {
     if (name->bound > 0 && name->bound <= extent)
       choices.insert(choices.end(), 3, atom(name->text));
     if (name->bound > 0 && name->bound < extent)
-      choices.push_back(list("add", {atom(name->text), atom(1)}));
+      choices.insert(choices.end(), wild ? 3 : 1,
+                     list("add", {atom(name->text), atom(1)}));
   }
   int choice = below(int(choices.size()) + 2);
   if (choice < int(choices.size()) || nested >= 2)

@@ -20,7 +20,9 @@ enum class Role { Own, Gather, Scatter, Locked };
 
 class Expressions {
 public:
-  explicit Expressions(unsigned seed) : engine(seed) {}
+  explicit Expressions(unsigned seed) : engine(seed) {
+    width = chance(15) ? 1100 : chance(15) ? 70 : 4;
+  }
 
 protected:
   int below(int n) { return static_cast<int>(engine() % unsigned(n)); }
@@ -50,7 +52,7 @@ protected:
   std::set<std::string> read;      ///< arrays that must not change any more
   std::set<std::string> written;   ///< in the outermost loop that is open
   std::vector<Node> times;         ///< loads of a time-indexed array
-  int loops = 0, nested = 0;
+  int width, loops = 0, nested = 0;
   bool inRange = false, wild = false, single = false;
 
 private:

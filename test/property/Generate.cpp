@@ -11,11 +11,11 @@ public:
   explicit Generator(unsigned seed) : Expressions(seed) {
     wild = chance(20);
     single = chance(25);
-    most = between(8, 34);
+    most = wild ? between(3, 14) : between(8, 34);
   }
 
   Node program() {
-    Node result = list("program");
+    Node result = list("program", {atom(width)});
     for (int part = between(1, 4); part > 0 && budget() > 0; --part) {
       if (chance(40))
         serial(result);
@@ -189,7 +189,7 @@ private:
     Role role = roles.at(array);
     if (role == Role::Locked || (role == Role::Gather && inRange))
       return false;
-    return !read.contains(array) || (wild && chance(30));
+    return !read.contains(array) || (wild && chance(70));
   }
 
   Node write() {
@@ -207,7 +207,7 @@ private:
       return declare();
     written.insert(array);
     bool shared = inRange && roles.at(array) == Role::Scatter;
-    bool update = shared || chance(array == "n" ? 0 : 40);
+    bool update = shared || chance(40);
     if (!update && type != "i32" && chance(25)) {
       Node old = list("load", parts);
       value = list("add", {list("mul", {atom("0.37"), old}), value});

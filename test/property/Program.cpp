@@ -13,7 +13,7 @@ Node list(std::string head, std::vector<Node> children) {
 /// How many children stand in front of the statements of a block.
 static const std::map<std::string, size_t> &blocks() {
   static const std::map<std::string, size_t> heads = {
-      {"program", 0}, {"range", 1}, {"for", 4},  {"while", 2}, {"decay", 2},
+      {"program", 1}, {"range", 1}, {"for", 4},  {"while", 2}, {"decay", 2},
       {"if", 1},      {"then", 0},  {"elif", 1}, {"else", 0}};
   return heads;
 }

@@ -2,10 +2,14 @@
 /// Kernels as lists in parentheses: what the random kernel test generates,
 /// shrinks, prints and reads back from its corpus.
 ///
-///     (range (i 4)
-///       (var d0 f64 (sin (load x i)))
-///       (for k 0 3 1 (set d0 (mul d0 (load x (idx 4 (add i k))))))
-///       (store y i d0))
+///     (program 4
+///       (range (i 4)
+///         (var d0 f64 (sin (load x i)))
+///         (for k 0 3 1
+///           (set d0 (mul d0 (load x (idx 4 (add i k))))))
+///         (store y i d0)))
+///
+/// where the first number is the width of the arrays.
 
 #include "costate/types.h"
 

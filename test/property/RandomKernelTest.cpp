@@ -99,7 +99,7 @@ TEST(RandomKernel, CorpusAgrees) {
   std::vector<Node> programs = parse(text.str());
   EXPECT_FALSE(programs.empty());
   for (const Node &program : programs)
-    for (unsigned seed : {1, 2}) {
+    for (unsigned seed : {4, 5}) {
       Verdict verdict = check(program, seed);
       EXPECT_EQ(verdict.kind, Verdict::Right)
           << describe(program, seed, verdict);

@@ -2,6 +2,7 @@
 
 #include "property/Emit.h"
 
+#include <algorithm>
 #include <random>
 
 namespace costate::property {
@@ -14,19 +15,15 @@ struct Description {
   bool constant;
 };
 
+/// The extent 0 stands for the width.
 const std::vector<Description> &descriptions() {
   static const std::vector<Description> all = {
-      {"x", DType::F64, {width}, true},
-      {"y", DType::F64, {width}, false},
-      {"z", DType::F64, {width}, false},
-      {"u", DType::F64, {steps, width}, false},
-      {"v", DType::F64, {3, width}, false},
-      {"out", DType::F64, {sums}, false},
-      {"s", DType::F64, {}, false},
-      {"a", DType::F32, {width}, true},
-      {"b", DType::F32, {width}, false},
-      {"m", DType::I32, {width}, true},
-      {"n", DType::I32, {width}, false}};
+      {"x", DType::F64, {0}, true},     {"y", DType::F64, {0}, false},
+      {"z", DType::F64, {0}, false},    {"u", DType::F64, {steps, 0}, false},
+      {"v", DType::F64, {3, 0}, false}, {"out", DType::F64, {sums}, false},
+      {"s", DType::F64, {}, false},     {"a", DType::F32, {0}, true},
+      {"b", DType::F32, {0}, false},    {"m", DType::I32, {0}, true},
+      {"n", DType::I32, {0}, false}};
   return all;
 }
 
@@ -58,15 +55,16 @@ void assign(const AnyArray &array, const std::vector<double> &values) {
 
 } // namespace
 
-Workbench::Workbench(Device device, unsigned seed) {
+Workbench::Workbench(Device device, int width, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<double> real(-1.5, 1.5), weight(0.5, 1.5);
   std::uniform_int_distribution<int> integer(-4, 9);
   bool withoutX = engine() % 8 == 0;
   for (const Description &of : descriptions()) {
     bool active = isFloat(of.type) && !(withoutX && arrays.empty());
-    arrays.push_back(
-        device.array(of.type, of.shape, active ? grad | dual : none));
+    std::vector<int64_t> shape = of.shape;
+    std::ranges::replace(shape, 0, width);
+    arrays.push_back(device.array(of.type, shape, active ? grad | dual : none));
     std::vector<double> values, weighted;
     for (int64_t i = 0; i < arrays.back().size(); ++i) {
       values.push_back(isFloat(of.type) ? real(engine) : integer(engine));

@@ -12,7 +12,7 @@ using Values = std::vector<std::vector<double>>; ///< of each array
 
 class Workbench {
 public:
-  Workbench(Device device, unsigned seed);
+  Workbench(Device device, int width, unsigned seed);
 
   void launch(const Kernel &kernel, detail::Mode mode);
   void reset() { put(start); }
