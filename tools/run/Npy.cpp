@@ -115,8 +115,8 @@ Result<Tensor> decodeBody(std::string_view header, std::string_view body,
     return bad(name, "holds " + std::to_string(body.size()) +
                          " bytes of data where its shape needs " +
                          std::to_string(bytes));
-  tensor.bytes.resize(bytes);
-  std::memcpy(tensor.bytes.data(), body.data(), bytes);
+  auto from = reinterpret_cast<const std::byte *>(body.data());
+  tensor.bytes.assign(from, from + bytes);
   return tensor;
 }
 
