@@ -151,7 +151,7 @@ private:
         all.emplace_back(array, i);
     if (all.size() > 100) {
       std::ranges::shuffle(all, engine);
-      all.resize(30);
+      all.resize(all.size() > 100000 ? 6 : 30);
     }
     return all;
   }

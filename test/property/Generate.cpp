@@ -16,7 +16,8 @@ public:
 
   Node program() {
     Node result = list("program", {atom(width)});
-    for (int part = between(1, 4); part > 0 && budget() > 0; --part) {
+    for (int part = between(1, wild ? 2 : 4); part > 0 && budget() > 0;
+         --part) {
       if (chance(40))
         serial(result);
       result.children.push_back(range());
@@ -40,7 +41,7 @@ private:
 
   void serial(Node &program) {
     outside();
-    for (int count = between(1, 4); count > 0; --count)
+    for (int count = between(1, wild ? 2 : 4); count > 0; --count)
       program.children.push_back(statement(2));
   }
 
@@ -78,7 +79,7 @@ private:
     Node result = list("range", {head});
     for (int count = between(1, 3); count > 0; --count)
       result.children.push_back(declare());
-    for (int count = between(2, 7); count > 0; --count)
+    for (int count = wild ? 2 : between(2, 7); count > 0; --count)
       result.children.push_back(statement(3));
     finish(result);
     names.resize(outer);
@@ -128,6 +129,8 @@ private:
     ++made;
     int choice = below(100);
     if (depth > 0 && budget() > 0) {
+      if (wild && mayRecur() && chance(40))
+        return recurrence();
       if (choice < 12)
         return forLoop(depth);
       if (choice < 18)
@@ -285,6 +288,42 @@ private:
     read.insert("u");
     names.pop_back();
     leave();
+    return result;
+  }
+
+  bool mayRecur() {
+    return inRange ? own.size() == 1 && roles.at("u") == Role::Own
+                   : roles.at("u") != Role::Locked;
+  }
+
+  /// Reads u(k + a, _) and writes u(k + b, _), which is legal or not.
+  Node recurrence() {
+    std::string k = fresh("k"), name = fresh("t");
+    bool down = chance(30);
+    Node result = list("for", {atom(k), atom(down ? 3 : 1), atom(down ? 0 : 4),
+                               atom(down ? -1 : 1)});
+    Node column = inRange ? element("u")[1] : atom(below(width));
+    auto at = [&] {
+      return std::vector<Node>{
+          atom("u"), list("add", {atom(k), atom(between(-1, 1))}), column};
+    };
+    std::vector<Node> from = at(), to = at();
+    to.push_back(list("sin", {chance(50) ? atom(name) : real(2)}));
+    Node use = list("var", {atom(name), atom("f64"), list("load", from)});
+    Node store = list("store", to);
+    Node effect = list("update", {atom("u"), atom(0), column, atom("0.3")});
+    if (!inRange || roles.at("out") == Role::Scatter)
+      effect = list("update",
+                    {atom("out"), index(sums),
+                     list("mul", {atom(name), list("cos", {atom(name)})})});
+    if (chance(30))
+      store = list("if", {list("gt", {atom("f64"), real(1), atom("0.1")}),
+                          list("then", {store})});
+    if (to.back().children[0].text != name && chance(30))
+      result.children.insert(result.children.end(), {store, use, effect});
+    else
+      result.children.insert(result.children.end(), {use, store, effect});
+    read.insert("u");
     return result;
   }
 
