@@ -153,8 +153,11 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
   ir::KernelOp gradient = copyOf(primal, ".grad");
   numberLoads(gradient);
   normalizeLoops(gradient);
+  auto turns = countTurns(gradient);
+  expressInductions(gradient, turns);
   auto adjoints = appendArrays(gradient, active, ir::adjointOfAttr);
-  if (failed(Reverser(gradient, std::move(adjoints)).run())) {
+  if (failed(
+          Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
     gradient.erase();
     return failure();
   }

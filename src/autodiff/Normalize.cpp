@@ -102,4 +102,101 @@ llvm::DenseMap<Operation *, Value> countTurns(ir::KernelOp kernel) {
   return turns;
 }
 
+//===-- Inductions --------------------------------------------------------===//
+
+/// A value that is `init` in turn 0 and grows by `step` from turn to turn.
+struct Induction {
+  Value init, step;
+
+  Value at(ImplicitLocOpBuilder &b, Value turn) const {
+    Type type = init.getType();
+    Value count = fromI64(b, turn, type);
+    Value change = arith::MulIOp::create(b, count, step);
+    return arith::AddIOp::create(b, init, change);
+  }
+};
+
+/// The amount by which `next` exceeds `current`, if `loop` does not change it.
+static Value stepOf(Operation *loop, Value current, Value next) {
+  auto sum = next.getDefiningOp<arith::AddIOp>();
+  if (!sum || !current.getType().isInteger())
+    return {};
+  Value step = sum.getLhs() == current   ? sum.getRhs()
+               : sum.getRhs() == current ? sum.getLhs()
+                                         : Value();
+  if (!step || loop->isAncestor(step.getParentBlock()->getParentOp()))
+    return {};
+  return step;
+}
+
+/// Puts the formula of `induction` in the place of `value`, an argument of
+/// `block`, but for the terminator, so that the carried value becomes dead.
+static void expressArgument(Value value, Block &block, Value turn,
+                            const Induction &induction) {
+  ImplicitLocOpBuilder b(value.getLoc(), &block, block.begin());
+  Value formula = induction.at(b, turn);
+  Operation *terminator = block.getTerminator();
+  value.replaceUsesWithIf(formula, [&](OpOperand &use) {
+    return use.getOwner() != terminator;
+  });
+}
+
+static void expressResult(Operation *loop, unsigned index, Value turns,
+                          const Induction &induction) {
+  ImplicitLocOpBuilder b(loop->getLoc(), loop->getContext());
+  b.setInsertionPointAfter(loop);
+  loop->getResult(index).replaceAllUsesWith(induction.at(b, turns));
+}
+
+/// A loop that runs no turn at all has a negative bound, perhaps.
+static Value turnsOf(scf::ForOp loop) {
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Value zero = loop.getLowerBound();
+  return arith::MaxSIOp::create(b, loop.getUpperBound(), zero);
+}
+
+static void expressInductions(scf::ForOp loop) {
+  Operation *yield = loop.getBody()->getTerminator();
+  for (auto [i, argument] : llvm::enumerate(loop.getRegionIterArgs())) {
+    Value step = stepOf(loop, argument, yield->getOperand(i));
+    if (!step)
+      continue;
+    Induction induction{loop.getInitArgs()[i], step};
+    expressArgument(argument, *loop.getBody(), loop.getInductionVar(),
+                    induction);
+    if (!loop.getResult(i).use_empty())
+      expressResult(loop, i, turnsOf(loop), induction);
+  }
+}
+
+static void expressInductions(scf::WhileOp loop, Value turns) {
+  Block &before = *loop.getBeforeBody(), &after = *loop.getAfterBody();
+  unsigned counter = loop.getInits().size() - 1;
+  for (unsigned j = 0; j + 1 < loop.getNumResults(); ++j) {
+    auto source = dyn_cast<BlockArgument>(loop.getConditionOp().getArgs()[j]);
+    if (!source || source.getOwner() != &before ||
+        source.getArgNumber() == counter)
+      continue;
+    unsigned i = source.getArgNumber();
+    Value argument = after.getArgument(j);
+    Value step = stepOf(loop, argument, loop.getYieldOp().getOperand(i));
+    if (!step)
+      continue;
+    Induction induction{loop.getInits()[i], step};
+    expressArgument(source, before, before.getArguments().back(), induction);
+    expressArgument(argument, after, after.getArguments().back(), induction);
+    expressResult(loop, j, turns, induction);
+  }
+}
+
+void expressInductions(ir::KernelOp kernel,
+                       const llvm::DenseMap<Operation *, Value> &turns) {
+  kernel.walk([&](Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      expressInductions(loop);
+    else if (auto loop = dyn_cast<scf::WhileOp>(op))
+      expressInductions(loop, turns.lookup(loop));
+  });
+}
+
 } // namespace costate::autodiff

@@ -15,4 +15,12 @@ void normalizeLoops(ir::KernelOp kernel);
 /// that result, by loop.
 llvm::DenseMap<mlir::Operation *, mlir::Value> countTurns(ir::KernelOp kernel);
 
+/// Replaces integers that change by the same amount in every turn of a loop by
+/// start + turn * amount, so that the reverse sweep need not save them. The
+/// loops must be as the two functions above leave them; `turns` is what
+/// countTurns has returned.
+void expressInductions(
+    ir::KernelOp kernel,
+    const llvm::DenseMap<mlir::Operation *, mlir::Value> &turns);
+
 } // namespace costate::autodiff

@@ -41,6 +41,14 @@ public:
     return cast<scf::ForOp>(outer.create(state));
   }
 
+  /// The number of the turn that is being reversed, of `count`: counters run
+  /// down, they are inverted and not saved.
+  Value turn(Builder &at, Value count) {
+    Value one = constant(at, 1);
+    Value last = arith::SubIOp::create(at, count, one);
+    return arith::SubIOp::create(at, last, counter);
+  }
+
   Value constant(Builder &at, int64_t value) {
     return arith::ConstantOp::create(
         at, at.getIntegerAttr(counter.getType(), value));
@@ -213,17 +221,11 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
   Builder &b = reversed.b;
   SmallVector<unsigned> carried = variedAmong(loop.getRegionIterArgs());
   SmallVector<Value> inits, next;
+  Value turn = reversed.turn(b, count);
   Scope scope(*loop.getBody(), sweep.scope, b);
+  scope.provide(loop.getInductionVar(), turn);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
-  {
-    // The counter runs down: it is inverted, not saved.
-    Builder head(loop.getLoc(), &reversed.block->front());
-    Value one = reversed.constant(head, 1);
-    Value last = arith::SubIOp::create(head, count, one);
-    scope.provide(loop.getInductionVar(),
-                  arith::SubIOp::create(head, last, reversed.counter));
-  }
   for (unsigned i : carried) {
     Type type = loop.getRegionIterArg(i).getType();
     inits.push_back(zeroIfNull(sweep.b, g[i], type));
@@ -255,12 +257,13 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
 
 /// Reverses the before-region: `forwarded` holds the adjoints of what it passes
 /// on (varied results only), and comes back as those of its own arguments.
-LogicalResult Reverser::reverseBefore(scf::WhileOp loop,
+LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value turn,
                                       SmallVectorImpl<Value> &forwarded,
                                       Sweep &sweep) {
   Block &before = *loop.getBeforeBody();
   auto condition = cast<scf::ConditionOp>(before.getTerminator());
   Scope scope(before, sweep.scope, sweep.b);
+  scope.provide(before.getArguments().back(), turn);
   Sweep inner{sweep.b, scope, sweep.adjoints};
   for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
     add(inner, condition.getArgs()[i], forwarded[at]);
@@ -276,14 +279,15 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop,
   return success();
 }
 
-/// Reverses the body: `carried` holds the adjoints of the varied
+/// Reverses the body in turn `turn`: `carried` holds the adjoints of the varied
 /// before-arguments of the next turn, and comes back as those of the varied
 /// after-arguments.
-LogicalResult Reverser::reverseBody(scf::WhileOp loop,
+LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value turn,
                                     SmallVectorImpl<Value> &carried,
                                     Sweep &sweep) {
   Block &body = *loop.getAfterBody();
   Scope scope(body, sweep.scope, sweep.b);
+  scope.provide(body.getArguments().back(), turn);
   Sweep inner{sweep.b, scope, sweep.adjoints};
   for (auto [at, i] : llvm::enumerate(variedAmong(loop.getBeforeArguments())))
     add(inner, body.getTerminator()->getOperand(i), carried[at]);
@@ -302,6 +306,7 @@ LogicalResult Reverser::reverseBody(scf::WhileOp loop,
 /// The body, in every turn but the first; in the first turn, `results` take the
 /// place of what it would compute.
 LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
+                                         Value isLater,
                                          SmallVectorImpl<Value> &carried,
                                          ValueRange results, Sweep &sweep) {
   Block *some = new Block, *none = new Block;
@@ -311,7 +316,7 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
   inNone.setInsertionPointToEnd(none);
   Adjoints adjoints;
   Sweep inner{inSome, sweep.scope, adjoints};
-  if (failed(reverseBody(loop, carried, inner)))
+  if (failed(reverseBody(loop, turn, carried, inner)))
     return failure();
   SmallVector<Value> skipped(results), captured = adjoints.remaining();
   for (Value value : captured) {
@@ -320,11 +325,8 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
   }
   scf::YieldOp::create(inSome, carried);
   scf::YieldOp::create(inNone, skipped);
-  Builder &b = sweep.b;
-  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
-  Value later = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, turn, zero);
   SmallVector<Value> adjointsOfTurn =
-      createIf(b, later, TypeRange(ValueRange(carried)), some, none);
+      createIf(sweep.b, isLater, TypeRange(ValueRange(carried)), some, none);
   carried.assign(adjointsOfTurn.begin(), adjointsOfTurn.begin() + results.size());
   for (auto [at, value] : llvm::enumerate(captured))
     add(sweep, value, adjointsOfTurn[results.size() + at]);
@@ -383,15 +385,20 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
   Adjoints adjoints;
   Sweep inner{b, sweep.scope, adjoints};
   if (simple) {
-    if (failed(reverseBody(loop, carried, inner)))
+    Value turn = reversed.turn(b, count);
+    if (failed(reverseBody(loop, turn, carried, inner)))
       return failure();
     carried = throughBefore(loop, carried, b);
   } else {
-    Value one = arith::ConstantOp::create(outer, outer.getI64IntegerAttr(1));
+    Value isLater =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, reversed.counter,
+                              reversed.constant(b, 0));
+    Value one = reversed.constant(outer, 1);
     count = arith::AddIOp::create(outer, count, one);
-    if (failed(reverseLaterBody(loop, reversed.counter, carried, results,
+    Value turn = reversed.turn(b, count);
+    if (failed(reverseLaterBody(loop, turn, isLater, carried, results,
                                 inner)) ||
-        failed(reverseBefore(loop, carried, inner)))
+        failed(reverseBefore(loop, turn, carried, inner)))
       return failure();
   }
   for (Value captured : adjoints.remaining()) {

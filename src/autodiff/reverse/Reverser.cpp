@@ -1,7 +1,6 @@
 #include "autodiff/reverse/Reverser.h"
 
 #include "autodiff/replay/Accesses.h"
-#include "autodiff/Normalize.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
 
@@ -41,9 +40,10 @@ SmallVector<Operation *> operationsOf(Block &block) {
 }
 
 Reverser::Reverser(ir::KernelOp kernel,
-                   llvm::DenseMap<Value, Value> adjointArrays)
+                   llvm::DenseMap<Value, Value> adjointArrays,
+                   llvm::DenseMap<Operation *, Value> turns)
     : kernel(kernel), adjointArrays(std::move(adjointArrays)),
-      turns(countTurns(kernel)),
+      turns(std::move(turns)),
       activity(kernel, [this](Value array) {
         return this->adjointArrays.contains(array);
       }) {}

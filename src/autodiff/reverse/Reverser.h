@@ -31,7 +31,8 @@ private:
 class Reverser {
 public:
   Reverser(ir::KernelOp kernel,
-           llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays);
+           llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays,
+           llvm::DenseMap<mlir::Operation *, mlir::Value> turns);
   mlir::LogicalResult run();
 
 private:
@@ -67,14 +68,14 @@ private:
   mlir::LogicalResult reverseFor(mlir::scf::ForOp loop, Results g, Sweep &sweep);
   mlir::LogicalResult reverseWhile(mlir::scf::WhileOp loop, Results g, Sweep &sweep);
   mlir::LogicalResult reverseRange(ir::RangeOp range, Results g, Sweep &sweep);
-  mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop,
+  mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop, mlir::Value turn,
                                     llvm::SmallVectorImpl<mlir::Value> &carried,
                                     Sweep &sweep);
-  mlir::LogicalResult reverseBody(mlir::scf::WhileOp loop,
+  mlir::LogicalResult reverseBody(mlir::scf::WhileOp loop, mlir::Value turn,
                                   llvm::SmallVectorImpl<mlir::Value> &carried,
                                   Sweep &sweep);
   mlir::LogicalResult
-  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value turn,
+  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value turn, mlir::Value isLater,
                    llvm::SmallVectorImpl<mlir::Value> &carried,
                    mlir::ValueRange results, Sweep &sweep);
   bool passesThrough(mlir::scf::WhileOp loop) const;
