@@ -45,6 +45,7 @@ public:
     registerTranslations(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
+    context.printOpOnDiagnostic(false);
   }
 
   Result<> lower(const syntax::Kernel &source) {
