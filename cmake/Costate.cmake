@@ -57,3 +57,12 @@ function(costate_tests)
                  ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   endforeach()
 endfunction()
+
+# costate_benchmarks(FILES...): Google Benchmark files of this folder, linked
+# into the one program `costate-microbench`.
+function(costate_benchmarks)
+  foreach(file ${ARGN})
+    set_property(GLOBAL APPEND PROPERTY COSTATE_BENCHMARK_FILES
+                 ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+endfunction()
