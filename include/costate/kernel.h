@@ -127,6 +127,12 @@ public:
   /// size, bytes of one tape record, and the tape of the last launch.
   std::string report() const;
 
+  /// The kernel, its gradient or its tangent as kernel IR, which costate-opt and
+  /// costate-run read; with `llvm` as the LLVM IR that machine code is made of.
+  /// Every float array counts as active. Throws like a launch in that mode.
+  std::string ir(detail::Mode mode = detail::Mode::Primal,
+                 bool llvm = false) const;
+
   const std::shared_ptr<detail::KernelImpl> &shared() const { return impl; }
 
 private:

@@ -76,6 +76,13 @@ static compiler::Mode compilerMode(Mode mode) {
   return compiler::Mode::Primal;
 }
 
+std::string Kernel::ir(Mode mode, bool llvm) const {
+  std::vector<bool> active;
+  for (const ArgumentType &type : arguments())
+    active.push_back(type.rank >= 0 && isFloat(type.dtype));
+  return checked(implOf(impl).program->print(compilerMode(mode), active, llvm));
+}
+
 Compiled &KernelImpl::compiled(Mode mode, const std::vector<bool> &active) {
   Compiled *entry;
   {

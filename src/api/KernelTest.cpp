@@ -284,3 +284,18 @@ TEST_F(Kernels, CheckFindsAGradientThatDiffersFromTheFunction) {
       });
   EXPECT_FALSE(check_gradient(stairs, x, y));
 }
+
+TEST_F(Kernels, PrintTheirCode) {
+  Kernel square = kernel("square", [](ArrayRef<double, 1> a,
+                                      ArrayRef<double, 1> b) {
+    parallel(a.size(0), [&](Index i) { b(i) = a(i) * a(i); });
+  });
+  Kernel again = Kernel::from_ir(square.ir());
+  x.fill(3);
+  again(x, y);
+  EXPECT_EQ(y.to_host().front(), 9);
+  EXPECT_NE(square.ir(detail::Mode::Gradient).find("costate.adjoint_of"),
+            std::string::npos);
+  EXPECT_NE(square.ir(detail::Mode::Tangent, true).find("define"),
+            std::string::npos);
+}
