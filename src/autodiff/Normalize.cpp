@@ -9,12 +9,14 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-static Value asI64(ImplicitLocOpBuilder &b, Value value) {
+static Value asI64(ImplicitLocOpBuilder &b, Value value, bool isUnsigned) {
   Type i64 = b.getI64Type();
   if (value.getType().isIndex())
     return arith::IndexCastOp::create(b, i64, value);
   if (value.getType() == i64)
     return value;
+  if (isUnsigned)
+    return arith::ExtUIOp::create(b, i64, value);
   return arith::ExtSIOp::create(b, i64, value);
 }
 
@@ -40,18 +42,30 @@ static void reindex(ImplicitLocOpBuilder &b, scf::ForOp loop, Value lo,
   auto offset = arith::MulIOp::create(b, counter, step);
   Value index = arith::AddIOp::create(b, lo, offset);
   Value cast = fromI64(b, index, type);
-  counter.replaceUsesWithIf(cast, [&](OpOperand &use) {
-    return use.getOwner() != offset;
-  });
+  counter.replaceUsesWithIf(
+      cast, [&](OpOperand &use) { return use.getOwner() != offset; });
+}
+
+/// A trip count compares with sign. Where that differs from an unsigned
+/// comparison, a loop that runs at all would not end.
+static Value noneUnlessBelow(ImplicitLocOpBuilder &b, Value count, Value lo,
+                             Value hi) {
+  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lo, hi);
+  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+  return arith::SelectOp::create(b, some, count, zero);
 }
 
 static void normalize(scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Type type = loop.getInductionVar().getType();
-  Value lo = asI64(b, loop.getLowerBound());
-  Value hi = asI64(b, loop.getUpperBound());
-  Value step = asI64(b, loop.getStep());
+  bool isUnsigned = loop.getUnsignedCmp();
+  Value lo = asI64(b, loop.getLowerBound(), isUnsigned);
+  Value hi = asI64(b, loop.getUpperBound(), isUnsigned);
+  Value step = asI64(b, loop.getStep(), isUnsigned);
   Value count = ir::TripCountOp::create(b, lo, hi, step);
+  if (isUnsigned)
+    count = noneUnlessBelow(b, count, lo, hi);
+  loop.setUnsignedCmp(false);
   loop.setLowerBound(arith::ConstantOp::create(b, b.getI64IntegerAttr(0)));
   loop.setStep(arith::ConstantOp::create(b, b.getI64IntegerAttr(1)));
   loop.setUpperBound(count);
@@ -136,9 +150,8 @@ static void expressArgument(Value value, Block &block, Value turn,
   ImplicitLocOpBuilder b(value.getLoc(), &block, block.begin());
   Value formula = induction.at(b, turn);
   Operation *terminator = block.getTerminator();
-  value.replaceUsesWithIf(formula, [&](OpOperand &use) {
-    return use.getOwner() != terminator;
-  });
+  value.replaceUsesWithIf(
+      formula, [&](OpOperand &use) { return use.getOwner() != terminator; });
 }
 
 static void expressResult(Operation *loop, unsigned index, Value turns,

@@ -1,6 +1,7 @@
 #include "autodiff/Passes.h"
 
 #include "autodiff/Differentiate.h"
+#include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
 #include "autodiff/replay/Accesses.h"
 
@@ -8,6 +9,7 @@ namespace costate::autodiff {
 
 #define GEN_PASS_DEF_DIFFERENTIATEREVERSE
 #define GEN_PASS_DEF_DIFFERENTIATEFORWARD
+#define GEN_PASS_DEF_NORMALIZELOOPS
 #define GEN_PASS_DEF_PRUNE
 #define GEN_PASS_DEF_MARKEXCLUSIVE
 #include "autodiff/Passes.h.inc"
@@ -54,6 +56,10 @@ struct DifferentiateForward
     if (failed(differentiateAll(getOperation(), *active, differentiateForward)))
       signalPassFailure();
   }
+};
+
+struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {
+  void runOnOperation() override { normalizeLoops(getOperation()); }
 };
 
 struct Prune : impl::PruneBase<Prune> {

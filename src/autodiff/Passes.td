@@ -53,6 +53,26 @@ def DifferentiateForward : Pass<"differentiate-forward", "::mlir::ModuleOp"> {
                            "mlir::arith::ArithDialect"];
 }
 
+def NormalizeLoops : Pass<"normalize-loops", "::costate::ir::KernelOp"> {
+  let summary = "loops from 0 to a trip count by 1";
+  let description = [{
+    Says what every `scf.for` of a kernel means, also one with a negative step:
+
+    ```mlir
+    // before
+    scf.for %k = %lo to %hi step %step : i64 { ... }
+    // after
+    %n = costate.trip_count %lo to %hi by %step
+    scf.for %turn = %zero to %n step %one : i64 {
+      %change = arith.muli %turn, %step : i64
+      %k = arith.addi %lo, %change : i64
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
+}
+
 def Prune : Pass<"prune", "::costate::ir::KernelOp"> {
   let summary = "erase what no store, update or tape operation needs";
   let description = [{

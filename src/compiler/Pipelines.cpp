@@ -14,10 +14,10 @@
 
 using namespace mlir;
 
-
 namespace costate::compiler {
 
 void addPrimalPasses(OpPassManager &passes, bool contract) {
+  passes.addNestedPass<ir::KernelOp>(autodiff::createNormalizeLoops());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
@@ -34,7 +34,8 @@ void addDerivativePasses(OpPassManager &passes) {
 
 void addHostPasses(OpPassManager &passes, const Options &options) {
   passes.addPass(conversion::createOutlineRanges());
-  passes.addPass(conversion::createExpandChecks({.indexChecks = options.debug}));
+  passes.addPass(
+      conversion::createExpandChecks({.indexChecks = options.debug}));
   passes.addPass(conversion::createExpandTape());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(conversion::createConvertKernelToLLVM(
@@ -46,7 +47,9 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
 void registerPipelines() {
   PassPipelineRegistration<>(
       "primal", "kernel IR of the primal, before anything is derived from it",
-      [](OpPassManager &passes) { addPrimalPasses(passes, /*contract=*/true); });
+      [](OpPassManager &passes) {
+        addPrimalPasses(passes, /*contract=*/true);
+      });
   PassPipelineRegistration<>("derivative", "kernel IR of a derivative",
                              addDerivativePasses);
   PassPipelineRegistration<>(

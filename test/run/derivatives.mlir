@@ -1,0 +1,16 @@
+// The primal and its gradient agree on what a loop of a text means.
+// RUN: costate-run %s --kernel counted --arg 'f64[]=1' --arg 'f64[]:0' --arg i64=3 --arg i64=0 --arg i64=-1 --print 1 | FileCheck %s --check-prefix=DOWN
+// DOWN: 1: f64[]=8
+// RUN: costate-run %s --kernel counted --grad --arg 'f64[]=1' --arg 'f64[]:0' --seed '1=f64[]=1' --arg i64=3 --arg i64=0 --arg i64=-1 --print 0 | FileCheck %s --check-prefix=DOWN-GRAD
+// DOWN-GRAD: 0.grad: f64[]=8
+// RUN: costate-run %s --kernel counted --jvp --arg 'f64[]=1' --arg 'f64[]:0' --tangent '0=f64[]=1' --arg i64=3 --arg i64=0 --arg i64=-1 --print 1 | FileCheck %s --check-prefix=DOWN-JVP
+// DOWN-JVP: 1.dual: f64[]=8
+costate.kernel @counted(%x: !costate.array<f64, 0>, %y: !costate.array<f64, 0>, %lo: i64, %hi: i64, %step: i64) {
+  %two = arith.constant 2.0 : f64
+  %v = costate.load %x[] : !costate.array<f64, 0>
+  %r = scf.for %k = %lo to %hi step %step iter_args(%a = %v) -> f64 : i64 {
+    %w = arith.mulf %a, %two : f64
+    scf.yield %w : f64
+  }
+  costate.store %r, %y[] : !costate.array<f64, 0>
+}
