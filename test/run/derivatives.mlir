@@ -14,3 +14,27 @@ costate.kernel @counted(%x: !costate.array<f64, 0>, %y: !costate.array<f64, 0>, 
   }
   costate.store %r, %y[] : !costate.array<f64, 0>
 }
+
+// A condition block that adds to an array runs once more than the body.
+// RUN: costate-run %s --kernel adding --arg 'f64[2]=1,2' --arg 'f64[2]:0' --print 1 | FileCheck %s --check-prefix=ADDING
+// ADDING: 1: f64[2]=4,8
+// RUN: costate-run %s --kernel adding --grad --arg 'f64[2]=1,2' --arg 'f64[2]:0' --seed '1=f64[2]:1' --print 0 | FileCheck %s --check-prefix=ADDING-GRAD
+// ADDING-GRAD: 0.grad: f64[2]=4,4
+costate.kernel @adding(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %three = arith.constant 3 : i64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.while (%a = %zero) : (i64) -> i64 {
+      costate.atomic_add %v, %y[%i] : !costate.array<f64, 1>
+      %more = arith.cmpi slt, %a, %three : i64
+      scf.condition(%more) %a : i64
+    } do {
+    ^bb0(%a: i64):
+      %b = arith.addi %a, %one : i64
+      scf.yield %b : i64
+    }
+  }
+}

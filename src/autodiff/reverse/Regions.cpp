@@ -205,9 +205,8 @@ LogicalResult Reverser::reverseIf(scf::IfOp branch, Results g, Sweep &sweep) {
           zeroIfNull(side->b, side->adjoints.take(name), name.getType()));
     scf::YieldOp::create(side->b, yielded);
   }
-  SmallVector<Value> reversed =
-      createIf(sweep.b, condition, TypeRange(ValueRange(names)), yes.block,
-               no.block);
+  SmallVector<Value> reversed = createIf(
+      sweep.b, condition, TypeRange(ValueRange(names)), yes.block, no.block);
   for (auto [name, adjoint] : llvm::zip(names, reversed))
     add(sweep, name, adjoint);
   return success();
@@ -272,8 +271,8 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value turn,
   forwarded.clear();
   for (unsigned i : variedAmong(loop.getBeforeArguments())) {
     Value argument = loop.getBeforeArguments()[i];
-    forwarded.push_back(zeroIfNull(sweep.b, sweep.adjoints.take(argument),
-                                   argument.getType()));
+    forwarded.push_back(
+        zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
   }
   scope.finishWithRecord();
   return success();
@@ -296,8 +295,8 @@ LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value turn,
   carried.clear();
   for (unsigned i : variedAmong(loop.getAfterArguments())) {
     Value argument = loop.getAfterArguments()[i];
-    carried.push_back(zeroIfNull(sweep.b, sweep.adjoints.take(argument),
-                                 argument.getType()));
+    carried.push_back(
+        zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
   }
   scope.finishWithRecord();
   return success();
@@ -327,7 +326,8 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
   scf::YieldOp::create(inNone, skipped);
   SmallVector<Value> adjointsOfTurn =
       createIf(sweep.b, isLater, TypeRange(ValueRange(carried)), some, none);
-  carried.assign(adjointsOfTurn.begin(), adjointsOfTurn.begin() + results.size());
+  carried.assign(adjointsOfTurn.begin(),
+                 adjointsOfTurn.begin() + results.size());
   for (auto [at, value] : llvm::enumerate(captured))
     add(sweep, value, adjointsOfTurn[results.size() + at]);
   return success();
@@ -337,6 +337,9 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
 /// arguments on as they are: then it has no reverse.
 bool Reverser::passesThrough(scf::WhileOp loop) const {
   scf::ConditionOp condition = loop.getConditionOp();
+  for (Operation &op : *loop.getBeforeBody())
+    if (effectful.contains(&op))
+      return false;
   return llvm::all_of(variedAmong(loop.getResults()), [&](unsigned i) {
     auto argument = dyn_cast<BlockArgument>(condition.getArgs()[i]);
     return argument && argument.getOwner() == loop.getBeforeBody();
@@ -390,14 +393,13 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
       return failure();
     carried = throughBefore(loop, carried, b);
   } else {
-    Value isLater =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, reversed.counter,
-                              reversed.constant(b, 0));
+    Value isLater = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne, reversed.counter, reversed.constant(b, 0));
     Value one = reversed.constant(outer, 1);
     count = arith::AddIOp::create(outer, count, one);
     Value turn = reversed.turn(b, count);
-    if (failed(reverseLaterBody(loop, turn, isLater, carried, results,
-                                inner)) ||
+    if (failed(
+            reverseLaterBody(loop, turn, isLater, carried, results, inner)) ||
         failed(reverseBefore(loop, turn, carried, inner)))
       return failure();
   }
@@ -451,7 +453,8 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
   Scope scope(body);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
-  for (auto [value, adjoint] : llvm::zip(body.getTerminator()->getOperands(), g))
+  for (auto [value, adjoint] :
+       llvm::zip(body.getTerminator()->getOperands(), g))
     add(inner, value, adjoint);
   if (failed(reverseOps(ops, inner)))
     return failure();
