@@ -38,3 +38,17 @@ costate.kernel @adding(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
     }
   }
 }
+
+// 1 / 0.1 is rounded to 10, but 0.1 fits into 1 nine times.
+// RUN: costate-run %s --kernel remainder --grad --arg 'f64[4]=1,5.5,-5.5,0.3' --arg 'f64[4]=0.1,2,2,0.1' --arg 'f64[4]:0' --seed '2=f64[4]:1' --print 0 --print 1 | FileCheck %s --check-prefix=REMAINDER
+// REMAINDER: 0.grad: f64[4]=1,1,1,1
+// REMAINDER: 1.grad: f64[4]=-9,-2,2,-2
+costate.kernel @remainder(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %r: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %a = costate.load %x[%i] : !costate.array<f64, 1>
+    %b = costate.load %y[%i] : !costate.array<f64, 1>
+    %m = arith.remf %a, %b : f64
+    costate.store %m, %r[%i] : !costate.array<f64, 1>
+  }
+}

@@ -47,13 +47,15 @@ Factor divRule(const RuleArguments &a, unsigned index) {
   return times(f.neg(f.mul(a.result(), inverse)));
 }
 
-/// fmod(x, y) = x - trunc(x/y) y
+/// fmod(x, y) = x - n y with the whole number n = trunc(x/y). A rounded x/y may
+/// reach the next whole number (1 / 0.1 is 10, but n is 9); (x - fmod) / y is
+/// near n.
 Factor remRule(const RuleArguments &a, unsigned index) {
   if (index == 0)
     return {Factor::One, {}};
   Formula f(a);
-  Value x = a.operand(0);
-  Value turns = math::TruncOp::create(a.b, f.div(x, a.operand(1)));
+  Value multiple = f.sub(a.operand(0), a.result());
+  Value turns = math::RoundEvenOp::create(a.b, f.div(multiple, a.operand(1)));
   return times(f.neg(turns));
 }
 
@@ -97,8 +99,8 @@ void addArithRules(llvm::StringMap<Rule> &rules) {
   rules["arith.extf"] = convertRule;
   rules["arith.truncf"] = convertRule;
   rules["arith.select"] = selectRule;
-  for (const char *name : {"arith.maximumf", "arith.minimumf", "arith.maxnumf",
-                           "arith.minnumf"})
+  for (const char *name :
+       {"arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"})
     rules[name] = extremumRule;
   for (const char *name : {"arith.sitofp", "arith.uitofp"})
     rules[name] = zeroRule;
