@@ -58,10 +58,11 @@ void numberLoads(ir::KernelOp kernel) {
     load->setAttr(originAttr, builder.getI64IntegerAttr(number));
 }
 
-/// The loads of `primal` whose values its gradient still reads.
-SmallVector<ir::LoadOp> neededLoads(ir::KernelOp primal,
+/// The loads of `forward`, in the order of the primal, whose values the gradient
+/// still reads.
+SmallVector<ir::LoadOp> neededLoads(ir::KernelOp forward,
                                     ir::KernelOp gradient) {
-  SmallVector<ir::LoadOp> all = loadsOf(primal), needed;
+  SmallVector<ir::LoadOp> all = loadsOf(forward), needed;
   llvm::DenseSet<uint64_t> seen;
   for (ir::LoadOp load : loadsOf(gradient)) {
     auto origin = load->getAttrOfType<IntegerAttr>(originAttr);
@@ -155,6 +156,7 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
   normalizeLoops(gradient);
   auto turns = countTurns(gradient);
   expressInductions(gradient, turns);
+  OwningOpRef<ir::KernelOp> forward(copyOf(gradient, ".forward"));
   auto adjoints = appendArrays(gradient, active, ir::adjointOfAttr);
   if (failed(
           Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
@@ -162,14 +164,14 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     return failure();
   }
   prune(gradient);
-  SmallVector<ir::LoadOp> needed = neededLoads(primal, gradient);
-  if (failed(checkFinalState(primal, needed, refusal))) {
+  SmallVector<ir::LoadOp> needed = neededLoads(*forward, gradient);
+  if (failed(checkFinalState(*forward, needed, refusal))) {
     gradient.erase();
     return failure();
   }
   Derivative derivative;
   derivative.kernel = gradient;
-  describeNeeds(primal, needed, derivative);
+  describeNeeds(*forward, needed, derivative);
   return derivative;
 }
 

@@ -55,24 +55,22 @@ public:
   }
 
   /// Whether the write may change, later in the same iteration, the element
-  /// that the load has read.
+  /// that the load has read. Loops are looked at from the outside in: either
+  /// the element is met in the same turn, and the next loop decides, or the
+  /// number of turns between load and write does.
   bool mayOverwrite() {
-    bool after = follows();
-    if (loops.empty() && !after)
-      return false;
-    Meeting meeting{Meeting::Always};
-    for (auto [l, w] : llvm::zip(load.indices, write.indices))
-      meeting = both(meeting, meetingOf(Affine::of(l), Affine::of(w)));
-    switch (meeting.kind) {
-    case Meeting::Never:
-      return false;
-    case Meeting::Always:
-    case Meeting::Unknown:
-      return true;
-    case Meeting::After:
-      return meeting.turns >= (after ? 0 : 1);
+    for (Operation *loop : llvm::reverse(loops)) {
+      Value counter = counterOf(loop);
+      Meeting meeting = meetingIn(counter);
+      if (meeting.kind == Meeting::Never)
+        return false;
+      if (meeting.kind != Meeting::After)
+        return true;
+      if (meeting.turns != 0)
+        return meeting.turns > 0;
+      sameTurn.insert(counter);
     }
-    llvm_unreachable("unknown meeting");
+    return follows() && meetingIn({}).kind != Meeting::Never;
   }
 
 private:
@@ -87,32 +85,37 @@ private:
            writeAt->getParentRegion()->getRegionNumber();
   }
 
-  /// The counter in which meetings are counted: of a single common `for`.
-  Value counter() const {
-    if (loops.size() != 1)
-      return {};
-    auto loop = dyn_cast<scf::ForOp>(loops.front());
-    if (!loop || !matchPattern(loop.getStep(), m_One()))
-      return {};
-    return loop.getInductionVar();
+  /// The counter of a loop in the form of normalizeLoops and countTurns.
+  static Value counterOf(Operation *loop) {
+    if (auto forLoop = dyn_cast<scf::ForOp>(loop))
+      return forLoop.getInductionVar();
+    return cast<scf::WhileOp>(loop).getAfterArguments().back();
   }
 
   bool varies(Value symbol) const {
-    return llvm::any_of(loops, [&](Operation *loop) {
-      return loop->isAncestor(symbol.getParentBlock()->getParentOp());
-    });
+    return !sameTurn.contains(symbol) &&
+           llvm::any_of(loops, [&](Operation *loop) {
+             return loop->isAncestor(symbol.getParentBlock()->getParentOp());
+           });
   }
 
-  Meeting meetingOf(const Affine &l, const Affine &w) const {
-    Value k = counter();
+  Meeting meetingIn(Value counter) const {
+    Meeting meeting{Meeting::Always};
+    for (auto [l, w] : llvm::zip(load.indices, write.indices))
+      meeting = both(meeting,
+                     meetingOf(Affine::of(l), Affine::of(w), counter));
+    return meeting;
+  }
+
+  Meeting meetingOf(const Affine &l, const Affine &w, Value counter) const {
     for (const Affine *form : {&l, &w})
       for (auto [symbol, coefficient] : form->terms)
-        if (symbol != k &&
+        if (symbol != counter &&
             (l.coefficient(symbol) != w.coefficient(symbol) || varies(symbol)))
           return {Meeting::Unknown};
-    int64_t slope = k ? l.coefficient(k) : 0;
+    int64_t slope = counter ? l.coefficient(counter) : 0;
     int64_t distance = w.constant - l.constant;
-    if (k && slope != w.coefficient(k))
+    if (counter && slope != w.coefficient(counter))
       return {Meeting::Unknown};
     if (slope == 0)
       return {distance == 0 ? Meeting::Always : Meeting::Never};
@@ -123,7 +126,8 @@ private:
 
   const ArrayAccess &load, &write;
   Operation *loadAt, *writeAt;
-  SmallVector<Operation *> loops;
+  SmallVector<Operation *> loops; ///< around both, innermost first
+  llvm::DenseSet<Value> sameTurn; ///< counters that are equal where they meet
 };
 
 /// The op directly in the kernel's block that contains `op`.

@@ -14,7 +14,8 @@ mlir::LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal);
 
 /// Final-state replay: for each needed load, no store or update that can follow
 /// it, in its own iteration or in a later part, may hit its element. Reports
-/// the first pair that breaks this. `needed` are loads of `primal`.
+/// the first pair that breaks this. `needed` are loads of `primal`, whose loops
+/// are in the form of expressInductions.
 mlir::LogicalResult checkFinalState(ir::KernelOp primal,
                                     llvm::ArrayRef<ir::LoadOp> needed,
                                     Refusal &refusal);

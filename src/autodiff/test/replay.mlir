@@ -58,3 +58,44 @@ costate.kernel @reload(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     costate.atomic_add %w, %s[] : !costate.array<f64, 0>
   }
 }
+
+// Through time in the outer of two loops; the inner one may touch any element
+// of the slice.
+// CHECK: @sweep.grad
+costate.kernel @sweep(%u: !costate.array<f64, 2>, %to: !costate.array<i64, 1>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %m = costate.extent %u[0] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %t = %zero to %m step %one : i64 {
+    %s = arith.addi %t, %one : i64
+    scf.for %i = %zero to %n step %one : i64 {
+      %j = costate.load %to[%i] : !costate.array<i64, 1>
+      %v = costate.load %u[%t, %j] : !costate.array<f64, 2>
+      %w = math.sin %v : f64
+      costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
+    }
+  }
+}
+
+// Through time in a loop that may be left early: a while with a counter.
+// CHECK: @until.grad
+costate.kernel @until(%u: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f9 = arith.constant 9.0 : f64
+  %no = arith.constant false
+  %r:2 = scf.while (%t = %zero, %done = %no) : (i64, i1) -> (i64, i1) {
+    %true = arith.constant true
+    %go = arith.xori %done, %true : i1
+    scf.condition(%go) %t, %done : i64, i1
+  } do {
+  ^bb0(%t: i64, %done: i1):
+    %s = arith.addi %t, %one : i64
+    %v = costate.load %u[%t] : !costate.array<f64, 1>
+    %w = math.exp %v : f64
+    costate.store %w, %u[%s] : !costate.array<f64, 1>
+    %big = arith.cmpf ogt, %w, %f9 : f64
+    scf.yield %s, %big : i64, i1
+  }
+}

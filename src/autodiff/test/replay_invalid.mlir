@@ -105,3 +105,43 @@ costate.kernel @no_rule(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+// The outer loop comes back to the same slice.
+costate.kernel @again(%u: !costate.array<f64, 2>) {
+  %n = costate.extent %u[0] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %r = %zero to %n step %one : i64 {
+    scf.for %t = %zero to %n step %one : i64 {
+      %s = arith.addi %t, %one : i64
+      // expected-error @+2 {{the gradient needs the value read here}}
+      // expected-note @+1 {{keep every version}}
+      %v = costate.load %u[%t, %zero] : !costate.array<f64, 2>
+      %w = math.sin %v : f64
+      // expected-note @+1 {{it may be overwritten here}}
+      costate.store %w, %u[%s, %zero] : !costate.array<f64, 2>
+    }
+  }
+}
+
+// -----
+
+// In place, slice by slice.
+costate.kernel @in_the_slice(%u: !costate.array<f64, 2>) {
+  %n = costate.extent %u[0] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %t = %zero to %n step %one : i64 {
+    scf.for %i = %zero to %n step %one : i64 {
+      %j = arith.addi %i, %one : i64
+      // expected-error @+2 {{the gradient needs the value read here}}
+      // expected-note @+1 {{keep every version}}
+      %v = costate.load %u[%t, %j] : !costate.array<f64, 2>
+      %w = math.sin %v : f64
+      // expected-note @+1 {{it may be overwritten here}}
+      costate.store %w, %u[%t, %i] : !costate.array<f64, 2>
+    }
+  }
+}
