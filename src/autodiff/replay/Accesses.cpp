@@ -23,6 +23,10 @@ SmallVector<ArrayAccess> accessesIn(Operation *op) {
   return accesses;
 }
 
+bool isSerialValue(Value value) {
+  return isa<ir::KernelOp>(value.getParentBlock()->getParentOp());
+}
+
 /// Whether dimension `dim` of all accesses is the same multiple of `index` plus
 /// constants that differ by less than the multiple.
 static bool separates(ArrayRef<ArrayAccess> accesses, unsigned dim,

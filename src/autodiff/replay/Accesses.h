@@ -24,6 +24,10 @@ std::optional<ArrayAccess> accessOf(mlir::Operation *op);
 /// All accesses under `op`, in program order.
 llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
 
+/// Whether `value` belongs to the serial code of a kernel, outside of loops and
+/// branches: it is the same during the whole launch.
+bool isSerialValue(mlir::Value value);
+
 /// The arrays of which each iteration of `range` touches elements that no other
 /// iteration touches: for every index of the range there is a dimension in
 /// which all accesses use the same multiple of that index plus constants that

@@ -102,8 +102,7 @@ private:
   Meeting meetingIn(Value counter) const {
     Meeting meeting{Meeting::Always};
     for (auto [l, w] : llvm::zip(load.indices, write.indices))
-      meeting = both(meeting,
-                     meetingOf(Affine::of(l), Affine::of(w), counter));
+      meeting = both(meeting, meetingOf(Affine::of(l), Affine::of(w), counter));
     return meeting;
   }
 
@@ -167,10 +166,6 @@ bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
   return false;
 }
 
-bool isSerialValue(Value value) {
-  return isa<ir::KernelOp>(value.getParentBlock()->getParentOp());
-}
-
 /// Fixed within one iteration, too.
 bool isIterationValue(Value value) {
   return isSerialValue(value) ||
@@ -222,78 +217,9 @@ bool readsOwnStore(ir::KernelOp primal, ir::LoadOp load) {
     if (!access.isWrite() || access.array != read.array)
       return false;
     bool same = partOf(access.op) == partOf(load);
-    return !certainlyApart(read, access, same ? isIterationValue : isSerialValue);
+    return !certainlyApart(read, access,
+                           same ? isIterationValue : isSerialValue);
   });
-}
-
-static LogicalResult refuseMixed(const ArrayAccess &load,
-                                 const ArrayAccess &update, Refusal &refusal) {
-  refusal.code = ErrorCode::CannotReplay;
-  InFlightDiagnostic error = load.op->emitError(
-      "this read may or may not see additions that other iterations of the "
-      "same range make, so the gradient is not defined");
-  error.attachNote(update.op->getLoc()) << "the additions are made here";
-  error.attachNote() << "read the array in a range of its own, before or after";
-  return failure();
-}
-
-static LogicalResult checkMixed(ir::RangeOp range, Refusal &refusal) {
-  SmallVector<ArrayAccess> accesses = accessesIn(range);
-  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
-  llvm::DenseMap<Value, const ArrayAccess *> updates;
-  for (const ArrayAccess &access : accesses)
-    if (isa<ir::AtomicAddOp>(access.op) && !exclusive.contains(access.array))
-      updates.try_emplace(access.array, &access);
-  for (const ArrayAccess &access : accesses)
-    if (access.isLoad() && updates.contains(access.array))
-      return refuseMixed(access, *updates[access.array], refusal);
-  return success();
-}
-
-/// Whether at least two iterations of `range` certainly run.
-static bool hasSeveralIterations(ir::RangeOp range) {
-  bool several = false;
-  for (Value extent : range.getExtents()) {
-    APInt count;
-    if (!matchPattern(extent, m_ConstantInt(&count)) || count.sle(0))
-      return false;
-    several |= count.sgt(1);
-  }
-  return several;
-}
-
-static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
-  if (!hasSeveralIterations(range))
-    return success();
-  for (Operation &op : *range.getBody()) {
-    auto store = dyn_cast<ir::StoreOp>(op);
-    if (!store)
-      continue;
-    bool shared = llvm::all_of(store.getIndices(), [&](Value index) {
-      return llvm::all_of(Affine::of(index).terms, [](auto &term) {
-        return isSerialValue(term.first);
-      });
-    });
-    if (!shared)
-      continue;
-    refusal.code = ErrorCode::CannotReplay;
-    InFlightDiagnostic error = op.emitError(
-        "every iteration of the range stores to this element, so which value "
-        "remains is left to chance and the gradient is not defined");
-    error.attachNote() << "add with `+=`, or store in serial code";
-    return failure();
-  }
-  return success();
-}
-
-LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal) {
-  WalkResult result = primal.walk([&](ir::RangeOp range) {
-    if (failed(checkMixed(range, refusal)) ||
-        failed(checkSharedStores(range, refusal)))
-      return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
 }
 
 static LogicalResult checkLateAdditions(ir::RangeOp range) {

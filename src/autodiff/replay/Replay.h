@@ -9,7 +9,8 @@ namespace costate::autodiff {
 
 /// Refuses what no replay can get right, because it depends on the order of
 /// iterations: a plain read of an array that the same range updates
-/// atomically, an element that several iterations certainly store.
+/// atomically, an element that several iterations certainly store, an element
+/// that one iteration certainly stores and the next one uses.
 mlir::LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal);
 
 /// Final-state replay: for each needed load, no store or update that can follow

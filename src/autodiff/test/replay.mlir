@@ -99,3 +99,27 @@ costate.kernel @until(%u: !costate.array<f64, 1>) {
     scf.yield %s, %big : i64, i1
   }
 }
+
+// Elements of different iterations that do not meet: every second one, another
+// slice, fewer iterations than the distance.
+// CHECK: @apart.grad
+costate.kernel @apart(%x: !costate.array<f64, 1>, %u: !costate.array<f64, 2>, %t: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %s = arith.addi %t, %one : i64
+  costate.range (%i) in (%n) {
+    %even = arith.muli %i, %two : i64
+    %odd = arith.addi %even, %one : i64
+    %v = costate.load %x[%odd] : !costate.array<f64, 1>
+    costate.store %v, %x[%even] : !costate.array<f64, 1>
+    %j = arith.addi %i, %one : i64
+    %w = costate.load %u[%t, %j] : !costate.array<f64, 2>
+    costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
+  }
+  costate.range (%i) in (%two) {
+    %j = arith.addi %i, %two : i64
+    %v = costate.load %x[%j] : !costate.array<f64, 1>
+    costate.store %v, %x[%i] : !costate.array<f64, 1>
+  }
+}

@@ -145,3 +145,20 @@ costate.kernel @in_the_slice(%u: !costate.array<f64, 2>) {
     }
   }
 }
+
+// -----
+
+// Iteration i reads the element that iteration i+1 stores.
+costate.kernel @neighbours(%x: !costate.array<f64, 2>, %at: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 2>
+  %one = arith.constant 1 : i64
+  costate.range (%i, %j) in (%n, %n) {
+    %next = arith.addi %i, %one : i64
+    // expected-error @+1 {{one iteration of the range uses the element that another one stores, so what it finds is left to chance and the gradient is not defined}}
+    %v = costate.load %x[%next, %j] : !costate.array<f64, 2>
+    %w = arith.addf %v, %v : f64
+    // expected-note @+2 {{the element is stored here}}
+    // expected-note @-3 {{store into another array, or use one range for each}}
+    costate.store %w, %x[%i, %j] : !costate.array<f64, 2>
+  }
+}

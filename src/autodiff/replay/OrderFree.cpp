@@ -1,0 +1,167 @@
+/// Does a range depend on the order of its iterations?
+
+#include "autodiff/replay/Replay.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+static LogicalResult refuseMixed(const ArrayAccess &load,
+                                 const ArrayAccess &update, Refusal &refusal) {
+  refusal.code = ErrorCode::CannotReplay;
+  InFlightDiagnostic error = load.op->emitError(
+      "this read may or may not see additions that other iterations of the "
+      "same range make, so the gradient is not defined");
+  error.attachNote(update.op->getLoc()) << "the additions are made here";
+  error.attachNote() << "read the array in a range of its own, before or after";
+  return failure();
+}
+
+static LogicalResult checkMixed(ir::RangeOp range, Refusal &refusal) {
+  SmallVector<ArrayAccess> accesses = accessesIn(range);
+  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
+  llvm::DenseMap<Value, const ArrayAccess *> updates;
+  for (const ArrayAccess &access : accesses)
+    if (isa<ir::AtomicAddOp>(access.op) && !exclusive.contains(access.array))
+      updates.try_emplace(access.array, &access);
+  for (const ArrayAccess &access : accesses)
+    if (access.isLoad() && updates.contains(access.array))
+      return refuseMixed(access, *updates[access.array], refusal);
+  return success();
+}
+
+/// Whether at least two iterations of `range` certainly run.
+static bool hasSeveralIterations(ir::RangeOp range) {
+  bool several = false;
+  for (Value extent : range.getExtents()) {
+    APInt count;
+    if (!matchPattern(extent, m_ConstantInt(&count)) || count.sle(0))
+      return false;
+    several |= count.sgt(1);
+  }
+  return several;
+}
+
+static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
+  if (!hasSeveralIterations(range))
+    return success();
+  for (Operation &op : *range.getBody()) {
+    auto store = dyn_cast<ir::StoreOp>(op);
+    if (!store)
+      continue;
+    bool shared = llvm::all_of(store.getIndices(), [&](Value index) {
+      return llvm::all_of(Affine::of(index).terms,
+                          [](auto &term) { return isSerialValue(term.first); });
+    });
+    if (!shared)
+      continue;
+    refusal.code = ErrorCode::CannotReplay;
+    InFlightDiagnostic error = op.emitError(
+        "every iteration of the range stores to this element, so which value "
+        "remains is left to chance and the gradient is not defined");
+    error.attachNote() << "add with `+=`, or store in serial code";
+    return failure();
+  }
+  return success();
+}
+
+namespace {
+/// By how much each index of a range differs between the iteration that makes
+/// one access and the one that makes another to the same element.
+class Shifts {
+public:
+  explicit Shifts(ir::RangeOp range)
+      : body(range.getBody()), extents(range.getExtents()) {}
+
+  /// Adds what one dimension says; false if that is not known, or if the
+  /// accesses never meet.
+  bool add(Value from, Value to) {
+    Affine form = Affine::of(from);
+    std::optional<int64_t> distance = constantDifference(form, Affine::of(to));
+    if (!distance)
+      return false;
+    form.terms.remove_if([](auto &term) { return isSerialValue(term.first); });
+    if (form.isConstant())
+      return *distance == 0;
+    auto [symbol, coefficient] = *form.terms.begin();
+    auto index = dyn_cast<BlockArgument>(symbol);
+    if (form.terms.size() > 1 || !index || index.getOwner() != body ||
+        *distance % coefficient != 0)
+      return false;
+    int64_t shift = *distance / coefficient;
+    auto [known, isNew] = shifts.try_emplace(index.getArgNumber(), shift);
+    return known->second == shift;
+  }
+
+  /// Whether the two iterations differ and exist. Extents that are not known
+  /// count as 2.
+  bool isInside() const {
+    bool differ = false;
+    for (auto [number, shift] : shifts) {
+      APInt extent(64, 2);
+      (void)matchPattern(extents[number], m_ConstantInt(&extent));
+      if (extent.sle(shift) || extent.sle(-shift))
+        return false;
+      differ |= shift != 0;
+    }
+    return differ;
+  }
+
+private:
+  Block *body;
+  OperandRange extents;
+  llvm::SmallDenseMap<unsigned, int64_t> shifts;
+};
+} // namespace
+
+/// Whether iterations next to each other access one element.
+static bool neighboursMeet(ir::RangeOp range, const ArrayAccess &a,
+                           const ArrayAccess &b) {
+  Shifts shifts(range);
+  for (auto [from, to] : llvm::zip(a.indices, b.indices))
+    if (!shifts.add(from, to))
+      return false;
+  return shifts.isInside();
+}
+
+static LogicalResult checkNeighbours(ir::RangeOp range, Refusal &refusal) {
+  llvm::MapVector<Value, SmallVector<ArrayAccess>> accesses;
+  for (Operation &op : *range.getBody())
+    if (auto access = accessOf(&op))
+      accesses[access->array].push_back(*access);
+  for (auto &[array, all] : accesses)
+    for (const ArrayAccess &store : all) {
+      if (!isa<ir::StoreOp>(store.op))
+        continue;
+      for (const ArrayAccess &other : all) {
+        if (!neighboursMeet(range, store, other))
+          continue;
+        refusal.code = ErrorCode::CannotReplay;
+        InFlightDiagnostic error = other.op->emitError(
+            "one iteration of the range uses the element that another one "
+            "stores, so what it finds is left to chance and the gradient is "
+            "not defined");
+        error.attachNote(store.op->getLoc()) << "the element is stored here";
+        error.attachNote() << "store into another array, or use one range for "
+                              "each";
+        return failure();
+      }
+    }
+  return success();
+}
+
+LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal) {
+  WalkResult result = primal.walk([&](ir::RangeOp range) {
+    if (failed(checkMixed(range, refusal)) ||
+        failed(checkSharedStores(range, refusal)) ||
+        failed(checkNeighbours(range, refusal)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+} // namespace costate::autodiff
