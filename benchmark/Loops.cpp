@@ -5,6 +5,8 @@
 #include "costate/costate.h"
 #include "costate/syntax.h"
 
+#include <numeric>
+
 namespace costate::bench {
 namespace {
 
@@ -21,12 +23,7 @@ Kernel makeKernel() {
 
 void measure(const Options &options, Results &results, const std::string &name,
              const std::vector<int32_t> &turns) {
-  double total = 0;
-  int32_t most = 0;
-  for (int32_t n : turns) {
-    total += n;
-    most = std::max(most, n);
-  }
+  double total = std::accumulate(turns.begin(), turns.end(), 0.0);
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
     Array<double> x = device.array<double>({turns.size()}, grad), y = device.array<double>({}, grad);
@@ -46,8 +43,8 @@ void measure(const Options &options, Results &results, const std::string &name,
     row.set("saved_bytes", saved);
     row.set("peak_bytes", double(device.peak_bytes()));
     row.set("turns", total);
-    if (threads == 1)
-      row.set("bytes_per_turn", saved / most);
+    if (turns.size() == 1)
+      row.set("bytes_per_turn", saved / total);
   }
 }
 

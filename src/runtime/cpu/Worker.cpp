@@ -18,16 +18,20 @@ void CpuWorker::reset(size_t bytes) {
   additions = {};
 }
 
+/// Small tapes double. Pages of large ones move without copying, so these grow
+/// in finer steps, to waste less memory.
+static size_t enlarged(size_t bytes) {
+  constexpr size_t large = 16u << 20;
+  return bytes < large ? 2 * bytes : bytes + bytes / 4;
+}
+
 bool CpuWorker::grow(size_t bytes) {
   size_t used = tapeUsed(), need = 0;
   if (__builtin_add_overflow(used, bytes, &need))
     return false;
-  size_t roomy = std::max({need, visible + visible / 2, firstTape});
-  if (need > tape.capacity()) {
-    bool doubled = tape.reserve(std::max(roomy, 2 * tape.capacity()));
-    if (!doubled && !tape.reserve(need))
-      return false;
-  }
+  size_t roomy = std::max({need, enlarged(visible), firstTape});
+  if (need > tape.capacity() && !tape.reserve(roomy) && !tape.reserve(need))
+    return false;
   tapeTop = tape.base() + used;
   show(std::min(roomy, tape.capacity()));
   return true;
