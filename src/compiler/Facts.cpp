@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -28,8 +29,8 @@ std::vector<syntax::Argument> argumentsOf(ir::KernelOp kernel) {
   std::vector<syntax::Argument> arguments;
   for (Type type : kernel.getArgumentTypes()) {
     if (auto array = dyn_cast<ir::ArrayType>(type))
-      arguments.push_back({dtypeOf(array.getElementType()),
-                           static_cast<int>(array.getRank())});
+      arguments.push_back(
+          {dtypeOf(array.getElementType()), static_cast<int>(array.getRank())});
     else
       arguments.push_back({dtypeOf(type), -1});
   }
@@ -93,41 +94,50 @@ std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
   return accesses;
 }
 
-static bool hasConstantTripCount(scf::ForOp loop) {
-  return matchPattern(loop.getLowerBound(), m_Constant()) &&
-         matchPattern(loop.getUpperBound(), m_Constant()) &&
-         matchPattern(loop.getStep(), m_Constant());
+/// A tape below this size is as good as there.
+static constexpr uint64_t smallTape = 4096;
+
+static uint64_t bytesOf(tape::PushOp push) {
+  return conversion::RecordLayout(push.getValues().getTypes()).size();
 }
 
-/// Whether `op` runs an unknown number of times in an iteration or in the
-/// serial code.
-static bool isInUnboundedLoop(Operation *op) {
-  for (Operation *parent = op->getParentOp();
+/// The most turns that `loop` makes, if that is known.
+static std::optional<uint64_t> mostTurns(Operation *loop) {
+  auto forLoop = dyn_cast<scf::ForOp>(loop);
+  APInt lo, hi, step;
+  if (!forLoop || !matchPattern(forLoop.getLowerBound(), m_ConstantInt(&lo)) ||
+      !matchPattern(forLoop.getUpperBound(), m_ConstantInt(&hi)) ||
+      !matchPattern(forLoop.getStep(), m_ConstantInt(&step)))
+    return std::nullopt;
+  return hi.sgt(lo) ? (hi - lo).getZExtValue() : 0;
+}
+
+/// The most bytes that `push` puts on the tape in an iteration of a range or in
+/// the serial code; the largest number if that is not known.
+static uint64_t mostBytes(tape::PushOp push) {
+  uint64_t bytes = bytesOf(push);
+  for (Operation *parent = push->getParentOp();
        !isa<ir::RangeOp, ir::KernelOp>(parent);
        parent = parent->getParentOp()) {
-    if (isa<scf::WhileOp>(parent))
-      return true;
-    auto loop = dyn_cast<scf::ForOp>(parent);
-    if (loop && !hasConstantTripCount(loop))
-      return true;
+    if (isa<scf::IfOp>(parent))
+      continue;
+    std::optional<uint64_t> turns = mostTurns(parent);
+    bytes = turns ? llvm::SaturatingMultiply(bytes, *turns) : UINT64_MAX;
   }
-  return false;
+  return bytes;
 }
 
 bool growsTape(ir::KernelOp kernel) {
-  return kernel
-      .walk([](tape::PushOp push) {
-        return isInUnboundedLoop(push) ? WalkResult::interrupt()
-                                       : WalkResult::advance();
-      })
-      .wasInterrupted();
+  uint64_t bytes = 0;
+  kernel.walk([&](tape::PushOp push) {
+    bytes = llvm::SaturatingAdd(bytes, mostBytes(push));
+  });
+  return bytes > smallTape;
 }
 
 int64_t recordBytes(ir::KernelOp kernel) {
   int64_t bytes = 0;
-  kernel.walk([&](tape::PushOp push) {
-    bytes += conversion::RecordLayout(push.getValues().getTypes()).size();
-  });
+  kernel.walk([&](tape::PushOp push) { bytes += bytesOf(push); });
   return bytes;
 }
 

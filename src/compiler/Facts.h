@@ -18,8 +18,8 @@ std::vector<runtime::Parameter> parametersOf(ir::KernelOp kernel);
 std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
                                         const std::vector<bool> &active);
 
-/// Whether a tape of `kernel` can grow without a bound known before the launch:
-/// it pushes in a loop whose trip count is no constant.
+/// Whether a tape of `kernel` can grow large: it pushes in a loop whose trip
+/// count is no constant, or too often for a few kilobytes.
 bool growsTape(ir::KernelOp kernel);
 
 /// Bytes of all records of `kernel`, each counted once.

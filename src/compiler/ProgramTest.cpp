@@ -61,7 +61,7 @@ TEST(Program, AccessesSayWhatIsReadAndWritten) {
 }
 
 constexpr const char *looped = R"(
-costate.kernel @looped(%x: !costate.array<f64, 1>, %n: i64) {
+costate.kernel @looped(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %n: i64) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   %e = costate.extent %x[0] : !costate.array<f64, 1>
@@ -71,12 +71,31 @@ costate.kernel @looped(%x: !costate.array<f64, 1>, %n: i64) {
       %s = math.sin %u : f64
       scf.yield %s : f64
     }
-    costate.store %w, %x[%i] : !costate.array<f64, 1>
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
 }
 )";
 
-TEST(Program, ARunTimeLoopGrowsTheTape) {
+std::string replaced(std::string text, const std::string &what,
+                     const std::string &by) {
+  return text.replace(text.find(what), what.size(), by);
+}
+
+TEST(Program, ARunTimeLoopAndALongOneGrowTheTape) {
+  auto grows = [](const std::string &text) {
+    auto code = parse(text.c_str())->compile(Mode::Gradient, {true, true});
+    EXPECT_TRUE(code) << code.error().text;
+    return code && code->growsTape;
+  };
+  EXPECT_TRUE(grows(looped));
+  std::string fixed =
+      replaced(replaced(looped, ", %n: i64", ""),
+               "  %c1 =", "  %n = arith.constant 500 : i64\n  %c1 =");
+  EXPECT_FALSE(grows(fixed));
+  EXPECT_TRUE(grows(replaced(fixed, "500", "30000000")));
+}
+
+TEST(Program, SitesNameTheLinesOfTheText) {
   auto program = parse(looped);
   auto code = program->compile(Mode::Primal, {});
   ASSERT_TRUE(code) << code.error().text;
@@ -89,9 +108,10 @@ TEST(Program, ARunTimeLoopGrowsTheTape) {
 }
 
 TEST(Program, ErrorsNameThePlaceInTheText) {
-  auto program = Program::parse("costate.kernel @f(%x: f64) {\n  %y = arith.mulf"
-                                " %x, %z : f64\n}\n",
-                                "wrong.mlir", "", Options());
+  auto program =
+      Program::parse("costate.kernel @f(%x: f64) {\n  %y = arith.mulf"
+                     " %x, %z : f64\n}\n",
+                     "wrong.mlir", "", Options());
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, ErrorCode::BadKernel);
   EXPECT_EQ(program.error().text.find("wrong.mlir:2:"), 0u)
@@ -99,11 +119,11 @@ TEST(Program, ErrorsNameThePlaceInTheText) {
 }
 
 TEST(Program, AKernelOfSeveralIsChosenByName) {
-  const char *two = "costate.kernel @f(%x: i64) {}\ncostate.kernel @g(%x: i64) {}\n";
+  const char *two =
+      "costate.kernel @f(%x: i64) {}\ncostate.kernel @g(%x: i64) {}\n";
   auto unnamed = Program::parse(two, "two.mlir", "", Options());
   ASSERT_FALSE(unnamed);
-  EXPECT_EQ(unnamed.error().text,
-            "two.mlir: name one of its kernels: `f` `g`");
+  EXPECT_EQ(unnamed.error().text, "two.mlir: name one of its kernels: `f` `g`");
   auto wrong = Program::parse(two, "two.mlir", "h", Options());
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().text,

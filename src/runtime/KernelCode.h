@@ -90,8 +90,7 @@ struct KernelCode {
   std::vector<Loc> sites;      ///< source places, by site number
   std::vector<std::string> files; ///< owns the file names of `sites`
   size_t objectBytes = 0;
-  bool growsTape = false;      ///< a tape of it can grow without a bound known
-                               ///< before the launch
+  bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
   std::shared_ptr<void> owner; ///< keeps the code alive
 };

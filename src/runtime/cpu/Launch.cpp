@@ -156,7 +156,8 @@ static size_t totalBytes(std::span<const Buffer> buffers) {
 static Attempt runProtected(Engine &engine, const LaunchRequest &request,
                             int runners) {
   Resources resources(engine, request.deterministic);
-  if (totalBytes(request.adjoints) <= snapshotLimit)
+  bool mayFail = request.code->growsTape || request.deterministic;
+  if (mayFail && totalBytes(request.adjoints) <= snapshotLimit)
     if (std::unique_ptr<Snapshot> snapshot =
             Snapshot::take(engine.budget, request.adjoints)) {
       Attempt attempt{runOnce(engine, request, resources, runners)};
@@ -170,8 +171,7 @@ static Attempt runProtected(Engine &engine, const LaunchRequest &request,
 }
 
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
-  bool mayFail = request.code->growsTape || request.deterministic;
-  if (request.adjoints.empty() || !mayFail) {
+  if (request.adjoints.empty()) {
     Resources resources(engine, request.deterministic);
     return runOnce(engine, request, resources, engine.threads);
   }

@@ -274,6 +274,14 @@ TEST(Launch, SerialErrorsEndTheLaunch) {
   Result<LaunchReport> report = run(*device, code, frame);
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, ErrorCode::KernelFailed);
+  const std::string unusable =
+      "; the gradients that this launch wrote are not usable";
+  EXPECT_EQ(report.error().text.find(unusable), std::string::npos);
+  double adjoint = 1;
+  Buffer adjoints[] = {{reinterpret_cast<std::byte *>(&adjoint), 8}};
+  report = run(*device, code, frame, adjoints);
+  ASSERT_FALSE(report.ok());
+  EXPECT_NE(report.error().text.find(unusable), std::string::npos);
 }
 
 /// Scatters rounding-sensitive values over a few elements.
