@@ -1,4 +1,5 @@
-"""Every registered benchmark runs once, on its smallest case."""
+"""Every registered benchmark runs once, on its smallest case; so does every
+example."""
 
 import json
 import os
@@ -22,8 +23,18 @@ def check(process, lines, bench):
     return ""
 
 
+def run_examples(build, counts):
+    for example in sorted((build / "bin").glob("example-*")):
+        process = subprocess.run([example], capture_output=True, text=True, timeout=600)
+        if process.returncode == 0:
+            counts.passes()
+        else:
+            counts.fails(example.name, process.stdout + process.stderr)
+
+
 def run(root, build, preset):
     counts = Counts()
+    run_examples(build, counts)
     binary = build / "bin" / "costate-bench"
     if not binary.exists():
         counts.fails("costate-bench", "has not been built")
