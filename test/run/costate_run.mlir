@@ -15,7 +15,7 @@
 
 // Errors.
 // RUN: not costate-run %s 2>&1 | FileCheck %s --check-prefix=WHICH
-// WHICH: name one of its kernels: `exp_sin` `every` `outside` `forever`
+// WHICH: name one of its kernels: `exp_sin` `every` `fourth` `outside` `forever`
 // RUN: not costate-run %s --kernel exp_sin --arg f64=1 2>&1 | FileCheck %s --check-prefix=COUNT
 // COUNT: the kernel takes 2 arguments, not 1
 // RUN: not costate-run %s --kernel exp_sin --arg 'f32[3]:0' --arg 'f64[3]:0' 2>&1 | FileCheck %s --check-prefix=DTYPE
@@ -26,6 +26,8 @@
 // MISSING: missing.npy: cannot be opened
 // RUN: not costate-run %s --kernel exp_sin --grad --arg 'f64[3]:0' --arg 'f64[3]:0' --seed '1=f64[2]:1' 2>&1 | FileCheck %s --check-prefix=SEED
 // SEED: `1=f64[2]:1` is f64[2]; argument 1 is f64[3]
+// RUN: not costate-run %s --kernel exp_sin --grad --active 0 --arg 'f64[3]:0' --arg 'f64[3]:0' 2>&1 | FileCheck %s --check-prefix=INACTIVE
+// INACTIVE: argument 1 is written with values that depend on active arguments; add it to --active
 // RUN: not costate-run missing.mlir 2>&1 | FileCheck %s --check-prefix=NOFILE
 // NOFILE: missing.mlir: cannot be read
 // RUN: not costate-run %s --kernel outside --debug --arg 'f64[3]:0' --arg i64=3 2>&1 | FileCheck %s --check-prefix=OUTSIDE
@@ -67,6 +69,22 @@ costate.kernel @every(%b: !costate.array<i1, 1>, %i: !costate.array<i32, 2>, %l:
     costate.atomic_add %sl, %w[%k] : !costate.array<ui64, 1>
     costate.atomic_add %sf, %f[%k] : !costate.array<f32, 1>
     costate.atomic_add exclusive %sd, %d[%c0, %c0, %c0, %c0, %c0, %c0, %c0, %k] : !costate.array<f64, 8>
+  }
+}
+
+// A gradient that reads back what the kernel stored runs the kernel before.
+// RUN: costate-run %s --kernel fourth --grad --arg 'f64[2]=2,3' --arg 'f64[2]:0' --arg 'f64[]=0' --seed '2=f64[]=1' | FileCheck %s --check-prefix=FOURTH
+// FOURTH: 0.grad: f64[2]=32,108
+// FOURTH-NEXT: 1: f64[2]=4,9
+costate.kernel @fourth(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %w = arith.mulf %v, %v : f64
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+    %q = costate.load %y[%i] : !costate.array<f64, 1>
+    %r = arith.mulf %q, %q : f64
+    costate.atomic_add %r, %s[] : !costate.array<f64, 0>
   }
 }
 

@@ -114,6 +114,17 @@ Result<ByArgument> makeSeeds(const std::vector<std::string> &specs,
   return seeds;
 }
 
+Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
+                      const std::vector<bool> &active) {
+  for (size_t k = 0; k < active.size(); ++k)
+    if (accesses[k].activeWrite && !active[k])
+      return Failure{ErrorCode::MissingGradient,
+                     "argument " + number(k) +
+                         " is written with values that depend on active "
+                         "arguments; add it to --active"};
+  return {};
+}
+
 static void append(std::vector<uint64_t> &slots, Tensor &tensor) {
   if (tensor.isScalar) {
     uint64_t slot = 0;

@@ -18,8 +18,8 @@ Result<std::pair<uint32_t, std::string>> parseNumbered(const std::string &text);
 Result<> checkArguments(const std::vector<syntax::Argument> &declared,
                         const std::vector<Tensor> &given);
 
-/// Which arguments have an adjoint or tangent: those in `list` (`0,2`), or every
-/// float array.
+/// Which arguments have an adjoint or tangent: those in `list` (`0,2`), or
+/// every float array.
 Result<std::vector<bool>>
 activeArguments(const std::vector<syntax::Argument> &declared,
                 const std::string &list);
@@ -29,6 +29,10 @@ activeArguments(const std::vector<syntax::Argument> &declared,
 Result<ByArgument> makeSeeds(const std::vector<std::string> &specs,
                              const std::vector<Tensor> &given,
                              const std::vector<bool> &active);
+
+/// Refuses to drop the derivative of an argument that is not in `active`.
+Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
+                      const std::vector<bool> &active);
 
 /// The slots that compiled code reads (see runtime/KernelCode.h).
 std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,

@@ -32,7 +32,9 @@ struct Command {
 void declareRun(CLI::App &app, Command &command) {
   app.add_option("file", command.file, "text of kernel IR")->required();
   app.add_option("--kernel", command.kernel, "its kernel, if it has several");
-  auto grad = app.add_flag("--grad", command.grad, "run the gradient");
+  auto grad = app.add_flag("--grad", command.grad,
+                           "run the gradient; the kernel itself before, if the "
+                           "gradient reads back what it stores");
   app.add_flag("--jvp", command.jvp, "run the tangent")->excludes(grad);
   app.add_option("--active", command.active,
                  "arguments with adjoint or tangent, as 0,2; default: every "
@@ -94,8 +96,8 @@ private:
       return text.error();
     compiler::Options options{command.debug, command.deterministic,
                               command.fastMath};
-    auto parsed = compiler::Program::parse(*text, command.file, command.kernel,
-                                           options);
+    auto parsed =
+        compiler::Program::parse(*text, command.file, command.kernel, options);
     if (!parsed)
       return parsed.error();
     program = *parsed;
@@ -111,8 +113,7 @@ private:
   Result<> emit() {
     if (command.emit.empty())
       return {};
-    auto text =
-        program->print(command.mode(), active, command.emit == "llvm");
+    auto text = program->print(command.mode(), active, command.emit == "llvm");
     if (!text)
       return text.error();
     std::cout << *text;
@@ -140,21 +141,41 @@ private:
     auto code = program->compile(command.mode(), active);
     if (!code)
       return code.error();
+    if (Result<> complete = checkOutputs(code->accesses, active); !complete)
+      return complete;
     auto device = runtime::openCpu(command.threads, 0);
     if (!device)
       return device.error();
-    std::vector<uint64_t> arguments =
-        slots(code->parameters, primal, derived);
+    if (command.mode() == Mode::Gradient && readsBack(*code))
+      if (Result<> done = launchPrimal(**device); !done)
+        return done;
+    return launchOn(**device, *code);
+  }
+
+  /// A gradient that reads back what the kernel stored needs it in memory.
+  static bool readsBack(const runtime::KernelCode &code) {
+    return std::any_of(
+        code.accesses.begin(), code.accesses.end(),
+        [](const runtime::Access &access) { return access.reloaded; });
+  }
+
+  Result<> launchPrimal(runtime::Device &device) {
+    auto code = program->compile(Mode::Primal, {});
+    return code ? launchOn(device, *code) : code.error();
+  }
+
+  Result<> launchOn(runtime::Device &device, const runtime::KernelCode &code) {
+    std::vector<uint64_t> arguments = slots(code.parameters, primal, derived);
     std::vector<runtime::Buffer> adjoints;
     if (command.mode() == Mode::Gradient)
       for (auto &[number, tensor] : derived)
         adjoints.push_back({tensor.bytes.data(), tensor.bytes.size()});
-    runtime::LaunchRequest request{&*code, arguments, adjoints,
+    runtime::LaunchRequest request{&code, arguments, adjoints,
                                    command.deterministic};
-    auto report = (*device)->launch(request);
+    auto report = device.launch(request);
     if (!report)
       return report.error();
-    return (*device)->synchronize();
+    return device.synchronize();
   }
 
   Result<> write() {
@@ -183,9 +204,9 @@ private:
   Result<> print() {
     for (uint32_t number : command.prints)
       if (number >= primal.size())
-        return Failure{ErrorCode::BadArgument,
-                       "there is no argument " + std::to_string(number) +
-                           " to print"};
+        return Failure{ErrorCode::BadArgument, "there is no argument " +
+                                                   std::to_string(number) +
+                                                   " to print"};
     for (uint32_t k = 0; k < primal.size(); ++k)
       if (command.prints.empty() ? !primal[k].isScalar : isChosen(k))
         printOne(k);
@@ -213,6 +234,15 @@ private:
   bool finished = false;
 };
 
+Result<> execute(const Command &command) {
+  try {
+    return Run(command).execute();
+  } catch (const std::bad_alloc &) {
+    return Failure{ErrorCode::OutOfMemory,
+                   "the arguments do not fit into memory; make them smaller"};
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -222,7 +252,7 @@ int main(int argc, char **argv) {
   declareRun(app, command);
   declareData(app, command);
   CLI11_PARSE(app, argc, argv);
-  Result<> done = Run(command).execute();
+  Result<> done = execute(command);
   if (done)
     return 0;
   std::cerr << "costate-run: " << done.error().text << '\n';
