@@ -160,6 +160,7 @@ public:
   /// The elements in the memory of a CPU device, for reading.
   const T *data() const { return static_cast<const T *>(address()); }
   /// The same for writing: counts as one write by the host, at this call.
+  /// Error(BadArgument) while a Tape records on this thread.
   T *mutable_data() { return static_cast<T *>(writable_address()); }
 };
 

@@ -56,7 +56,9 @@ public:
   ///
   /// Error(MissingGradient) if `loss` has no gradient, or an array that carries
   /// a differentiable value from one launch to another has none.
-  /// Error(CannotReplay) if a needed value has been overwritten.
+  /// Error(CannotReplay) if a needed value has been overwritten, or an array
+  /// with gradient was written between two entries by something that is not
+  /// recorded.
   void backward(const AnyArray &loss);
   /// The same, from the gradients as they are; clears nothing beforehand.
   void backward();

@@ -110,6 +110,10 @@ const void *AnyArray::address() const {
 
 void *AnyArray::writable_address() {
   ArrayStorage &storage = storageOf(*this);
+  if (detail::isRecording())
+    raise(ErrorCode::BadArgument,
+          "a `Tape` cannot record what is written through a pointer; use "
+          "from_host or fill, or take the pointer outside of the recording");
   noteWrite(*this);
   return storage.buffer.address;
 }

@@ -202,6 +202,16 @@ static void requireReplay(KernelImpl &kernel, const Call &call,
   }
 }
 
+/// The adjoints or tangents that a launch writes.
+static std::vector<std::shared_ptr<ArrayStorage>>
+derivativesOf(const Call &call, const KernelCode &code) {
+  std::vector<std::shared_ptr<ArrayStorage>> arrays;
+  for (runtime::Parameter parameter : code.parameters)
+    if (parameter.role != Role::Primal && isWritten(code, parameter))
+      arrays.push_back(storageOf(call, parameter));
+  return arrays;
+}
+
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
                     const Call &call) {
   std::vector<bool> active = activeArguments(mode, call);
@@ -213,8 +223,10 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
   if (mode == Mode::Gradient)
     requireReplay(*kernel, call, *compiled.code);
   run(*kernel, mode, call, compiled);
-  if (mode == Mode::Gradient)
-    return;
-  rememberLaunch(*kernel, call, *compiled.code);
-  recordLaunch(kernel, call, *compiled.code);
+  if (mode != Mode::Gradient) {
+    rememberLaunch(*kernel, call, *compiled.code);
+    recordLaunch(kernel, call, *compiled.code);
+  }
+  if (mode != Mode::Primal)
+    recordDerivatives(kernel, mode, derivativesOf(call, *compiled.code));
 }

@@ -25,6 +25,19 @@ void detail::recordLaunch(const std::shared_ptr<KernelImpl> &kernel,
   recordingTape->entries.push_back(std::move(entry));
 }
 
+void detail::recordDerivatives(
+    const std::shared_ptr<KernelImpl> &kernel, Mode mode,
+    std::vector<std::shared_ptr<ArrayStorage>> arrays) {
+  if (!recordingTape)
+    return;
+  std::vector<TapeEntry> &entries = recordingTape->entries;
+  if (mode == Mode::Gradient)
+    entries.push_back({kernel, {}, {}, {}});
+  entries.back().derivatives = std::move(arrays);
+}
+
+bool detail::isRecording() { return recordingTape; }
+
 void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array) {
   if (!recordingTape)
     return;
@@ -74,6 +87,7 @@ public:
 private:
   std::string entryText(size_t index) const;
   void compile(size_t index);
+  void checkContinuity(size_t index);
   void checkCarriers(size_t index);
   void checkReplay(size_t index);
   void checkNeeded(size_t index, size_t argument);
@@ -82,6 +96,7 @@ private:
   WriteIndex writes;
   std::vector<Compiled *> gradients; ///< by entry; null: nothing to reverse
   std::set<const ArrayStorage *> adjoints;
+  std::map<const ArrayStorage *, uint64_t> versions; ///< after the last entry
   /// Arrays without gradient that hold differentiable values, by the entry
   /// that wrote them.
   std::map<const ArrayStorage *, size_t> carriers;
@@ -109,6 +124,26 @@ void Reversal::compile(size_t index) {
                           : nullptr);
 }
 
+/// A write between two entries that is not among them would have to clear the
+/// adjoint of what it overwrites.
+void Reversal::checkContinuity(size_t index) {
+  const TapeEntry &entry = entries[index];
+  for (size_t i = 0; i < entry.call.arguments.size(); ++i) {
+    const ArrayStorage *array = entry.call.arguments[i].array.get();
+    if (!array || !array->grad)
+      continue;
+    uint64_t before = entry.versions[i] - (entry.accesses[i].written ? 1 : 0);
+    auto [known, isNew] = versions.try_emplace(array, before);
+    if (known->second != before)
+      raise(ErrorCode::CannotReplay,
+            "argument " + std::to_string(i + 1) + " of " + entryText(index) +
+                " was written outside of the recording since the entry that "
+                "used it last; record that write too, or call `backward` and "
+                "`clear` before it");
+    known->second = entry.versions[i];
+  }
+}
+
 void Reversal::checkCarriers(size_t index) {
   const TapeEntry &entry = entries[index];
   for (size_t i = 0; i < entry.call.arguments.size(); ++i) {
@@ -127,9 +162,15 @@ void Reversal::checkCarriers(size_t index) {
             "argument " + std::to_string(i + 1) + " of " + entryText(index) +
                 " has no gradient, but holds values of " +
                 entryText(carrier->second) +
-                " that depend on arrays with one; make it with "
-                "device.array<T>(..., grad)");
+                " that depend on arrays with one; " +
+                (entries[carrier->second].derivatives.empty()
+                     ? "make it with device.array<T>(..., grad)"
+                     : "if it is a gradient or a tangent, launch this kernel "
+                       "outside of the recording: second derivatives are not "
+                       "supported yet"));
   }
+  for (const std::shared_ptr<ArrayStorage> &array : entry.derivatives)
+    carriers.emplace(array.get(), index);
 }
 
 /// An array may have been written since only by entries of the recording, and
@@ -168,6 +209,7 @@ void Reversal::prepare() {
   for (size_t i = 0; i < entries.size(); ++i)
     compile(i);
   for (size_t i = 0; i < entries.size(); ++i) {
+    checkContinuity(i);
     checkCarriers(i);
     checkReplay(i);
   }

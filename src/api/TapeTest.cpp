@@ -144,6 +144,58 @@ TEST_F(Tapes, NameAnArrayThatWouldDropADerivative) {
   EXPECT_DOUBLE_EQ(x.grad().to_host()[0], 6);
 }
 
+TEST_F(Tapes, NameAWriteBetweenTwoRecordings) {
+  {
+    auto recording = tape.record();
+    sum(x, loss);
+  }
+  x.fill(1); // is not recorded, and would not be cleared
+  {
+    auto recording = tape.record();
+    sum(x, loss);
+  }
+  expectError(ErrorCode::CannotReplay,
+              {"`sum`", "entry 2", "argument 1", "outside of the recording"},
+              [&] { tape.backward(loss); });
+}
+
+TEST_F(Tapes, NameADerivativeThatALaunchReads) {
+  Array<double> u = device.array<double>({10}, grad | dual);
+  Array<double> v = device.array<double>({10}, grad | dual);
+  {
+    auto recording = tape.record();
+    square.jvp(u, v);
+    sum(v.dual(), loss);
+  }
+  expectError(ErrorCode::MissingGradient,
+              {"`sum`", "entry 2", "entry 1", "second derivatives"},
+              [&] { tape.backward(loss); });
+  tape.clear();
+  {
+    auto recording = tape.record();
+    square.grad(x, y);
+    sum(x.grad(), loss);
+  }
+  expectError(ErrorCode::MissingGradient, {"second derivatives"},
+              [&] { tape.backward(loss); });
+  tape.clear();
+  {
+    auto recording = tape.record();
+    square.grad(x, y); // nobody reads it
+    square(x, y);
+    sum(y, loss);
+  }
+  x.grad().fill(0);
+  tape.backward(loss);
+  EXPECT_DOUBLE_EQ(x.grad().to_host()[0], 6);
+}
+
+TEST_F(Tapes, RefuseAPointerToWriteThrough) {
+  auto recording = tape.record();
+  expectError(ErrorCode::BadArgument, {"pointer", "from_host"},
+              [&] { (void)x.mutable_data(); });
+}
+
 TEST_F(Tapes, FollowATimeIndex) {
   constexpr int steps = 50;
   Array<double> s = device.array<double>({steps + 1, 10}, grad);
