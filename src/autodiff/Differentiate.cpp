@@ -2,10 +2,11 @@
 
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
-#include "autodiff/forward/Forward.h"
 #include "autodiff/activity/Activity.h"
+#include "autodiff/forward/Forward.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/reverse/Reverser.h"
+#include "ir/Tape.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -27,9 +28,8 @@ ir::KernelOp copyOf(ir::KernelOp primal, StringRef suffix) {
 }
 
 /// Appends an array argument for each active one; returns it by argument.
-llvm::DenseMap<Value, Value> appendArrays(ir::KernelOp kernel,
-                                          ArrayRef<bool> active,
-                                          StringRef attribute) {
+llvm::DenseMap<Value, Value>
+appendArrays(ir::KernelOp kernel, ArrayRef<bool> active, StringRef attribute) {
   llvm::DenseMap<Value, Value> arrays;
   Builder builder(kernel.getContext());
   for (auto [index, isActive] : llvm::enumerate(active)) {
@@ -58,8 +58,8 @@ void numberLoads(ir::KernelOp kernel) {
     load->setAttr(originAttr, builder.getI64IntegerAttr(number));
 }
 
-/// The loads of `forward`, in the order of the primal, whose values the gradient
-/// still reads.
+/// The loads of `forward`, in the order of the primal, whose values the
+/// gradient still reads.
 SmallVector<ir::LoadOp> neededLoads(ir::KernelOp forward,
                                     ir::KernelOp gradient) {
   SmallVector<ir::LoadOp> all = loadsOf(forward), needed;
@@ -116,6 +116,20 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
   }
 }
 
+/// Refuses to differentiate a gradient of the kinds `Ops`.
+template <class... Ops> LogicalResult refuseTape(ir::KernelOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    if (!isa<Ops...>(op))
+      return WalkResult::advance();
+    op->emitError("the derivative of this gradient is not supported yet")
+            .attachNote()
+        << "a gradient without loops that save values has a forward "
+           "derivative; others can be differenced";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 } // namespace
 
 std::vector<ArraySection> writtenSections(ir::KernelOp primal) {
@@ -149,7 +163,8 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
-  if (failed(checkOrderFree(primal, refusal)))
+  if (failed(refuseTape<tape::PushOp, tape::TurnOp>(primal)) ||
+      failed(checkOrderFree(primal, refusal)))
     return failure();
   ir::KernelOp gradient = copyOf(primal, ".grad");
   numberLoads(gradient);
@@ -158,8 +173,7 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
   expressInductions(gradient, turns);
   OwningOpRef<ir::KernelOp> forward(copyOf(gradient, ".forward"));
   auto adjoints = appendArrays(gradient, active, ir::adjointOfAttr);
-  if (failed(
-          Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
+  if (failed(Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
     gradient.erase();
     return failure();
   }
@@ -179,6 +193,8 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
+  if (failed(refuseTape<tape::PushOp>(primal)))
+    return failure();
   ir::KernelOp tangent = copyOf(primal, ".jvp");
   auto tangents = appendArrays(tangent, active, ir::tangentOfAttr);
   if (failed(Forward(tangent, std::move(tangents)).run())) {

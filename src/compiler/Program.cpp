@@ -62,8 +62,8 @@ public:
                  const std::string &wanted) {
     DiagnosticText diagnostics(&context);
     llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBuffer(text, fileName), llvm::SMLoc());
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, fileName),
+                               llvm::SMLoc());
     auto file = parseSourceFile<ModuleOp>(sources, &context);
     if (!file)
       return Failure{ErrorCode::BadKernel,
@@ -74,6 +74,7 @@ public:
     kernel = *found;
     kernel->moveBefore(module->getBody(), module->getBody()->end());
     declared = argumentsOf(kernel);
+    forgetOrigins();
     return prepare(diagnostics);
   }
 
@@ -129,6 +130,14 @@ private:
       if (k < derivative.neededSections.size())
         access.neededSection = derivative.neededSections[k];
     }
+  }
+
+  /// In the text of a derivative, adjoints and tangents are arguments like
+  /// others: whoever launches it passes them.
+  void forgetOrigins() {
+    for (unsigned k = 0; k < kernel.getNumArguments(); ++k)
+      for (StringRef origin : {ir::adjointOfAttr, ir::tangentOfAttr})
+        kernel.removeArgAttr(k, StringAttr::get(&context, origin));
   }
 
   static Result<ir::KernelOp> select(ModuleOp file, const std::string &fileName,

@@ -52,3 +52,18 @@ costate.kernel @remainder(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
     costate.store %m, %r[%i] : !costate.array<f64, 1>
   }
 }
+
+// The text of a gradient is a kernel like others; the tangent of x*x's gradient.
+// RUN: costate-run %s --kernel square --grad --emit ir > %t.square.mlir
+// RUN: costate-run %t.square.mlir --arg 'f64[2]=3,4' --arg 'f64[2]:0' --arg 'f64[2]:0' --arg 'f64[2]:1' --print 2 | FileCheck %s --check-prefix=TEXT
+// TEXT: 2: f64[2]=6,8
+// RUN: costate-run %t.square.mlir --jvp --arg 'f64[2]=3,4' --arg 'f64[2]:0' --arg 'f64[2]:0' --arg 'f64[2]:1' --tangent '0=f64[2]:1' --print 2 | FileCheck %s --check-prefix=SECOND
+// SECOND: 2.dual: f64[2]=2,2
+costate.kernel @square(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %a = costate.load %x[%i] : !costate.array<f64, 1>
+    %b = arith.mulf %a, %a : f64
+    costate.store %b, %y[%i] : !costate.array<f64, 1>
+  }
+}
