@@ -65,8 +65,9 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 }
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto type = [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> results,
-                 function_interface_impl::VariadicFlag, std::string &) {
+  auto type = [](Builder &builder, ArrayRef<Type> inputs,
+                 ArrayRef<Type> results, function_interface_impl::VariadicFlag,
+                 std::string &) {
     return builder.getFunctionType(inputs, results);
   };
   if (function_interface_impl::parseFunctionOp(
@@ -85,15 +86,51 @@ void KernelOp::print(OpAsmPrinter &printer) {
       getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
+static bool isScalar(Type type) {
+  return type.isF32() || type.isF64() || type.isSignlessInteger(1) ||
+         type.isSignlessInteger(32) || type.isSignlessInteger(64);
+}
+
 LogicalResult KernelOp::verify() {
   if (!getFunctionType().getResults().empty())
     return emitOpError("has no results; write to an array instead");
   for (Type type : getFunctionType().getInputs())
-    if (!isa<ArrayType>(type) && !type.isF32() && !type.isF64() &&
-        !type.isSignlessInteger(1) && !type.isSignlessInteger(32) &&
-        !type.isSignlessInteger(64))
+    if (!isa<ArrayType>(type) && !isScalar(type))
       return emitOpError("cannot take an argument of type ") << type;
   return success();
+}
+
+/// Why `value` cannot stand inside a kernel; empty if it can.
+static StringRef refusalOf(Value value) {
+  Type type = value.getType();
+  if (isa<ArrayType>(type))
+    return "is an array that is not an argument of the kernel; select elements "
+           "instead";
+  Operation *op = value.getDefiningOp();
+  bool counts =
+      op ? isa<arith::ConstantOp, arith::IndexCastOp>(op)
+         : isa<LoopLikeOpInterface>(value.getParentBlock()->getParentOp());
+  if (type.isIndex() ? counts : isScalar(type))
+    return "";
+  return "is no scalar of a kernel: i1, i32, i64, f32 or f64";
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  WalkResult result = walk([&](Operation *op) {
+    if (op == *this)
+      return WalkResult::advance();
+    SmallVector<Value> values(op->getResults());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::append_range(values, block.getArguments());
+    for (Value value : values)
+      if (StringRef refusal = refusalOf(value); !refusal.empty()) {
+        op->emitError("a value of type ") << value.getType() << ' ' << refusal;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
 }
 
 //===-- RangeOp -----------------------------------------------------------===//
@@ -150,8 +187,9 @@ LogicalResult RangeOp::verify() {
   if (yield.getValues().getTypes() != getSums().getTypes())
     return emitOpError("must yield one value for each of its sums");
   if ((*this)->getParentOfType<RangeOp>())
-    return emitOpError("stands inside a range; use one range with more extents, "
-                       "or a loop");
+    return emitOpError(
+        "stands inside a range; use one range with more extents, "
+        "or a loop");
   return success();
 }
 

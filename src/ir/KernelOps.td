@@ -72,6 +72,9 @@ def Costate_KernelOp : Costate_Op<"kernel", [
     }
     ```
 
+    Values are arrays, which are arguments and nothing else, or scalars of type
+    i1, i32, i64, f32 or f64; loops may count in `index`.
+
     An argument of a derived kernel that holds adjoints or tangents carries
     `costate.adjoint_of` or `costate.tangent_of`: the number of the argument
     that it belongs to.
@@ -91,6 +94,7 @@ def Costate_KernelOp : Costate_Op<"kernel", [
   }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Costate_ReturnOp : Costate_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {

@@ -25,6 +25,28 @@ costate.kernel @argument(%n: index) {}
 
 // -----
 
+costate.kernel @chosen_array(%x: !costate.array<f64, 0>, %y: !costate.array<f64, 0>, %c: i1) {
+  // expected-error @+1 {{a value of type '!costate.array<f64, 0>' is an array that is not an argument of the kernel; select elements instead}}
+  %z = arith.select %c, %x, %y : !costate.array<f64, 0>
+}
+
+// -----
+
+costate.kernel @half(%x: f64) {
+  // expected-error @+1 {{a value of type 'f16' is no scalar of a kernel: i1, i32, i64, f32 or f64}}
+  %h = arith.truncf %x : f64 to f16
+}
+
+// -----
+
+costate.kernel @index_arithmetic(%n: i64) {
+  %i = arith.index_cast %n : i64 to index
+  // expected-error @+1 {{a value of type 'index' is no scalar of a kernel}}
+  %j = arith.addi %i, %i : index
+}
+
+// -----
+
 costate.kernel @no_extent() {
   // expected-error @+1 {{needs at least one extent}}
   costate.range () in () {
