@@ -1,0 +1,167 @@
+/// The same bits from any number of threads, in every mode.
+
+#include "conformance/Gradients.h"
+
+#include <thread>
+
+using namespace costate;
+using namespace costate::test;
+
+namespace {
+
+constexpr int particles = 4000, cells = 24;
+
+/// Particles add mass and momentum to the four nodes around them; then the
+/// nodes add up an energy.
+Kernel scatter() {
+  auto body = [](ArrayRef<double, 2> at, ArrayRef<double, 2> speed,
+                 ArrayRef<double, 2> mass, ArrayRef<double, 3> momentum,
+                 ArrayRef<double, 0> energy) {
+    parallel(at.size(0), [&](Index p) {
+      Expr<double> x = at(p, 0) * (cells - 2.0), y = at(p, 1) * (cells - 2.0);
+      Expr<int64_t> i = cast<int64_t>(x), j = cast<int64_t>(y);
+      Expr<double> fx = x - cast<double>(i), fy = y - cast<double>(j);
+      for (int a = 0; a < 2; ++a)
+        for (int b = 0; b < 2; ++b) {
+          Expr<double> weight = (a ? fx : 1.0 - fx) * (b ? fy : 1.0 - fy);
+          mass(i + a, j + b) += weight;
+          for (int d = 0; d < 2; ++d)
+            momentum(i + a, j + b, d) += weight * sin(speed(p, d));
+        }
+      energy() += speed(p, 0) * speed(p, 1);
+    });
+    parallel({mass.size(0), mass.size(1)}, [&](Index i, Index j) {
+      IF (mass(i, j) > 0) {
+        energy() += momentum(i, j, 0) * momentum(i, j, 1) / mass(i, j);
+      }
+    });
+  };
+  return kernel("scatter", body, {.deterministic = true});
+}
+
+/// All that one run of all modes leaves.
+std::vector<std::vector<double>> resultsOf(const Kernel &k,
+                                           const Device &device) {
+  Flags both = grad | dual;
+  auto at = device.array<double>({particles, 2}, both);
+  auto speed = device.array<double>({particles, 2}, both);
+  auto mass = device.array<double>({cells, cells}, both);
+  auto momentum = device.array<double>({cells, cells, 2}, both);
+  auto energy = device.array<double>({}, both);
+  at.from_host(randomValues(2 * particles, 0, 1, 3));
+  speed.from_host(randomValues(2 * particles, -1, 1, 4));
+  at.dual().fill(1);
+  energy.grad().fill(1);
+  mass.grad().fill(0.25);
+  k.jvp(at, speed, mass, momentum, energy);
+  std::vector<std::vector<double>> results = {
+      mass.to_host(), momentum.to_host(), energy.to_host(),
+      energy.dual().to_host()};
+  for (Array<double> array : {mass, momentum, energy})
+    array.fill(0);
+  k(at, speed, mass, momentum, energy);
+  k.grad(at, speed, mass, momentum, energy);
+  for (const Array<double> &array : {mass, momentum, energy})
+    results.push_back(array.to_host());
+  results.push_back(at.grad().to_host());
+  results.push_back(speed.grad().to_host());
+  return results;
+}
+
+TEST(DeterminismConformance, ScatterInEveryMode) {
+  Kernel k = scatter();
+  std::vector<std::vector<double>> first;
+  for (int threads : {1, 2, 7}) {
+    Device device = Device::open("cpu", {.threads = threads});
+    for (int run = 0; run < 10; ++run) {
+      auto results = resultsOf(k, device);
+      if (first.empty())
+        first = results;
+      EXPECT_EQ(results, first) << threads << " threads, run " << run;
+    }
+  }
+}
+
+TEST(DeterminismConformance, AdjointsOfGathersAndOfSharedValues) {
+  Kernel k = kernel("gather",
+                    [](ArrayRef<float, 1> table, ArrayRef<int, 1> at,
+                       ArrayRef<float, 0> by, ArrayRef<float, 0> sum) {
+                      Expr<float> factor = by() * by();
+                      parallel(at.size(), [&](Index i) {
+                        Var<float> v = 0;
+                        FOR (q, 0, 5) {
+                          v += sin(table((at(i) + q) % table.size()) * factor);
+                        }
+                        sum() += v * v;
+                      });
+                    },
+                    {.deterministic = true});
+  constexpr int count = 20000;
+  std::vector<int> indices(count);
+  for (int i = 0; i < count; ++i)
+    indices[i] = i * 7919 % 37;
+  std::vector<float> values(37);
+  for (int i = 0; i < 37; ++i)
+    values[i] = 0.01f * i * i;
+  std::vector<std::vector<float>> first;
+  for (int threads : {1, 2, 7}) {
+    Device device = Device::open("cpu", {.threads = threads});
+    auto table = device.array<float>({37}, grad);
+    auto at = device.array<int>({count});
+    auto by = device.array<float>({}, grad),
+         sum = device.array<float>({}, grad);
+    table.from_host(values);
+    at.from_host(indices);
+    by.fill(0.7f);
+    sum.grad().fill(1);
+    for (int run = 0; run < 10; ++run) {
+      for (Array<float> array : {sum, table.grad(), by.grad()})
+        array.fill(0);
+      k(table, at, by, sum);
+      k.grad(table, at, by, sum);
+      std::vector<std::vector<float>> results = {
+          sum.to_host(), table.grad().to_host(), by.grad().to_host()};
+      if (first.empty())
+        first = results;
+      EXPECT_EQ(results, first) << threads << " threads, run " << run;
+    }
+  }
+}
+
+TEST(DeterminismConformance, OneKernelFromManyHostThreads) {
+  Kernel k =
+      kernel("shared", [](ArrayRef<double, 1> x, ArrayRef<double, 0> sum) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (q, 0, i % 50) {
+            v = v * sin(v);
+          }
+          sum() += v;
+        });
+      });
+  auto run = [&] {
+    auto x = cpu().array<double>({2000}, grad);
+    auto sum = cpu().array<double>({}, grad);
+    x.fill(2.5);
+    Tape tape;
+    {
+      auto recording = tape.record();
+      k(x, sum);
+    }
+    tape.backward(sum);
+    return x.grad().to_host();
+  };
+  std::vector<std::vector<double>> results(6);
+  std::vector<std::thread> threads;
+  for (auto &result : results)
+    threads.emplace_back([&] {
+      for (int repeat = 0; repeat < 10; ++repeat)
+        result = run();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const auto &result : results)
+    EXPECT_EQ(result, results[0]);
+}
+
+} // namespace
