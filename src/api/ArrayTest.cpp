@@ -91,6 +91,13 @@ TEST_F(ArrayApi, HostWritesCountAsVersions) {
   EXPECT_EQ(array.version(), start + 3);
 }
 
+TEST_F(ArrayApi, HandlesKeepTheirType) {
+  AnyArray any = device.array<float>({2});
+  expectError(ErrorCode::BadArgument,
+              {"array of f32", "(2)", "cannot be used as an array of f64"},
+              [&] { Array<double> wrong(any); });
+}
+
 TEST_F(ArrayApi, EmptyHandlesAreErrors) {
   Array<double> array;
   EXPECT_FALSE(array);
@@ -114,6 +121,10 @@ TEST(Devices, AreNamedAndCounted) {
   EXPECT_EQ(device.name(), "cpu");
   expectError(ErrorCode::BadArgument, {"-1"},
               [] { Device::open("cpu", {.threads = -1}); });
+  setenv("COSTATE_MEMORY_LIMIT", "much", 1);
+  expectError(ErrorCode::BadArgument, {"`much` is not a memory limit", "512m"},
+              [] { Device::open("cpu"); });
+  unsetenv("COSTATE_MEMORY_LIMIT");
 }
 
 TEST(Devices, CountTheirMemory) {

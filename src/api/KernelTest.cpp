@@ -33,7 +33,9 @@ protected:
                         ArrayRef<double, 1> to) {
         parallel(from.size(0), [&](Index i) {
           Var<double> v = from(i);
-          FOR(k, 0, turns(i)) { v = v * sin(v); }
+          FOR (k, 0, turns(i)) {
+            v = v * sin(v);
+          }
           to(i) = v;
         });
       });
@@ -126,6 +128,23 @@ TEST_F(Kernels, RefuseOverlapsOnlyWhereTheyAreWritten) {
               [&] { dot.grad(x, x, loss); });
   expectError(ErrorCode::BadArgument, {"gradient of argument 1", "same array"},
               [&] { dot.grad(x, x.grad(), loss); });
+}
+
+TEST_F(Kernels, ReloadStoresOfTheSameScalarsOnly) {
+  Kernel squares =
+      kernel("squares", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to,
+                           Scalar<double> h) {
+        parallel(from.size(0), [&](Index i) {
+          to(i) = h * from(i);
+          Expr<double> stored = to(i);
+          from(i) += stored * stored;
+        });
+      });
+  squares(x, y, 0.5);
+  squares.grad(x, y, 0.5);
+  expectError(ErrorCode::CannotReplay,
+              {"`squares`", "argument 3", "another value", "argument 2"},
+              [&] { squares.grad(x, y, 0.25); });
 }
 
 TEST_F(Kernels, NameTheMissingGradient) {
@@ -286,10 +305,10 @@ TEST_F(Kernels, CheckFindsAGradientThatDiffersFromTheFunction) {
 }
 
 TEST_F(Kernels, PrintTheirCode) {
-  Kernel square = kernel("square", [](ArrayRef<double, 1> a,
-                                      ArrayRef<double, 1> b) {
-    parallel(a.size(0), [&](Index i) { b(i) = a(i) * a(i); });
-  });
+  Kernel square =
+      kernel("square", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) { b(i) = a(i) * a(i); });
+      });
   Kernel again = Kernel::from_ir(square.ir());
   x.fill(3);
   again(x, y);

@@ -190,6 +190,23 @@ TEST_F(Tapes, NameADerivativeThatALaunchReads) {
   EXPECT_DOUBLE_EQ(x.grad().to_host()[0], 6);
 }
 
+TEST_F(Tapes, NameAGradientThatBackwardChanges) {
+  Kernel weigh =
+      kernel("weigh", [](ArrayRef<double, 1> weight, ArrayRef<double, 1> from,
+                         ArrayRef<double, 1> to) {
+        parallel(from.size(0), [&](Index i) { to(i) = weight(i) * from(i); });
+      });
+  {
+    auto recording = tape.record();
+    square(x, y);
+    weigh(x.grad(), y, z);
+    sum(z, loss);
+  }
+  expectError(ErrorCode::CannotReplay,
+              {"`weigh`", "argument 1", "itself a gradient"},
+              [&] { tape.backward(loss); });
+}
+
 TEST_F(Tapes, RefuseAPointerToWriteThrough) {
   auto recording = tape.record();
   expectError(ErrorCode::BadArgument, {"pointer", "from_host"},
