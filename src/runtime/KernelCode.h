@@ -48,11 +48,12 @@ void costate_range(Launch *launch, RangeBody body, const void *frame,
 /// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and
 /// then updates both pointers. Leaves the kernel when memory runs out.
 void costate_tape_grow(Worker *worker, int64_t bytes, int64_t site);
-/// Whether the reverse sweep is to be skipped: this launch only measures tapes.
-/// Called once per range chunk and once per serial run.
+/// Whether this launch only measures tapes: no reverse sweep of a range, no
+/// store of the serial code. Called once per range chunk and once per serial
+/// run.
 int32_t costate_dry_run(const Worker *worker);
-/// `deterministic`: remembers the addition for the end of the range. `size` is
-/// 4 or 8; `value` carries f32 in its low half.
+/// `deterministic`: remembers the addition for the end of the range. Leaves the
+/// kernel when memory runs out.
 void costate_add_later_f32(Worker *worker, float *address, float value);
 void costate_add_later_f64(Worker *worker, double *address, double value);
 [[noreturn]] void costate_index_error(Worker *worker, int64_t site,
@@ -88,7 +89,6 @@ struct KernelCode {
   std::vector<Parameter> parameters; ///< in the order of `arguments`
   std::vector<Access> accesses; ///< by argument of the primal
   std::vector<Loc> sites;      ///< source places, by site number
-  std::vector<std::string> files; ///< owns the file names of `sites`
   size_t objectBytes = 0;
   bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
