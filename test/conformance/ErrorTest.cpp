@@ -230,7 +230,8 @@ TEST(ErrorConformance, AnOverwriteNamesBothLines) {
   auto x = active<double>({1, 2}), y = active<double>({0, 0});
   k(x, y);
   expectError(ErrorCode::CannotReplay,
-              {here(__FILE__, line), here(__FILE__, line + 1), "time index"},
+              {here(__FILE__, line), here(__FILE__, line + 1), "argument 1",
+               "time index"},
               [&] { k.grad(x, y); });
 }
 
@@ -282,6 +283,30 @@ TEST_P(OutOfMemory, InATapeChangesNothing) {
   deep(x, y, n, z);
   deep.grad(x, y, n, z);
   EXPECT_NE(x.grad().to_host(), before);
+}
+
+TEST(ErrorConformance, OutOfMemoryInSerialCode) {
+  Kernel k = kernel("serial", [](ArrayRef<double, 0> x, ArrayRef<double, 0> y,
+                                 Scalar<int> turns) {
+    Var<double> v = x();
+    line = __LINE__ + 1;
+    FOR (t, 0, turns) {
+      v = v * sin(v) + 0.1;
+    }
+    y() = v;
+  });
+  Device device = Device::open("cpu", {.memory_limit = 16 << 20});
+  auto x = device.array<double>({}, grad), y = device.array<double>({}, grad);
+  x.fill(1.3);
+  y.grad().fill(1);
+  expectError(ErrorCode::OutOfMemory,
+              {"`serial`", here(__FILE__, line), "the serial code needs"},
+              [&] { k.grad(x, y, 4000000); });
+  EXPECT_EQ(x.grad().to_host()[0], 0);
+  EXPECT_EQ(y.grad().to_host()[0], 1);
+  k.grad(x, y, 1);
+  EXPECT_NEAR(x.grad().to_host()[0], std::sin(1.3) + 1.3 * std::cos(1.3),
+              1e-14);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranges, OutOfMemory, testing::Bool());

@@ -184,9 +184,12 @@ bool mayOverwrite(const ArrayAccess &load, const ArrayAccess &write) {
 LogicalResult refuse(const ArrayAccess &load, const ArrayAccess &write,
                      Refusal &refusal) {
   refusal.code = ErrorCode::CannotReplay;
+  unsigned argument = cast<BlockArgument>(load.array).getArgNumber();
   InFlightDiagnostic error =
-      load.op->emitError("the gradient needs the value read here, but it is "
-                         "overwritten before the kernel ends");
+      load.op->emitError() << "the gradient needs the value read here from "
+                              "argument "
+                           << argument + 1
+                           << ", but it is overwritten before the kernel ends";
   error.attachNote(write.op->getLoc()) << "it may be overwritten here";
   error.attachNote() << "keep every version: give the array a time index and "
                         "write element t+1 from element t, or write the "

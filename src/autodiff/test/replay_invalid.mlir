@@ -3,7 +3,7 @@
 costate.kernel @in_place(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
-    // expected-error @+2 {{the gradient needs the value read here, but it is overwritten before the kernel ends}}
+    // expected-error @+2 {{the gradient needs the value read here from argument 1, but it is overwritten before the kernel ends}}
     // expected-note @+1 {{keep every version: give the array a time index and write element t+1 from element t, or write the result to another array}}
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %w = math.sin %v : f64

@@ -37,9 +37,10 @@ static const char *const raiseLimit =
   fail(worker, ErrorCode::OutOfMemory,
        siteText(*worker.launch->request.code, site) +
            ": out of memory for the values that this loop saves for its "
-           "gradient: one "
-           "iteration of the range needs more than " +
-           bytesText(worker.tapeUsed() + bytes) + ", " +
+           "gradient: " +
+           (worker.chunk < 0 ? "the serial code"
+                             : "one iteration of the range") +
+           " needs more than " + bytesText(worker.tapeUsed() + bytes) + ", " +
            memoryText(engine.budget) +
            "; split the loop over several launches, or " + raiseLimit);
   return false;
