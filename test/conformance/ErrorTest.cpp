@@ -235,6 +235,19 @@ TEST(ErrorConformance, AnOverwriteNamesBothLines) {
               [&] { k.grad(x, y); });
 }
 
+TEST(ErrorConformance, StoresOfSeveralIterationsAreRefusedWithoutDebug) {
+  Kernel k = kernel("last", [](ArrayRef<double, 2> x, ArrayRef<double, 1> y) {
+    parallel({x.size(0), x.size(1)}, [&](Index i, Index j) {
+      line = __LINE__ + 1;
+      y(i) = x(i, j);
+    });
+  });
+  auto x = active<double>({1, 2, 3, 4}, {2, 2}), y = active<double>({0, 0});
+  k(x, y);
+  expectError(ErrorCode::CannotReplay, {here(__FILE__, line), "`+=`"},
+              [&] { k.grad(x, y); });
+}
+
 /// A range whose iteration 5 wants more tape than the device has.
 class OutOfMemory : public testing::TestWithParam<bool> {
 protected:

@@ -33,34 +33,41 @@ static LogicalResult checkMixed(ir::RangeOp range, Refusal &refusal) {
   return success();
 }
 
-/// Whether at least two iterations of `range` certainly run.
-static bool hasSeveralIterations(ir::RangeOp range) {
-  bool several = false;
-  for (Value extent : range.getExtents()) {
-    APInt count;
-    if (!matchPattern(extent, m_ConstantInt(&count)) || count.sle(0))
-      return false;
-    several |= count.sgt(1);
-  }
-  return several;
+static bool isAtMostOne(Value extent) {
+  APInt count;
+  return matchPattern(extent, m_ConstantInt(&count)) && count.sle(1);
+}
+
+/// Numbers that the caller passes and constants have no derivative, and it does
+/// not matter which iteration stores them.
+static bool mayHaveDerivative(Value value) {
+  bool isArgument = isa<BlockArgument>(value) && isSerialValue(value);
+  return isa<FloatType>(value.getType()) && !isArgument &&
+         !matchPattern(value, m_Constant());
+}
+
+/// Whether iterations of `range` that differ in one index only store to the
+/// same element. An extent that is not known counts as more than 1.
+static bool isShared(ir::StoreOp store, ir::RangeOp range) {
+  llvm::DenseSet<Value> used;
+  for (Value index : store.getIndices())
+    for (auto [symbol, coefficient] : Affine::of(index).terms)
+      if (coefficient != 0 && !isSerialValue(symbol))
+        used.insert(symbol);
+  bool shared = false;
+  for (auto [extent, index] :
+       llvm::zip(range.getExtents(), range.getBody()->getArguments()))
+    shared |= !used.erase(index) && !isAtMostOne(extent);
+  return shared && used.empty();
 }
 
 static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
-  if (!hasSeveralIterations(range))
-    return success();
-  for (Operation &op : *range.getBody()) {
-    auto store = dyn_cast<ir::StoreOp>(op);
-    if (!store)
-      continue;
-    bool shared = llvm::all_of(store.getIndices(), [&](Value index) {
-      return llvm::all_of(Affine::of(index).terms,
-                          [](auto &term) { return isSerialValue(term.first); });
-    });
-    if (!shared)
+  for (auto store : range.getBody()->getOps<ir::StoreOp>()) {
+    if (!mayHaveDerivative(store.getValue()) || !isShared(store, range))
       continue;
     refusal.code = ErrorCode::CannotReplay;
-    InFlightDiagnostic error = op.emitError(
-        "every iteration of the range stores to this element, so which value "
+    InFlightDiagnostic error = store.emitError(
+        "several iterations of the range store to this element, so which value "
         "remains is left to chance and the gradient is not defined");
     error.attachNote() << "add with `+=`, or store in serial code";
     return failure();

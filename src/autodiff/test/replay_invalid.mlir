@@ -70,9 +70,25 @@ costate.kernel @all_store(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    // expected-error @+2 {{every iteration of the range stores to this element, so which value remains is left to chance and the gradient is not defined}}
+    // expected-error @+2 {{several iterations of the range store to this element, so which value remains is left to chance and the gradient is not defined}}
     // expected-note @+1 {{add with `+=`, or store in serial code}}
     costate.store %v, %y[%zero] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+// How often a range runs need not be known.
+costate.kernel @rows_store(%x: !costate.array<f64, 2>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 2>
+  %m = costate.extent %x[1] : !costate.array<f64, 2>
+  %zero = arith.constant 0.0 : f64
+  costate.range (%i, %j) in (%n, %m) {
+    %v = costate.load %x[%i, %j] : !costate.array<f64, 2>
+    costate.store %zero, %y[%i] : !costate.array<f64, 1>
+    // expected-error @+2 {{several iterations of the range store to this element}}
+    // expected-note @+1 {{add with `+=`, or store in serial code}}
+    costate.store %v, %y[%i] : !costate.array<f64, 1>
   }
 }
 
