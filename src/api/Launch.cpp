@@ -89,8 +89,8 @@ static std::string parameterText(runtime::Parameter parameter) {
   return argument;
 }
 
-static void checkOverlaps(const KernelImpl &kernel, const Call &call,
-                          const KernelCode &code) {
+void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
+                           const KernelCode &code) {
   const std::vector<runtime::Parameter> &parameters = code.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ArrayStorage *one = storageOf(call, parameters[i]).get();

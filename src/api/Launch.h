@@ -31,6 +31,10 @@ std::vector<bool> activeArguments(Mode mode, const Call &call);
 void launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
             const Call &call);
 
+/// Throws BadArgument if an array that `code` writes is given twice.
+void checkOverlaps(const KernelImpl &kernel, const Call &call,
+                   const runtime::KernelCode &code);
+
 /// Checks overlaps and runs; used for launches and by Tape::backward.
 void run(const KernelImpl &kernel, Mode mode, const Call &call,
          Compiled &compiled);

@@ -122,6 +122,8 @@ void Reversal::compile(size_t index) {
   gradients.push_back(entry.kernel && any
                           ? &entry.kernel->compiled(Mode::Gradient, active)
                           : nullptr);
+  if (gradients[index])
+    checkOverlaps(*entry.kernel, entry.call, *gradients[index]->code);
 }
 
 /// A write between two entries that is not among them would have to clear the

@@ -207,6 +207,22 @@ TEST_F(Tapes, NameAGradientThatBackwardChanges) {
               [&] { tape.backward(loss); });
 }
 
+TEST_F(Tapes, NameArraysThatOverlapBeforeAnyGradientChanges) {
+  Kernel dot = kernel("dot", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b,
+                                ArrayRef<double, 0> total) {
+    parallel(a.size(0), [&](Index i) { total() += a(i) * b(i); });
+  });
+  {
+    auto recording = tape.record();
+    dot(x, x, loss);
+  }
+  loss.grad().fill(7);
+  expectError(ErrorCode::BadArgument,
+              {"`dot`", "gradient of argument 1", "gradient of argument 2"},
+              [&] { tape.backward(loss); });
+  EXPECT_EQ(loss.grad().to_host()[0], 7);
+}
+
 TEST_F(Tapes, RefuseAPointerToWriteThrough) {
   auto recording = tape.record();
   expectError(ErrorCode::BadArgument, {"pointer", "from_host"},
