@@ -51,7 +51,7 @@ template <class T> std::vector<T> samples(unsigned seed) {
   std::vector<T> values = {
       0,    T(-0.0), 1,      -1,     2,      -2,     T(0.5), T(-0.5), T(1.5),
       T(-1.5), T(2.5), T(0.49999999999999994), 3,    10,     T(1e-10), T(1e5),
-      T(-1e5), T(1e10), T(1e22), T(88.7), T(-103), T(709.5), T(-745), T(1023.5),
+      T(-1e5), T(1e10), T(1e22), T(88.7), T(-103), T(709.5), T(710.4), T(-710.4), T(-745), T(1023.5),
       Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
       Limits::max(), Limits::lowest(), Limits::min(), Limits::denorm_min(),
       -Limits::denorm_min(), Limits::min() / 4};

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-enum class Source { Sleef, SleefInF64, Libm };
+enum class Source { Sleef, Libm };
 
 struct MathLibrary::Entry {
   StringRef operation;
@@ -24,8 +24,8 @@ const MathLibrary::Entry *MathLibrary::find(StringRef operation) {
       {"math.acos", "acos", 1, Source::Sleef},
       {"math.atan", "atan", 1, Source::Sleef},
       {"math.atan2", "atan2", 2, Source::Sleef},
-      {"math.sinh", "sinh", 1, Source::SleefInF64},
-      {"math.cosh", "cosh", 1, Source::SleefInF64},
+      {"math.sinh", "sinh", 1, Source::Libm},
+      {"math.cosh", "cosh", 1, Source::Libm},
       {"math.tanh", "tanh", 1, Source::Sleef},
       {"math.asinh", "asinh", 1, Source::Libm},
       {"math.acosh", "acosh", 1, Source::Libm},
@@ -64,9 +64,8 @@ StringRef nameOf(Maths maths) {
   return names[static_cast<int>(maths)];
 }
 
-bool MathLibrary::usesSleef(const Entry &entry, bool isF64) const {
-  return maths != Maths::Libm && (entry.source == Source::Sleef ||
-                                  (entry.source == Source::SleefInF64 && isF64));
+bool MathLibrary::usesSleef(const Entry &entry) const {
+  return maths != Maths::Libm && entry.source == Source::Sleef;
 }
 
 /// `Sleef_finz_*` use fused multiply-add, `Sleef_cinz_*` do not.
@@ -82,7 +81,7 @@ std::string MathLibrary::function(StringRef operation, bool isF64) const {
   const Entry *entry = find(operation);
   if (!entry)
     return "";
-  if (!usesSleef(*entry, isF64))
+  if (!usesSleef(*entry))
     return (entry->name + (isF64 ? "" : "f")).str();
   return sleefName(entry->name, isF64, 1,
                    maths == Maths::SSE2 ? "purec" : "purecfma");
@@ -132,7 +131,7 @@ void MathLibrary::declare(ModuleOp module, const Entry &entry,
   auto scalar = declarePure(builder, name, type, entry.operands);
   // LLVM must not replace a libm call by something with other bits.
   SmallVector<Attribute> attributes;
-  if (usesSleef(entry, isF64))
+  if (usesSleef(entry))
     attributes.push_back(
         builder.getStrArrayAttr({"vector-function-abi-variant",
                                  declareVariants(builder, entry, isF64)}));
@@ -143,8 +142,7 @@ void MathLibrary::declare(ModuleOp module, const Entry &entry,
 
 /// Declares the vector forms; returns the attribute that names them.
 std::string MathLibrary::declareVariants(ImplicitLocOpBuilder &builder,
-                                         const Entry &entry,
-                                         bool isF64) const {
+                                         const Entry &entry, bool isF64) const {
   std::string scalar = function(entry.operation, isF64);
   Type type = isF64 ? Type(builder.getF64Type()) : builder.getF32Type();
   SmallVector<std::string> variants;

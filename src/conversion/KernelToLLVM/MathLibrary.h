@@ -3,10 +3,10 @@
 /// with the same bits in scalar code and in vectors of any width.
 ///
 /// Most come from SLEEF, whose deterministic functions keep their bits over
-/// widths. Operations for which its results are wrong somewhere (asinh, acosh
-/// and log1p overflow early, sinh and cosh in f32) or whose scalar form is
-/// several times slower than libm's (pow, hypot, erf, erfc) use libm, and are
-/// never vectorised.
+/// widths. Operations for which its results are wrong somewhere (sinh, cosh,
+/// asinh, acosh and log1p overflow early) or whose scalar form is several times
+/// slower than libm's (pow, hypot, erf, erfc) use libm, and are never
+/// vectorised.
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -33,7 +33,7 @@ public:
 private:
   struct Entry;
   static const Entry *find(llvm::StringRef operation);
-  bool usesSleef(const Entry &entry, bool isF64) const;
+  bool usesSleef(const Entry &entry) const;
   std::string vectorName(const Entry &entry, bool isF64, unsigned lanes) const;
   void declare(mlir::ModuleOp module, const Entry &entry, bool isF64) const;
   std::string declareVariants(mlir::ImplicitLocOpBuilder &builder,
