@@ -54,7 +54,8 @@ public:
   /// arrays that the recording wrote, and reverses the recording: adds to the
   /// gradients of its inputs. May be called again.
   ///
-  /// Error(MissingGradient) if `loss` has no gradient, or an array that carries
+  /// Error(BadArgument) if the recording does not write `loss`.
+  /// Error(MissingGradient) if it has no gradient, or an array that carries
   /// a differentiable value from one launch to another has none.
   /// Error(CannotReplay) if a needed value has been overwritten, or an array
   /// with gradient was written between two entries by something that is not

@@ -287,6 +287,18 @@ TEST_F(Kernels, CheckTheirGradientInSinglePrecision) {
       << check_gradient(product, a, total);
 }
 
+TEST_F(Kernels, CheckTheirGradientInMixedPrecision) {
+  Kernel narrow = kernel("narrow", [](ArrayRef<double, 1> a,
+                                      ArrayRef<double, 1> b) {
+    parallel(a.size(0), [&](Index i) {
+      Var<float> v = cast<float>(a(i));
+      b(i) = cast<double>(v * sin(v));
+    });
+  });
+  x.fill(0.7);
+  EXPECT_TRUE(check_gradient(narrow, x, y)) << check_gradient(narrow, x, y);
+}
+
 TEST_F(Kernels, CheckATinyGradientBesideLargeOutputs) {
   Kernel tiny = kernel("tiny", [](ArrayRef<double, 1> a,
                                   ArrayRef<double, 1> b) {

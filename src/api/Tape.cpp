@@ -81,6 +81,7 @@ public:
   explicit Reversal(std::vector<TapeEntry> &entries)
       : entries(entries), writes(entries) {}
   void prepare();
+  void requireWritten(const ArrayStorage &loss) const;
   void seed(ArrayStorage &loss);
   void run();
 
@@ -226,6 +227,20 @@ static void fillStorage(ArrayStorage &array, double value) {
   checked(array.device->fill(array.buffer, pattern, sizeOf(array.dtype)));
 }
 
+void Reversal::requireWritten(const ArrayStorage &loss) const {
+  for (const TapeEntry &entry : entries)
+    for (size_t i = 0; i < entry.call.arguments.size(); ++i)
+      if (entry.call.arguments[i].array.get() == &loss &&
+          (!entry.kernel || entry.accesses[i].written))
+        return;
+  raise(ErrorCode::BadArgument,
+        entries.empty()
+            ? "`backward` of a tape on which nothing is recorded; launch "
+              "kernels while the object that `record` returns is alive"
+            : "nothing on the tape writes the array given to `backward`, so "
+              "all gradients would be 0; record the launch that computes it");
+}
+
 void Reversal::seed(ArrayStorage &loss) {
   std::set<ArrayStorage *> cleared;
   for (const TapeEntry &entry : entries)
@@ -259,6 +274,7 @@ void Tape::backward(const AnyArray &loss) {
           "device.array<T>({}, grad)");
   RecordingPause pause;
   Reversal reversal(impl->entries);
+  reversal.requireWritten(*loss.storage());
   reversal.prepare();
   reversal.seed(*loss.storage());
   reversal.run();

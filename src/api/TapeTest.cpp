@@ -55,6 +55,17 @@ TEST_F(Tapes, ReverseSeveralLaunches) {
   EXPECT_EQ(tape.size(), 0u);
 }
 
+TEST_F(Tapes, NameALossThatTheyDoNotCompute) {
+  expectError(ErrorCode::BadArgument, {"nothing is recorded"},
+              [&] { tape.backward(loss); });
+  {
+    auto recording = tape.record();
+    square(x, y);
+  }
+  expectError(ErrorCode::BadArgument, {"nothing on the tape writes"},
+              [&] { tape.backward(loss); });
+}
+
 TEST_F(Tapes, TakeTheSeedsOfTheUser) {
   {
     auto recording = tape.record();

@@ -88,8 +88,7 @@ ArrayRef<Value> Scope::plan() {
 }
 
 void Scope::finishWithRecord() {
-  plan();
-  if (saved.empty())
+  if (plan().empty())
     return finishWith({});
   Location loc = forward.getParentOp()->getLoc();
   OpBuilder atHead(head), atEnd(forward.getTerminator());

@@ -60,12 +60,16 @@ Factor remRule(const RuleArguments &a, unsigned index) {
 }
 
 /// min and max: the derivative goes where the value came from; on a tie, to the
-/// first operand.
+/// first operand. Operands are compared with each other, not with the result:
+/// under fast-math a recomputed operand may differ from it in the last bit.
+template <arith::CmpFPredicate beats>
 Factor extremumRule(const RuleArguments &a, unsigned index) {
-  Value result = a.result();
-  Value first = arith::CmpFOp::create(a.b, arith::CmpFPredicate::OEQ, result,
-                                      a.operand(0));
-  return {index == 0 ? Factor::If : Factor::IfNot, first};
+  Value first = a.operand(0), second = a.operand(1);
+  Value beaten = arith::CmpFOp::create(a.b, beats, second, first);
+  Value isNaN = arith::CmpFOp::create(a.b, arith::CmpFPredicate::UNO, first,
+                                      first);
+  Value takesSecond = arith::OrIOp::create(a.b, beaten, isNaN);
+  return {index == 0 ? Factor::IfNot : Factor::If, takesSecond};
 }
 
 Factor selectRule(const RuleArguments &a, unsigned index) {
@@ -99,9 +103,10 @@ void addArithRules(llvm::StringMap<Rule> &rules) {
   rules["arith.extf"] = convertRule;
   rules["arith.truncf"] = convertRule;
   rules["arith.select"] = selectRule;
-  for (const char *name :
-       {"arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"})
-    rules[name] = extremumRule;
+  for (const char *name : {"arith.maximumf", "arith.maxnumf"})
+    rules[name] = extremumRule<arith::CmpFPredicate::OGT>;
+  for (const char *name : {"arith.minimumf", "arith.minnumf"})
+    rules[name] = extremumRule<arith::CmpFPredicate::OLT>;
   for (const char *name : {"arith.sitofp", "arith.uitofp"})
     rules[name] = zeroRule;
   rules["costate.strong_mul"] = strongMulRule;
