@@ -41,7 +41,8 @@ using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
 extern "C" {
 /// Runs `body` over all iterations, in chunks whose borders depend on the
 /// number of iterations only, and returns when all are done. sums[k] gets the
-/// sum over the chunks in order. A negative extent counts as 0.
+/// sum over the chunks in order. A negative number of iterations means that
+/// there are more than can be counted: an error.
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t iterations, double *sums, int64_t sumCount,
                    int64_t site);

@@ -172,6 +172,23 @@ TEST(ErrorConformance, AStepOfZero) {
   EXPECT_NEAR(x.grad().to_host()[0], 4 * std::pow(0.9, 3), 1e-14);
 }
 
+TEST(ErrorConformance, MoreIterationsThanCanBeCounted) {
+  Kernel k = kernel("vast", [](ArrayRef<int, 1> x, Scalar<int64_t> n,
+                               Scalar<int64_t> m) {
+    line = __LINE__ + 1;
+    parallel({n, n, m}, [&](Index i, Index, Index) { x(i) += 1; });
+  });
+  auto x = constant<int>({0, 0});
+  int64_t half = int64_t(1) << 32;
+  expectError(ErrorCode::KernelFailed, {"`vast`", here(__FILE__, line)},
+              [&] { k(x, half, 1); });
+  k(x, half, 0);
+  k(x, half, -1);
+  EXPECT_EQ(x.to_host(), std::vector<int>(2, 0));
+  k(x, 2, 3);
+  EXPECT_EQ(x.to_host(), std::vector<int>(2, 6));
+}
+
 TEST(ErrorConformance, AnIndexOutsideInEveryMode) {
   Kernel k = kernel(
       "gather",

@@ -304,14 +304,22 @@ private:
     range.erase();
   }
 
+  /// -1 if there are more than an i64 can count.
   Value iterations(ImplicitLocOpBuilder &builder) {
     Value zero = constant(builder, 0), product;
     for (Value extent : range.getExtents()) {
       Value clamped = arith::MaxSIOp::create(builder, extent, zero);
-      product = product ? arith::MulIOp::create(builder, product, clamped)
-                        : clamped;
+      product = product ? cappedProduct(builder, product, clamped) : clamped;
     }
     return product;
+  }
+
+  Value cappedProduct(ImplicitLocOpBuilder &builder, Value a, Value b) {
+    auto product = arith::MulUIExtendedOp::create(builder, a, b);
+    Value zero = constant(builder, 0), capped = constant(builder, -1);
+    Value fits = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                       product.getHigh(), zero);
+    return arith::SelectOp::create(builder, fits, product.getLow(), capped);
   }
 
   static constexpr unsigned firstCapture = 4;

@@ -72,6 +72,13 @@ static const char *const raiseLimit =
            "step");
 }
 
+[[gnu::noinline]] static void failRange(CpuWorker &worker, int64_t site) {
+  fail(worker, ErrorCode::KernelFailed,
+       siteText(*worker.launch->request.code, site) +
+           ": this range has more iterations than can be counted; give it "
+           "smaller extents");
+}
+
 template <class T>
 static bool addLater(CpuWorker &worker, T *address, T value) {
   if (worker.chunk < 0) {
@@ -91,8 +98,10 @@ void costate::runtime::costate_range(Launch *launch, RangeBody body,
                                      const void *frame, int64_t iterations,
                                      double *sums, int64_t sumCount,
                                      int64_t site) {
-  if (!cpu::runRange(*launch, {body, frame, iterations < 0 ? 0 : iterations,
-                               sums, sumCount}))
+  if (iterations < 0)
+    failRange(*launch->serial, site);
+  if (iterations < 0 ||
+      !cpu::runRange(*launch, {body, frame, iterations, sums, sumCount}))
     longjmp(launch->serial->escape, 1);
 }
 

@@ -79,7 +79,7 @@ static void visitEntry(Launch *launch, Worker *, const uint64_t *arguments) {
 }
 
 TEST(Launch, EveryIterationRunsOnceAndSumsDoNotDependOnThreads) {
-  for (int64_t n : {-5, 0, 1, 2, 63, 64, 65, 1000, 4097, 300001}) {
+  for (int64_t n : {0, 1, 2, 63, 64, 65, 1000, 4097, 300001}) {
     double first = 0;
     for (int threads : {1, 2, 7}) {
       std::shared_ptr<Device> device = open(threads);
