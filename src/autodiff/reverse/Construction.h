@@ -1,0 +1,45 @@
+#pragma once
+/// Loops and branches of the reverse sweep while they are built.
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace costate::autodiff {
+
+/// A loop `for j = 0 to count` under construction, that carries adjoints. Its
+/// block exists first; what it carries becomes known as it is filled.
+class ReverseLoop {
+public:
+  ReverseLoop(mlir::Location loc, mlir::Type counter);
+
+  /// Adds a carried adjoint; the value at the start of a turn.
+  mlir::Value carry(mlir::Type type) {
+    return block->addArgument(type, b.getLoc());
+  }
+
+  /// Ends the block and builds the loop; `next` and `inits` are in the order of
+  /// `carry`.
+  mlir::scf::ForOp close(mlir::ImplicitLocOpBuilder &outer, mlir::Value count,
+                         llvm::ArrayRef<mlir::Value> inits,
+                         llvm::ArrayRef<mlir::Value> next);
+
+  /// The number of the turn that is being reversed, of `count`: counters run
+  /// down, they are inverted and not saved.
+  mlir::Value turn(mlir::ImplicitLocOpBuilder &at, mlir::Value count);
+
+  /// A constant of the type of the counter.
+  mlir::Value constant(mlir::ImplicitLocOpBuilder &at, int64_t value);
+
+  mlir::Block *block;
+  mlir::Value counter;
+  mlir::ImplicitLocOpBuilder b;
+};
+
+/// An `if` of two finished blocks; its results.
+llvm::SmallVector<mlir::Value> createIf(mlir::ImplicitLocOpBuilder &b,
+                                        mlir::Value condition,
+                                        mlir::TypeRange types, mlir::Block *yes,
+                                        mlir::Block *no);
+
+} // namespace costate::autodiff

@@ -1,0 +1,212 @@
+/// The reverse of `for` and `while`.
+
+#include "autodiff/reverse/Construction.h"
+#include "autodiff/reverse/Reverser.h"
+#include "autodiff/rules/Rules.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
+  Value count = sweep.scope.use(loop.getUpperBound());
+  ReverseLoop reversed(loop.getLoc(), count.getType());
+  Builder &b = reversed.b;
+  SmallVector<unsigned> carried = variedAmong(loop.getRegionIterArgs());
+  SmallVector<Value> inits, next;
+  Value turn = reversed.turn(b, count);
+  Scope scope(*loop.getBody(), sweep.scope, b);
+  scope.provide(loop.getInductionVar(), turn);
+  Adjoints adjoints;
+  Sweep inner{b, scope, adjoints};
+  for (unsigned i : carried) {
+    Type type = loop.getRegionIterArg(i).getType();
+    inits.push_back(zeroIfNull(sweep.b, g[i], type));
+    add(inner, loop.getBody()->getTerminator()->getOperand(i),
+        reversed.carry(type));
+  }
+  if (failed(reverseOps(operationsOf(*loop.getBody()), inner)))
+    return failure();
+  SmallVector<Value> receivers;
+  for (unsigned i : carried) {
+    Value argument = loop.getRegionIterArg(i);
+    next.push_back(zeroIfNull(b, adjoints.take(argument), argument.getType()));
+    receivers.push_back(loop.getInitArgs()[i]);
+  }
+  for (Value captured : adjoints.remaining()) {
+    Value sum = reversed.carry(captured.getType());
+    next.push_back(arith::AddFOp::create(b, sum, adjoints.take(captured)));
+    inits.push_back(floatConstant(sweep.b, captured.getType(), 0));
+    receivers.push_back(captured);
+  }
+  scope.finishWithRecord();
+  scf::ForOp result = reversed.close(sweep.b, count, inits, next);
+  for (auto [value, adjoint] : llvm::zip(receivers, result.getResults()))
+    add(sweep, value, adjoint);
+  return success();
+}
+
+//===-- while -------------------------------------------------------------===//
+
+/// Reverses the before-region: `forwarded` holds the adjoints of what it passes
+/// on (varied results only), and comes back as those of its own arguments.
+LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value turn,
+                                      SmallVectorImpl<Value> &forwarded,
+                                      Sweep &sweep) {
+  Block &before = *loop.getBeforeBody();
+  auto condition = cast<scf::ConditionOp>(before.getTerminator());
+  Scope scope(before, sweep.scope, sweep.b);
+  scope.provide(before.getArguments().back(), turn);
+  Sweep inner{sweep.b, scope, sweep.adjoints};
+  for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
+    add(inner, condition.getArgs()[i], forwarded[at]);
+  if (failed(reverseOps(operationsOf(before), inner)))
+    return failure();
+  forwarded.clear();
+  for (unsigned i : variedAmong(loop.getBeforeArguments())) {
+    Value argument = loop.getBeforeArguments()[i];
+    forwarded.push_back(
+        zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
+  }
+  scope.finishWithRecord();
+  return success();
+}
+
+/// Reverses the body in turn `turn`: `carried` holds the adjoints of the varied
+/// before-arguments of the next turn, and comes back as those of the varied
+/// after-arguments.
+LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value turn,
+                                    SmallVectorImpl<Value> &carried,
+                                    Sweep &sweep) {
+  Block &body = *loop.getAfterBody();
+  Scope scope(body, sweep.scope, sweep.b);
+  scope.provide(body.getArguments().back(), turn);
+  Sweep inner{sweep.b, scope, sweep.adjoints};
+  for (auto [at, i] : llvm::enumerate(variedAmong(loop.getBeforeArguments())))
+    add(inner, body.getTerminator()->getOperand(i), carried[at]);
+  if (failed(reverseOps(operationsOf(body), inner)))
+    return failure();
+  carried.clear();
+  for (unsigned i : variedAmong(loop.getAfterArguments())) {
+    Value argument = loop.getAfterArguments()[i];
+    carried.push_back(
+        zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
+  }
+  scope.finishWithRecord();
+  return success();
+}
+
+/// The body, in every turn but the first; in the first turn, `results` take the
+/// place of what it would compute.
+LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
+                                         Value isLater,
+                                         SmallVectorImpl<Value> &carried,
+                                         ValueRange results, Sweep &sweep) {
+  Block *some = new Block, *none = new Block;
+  Builder inSome(loop.getLoc(), loop.getContext());
+  inSome.setInsertionPointToEnd(some);
+  Builder inNone(loop.getLoc(), loop.getContext());
+  inNone.setInsertionPointToEnd(none);
+  Adjoints adjoints;
+  Sweep inner{inSome, sweep.scope, adjoints};
+  if (failed(reverseBody(loop, turn, carried, inner)))
+    return failure();
+  SmallVector<Value> skipped(results), captured = adjoints.remaining();
+  for (Value value : captured) {
+    carried.push_back(adjoints.take(value));
+    skipped.push_back(floatConstant(inNone, value.getType(), 0));
+  }
+  scf::YieldOp::create(inSome, carried);
+  scf::YieldOp::create(inNone, skipped);
+  SmallVector<Value> adjointsOfTurn =
+      createIf(sweep.b, isLater, TypeRange(ValueRange(carried)), some, none);
+  carried.assign(adjointsOfTurn.begin(),
+                 adjointsOfTurn.begin() + results.size());
+  for (auto [at, value] : llvm::enumerate(captured))
+    add(sweep, value, adjointsOfTurn[results.size() + at]);
+  return success();
+}
+
+/// Whether the before-region only evaluates the condition, and passes varied
+/// arguments on as they are: then it has no reverse.
+bool Reverser::passesThrough(scf::WhileOp loop) const {
+  scf::ConditionOp condition = loop.getConditionOp();
+  for (Operation &op : *loop.getBeforeBody())
+    if (effectful.contains(&op))
+      return false;
+  return llvm::all_of(variedAmong(loop.getResults()), [&](unsigned i) {
+    auto argument = dyn_cast<BlockArgument>(condition.getArgs()[i]);
+    return argument && argument.getOwner() == loop.getBeforeBody();
+  });
+}
+
+/// Adjoints of the varied before-arguments, from those of the varied values
+/// that a before-region passes through.
+SmallVector<Value> Reverser::throughBefore(scf::WhileOp loop, ValueRange g,
+                                           Builder &b) {
+  Adjoints adjoints;
+  for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
+    adjoints.add(b, loop.getConditionOp().getArgs()[i], g[at]);
+  SmallVector<Value> carried;
+  for (unsigned i : variedAmong(loop.getBeforeArguments())) {
+    Value argument = loop.getBeforeArguments()[i];
+    carried.push_back(
+        zeroIfNull(b, adjoints.take(argument), argument.getType()));
+  }
+  return carried;
+}
+
+/// A while evaluates its before-region n+1 times and its body n times. Unless
+/// the before-region has no reverse, the reverse makes n+1 turns: the body (not
+/// in the first turn), then the before-region.
+LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
+                                     Sweep &sweep) {
+  Builder &outer = sweep.b;
+  bool simple = passesThrough(loop);
+  Value count = sweep.scope.use(turns.lookup(loop));
+  SmallVector<Value> results, inits, receivers, carried;
+  for (unsigned i : variedAmong(loop.getResults()))
+    results.push_back(zeroIfNull(outer, g[i], loop.getResult(i).getType()));
+  if (simple)
+    inits = throughBefore(loop, results, outer);
+
+  ReverseLoop reversed(loop.getLoc(), count.getType());
+  Builder &b = reversed.b;
+  for (unsigned i : variedAmong(loop.getBeforeArguments())) {
+    Type type = loop.getBeforeArguments()[i].getType();
+    carried.push_back(reversed.carry(type));
+    receivers.push_back(loop.getInits()[i]);
+    if (!simple)
+      inits.push_back(floatConstant(outer, type, 0));
+  }
+  Adjoints adjoints;
+  Sweep inner{b, sweep.scope, adjoints};
+  if (simple) {
+    Value turn = reversed.turn(b, count);
+    if (failed(reverseBody(loop, turn, carried, inner)))
+      return failure();
+    carried = throughBefore(loop, carried, b);
+  } else {
+    Value isLater = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne, reversed.counter, reversed.constant(b, 0));
+    Value one = reversed.constant(outer, 1);
+    count = arith::AddIOp::create(outer, count, one);
+    Value turn = reversed.turn(b, count);
+    if (failed(
+            reverseLaterBody(loop, turn, isLater, carried, results, inner)) ||
+        failed(reverseBefore(loop, turn, carried, inner)))
+      return failure();
+  }
+  for (Value captured : adjoints.remaining()) {
+    Value sum = reversed.carry(captured.getType());
+    carried.push_back(arith::AddFOp::create(b, sum, adjoints.take(captured)));
+    inits.push_back(floatConstant(outer, captured.getType(), 0));
+    receivers.push_back(captured);
+  }
+  scf::ForOp result = reversed.close(outer, count, inits, carried);
+  for (auto [value, adjoint] : llvm::zip(receivers, result.getResults()))
+    add(sweep, value, adjoint);
+  return success();
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,66 @@
+/// The reverse of ranges.
+
+#include "autodiff/replay/Accesses.h"
+#include "autodiff/reverse/Reverser.h"
+#include "ir/Tape.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+/// Gives `range` the results `types`; its yield has them already.
+static ir::RangeOp withSums(ir::RangeOp range, TypeRange types) {
+  OpBuilder builder(range);
+  auto widened =
+      ir::RangeOp::create(builder, range.getLoc(), range.getExtents(), types);
+  widened.getBodyRegion().takeBody(range.getBodyRegion());
+  range.erase();
+  return widened;
+}
+
+/// A copy of a range whose sums the serial code uses: the copy runs in the
+/// forward sweep, the original becomes its reverse.
+static void keepSums(ir::RangeOp range) {
+  if (range.use_empty())
+    return;
+  OpBuilder builder(range);
+  Operation *copy = builder.clone(*range);
+  copy->walk([](Operation *op) {
+    if (isa<ir::StoreOp, ir::AtomicAddOp>(op))
+      op->erase();
+  });
+  range.replaceAllUsesWith(copy->getResults());
+}
+
+LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
+                                     Sweep &sweep) {
+  keepSums(range);
+  range->moveBefore(sweep.b.getBlock(), sweep.b.getInsertionPoint());
+  exclusive = exclusiveArrays(range);
+  Block &body = *range.getBody();
+  Builder b(range.getLoc(), body.getTerminator());
+  SmallVector<Operation *> ops = operationsOf(body);
+  tape::TurnOp::create(b);
+  Scope scope(body);
+  Adjoints adjoints;
+  Sweep inner{b, scope, adjoints};
+  for (auto [value, adjoint] :
+       llvm::zip(body.getTerminator()->getOperands(), g))
+    add(inner, value, adjoint);
+  if (failed(reverseOps(ops, inner)))
+    return failure();
+  exclusive.clear();
+  SmallVector<Value> captured = adjoints.remaining(), sums;
+  SmallVector<Type> types;
+  for (Value value : captured) {
+    sums.push_back(adjoints.take(value));
+    types.push_back(value.getType());
+  }
+  body.getTerminator()->setOperands(sums);
+  ir::RangeOp widened = withSums(range, types);
+  for (auto [value, sum] : llvm::zip(captured, widened.getSums()))
+    add(sweep, value, sum);
+  return success();
+}
+
+} // namespace costate::autodiff
