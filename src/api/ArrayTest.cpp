@@ -1,10 +1,10 @@
-#include "api/TestErrors.h"
+#include "conformance/Errors.h"
 #include "costate/device.h"
 
 #include <cstdlib>
 
 using namespace costate;
-using costate::api::expectError;
+using costate::test::expectError;
 
 template <class T> class Arrays : public testing::Test {};
 using ElementTypes = testing::Types<bool, int, long, long long, unsigned,

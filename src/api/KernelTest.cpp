@@ -1,4 +1,4 @@
-#include "api/TestErrors.h"
+#include "conformance/Errors.h"
 #include "costate/costate.h"
 #include "costate/syntax.h"
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 using namespace costate;
-using costate::api::expectError;
+using costate::test::expectError;
 
 namespace {
 class Kernels : public testing::Test {

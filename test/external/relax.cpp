@@ -1,6 +1,3 @@
-#include <iostream>
-#include <vector>
-
 #include <costate/costate.h>
 #include <costate/syntax.h>            // IF ELIF ELSE FOR WHILE BREAK CONTINUE RETURN; each also exists as a plain function
 using namespace costate;

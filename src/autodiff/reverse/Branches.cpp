@@ -1,6 +1,5 @@
 /// The reverse of branches.
 
-#include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
 

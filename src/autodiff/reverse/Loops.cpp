@@ -1,12 +1,27 @@
 /// The reverse of `for` and `while`.
 
-#include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Reverser.h"
 #include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
+
+/// Ends a reversed loop. Adjoints of values from outside of it that are still
+/// in `adjoints` are summed over its turns.
+void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
+                         Adjoints &adjoints, Sweep &sweep) {
+  for (Value captured : adjoints.remaining()) {
+    Value sum = loop.carry(captured.getType());
+    Value g = adjoints.take(captured);
+    carried.next.push_back(arith::AddFOp::create(loop.b, sum, g));
+    carried.inits.push_back(floatConstant(sweep.b, captured.getType(), 0));
+    carried.receivers.push_back(captured);
+  }
+  scf::ForOp closed = loop.close(sweep.b, count, carried.inits, carried.next);
+  for (auto [value, g] : llvm::zip(carried.receivers, closed.getResults()))
+    add(sweep, value, g);
+}
 
 LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
   Value count = sweep.scope.use(loop.getUpperBound());
@@ -33,16 +48,8 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
     next.push_back(zeroIfNull(b, adjoints.take(argument), argument.getType()));
     receivers.push_back(loop.getInitArgs()[i]);
   }
-  for (Value captured : adjoints.remaining()) {
-    Value sum = reversed.carry(captured.getType());
-    next.push_back(arith::AddFOp::create(b, sum, adjoints.take(captured)));
-    inits.push_back(floatConstant(sweep.b, captured.getType(), 0));
-    receivers.push_back(captured);
-  }
   scope.finishWithRecord();
-  scf::ForOp result = reversed.close(sweep.b, count, inits, next);
-  for (auto [value, adjoint] : llvm::zip(receivers, result.getResults()))
-    add(sweep, value, adjoint);
+  closeLoop(reversed, count, {inits, next, receivers}, adjoints, sweep);
   return success();
 }
 
@@ -197,15 +204,7 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
         failed(reverseBefore(loop, turn, carried, inner)))
       return failure();
   }
-  for (Value captured : adjoints.remaining()) {
-    Value sum = reversed.carry(captured.getType());
-    carried.push_back(arith::AddFOp::create(b, sum, adjoints.take(captured)));
-    inits.push_back(floatConstant(outer, captured.getType(), 0));
-    receivers.push_back(captured);
-  }
-  scf::ForOp result = reversed.close(outer, count, inits, carried);
-  for (auto [value, adjoint] : llvm::zip(receivers, result.getResults()))
-    add(sweep, value, adjoint);
+  closeLoop(reversed, count, {inits, carried, receivers}, adjoints, sweep);
   return success();
 }
 

@@ -3,6 +3,7 @@
 
 #include "autodiff/Differentiate.h"
 #include "autodiff/activity/Activity.h"
+#include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Scope.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -64,10 +65,20 @@ private:
 
   // Regions. `g`: adjoints of the results, null where there is none.
   using Results = llvm::ArrayRef<mlir::Value>;
-  mlir::LogicalResult reverseIf(mlir::scf::IfOp branch, Results g, Sweep &sweep);
-  mlir::LogicalResult reverseFor(mlir::scf::ForOp loop, Results g, Sweep &sweep);
-  mlir::LogicalResult reverseWhile(mlir::scf::WhileOp loop, Results g, Sweep &sweep);
+  mlir::LogicalResult reverseIf(mlir::scf::IfOp branch, Results g,
+                                Sweep &sweep);
+  mlir::LogicalResult reverseFor(mlir::scf::ForOp loop, Results g,
+                                 Sweep &sweep);
+  mlir::LogicalResult reverseWhile(mlir::scf::WhileOp loop, Results g,
+                                   Sweep &sweep);
   mlir::LogicalResult reverseRange(ir::RangeOp range, Results g, Sweep &sweep);
+  /// What a reversed loop carries: adjoints before its first turn and behind
+  /// each turn, and the forward values that they end up with.
+  struct Carried {
+    llvm::SmallVectorImpl<mlir::Value> &inits, &next, &receivers;
+  };
+  void closeLoop(ReverseLoop &loop, mlir::Value count, Carried carried,
+                 Adjoints &adjoints, Sweep &sweep);
   mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop, mlir::Value turn,
                                     llvm::SmallVectorImpl<mlir::Value> &carried,
                                     Sweep &sweep);
@@ -75,7 +86,8 @@ private:
                                   llvm::SmallVectorImpl<mlir::Value> &carried,
                                   Sweep &sweep);
   mlir::LogicalResult
-  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value turn, mlir::Value isLater,
+  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value turn,
+                   mlir::Value isLater,
                    llvm::SmallVectorImpl<mlir::Value> &carried,
                    mlir::ValueRange results, Sweep &sweep);
   bool passesThrough(mlir::scf::WhileOp loop) const;
