@@ -1,6 +1,8 @@
-/// Gradients of long and of ragged loops: time, and bytes saved per turn.
+/// Gradients of long and of ragged loops, and of one that is left early: time,
+/// and bytes saved per turn.
 
 #include "Bench.h"
+#include "Volume.h"
 
 #include "costate/costate.h"
 #include "costate/syntax.h"
@@ -48,6 +50,34 @@ void measure(const Options &options, Results &results, const std::string &name,
   }
 }
 
+/// A loop that is left early, scattering into what the rays pass.
+void measureVolume(const Options &options, Results &results) {
+  const int64_t n = options.smoke ? 8 : 64, pixels = options.smoke ? 8 : 256;
+  std::vector<double> values(size_t(n * n * n));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = double(i * 7919 % 1009) / 1009;
+  for (int threads : options.threads) {
+    Device device = Device::open(options.device, {.threads = threads});
+    Array<double> density = device.array<double>({n, n, n}, grad),
+                  sigma = device.array<double>({}, grad),
+                  image = device.array<double>({pixels, pixels}, grad);
+    density.from_host(values);
+    sigma.fill(0.3);
+    Kernel render = volumeRenderer();
+    double primal = milliseconds(options, [&] { render(density, sigma, image); device.synchronize(); });
+    double gradient = milliseconds(options, [&] {
+      image.grad().fill(1);
+      render.grad(density, sigma, image);
+      device.synchronize();
+    });
+    Row &row = results.add("volume_" + std::to_string(pixels), threads);
+    row.set("primal_ms", primal);
+    row.set("gradient_ms", gradient);
+    row.set("gradient_over_primal", gradient / primal);
+    row.set("peak_bytes", double(device.peak_bytes()));
+  }
+}
+
 void loops(const Options &options, Results &results) {
   int32_t long_ = options.smoke ? 1000 : 10'000'000;
   measure(options, results, "one_of_" + std::to_string(long_), {long_});
@@ -55,6 +85,7 @@ void loops(const Options &options, Results &results) {
   for (size_t i = 0; i < ragged.size(); ++i)
     ragged[i] = int32_t(i * i % 97);
   measure(options, results, "ragged_" + std::to_string(ragged.size()), ragged);
+  measureVolume(options, results);
 }
 
 Registration registration("loops", "gradients of long and ragged loops", loops);

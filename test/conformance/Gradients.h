@@ -88,7 +88,8 @@ public:
     return sum;
   }
 
-  static double dot(const std::vector<double> &a, const std::vector<double> &b) {
+  static double dot(const std::vector<double> &a,
+                    const std::vector<double> &b) {
     double sum = 0;
     for (size_t i = 0; i < a.size(); ++i)
       sum += a[i] * b[i];
@@ -101,9 +102,8 @@ public:
 
 /// The gradient of the loss by reverse mode, one vector for each input.
 template <class... A>
-std::vector<std::vector<double>> reverseGradient(GradientCase &c,
-                                                 const Kernel &kernel,
-                                                 const A &...arguments) {
+std::vector<std::vector<double>>
+reverseGradient(GradientCase &c, const Kernel &kernel, const A &...arguments) {
   c.reset();
   kernel(arguments...);
   for (Array<double> &array : c.inputs)
@@ -165,12 +165,54 @@ void expectGradients(std::vector<Array<double>> inputs,
                    ", entry " + std::to_string(entry));
       double reverse = gradient[input][entry];
       double forward = forwardEntry(c, input, entry, kernel, arguments...);
-      double difference = differenceEntry(c, input, entry, kernel, arguments...);
+      double difference =
+          differenceEntry(c, input, entry, kernel, arguments...);
       double scale = std::max(1.0, std::abs(difference));
       EXPECT_NEAR(reverse, forward, 1e-11 * scale);
       EXPECT_NEAR(reverse, difference, 1e-8 * scale);
     }
   c.reset();
+}
+
+/// Expects reverse mode, and forward mode along a random direction, to give
+/// `expected`, one vector for each input: the derivatives of the sum of all
+/// elements of the outputs.
+template <class... A>
+void expectClosedForm(std::vector<Array<double>> inputs,
+                      std::vector<Array<double>> outputs,
+                      const std::vector<std::vector<double>> &expected,
+                      const Kernel &kernel, const A &...arguments) {
+  SCOPED_TRACE(kernel.name());
+  GradientCase c(std::move(inputs), std::move(outputs));
+  kernel(arguments...);
+  for (Array<double> &array : c.inputs)
+    array.grad().fill(0);
+  for (Array<double> &array : c.outputs)
+    array.grad().fill(1);
+  kernel.grad(arguments...);
+  double slope = 0, scale = 1;
+  for (size_t input = 0; input < c.inputs.size(); ++input) {
+    std::vector<double> gradient = c.inputs[input].grad().to_host();
+    std::vector<double> direction =
+        randomValues(gradient.size(), -1, 1, static_cast<unsigned>(input + 3));
+    for (size_t entry = 0; entry < gradient.size(); ++entry) {
+      double want = expected[input][entry];
+      EXPECT_NEAR(gradient[entry], want, 1e-12 * std::max(1.0, std::abs(want)))
+          << "input " << input << ", entry " << entry;
+      slope += want * direction[entry];
+      scale += std::abs(want * direction[entry]);
+    }
+    c.inputs[input].dual().from_host(direction);
+  }
+  c.reset();
+  for (Array<double> &array : c.outputs)
+    array.dual().fill(0);
+  kernel.jvp(arguments...);
+  double tangent = 0;
+  for (Array<double> &array : c.outputs)
+    for (double value : array.dual().to_host())
+      tangent += value;
+  EXPECT_NEAR(tangent, slope, 1e-12 * scale);
 }
 
 } // namespace costate::test
