@@ -176,7 +176,7 @@ void expectGradients(std::vector<Array<double>> inputs,
 
 /// Expects reverse mode, and forward mode along a random direction, to give
 /// `expected`, one vector for each input: the derivatives of the sum of all
-/// elements of the outputs.
+/// elements of the outputs. An array may be both.
 template <class... A>
 void expectClosedForm(std::vector<Array<double>> inputs,
                       std::vector<Array<double>> outputs,
@@ -190,11 +190,14 @@ void expectClosedForm(std::vector<Array<double>> inputs,
   for (Array<double> &array : c.outputs)
     array.grad().fill(1);
   kernel.grad(arguments...);
+  for (Array<double> &array : c.outputs)
+    array.dual().fill(0);
   double slope = 0, scale = 1;
   for (size_t input = 0; input < c.inputs.size(); ++input) {
     std::vector<double> gradient = c.inputs[input].grad().to_host();
     std::vector<double> direction =
         randomValues(gradient.size(), -1, 1, static_cast<unsigned>(input + 3));
+    ASSERT_EQ(gradient.size(), expected[input].size());
     for (size_t entry = 0; entry < gradient.size(); ++entry) {
       double want = expected[input][entry];
       EXPECT_NEAR(gradient[entry], want, 1e-12 * std::max(1.0, std::abs(want)))
@@ -205,8 +208,6 @@ void expectClosedForm(std::vector<Array<double>> inputs,
     c.inputs[input].dual().from_host(direction);
   }
   c.reset();
-  for (Array<double> &array : c.outputs)
-    array.dual().fill(0);
   kernel.jvp(arguments...);
   double tangent = 0;
   for (Array<double> &array : c.outputs)

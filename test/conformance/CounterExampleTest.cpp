@@ -1,0 +1,192 @@
+/// Small programs, each of which some shortcut of a differentiating compiler
+/// gets wrong (docs/design/semantics-tests.md, B1 to B20). Adjoints of all
+/// arrays are seeded with 1 unless a test says otherwise.
+
+#include "conformance/Errors.h"
+#include "conformance/Gradients.h"
+
+using namespace costate;
+using namespace costate::test;
+
+namespace {
+
+using Values = std::vector<double>;
+using X = ArrayRef<double, 1>;
+
+void expectNear(const Values &got, const Values &want,
+                double tolerance = 1e-12) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], tolerance * std::max(1.0, std::abs(want[i])))
+        << "element " << i;
+}
+
+/// Runs a kernel and its gradient.
+template <class... A> void reverse(const Kernel &k, const A &...arguments) {
+  k(arguments...);
+  k.grad(arguments...);
+}
+
+class CounterExample : public testing::Test {
+protected:
+  Array<double> x = seeded({0.5, 1.5, -0.8}), y = seeded({0, 0, 0});
+  Array<double> s = seeded({0}, {});
+
+  static Array<double> seeded(const Values &values,
+                              const std::vector<int64_t> &shape = {3}) {
+    Array<double> array = cpu().array<double>(shape, grad | dual);
+    array.from_host(values);
+    array.grad().fill(1);
+    return array;
+  }
+};
+
+TEST_F(CounterExample, StoresOfAllIterationsToOneElement) {
+  int line = 0;
+  Kernel k = kernel("all_store", [&](X x, X y) {
+    line = __LINE__ + 1;
+    parallel(x.size(), [&](Index i) { y(0) = x(i); });
+  });
+  k(x, y);
+  expectError(ErrorCode::CannotReplay,
+              {here(__FILE__, line), "several iterations", "`+=`"},
+              [&] { k.grad(x, y); });
+  expectNear(x.grad().to_host(), {1, 1, 1});
+}
+
+TEST_F(CounterExample, AGradientByHandAfterTheInputHasChanged) {
+  Kernel k = kernel("reload", [](X x, X y, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) {
+      y(i) = x(i) * x(i);
+      s() += y(i) * y(i);
+    });
+  });
+  x.fill(2);
+  k(x, y, s);
+  x.fill(3);
+  expectError(ErrorCode::CannotReplay,
+              {"`reload`", "argument 1", "was written since"},
+              [&] { k.grad(x, y, s); });
+  reverse(k, x, y, s);
+  expectNear(x.grad().to_host(), {115, 115, 115}); // 1 + 4 * 27 + 2 * 3
+}
+
+TEST_F(CounterExample, InnerLoopsOfUnequalDepth) {
+  Kernel k = kernel("triangle", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (a, 0, 4) {
+        FOR (b, a, 4) {
+          v = sin(v);
+        }
+      }
+      s() += v;
+    });
+  });
+  reverse(k, x, s);
+  Values want;
+  for (double v : {0.5, 1.5, -0.8}) {
+    double slope = 1;
+    for (int turn = 0; turn < 10; ++turn, v = std::sin(v))
+      slope *= std::cos(v);
+    want.push_back(1 + slope);
+  }
+  expectNear(x.grad().to_host(), want);
+}
+
+TEST_F(CounterExample, AConditionIsNotEvaluatedAfterBreak) {
+  Kernel k = kernel("search",
+                    [](X x, ArrayRef<double, 0> s) {
+                      Var<int> at = 0;
+                      WHILE (x(at) < 9) {
+                        s() += x(at) * x(at);
+                        at += 1;
+                        IF (at >= x.size()) {
+                          BREAK;
+                        }
+                      }
+                    },
+                    {.debug = true});
+  reverse(k, x, s);
+  expectNear(x.grad().to_host(), {2, 4, -0.6});
+  x.dual().fill(1);
+  k.jvp(x, s);
+  expectNear(s.dual().to_host(), {2 * (0.5 + 1.5 - 0.8)});
+}
+
+TEST_F(CounterExample, AReturnInSerialCodeEmptiesLaterRanges) {
+  Kernel k = kernel("leave", [](ArrayRef<double, 0> limit, X x, X y) {
+    parallel(x.size(), [&](Index i) { y(i) = 3.0 * x(i); });
+    Expr<double> scale = limit() * limit();
+    IF (limit() > 1) {
+      RETURN;
+    }
+    parallel(x.size(), [&](Index i) { y(i) = scale * x(i) * x(i); });
+  });
+  auto limit = seeded({0.5}, {});
+  reverse(k, limit, x, y);
+  expectNear(x.grad().to_host(), {1.25, 1.75, 0.6});
+  expectNear(limit.grad().to_host(), {1 + 0.25 + 2.25 + 0.64});
+  limit.fill(2);
+  x.grad().fill(1);
+  y.grad().fill(1);
+  reverse(k, limit, x, y);
+  expectNear(x.grad().to_host(), {4, 4, 4});
+  expectNear(limit.grad().to_host(), {1 + 0.25 + 2.25 + 0.64});
+}
+
+TEST_F(CounterExample, AnElementIsClearedWhereItsStoreRan) {
+  Kernel k = kernel("gate", [](ArrayRef<double, 1> g, X x) {
+    parallel(x.size(), [&](Index i) {
+      IF (g(i) > 0) {
+        x(i) = 2.0 * x(i);
+      }
+    });
+  });
+  auto g = constant<double>({1, -1, 0});
+  x.grad().from_host({3, 5, 7});
+  reverse(k, g, x);
+  expectNear(x.grad().to_host(), {6, 5, 7});
+}
+
+TEST_F(CounterExample, ACarrierWithoutDerivativeIsNamed) {
+  Kernel store = kernel("store", [](X x, X t) {
+    parallel(x.size(), [&](Index i) { t(i) = x(i) * x(i); });
+  });
+  Kernel use = kernel("use", [](X t, ArrayRef<double, 0> s) {
+    parallel(t.size(), [&](Index i) { s() += sin(t(i)); });
+  });
+  auto carrier = constant<double>({0, 0, 0});
+  Tape tape;
+  {
+    auto recording = tape.record();
+    store(x, carrier);
+    use(carrier, s);
+  }
+  expectError(ErrorCode::MissingGradient,
+              {"`use`", "argument 1", "`store`", "grad"},
+              [&] { tape.backward(s); });
+  expectError(ErrorCode::MissingGradient, {"`store`", "argument 2", "grad"},
+              [&] { store.grad(x, carrier); });
+  expectError(ErrorCode::MissingGradient, {"`store`", "argument 2", "dual"},
+              [&] { store.jvp(x, carrier); });
+  expectNear(x.grad().to_host(), {1, 1, 1});
+}
+
+TEST_F(CounterExample, AnInfiniteSlopeOnTheSideThatIsNotChosen) {
+  Kernel k = kernel("logarithm", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(),
+             [&](Index i) { s() += select(x(i) > 0, log(x(i)), 0.0); });
+  });
+  x.from_host({0, 1.5, 0.8});
+  reverse(k, x, s);
+  expectNear(x.grad().to_host(), {1, 1 + 1 / 1.5, 2.25});
+  for (double tangent : {0.0, 1.0}) {
+    x.dual().from_host({tangent, 0, 1});
+    s.dual().fill(0);
+    k.jvp(x, s);
+    expectNear(s.dual().to_host(), {1.25});
+  }
+}
+
+} // namespace
