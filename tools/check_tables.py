@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Checks the tables that hold rules and limits against the tests they name.
+
+A row whose first cell is a letter and a number names in its last cell the tests
+that show it: `Suite.Name` of GoogleTest, or `file.mlir @kernel`. A row without a
+test says what is *missing*: an entry of the list in docs/design/README.md."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("src", "test", "benchmark", "examples", "tools")
+TABLES = {
+    "docs/design/semantics-tests.md":
+        {f"C{n}" for n in range(1, 19) if n != 5} | {f"C5{part}" for part in "abcdefg"}
+        | {f"B{n}" for n in range(1, 21)},
+    "docs/design/peers.md":
+        {f"L{n}" for n in (*range(1, 16), *range(20, 31))},
+}
+ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|.*\| ([^|]*) \|$")
+GTEST = re.compile(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")
+NAME = re.compile(r"`(?:(\w+)\.([A-Z]\w+)|(\w+\.mlir) @(\w+))`")
+MISSING = re.compile(r"\*missing\*: ([\w ]+)")
+ENTRY = re.compile(r"^\d+\. \*\*([^*]+)\*\*", re.M)
+KERNEL = re.compile(r"costate\.kernel @(\w+)")
+
+
+def sources(pattern):
+    for folder in SOURCES:
+        yield from (ROOT / folder).rglob(pattern)
+
+
+def existing_tests():
+    tests = {f"{suite}.{name}" for path in sources("*.cpp")
+             for suite, name in GTEST.findall(path.read_text())}
+    kernels = {f"{path.name} @{name}" for path in sources("*.mlir")
+               for name in KERNEL.findall(path.read_text())}
+    return tests | kernels
+
+
+def missing_entries():
+    text = (ROOT / "docs/design/README.md").read_text()
+    return {entry.rstrip(".").lower() for entry in ENTRY.findall(text)}
+
+
+def names_in(cell):
+    return [f"{suite}.{name}" if suite else f"{file} @{kernel}"
+            for suite, name, file, kernel in NAME.findall(cell)]
+
+
+def check(document, expected, tests, problems):
+    seen, entries = set(), missing_entries()
+    for number, line in enumerate((ROOT / document).read_text().splitlines(), 1):
+        row = ROW.match(line)
+        if not row:
+            continue
+        label, cell = row.groups()
+        place = f"{document}:{number}: {label}"
+        if label in seen:
+            problems.append(f"{place} has two rows")
+        seen.add(label)
+        names, missing = names_in(cell), [m.strip() for m in MISSING.findall(cell)]
+        if not names and not missing:
+            problems.append(f"{place} names no test")
+        problems += [f"{place}: {name} is not in the list of what is missing"
+                     for name in missing if name not in entries]
+        problems += [f"{place} names {name}, which does not exist"
+                     for name in names if name not in tests]
+    problems += [f"{document}: no row for {label}" for label in sorted(expected - seen)]
+
+
+def main():
+    problems, tests = [], existing_tests()
+    for document, expected in TABLES.items():
+        check(document, expected, tests, problems)
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
