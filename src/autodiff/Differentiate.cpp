@@ -27,23 +27,52 @@ ir::KernelOp copyOf(ir::KernelOp primal, StringRef suffix) {
   return copy;
 }
 
-/// Appends an array argument for each active one; returns it by argument.
-llvm::DenseMap<Value, Value>
-appendArrays(ir::KernelOp kernel, ArrayRef<bool> active, StringRef attribute) {
-  llvm::DenseMap<Value, Value> arrays;
+/// Appends an array that belongs to `array`.
+BlockArgument appendArray(ir::KernelOp kernel, BlockArgument array,
+                          ir::ArrayType type, StringRef attribute) {
   Builder builder(kernel.getContext());
-  for (auto [index, isActive] : llvm::enumerate(active)) {
-    if (!isActive)
-      continue;
-    BlockArgument argument = kernel.getArgument(index);
-    auto note = builder.getDictionaryAttr(
-        builder.getNamedAttr(attribute, builder.getI64IntegerAttr(index)));
-    unsigned last = kernel.getNumArguments();
-    (void)kernel.insertArgument(last, argument.getType(), note,
-                                argument.getLoc());
-    arrays[kernel.getArgument(index)] = kernel.getArgument(last);
-  }
+  auto number = builder.getI64IntegerAttr(array.getArgNumber());
+  auto note =
+      builder.getDictionaryAttr(builder.getNamedAttr(attribute, number));
+  unsigned last = kernel.getNumArguments();
+  (void)kernel.insertArgument(last, type, note, array.getLoc());
+  return kernel.getArgument(last);
+}
+
+SmallVector<BlockArgument> activeArrays(ir::KernelOp kernel,
+                                        ArrayRef<bool> active) {
+  SmallVector<BlockArgument> arrays;
+  for (auto [index, isActive] : llvm::enumerate(active))
+    if (isActive)
+      arrays.push_back(kernel.getArgument(index));
   return arrays;
+}
+
+llvm::DenseMap<Value, Value> appendAdjoints(ir::KernelOp kernel,
+                                            ArrayRef<bool> active) {
+  llvm::DenseMap<Value, Value> adjoints;
+  for (BlockArgument array : activeArrays(kernel, active))
+    adjoints[array] = appendArray(
+        kernel, array, cast<ir::ArrayType>(array.getType()), ir::adjointOfAttr);
+  return adjoints;
+}
+
+/// Tangents of one array after the other, with rising order.
+llvm::DenseMap<Value, Value>
+appendTangents(ir::KernelOp kernel, ArrayRef<bool> active, Curves curves) {
+  llvm::DenseMap<Value, Value> tangents;
+  for (BlockArgument array : activeArrays(kernel, active)) {
+    auto type = cast<ir::ArrayType>(array.getType());
+    unsigned rank = type.getRank() + (curves.directions ? 1 : 0);
+    type = ir::ArrayType::get(kernel.getContext(), type.getElementType(), rank);
+    for (unsigned order = 0; order < curves.order; ++order) {
+      BlockArgument tangent =
+          appendArray(kernel, array, type, ir::tangentOfAttr);
+      tangents[array] = tangent;
+      array = tangent;
+    }
+  }
+  return tangents;
 }
 
 SmallVector<ir::LoadOp> loadsOf(ir::KernelOp kernel) {
@@ -116,15 +145,13 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
   }
 }
 
-/// Refuses to differentiate a gradient of the kinds `Ops`.
-template <class... Ops> LogicalResult refuseTape(ir::KernelOp kernel) {
+LogicalResult refuseGradient(ir::KernelOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
-    if (!isa<Ops...>(op))
+    if (!isa<tape::PushOp, tape::TurnOp>(op))
       return WalkResult::advance();
-    op->emitError("the derivative of this gradient is not supported yet")
-            .attachNote()
-        << "a gradient without loops that save values has a forward "
-           "derivative; others can be differenced";
+    op->emitError("a gradient has no gradient").attachNote()
+        << "take its forward derivative: it gives the same second "
+           "derivatives, a column or a combination of columns at a time";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -163,8 +190,7 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
-  if (failed(refuseTape<tape::PushOp, tape::TurnOp>(primal)) ||
-      failed(checkOrderFree(primal, refusal)))
+  if (failed(refuseGradient(primal)) || failed(checkOrderFree(primal, refusal)))
     return failure();
   ir::KernelOp gradient = copyOf(primal, ".grad");
   numberLoads(gradient);
@@ -172,7 +198,7 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
   auto turns = countTurns(gradient);
   expressInductions(gradient, turns);
   OwningOpRef<ir::KernelOp> forward(copyOf(gradient, ".forward"));
-  auto adjoints = appendArrays(gradient, active, ir::adjointOfAttr);
+  auto adjoints = appendAdjoints(gradient, active);
   if (failed(Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
     gradient.erase();
     return failure();
@@ -190,17 +216,16 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
 }
 
 FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
-                                           ArrayRef<bool> active,
+                                           ArrayRef<bool> active, Curves curves,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
-  if (failed(refuseTape<tape::PushOp>(primal)))
-    return failure();
   ir::KernelOp tangent = copyOf(primal, ".jvp");
-  auto tangents = appendArrays(tangent, active, ir::tangentOfAttr);
-  if (failed(Forward(tangent, std::move(tangents)).run())) {
+  auto tangents = appendTangents(tangent, active, curves);
+  if (failed(Forward(tangent, std::move(tangents), curves).run())) {
     tangent.erase();
     return failure();
   }
+  prune(tangent);
   Derivative derivative;
   derivative.kernel = tangent;
   derivative.neededSections.resize(primal.getNumArguments());

@@ -1,6 +1,7 @@
 #pragma once
 /// Forward and reverse mode on kernel IR.
 
+#include "autodiff/forward/Forward.h"
 #include "base/ArraySection.h"
 #include "costate/error.h"
 #include "ir/Kernel.h"
@@ -41,11 +42,14 @@ mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                  llvm::ArrayRef<bool> active,
                                                  Refusal &refusal);
 
-/// Appends `<name>.jvp`: the primal and its tangent in one; takes the arguments
-/// of `primal` and then, for each i with `active[i]`, the tangent array of
-/// argument i (attribute `costate.tangent_of`).
+/// Appends `<name>.jvp`: the primal and its tangents in one, which takes the
+/// arguments of `primal` and then, for each i with `active[i]`, the tangent
+/// arrays of argument i, up to the order of `curves` (attribute
+/// `costate.tangent_of`: the number of the argument whose tangents they are).
+/// `primal` may itself be a derivative.
 mlir::FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                                  llvm::ArrayRef<bool> active,
+                                                 Curves curves,
                                                  Refusal &refusal);
 
 /// For deterministic kernels, whose ranges make additions at their end: refuses

@@ -29,13 +29,18 @@ SmallVector<bool> activeArguments(ir::KernelOp kernel,
   return active;
 }
 
-using Mode = FailureOr<Derivative> (*)(ir::KernelOp, ArrayRef<bool>, Refusal &);
+using Mode = llvm::function_ref<FailureOr<Derivative>(
+    ir::KernelOp, ArrayRef<bool>, Refusal &)>;
 
+/// Kernels that have the derivative already stay as they are, so a pass can be
+/// repeated for higher ones.
 LogicalResult differentiateAll(ModuleOp module, ArrayRef<unsigned> chosen,
-                               Mode mode) {
+                               StringRef suffix, Mode mode) {
   Refusal refusal;
+  SymbolTable symbols(module);
   for (auto kernel : llvm::to_vector(module.getOps<ir::KernelOp>()))
-    if (failed(mode(kernel, activeArguments(kernel, chosen), refusal)))
+    if (!symbols.lookup((kernel.getName() + suffix).str()) &&
+        failed(mode(kernel, activeArguments(kernel, chosen), refusal)))
       return failure();
   return success();
 }
@@ -44,7 +49,8 @@ struct DifferentiateReverse
     : impl::DifferentiateReverseBase<DifferentiateReverse> {
   using DifferentiateReverseBase::DifferentiateReverseBase;
   void runOnOperation() override {
-    if (failed(differentiateAll(getOperation(), *active, differentiateReverse)))
+    if (failed(differentiateAll(getOperation(), *active, ".grad",
+                                differentiateReverse)))
       signalPassFailure();
   }
 };
@@ -53,7 +59,11 @@ struct DifferentiateForward
     : impl::DifferentiateForwardBase<DifferentiateForward> {
   using DifferentiateForwardBase::DifferentiateForwardBase;
   void runOnOperation() override {
-    if (failed(differentiateAll(getOperation(), *active, differentiateForward)))
+    auto mode = [&](ir::KernelOp kernel, ArrayRef<bool> flags,
+                    Refusal &refusal) {
+      return differentiateForward(kernel, flags, {order, directions}, refusal);
+    };
+    if (failed(differentiateAll(getOperation(), *active, ".jvp", mode)))
       signalPassFailure();
   }
 };

@@ -48,7 +48,11 @@ def DifferentiateForward : Pass<"differentiate-forward", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [ListOption<"active", "active", "unsigned",
-      "numbers of the arguments that have a tangent; default: every float array">];
+      "numbers of the arguments that have a tangent; default: every float array">,
+    Option<"order", "order", "unsigned", "1",
+      "the highest derivative along each curve">,
+    Option<"directions", "directions", "unsigned", "0",
+      "curves at once; 0: one, and tangent arrays have no dimension for it">];
   let dependentDialects = ["mlir::math::MathDialect", "mlir::scf::SCFDialect",
                            "mlir::arith::ArithDialect"];
 }
@@ -74,9 +78,10 @@ def NormalizeLoops : Pass<"normalize-loops", "::costate::ir::KernelOp"> {
 }
 
 def Prune : Pass<"prune", "::costate::ir::KernelOp"> {
-  let summary = "erase what no store, update or tape operation needs";
+  let summary = "erase what no effect needs";
   let description = [{
-    Also loop-carried values that only feed themselves:
+    Also what numbered records hold for nobody, and loop-carried values that
+    only feed themselves:
 
     ```mlir
     // before: nothing uses %s

@@ -15,22 +15,32 @@ namespace {
 /// Marks what the effects of a kernel need.
 class Liveness {
 public:
-  explicit Liveness(ir::KernelOp kernel) {
+  explicit Liveness(ir::KernelOp kernel) : records(tape::recordsOf(kernel)) {
     kernel.walk([&](Operation *op) {
       if (isRoot(op))
         keep(op);
     });
     while (!pending.empty())
       visit(pending.pop_back_val());
+    for (auto [number, record] : records)
+      for (Value value : record.pop.getValues())
+        fields[number].push_back(isLive(value));
   }
 
   bool isKept(Operation *op) const { return kept.contains(op); }
   bool isLive(Value value) const { return live.contains(value); }
+  /// Which values of a numbered record are live.
+  ArrayRef<bool> fieldsOf(int64_t number) const {
+    return fields.find(number)->second;
+  }
 
 private:
+  /// What a numbered record holds is live if it is used behind its pop.
   static bool isRoot(Operation *op) {
-    return isa<ir::StoreOp, ir::AtomicAddOp, tape::PushOp, tape::PopOp,
-               tape::TurnOp>(op);
+    if (isa<tape::PushOp, tape::PopOp>(op))
+      return !op->hasAttr("record");
+    return op->getNumRegions() == 0 && !isa<ir::LoadOp>(op) &&
+           !isMemoryEffectFree(op);
   }
 
   void need(Value value) {
@@ -53,7 +63,7 @@ private:
       need(loop.getStep());
     } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
       need(loop.getConditionOp().getCondition());
-    } else {
+    } else if (!isa<tape::PushOp>(op) || isRoot(op)) {
       for (Value operand : op->getOperands())
         need(operand);
     }
@@ -74,6 +84,10 @@ private:
       needForwarded(loop, index);
     } else if (auto range = dyn_cast<ir::RangeOp>(op)) {
       need(range.getBody()->getTerminator()->getOperand(index));
+    } else if (auto pop = dyn_cast<tape::PopOp>(op); pop && pop.getRecord()) {
+      tape::PushOp push = records.lookup(*pop.getRecord()).push;
+      keep(push);
+      need(push.getValues()[index]);
     }
   }
 
@@ -107,6 +121,8 @@ private:
     need(loop.getConditionOp().getArgs()[index]);
   }
 
+  llvm::DenseMap<int64_t, tape::Record> records;
+  llvm::DenseMap<int64_t, SmallVector<bool>> fields;
   llvm::DenseSet<Operation *> kept;
   llvm::DenseSet<Value> live;
   SmallVector<Value> pending;
@@ -129,6 +145,10 @@ public:
       }
       if (op.getNumRegions())
         shrink(&op);
+      else if (auto push = dyn_cast<tape::PushOp>(op))
+        shrinkPush(push);
+      else if (auto pop = dyn_cast<tape::PopOp>(op); pop && pop.getRecord())
+        rebuild(pop, {});
     }
   }
 
@@ -144,8 +164,8 @@ private:
 
   void eraseArguments(Block &block) {
     block.eraseArguments([&](BlockArgument argument) {
-      bool index = isa<scf::ForOp>(block.getParentOp()) &&
-                   argument.getArgNumber() == 0;
+      bool index =
+          isa<scf::ForOp>(block.getParentOp()) && argument.getArgNumber() == 0;
       if (index || liveness.isLive(argument))
         return false;
       argument.dropAllUses();
@@ -156,7 +176,8 @@ private:
   void shrink(Operation *op) {
     SmallVector<Value> operands(op->getOperands());
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      operands.assign({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+      operands.assign(
+          {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
       llvm::append_range(operands, pick(loop.getInitArgs(), loop.getResults()));
       setTerminator(*loop.getBody(), loop.getResults());
       eraseArguments(*loop.getBody());
@@ -190,6 +211,17 @@ private:
     Operation *terminator = block.getTerminator();
     SmallVector<Value> yielded = pick(terminator->getOperands(), results);
     terminator->setOperands(yielded);
+  }
+
+  void shrinkPush(tape::PushOp push) {
+    if (!push.getRecord())
+      return;
+    SmallVector<Value> values;
+    for (auto [value, isLive] :
+         llvm::zip(push.getValues(), liveness.fieldsOf(*push.getRecord())))
+      if (isLive)
+        values.push_back(value);
+    push->setOperands(values);
   }
 
   void rebuild(Operation *op, ArrayRef<Value> operands) {

@@ -186,13 +186,14 @@ private:
     derived.kernel = *derived.module->getOps<ir::KernelOp>().begin();
     if (mode == Mode::Primal)
       return checked(std::move(derived), ErrorCode::BadKernel, diagnostics);
-    auto differentiate = mode == Mode::Gradient
-                             ? autodiff::differentiateReverse
-                             : autodiff::differentiateForward;
     llvm::SmallVector<bool> flags(active.begin(), active.end());
     flags.resize(declared.size());
     autodiff::Refusal refusal;
-    auto derivative = differentiate(derived.kernel, flags, refusal);
+    auto derivative =
+        mode == Mode::Gradient
+            ? autodiff::differentiateReverse(derived.kernel, flags, refusal)
+            : autodiff::differentiateForward(derived.kernel, flags, {},
+                                             refusal);
     if (failed(derivative))
       return Failure{refusal.code,
                      diagnostics.take("the kernel has no derivative")};

@@ -1,5 +1,7 @@
 #include "ir/Kernel.h"
 
+#include "ir/Tape.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -130,7 +132,7 @@ LogicalResult KernelOp::verifyRegions() {
       }
     return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  return failure(result.wasInterrupted() || failed(tape::verifyRecords(*this)));
 }
 
 //===-- RangeOp -----------------------------------------------------------===//

@@ -7,9 +7,64 @@
 #define GET_OP_CLASSES
 #include "ir/TapeOps.cpp.inc"
 
-void costate::tape::TapeDialect::initialize() {
+using namespace mlir;
+
+namespace costate::tape {
+
+void TapeDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/TapeOps.cpp.inc"
       >();
 }
+
+/// Puts `op` into its place of a record, if it has a number; false if another
+/// one has taken it.
+template <class Op>
+static bool enter(Operation *op, Op Record::*place,
+                  llvm::DenseMap<int64_t, Record> &records) {
+  auto access = dyn_cast<Op>(op);
+  if (!access || !access.getRecord())
+    return true;
+  Op &entry = records[*access.getRecord()].*place;
+  return !std::exchange(entry, access);
+}
+
+llvm::DenseMap<int64_t, Record> recordsOf(Operation *root) {
+  llvm::DenseMap<int64_t, Record> records;
+  root->walk([&](Operation *op) {
+    enter(op, &Record::push, records);
+    enter(op, &Record::pop, records);
+  });
+  return records;
+}
+
+static LogicalResult verify(int64_t number, Record record) {
+  Operation *one = record.push ? record.push : record.pop;
+  auto error = [&] { return one->emitOpError("of record ") << number; };
+  if (!record.pop)
+    return error() << " has no pop";
+  if (!record.push)
+    return error() << " has no push";
+  if (record.push.getValues().getTypes() == record.pop.getResultTypes())
+    return success();
+  return error() << " has other types than its pop";
+}
+
+LogicalResult verifyRecords(Operation *root) {
+  llvm::DenseMap<int64_t, Record> records;
+  WalkResult unique = root->walk([&](Operation *op) {
+    if (enter(op, &Record::push, records) && enter(op, &Record::pop, records))
+      return WalkResult::advance();
+    op->emitOpError("has the number of another record");
+    return WalkResult::interrupt();
+  });
+  if (unique.wasInterrupted())
+    return failure();
+  for (auto [number, record] : records)
+    if (failed(verify(number, record)))
+      return failure();
+  return success();
+}
+
+} // namespace costate::tape

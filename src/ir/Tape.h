@@ -20,3 +20,19 @@ struct Memory : mlir::SideEffects::Resource::Base<Memory> {
 
 #define GET_OP_CLASSES
 #include "ir/TapeOps.h.inc"
+
+namespace costate::tape {
+
+/// Where the record of one number is pushed and popped.
+struct Record {
+  PushOp push;
+  PopOp pop;
+};
+
+/// The numbered records below `root`, by number. Their values correspond.
+llvm::DenseMap<int64_t, Record> recordsOf(mlir::Operation *root);
+
+/// Whether every number below `root` has one push and one pop of equal types.
+mlir::LogicalResult verifyRecords(mlir::Operation *root);
+
+} // namespace costate::tape

@@ -12,7 +12,7 @@ def Tape_Dialect : Dialect {
     One tape belongs to each iteration of a range, and one to the serial code of
     a launch; which of the two is meant follows from where an op stands. A tape
     is last in, first out. A record holds the values that one execution of a
-    nested region saves, primal values only; its bools are packed into bits.
+    nested region saves; its bools are packed into bits.
   }];
 }
 
@@ -30,18 +30,27 @@ def Tape_PushOp : Tape_Op<"push", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
     names the place of this op.
 
     ```mlir
-    tape.push %x, %taken : f64, i1       // forward sweep
-    %x, %taken = tape.pop : f64, i1      // reverse sweep
+    tape.push record(0) %x, %taken : f64, i1       // forward sweep
+    %x, %taken = tape.pop record(0) : f64, i1      // reverse sweep
     ```
+
+    The number of a record names it within its kernel: the values of the one
+    `pop` with that number are those of the one `push`. Without a number that
+    is not known, and what is pushed has no derivative.
   }];
-  let arguments = (ins Variadic<Tape_Value>:$values);
-  let assemblyFormat = "$values attr-dict `:` type($values)";
+  let arguments = (ins Variadic<Tape_Value>:$values, OptionalAttr<I64Attr>:$record);
+  let assemblyFormat = [{
+    (`record` `(` $record^ `)`)? $values attr-dict `:` type($values)
+  }];
 }
 
 def Tape_PopOp : Tape_Op<"pop", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
   let summary = "take the last record off";
+  let arguments = (ins OptionalAttr<I64Attr>:$record);
   let results = (outs Variadic<Tape_Value>:$values);
-  let assemblyFormat = "attr-dict `:` type($values)";
+  let assemblyFormat = [{
+    (`record` `(` $record^ `)`)? attr-dict `:` type($values)
+  }];
 }
 
 def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {

@@ -1,7 +1,6 @@
 #include "autodiff/activity/Activity.h"
 
 #include "autodiff/rules/Rules.h"
-#include "ir/Tape.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -10,7 +9,8 @@ using namespace mlir;
 namespace costate::autodiff {
 
 Activity::Activity(ir::KernelOp kernel,
-                   llvm::function_ref<bool(Value)> isActive) {
+                   llvm::function_ref<bool(Value)> isActive)
+    : records(tape::recordsOf(kernel)) {
   kernel.walk([&](ir::LoadOp load) {
     if (isActive(load.getArray()))
       mark(load.getValue());
@@ -31,8 +31,18 @@ void Activity::follow(OpOperand &use) {
     return followTerminator(use);
   if (isa<scf::ForOp, scf::WhileOp>(user))
     return followLoop(use);
+  if (auto push = dyn_cast<tape::PushOp>(user))
+    return followRecord(push, use.getOperandNumber());
+  if (isDiscrete(user))
+    return;
   for (Value result : user->getResults())
     mark(result);
+}
+
+/// What is pushed without a number is not known where it is popped.
+void Activity::followRecord(tape::PushOp push, unsigned index) {
+  if (push.getRecord())
+    mark(records.lookup(*push.getRecord()).pop.getResult(index));
 }
 
 void Activity::followTerminator(OpOperand &use) {

@@ -2,6 +2,7 @@
 /// Which values have a derivative at all.
 
 #include "ir/Kernel.h"
+#include "ir/Tape.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -23,7 +24,9 @@ private:
   void follow(mlir::OpOperand &use);
   void followTerminator(mlir::OpOperand &use);
   void followLoop(mlir::OpOperand &use);
+  void followRecord(tape::PushOp push, unsigned index);
 
+  llvm::DenseMap<int64_t, tape::Record> records;
   llvm::DenseSet<mlir::Value> varied;
   llvm::SmallVector<mlir::Value> pending;
 };

@@ -6,14 +6,58 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-Forward::Forward(ir::KernelOp kernel,
-                 llvm::DenseMap<Value, Value> tangentArrays)
-    : kernel(kernel), tangentArrays(std::move(tangentArrays)),
-      activity(kernel, [this](Value array) {
-        return this->tangentArrays.contains(array);
-      }) {}
+/// Emits the tangents of one operation behind it, and notes what it emits as
+/// the next tasks: a derivative of higher order is one of these operations.
+class Forward::Emission : public OpBuilder::Listener {
+public:
+  Emission(const Task &first)
+      : b(first.op->getLoc(), first.op->getContext()), tasks{first} {
+    b.setInsertionPointAfter(first.op);
+    b.setListener(this);
+  }
 
-LogicalResult Forward::run() { return block(kernel.getBodyRegion().front()); }
+  /// From now on, belongs to the derivatives of `task`.
+  void begin(const Task &task) {
+    next = task;
+    --next.order;
+  }
+  void along(unsigned first, unsigned last) {
+    next.first = first;
+    next.last = last;
+  }
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    next.op = op;
+    if (next.order > 0)
+      tasks.push_back(next);
+  }
+
+  Builder b;
+  SmallVector<Task> tasks;
+
+private:
+  Task next;
+};
+
+Forward::Forward(ir::KernelOp kernel,
+                 llvm::DenseMap<Value, Value> tangentArrays, Curves curves)
+    : kernel(kernel), tangentArrays(std::move(tangentArrays)), curves(curves),
+      activity(
+          kernel,
+          [this](Value array) { return this->tangentArrays.contains(array); }),
+      tangents(curves.count()) {
+  for (auto [number, record] : tape::recordsOf(kernel))
+    for (Value value : record.pop.getValues())
+      variedFields[number].push_back(activity.isVaried(value));
+}
+
+LogicalResult Forward::run() {
+  Block &body = kernel.getBodyRegion().front();
+  auto b = Builder::atBlockBegin(kernel.getLoc(), &body);
+  for (unsigned curve = 0; curve < curves.directions; ++curve)
+    curveNumbers.push_back(
+        arith::ConstantOp::create(b, b.getI64IntegerAttr(curve)));
+  return block(body);
+}
 
 LogicalResult Forward::block(Block &block) {
   SmallVector<Operation *> ops;
@@ -26,104 +70,218 @@ LogicalResult Forward::block(Block &block) {
 }
 
 LogicalResult Forward::op(Operation *op) {
-  if (auto access = dyn_cast<ir::LoadOp>(op))
-    load(access);
-  else if (auto access = dyn_cast<ir::StoreOp>(op))
-    store(access);
-  else if (auto access = dyn_cast<ir::AtomicAddOp>(op))
-    update(access);
-  else if (op->getNumRegions())
+  if (op->getNumRegions())
     return region(op);
-  else
-    return scalar(op);
+  if (auto record = dyn_cast<tape::PushOp>(op))
+    return push(record);
+  if (auto record = dyn_cast<tape::PopOp>(op))
+    return pop(record), success();
+  Emission out({op, curves.order, 0, curves.count()});
+  for (size_t i = 0; i < out.tasks.size(); ++i) {
+    Task task = out.tasks[i];
+    out.begin(task);
+    if (failed(straight(task, out)))
+      return failure();
+  }
   return success();
 }
 
-Value Forward::tangentOf(Builder &b, Value value) {
-  if (Value tangent = tangents.lookup(value))
+//===-- Straight code -----------------------------------------------------===//
+
+LogicalResult Forward::straight(const Task &task, Emission &out) {
+  if (auto access = dyn_cast<ir::LoadOp>(task.op))
+    load(access, task, out);
+  else if (auto access = dyn_cast<ir::StoreOp>(task.op))
+    store(access, task, out);
+  else if (auto access = dyn_cast<ir::AtomicAddOp>(task.op))
+    update(access, task, out);
+  else
+    return scalar(task, out);
+  return success();
+}
+
+bool Forward::hasTangent(Value value, const Task &task) const {
+  return llvm::any_of(llvm::seq(task.first, task.last), [&](unsigned curve) {
+    return tangents[curve].contains(value);
+  });
+}
+
+Value Forward::tangentOf(Builder &b, Value value, unsigned curve) {
+  if (Value tangent = tangents[curve].lookup(value))
     return tangent;
   return floatConstant(b, value.getType(), 0);
 }
 
-void Forward::load(ir::LoadOp load) {
+/// Only the first tangents of an array add the dimension of the curves.
+SmallVector<Value> Forward::indicesIn(Value tangentArray, ValueRange indices,
+                                      unsigned curve) const {
+  SmallVector<Value> all(indices);
+  if (cast<ir::ArrayType>(tangentArray.getType()).getRank() > indices.size())
+    all.insert(all.begin(), curveNumbers[curve]);
+  return all;
+}
+
+void Forward::load(ir::LoadOp load, const Task &task, Emission &out) {
   Value array = tangentArrays.lookup(load.getArray());
   if (!array)
     return;
-  Builder b(load.getLoc(), load->getContext());
-  b.setInsertionPointAfter(load);
-  tangents[load.getValue()] =
-      ir::LoadOp::create(b, load.getType(), array, load.getIndices());
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    tangents[curve][load.getValue()] =
+        ir::LoadOp::create(out.b, load.getType(), array,
+                           indicesIn(array, load.getIndices(), curve));
+  }
 }
 
-void Forward::store(ir::StoreOp store) {
+void Forward::store(ir::StoreOp store, const Task &task, Emission &out) {
   Value array = tangentArrays.lookup(store.getArray());
   if (!array)
     return;
-  Builder b(store.getLoc(), store->getContext());
-  b.setInsertionPointAfter(store);
-  Value tangent = tangentOf(b, store.getValue());
-  ir::StoreOp::create(b, tangent, array, store.getIndices());
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    Value tangent = tangentOf(out.b, store.getValue(), curve);
+    ir::StoreOp::create(out.b, tangent, array,
+                        indicesIn(array, store.getIndices(), curve));
+  }
 }
 
-void Forward::update(ir::AtomicAddOp update) {
+void Forward::update(ir::AtomicAddOp update, const Task &task, Emission &out) {
   Value array = tangentArrays.lookup(update.getArray());
-  Value tangent = tangents.lookup(update.getValue());
-  if (!array || !tangent)
+  if (!array)
     return;
-  Builder b(update.getLoc(), update->getContext());
-  b.setInsertionPointAfter(update);
-  ir::AtomicAddOp::create(b, tangent, array, update.getIndices(),
-                          update.getExclusive());
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    if (Value tangent = tangents[curve].lookup(update.getValue()))
+      ir::AtomicAddOp::create(out.b, tangent, array,
+                              indicesIn(array, update.getIndices(), curve),
+                              update.getExclusive());
+  }
 }
 
-LogicalResult Forward::scalar(Operation *op) {
-  bool active = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return tangents.contains(operand);
+/// Factors serve all curves; the products belong to one.
+LogicalResult Forward::scalar(const Task &task, Emission &out) {
+  Operation *op = task.op;
+  bool varies = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return hasTangent(operand, task);
   });
-  if (!active || op->getNumResults() != 1 || isDiscrete(op))
+  if (!varies || op->getNumResults() == 0 || isDiscrete(op))
     return success();
-  Rule rule = findRule(op);
+  Rule rule = op->getNumResults() == 1 ? findRule(op) : nullptr;
   if (!rule)
     return op->emitError("the derivative of `" + op->getName().getStringRef() +
                          "` is not known");
-  Builder b(op->getLoc(), op->getContext());
-  b.setInsertionPointAfter(op);
   auto operand = [&](unsigned i) { return op->getOperand(i); };
   auto result = [&] { return op->getResult(0); };
-  RuleArguments arguments{b, op, operand, result};
-  Value sum;
+  RuleArguments arguments{out.b, op, operand, result};
+  SmallVector<Value> sums(curves.count());
   for (OpOperand &use : op->getOpOperands()) {
-    Value tangent = tangents.lookup(use.get());
-    if (!tangent)
+    if (!hasTangent(use.get(), task))
       continue;
+    out.along(task.first, task.last);
     Factor factor = rule(arguments, use.getOperandNumber());
-    Value part = applyFactor(b, tangent, factor, op->getResult(0).getType());
-    if (part)
-      sum = sum ? arith::AddFOp::create(b, sum, part).getResult() : part;
+    for (unsigned curve = task.first; curve < task.last; ++curve) {
+      Value tangent = tangents[curve].lookup(use.get());
+      if (!tangent)
+        continue;
+      out.along(curve, curve + 1);
+      Value part =
+          applyFactor(out.b, tangent, factor, op->getResult(0).getType());
+      Value &sum = sums[curve];
+      if (part)
+        sum = sum ? arith::AddFOp::create(out.b, sum, part).getResult() : part;
+    }
   }
-  if (sum)
-    tangents[op->getResult(0)] = sum;
+  for (auto [curve, sum] : llvm::enumerate(sums))
+    if (sum)
+      tangents[curve][op->getResult(0)] = sum;
   return success();
 }
 
-//===-- Regions -----------------------------------------------------------===//
+//===-- Lists of values with tangents -------------------------------------===//
+
+void Forward::appendTangents(Builder &b, Value value,
+                             SmallVectorImpl<Value> &list) {
+  for (unsigned curve = 0; curve < curves.count(); ++curve) {
+    Value derivative = value;
+    for (unsigned order = 0; order < curves.order; ++order) {
+      derivative = tangentOf(b, derivative, curve);
+      list.push_back(derivative);
+    }
+  }
+}
+
+void Forward::receiveTangents(Value value, llvm::function_ref<Value()> next) {
+  for (unsigned curve = 0; curve < curves.count(); ++curve) {
+    Value derivative = value;
+    for (unsigned order = 0; order < curves.order; ++order)
+      derivative = tangents[curve][derivative] = next();
+  }
+}
 
 SmallVector<Value> Forward::withTangents(Builder &b, ValueRange values,
                                          ValueRange varying) {
   SmallVector<Value> all(values);
   for (auto [value, counterpart] : llvm::zip(values, varying))
     if (activity.isVaried(counterpart))
-      all.push_back(tangentOf(b, value));
+      appendTangents(b, value, all);
   return all;
 }
 
-/// Gives `block` an argument for the tangent of each varying one from `first`.
+void Forward::widen(Operation *op, ValueRange operands) {
+  unsigned perValue = curves.order * curves.count();
+  SmallVector<Type> types(op->getResultTypes());
+  for (Value result : op->getResults())
+    if (activity.isVaried(result))
+      types.append(perValue, result.getType());
+  OperationState state(op->getLoc(), op->getName(), operands, types,
+                       op->getAttrs());
+  for (Region &nested : op->getRegions())
+    state.addRegion()->takeBody(nested);
+  Operation *widened = OpBuilder(op).create(state);
+  unsigned next = op->getNumResults();
+  for (auto [old, result] :
+       llvm::zip(op->getResults(), widened->getResults())) {
+    // Uses move to the new result; the old one stays the key of `activity`.
+    if (activity.isVaried(old))
+      receiveTangents(result, [&] { return widened->getResult(next++); });
+    old.replaceAllUsesWith(result);
+  }
+  op->erase();
+}
+
+//===-- Records -----------------------------------------------------------===//
+
+LogicalResult Forward::push(tape::PushOp push) {
+  Builder b(push.getLoc(), push);
+  SmallVector<Value> values(push.getValues());
+  ArrayRef<bool> varied;
+  if (std::optional<uint64_t> number = push.getRecord())
+    varied = variedFields[*number];
+  for (auto [index, value] : llvm::enumerate(push.getValues())) {
+    if (!varied.empty() && varied[index])
+      appendTangents(b, value, values);
+    else if (varied.empty() && activity.isVaried(value))
+      return push.emitError("the derivative of a record without a number is "
+                            "not known")
+                 .attachNote()
+             << "give its push and its pop the same `record(N)`";
+  }
+  push->setOperands(values);
+  return success();
+}
+
+void Forward::pop(tape::PopOp pop) { widen(pop, {}); }
+
+//===-- Regions -----------------------------------------------------------===//
+
+/// Gives `block` arguments for the tangents of each varying one from `first`.
 void Forward::addArguments(Block &block, unsigned first) {
   SmallVector<BlockArgument> arguments(block.getArguments().drop_front(first));
   for (BlockArgument argument : arguments)
     if (activity.isVaried(argument))
-      tangents[argument] =
-          block.addArgument(argument.getType(), argument.getLoc());
+      receiveTangents(argument, [&] {
+        return block.addArgument(argument.getType(), argument.getLoc());
+      });
 }
 
 void Forward::extendTerminator(Block &block, ValueRange varying,
@@ -147,8 +305,8 @@ LogicalResult Forward::region(Operation *op) {
     llvm::append_range(operands, withTangents(b, forLoop.getInitArgs(),
                                               forLoop.getRegionIterArgs()));
   } else if (whileLoop) {
-    operands = withTangents(b, whileLoop.getInits(),
-                            whileLoop.getBeforeArguments());
+    operands =
+        withTangents(b, whileLoop.getInits(), whileLoop.getBeforeArguments());
   }
   // The arguments come first: whether a result varies is known by the old ops.
   SmallVector<Value> before;
@@ -168,23 +326,7 @@ LogicalResult Forward::region(Operation *op) {
       varying = before;
     extendTerminator(body, varying, isCondition ? 1 : 0);
   }
-  SmallVector<Type> types(op->getResultTypes());
-  for (Value result : op->getResults())
-    if (activity.isVaried(result))
-      types.push_back(result.getType());
-  OperationState state(op->getLoc(), op->getName(), operands, types,
-                       op->getAttrs());
-  for (Region &nested : op->getRegions())
-    state.addRegion()->takeBody(nested);
-  Operation *widened = b.create(state);
-  unsigned next = op->getNumResults();
-  for (auto [old, result] : llvm::zip(op->getResults(), widened->getResults())) {
-    // Uses move to the new result; the old one stays the key of `activity`.
-    if (activity.isVaried(old))
-      tangents[result] = widened->getResult(next++);
-    old.replaceAllUsesWith(result);
-  }
-  op->erase();
+  widen(op, operands);
   return success();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Forward mode: adds the tangent of every value to a copy of a kernel.
+/// Forward mode: adds the tangents of every value to a copy of a kernel.
 
 #include "autodiff/activity/Activity.h"
 
@@ -8,40 +8,83 @@
 
 namespace costate::autodiff {
 
+/// The curves along which a kernel is differentiated: the contents of its
+/// arrays are a point of each, their tangents the derivatives there.
+struct Curves {
+  /// The highest derivative that is taken along each curve.
+  unsigned order = 1;
+  /// Curves at once, for which tangent arrays have an outer dimension. 0: one
+  /// curve, without that dimension.
+  unsigned directions = 0;
+
+  unsigned count() const { return directions ? directions : 1; }
+};
+
 /// `kernel` starts as a copy of the primal with tangent arrays appended and
-/// becomes primal and tangent in one. A store overwrites the tangent of its
-/// element, an update adds to it.
+/// becomes primal and tangents in one. A store overwrites the tangents of its
+/// element, an update adds to them.
 class Forward {
 public:
+  /// `tangentArrays`: for each active array the one with its tangents, and for
+  /// that one the next, up to the order of `curves`.
   Forward(ir::KernelOp kernel,
-          llvm::DenseMap<mlir::Value, mlir::Value> tangentArrays);
+          llvm::DenseMap<mlir::Value, mlir::Value> tangentArrays,
+          Curves curves);
   mlir::LogicalResult run();
 
 private:
   using Builder = mlir::ImplicitLocOpBuilder;
+  class Emission;
+
+  /// An operation that has still to be differentiated: so often, along the
+  /// curves from `first` to before `last`.
+  struct Task {
+    mlir::Operation *op;
+    unsigned order, first, last;
+  };
 
   mlir::LogicalResult block(mlir::Block &block);
   mlir::LogicalResult op(mlir::Operation *op);
-  mlir::LogicalResult scalar(mlir::Operation *op);
-  void load(ir::LoadOp load);
-  void store(ir::StoreOp store);
-  void update(ir::AtomicAddOp update);
   mlir::LogicalResult region(mlir::Operation *op);
+  mlir::LogicalResult push(tape::PushOp push);
+  void pop(tape::PopOp pop);
 
-  /// The tangent of `value`: 0 if it has none.
-  mlir::Value tangentOf(Builder &b, mlir::Value value);
+  mlir::LogicalResult straight(const Task &task, Emission &out);
+  mlir::LogicalResult scalar(const Task &task, Emission &out);
+  void load(ir::LoadOp load, const Task &task, Emission &out);
+  void store(ir::StoreOp store, const Task &task, Emission &out);
+  void update(ir::AtomicAddOp update, const Task &task, Emission &out);
+
+  bool hasTangent(mlir::Value value, const Task &task) const;
+  /// The tangent of `value` along a curve: 0 if it has none.
+  mlir::Value tangentOf(Builder &b, mlir::Value value, unsigned curve);
+  llvm::SmallVector<mlir::Value> indicesIn(mlir::Value tangentArray,
+                                           mlir::ValueRange indices,
+                                           unsigned curve) const;
+
+  // Lists of values with tangents behind them: by value, by curve, by order.
+  void appendTangents(Builder &b, mlir::Value value,
+                      llvm::SmallVectorImpl<mlir::Value> &list);
+  void receiveTangents(mlir::Value value,
+                       llvm::function_ref<mlir::Value()> next);
   /// `values` and the tangents of those that vary.
-  llvm::SmallVector<mlir::Value> withTangents(Builder &b,
-                                              mlir::ValueRange values,
-                                              mlir::ValueRange varying);
+  llvm::SmallVector<mlir::Value>
+  withTangents(Builder &b, mlir::ValueRange values, mlir::ValueRange varying);
+  /// Makes `op` again, with tangents of its results.
+  void widen(mlir::Operation *op, mlir::ValueRange operands);
   void addArguments(mlir::Block &block, unsigned first);
   void extendTerminator(mlir::Block &block, mlir::ValueRange varying,
                         unsigned first);
 
   ir::KernelOp kernel;
   llvm::DenseMap<mlir::Value, mlir::Value> tangentArrays;
+  const Curves curves;
   Activity activity;
-  llvm::DenseMap<mlir::Value, mlir::Value> tangents;
+  llvm::SmallVector<mlir::Value> curveNumbers;
+  /// By curve; tangents have tangents themselves, up to the order.
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> tangents;
+  /// By number of a record: which of its values vary.
+  llvm::DenseMap<int64_t, llvm::SmallVector<bool>> variedFields;
 };
 
 } // namespace costate::autodiff

@@ -41,7 +41,7 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
   Builder b(range.getLoc(), body.getTerminator());
   SmallVector<Operation *> ops = operationsOf(body);
   tape::TurnOp::create(b);
-  Scope scope(body);
+  Scope scope(body, records);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
   for (auto [value, adjoint] :

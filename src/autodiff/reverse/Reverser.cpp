@@ -61,7 +61,7 @@ LogicalResult Reverser::run() {
   Builder b(kernel.getLoc(), block.getTerminator());
   SmallVector<Operation *> ops = operationsOf(block);
   tape::TurnOp::create(b);
-  Scope scope(block);
+  Scope scope(block, records);
   Adjoints adjoints;
   Sweep sweep{b, scope, adjoints};
   if (failed(reverseOps(ops, sweep)))

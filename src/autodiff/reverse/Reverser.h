@@ -104,6 +104,7 @@ private:
   Activity activity;
   llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects
   llvm::DenseSet<mlir::Value> exclusive;       ///< arrays, in the current range
+  int64_t records = 0;                         ///< made so far
 };
 
 /// The operations of `block` without its terminator.

@@ -20,7 +20,7 @@ static Operation *placeholder(OpBuilder &builder, Location loc,
 }
 
 Scope::Scope(Block &forward, Scope &parent, OpBuilder &builder)
-    : forward(forward), parent(&parent) {
+    : forward(forward), records(parent.records), parent(&parent) {
   Location loc = forward.getParentOp()->getLoc();
   direct = parent.direct && isa<scf::IfOp>(forward.getParentOp());
   head = placeholder(builder, loc, {});
@@ -93,8 +93,9 @@ void Scope::finishWithRecord() {
   Location loc = forward.getParentOp()->getLoc();
   OpBuilder atHead(head), atEnd(forward.getTerminator());
   TypeRange types = TypeRange(ValueRange(saved));
-  auto pop = tape::PopOp::create(atHead, loc, types);
-  tape::PushOp::create(atEnd, loc, saved);
+  IntegerAttr number = atHead.getI64IntegerAttr(records++);
+  auto pop = tape::PopOp::create(atHead, loc, types, number);
+  tape::PushOp::create(atEnd, loc, saved, number);
   finishWith(pop.getValues());
 }
 

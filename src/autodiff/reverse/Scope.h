@@ -14,8 +14,9 @@ namespace costate::autodiff {
 class Scope {
 public:
   /// The outermost block of an iteration or of the serial code: its values are
-  /// still in scope.
-  explicit Scope(mlir::Block &forward) : forward(forward) {}
+  /// still in scope. `records` counts the records of the kernel.
+  Scope(mlir::Block &forward, int64_t &records)
+      : forward(forward), records(records) {}
 
   /// A nested block, whose reverse starts where `builder` stands.
   Scope(mlir::Block &forward, Scope &parent, mlir::OpBuilder &builder);
@@ -52,6 +53,7 @@ private:
   mlir::Value materialize(mlir::OpBuilder &builder, mlir::Value value);
 
   mlir::Block &forward;
+  int64_t &records;
   Scope *parent = nullptr;
   bool direct = true;
   mlir::Operation *head = nullptr; ///< pop and recomputations stand before it

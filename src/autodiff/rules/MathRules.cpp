@@ -13,8 +13,6 @@ using namespace mlir;
 namespace costate::autodiff {
 namespace {
 
-Factor zeroRule(const RuleArguments &, unsigned) { return {Factor::Zero, {}}; }
-
 /// sign(x), 0 at 0
 Factor absRule(const RuleArguments &a, unsigned) {
   Formula f(a);
@@ -191,9 +189,6 @@ Factor fmaRule(const RuleArguments &a, unsigned index) {
 } // namespace
 
 void addMathRules(llvm::StringMap<Rule> &rules) {
-  for (const char *name : {"math.floor", "math.ceil", "math.round",
-                           "math.roundeven", "math.trunc"})
-    rules[name] = zeroRule;
   rules["math.absf"] = absRule;
   rules["math.sqrt"] = sqrtRule;
   rules["math.rsqrt"] = rsqrtRule;

@@ -23,8 +23,9 @@ Rule findRule(Operation *op) {
 
 bool isDiscrete(Operation *op) {
   return isa<arith::CmpFOp, ir::ToIntOp, arith::FPToSIOp, arith::FPToUIOp,
-             math::IsNaNOp, math::IsInfOp, math::IsFiniteOp, math::IsNormalOp>(
-      op);
+             math::IsNaNOp, math::IsInfOp, math::IsFiniteOp, math::IsNormalOp,
+             math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+             math::TruncOp>(op);
 }
 
 Value floatConstant(ImplicitLocOpBuilder &b, Type type, double value) {

@@ -38,7 +38,7 @@ using Rule = Factor (*)(const RuleArguments &, unsigned index);
 Rule findRule(mlir::Operation *op);
 
 /// Whether results of `op` never depend smoothly on its operands: comparisons,
-/// conversions to integer.
+/// conversions to integer, rounding.
 bool isDiscrete(mlir::Operation *op);
 
 /// `g` times `factor`, in the type `type`; null if nothing passes. `g` is an

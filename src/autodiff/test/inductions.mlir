@@ -4,12 +4,12 @@
 // counter; only the float is saved.
 // CHECK-LABEL: costate.kernel @counted.grad
 // CHECK:         scf.for
-// CHECK:           tape.push %{{[a-z0-9]+}} : f64
+// CHECK:           tape.push record({{[0-9]+}}) %{{[a-z0-9]+}} : f64
 // CHECK:         tape.turn
 // CHECK:         scf.for %[[J:.*]] = %{{.*}} to %[[N:.*]] step
 // CHECK-NEXT:      %[[LAST:.*]] = arith.subi %[[N]], %{{.*}}
 // CHECK-NEXT:      %[[TURN:.*]] = arith.subi %[[LAST]], %[[J]]
-// CHECK-NEXT:      tape.pop : f64
+// CHECK-NEXT:      tape.pop record({{[0-9]+}}) : f64
 // CHECK:           %[[SHORT:.*]] = arith.trunci %[[TURN]]
 // CHECK:           arith.muli %[[SHORT]]
 costate.kernel @counted(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %stride: i32) {
@@ -34,9 +34,9 @@ costate.kernel @counted(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
 // The same in a while, whose own turns are counted.
 // CHECK-LABEL: costate.kernel @until.grad
 // CHECK:         scf.while
-// CHECK:           tape.push %{{[a-z0-9]+}} : f64
+// CHECK:           tape.push record({{[0-9]+}}) %{{[a-z0-9]+}} : f64
 // CHECK:         tape.turn
-// CHECK:         tape.pop : f64
+// CHECK:         tape.pop record({{[0-9]+}}) : f64
 costate.kernel @until(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64

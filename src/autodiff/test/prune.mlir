@@ -59,3 +59,32 @@ costate.kernel @nothing(%x: !costate.array<f64, 1>) {
     %w = math.sin %v : f64
   }
 }
+
+// Nobody uses %q and the second record behind their pops.
+// CHECK-LABEL: costate.kernel @records
+// CHECK:         tape.push record(0) %{{.*}} : f64
+// CHECK-NOT:     tape.push
+// CHECK:         tape.pop record(0) : f64
+// CHECK-NOT:     tape.pop
+costate.kernel @records(%x: !costate.array<f64, 1>, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %k = %zero to %n step %one : i64 {
+    %v = costate.load %x[%k] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    tape.push record(0) %v, %w : f64, f64
+  }
+  scf.for %k = %zero to %n step %one : i64 {
+    %v = costate.load %x[%k] : !costate.array<f64, 1>
+    tape.push record(1) %v : f64
+  }
+  tape.turn
+  scf.for %k = %zero to %n step %one : i64 {
+    %v = tape.pop record(1) : f64
+    %w = math.cos %v : f64
+  }
+  scf.for %k = %zero to %n step %one : i64 {
+    %p, %q = tape.pop record(0) : f64, f64
+    costate.store %p, %x[%k] : !costate.array<f64, 1>
+  }
+}

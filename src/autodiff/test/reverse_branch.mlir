@@ -64,13 +64,13 @@ costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK-LABEL: costate.kernel @in_a_loop.grad
 // CHECK:         scf.for
 // CHECK:           scf.if
-// CHECK:             tape.push %{{.*}} : f64{{$}}
-// CHECK:           tape.push %{{.*}} : f64, i1
+// CHECK:             tape.push record({{[0-9]+}}) %{{.*}} : f64{{$}}
+// CHECK:           tape.push record({{[0-9]+}}) %{{.*}} : f64, i1
 // CHECK:         tape.turn
 // CHECK:         scf.for
-// CHECK-NEXT:      tape.pop : f64, i1
+// CHECK-NEXT:      tape.pop record({{[0-9]+}}) : f64, i1
 // CHECK:           scf.if
-// CHECK:             tape.pop : f64
+// CHECK:             tape.pop record({{[0-9]+}}) : f64
 costate.kernel @in_a_loop(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64

@@ -16,12 +16,12 @@
 // CHECK:           %[[N:.*]] = costate.trip_count
 // CHECK:           scf.for {{.*}} iter_args(%[[A:.*]] =
 // CHECK:             %[[SIN:.*]] = math.sin %[[A]]
-// CHECK:             tape.push %[[A]], %[[SIN]] : f64, f64
+// CHECK:             tape.push record({{[0-9]+}}) %[[A]], %[[SIN]] : f64, f64
 // CHECK:           tape.turn
 // CHECK:           %[[G:.*]] = costate.load %[[GY]][%[[I]]]
 // CHECK:           costate.store %{{.*}}, %[[GY]][%[[I]]]
 // CHECK:           %[[R:.*]] = scf.for %{{.*}} to %[[N]] {{.*}} iter_args(%[[H:.*]] = %[[G]])
-// CHECK:             tape.pop : f64, f64
+// CHECK:             tape.pop record({{[0-9]+}}) : f64, f64
 // CHECK:           costate.atomic_add exclusive %[[R]], %[[GX]][%[[I]]]
 costate.kernel @iterate(%x: !costate.array<f64, 1>, %n: !costate.array<i32, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
@@ -67,7 +67,7 @@ costate.kernel @sum(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK-LABEL: costate.kernel @nested.grad
 // CHECK:         scf.for
 // CHECK:           scf.for
-// CHECK:             tape.push %{{.*}} : f64{{$}}
+// CHECK:             tape.push record({{[0-9]+}}) %{{.*}} : f64{{$}}
 // CHECK:           scf.if
 // CHECK:           tape.push {{.*}}i1
 // CHECK:         tape.turn

@@ -4,10 +4,10 @@
 // forward sweep.
 // CHECK-LABEL: costate.kernel @newton.grad
 // CHECK:         %[[W:.*]]:2 = scf.while
-// CHECK:           tape.push %{{.*}} : f64{{$}}
+// CHECK:           tape.push record({{[0-9]+}}) %{{.*}} : f64{{$}}
 // CHECK:         tape.turn
 // CHECK:         scf.for %{{.*}} to %[[W]]#1
-// CHECK-NEXT:      tape.pop : f64
+// CHECK-NEXT:      tape.pop record({{[0-9]+}}) : f64
 costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %h = arith.constant 0.5 : f64

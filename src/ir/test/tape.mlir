@@ -18,8 +18,8 @@ costate.kernel @square.grad(%x: !costate.array<f64, 1>, %n: i64,
     // CHECK: scf.for
     %w = scf.for unsigned %k = %c0 to %n step %c1 iter_args(%u = %v) -> f64 : i64 {
       %more = arith.cmpf olt, %u, %two : f64
-      // CHECK: tape.push %{{.*}}, %{{.*}} : f64, i1
-      tape.push %u, %more : f64, i1
+      // CHECK: tape.push record(7) %{{.*}}, %{{.*}} : f64, i1
+      tape.push record(7) %u, %more : f64, i1
       %square = arith.mulf %u, %u : f64
       scf.yield %square : f64
     }
@@ -27,8 +27,8 @@ costate.kernel @square.grad(%x: !costate.array<f64, 1>, %n: i64,
     tape.turn
     // CHECK: scf.for
     %dw = scf.for unsigned %k = %c0 to %n step %c1 iter_args(%du = %two) -> f64 : i64 {
-      // CHECK: %{{.*}}:2 = tape.pop : f64, i1
-      %u, %more = tape.pop : f64, i1
+      // CHECK: %{{.*}}:2 = tape.pop record(7) : f64, i1
+      %u, %more = tape.pop record(7) : f64, i1
       %factor = arith.mulf %two, %u : f64
       %next = costate.strong_mul %du, %factor : f64
       scf.yield %next : f64

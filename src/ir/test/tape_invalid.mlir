@@ -11,3 +11,34 @@ costate.kernel @pop_half() {
   // expected-error @+1 {{must be variadic of a scalar of a kernel, but got 'f16'}}
   %0 = tape.pop : f16
 }
+
+// -----
+
+costate.kernel @lost(%x: f64) {
+  // expected-error @+1 {{of record 3 has no pop}}
+  tape.push record(3) %x : f64
+}
+
+// -----
+
+costate.kernel @unknown() {
+  // expected-error @+1 {{of record 3 has no push}}
+  %0 = tape.pop record(3) : f64
+}
+
+// -----
+
+costate.kernel @other_types(%x: f64) {
+  // expected-error @+1 {{of record 0 has other types than its pop}}
+  tape.push record(0) %x : f64
+  %0 = tape.pop record(0) : f32
+}
+
+// -----
+
+costate.kernel @twice(%x: f64) {
+  tape.push record(0) %x : f64
+  // expected-error @+1 {{has the number of another record}}
+  tape.push record(0) %x : f64
+  %0 = tape.pop record(0) : f64
+}

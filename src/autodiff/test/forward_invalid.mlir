@@ -1,0 +1,24 @@
+// RUN: costate-opt %s --split-input-file --differentiate-forward --verify-diagnostics
+
+// Where a record without a number is popped is not known.
+costate.kernel @unnumbered(%x: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  // expected-error @+2 {{the derivative of a record without a number is not known}}
+  // expected-note @+1 {{give its push and its pop the same `record(N)`}}
+  tape.push %v : f64
+  tape.turn
+  %w = tape.pop : f64
+  costate.store %w, %x[%zero] : !costate.array<f64, 1>
+}
+
+// -----
+
+// A function of two results has no rule; its derivative is not taken as 0.
+costate.kernel @two_results(%x: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  // expected-error @+1 {{the derivative of `math.sincos` is not known}}
+  %s, %c = math.sincos %v : f64
+  costate.store %s, %x[%zero] : !costate.array<f64, 1>
+}
