@@ -2,6 +2,7 @@
 /// From a kernel to code that the runtime can run. No LLVM type in sight.
 
 #include "base/Result.h"
+#include "ir/interpreter/Interpreter.h"
 #include "runtime/KernelCode.h"
 #include "syntax/Syntax.h"
 
@@ -19,6 +20,13 @@ struct Options {
 
 enum class Mode { Primal, Gradient, Tangent };
 
+/// A kernel for the reference interpreter, and what is known of its code.
+struct Interpretable {
+  runtime::KernelCode code;    ///< without an entry
+  ir::Interpreter interpreter; ///< its arguments are in the order of
+                               ///< `code.parameters`
+};
+
 /// A kernel in kernel IR, from which each mode is compiled on demand. Safe to
 /// use from several threads.
 class Program {
@@ -26,9 +34,10 @@ public:
   static Result<std::shared_ptr<Program>> lower(const syntax::Kernel &kernel,
                                                 Options options);
   /// `kernel` may be empty if `text` has exactly one kernel.
-  static Result<std::shared_ptr<Program>>
-  parse(const std::string &text, const std::string &fileName,
-        const std::string &kernel, Options options);
+  static Result<std::shared_ptr<Program>> parse(const std::string &text,
+                                                const std::string &fileName,
+                                                const std::string &kernel,
+                                                Options options);
   virtual ~Program() = default;
 
   virtual const std::string &name() const = 0;
@@ -40,6 +49,10 @@ public:
   /// compiles.
   virtual Result<runtime::KernelCode>
   compile(Mode mode, const std::vector<bool> &active) = 0;
+
+  /// The IR that `compile` compiles, for the reference interpreter.
+  virtual Result<Interpretable> interpret(Mode mode,
+                                          const std::vector<bool> &active) = 0;
 
   /// Kernel IR, or with `llvm` the optimised LLVM IR, as text.
   virtual Result<std::string> print(Mode mode, const std::vector<bool> &active,

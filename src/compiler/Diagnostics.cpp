@@ -1,19 +1,12 @@
 #include "compiler/Diagnostics.h"
 
+#include "ir/Source.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
 namespace costate::compiler {
-
-FileLineColLoc sourceOf(Location loc) {
-  FileLineColLoc place;
-  loc->walk([&](Location part) {
-    place = dyn_cast<FileLineColLoc>(part);
-    return place ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return place;
-}
 
 DiagnosticText::DiagnosticText(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
@@ -39,7 +32,7 @@ void DiagnosticText::append(Diagnostic &diagnostic) {
   llvm::raw_string_ostream stream(text);
   if (!text.empty())
     stream << '\n';
-  if (FileLineColLoc place = sourceOf(diagnostic.getLocation()))
+  if (FileLineColLoc place = ir::sourceOf(diagnostic.getLocation()))
     stream << place.getFilename().getValue() << ':' << place.getLine() << ':'
            << place.getColumn() << ": ";
   stream << nameOf(diagnostic.getSeverity()) << diagnostic.str();

@@ -23,7 +23,4 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// The place in the user's source that `loc` stems from, if any.
-mlir::FileLineColLoc sourceOf(mlir::Location loc);
-
 } // namespace costate::compiler

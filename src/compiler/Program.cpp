@@ -91,19 +91,25 @@ public:
     Result<Derived> derived = derive(mode, active, diagnostics);
     if (!derived)
       return derived.error();
-    runtime::KernelCode code;
-    code.name = kernelName;
-    code.parameters = parametersOf(derived->kernel);
-    code.growsTape = growsTape(derived->kernel);
-    code.recordBytes = recordBytes(derived->kernel);
-    code.accesses = accessesOf(kernel, active);
-    if (derived->derivative)
-      addNeeds(*derived->derivative, code.accesses);
+    runtime::KernelCode code = describe(*derived, active);
     if (Result<> done = generate(*derived->module, derived->kernel.getName(),
                                  options, diagnostics, code);
         !done)
       return done.error();
     return code;
+  }
+
+  Result<Interpretable> interpret(Mode mode,
+                                  const std::vector<bool> &active) override {
+    std::lock_guard lock(mutex);
+    DiagnosticText diagnostics(&context);
+    Result<Derived> derived = derive(mode, active, diagnostics);
+    if (!derived)
+      return derived.error();
+    auto interpreter = ir::Interpreter::make(derived->kernel);
+    if (!interpreter)
+      return interpreter.error();
+    return Interpretable{describe(*derived, active), *interpreter};
   }
 
   Result<std::string> print(Mode mode, const std::vector<bool> &active,
@@ -122,6 +128,20 @@ public:
   }
 
 private:
+  /// Everything that is known of the code but the code.
+  runtime::KernelCode describe(const Derived &derived,
+                               const std::vector<bool> &active) {
+    runtime::KernelCode code;
+    code.name = kernelName;
+    code.parameters = parametersOf(derived.kernel);
+    code.growsTape = growsTape(derived.kernel);
+    code.recordBytes = recordBytes(derived.kernel);
+    code.accesses = accessesOf(kernel, active);
+    if (derived.derivative)
+      addNeeds(*derived.derivative, code.accesses);
+    return code;
+  }
+
   static void addNeeds(const autodiff::Derivative &derivative,
                        std::vector<runtime::Access> &accesses) {
     for (auto [k, access] : llvm::enumerate(accesses)) {

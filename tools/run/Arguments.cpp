@@ -125,6 +125,13 @@ Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
   return {};
 }
 
+static Tensor &tensorOf(const runtime::Parameter &parameter,
+                        std::vector<Tensor> &primal, ByArgument &derived) {
+  return parameter.role == runtime::Parameter::Role::Primal
+             ? primal[parameter.argument]
+             : derived.at(parameter.argument);
+}
+
 static void append(std::vector<uint64_t> &slots, Tensor &tensor) {
   if (tensor.isScalar) {
     uint64_t slot = 0;
@@ -141,10 +148,47 @@ std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,
                             std::vector<Tensor> &primal, ByArgument &derived) {
   std::vector<uint64_t> slots;
   for (const runtime::Parameter &parameter : parameters)
-    append(slots, parameter.role == runtime::Parameter::Role::Primal
-                      ? primal[parameter.argument]
-                      : derived.at(parameter.argument));
+    append(slots, tensorOf(parameter, primal, derived));
   return slots;
+}
+
+template <class T> static T scalar(const Tensor &tensor) {
+  T value;
+  std::memcpy(&value, tensor.bytes.data(), sizeof(T));
+  return value;
+}
+
+static ir::InterpreterArgument scalarArgument(const Tensor &tensor) {
+  ir::InterpreterArgument argument;
+  if (tensor.type == DType::F32)
+    argument.real = scalar<float>(tensor);
+  else if (tensor.type == DType::F64)
+    argument.real = scalar<double>(tensor);
+  else
+    std::memcpy(&argument.integer, tensor.bytes.data(), tensor.bytes.size());
+  return argument;
+}
+
+InterpreterArguments::InterpreterArguments(
+    const std::vector<runtime::Parameter> &parameters,
+    std::vector<Tensor> &primal, ByArgument &derived)
+    : arrays(parameters.size()), arguments(parameters.size()) {
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    tensors.push_back(&tensorOf(parameters[k], primal, derived));
+    const Tensor &tensor = *tensors[k];
+    if (tensor.isScalar) {
+      arguments[k] = scalarArgument(tensor);
+      continue;
+    }
+    arrays[k] = {tensor.shape, tensor.bytes};
+    arguments[k].array = &arrays[k];
+  }
+}
+
+void InterpreterArguments::copyBack() {
+  for (size_t k = 0; k < tensors.size(); ++k)
+    if (arguments[k].array)
+      tensors[k]->bytes = arrays[k].bytes;
 }
 
 } // namespace costate::run

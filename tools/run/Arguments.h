@@ -38,4 +38,19 @@ Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
 std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,
                             std::vector<Tensor> &primal, ByArgument &derived);
 
+/// The arguments of the interpreter, which has copies of the arrays.
+class InterpreterArguments {
+public:
+  InterpreterArguments(const std::vector<runtime::Parameter> &parameters,
+                       std::vector<Tensor> &primal, ByArgument &derived);
+
+  std::span<ir::InterpreterArgument> list() { return arguments; }
+  void copyBack();
+
+private:
+  std::vector<Tensor *> tensors;
+  std::vector<ir::HostArray> arrays;
+  std::vector<ir::InterpreterArgument> arguments;
+};
+
 } // namespace costate::run

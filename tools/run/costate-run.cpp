@@ -19,7 +19,7 @@ namespace {
 struct Command {
   std::string file, kernel, active, emit;
   bool grad = false, jvp = false, debug = false, deterministic = false,
-       fastMath = false;
+       fastMath = false, interpret = false;
   int threads = 0;
   std::vector<std::string> arguments, seeds, outputs, derivedOutputs;
   std::vector<uint32_t> prints;
@@ -43,6 +43,9 @@ void declareRun(CLI::App &app, Command &command) {
   app.add_flag("--deterministic", command.deterministic,
                "the same bits for any number of threads");
   app.add_flag("--fast-math", command.fastMath, "allow reassociation");
+  app.add_flag("--interpret", command.interpret,
+               "run on the reference interpreter, which checks every index and "
+               "refuses races");
   app.add_option("--threads", command.threads, "threads that run ranges");
   app.add_option("--emit", command.emit, "print kernel IR or LLVM IR instead")
       ->check(CLI::IsMember({"ir", "llvm"}));
@@ -138,6 +141,8 @@ private:
   }
 
   Result<> launch() {
+    if (command.interpret)
+      return interpret();
     auto code = program->compile(command.mode(), active);
     if (!code)
       return code.error();
@@ -157,6 +162,31 @@ private:
     return std::any_of(
         code.accesses.begin(), code.accesses.end(),
         [](const runtime::Access &access) { return access.reloaded; });
+  }
+
+  Result<> interpret() {
+    auto kernel = program->interpret(command.mode(), active);
+    if (!kernel)
+      return kernel.error();
+    if (Result<> complete = checkOutputs(kernel->code.accesses, active);
+        !complete)
+      return complete;
+    if (command.mode() == Mode::Gradient && readsBack(kernel->code)) {
+      auto before = program->interpret(Mode::Primal, {});
+      Result<> done = before ? interpret(*before) : before.error();
+      if (!done)
+        return done;
+    }
+    return interpret(*kernel);
+  }
+
+  Result<> interpret(const compiler::Interpretable &kernel) {
+    InterpreterArguments arguments(kernel.code.parameters, primal, derived);
+    auto report = kernel.interpreter.run(arguments.list());
+    if (!report)
+      return report.error();
+    arguments.copyBack();
+    return {};
   }
 
   Result<> launchPrimal(runtime::Device &device) {

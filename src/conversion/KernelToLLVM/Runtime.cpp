@@ -1,5 +1,7 @@
 #include "conversion/KernelToLLVM/Runtime.h"
 
+#include "ir/Source.h"
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -42,11 +44,7 @@ Runtime::~Runtime() {
 }
 
 int64_t Runtime::site(Location loc) {
-  FileLineColLoc place;
-  loc->walk([&](Location part) {
-    place = dyn_cast<FileLineColLoc>(part);
-    return place ? WalkResult::interrupt() : WalkResult::advance();
-  });
+  FileLineColLoc place = ir::sourceOf(loc);
   if (!place)
     return -1;
   auto known = llvm::find(sites, LocationAttr(place));

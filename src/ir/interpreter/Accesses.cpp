@@ -1,0 +1,179 @@
+/// Arrays and tapes.
+
+#include "ir/Kernel.h"
+#include "ir/interpreter/Machine.h"
+#include "ir/interpreter/Operations.h"
+
+using namespace mlir;
+
+namespace costate::ir {
+namespace {
+
+/// Operand `position` is an array; the operands behind it are the indices of
+/// an element. Its number, unless an index is out of range.
+std::optional<size_t> elementOf(Machine &m, const Instruction &op,
+                                uint32_t position) {
+  const Array &array = m.array(op, position);
+  size_t element = 0;
+  for (uint32_t d = 0; d < array.extents.size(); ++d) {
+    uint64_t index = m.operand(op, position + 1 + d);
+    uint64_t extent = static_cast<uint64_t>(array.extents[d]);
+    if (index >= extent) {
+      const Parameter &parameter = m.code.parameters[m.slotOf(op, position)];
+      m.fail(op, ErrorCode::OutOfRange,
+             "index " + std::to_string(static_cast<int64_t>(index)) +
+                 " is outside dimension " + std::to_string(d) +
+                 " of argument " + std::to_string(parameter.name) +
+                 ", whose extent is " + std::to_string(extent));
+      return {};
+    }
+    element = element * extent + index;
+  }
+  return element;
+}
+
+/// Where an access goes; null if it must not.
+std::byte *access(Machine &m, const Instruction &op, uint32_t position,
+                  Use use) {
+  std::optional<size_t> element = elementOf(m, op, position);
+  if (!element)
+    return nullptr;
+  if (op.watched && m.options.races &&
+      !m.watch(op, m.slotOf(op, position), *element, use))
+    return nullptr;
+  const Array &array = m.array(op, position);
+  return array.data + *element * array.elementSize;
+}
+
+template <class T> T read(const std::byte *at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+template <class T> void write(std::byte *at, T value) {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+struct Bool {}; // in memory one byte, true unless 0
+
+template <class T> bool load(Machine &m, const Instruction &op) {
+  const std::byte *at = access(m, op, 0, Loads);
+  if (!at)
+    return false;
+  if constexpr (std::is_same_v<T, Bool>)
+    m.put(op, uint64_t(read<uint8_t>(at) != 0));
+  else
+    m.put(op, uint64_t(read<T>(at)));
+  return true;
+}
+
+template <class T> bool store(Machine &m, const Instruction &op) {
+  std::byte *at = access(m, op, 1, Stores);
+  if (!at)
+    return false;
+  if constexpr (std::is_same_v<T, Bool>)
+    write(at, static_cast<uint8_t>(m.operand(op, 0)));
+  else
+    write(at, static_cast<T>(m.operand(op, 0)));
+  return true;
+}
+
+template <class T> T operandAs(Machine &m, const Instruction &op) {
+  if constexpr (std::is_floating_point_v<T>) {
+    m.noteAddend(m.floating<T>(op, 0));
+    return m.floating<T>(op, 0);
+  } else {
+    return static_cast<T>(m.operand(op, 0));
+  }
+}
+
+/// An exclusive addition promises that no other iteration uses the element:
+/// for the search for races it is a store.
+template <class T> bool add(Machine &m, const Instruction &op) {
+  bool isExclusive = op.detail;
+  std::byte *at = access(m, op, 1, isExclusive ? Stores : Updates);
+  if (!at)
+    return false;
+  write<T>(at, read<T>(at) + operandAs<T>(m, op));
+  return true;
+}
+
+bool extent(Machine &m, const Instruction &op) {
+  m.put(op, uint64_t(m.array(op, 0).extents[op.detail]));
+  return true;
+}
+
+Handler selectLoad(Operation *op, Instruction &, Code &) {
+  unsigned width = widthOf(op->getResult(0).getType());
+  return width == 1    ? load<Bool>
+         : width == 32 ? load<uint32_t>
+                       : load<uint64_t>;
+}
+
+Handler selectStore(Operation *op, Instruction &, Code &) {
+  unsigned width = widthOf(op->getOperand(0).getType());
+  return width == 1    ? store<Bool>
+         : width == 32 ? store<uint32_t>
+                       : store<uint64_t>;
+}
+
+Handler selectAdd(Operation *op, Instruction &instruction, Code &) {
+  instruction.detail = cast<AtomicAddOp>(op).getExclusive();
+  Type type = op->getOperand(0).getType();
+  if (type.isF32())
+    return add<float>;
+  if (type.isF64())
+    return add<double>;
+  return type.isInteger(32) ? add<uint32_t> : add<uint64_t>;
+}
+
+Handler selectExtent(Operation *op, Instruction &instruction, Code &) {
+  instruction.detail = cast<ExtentOp>(op).getDim();
+  return extent;
+}
+
+//===-- Tapes -------------------------------------------------------------===//
+
+bool push(Machine &m, const Instruction &op) { return m.push(op); }
+bool pop(Machine &m, const Instruction &op) { return m.pop(op); }
+bool turn(Machine &, const Instruction &) { return true; }
+
+/// The number of the record of these types; as large as in compiled code.
+uint32_t recordOf(TypeRange types, Code &code) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(types, stream);
+  for (size_t k = 0; k < code.records.size(); ++k)
+    if (code.records[k].types == text)
+      return k;
+  size_t bits = 0, bytes = 0;
+  for (Type type : types)
+    type.isInteger(1) ? ++bits : bytes += widthOf(type) / 8;
+  code.records.push_back({text, bytes + (bits + 7) / 8});
+  return code.records.size() - 1;
+}
+
+Handler selectPush(Operation *op, Instruction &instruction, Code &code) {
+  instruction.detail = recordOf(op->getOperandTypes(), code);
+  return push;
+}
+
+Handler selectPop(Operation *op, Instruction &instruction, Code &code) {
+  instruction.detail = recordOf(op->getResultTypes(), code);
+  return pop;
+}
+
+} // namespace
+
+llvm::ArrayRef<KnownOperation> accessOperations() {
+  static const KnownOperation known[] = {
+      {"costate.load", selectLoad},      {"costate.store", selectStore},
+      {"costate.atomic_add", selectAdd}, {"costate.extent", selectExtent},
+      {"tape.push", selectPush},         {"tape.pop", selectPop},
+      {"tape.turn", always<turn>},
+  };
+  return known;
+}
+
+} // namespace costate::ir

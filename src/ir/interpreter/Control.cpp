@@ -1,0 +1,224 @@
+/// Branches, loops and ranges. Terminators are no instructions: the operation
+/// around them moves what they yield.
+
+#include "ir/Kernel.h"
+#include "ir/interpreter/Machine.h"
+#include "ir/interpreter/Operations.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <numeric>
+#include <random>
+
+using namespace mlir;
+
+namespace costate::ir {
+namespace {
+
+bool branch(Machine &m, const Instruction &op) {
+  uint32_t taken = op.block + (m.operand(op, 0) ? 0 : 1);
+  if (!m.run(taken))
+    return false;
+  m.move(m.code.blocks[taken].yields, op.result);
+  return true;
+}
+
+Slots dropFront(Slots slots, uint32_t count) {
+  return {slots.first + count, slots.count - count};
+}
+
+/// The values that a loop carries stand in the arguments of its block.
+void copySlots(Machine &m, uint32_t from, uint32_t to, uint32_t count) {
+  std::copy_n(m.slots.begin() + from, count, m.slots.begin() + to);
+}
+
+int64_t extended(uint64_t bits, const Instruction &op) {
+  unsigned unused = 64 - op.operandWidth;
+  bool isUnsigned = op.detail;
+  return isUnsigned ? bits : static_cast<int64_t>(bits << unused) >> unused;
+}
+
+/// Operands: lower bound, upper bound, step, what it carries.
+bool countingLoop(Machine &m, const Instruction &op) {
+  bool isUnsigned = op.detail;
+  uint64_t lo = extended(m.operand(op, 0), op),
+           hi = extended(m.operand(op, 1), op),
+           step = extended(m.operand(op, 2), op);
+  std::optional<uint64_t> turns = turnsOf(lo, hi, step);
+  if (!turns)
+    return m.fail(op, ErrorCode::KernelFailed, stepIsZero);
+  if (isUnsigned && lo >= hi)
+    turns = 0;
+  const Block &body = m.code.blocks[op.block];
+  uint32_t carried = body.argument + 1;
+  uint64_t mask = ~uint64_t(0) >> (64 - op.operandWidth);
+  m.move(dropFront(op.operands, 3), carried);
+  for (uint64_t turn = 0; turn < *turns; ++turn) {
+    m.slots[body.argument] = (lo + turn * step) & mask;
+    if (!m.run(op.block))
+      return false;
+    m.move(body.yields, carried);
+  }
+  copySlots(m, carried, op.result, op.results);
+  return true;
+}
+
+bool conditionalLoop(Machine &m, const Instruction &op) {
+  const Block &before = m.code.blocks[op.block],
+              &after = m.code.blocks[op.block + 1];
+  Slots forwarded = dropFront(before.yields, 1);
+  m.move(op.operands, before.argument);
+  while (true) {
+    if (!m.run(op.block))
+      return false;
+    if (!m.slots[m.code.lists[before.yields.first]])
+      break;
+    m.move(forwarded, after.argument);
+    if (!m.run(op.block + 1))
+      return false;
+    m.move(after.yields, before.argument);
+  }
+  m.move(forwarded, op.result);
+  return true;
+}
+
+//===-- Ranges ------------------------------------------------------------===//
+
+/// The number of iterations, unless an i64 cannot count them.
+std::optional<uint64_t> iterationsOf(Machine &m, const Instruction &op) {
+  unsigned __int128 product = 1;
+  bool isEmpty = false, isTooLarge = false;
+  for (uint32_t k = 0; k < op.operands.count; ++k) {
+    int64_t extent = m.operand(op, k);
+    isEmpty |= extent <= 0;
+    product *= extent > 0 ? extent : 0;
+    isTooLarge |= product > std::numeric_limits<int64_t>::max();
+    if (isTooLarge)
+      product = 1;
+  }
+  if (isEmpty)
+    return 0;
+  return isTooLarge ? std::nullopt : std::optional<uint64_t>(product);
+}
+
+std::vector<int64_t> permutation(uint64_t count, uint64_t seed) {
+  std::vector<int64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::mt19937_64 generator(seed);
+  std::shuffle(numbers.begin(), numbers.end(), generator);
+  return numbers;
+}
+
+void setIndices(Machine &m, const Instruction &op, uint64_t iteration) {
+  uint32_t first = m.code.blocks[op.block].argument;
+  for (uint32_t d = op.operands.count; d-- > 0;) {
+    uint64_t extent = m.operand(op, d);
+    m.slots[first + d] = iteration % extent;
+    iteration /= extent;
+  }
+}
+
+bool isF32(const Machine &m, const Instruction &op, uint32_t sum) {
+  return m.code.lists[op.detail + sum];
+}
+
+double yielded(const Machine &m, const Instruction &op, uint32_t sum) {
+  const Block &body = m.code.blocks[op.block];
+  uint64_t bits = m.slots[m.code.lists[body.yields.first + sum]];
+  return isF32(m, op, sum) ? Machine::asFloat<float>(bits)
+                           : Machine::asFloat<double>(bits);
+}
+
+/// The sums of a range. They are added in the order of the iterations, in
+/// whichever order those run.
+class Sums {
+public:
+  Sums(const Instruction &op, uint64_t iterations, bool shuffled)
+      : op(op), totals(op.results) {
+    if (shuffled)
+      all.resize(iterations * op.results);
+  }
+
+  void add(Machine &m, uint64_t iteration) {
+    for (uint32_t k = 0; k < op.results; ++k) {
+      double value = yielded(m, op, k);
+      m.noteAddend(value);
+      if (all.empty())
+        totals[k] += value;
+      else
+        all[iteration * op.results + k] = value;
+    }
+  }
+
+  void finish(Machine &m) {
+    for (size_t n = 0; n < all.size(); ++n)
+      totals[n % op.results] += all[n];
+    for (uint32_t k = 0; k < op.results; ++k)
+      m.slots[op.result + k] = isF32(m, op, k)
+                                   ? Machine::asBits(float(totals[k]))
+                                   : Machine::asBits(totals[k]);
+  }
+
+private:
+  const Instruction &op;
+  std::vector<double> totals, all;
+};
+
+bool iterate(Machine &m, const Instruction &op, uint64_t count) {
+  bool shuffled = m.options.order != 0;
+  std::vector<int64_t> order;
+  if (shuffled)
+    order = permutation(count, m.options.order + m.ranges);
+  Sums sums(op, count, shuffled);
+  for (uint64_t n = 0; n < count; ++n) {
+    m.iteration = shuffled ? order[n] : n;
+    setIndices(m, op, m.iteration);
+    if (!m.run(op.block) || !m.checkEmpty(op, m.iterationTape))
+      return false;
+    sums.add(m, m.iteration);
+  }
+  sums.finish(m);
+  return true;
+}
+
+bool range(Machine &m, const Instruction &op) {
+  std::optional<uint64_t> count = iterationsOf(m, op);
+  if (!count)
+    return m.fail(op, ErrorCode::KernelFailed,
+                  "this range has more iterations than can be counted; give it "
+                  "smaller extents");
+  ++m.ranges;
+  m.inRange = true;
+  bool done = iterate(m, op, *count);
+  m.inRange = false;
+  return done;
+}
+
+/// The detail is a list that tells of each sum whether it is an f32.
+Handler selectRange(Operation *op, Instruction &instruction, Code &code) {
+  instruction.detail = code.lists.size();
+  for (Type type : op->getResultTypes())
+    code.lists.push_back(type.isF32());
+  return range;
+}
+
+Handler selectFor(Operation *op, Instruction &instruction, Code &) {
+  auto loop = cast<scf::ForOp>(op);
+  instruction.detail = loop.getUnsignedCmp();
+  instruction.operandWidth = widthOf(loop.getStep().getType());
+  return countingLoop;
+}
+
+} // namespace
+
+llvm::ArrayRef<KnownOperation> controlOperations() {
+  static const KnownOperation known[] = {
+      {"scf.if", always<branch>},
+      {"scf.for", selectFor},
+      {"scf.while", always<conditionalLoop>},
+      {"costate.range", selectRange},
+  };
+  return known;
+}
+
+} // namespace costate::ir

@@ -1,0 +1,73 @@
+#pragma once
+/// Runs kernel IR of any stage directly: the oracle that compiled code is held
+/// against. No LLVM type in sight.
+
+#include "base/Result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace costate::ir {
+
+class KernelOp;
+
+/// Row-major elements in their natural size; a bool takes one byte.
+struct HostArray {
+  std::vector<int64_t> extents;
+  std::vector<std::byte> bytes;
+};
+
+/// One argument of a kernel: an array, or a scalar.
+struct InterpreterArgument {
+  HostArray *array = nullptr;
+  int64_t integer = 0;
+  double real = 0;
+};
+
+struct InterpreterOptions {
+  /// 0: the iterations of a range in order; else the seed of a random order.
+  uint64_t order = 0;
+  /// A push beyond this is OutOfMemory.
+  size_t tapeBytes = SIZE_MAX;
+  /// Operations that may run; one more is KernelFailed.
+  uint64_t steps = UINT64_MAX;
+  /// Refuse an element that one iteration of a range stores and another one
+  /// uses, or that one updates and another one loads.
+  bool races = true;
+};
+
+struct InterpreterReport {
+  uint64_t steps = 0;       ///< operations that ran
+  uint64_t pushes = 0;      ///< records that were pushed
+  size_t peakTapeBytes = 0; ///< of the serial tape and an iteration's together
+  /// The largest magnitude that an addition of floats has seen: sums much
+  /// smaller than this have lost digits.
+  double largestAddend = 0;
+};
+
+struct Code;
+
+/// A kernel in a form that runs fast many times; it keeps nothing of the IR.
+/// Exact, but for functions like `sin`: those are the host's libm, whose last
+/// bits differ from the compiled ones. Failures change the arrays up to where
+/// they happened.
+class Interpreter {
+public:
+  /// Fails with the name of an operation that it does not know.
+  static Result<Interpreter> make(KernelOp kernel);
+
+  /// May be called from several threads.
+  Result<InterpreterReport> run(std::span<InterpreterArgument> arguments,
+                                const InterpreterOptions &options = {}) const;
+
+private:
+  explicit Interpreter(std::shared_ptr<const Code> code)
+      : code(std::move(code)) {}
+
+  std::shared_ptr<const Code> code;
+};
+
+} // namespace costate::ir

@@ -1,0 +1,47 @@
+#pragma once
+/// The operations that the interpreter knows. To teach it another one, add a
+/// row to a table: of Scalars.cpp, Accesses.cpp or Control.cpp.
+
+#include "ir/interpreter/Code.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace mlir {
+class Operation;
+class Type;
+} // namespace mlir
+
+namespace costate::ir {
+
+/// Chooses the handler of an operation by its types and attributes, and may
+/// fill the detail of its instruction; null if it cannot handle them.
+using Select = Handler (*)(mlir::Operation *, Instruction &, Code &);
+
+struct KnownOperation {
+  llvm::StringRef name;
+  Select select;
+};
+
+llvm::ArrayRef<KnownOperation> scalarOperations();
+llvm::ArrayRef<KnownOperation> accessOperations();
+llvm::ArrayRef<KnownOperation> controlOperations();
+
+/// A row that runs the same code for all types.
+template <Handler handler>
+Handler always(mlir::Operation *, Instruction &, Code &) {
+  return handler;
+}
+
+/// Bits of an integer, float or index.
+unsigned widthOf(mlir::Type type);
+
+/// What `costate.trip_count` counts; nothing for a step of 0.
+std::optional<uint64_t> turnsOf(int64_t lo, int64_t hi, int64_t step);
+
+inline constexpr const char *stepIsZero =
+    "the step of this loop is 0, so it would not end; give it another step";
+
+} // namespace costate::ir

@@ -1,0 +1,196 @@
+#include "ir/interpreter/Translate.h"
+
+#include "ir/Source.h"
+#include "ir/interpreter/Operations.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace costate::ir {
+namespace {
+
+Select find(StringRef name) {
+  static const llvm::StringMap<Select> known = [] {
+    llvm::StringMap<Select> map;
+    for (auto table :
+         {scalarOperations(), accessOperations(), controlOperations()})
+      for (const KnownOperation &operation : table)
+        map[operation.name] = operation.select;
+    return map;
+  }();
+  return known.lookup(name);
+}
+
+llvm::SmallPtrSet<Value, 8> arraysWrittenIn(Operation *root) {
+  llvm::SmallPtrSet<Value, 8> arrays;
+  root->walk([&](MemoryEffectOpInterface op) {
+    for (Value operand : op->getOperands())
+      if (isa<ArrayType>(operand.getType()) &&
+          op.getEffectOnValue<MemoryEffects::Write>(operand))
+        arrays.insert(operand);
+  });
+  return arrays;
+}
+
+uint64_t bitsOf(Attribute constant) {
+  APInt bits = isa<FloatAttr>(constant)
+                   ? cast<FloatAttr>(constant).getValue().bitcastToAPInt()
+                   : cast<IntegerAttr>(constant).getValue();
+  return bits.getZExtValue();
+}
+
+Kind kindOf(Type type) {
+  if (type.isF32())
+    return Kind::F32;
+  if (type.isF64())
+    return Kind::F64;
+  return type.isInteger(1)    ? Kind::I1
+         : type.isInteger(32) ? Kind::I32
+                              : Kind::I64;
+}
+
+class Translator {
+public:
+  Result<Code> translate(KernelOp kernel) {
+    code.name = kernel.getName().str();
+    placeOf(*kernel);
+    declareArguments(kernel);
+    code.blocks.emplace_back();
+    fill(0, kernel.getRegion());
+    if (unknown)
+      return refuse(unknown);
+    return std::move(code);
+  }
+
+private:
+  void declareArguments(KernelOp kernel) {
+    llvm::SmallPtrSet<Value, 8> written = arraysWrittenIn(kernel);
+    for (BlockArgument argument : kernel.getArguments()) {
+      auto array = dyn_cast<ArrayType>(argument.getType());
+      Type type = array ? array.getValueType() : argument.getType();
+      int rank = array ? static_cast<int>(array.getRank()) : -1;
+      code.parameters.push_back({kindOf(type), rank, nameOf(kernel, argument),
+                                 written.contains(argument)});
+    }
+  }
+
+  /// An adjoint or tangent goes by the number of the argument it belongs to.
+  static int64_t nameOf(KernelOp kernel, BlockArgument argument) {
+    unsigned number = argument.getArgNumber();
+    for (StringRef origin : {adjointOfAttr, tangentOfAttr})
+      if (auto of = kernel.getArgAttrOfType<IntegerAttr>(number, origin))
+        return of.getInt() + 1;
+    return number + 1;
+  }
+
+  /// Slots for `values`, one behind the other.
+  uint32_t define(ValueRange values) {
+    uint32_t first = code.constants.size();
+    for (Value value : values) {
+      slots[value] = code.constants.size();
+      code.constants.push_back(0);
+    }
+    return first;
+  }
+
+  Slots list(ValueRange values) {
+    Slots list{static_cast<uint32_t>(code.lists.size()),
+               static_cast<uint32_t>(values.size())};
+    for (Value value : values)
+      code.lists.push_back(slots.lookup(value));
+    return list;
+  }
+
+  void fill(uint32_t number, Region &region) {
+    if (region.empty())
+      return; // the `else` that is not there
+    mlir::Block &source = region.front();
+    code.blocks[number].argument = define(source.getArguments());
+    std::vector<Instruction> instructions;
+    for (Operation &op : source.without_terminator())
+      add(op, instructions);
+    Slots yields = list(source.getTerminator()->getOperands());
+    code.blocks[number].instructions = std::move(instructions);
+    code.blocks[number].yields = yields;
+  }
+
+  void add(Operation &op, std::vector<Instruction> &instructions) {
+    Instruction instruction;
+    instruction.result = define(op.getResults());
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      code.constants[instruction.result] = bitsOf(constant.getValue());
+      return;
+    }
+    describe(op, instruction);
+    Select select = find(op.getName().getStringRef());
+    instruction.run = select ? select(&op, instruction, code) : nullptr;
+    if (!instruction.run && !unknown)
+      unknown = &op;
+    addRegions(op, instruction);
+    instructions.push_back(instruction);
+  }
+
+  void describe(Operation &op, Instruction &instruction) {
+    instruction.operands = list(op.getOperands());
+    instruction.results = op.getNumResults();
+    instruction.place = placeOf(op);
+    if (op.getNumOperands())
+      instruction.operandWidth = widthOf(op.getOperands().back().getType());
+    if (op.getNumResults())
+      instruction.resultWidth = widthOf(op.getResult(0).getType());
+    instruction.watched = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return writtenHere.contains(operand);
+    });
+  }
+
+  void addRegions(Operation &op, Instruction &instruction) {
+    instruction.block = code.blocks.size();
+    code.blocks.resize(code.blocks.size() + op.getNumRegions());
+    if (isa<RangeOp>(op))
+      writtenHere = arraysWrittenIn(&op);
+    for (Region &region : op.getRegions())
+      fill(instruction.block + region.getRegionNumber(), region);
+    if (isa<RangeOp>(op))
+      writtenHere.clear();
+  }
+
+  uint32_t placeOf(Operation &op) {
+    Place place;
+    place.operation = op.getName().getStringRef().str();
+    if (FileLineColLoc source = sourceOf(op.getLoc())) {
+      place.file = fileNumber(source.getFilename());
+      place.line = source.getLine();
+    }
+    code.places.push_back(std::move(place));
+    return code.places.size() - 1;
+  }
+
+  int fileNumber(StringRef name) {
+    auto known = llvm::find(code.files, name);
+    if (known == code.files.end())
+      known = code.files.insert(known, name.str());
+    return known - code.files.begin();
+  }
+
+  Failure refuse(Operation *op) {
+    return {ErrorCode::BadKernel, code.describe(placeOf(*op)) +
+                                      ": the interpreter does not know `" +
+                                      op->getName().getStringRef().str() + "`"};
+  }
+
+  Code code;
+  llvm::DenseMap<Value, uint32_t> slots;
+  llvm::SmallPtrSet<Value, 8> writtenHere; ///< arrays, in the range around
+  Operation *unknown = nullptr;
+};
+
+} // namespace
+
+Result<Code> translate(KernelOp kernel) {
+  return Translator().translate(kernel);
+}
+
+} // namespace costate::ir
