@@ -123,3 +123,78 @@ costate.kernel @apart(%x: !costate.array<f64, 1>, %u: !costate.array<f64, 2>, %t
     costate.store %v, %x[%i] : !costate.array<f64, 1>
   }
 }
+
+// A later part overwrites another constant element, and another row of a scalar
+// argument.
+// CHECK: @other_element.grad
+costate.kernel @other_element(%x: !costate.array<f64, 1>, %u: !costate.array<f64, 2>, %t: i64, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %next = arith.addi %t, %one : i64
+  %f0 = arith.constant 0.0 : f64
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  %w = math.sin %v : f64
+  costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  costate.range (%i) in (%n) {
+    %a = costate.load %u[%t, %i] : !costate.array<f64, 2>
+    %b = math.sin %a : f64
+    costate.atomic_add %b, %s[] : !costate.array<f64, 0>
+  }
+  costate.range (%i) in (%n) {
+    costate.store %f0, %u[%next, %i] : !costate.array<f64, 2>
+  }
+  costate.store %f0, %x[%one] : !costate.array<f64, 1>
+}
+
+// The same iteration stores first and reads then.
+// CHECK: @own_store.grad
+costate.kernel @own_store(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %f0 = arith.constant 2.0 : f64
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    costate.store %f0, %x[%j] : !costate.array<f64, 1>
+    %v = costate.load %x[%j] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  }
+}
+
+// One side of a branch does not run after the other.
+// CHECK: @sides.grad
+costate.kernel @sides(%x: !costate.array<f64, 1>, %c: i1, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %f0 = arith.constant 0.0 : f64
+  costate.range (%i) in (%n) {
+    scf.if %c {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      %w = math.sin %v : f64
+      costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+    } else {
+      costate.store %f0, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// With strides: even elements are read, odd ones stored; or what is stored was
+// read in earlier turns only.
+// CHECK: @strides.grad
+costate.kernel @strides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %four = arith.constant 4 : i64
+  scf.for %t = %zero to %n step %one : i64 {
+    %even = arith.muli %t, %two : i64
+    %odd = arith.addi %even, %one : i64
+    %v = costate.load %x[%even] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    costate.store %w, %x[%odd] : !costate.array<f64, 1>
+    %ahead = arith.addi %even, %four : i64
+    %a = costate.load %y[%even] : !costate.array<f64, 1>
+    %b = math.sin %a : f64
+    costate.store %b, %y[%ahead] : !costate.array<f64, 1>
+  }
+}

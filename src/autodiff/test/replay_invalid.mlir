@@ -178,3 +178,67 @@ costate.kernel @neighbours(%x: !costate.array<f64, 2>, %at: i64) {
     costate.store %w, %x[%i, %j] : !costate.array<f64, 2>
   }
 }
+
+// -----
+
+// A later part stores to an element that only the data tells.
+costate.kernel @any_element(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %s: !costate.array<f64, 0>) {
+  %zero = arith.constant 0 : i64
+  %f0 = arith.constant 0.0 : f64
+  %n = costate.extent %at[0] : !costate.array<i64, 1>
+  // expected-error @+2 {{the gradient needs the value read here}}
+  // expected-note @+1 {{keep every version}}
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  %w = math.sin %v : f64
+  costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %f0, %x[%j] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+// The body of a while follows its condition, whichever element it stores.
+costate.kernel @condition(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.5 : f64
+  scf.while (%t = %zero) : (i64) -> i64 {
+    // expected-error @+2 {{the gradient needs the value read here}}
+    // expected-note @+1 {{keep every version}}
+    %v = costate.load %x[%zero] : !costate.array<f64, 1>
+    %go = arith.cmpf ogt, %v, %f0 : f64
+    scf.condition(%go) %t : i64
+  } do {
+  ^bb0(%t: i64):
+    %u = costate.load %x[%zero] : !costate.array<f64, 1>
+    %w = arith.mulf %u, %f0 : f64
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %w, %x[%zero] : !costate.array<f64, 1>
+    %next = arith.addi %t, %one : i64
+    scf.yield %next : i64
+  }
+}
+
+// -----
+
+// Turn t reads the element that turn t+2 stores.
+costate.kernel @stride_back(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %four = arith.constant 4 : i64
+  scf.for %t = %zero to %n step %one : i64 {
+    %to = arith.muli %t, %two : i64
+    %from = arith.addi %to, %four : i64
+    // expected-error @+2 {{the gradient needs the value read here}}
+    // expected-note @+1 {{keep every version}}
+    %v = costate.load %x[%from] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %w, %x[%to] : !costate.array<f64, 1>
+  }
+}
