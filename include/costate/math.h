@@ -115,15 +115,14 @@ fma(const A &a, const B &b, const C &c,
   return detail::call<detail::JoinOf<A, B, C>>(detail::Op::Fma, place, a, b, c);
 }
 
-/// min(max(x, lo), hi)
+/// min(max(x, lo), hi); on a border its derivative is that of x.
 template <class A, class B, class C>
   requires detail::Numbers<A, B, C>
 Expr<detail::JoinOf<A, B, C>>
 clamp(const A &x, const B &lo, const C &hi,
       std::source_location place = std::source_location::current()) {
-  using T = detail::JoinOf<A, B, C>;
-  Expr<T> above = detail::call<T>(detail::Op::Max, place, x, lo);
-  return detail::call<T>(detail::Op::Min, place, above, hi);
+  return detail::call<detail::JoinOf<A, B, C>>(detail::Op::Clamp, place, x, lo,
+                                               hi);
 }
 
 /// `a` where the condition holds, else `b`; both are evaluated.

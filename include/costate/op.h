@@ -8,8 +8,8 @@ namespace costate::syntax {
 /// Operands have one type unless said; integer operations are signed or
 /// unsigned by that type. Semantics: docs/guide/language.md.
 enum class Op : uint8_t {
-  // arithmetic (all but Bool), Neg of unsigned wraps
-  Neg, Add, Sub, Mul, Div, Rem, Min, Max, Abs,
+  // arithmetic (all but Bool), Neg of unsigned wraps; Clamp: value, low, high
+  Neg, Add, Sub, Mul, Div, Rem, Min, Max, Clamp, Abs,
   // bits: integers, and Bool for And Or Xor Not; Shl/Shr take the count in the
   // type of the shifted value, masked to its width
   And, Or, Xor, Not, Shl, Shr,

@@ -94,7 +94,8 @@ OpFoldResult StrongMulOp::fold(FoldAdaptor adaptor) {
     return getG();
   if (matchPattern(getG(), m_OneFloat()))
     return getF();
-  if (matchPattern(getG(), m_AnyZeroFloat()))
+  if (matchPattern(getG(), m_AnyZeroFloat()) ||
+      (getSymmetric() && matchPattern(getF(), m_AnyZeroFloat())))
     return FloatAttr::get(getType(), 0.0);
   return {};
 }

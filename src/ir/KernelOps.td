@@ -250,10 +250,15 @@ def Costate_StrongMulOp : Costate_Op<"strong_mul", [Pure, SameOperandsAndResultT
     that is inf or NaN when the adjoint or tangent `g` is 0. Its own derivative
     is `strong_mul(dg, f) + strong_mul(g, df)`, so it becomes a select only
     after all differentiation.
+
+    With `symmetric` a factor of 0 wins over inf and NaN as well. That is the
+    product `g * df` of its derivative, where both are adjoints or tangents.
   }];
-  let arguments = (ins Costate_Float:$g, Costate_Float:$f);
+  let arguments = (ins Costate_Float:$g, Costate_Float:$f, UnitAttr:$symmetric);
   let results = (outs Costate_Float:$result);
-  let assemblyFormat = "$g `,` $f attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    (`symmetric` $symmetric^)? $g `,` $f attr-dict `:` type($result)
+  }];
   let hasFolder = 1;
 }
 

@@ -52,6 +52,11 @@ struct Emission {
   template <class T> Value signedness() {
     return T::create(b, loc, operands[0], operands[1], isUnsigned(from));
   }
+  template <class Signed, class Unsigned> Value extremum(Value x, Value y) {
+    if (isUnsigned(from))
+      return Unsigned::create(b, loc, x, y);
+    return Signed::create(b, loc, x, y);
+  }
   Value zero() { return emitConstant(b, loc, from, 0); }
   Type result() { return typeOf(b.getContext(), to); }
   template <class T> Value convert() {
@@ -60,6 +65,7 @@ struct Emission {
 
   Value emit();
   Value integer();
+  Value bounded(arith::CmpFPredicate outside, Value x, Value bound);
   Value bits();
   Value floating();
   Value floatFunction();
@@ -70,7 +76,6 @@ struct Emission {
 };
 
 Value Emission::integer() {
-  bool noSign = isUnsigned(from);
   switch (op) {
   case SyntaxOp::Neg:
     return arith::SubIOp::create(b, loc, zero(), operands[0]);
@@ -85,11 +90,15 @@ Value Emission::integer() {
   case SyntaxOp::Rem:
     return signedness<ir::RemOp>();
   case SyntaxOp::Min:
-    return noSign ? binary<arith::MinUIOp>() : binary<arith::MinSIOp>();
+    return extremum<arith::MinSIOp, arith::MinUIOp>(operands[0], operands[1]);
   case SyntaxOp::Max:
-    return noSign ? binary<arith::MaxUIOp>() : binary<arith::MaxSIOp>();
+    return extremum<arith::MaxSIOp, arith::MaxUIOp>(operands[0], operands[1]);
+  case SyntaxOp::Clamp:
+    return extremum<arith::MinSIOp, arith::MinUIOp>(
+        extremum<arith::MaxSIOp, arith::MaxUIOp>(operands[0], operands[1]),
+        operands[2]);
   case SyntaxOp::Abs:
-    return noSign ? operands[0] : unary<math::AbsIOp>();
+    return isUnsigned(from) ? operands[0] : unary<math::AbsIOp>();
   default:
     return bits();
   }
@@ -116,6 +125,15 @@ Value Emission::bits() {
   }
 }
 
+/// `bound` where x is outside of it or NaN, else x: unlike min and max it does
+/// not share its derivative with the bound on a tie.
+Value Emission::bounded(arith::CmpFPredicate outside, Value x, Value bound) {
+  Value beyond = arith::CmpFOp::create(b, loc, outside, x, bound);
+  Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+  Value takesBound = arith::OrIOp::create(b, loc, beyond, isNaN);
+  return arith::SelectOp::create(b, loc, takesBound, bound, x);
+}
+
 Value Emission::floating() {
   switch (op) {
   case SyntaxOp::Neg:
@@ -134,6 +152,11 @@ Value Emission::floating() {
     return binary<arith::MinNumFOp>();
   case SyntaxOp::Max:
     return binary<arith::MaxNumFOp>();
+  case SyntaxOp::Clamp: {
+    using Predicate = arith::CmpFPredicate;
+    Value above = bounded(Predicate::OLT, operands[0], operands[1]);
+    return bounded(Predicate::OGT, above, operands[2]);
+  }
   case SyntaxOp::Pow:
     return binary<math::PowFOp>();
   case SyntaxOp::Hypot:

@@ -31,6 +31,36 @@ costate.kernel @k(%arg0: !costate.array<ui32, 2>, %arg1: !costate.array<i1, 0>, 
 )");
 }
 
+/// Floats select, so that a bound has no derivative where x is on it.
+TEST_F(LowerOperations, ClampSelectsAmongFloats) {
+  EXPECT_EQ(lower([](ArrayRef<double, 0> a, ArrayRef<unsigned, 0> b,
+                     Scalar<double> x, Scalar<unsigned> u) {
+              a() = clamp(x, 1, 2);
+              b() = clamp(u, 1, 2);
+            }),
+            R"(
+costate.kernel @k(%arg0: !costate.array<f64, 0>, %arg1: !costate.array<ui32, 0>, %arg2: f64, %arg3: i32) {
+  %cst = arith.constant 1.000000e+00 : f64
+  %cst_0 = arith.constant 2.000000e+00 : f64
+  %0 = arith.cmpf olt, %arg2, %cst : f64
+  %1 = arith.cmpf uno, %arg2, %arg2 : f64
+  %2 = arith.ori %0, %1 : i1
+  %3 = arith.select %2, %cst, %arg2 : f64
+  %4 = arith.cmpf ogt, %3, %cst_0 : f64
+  %5 = arith.cmpf uno, %3, %3 : f64
+  %6 = arith.ori %4, %5 : i1
+  %7 = arith.select %6, %cst_0, %3 : f64
+  costate.store %7, %arg0[] : !costate.array<f64, 0>
+  %c1_i32 = arith.constant 1 : i32
+  %c2_i32 = arith.constant 2 : i32
+  %8 = arith.maxui %arg3, %c1_i32 : i32
+  %9 = arith.minui %8, %c2_i32 : i32
+  costate.store %9, %arg1[] : !costate.array<ui32, 0>
+  costate.return
+}
+)");
+}
+
 TEST_F(LowerOperations, UnsignedIntegersUseUnsignedOperations) {
   EXPECT_EQ(lower([](ArrayRef<unsigned, 0> a, Scalar<unsigned> x,
                      Scalar<unsigned> y) {

@@ -288,22 +288,21 @@ TEST(Language, FunctionsTakeNumbersBesideTracedValues) {
   %5 = max %4, %1 : f32
   store %5, a0[]
   %6 = const 0 : f32
-  %7 = max %1, %6 : f32
-  %8 = const 1.5 : f32
-  %9 = min %7, %8 : f32
-  store %9, a0[]
-  %10 = const 1 : f32
-  %11 = select %0, %10, %1 : f32
-  store %11, a0[]
-  %12 = not %0 : bool
-  %13 = const 1 : f32
-  %14 = const 0 : f32
-  %15 = select %12, %13, %14 : f32
-  store %15, a0[]
-  %16 = const 0 : f32
-  %17 = gt %1, %16 : bool
-  %18 = cast %17 : f32
-  store %18, a0[]
+  %7 = const 1.5 : f32
+  %8 = clamp %1, %6, %7 : f32
+  store %8, a0[]
+  %9 = const 1 : f32
+  %10 = select %0, %9, %1 : f32
+  store %10, a0[]
+  %11 = not %0 : bool
+  %12 = const 1 : f32
+  %13 = const 0 : f32
+  %14 = select %11, %12, %13 : f32
+  store %14, a0[]
+  %15 = const 0 : f32
+  %16 = gt %1, %15 : bool
+  %17 = cast %16 : f32
+  store %17, a0[]
 )");
 }
 

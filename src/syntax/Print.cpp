@@ -7,13 +7,13 @@ namespace costate::syntax {
 
 const char *nameOf(Op op) {
   static constexpr const char *names[] = {
-      "neg",   "add",   "sub",   "mul",   "div",   "rem",    "min",   "max",
-      "abs",   "and",   "or",    "xor",   "not",   "shl",    "shr",   "lt",
-      "le",    "gt",    "ge",    "eq",    "ne",    "select", "cast",  "floor",
-      "ceil",  "round", "trunc", "sqrt",  "rsqrt", "cbrt",   "exp",   "exp2",
-      "expm1", "log",   "log2",  "log10", "log1p", "pow",    "hypot", "sin",
-      "cos",   "tan",   "asin",  "acos",  "atan",  "atan2",  "sinh",  "cosh",
-      "tanh",  "asinh", "acosh", "atanh", "erf",   "erfc",   "fma"};
+      "neg",   "add",   "sub",   "mul",   "div",   "rem",   "min",    "max",
+      "clamp", "abs",   "and",   "or",    "xor",   "not",   "shl",    "shr",
+      "lt",    "le",    "gt",    "ge",    "eq",    "ne",    "select", "cast",
+      "floor", "ceil",  "round", "trunc", "sqrt",  "rsqrt", "cbrt",   "exp",
+      "exp2",  "expm1", "log",   "log2",  "log10", "log1p", "pow",    "hypot",
+      "sin",   "cos",   "tan",   "asin",  "acos",  "atan",  "atan2",  "sinh",
+      "cosh",  "tanh",  "asinh", "acosh", "atanh", "erf",   "erfc",   "fma"};
   static_assert(std::size(names) == static_cast<size_t>(Op::Fma) + 1);
   return names[static_cast<size_t>(op)];
 }

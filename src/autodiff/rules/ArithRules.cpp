@@ -59,17 +59,19 @@ Factor remRule(const RuleArguments &a, unsigned index) {
   return times(f.neg(turns));
 }
 
-/// min and max: the derivative goes where the value came from; on a tie, to the
-/// first operand. Operands are compared with each other, not with the result:
-/// under fast-math a recomputed operand may differ from it in the last bit.
-template <arith::CmpFPredicate beats>
+/// min and max: the derivative goes where the value came from; on a tie, half
+/// to each operand, since the operations commute. Operands are compared with
+/// each other, not with the result: under fast-math a recomputed operand may
+/// differ from it in the last bit.
+template <arith::CmpFPredicate beatsOrTies>
 Factor extremumRule(const RuleArguments &a, unsigned index) {
-  Value first = a.operand(0), second = a.operand(1);
-  Value beaten = arith::CmpFOp::create(a.b, beats, second, first);
-  Value isNaN = arith::CmpFOp::create(a.b, arith::CmpFPredicate::UNO, first,
-                                      first);
-  Value takesSecond = arith::OrIOp::create(a.b, beaten, isNaN);
-  return {index == 0 ? Factor::IfNot : Factor::If, takesSecond};
+  using Predicate = arith::CmpFPredicate;
+  Value own = a.operand(index), other = a.operand(1 - index);
+  Value wins = arith::CmpFOp::create(a.b, beatsOrTies, own, other);
+  Value alone = arith::CmpFOp::create(a.b, Predicate::UNO, other, other);
+  Value counts = arith::OrIOp::create(a.b, wins, alone);
+  Value tie = arith::CmpFOp::create(a.b, Predicate::OEQ, own, other);
+  return {Factor::Share, counts, tie};
 }
 
 Factor selectRule(const RuleArguments &a, unsigned index) {
@@ -79,10 +81,11 @@ Factor selectRule(const RuleArguments &a, unsigned index) {
 }
 
 /// strong_mul(g, f) has the derivative strong_mul(dg, f) + strong_mul(g, df).
+/// Where f is a primal value, a 0 of it does not hide an inf in dg.
 Factor strongMulRule(const RuleArguments &a, unsigned index) {
-  if (index == 0)
+  if (index == 0 && !cast<ir::StrongMulOp>(a.op).getSymmetric())
     return times(a.operand(1));
-  return {Factor::StrongBy, a.operand(0)};
+  return {Factor::StrongBy, a.operand(1 - index)};
 }
 
 /// d hypot = (x dx + y dy) / hypot; 0 at the origin.
@@ -104,9 +107,9 @@ void addArithRules(llvm::StringMap<Rule> &rules) {
   rules["arith.truncf"] = convertRule;
   rules["arith.select"] = selectRule;
   for (const char *name : {"arith.maximumf", "arith.maxnumf"})
-    rules[name] = extremumRule<arith::CmpFPredicate::OGT>;
+    rules[name] = extremumRule<arith::CmpFPredicate::OGE>;
   for (const char *name : {"arith.minimumf", "arith.minnumf"})
-    rules[name] = extremumRule<arith::CmpFPredicate::OLT>;
+    rules[name] = extremumRule<arith::CmpFPredicate::OLE>;
   for (const char *name : {"arith.sitofp", "arith.uitofp"})
     rules[name] = zeroRule;
   rules["costate.strong_mul"] = strongMulRule;

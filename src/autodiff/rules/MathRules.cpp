@@ -75,13 +75,23 @@ Factor log1pRule(const RuleArguments &a, unsigned) {
   return times(f.reciprocal(f.add(f.constant(1), a.operand(0))));
 }
 
+/// log(x), and 0 at x = p = 0: there x^p jumps from 1 to 0, and the derivative
+/// by p counts as 0.
+Value logOfBase(Formula &f, const RuleArguments &a) {
+  auto equal = arith::CmpFPredicate::OEQ;
+  Value x = a.operand(0), zero = f.constant(0);
+  Value xIsZero = arith::CmpFOp::create(a.b, equal, x, zero);
+  Value pIsZero = arith::CmpFOp::create(a.b, equal, a.operand(1), zero);
+  Value jumps = arith::AndIOp::create(a.b, xIsZero, pIsZero);
+  Value base = arith::SelectOp::create(a.b, jumps, f.constant(1), x);
+  return math::LogOp::create(a.b, base);
+}
+
 /// x^p: p x^(p-1) dx + x^p log(x) dp; a factor p of 0 hides 1/x.
 Factor powRule(const RuleArguments &a, unsigned index) {
   Formula f(a);
-  if (index == 1) {
-    Value y = a.result();
-    return times(f.strong(y, math::LogOp::create(a.b, a.operand(0))));
-  }
+  if (index == 1)
+    return times(f.strong(a.result(), logOfBase(f, a)));
   Value x = a.operand(0), p = a.operand(1);
   Value lower = f.sub(p, f.constant(1));
   return times(f.strong(p, math::PowFOp::create(a.b, x, lower)));

@@ -59,7 +59,7 @@ Value applyFactor(ImplicitLocOpBuilder &b, Value g, Factor factor, Type type) {
       return arith::MulFOp::create(b, g, factor.value);
     return ir::StrongMulOp::create(b, g, factor.value);
   case Factor::StrongBy:
-    return ir::StrongMulOp::create(b, factor.value, g);
+    return ir::StrongMulOp::create(b, factor.value, g, /*symmetric=*/true);
   case Factor::If: {
     Value zero = floatConstant(b, type, 0);
     return arith::SelectOp::create(b, factor.value, g, zero);
@@ -67,6 +67,12 @@ Value applyFactor(ImplicitLocOpBuilder &b, Value g, Factor factor, Type type) {
   case Factor::IfNot: {
     Value zero = floatConstant(b, type, 0);
     return arith::SelectOp::create(b, factor.value, zero, g);
+  }
+  case Factor::Share: {
+    Value half = arith::MulFOp::create(b, g, floatConstant(b, type, 0.5));
+    Value share = arith::SelectOp::create(b, factor.tie, half, g);
+    Value zero = floatConstant(b, type, 0);
+    return arith::SelectOp::create(b, factor.value, share, zero);
   }
   case Factor::Convert:
     return convert(b, g, type);

@@ -16,10 +16,11 @@ struct Factor {
     StrongBy, ///< `value`, and nothing where `value` is 0
     If,       ///< 1 where the bool `value` holds, else nothing
     IfNot,    ///< the opposite
+    Share,    ///< like If, but half where the bool `tie` holds
     Convert,  ///< +1 between f32 and f64
   };
   Kind kind = Zero;
-  mlir::Value value;
+  mlir::Value value{}, tie{};
 };
 
 /// What a rule sees: the values of the operation, as they are available where

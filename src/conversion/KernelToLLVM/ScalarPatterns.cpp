@@ -55,8 +55,8 @@ struct DivPattern : ScalarPattern<DivPattern, ir::DivOp> {
       isMinusOne = equals(b, rhs, -1);
       safe = LLVM::SelectOp::create(b, isMinusOne, one, safe);
     }
-    Value quotient = divide<LLVM::SDivOp, LLVM::UDivOp>(b, lhs, safe,
-                                                        op.getIsUnsigned());
+    Value quotient =
+        divide<LLVM::SDivOp, LLVM::UDivOp>(b, lhs, safe, op.getIsUnsigned());
     if (isMinusOne) {
       Value negated = LLVM::SubOp::create(b, zero, lhs);
       quotient = LLVM::SelectOp::create(b, isMinusOne, negated, quotient);
@@ -110,10 +110,8 @@ struct ToIntPattern : ScalarPattern<ToIntPattern, ir::ToIntOp> {
   using ScalarPattern::ScalarPattern;
   static Value emit(ImplicitLocOpBuilder &b, ir::ToIntOp op,
                     ir::ToIntOp::Adaptor operands) {
-    StringRef name =
-        op.getIsUnsigned() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
-    return LLVM::CallIntrinsicOp::create(b, op.getType(),
-                                         b.getStringAttr(name),
+    StringRef name = op.getIsUnsigned() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
+    return LLVM::CallIntrinsicOp::create(b, op.getType(), b.getStringAttr(name),
                                          ValueRange(operands.getValue()))
         .getResult(0);
   }
@@ -125,7 +123,8 @@ struct TripCountPattern : ScalarPattern<TripCountPattern, ir::TripCountOp> {
                     ir::TripCountOp::Adaptor operands) {
     Value lo = operands.getLo(), hi = operands.getHi(),
           step = operands.getStep();
-    Value zero = number(b, step.getType(), 0), one = number(b, step.getType(), 1);
+    Value zero = number(b, step.getType(), 0),
+          one = number(b, step.getType(), 1);
     auto greater = LLVM::ICmpPredicate::sgt;
     Value up = LLVM::ICmpOp::create(b, greater, step, zero);
     Value from = LLVM::SelectOp::create(b, up, lo, hi);
@@ -147,10 +146,13 @@ struct StrongMulPattern : ScalarPattern<StrongMulPattern, ir::StrongMulOp> {
                     ir::StrongMulOp::Adaptor operands) {
     Value zero = LLVM::ConstantOp::create(b, op.getType(),
                                           b.getFloatAttr(op.getType(), 0.0));
-    Value product =
-        LLVM::FMulOp::create(b, operands.getG(), operands.getF());
-    Value isZero = LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::oeq,
-                                        operands.getG(), zero);
+    Value product = LLVM::FMulOp::create(b, operands.getG(), operands.getF());
+    auto equal = LLVM::FCmpPredicate::oeq;
+    Value isZero = LLVM::FCmpOp::create(b, equal, operands.getG(), zero);
+    if (op.getSymmetric()) {
+      Value other = LLVM::FCmpOp::create(b, equal, operands.getF(), zero);
+      isZero = LLVM::OrOp::create(b, isZero, other);
+    }
     return LLVM::SelectOp::create(b, isZero, zero, product);
   }
 };

@@ -431,6 +431,10 @@ costate.kernel @unknown(%a: i64, %f: f64, %x: !costate.array<i64, 0>, %y: !costa
   // CHECK-NEXT: costate.strong_mul %[[F]], %[[ZERO]]
   %5 = costate.strong_mul %f, %zero : f64
   costate.store %5, %y[] : !costate.array<f64, 0>
+  // Unless both are adjoints or tangents.
+  // CHECK: costate.store %[[ZERO]],
+  %8 = costate.strong_mul symmetric %f, %zero : f64
+  costate.store %8, %y[] : !costate.array<f64, 0>
   // CHECK: costate.store %[[F]],
   %6 = costate.strong_mul %f, %one : f64
   costate.store %6, %y[] : !costate.array<f64, 0>

@@ -92,6 +92,8 @@ costate.kernel @scalars(%a: i64, %b: i32, %x: f64, %y: f32, %s: i64) {
   %9 = costate.trip_count %a to %s by %s
   // CHECK: costate.strong_mul %{{.*}}, %{{.*}} : f64
   %10 = costate.strong_mul %x, %x : f64
+  // CHECK: costate.strong_mul symmetric %{{.*}}, %{{.*}} : f64
+  %12 = costate.strong_mul symmetric %x, %x : f64
   // CHECK: costate.hypot %{{.*}}, %{{.*}} : f32
   %11 = costate.hypot %y, %y : f32
 }

@@ -49,12 +49,19 @@ costate.kernel @adds(%n: i64, %x: !costate.array<f64, 1>, %k: !costate.array<i32
 // CHECK: %[[P:.*]] = llvm.fmul
 // CHECK: %[[Z:.*]] = llvm.fcmp "oeq"
 // CHECK: llvm.select %[[Z]], %{{.*}}, %[[P]]
+// CHECK: %[[Q:.*]] = llvm.fmul
+// CHECK: %[[ZG:.*]] = llvm.fcmp "oeq"
+// CHECK: %[[ZF:.*]] = llvm.fcmp "oeq"
+// CHECK: %[[ANY:.*]] = llvm.or %[[ZG]], %[[ZF]]
+// CHECK: llvm.select %[[ANY]], %{{.*}}, %[[Q]]
 // CHECK: llvm.call_intrinsic "llvm.fptosi.sat"
 // CHECK: llvm.zext %{{.*}} : i1 to i8
 costate.kernel @scalars(%b: !costate.array<i1, 0>, %g: f64, %f: f64, %y: !costate.array<i32, 0>, %z: !costate.array<f64, 0>) {
   %0 = costate.load %b[] : !costate.array<i1, 0>
   %1 = costate.strong_mul %g, %f : f64
   costate.store %1, %z[] : !costate.array<f64, 0>
+  %3 = costate.strong_mul symmetric %g, %f : f64
+  costate.store %3, %z[] : !costate.array<f64, 0>
   %2 = costate.to_int %g : f64 to i32
   costate.store %2, %y[] : !costate.array<i32, 0>
   costate.store %0, %b[] : !costate.array<i1, 0>
