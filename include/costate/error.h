@@ -21,6 +21,9 @@ enum class ErrorCode {
   CannotReplay,
   /// An index outside an array, in a kernel with `debug`.
   OutOfRange,
+  /// One iteration of a range stores an element that another one uses, in a
+  /// kernel with `debug`.
+  Race,
   /// Host or device memory is exhausted, or a limit that was set is reached.
   OutOfMemory,
   /// A device, driver or feature is missing.

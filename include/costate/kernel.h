@@ -17,8 +17,9 @@ namespace costate {
 
 struct KernelOptions {
   /// Checks every index, in derivatives too: Error(OutOfRange) instead of
-  /// undefined behaviour. The environment variable COSTATE_DEBUG=1 turns it on
-  /// for all kernels.
+  /// undefined behaviour; and that iterations of a range do not get in each
+  /// other's way: Error(Race). The environment variable COSTATE_DEBUG=1 turns
+  /// it on for all kernels.
   bool debug = false;
   /// Results are the same to the last bit for any number of threads.
   bool deterministic = false;
@@ -77,8 +78,8 @@ struct ArgumentValue {
 ///
 /// All launches throw Error(BadArgument) for a wrong number, kind, dtype, rank
 /// or device of arguments and for overlapping written arguments;
-/// Error(OutOfMemory), Error(OutOfRange) and Error(KernelFailed) if the run
-/// fails.
+/// Error(OutOfMemory), Error(OutOfRange), Error(Race) and Error(KernelFailed)
+/// if the run fails.
 class Kernel {
 public:
   Kernel() = default;

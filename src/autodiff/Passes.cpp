@@ -3,7 +3,7 @@
 #include "autodiff/Differentiate.h"
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
-#include "autodiff/replay/Accesses.h"
+#include "autodiff/replay/Replay.h"
 
 namespace costate::autodiff {
 
@@ -12,6 +12,7 @@ namespace costate::autodiff {
 #define GEN_PASS_DEF_NORMALIZELOOPS
 #define GEN_PASS_DEF_PRUNE
 #define GEN_PASS_DEF_MARKEXCLUSIVE
+#define GEN_PASS_DEF_WATCHACCESSES
 #include "autodiff/Passes.h.inc"
 
 using namespace mlir;
@@ -78,6 +79,10 @@ struct Prune : impl::PruneBase<Prune> {
 
 struct MarkExclusive : impl::MarkExclusiveBase<MarkExclusive> {
   void runOnOperation() override { markExclusive(getOperation()); }
+};
+
+struct WatchAccesses : impl::WatchAccessesBase<WatchAccesses> {
+  void runOnOperation() override { watchAccesses(getOperation()); }
 };
 
 } // namespace

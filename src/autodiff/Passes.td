@@ -92,6 +92,22 @@ def Prune : Pass<"prune", "::costate::ir::KernelOp"> {
   }];
 }
 
+def WatchAccesses : Pass<"watch-accesses", "::costate::ir::KernelOp"> {
+  let summary = "mark the accesses of ranges that only a run can clear of races";
+  let description = [{
+    Marks every access to an array that its range stores to, or both reads and
+    updates, unless each iteration certainly has elements of its own. An access
+    to an adjoint is named after what it reverses.
+
+    ```mlir
+    costate.store %v, %y[%j] : !costate.array<f64, 1>                                // before
+    costate.store %v, %y[%j] {costate.watched = "store"} : !costate.array<f64, 1>    // after
+    ```
+
+    Tangents are used exactly like what they belong to; they are not marked.
+  }];
+}
+
 def MarkExclusive : Pass<"mark-exclusive", "::costate::ir::KernelOp"> {
   let summary = "find updates that need not be atomic";
   let description = [{

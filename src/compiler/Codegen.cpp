@@ -88,6 +88,13 @@ void fillSites(ModuleOp module, CodeOwner &owner, runtime::KernelCode &code) {
   }
 }
 
+void fillWatched(ModuleOp module, runtime::KernelCode &code) {
+  if (auto watched = module->getAttrOfType<DenseI64ArrayAttr>(
+          conversion::watchedParametersAttr))
+    code.watched.assign(watched.asArrayRef().begin(),
+                        watched.asArrayRef().end());
+}
+
 } // namespace
 
 void enableChecks(PassManager &passes) {
@@ -111,6 +118,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
     return llvm.error();
   auto owner = std::make_shared<CodeOwner>();
   fillSites(module, *owner, code);
+  fillWatched(module, code);
   Result<std::unique_ptr<llvm::MemoryBuffer>> object = [&] {
     Stopwatch watch(lastTimings().emit);
     return emitObject(*llvm->module, *llvm->machine);

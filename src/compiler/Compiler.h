@@ -13,7 +13,7 @@
 namespace costate::compiler {
 
 struct Options {
-  bool debug = false;         ///< index checks in primal and derivatives
+  bool debug = false; ///< checks of indices and races, in derivatives too
   bool deterministic = false; ///< sums in an order that no thread count changes
   bool fastMath = false;      ///< allow reassociation and contraction anywhere
 };

@@ -42,11 +42,13 @@ static runtime::Parameter parameterOf(ir::KernelOp kernel, unsigned number) {
   auto belongsTo = [&](StringRef attribute) {
     return kernel.getArgAttrOfType<IntegerAttr>(number, attribute);
   };
+  auto array = dyn_cast<ir::ArrayType>(kernel.getArgumentTypes()[number]);
+  int32_t rank = array ? static_cast<int32_t>(array.getRank()) : -1;
   if (IntegerAttr argument = belongsTo(ir::adjointOfAttr))
-    return {Role::Adjoint, static_cast<uint32_t>(argument.getInt())};
+    return {Role::Adjoint, static_cast<uint32_t>(argument.getInt()), rank};
   if (IntegerAttr argument = belongsTo(ir::tangentOfAttr))
-    return {Role::Tangent, static_cast<uint32_t>(argument.getInt())};
-  return {Role::Primal, number};
+    return {Role::Tangent, static_cast<uint32_t>(argument.getInt()), rank};
+  return {Role::Primal, number, rank};
 }
 
 std::vector<runtime::Parameter> parametersOf(ir::KernelOp kernel) {

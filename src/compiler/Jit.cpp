@@ -34,6 +34,8 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_add_later_f64", &costate_add_later_f64);
   add("costate_index_error", &costate_index_error);
   add("costate_step_zero", &costate_step_zero);
+  add("costate_begin_range", &costate_begin_range);
+  add("costate_use", &costate_use);
   return symbols;
 }
 

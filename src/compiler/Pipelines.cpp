@@ -33,7 +33,9 @@ void addDerivativePasses(OpPassManager &passes) {
 }
 
 void addHostPasses(OpPassManager &passes, const Options &options) {
-  passes.addPass(conversion::createOutlineRanges());
+  if (options.debug)
+    passes.addNestedPass<ir::KernelOp>(autodiff::createWatchAccesses());
+  passes.addPass(conversion::createOutlineRanges({.debug = options.debug}));
   passes.addPass(
       conversion::createExpandChecks({.indexChecks = options.debug}));
   passes.addPass(conversion::createExpandTape());

@@ -28,4 +28,8 @@ namespace costate::ir {
 inline constexpr llvm::StringLiteral adjointOfAttr = "costate.adjoint_of";
 inline constexpr llvm::StringLiteral tangentOfAttr = "costate.tangent_of";
 
+/// On an access whose element several iterations of a range may use: `"load"`,
+/// `"store"`, `"shared_store"` or `"update"`, in terms of the primal.
+inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
+
 } // namespace costate::ir

@@ -17,17 +17,19 @@ namespace costate::runtime {
 struct Launch;
 
 /// State of one worker thread during a launch. Compiled code reads and writes
-/// these words; the tape grows from `tapeTop` towards `tapeEnd`. At the start of
-/// an iteration of a range the tape is empty: `tapeTop == tapeBase`.
+/// these words; the tape grows from `tapeTop` towards `tapeEnd`. At the start
+/// of an iteration of a range the tape is empty: `tapeTop == tapeBase`.
 struct Worker {
   std::byte *tapeTop;
   std::byte *tapeEnd;
   std::byte *tapeBase;
+  int64_t iteration; ///< debug kernels: which one runs, counted row-major
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
 /// its extents); a scalar takes one (its bytes, zero extended).
-using Entry = void (*)(Launch *launch, Worker *serial, const uint64_t *arguments);
+using Entry = void (*)(Launch *launch, Worker *serial,
+                       const uint64_t *arguments);
 
 /// Runs iterations [begin, end) of a range, counted row-major over its extents.
 /// `frame` holds whatever the entry has put there. Adds this chunk's
@@ -57,10 +59,19 @@ int32_t costate_dry_run(const Worker *worker);
 /// kernel when memory runs out.
 void costate_add_later_f32(Worker *worker, float *address, float value);
 void costate_add_later_f64(Worker *worker, double *address, double value);
+/// `parameter` indexes KernelCode::parameters.
 [[noreturn]] void costate_index_error(Worker *worker, int64_t site,
-                                      int64_t argument, int64_t dim,
+                                      int64_t parameter, int64_t dim,
                                       int64_t index, int64_t extent);
 [[noreturn]] void costate_step_zero(Worker *worker, int64_t site);
+/// Debug kernels, before costate_range: the extents of the range, `rank` of
+/// them, which stay there until its end.
+void costate_begin_range(Launch *launch, const int64_t *extents, int64_t rank);
+/// Debug kernels: the iteration of `worker` is about to use an element, counted
+/// row-major, of a watched array. `use` is an ElementUse. Leaves the kernel if
+/// that is a race.
+void costate_use(Worker *worker, int64_t site, int64_t parameter,
+                 int64_t element, int64_t use);
 }
 
 /// One parameter of compiled code: an argument of the kernel, or the adjoint or
@@ -69,27 +80,29 @@ struct Parameter {
   enum class Role : uint8_t { Primal, Adjoint, Tangent };
   Role role;
   uint32_t argument;
+  int32_t rank = -1; ///< -1: a scalar
 };
 
 /// What the launch has to know about how compiled code treats an argument.
 struct Access {
-  bool read = false;     ///< loaded from
-  bool written = false;  ///< stored to or updated
+  bool read = false;        ///< loaded from
+  bool written = false;     ///< stored to or updated
   bool activeWrite = false; ///< written with a value that has a derivative
-  bool needed = false;   ///< Gradient: some value of it is needed by the reverse
+  bool needed = false; ///< Gradient: some value of it is needed by the reverse
   bool reloaded = false; ///< Gradient: so is a value that the kernel itself
                          ///< stored, so memory must be as its launch left it
-  ArraySection neededSection;   ///< Gradient: the elements behind `needed`
-  ArraySection writtenSection;  ///< the elements behind `written`
+  ArraySection neededSection;  ///< Gradient: the elements behind `needed`
+  ArraySection writtenSection; ///< the elements behind `written`
 };
 
 /// Compiled code of one kernel in one mode, ready to run on the host.
 struct KernelCode {
-  std::string name;            ///< the kernel's name in the source
+  std::string name; ///< the kernel's name in the source
   Entry entry = nullptr;
   std::vector<Parameter> parameters; ///< in the order of `arguments`
-  std::vector<Access> accesses; ///< by argument of the primal
-  std::vector<Loc> sites;      ///< source places, by site number
+  std::vector<Access> accesses;      ///< by argument of the primal
+  std::vector<uint32_t> watched; ///< parameters that costate_use is called for
+  std::vector<Loc> sites;        ///< source places, by site number
   size_t objectBytes = 0;
   bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes

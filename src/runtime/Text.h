@@ -1,7 +1,7 @@
 #pragma once
 /// Pieces of messages.
 
-#include "runtime/KernelCode.h"
+#include "runtime/Device.h"
 
 #include <string>
 
@@ -12,5 +12,16 @@ std::string bytesText(size_t bytes);
 
 /// ` at file.cpp:12`, or nothing if `site` is not known.
 std::string siteText(const KernelCode &code, int64_t site);
+
+/// What stands at `number`, counted row-major: `5`, `(5, 2)`; nothing for no
+/// extents.
+std::string indexText(int64_t number, std::span<const int64_t> extents);
+
+/// The extents of the array `parameter` of a launch.
+std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter);
+
+/// `element (5, 2) of argument 3`
+std::string elementText(const LaunchRequest &request, size_t parameter,
+                        int64_t element);
 
 } // namespace costate::runtime

@@ -211,7 +211,8 @@ TEST(ErrorConformance, AnIndexOutsideInEveryMode) {
         "index " + std::to_string(bad) + " ",
         "dimension 0",
         "argument 2",
-        "extent is 3"};
+        "extent is 3",
+        "in iteration 37"};
     expectError(ErrorCode::OutOfRange, parts, [&] { k(at, x, y); });
     expectError(ErrorCode::OutOfRange, parts, [&] { k.grad(at, x, y); });
     expectError(ErrorCode::OutOfRange, parts, [&] { k.jvp(at, x, y); });

@@ -21,6 +21,10 @@ mlir::LogicalResult checkFinalState(ir::KernelOp primal,
                                     llvm::ArrayRef<ir::LoadOp> needed,
                                     Refusal &refusal);
 
+/// Marks the accesses of ranges whose elements several iterations may use in
+/// ways that exclude each other (see the pass `watch-accesses`).
+void watchAccesses(ir::KernelOp kernel);
+
 /// Whether `load` may read an element that a store or update of the same
 /// kernel leaves there.
 bool readsOwnStore(ir::KernelOp primal, ir::LoadOp load);

@@ -30,7 +30,7 @@ void relax(ModuleOp module) {
 
 void eraseArrays(ModuleOp module) {
   module.walk([](UnrealizedConversionCastOp cast) {
-    if (cast->hasAttr(argumentAttr) && cast->use_empty())
+    if (cast->hasAttr(parameterAttr) && cast->use_empty())
       cast.erase();
   });
 }
@@ -73,7 +73,7 @@ struct ConvertKernelToLLVM
     target.addLegalOp<ModuleOp>();
     target.addDynamicallyLegalOp<UnrealizedConversionCastOp>(
         [](UnrealizedConversionCastOp cast) {
-          return cast->hasAttr(argumentAttr);
+          return cast->hasAttr(parameterAttr);
         });
     return applyFullConversion(module, target, std::move(patterns));
   }

@@ -1,6 +1,7 @@
 #include "conversion/KernelToLLVM/Runtime.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -12,8 +13,7 @@ namespace {
 
 /// Opens a branch for `condition`; the builder then stands in it.
 void enterIf(ImplicitLocOpBuilder &builder, Value condition) {
-  auto branch =
-      scf::IfOp::create(builder, condition, /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(builder, condition, /*withElseRegion=*/false);
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
@@ -38,9 +38,33 @@ void checkIndices(Runtime &runtime, Operation *op, Value array,
     Value bad = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, index,
                                       extent);
     enterIf(builder, bad);
-    runtime.callIndexError(builder, workerOf(op), view.argument, dim, index,
+    runtime.callIndexError(builder, workerOf(op), view.parameter, dim, index,
                            extent);
   }
+}
+
+std::optional<ElementUse> watchedUse(Operation *op) {
+  using Use = std::optional<ElementUse>;
+  auto name = op->getAttrOfType<StringAttr>(ir::watchedAttr);
+  if (!name)
+    return std::nullopt;
+  return llvm::StringSwitch<Use>(name.getValue())
+      .Case("load", ElementUse::Load)
+      .Case("store", ElementUse::Store)
+      .Case("update", ElementUse::Update)
+      .Case("shared_store", ElementUse::SharedStore)
+      .Default(std::nullopt);
+}
+
+void reportUse(Runtime &runtime, Operation *op, Value array,
+               ValueRange indices) {
+  std::optional<ElementUse> use = watchedUse(op);
+  if (!use)
+    return;
+  ArrayView view(array);
+  ImplicitLocOpBuilder builder(op->getLoc(), op);
+  Value element = rowMajor(builder, indices, view.extents);
+  runtime.callUse(builder, workerOf(op), view.parameter, element, *use);
 }
 
 struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
@@ -48,18 +72,22 @@ struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
 
   void runOnOperation() override {
     Runtime runtime(getOperation());
-    getOperation()->walk(
-        [&](ir::TripCountOp op) { checkStep(runtime, op); });
-    if (!indexChecks)
-      return;
+    getOperation()->walk([&](ir::TripCountOp op) { checkStep(runtime, op); });
     getOperation()->walk([&](Operation *op) {
       if (auto load = dyn_cast<ir::LoadOp>(op))
-        checkIndices(runtime, op, load.getArray(), load.getIndices());
+        checkAccess(runtime, op, load.getArray(), load.getIndices());
       else if (auto store = dyn_cast<ir::StoreOp>(op))
-        checkIndices(runtime, op, store.getArray(), store.getIndices());
+        checkAccess(runtime, op, store.getArray(), store.getIndices());
       else if (auto add = dyn_cast<ir::AtomicAddOp>(op))
-        checkIndices(runtime, op, add.getArray(), add.getIndices());
+        checkAccess(runtime, op, add.getArray(), add.getIndices());
     });
+  }
+
+  void checkAccess(Runtime &runtime, Operation *op, Value array,
+                   ValueRange indices) {
+    if (indexChecks)
+      checkIndices(runtime, op, array, indices);
+    reportUse(runtime, op, array, indices);
   }
 };
 

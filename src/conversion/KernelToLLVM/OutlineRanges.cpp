@@ -78,9 +78,9 @@ template <class... Ops> bool contains(Region &region) {
 class RangeOutliner {
 public:
   RangeOutliner(ModuleOp module, Runtime &runtime, ir::RangeOp range,
-                StringRef kernel, unsigned number, bool measures)
+                StringRef kernel, unsigned number, bool measures, bool debug)
       : module(module), runtime(runtime), range(range), kernel(kernel),
-        number(number), measures(measures),
+        number(number), measures(measures), debug(debug),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i64(IntegerType::get(module.getContext(), 64)) {}
 
@@ -148,7 +148,7 @@ private:
       unsigned size = array ? 1 + array.getRank() : 1;
       ValueRange here = chunk.getArguments().slice(position, size);
       mapping.map(value, array ? castToArray(builder, here, array,
-                                             ArrayView(value).argument)
+                                             ArrayView(value).parameter)
                                : here.front());
       position += size;
     }
@@ -189,6 +189,9 @@ private:
         emitLoops(builder, chunk.getArgument(2), chunk.getArgument(3), extents,
                   range.getNumResults(),
                   [&](ImplicitLocOpBuilder &inner, ValueRange indices) {
+                    if (debug)
+                      storeSlot(inner, rowMajor(inner, indices, extents),
+                                worker, iterationSlot);
                     return emitIteration(inner, indices);
                   });
     for (auto [k, sum] : llvm::enumerate(sums))
@@ -293,6 +296,8 @@ private:
     Value sumCount = constant(builder, range.getNumResults());
     Value site = constant(builder, runtime.site(range.getLoc()));
     Value count = iterations(builder);
+    if (debug)
+      describe(builder, launch);
     runtime.callRange(builder,
                       {launch, address, frame, count, sums, sumCount, site});
     for (auto [k, result] : llvm::enumerate(range.getResults())) {
@@ -302,6 +307,14 @@ private:
       result.replaceAllUsesWith(sum);
     }
     range.erase();
+  }
+
+  void describe(ImplicitLocOpBuilder &builder, Value launch) {
+    ValueRange all = range.getExtents();
+    Value extents = allocate(all.size());
+    for (auto [k, extent] : llvm::enumerate(all))
+      storeSlot(builder, extent, extents, k);
+    runtime.callBeginRange(builder, launch, extents, all.size());
   }
 
   /// -1 if there are more than an i64 can count.
@@ -328,7 +341,7 @@ private:
   ir::RangeOp range;
   StringRef kernel;
   unsigned number;
-  bool measures;
+  bool measures, debug;
   Type pointer, i64;
   Values captured;  ///< values of the kernel that the range uses
   Values parts;     ///< the same, arrays as base and extents
@@ -340,9 +353,10 @@ private:
 /// The serial code of a kernel.
 class KernelOutliner {
 public:
-  KernelOutliner(ModuleOp module, Runtime &runtime, ir::KernelOp kernel)
+  KernelOutliner(ModuleOp module, Runtime &runtime, ir::KernelOp kernel,
+                 bool debug)
       : module(module), runtime(runtime), kernel(kernel),
-        name(kernel.getName().str()) {}
+        name(kernel.getName().str()), debug(debug) {}
 
   void run() {
     bool measures = contains<tape::PushOp>(kernel.getRegion());
@@ -358,7 +372,8 @@ public:
         add.setExclusive(true);
     });
     for (auto [number, range] : llvm::enumerate(ranges))
-      RangeOutliner(module, runtime, range, name, number, measures).run();
+      RangeOutliner(module, runtime, range, name, number, measures, debug)
+          .run();
     if (measures)
       eraseTurns(entry);
   }
@@ -395,15 +410,7 @@ private:
     Values parts = {loadSlot(builder, pointer, slots, next++)};
     for (unsigned d = 0; d < array.getRank(); ++d)
       parts.push_back(loadSlot(builder, builder.getI64Type(), slots, next++));
-    return castToArray(builder, parts, array, primalOf(argument));
-  }
-
-  int64_t primalOf(BlockArgument argument) {
-    unsigned number = argument.getArgNumber();
-    for (StringRef name : {ir::adjointOfAttr, ir::tangentOfAttr})
-      if (auto of = kernel.getArgAttrOfType<IntegerAttr>(number, name))
-        return of.getInt();
-    return number;
+    return castToArray(builder, parts, array, argument.getArgNumber());
   }
 
   /// A launch that only measures performs no store of the serial code.
@@ -432,15 +439,18 @@ private:
   Runtime &runtime;
   ir::KernelOp kernel;
   std::string name;
+  bool debug;
   LLVM::LLVMFuncOp entry;
 };
 
 struct OutlineRanges : impl::OutlineRangesBase<OutlineRanges> {
+  using OutlineRangesBase::OutlineRangesBase;
+
   void runOnOperation() override {
     Runtime runtime(getOperation());
     for (ir::KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<ir::KernelOp>()))
-      KernelOutliner(getOperation(), runtime, kernel).run();
+      KernelOutliner(getOperation(), runtime, kernel, debug).run();
   }
 };
 

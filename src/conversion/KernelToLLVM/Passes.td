@@ -22,12 +22,11 @@ def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
       dimensions become rows around an innermost loop.
 
     The worker is argument 1 of all of them. An array is a cast of its base
-    address and extents, with the number of the primal argument that an error
-    has to name:
+    address and extents, with the number of the argument for errors to name:
 
     ```mlir
     %x = builtin.unrealized_conversion_cast %base, %extent
-           {costate.argument = 0 : i64} : !llvm.ptr, i64 to !costate.array<f64, 1>
+           {costate.parameter = 0 : i64} : !llvm.ptr, i64 to !costate.array<f64, 1>
     ```
 
     In a kernel that pushes onto a tape, a launch that only measures
@@ -35,7 +34,12 @@ def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
     of the serial code; elsewhere `tape.turn` is erased. Sums are accumulated
     in f64, in an order that depends on the chunk only. Places of ranges go
     into the table of sites, attribute `costate.sites` of the module.
+
+    With `debug`, the worker knows which iteration it runs, and the runtime is
+    told the extents of a range before it begins.
   }];
+  let options = [Option<"debug", "debug", "bool", "false",
+                        "let errors name the iteration">];
   let dependentDialects = dialects;
 }
 
@@ -53,6 +57,18 @@ def ExpandChecks : Pass<"expand-checks", "::mlir::ModuleOp"> {
     }
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     ```
+
+    An access that `watch-accesses` has marked is reported to the runtime, which
+    ends the launch if another iteration uses the same element in a way that
+    excludes this one:
+
+    ```mlir
+    llvm.call @costate_use(%worker, %site, %parameter, %element, %use)
+    costate.store %v, %x[%i] {costate.watched = "store"} : !costate.array<f64, 1>
+    ```
+
+    The numbers of the parameters concerned become the attribute
+    `costate.watched_parameters` of the module.
   }];
   let options = [Option<"indexChecks", "index-checks", "bool", "false",
                         "check every index against its extent">];

@@ -15,14 +15,27 @@ ArrayView::ArrayView(Value array) {
   assert(cast && "an array outside an outlined function");
   base = cast.getInputs().front();
   extents = cast.getInputs().drop_front();
-  argument = cast->getAttrOfType<IntegerAttr>(argumentAttr).getInt();
+  parameter = cast->getAttrOfType<IntegerAttr>(parameterAttr).getInt();
 }
 
 Value castToArray(ImplicitLocOpBuilder &builder, ValueRange parts, Type type,
-                  int64_t argument) {
+                  int64_t parameter) {
   auto cast = UnrealizedConversionCastOp::create(builder, type, parts);
-  cast->setAttr(argumentAttr, builder.getI64IntegerAttr(argument));
+  cast->setAttr(parameterAttr, builder.getI64IntegerAttr(parameter));
   return cast.getResult(0);
+}
+
+Value rowMajor(ImplicitLocOpBuilder &builder, ValueRange indices,
+               ValueRange extents) {
+  if (indices.empty())
+    return constant(builder, 0);
+  Value linear = indices.front();
+  for (auto [index, extent] :
+       llvm::zip(indices.drop_front(), extents.drop_front())) {
+    linear = arith::MulIOp::create(builder, linear, extent);
+    linear = arith::AddIOp::create(builder, linear, index);
+  }
+  return linear;
 }
 
 Value constant(ImplicitLocOpBuilder &builder, int64_t value) {
@@ -37,10 +50,16 @@ Runtime::Runtime(ModuleOp module) : module(module) {
   none = LLVM::LLVMVoidType::get(context);
   if (auto known = module->getAttrOfType<ArrayAttr>(sitesAttr))
     llvm::append_range(sites, known);
+  if (auto known =
+          module->getAttrOfType<DenseI64ArrayAttr>(watchedParametersAttr))
+    llvm::append_range(watched, known.asArrayRef());
 }
 
 Runtime::~Runtime() {
   module->setAttr(sitesAttr, ArrayAttr::get(module.getContext(), sites));
+  if (!watched.empty())
+    module->setAttr(watchedParametersAttr,
+                    DenseI64ArrayAttr::get(module.getContext(), watched));
 }
 
 int64_t Runtime::site(Location loc) {
@@ -84,6 +103,14 @@ void Runtime::callRange(ImplicitLocOpBuilder &builder, ValueRange args) {
                        args);
 }
 
+void Runtime::callBeginRange(ImplicitLocOpBuilder &builder, Value launch,
+                             Value extents, int64_t rank) {
+  auto function =
+      declare("costate_begin_range", none, {pointer, pointer, i64}, {});
+  Value count = constant(builder, rank);
+  LLVM::CallOp::create(builder, function, ValueRange{launch, extents, count});
+}
+
 Value Runtime::callDryRun(ImplicitLocOpBuilder &builder, Value worker) {
   auto function =
       declare("costate_dry_run", i32, pointer, {.readsOnly = true});
@@ -110,17 +137,30 @@ void Runtime::callStepZero(ImplicitLocOpBuilder &builder, Value worker) {
 }
 
 void Runtime::callIndexError(ImplicitLocOpBuilder &builder, Value worker,
-                             int64_t argument, int64_t dim, Value index,
+                             int64_t parameter, int64_t dim, Value index,
                              Value extent) {
   Type params[] = {pointer, i64, i64, i64, i64, i64};
   auto function = declare("costate_index_error", none, params,
                           {.cold = true, .noReturn = true});
   Value place = constant(builder, site(builder.getLoc()));
-  Value number = constant(builder, argument);
+  Value number = constant(builder, parameter);
   Value dimension = constant(builder, dim);
   LLVM::CallOp::create(
       builder, function,
       ValueRange{worker, place, number, dimension, index, extent});
+}
+
+void Runtime::callUse(ImplicitLocOpBuilder &builder, Value worker,
+                      int64_t parameter, Value element, ElementUse use) {
+  if (!llvm::is_contained(watched, parameter))
+    watched.push_back(parameter);
+  Type params[] = {pointer, i64, i64, i64, i64};
+  auto function = declare("costate_use", none, params, {});
+  Value place = constant(builder, site(builder.getLoc()));
+  Value number = constant(builder, parameter);
+  Value kind = constant(builder, static_cast<int64_t>(use));
+  LLVM::CallOp::create(builder, function,
+                       ValueRange{worker, place, number, element, kind});
 }
 
 void Runtime::declareAddLater() {

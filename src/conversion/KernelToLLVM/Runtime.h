@@ -2,6 +2,7 @@
 /// What outlined functions know of the runtime: its functions, the worker, the
 /// table of source places, and arrays as base address and extents.
 
+#include "base/ElementUse.h"
 #include "conversion/KernelToLLVM/Passes.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -9,11 +10,13 @@
 namespace costate::conversion {
 
 inline constexpr llvm::StringLiteral sitesAttr = "costate.sites";
-inline constexpr llvm::StringLiteral argumentAttr = "costate.argument";
+inline constexpr llvm::StringLiteral parameterAttr = "costate.parameter";
+inline constexpr llvm::StringLiteral watchedParametersAttr =
+    "costate.watched_parameters";
 
-/// The words of a worker (see runtime/KernelCode.h): top of its tape, end of the
-/// memory that it has, base.
-inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2;
+/// The words of a worker (see runtime/KernelCode.h): top of its tape, end of
+/// the memory that it has, base, and the iteration that it runs.
+inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, iterationSlot = 3;
 
 /// The worker of the function around `op`.
 mlir::Value workerOf(mlir::Operation *op);
@@ -23,25 +26,31 @@ struct ArrayView {
   explicit ArrayView(mlir::Value array);
   mlir::Value base;
   mlir::ValueRange extents;
-  int64_t argument; ///< number of the primal argument
+  int64_t parameter; ///< number of the argument, derivatives included
 };
 
 /// Makes `base` and `extents` an array again.
 mlir::Value castToArray(mlir::ImplicitLocOpBuilder &builder,
                         mlir::ValueRange parts, mlir::Type type,
-                        int64_t argument);
+                        int64_t parameter);
+
+/// The number of an element or iteration, counted row-major. 0 for no indices.
+mlir::Value rowMajor(mlir::ImplicitLocOpBuilder &builder,
+                     mlir::ValueRange indices, mlir::ValueRange extents);
 
 /// Calls of the functions of runtime/KernelCode.h; declares them as needed.
 class Runtime {
 public:
   explicit Runtime(mlir::ModuleOp module);
-  /// Writes the table of sites back.
+  /// Writes the tables back.
   ~Runtime();
 
   /// The number of the source place of `loc`; -1 for none.
   int64_t site(mlir::Location loc);
 
   void callRange(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
+  void callBeginRange(mlir::ImplicitLocOpBuilder &builder, mlir::Value launch,
+                      mlir::Value extents, int64_t rank);
   /// Whether the reverse sweep is to be skipped, as an i1.
   mlir::Value callDryRun(mlir::ImplicitLocOpBuilder &builder,
                          mlir::Value worker);
@@ -49,8 +58,11 @@ public:
                     int64_t bytes);
   void callStepZero(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker);
   void callIndexError(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
-                      int64_t argument, int64_t dim, mlir::Value index,
+                      int64_t parameter, int64_t dim, mlir::Value index,
                       mlir::Value extent);
+  /// Watches `parameter` from now on.
+  void callUse(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
+               int64_t parameter, mlir::Value element, ElementUse use);
   /// Declares `costate_add_later_f32` and `_f64`.
   void declareAddLater();
 
@@ -63,6 +75,7 @@ private:
 
   mlir::ModuleOp module;
   llvm::SmallVector<mlir::Attribute> sites;
+  llvm::SmallVector<int64_t> watched;
   mlir::Type i32, i64, pointer, none;
 };
 

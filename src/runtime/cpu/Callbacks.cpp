@@ -7,6 +7,7 @@
 using namespace costate;
 using namespace costate::runtime;
 using costate::runtime::cpu::CpuWorker;
+using costate::runtime::cpu::ElementTrace;
 
 static CpuWorker &self(Worker *worker) {
   return *static_cast<CpuWorker *>(worker);
@@ -54,15 +55,23 @@ static const char *const raiseLimit =
           "; split the range over several launches, or " + raiseLimit);
 }
 
+static std::string iterationText(const Launch &launch, int64_t iteration) {
+  return "iteration " + indexText(iteration, launch.extents);
+}
+
 [[gnu::noinline]] static void failIndex(CpuWorker &worker, int64_t site,
-                                        int64_t argument, int64_t dim,
+                                        int64_t parameter, int64_t dim,
                                         int64_t index, int64_t extent) {
+  const Launch &launch = *worker.launch;
+  const KernelCode &code = *launch.request.code;
   fail(worker, ErrorCode::OutOfRange,
-       siteText(*worker.launch->request.code, site) + ": index " +
-           std::to_string(index) + " is outside dimension " +
-           std::to_string(dim) + " of argument " +
-           std::to_string(argument + 1) + ", whose extent is " +
-           std::to_string(extent));
+       siteText(code, site) + ": index " + std::to_string(index) +
+           " is outside dimension " + std::to_string(dim) + " of argument " +
+           std::to_string(code.parameters[parameter].argument + 1) +
+           ", whose extent is " + std::to_string(extent) +
+           (worker.iteration < 0
+                ? ""
+                : ", in " + iterationText(launch, worker.iteration)));
 }
 
 [[gnu::noinline]] static void failStep(CpuWorker &worker, int64_t site) {
@@ -77,6 +86,72 @@ static const char *const raiseLimit =
        siteText(*worker.launch->request.code, site) +
            ": this range has more iterations than can be counted; give it "
            "smaller extents");
+}
+
+static std::string waysOut(const ElementTrace &trace, ElementUse use) {
+  auto has = [&](ElementUse one) { return use == one || trace.has(one); };
+  bool stores = trace.stores() || use == ElementUse::Store ||
+                use == ElementUse::SharedStore;
+  if (!stores)
+    return "read the array in a range of its own, before or after";
+  if (has(ElementUse::Load))
+    return "store into another array, or use one range for each";
+  if (has(ElementUse::Update))
+    return "store in a range of its own, before or after";
+  return "let every iteration store elements of its own, or add with `+=`";
+}
+
+static std::string verb(bool stores, bool updates, bool plural) {
+  std::string stem = stores ? "store" : updates ? "add" : "read";
+  return stem + (plural ? "" : "s") + (!stores && updates ? " to" : "");
+}
+
+/// What the trace tells about the iterations before `now`.
+static std::string usersText(const Launch &launch, const ElementTrace &trace,
+                             int64_t now) {
+  bool known = trace.iteration != now;
+  std::string who =
+      !known          ? "other iterations "
+      : trace.several ? iterationText(launch, trace.iteration) + " and others "
+                      : iterationText(launch, trace.iteration) + " ";
+  return who +
+         verb(trace.stores(), trace.has(ElementUse::Update),
+              !known || trace.several) +
+         (known ? siteText(*launch.request.code, trace.site) : "");
+}
+
+[[gnu::noinline]] static void failRace(CpuWorker &worker, int64_t site,
+                                       int64_t parameter, int64_t element,
+                                       ElementUse use,
+                                       const ElementTrace &trace) {
+  const Launch &launch = *worker.launch;
+  bool stores = use == ElementUse::Store || use == ElementUse::SharedStore;
+  fail(worker, ErrorCode::Race,
+       siteText(*launch.request.code, site) + ": " +
+           iterationText(launch, worker.iteration) + " " +
+           verb(stores, use == ElementUse::Update, false) + " " +
+           elementText(launch.request, parameter, element) + ", which " +
+           usersText(launch, trace, worker.iteration) +
+           "; iterations have no order, so the result and its gradient are "
+           "left to chance; " +
+           waysOut(trace, use));
+}
+
+[[gnu::noinline]] static bool addUse(CpuWorker &worker, int64_t site,
+                                     int64_t parameter, int64_t element,
+                                     ElementUse use) {
+  std::optional<ElementTrace> before = worker.launch->shadow->add(
+      parameter, element, use, worker.iteration, site);
+  if (before)
+    failRace(worker, site, parameter, element, use, *before);
+  return !before;
+}
+
+[[gnu::noinline]] static void failCount(CpuWorker &worker, int64_t site) {
+  fail(worker, ErrorCode::KernelFailed,
+       siteText(*worker.launch->request.code, site) +
+           ": this range has more iterations than the search for races can "
+           "tell apart; use smaller extents while `debug` is on");
 }
 
 template <class T>
@@ -98,9 +173,12 @@ void costate::runtime::costate_range(Launch *launch, RangeBody body,
                                      const void *frame, int64_t iterations,
                                      double *sums, int64_t sumCount,
                                      int64_t site) {
+  bool tooMany = launch->shadow && iterations > ElementTrace::mostIterations;
   if (iterations < 0)
     failRange(*launch->serial, site);
-  if (iterations < 0 ||
+  else if (tooMany)
+    failCount(*launch->serial, site);
+  if (iterations < 0 || tooMany ||
       !cpu::runRange(*launch, {body, frame, iterations, sums, sumCount}))
     longjmp(launch->serial->escape, 1);
 }
@@ -128,15 +206,31 @@ void costate::runtime::costate_add_later_f64(Worker *worker, double *address,
 }
 
 void costate::runtime::costate_index_error(Worker *worker, int64_t site,
-                                           int64_t argument, int64_t dim,
+                                           int64_t parameter, int64_t dim,
                                            int64_t index, int64_t extent) {
-  failIndex(self(worker), site, argument, dim, index, extent);
+  failIndex(self(worker), site, parameter, dim, index, extent);
   longjmp(self(worker).escape, 1);
 }
 
 void costate::runtime::costate_step_zero(Worker *worker, int64_t site) {
   failStep(self(worker), site);
   longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_begin_range(Launch *launch,
+                                           const int64_t *extents,
+                                           int64_t rank) {
+  launch->extents = {extents, static_cast<size_t>(rank)};
+  if (launch->shadow)
+    launch->shadow->beginRange();
+}
+
+void costate::runtime::costate_use(Worker *worker, int64_t site,
+                                   int64_t parameter, int64_t element,
+                                   int64_t use) {
+  if (!addUse(self(worker), site, parameter, element,
+              static_cast<ElementUse>(use)))
+    longjmp(self(worker).escape, 1);
 }
 
 } // extern "C"

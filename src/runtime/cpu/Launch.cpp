@@ -32,8 +32,8 @@ namespace {
 /// Takes a serial worker, and a log if need be, for as long as it lives.
 class Resources {
 public:
-  Resources(Engine &engine, bool deterministic)
-      : engine(engine), serial(engine.pool.take()),
+  Resources(Engine &engine, bool deterministic, ShadowMemory *shadow)
+      : engine(engine), shadow(shadow), serial(engine.pool.take()),
         log(deterministic ? engine.pool.takeLog() : nullptr) {}
   ~Resources() {
     engine.pool.put(std::move(serial));
@@ -42,6 +42,7 @@ public:
   }
 
   Engine &engine;
+  ShadowMemory *const shadow; ///< null if no array is watched
   std::unique_ptr<CpuWorker> serial;
   std::unique_ptr<AddLog> log;
 };
@@ -65,6 +66,7 @@ static Result<Needs> runPass(Launch &launch, Resources &resources,
   CpuWorker &serial = *resources.serial;
   launch.serial = &serial;
   launch.additions = resources.log.get();
+  launch.shadow = resources.shadow;
   serial.launch = &launch;
   serial.chunk = -1;
   serial.reset(serialBytes);
@@ -154,8 +156,8 @@ static size_t totalBytes(std::span<const Buffer> buffers) {
 }
 
 static Attempt runProtected(Engine &engine, const LaunchRequest &request,
-                            int runners) {
-  Resources resources(engine, request.deterministic);
+                            ShadowMemory *shadow, int runners) {
+  Resources resources(engine, request.deterministic, shadow);
   bool mayFail = request.code->growsTape || request.deterministic;
   if (mayFail && totalBytes(request.adjoints) <= snapshotLimit)
     if (std::unique_ptr<Snapshot> snapshot =
@@ -170,20 +172,35 @@ static Attempt runProtected(Engine &engine, const LaunchRequest &request,
   return {runOnce(engine, request, resources, runners), false};
 }
 
+static Result<std::unique_ptr<ShadowMemory>>
+makeShadow(Engine &engine, const LaunchRequest &request) {
+  if (request.code->watched.empty())
+    return std::unique_ptr<ShadowMemory>();
+  auto shadow = ShadowMemory::make(engine.budget, request);
+  if (shadow)
+    return shadow;
+  engine.pool.trim();
+  return ShadowMemory::make(engine.budget, request);
+}
+
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
+  auto shadow = makeShadow(engine, request);
+  if (!shadow)
+    return shadow.error();
   if (request.adjoints.empty()) {
-    Resources resources(engine, request.deterministic);
+    Resources resources(engine, request.deterministic, shadow->get());
     return runOnce(engine, request, resources, engine.threads);
   }
   auto outOfMemory = [](Attempt &attempt) {
     return !attempt.report &&
            attempt.report.error().code == ErrorCode::OutOfMemory;
   };
-  Attempt attempt = runProtected(engine, request, engine.threads);
+  Attempt attempt =
+      runProtected(engine, request, shadow->get(), engine.threads);
   if (outOfMemory(attempt) && attempt.clean) {
     // One worker alone may have the memory that several could not share.
     engine.pool.trim();
-    attempt = runProtected(engine, request, 1);
+    attempt = runProtected(engine, request, shadow->get(), 1);
   }
   if (outOfMemory(attempt))
     engine.pool.trim();

@@ -2,6 +2,7 @@
 /// A running launch on the CPU.
 
 #include "runtime/Device.h"
+#include "runtime/cpu/ShadowMemory.h"
 #include "runtime/cpu/Worker.h"
 
 #include <atomic>
@@ -48,7 +49,9 @@ struct Launch {
   const size_t tapeBytes;   ///< that every worker starts with
   cpu::CpuWorker *serial = nullptr;
   cpu::AddLog *additions = nullptr;
-  std::atomic<size_t> tapePeak = 0; ///< of the chunks' workers
+  cpu::ShadowMemory *shadow = nullptr; ///< if arrays are watched
+  std::span<const int64_t> extents;    ///< debug: of the range that runs
+  std::atomic<size_t> tapePeak = 0;    ///< of the chunks' workers
 
   void fail(int64_t chunk, Failure reason);
   void noteTape(size_t bytes);

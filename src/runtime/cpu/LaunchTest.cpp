@@ -48,6 +48,7 @@ KernelCode codeOf(Entry entry, bool growsTape = false) {
   code.entry = entry;
   code.sites = {Loc("hand.cpp", 7, 3)};
   code.growsTape = growsTape;
+  code.parameters = {{Parameter::Role::Primal, 1}};
   return code;
 }
 
@@ -148,7 +149,7 @@ static void tapeBody(const void *raw, Worker *worker, int64_t begin,
     for (int64_t k = depth; k-- > 0;)
       frame.out[i] += pop(worker);
     if (frame.fails && i == frame.iterations / 2)
-      costate_index_error(worker, 0, 1, 0, 12, 10);
+      costate_index_error(worker, 0, 0, 0, 12, 10);
   }
 }
 

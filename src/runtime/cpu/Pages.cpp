@@ -1,5 +1,6 @@
 #include "runtime/cpu/Pages.h"
 
+#include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,6 +33,11 @@ std::byte *mapPages(size_t bytes) {
 
 std::byte *growPages(std::byte *pages, size_t oldBytes, size_t newBytes) {
   return advised(mremap(pages, oldBytes, newBytes, MREMAP_MAYMOVE), newBytes);
+}
+
+void clearPages(std::byte *pages, size_t bytes) {
+  if (madvise(pages, bytes, MADV_DONTNEED) != 0)
+    std::memset(pages, 0, bytes);
 }
 
 void unmapPages(std::byte *pages, size_t bytes) {

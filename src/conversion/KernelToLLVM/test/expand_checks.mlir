@@ -1,13 +1,15 @@
 // RUN: costate-opt %s --outline-ranges --expand-checks=index-checks | FileCheck %s
 // RUN: costate-opt %s --outline-ranges --expand-checks | FileCheck %s --check-prefix=RELEASE
 
-// Adjoint arrays report the argument that they belong to.
+// CHECK: costate.watched_parameters = array<i64: 1>
+
+// Errors name parameters, adjoint arrays among them.
 // CHECK-LABEL: llvm.func @checked.entry(
 // CHECK: %[[OUT:.*]] = arith.cmpi uge, %[[I:.*]], %[[N:.*]] : i64
 // CHECK: scf.if %[[OUT]] {
-// CHECK:   %[[ARGUMENT:.*]] = arith.constant 0 : i64
+// CHECK:   %[[PARAMETER:.*]] = arith.constant 3 : i64
 // CHECK:   %[[DIM:.*]] = arith.constant 0 : i64
-// CHECK:   llvm.call @costate_index_error(%arg1, %{{.*}}, %[[ARGUMENT]], %[[DIM]], %[[I]], %[[N]])
+// CHECK:   llvm.call @costate_index_error(%arg1, %{{.*}}, %[[PARAMETER]], %[[DIM]], %[[I]], %[[N]])
 // CHECK: costate.store
 // RELEASE-LABEL: llvm.func @checked.entry(
 // RELEASE-NOT: costate_index_error
@@ -34,4 +36,21 @@ costate.kernel @constant_step(%n: i64, %x: !costate.array<i64, 0>) {
   %c2 = arith.constant 2 : i64
   %t = costate.trip_count %c0 to %n by %c2
   costate.store %t, %x[] : !costate.array<i64, 0>
+}
+
+// A marked access is reported after its index has been checked: site,
+// parameter, element and use.
+// CHECK-LABEL: llvm.func internal @watched.chunk0(
+// CHECK: llvm.call @costate_index_error
+// CHECK: llvm.call @costate_index_error
+// CHECK: %[[ROW:.*]] = arith.muli %[[R:.*]], %{{.*}} : i64
+// CHECK: %[[ELEMENT:.*]] = arith.addi %[[ROW]], %[[C:.*]] : i64
+// CHECK: %[[PARAMETER:.*]] = arith.constant 1 : i64
+// CHECK: %[[STORE:.*]] = arith.constant 2 : i64
+// CHECK: llvm.call @costate_use(%arg1, %{{.*}}, %[[PARAMETER]], %[[ELEMENT]], %[[STORE]])
+// CHECK-NEXT: costate.store %{{.*}}, %{{.*}}[%[[R]], %[[C]]]
+costate.kernel @watched(%n: i64, %x: !costate.array<f64, 2>, %v: f64) {
+  costate.range (%i) in (%n) {
+    costate.store %v, %x[%n, %i] {costate.watched = "store"} : !costate.array<f64, 2>
+  }
 }

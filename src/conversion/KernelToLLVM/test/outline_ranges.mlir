@@ -1,4 +1,5 @@
 // RUN: costate-opt %s --outline-ranges | FileCheck %s
+// RUN: costate-opt %s --outline-ranges=debug | FileCheck %s --check-prefix=DEBUG
 
 // The entry unpacks arguments, the body of the range unpacks its frame, and
 // the chunk loops.
@@ -17,7 +18,7 @@
 // CHECK-LABEL: llvm.func internal @scale.chunk0(
 // CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64, %[[BASE:.*]]: !llvm.ptr {llvm.noalias}, %[[EXTENT:.*]]: i64, %[[S:.*]]: f64)
 // CHECK-SAME: no_inline
-// CHECK: %[[X:.*]] = builtin.unrealized_conversion_cast %[[BASE]], %[[EXTENT]] {{.*}} {costate.argument = 0 : i64}
+// CHECK: %[[X:.*]] = builtin.unrealized_conversion_cast %[[BASE]], %[[EXTENT]] {{.*}} {costate.parameter = 0 : i64}
 // CHECK: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK:   costate.load %[[X]][%[[I]]]
 
@@ -33,7 +34,17 @@ costate.kernel @scale(%x: !costate.array<f64, 1>, %s: f64) {
 }
 
 // Several dimensions are rows around an innermost loop; sums are f64. An array
-// that is only read is readonly.
+// that is only read is readonly. With `debug` the extents are told before the
+// range, and the worker knows the number of its iteration.
+// DEBUG-LABEL: llvm.func @sum.entry(
+// DEBUG: llvm.call @costate_begin_range(%arg0, %{{.*}}, %{{.*}})
+// DEBUG: llvm.call @costate_range
+// DEBUG-LABEL: llvm.func internal @sum.chunk0(
+// DEBUG: scf.for %[[J:[a-z0-9]+]] =
+// DEBUG-NEXT: %[[ROW:.*]] = arith.muli
+// DEBUG-NEXT: %[[NUMBER:.*]] = arith.addi %[[ROW]], %[[J]] : i64
+// DEBUG-NEXT: %[[SLOT:.*]] = llvm.getelementptr inbounds %arg1[3]
+// DEBUG-NEXT: llvm.store %[[NUMBER]], %[[SLOT]]
 // CHECK-LABEL: llvm.func internal @sum.chunk0(
 // CHECK-SAME: !llvm.ptr {llvm.noalias, llvm.readonly}
 // CHECK: costate.rem unsigned

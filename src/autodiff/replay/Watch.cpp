@@ -1,0 +1,107 @@
+/// Which accesses of a range have to be watched for races?
+
+#include "autodiff/replay/Replay.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+/// The accesses of one range to one array.
+class Watch {
+public:
+  Watch(ir::RangeOp range, Value array, ArrayRef<ArrayAccess> accesses)
+      : range(range), array(cast<BlockArgument>(array)), accesses(accesses) {}
+
+  /// Whether two iterations could use one element in ways that exclude each
+  /// other.
+  bool mayConflict() const {
+    auto isOwnUpdate = [](const ArrayAccess &access) {
+      auto update = dyn_cast<ir::AtomicAddOp>(access.op);
+      return update && update.getExclusive();
+    };
+    return any<ir::StoreOp>() || llvm::any_of(accesses, isOwnUpdate) ||
+           (any<ir::LoadOp>() && any<ir::AtomicAddOp>());
+  }
+
+  bool isTangent() const { return has(ir::tangentOfAttr); }
+
+  void mark() {
+    for (const ArrayAccess &access : accesses)
+      access.op->setAttr(
+          ir::watchedAttr,
+          StringAttr::get(access.op->getContext(), has(ir::adjointOfAttr)
+                                                       ? useOfAdjoint(access.op)
+                                                       : useOf(access.op)));
+  }
+
+private:
+  template <class Op> bool any() const {
+    return llvm::any_of(
+        accesses, [](const ArrayAccess &access) { return isa<Op>(access.op); });
+  }
+
+  bool has(StringRef attribute) const {
+    auto kernel = cast<ir::KernelOp>(array.getOwner()->getParentOp());
+    return bool(kernel.getArgAttr(array.getArgNumber(), attribute));
+  }
+
+  /// Whether all iterations that store through `store` store the same.
+  bool storesShared(ir::StoreOp store) {
+    Value value = store.getValue();
+    return matchPattern(value, m_Constant()) ||
+           !range.getRegion().isAncestor(value.getParentRegion());
+  }
+
+  StringRef useOf(Operation *op) {
+    if (isa<ir::LoadOp>(op))
+      return "load";
+    if (auto store = dyn_cast<ir::StoreOp>(op))
+      return storesShared(store) ? "shared_store" : "store";
+    // One that is not atomic stores what it has loaded.
+    return cast<ir::AtomicAddOp>(op).getExclusive() ? "store" : "update";
+  }
+
+  /// A load of the primal is reversed by an update, an update by a load, a
+  /// store by a load and a store, or by a store if the value has no derivative.
+  StringRef useOfAdjoint(Operation *op) const {
+    if (auto update = dyn_cast<ir::AtomicAddOp>(op))
+      return update.getExclusive() ? "store" : "load";
+    if (isa<ir::LoadOp>(op))
+      return hasPartner<ir::StoreOp>(op) ? "store" : "update";
+    return hasPartner<ir::LoadOp>(op) ? "store" : "shared_store";
+  }
+
+  /// Whether an access of kind `Op` comes from the same place as `op`.
+  template <class Op> bool hasPartner(Operation *op) const {
+    return llvm::any_of(accesses, [&](const ArrayAccess &access) {
+      return isa<Op>(access.op) && access.op->getLoc() == op->getLoc();
+    });
+  }
+
+  ir::RangeOp range;
+  BlockArgument array;
+  ArrayRef<ArrayAccess> accesses;
+};
+
+} // namespace
+
+void watchAccesses(ir::KernelOp kernel) {
+  kernel.walk([](ir::RangeOp range) {
+    llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
+    for (const ArrayAccess &access : accessesIn(range))
+      byArray[access.array].push_back(access);
+    llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
+    for (auto &[array, accesses] : byArray) {
+      Watch watch(range, array, accesses);
+      if (!exclusive.contains(array) && !watch.isTangent() &&
+          watch.mayConflict())
+        watch.mark();
+    }
+  });
+}
+
+} // namespace costate::autodiff

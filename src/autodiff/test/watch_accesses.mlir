@@ -1,0 +1,70 @@
+// RUN: costate-opt %s --watch-accesses | FileCheck %s
+
+// Indices that come from memory may meet. An array that is only read, or only
+// updated, needs no watch; nor does one of which iterations have elements of
+// their own.
+// CHECK-LABEL: costate.kernel @scatter
+// CHECK:         costate.load %arg0[%{{.*}}] : !costate.array<i64, 1>
+// CHECK:         costate.load %arg1[%{{.*}}] : !costate.array<f64, 1>
+// CHECK:         costate.store %{{.*}}, %arg2[%{{.*}}] {costate.watched = "store"}
+// CHECK:         costate.load %arg2[%{{.*}}] {costate.watched = "load"}
+// CHECK:         costate.store %{{.*}}, %arg3[%{{.*}}] : !costate.array<f64, 1>
+// CHECK:         costate.atomic_add %{{.*}}, %arg4[] : !costate.array<f64, 0>
+costate.kernel @scatter(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>,
+                        %z: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %v = costate.load %x[%j] : !costate.array<f64, 1>
+    costate.store %v, %y[%j] : !costate.array<f64, 1>
+    %w = costate.load %y[%i] : !costate.array<f64, 1>
+    costate.store %w, %z[%i] : !costate.array<f64, 1>
+    costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  }
+}
+
+// What all iterations store alike is told apart; reads and updates exclude each
+// other; serial code is free.
+// CHECK-LABEL: costate.kernel @mixed
+// CHECK:         costate.store %{{.*}}, %arg0[%{{.*}}] : !costate.array<f64, 1>
+// CHECK:         costate.range
+// CHECK:           costate.store %arg2, %arg0[%{{.*}}] {costate.watched = "shared_store"}
+// CHECK:           costate.store %{{.*}}, %arg0[%{{.*}}] {costate.watched = "shared_store"}
+// CHECK:           costate.atomic_add %arg2, %arg1[%{{.*}}] {costate.watched = "update"}
+// CHECK:           costate.load %arg1[%{{.*}}] {costate.watched = "load"}
+costate.kernel @mixed(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %a: f64, %j: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %one = arith.constant 1.0 : f64
+  costate.store %a, %x[%j] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    costate.store %a, %x[%j] : !costate.array<f64, 1>
+    costate.store %one, %x[%j] : !costate.array<f64, 1>
+    costate.atomic_add %a, %y[%j] : !costate.array<f64, 1>
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+  }
+}
+
+// Adjoints are used in the opposite way, and the names are those of the primal:
+// a store is reversed by a load and a store. A tangent is used like its array.
+// CHECK-LABEL: costate.kernel @derived
+// CHECK:         costate.load %arg2[%{{.*}}] {costate.watched = "store"}
+// CHECK:         costate.store %{{.*}}, %arg2[%{{.*}}] {costate.watched = "store"}
+// CHECK:         costate.atomic_add %{{.*}}, %arg2[%{{.*}}] {costate.watched = "load"}
+// CHECK:         costate.load %arg2[%{{.*}}] {costate.watched = "update"}
+// CHECK:         costate.store %{{.*}}, %arg2[%{{.*}}] {costate.watched = "shared_store"}
+// CHECK:         costate.store %{{.*}}, %arg3[%{{.*}}] : !costate.array<f64, 1>
+costate.kernel @derived(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>,
+                        %dx: !costate.array<f64, 1> {costate.adjoint_of = 1 : i64},
+                        %tx: !costate.array<f64, 1> {costate.tangent_of = 1 : i64}) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0.0 : f64
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %g = costate.load %dx[%j] : !costate.array<f64, 1> loc("a.cpp":7:1)
+    costate.store %zero, %dx[%j] : !costate.array<f64, 1> loc("a.cpp":7:1)
+    costate.atomic_add %g, %dx[%i] : !costate.array<f64, 1> loc("a.cpp":8:1)
+    %h = costate.load %dx[%j] : !costate.array<f64, 1> loc("a.cpp":9:1)
+    costate.store %zero, %dx[%j] : !costate.array<f64, 1> loc("a.cpp":10:1)
+    costate.store %h, %tx[%j] : !costate.array<f64, 1> loc("a.cpp":11:1)
+  }
+}

@@ -1,0 +1,17 @@
+#pragma once
+/// How an iteration of a range uses an element of an array.
+
+#include <cstdint>
+
+namespace costate {
+
+/// In terms of the primal: what reads the adjoint of an element has updated the
+/// element, and so on. Values are bits, for sets of uses.
+enum class ElementUse : uint8_t {
+  Load = 1,
+  Store = 2,
+  Update = 4,
+  SharedStore = 8, ///< of a value that all iterations have in common
+};
+
+} // namespace costate
