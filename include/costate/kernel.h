@@ -4,6 +4,7 @@
 #include "costate/array.h"
 #include "costate/trace.h"
 
+#include <array>
 #include <concepts>
 #include <memory>
 #include <source_location>
@@ -37,7 +38,7 @@ namespace detail {
 
 struct KernelImpl;
 
-enum class Mode : uint8_t { Primal, Gradient, Tangent };
+enum class Mode : uint8_t { Primal, Gradient, Tangent, Recording };
 
 template <class T>
 concept HostScalar = std::is_arithmetic_v<T>;
@@ -70,6 +71,11 @@ struct ArgumentValue {
 };
 
 } // namespace detail
+
+/// First argument of Kernel::grad: the arrays hold what they held before the
+/// launch whose gradient is wanted.
+struct InitialState {};
+inline constexpr InitialState initial_state;
 
 /// A kernel. Immutable and safe to launch from several threads; copies share
 /// everything, compiled code included. Arguments of a launch are arrays, and
@@ -111,6 +117,15 @@ public:
     launch(detail::Mode::Gradient, arguments...);
   }
 
+  /// The same from the state before the launch, for every kernel: also for
+  /// those that overwrite what their gradient needs. Runs the kernel, reverses
+  /// it, and leaves what the kernel wrote as it was before. Needs memory for a
+  /// copy of all arrays that the kernel writes, and of the versions that it
+  /// overwrites.
+  template <class... A> void grad(InitialState, const A &...arguments) const {
+    pack([&](auto values) { grad_with(initial_state, values); }, arguments...);
+  }
+
   /// Forward mode: runs the kernel and pushes `.dual()` through it. Errors like
   /// those of grad().
   template <class... A> void jvp(const A &...arguments) const {
@@ -120,6 +135,8 @@ public:
   /// The same with arguments that are known only at run time.
   void launch_with(detail::Mode mode,
                    std::span<const detail::ArgumentValue> arguments) const;
+  void grad_with(InitialState,
+                 std::span<const detail::ArgumentValue> arguments) const;
 
   const std::string &name() const;
   std::vector<ArgumentType> arguments() const;
@@ -128,9 +145,9 @@ public:
   /// size, bytes of one tape record, and the tape of the last launch.
   std::string report() const;
 
-  /// The kernel, its gradient or its tangent as kernel IR, which costate-opt and
-  /// costate-run read; with `llvm` as the LLVM IR that machine code is made of.
-  /// Every float array counts as active. Throws like a launch in that mode.
+  /// The kernel, its gradient or its tangent as kernel IR, which costate-opt
+  /// and costate-run read; with `llvm` as the LLVM IR that machine code is made
+  /// of. Every float array counts as active. Throws like a launch in that mode.
   std::string ir(detail::Mode mode = detail::Mode::Primal,
                  bool llvm = false) const;
 
@@ -139,16 +156,17 @@ public:
 private:
   template <class... A>
   void launch(detail::Mode mode, const A &...arguments) const {
+    pack([&](auto values) { launch_with(mode, values); }, arguments...);
+  }
+
+  template <class F, class... A>
+  static void pack(const F &use, const A &...arguments) {
     static_assert(
         (std::is_convertible_v<const A &, detail::ArgumentValue> && ...),
         "arguments of a kernel are arrays and numbers");
-    if constexpr (sizeof...(A) == 0) {
-      launch_with(mode, {});
-    } else {
-      const detail::ArgumentValue values[] = {
-          detail::ArgumentValue(arguments)...};
-      launch_with(mode, values);
-    }
+    const std::array<detail::ArgumentValue, sizeof...(A)> values = {
+        detail::ArgumentValue(arguments)...};
+    use(std::span<const detail::ArgumentValue>(values));
   }
 
   std::shared_ptr<detail::KernelImpl> impl;

@@ -54,6 +54,11 @@ void Kernel::launch_with(Mode mode,
   detail::launch(impl, mode, call);
 }
 
+void Kernel::grad_with(InitialState,
+                       std::span<const ArgumentValue> values) const {
+  gradFromInitialState(impl, bind(implOf(impl), values));
+}
+
 const std::string &Kernel::name() const { return implOf(impl).program->name(); }
 std::string Kernel::report() const { return implOf(impl).report(); }
 
@@ -72,6 +77,8 @@ static compiler::Mode compilerMode(Mode mode) {
     return compiler::Mode::Gradient;
   case Mode::Tangent:
     return compiler::Mode::Tangent;
+  case Mode::Recording:
+    return compiler::Mode::Recording;
   }
   return compiler::Mode::Primal;
 }

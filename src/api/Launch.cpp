@@ -18,7 +18,7 @@ std::vector<bool> detail::activeArguments(Mode mode, const Call &call) {
   for (const BoundArgument &argument : call.arguments) {
     const ArrayStorage *array = argument.array.get();
     active.push_back(array &&
-                     (mode == Mode::Gradient ? array->grad : array->dual));
+                     (mode == Mode::Tangent ? array->dual : array->grad));
   }
   return active;
 }
@@ -54,6 +54,8 @@ static void requireOutputs(const KernelImpl &kernel, Mode mode,
                 "one; make it with device.array<T>(..., " + flagOf(mode) + ")");
 }
 
+/// The array that the caller has passed for `parameter`; null for a scalar and
+/// for what the launch itself provides.
 static std::shared_ptr<ArrayStorage> storageOf(const Call &call,
                                                runtime::Parameter parameter) {
   const std::shared_ptr<ArrayStorage> &array =
@@ -65,6 +67,9 @@ static std::shared_ptr<ArrayStorage> storageOf(const Call &call,
     return array->grad;
   case Role::Tangent:
     return array->dual;
+  case Role::Version:
+  case Role::Scratch:
+    return nullptr;
   }
   return array;
 }
@@ -76,6 +81,33 @@ static bool isWritten(const KernelCode &code, runtime::Parameter parameter) {
   return access.written || (parameter.role == Role::Adjoint && access.read);
 }
 
+static std::shared_ptr<ArrayStorage> arrayLike(const ArrayStorage &array) {
+  return checked(runtime::makeArray(array.device, array.dtype, array.extents,
+                                    /*withGrad=*/false, /*withDual=*/false));
+}
+
+VersionArrays::VersionArrays(const Call &call, const KernelCode &code) {
+  for (runtime::Parameter parameter : code.parameters)
+    if (parameter.role == Role::Version)
+      arrays.emplace_back(parameter,
+                          arrayLike(*call.arguments[parameter.argument].array));
+}
+
+std::shared_ptr<ArrayStorage>
+VersionArrays::find(runtime::Parameter parameter) const {
+  for (const auto &[known, array] : arrays)
+    if (known == parameter)
+      return array;
+  return nullptr;
+}
+
+size_t VersionArrays::bytes() const {
+  size_t sum = 0;
+  for (const auto &[parameter, array] : arrays)
+    sum += array->buffer.bytes;
+  return sum;
+}
+
 static std::string parameterText(runtime::Parameter parameter) {
   std::string argument = "argument " + std::to_string(parameter.argument + 1);
   switch (parameter.role) {
@@ -85,6 +117,9 @@ static std::string parameterText(runtime::Parameter parameter) {
     return "the gradient of " + argument;
   case Role::Tangent:
     return "the tangent of " + argument;
+  case Role::Version:
+  case Role::Scratch:
+    return "a copy of " + argument;
   }
   return argument;
 }
@@ -106,11 +141,29 @@ void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
   }
 }
 
-static std::vector<uint64_t> packSlots(const Call &call,
-                                       const KernelCode &code) {
-  std::vector<uint64_t> slots;
+/// The arrays of all parameters of a launch; null for scalars.
+static std::vector<std::shared_ptr<ArrayStorage>>
+arraysOf(const Call &call, const KernelCode &code,
+         const VersionArrays &versions) {
+  std::vector<std::shared_ptr<ArrayStorage>> arrays;
   for (runtime::Parameter parameter : code.parameters) {
-    std::shared_ptr<ArrayStorage> array = storageOf(call, parameter);
+    if (parameter.role == Role::Version)
+      arrays.push_back(versions.find(parameter));
+    else if (parameter.role == Role::Scratch)
+      arrays.push_back(arrayLike(*call.arguments[parameter.argument].array));
+    else
+      arrays.push_back(storageOf(call, parameter));
+  }
+  return arrays;
+}
+
+static std::vector<uint64_t>
+packSlots(const Call &call, const KernelCode &code,
+          std::span<const std::shared_ptr<ArrayStorage>> arrays) {
+  std::vector<uint64_t> slots;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const ArrayStorage *array = arrays[i].get();
+    runtime::Parameter parameter = code.parameters[i];
     if (!array) {
       slots.push_back(call.arguments[parameter.argument].bits);
       continue;
@@ -134,10 +187,12 @@ static void bumpVersions(Mode mode, const Call &call, const KernelCode &code) {
 }
 
 void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
-                 Compiled &compiled) {
+                 Compiled &compiled, const VersionArrays &versions) {
   const KernelCode &code = *compiled.code;
   checkOverlaps(kernel, call, code);
-  std::vector<uint64_t> slots = packSlots(call, code);
+  std::vector<std::shared_ptr<ArrayStorage>> arrays =
+      arraysOf(call, code, versions);
+  std::vector<uint64_t> slots = packSlots(call, code, arrays);
   std::vector<runtime::Buffer> adjoints;
   for (runtime::Parameter parameter : code.parameters)
     if (parameter.role == Role::Adjoint)
@@ -175,6 +230,8 @@ static void rememberLaunch(KernelImpl &kernel, const Call &call,
 /// A gradient that reloads what the kernel stored must find it in memory.
 static void requireReplay(KernelImpl &kernel, const Call &call,
                           const KernelCode &code) {
+  if (!code.overwritten.empty())
+    raise(ErrorCode::CannotReplay, code.overwritten);
   size_t reloaded = 0;
   while (reloaded < code.accesses.size() && !code.accesses[reloaded].reloaded)
     ++reloaded;
@@ -210,6 +267,58 @@ derivativesOf(const Call &call, const KernelCode &code) {
     if (parameter.role != Role::Primal && isWritten(code, parameter))
       arrays.push_back(storageOf(call, parameter));
   return arrays;
+}
+
+namespace {
+/// Copies of what a launch is going to write; puts them back, and takes the
+/// writes out of the version counters, when it ends.
+class WrittenArrays {
+public:
+  WrittenArrays(const Call &call, const KernelCode &code) {
+    for (size_t i = 0; i < call.arguments.size(); ++i)
+      if (const auto &array = call.arguments[i].array;
+          array && code.accesses[i].written)
+        keep(array);
+  }
+  ~WrittenArrays() {
+    for (Kept &kept : arrays) {
+      // A copy between two buffers of one device that exist cannot fail.
+      (void)kept.array->device->copy(kept.array->buffer, kept.copy->buffer);
+      kept.array->version.store(kept.version);
+    }
+  }
+  WrittenArrays(const WrittenArrays &) = delete;
+  WrittenArrays &operator=(const WrittenArrays &) = delete;
+
+private:
+  struct Kept {
+    std::shared_ptr<ArrayStorage> array, copy;
+    uint64_t version;
+  };
+
+  void keep(const std::shared_ptr<ArrayStorage> &array) {
+    std::shared_ptr<ArrayStorage> copy = arrayLike(*array);
+    checked(array->device->copy(copy->buffer, array->buffer));
+    arrays.push_back({array, copy, array->version.load()});
+  }
+
+  std::vector<Kept> arrays;
+};
+} // namespace
+
+void detail::gradFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
+                                  const Call &call) {
+  std::vector<bool> active = activeArguments(Mode::Gradient, call);
+  requireSomeActive(*kernel, Mode::Gradient, active);
+  Compiled &gradient = kernel->compiled(Mode::Gradient, active);
+  Compiled &recording = kernel->compiled(Mode::Recording, active);
+  requireOutputs(*kernel, Mode::Gradient, *gradient.code, active);
+  WrittenArrays written(call, *gradient.code);
+  VersionArrays versions(call, *gradient.code);
+  run(*kernel, Mode::Recording, call, recording, versions);
+  run(*kernel, Mode::Gradient, call, gradient, versions);
+  recordDerivatives(kernel, Mode::Gradient,
+                    derivativesOf(call, *gradient.code));
 }
 
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,

@@ -31,13 +31,38 @@ std::vector<bool> activeArguments(Mode mode, const Call &call);
 void launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
             const Call &call);
 
+/// The gradient of a launch that has not run yet: runs it, reverses it, and
+/// puts back what it wrote.
+void gradFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
+                          const Call &call);
+
+/// What arrays held before parts of a recorded launch: the version parameters
+/// of its code.
+class VersionArrays {
+public:
+  VersionArrays() = default;
+  /// Room for all that `code` asks for. Throws OutOfMemory.
+  VersionArrays(const Call &call, const runtime::KernelCode &code);
+
+  /// Null if there is none.
+  std::shared_ptr<runtime::ArrayStorage>
+  find(runtime::Parameter parameter) const;
+  size_t bytes() const;
+
+private:
+  std::vector<
+      std::pair<runtime::Parameter, std::shared_ptr<runtime::ArrayStorage>>>
+      arrays;
+};
+
 /// Throws BadArgument if an array that `code` writes is given twice.
 void checkOverlaps(const KernelImpl &kernel, const Call &call,
                    const runtime::KernelCode &code);
 
 /// Checks overlaps and runs; used for launches and by Tape::backward.
+/// `versions` must hold what `compiled` asks for.
 void run(const KernelImpl &kernel, Mode mode, const Call &call,
-         Compiled &compiled);
+         Compiled &compiled, const VersionArrays &versions = {});
 
 /// "kernel `relax` (demo.cpp:12): argument 2 (f64 array of rank 1)"
 std::string argumentText(const KernelImpl &kernel, size_t index);

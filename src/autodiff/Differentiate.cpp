@@ -4,7 +4,8 @@
 #include "autodiff/Prune.h"
 #include "autodiff/activity/Activity.h"
 #include "autodiff/forward/Forward.h"
-#include "autodiff/replay/Replay.h"
+#include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Versions.h"
 #include "autodiff/reverse/Reverser.h"
 #include "ir/Tape.h"
 
@@ -14,10 +15,6 @@ using namespace mlir;
 
 namespace costate::autodiff {
 namespace {
-
-/// Numbers the loads of a primal, so that those that remain in its gradient can
-/// be told.
-constexpr llvm::StringLiteral originAttr = "costate.origin";
 
 ir::KernelOp copyOf(ir::KernelOp primal, StringRef suffix) {
   OpBuilder builder(primal->getContext());
@@ -75,33 +72,6 @@ appendTangents(ir::KernelOp kernel, ArrayRef<bool> active, Curves curves) {
   return tangents;
 }
 
-SmallVector<ir::LoadOp> loadsOf(ir::KernelOp kernel) {
-  SmallVector<ir::LoadOp> loads;
-  kernel.walk([&](ir::LoadOp load) { loads.push_back(load); });
-  return loads;
-}
-
-void numberLoads(ir::KernelOp kernel) {
-  Builder builder(kernel.getContext());
-  for (auto [number, load] : llvm::enumerate(loadsOf(kernel)))
-    load->setAttr(originAttr, builder.getI64IntegerAttr(number));
-}
-
-/// The loads of `forward`, in the order of the primal, whose values the
-/// gradient still reads.
-SmallVector<ir::LoadOp> neededLoads(ir::KernelOp forward,
-                                    ir::KernelOp gradient) {
-  SmallVector<ir::LoadOp> all = loadsOf(forward), needed;
-  llvm::DenseSet<uint64_t> seen;
-  for (ir::LoadOp load : loadsOf(gradient)) {
-    auto origin = load->getAttrOfType<IntegerAttr>(originAttr);
-    if (origin && seen.insert(origin.getInt()).second)
-      needed.push_back(all[origin.getInt()]);
-    load->removeAttr(originAttr);
-  }
-  return needed;
-}
-
 /// The index as a constant or a scalar argument plus a constant, if it is one.
 std::optional<SliceIndex> sliceOf(Value index) {
   Affine form = Affine::of(index);
@@ -135,12 +105,13 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
   derivative.needed.assign(primal.getNumArguments(), false);
   derivative.reloaded.assign(primal.getNumArguments(), false);
   derivative.neededSections.resize(primal.getNumArguments());
+  Writes writes = writesOf(primal);
   for (ir::LoadOp load : needed) {
     unsigned argument = cast<BlockArgument>(load.getArray()).getArgNumber();
     widen(derivative.neededSections[argument], *accessOf(load),
           derivative.needed[argument]);
     derivative.needed[argument] = true;
-    if (!derivative.reloaded[argument] && readsOwnStore(primal, load))
+    if (!derivative.reloaded[argument] && readsOwnStore(writes, load))
       derivative.reloaded[argument] = true;
   }
 }
@@ -186,33 +157,75 @@ SmallVector<bool> activeWrites(ir::KernelOp primal, ArrayRef<bool> active) {
   return writes;
 }
 
-FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
-                                           ArrayRef<bool> active,
-                                           Refusal &refusal) {
-  refusal.code = ErrorCode::NotDifferentiable;
-  if (failed(refuseGradient(primal)) || failed(checkOrderFree(primal, refusal)))
-    return failure();
+/// Whether loads of what the iteration has stored read memory.
+enum class Reloads { Kept, Forwarded };
+
+/// One round: the gradient, and the copy of the primal that it was made from.
+struct Round {
+  ir::KernelOp gradient;
+  OwningOpRef<ir::KernelOp> marked;
+};
+
+static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
+                                const Versions &versions, Reloads reloads) {
   ir::KernelOp gradient = copyOf(primal, ".grad");
-  numberLoads(gradient);
+  if (reloads == Reloads::Forwarded)
+    forwardStores(gradient);
   normalizeLoops(gradient);
   auto turns = countTurns(gradient);
   expressInductions(gradient, turns);
-  OwningOpRef<ir::KernelOp> forward(copyOf(gradient, ".forward"));
+  versions.mark(gradient);
+  OwningOpRef<ir::KernelOp> marked(copyOf(gradient, ".marked"));
   auto adjoints = appendAdjoints(gradient, active);
   if (failed(Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
     gradient.erase();
     return failure();
   }
   prune(gradient);
-  SmallVector<ir::LoadOp> needed = neededLoads(*forward, gradient);
-  if (failed(checkFinalState(*forward, needed, refusal))) {
-    gradient.erase();
-    return failure();
+  return Round{gradient, std::move(marked)};
+}
+
+static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
+                                                  ArrayRef<bool> active,
+                                                  Reloads reloads) {
+  Versions versions;
+  while (true) {
+    FailureOr<Round> round = reverse(primal, active, versions, reloads);
+    if (failed(round))
+      return failure();
+    auto needed = neededLoads(*round->marked, round->gradient);
+    if (!versions.settle(*round->marked, needed)) {
+      round->gradient.erase();
+      continue;
+    }
+    Derivative derivative;
+    derivative.kernel = round->gradient;
+    describeNeeds(*round->marked, versions.final(), derivative);
+    versions.redirect(round->gradient);
+    derivative.versions = llvm::to_vector(versions.all());
+    derivative.overwrite = versions.firstOverwrite();
+    return derivative;
   }
-  Derivative derivative;
-  derivative.kernel = gradient;
-  describeNeeds(*forward, needed, derivative);
-  return derivative;
+}
+
+/// Forwarding saves most versions, but a value that could be reloaded may have
+/// to be computed again from one that is overwritten.
+FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
+                                           ArrayRef<bool> active,
+                                           Refusal &refusal) {
+  refusal.code = ErrorCode::NotDifferentiable;
+  if (failed(refuseGradient(primal)) || failed(checkOrderFree(primal, refusal)))
+    return failure();
+  auto forwarded = differentiateReverse(primal, active, Reloads::Forwarded);
+  if (failed(forwarded) || !forwarded->overwrite)
+    return forwarded;
+  auto kept = differentiateReverse(primal, active, Reloads::Kept);
+  if (failed(kept))
+    return forwarded;
+  bool better =
+      kept->kernel.getNumArguments() < forwarded->kernel.getNumArguments();
+  (better ? forwarded : kept)->kernel.erase();
+  return better ? kept : forwarded;
 }
 
 FailureOr<Derivative> differentiateForward(ir::KernelOp primal,

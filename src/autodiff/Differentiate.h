@@ -10,13 +10,29 @@
 
 namespace costate::autodiff {
 
+/// What an argument held before a part of the primal (see partNumber).
+struct Version {
+  unsigned argument, part;
+  bool operator==(const Version &) const = default;
+};
+
+/// A value is read and may be overwritten before the kernel ends.
+struct Overwrite {
+  mlir::Location read, write;
+  unsigned argument; ///< number of the array
+};
+
 /// What a derivative kernel expects of its caller.
 struct Derivative {
   ir::KernelOp kernel;
-  /// By argument of the primal: the gradient needs a value of this array that
-  /// the kernel reads / that the kernel itself has stored.
+  /// What the gradient needs beside memory as the launch left it, in the order
+  /// of its arguments, and the first reason for that.
+  llvm::SmallVector<Version> versions;
+  std::optional<Overwrite> overwrite;
+  /// By argument of the primal: the gradient reads this array as the launch
+  /// left it / elements of it that the kernel itself has stored.
   llvm::SmallVector<bool> needed, reloaded;
-  /// By argument of the primal: the elements that the gradient needs.
+  /// By argument of the primal: the elements that it reads.
   std::vector<ArraySection> neededSections;
 };
 
@@ -37,10 +53,20 @@ struct Refusal {
 /// arguments of `primal` and then, for each i with `active[i]`, the adjoint
 /// array of argument i (attribute `costate.adjoint_of`). It adds to the
 /// adjoints of what `primal` reads and consumes those of what it writes;
-/// primal memory is not written. Final-state replay.
+/// primal memory is not written. Needed values come from memory as the launch
+/// left it; where that has been overwritten, from further arrays that hold
+/// versions (`costate.version_of`), or scratch arrays (`costate.scratch_of`).
 mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                  llvm::ArrayRef<bool> active,
                                                  Refusal &refusal);
+
+/// Appends `<name>.record`, which is `primal` and stores `versions` into
+/// further arguments.
+ir::KernelOp recordVersions(ir::KernelOp primal,
+                            llvm::ArrayRef<Version> versions);
+
+/// Emits the error that memory does not hold a needed value any more.
+void refuse(const Overwrite &overwrite);
 
 /// Appends `<name>.jvp`: the primal and its tangents in one, which takes the
 /// arguments of `primal` and then, for each i with `active[i]`, the tangent

@@ -47,17 +47,17 @@ void reverseLoopNest(benchmark::State &state) {
   ir::registerDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(nest(state.range(0)),
-                                                        &context);
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(nest(state.range(0)), &context);
   auto primal = *module->getOps<ir::KernelOp>().begin();
   for (auto _ : state) {
     Refusal refusal;
     auto gradient = differentiateReverse(primal, {true, true}, refusal);
     gradient->kernel.erase();
   }
-  state.counters["loops"] = benchmark::Counter(
-      static_cast<double>(state.range(0)),
-      benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["loops"] =
+      benchmark::Counter(static_cast<double>(state.range(0)),
+                         benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(reverseLoopNest)->RangeMultiplier(4)->Range(1, 256);
 

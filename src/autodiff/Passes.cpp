@@ -3,6 +3,7 @@
 #include "autodiff/Differentiate.h"
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
+#include "autodiff/replay/ForwardStores.h"
 #include "autodiff/replay/Replay.h"
 
 namespace costate::autodiff {
@@ -11,6 +12,7 @@ namespace costate::autodiff {
 #define GEN_PASS_DEF_DIFFERENTIATEFORWARD
 #define GEN_PASS_DEF_NORMALIZELOOPS
 #define GEN_PASS_DEF_PRUNE
+#define GEN_PASS_DEF_FORWARDSTORES
 #define GEN_PASS_DEF_MARKEXCLUSIVE
 #define GEN_PASS_DEF_WATCHACCESSES
 #include "autodiff/Passes.h.inc"
@@ -50,9 +52,25 @@ struct DifferentiateReverse
     : impl::DifferentiateReverseBase<DifferentiateReverse> {
   using DifferentiateReverseBase::DifferentiateReverseBase;
   void runOnOperation() override {
-    if (failed(differentiateAll(getOperation(), *active, ".grad",
-                                differentiateReverse)))
+    auto mode = [&](ir::KernelOp kernel, ArrayRef<bool> flags,
+                    Refusal &refusal) -> FailureOr<Derivative> {
+      return reverse(kernel, flags, refusal);
+    };
+    if (failed(differentiateAll(getOperation(), *active, ".grad", mode)))
       signalPassFailure();
+  }
+
+  FailureOr<Derivative> reverse(ir::KernelOp kernel, ArrayRef<bool> flags,
+                                Refusal &refusal) {
+    auto derivative = differentiateReverse(kernel, flags, refusal);
+    if (failed(derivative) || !derivative->overwrite)
+      return derivative;
+    if (finalState) {
+      refuse(*derivative->overwrite);
+      return failure();
+    }
+    recordVersions(kernel, derivative->versions)->moveAfter(derivative->kernel);
+    return derivative;
   }
 };
 
@@ -67,6 +85,10 @@ struct DifferentiateForward
     if (failed(differentiateAll(getOperation(), *active, ".jvp", mode)))
       signalPassFailure();
   }
+};
+
+struct ForwardStores : impl::ForwardStoresBase<ForwardStores> {
+  void runOnOperation() override { forwardStores(getOperation()); }
 };
 
 struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {

@@ -27,9 +27,14 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
       costate.atomic_add exclusive %h, %x_grad[%i] : !costate.array<f64, 1>
     }
     ```
+
+    Where the kernel overwrites what its gradient needs, the gradient reads it
+    from further arguments; `<name>.record` is the primal that fills these.
   }];
   let options = [ListOption<"active", "active", "unsigned",
-      "numbers of the arguments that have an adjoint; default: every float array">];
+      "numbers of the arguments that have an adjoint; default: every float array">,
+    Option<"finalState", "final-state", "bool", "false",
+      "refuse a kernel whose gradient needs values that it overwrites">];
   let dependentDialects = ["costate::tape::TapeDialect",
                            "mlir::math::MathDialect", "mlir::scf::SCFDialect",
                            "mlir::arith::ArithDialect"];
@@ -105,6 +110,19 @@ def WatchAccesses : Pass<"watch-accesses", "::costate::ir::KernelOp"> {
     ```
 
     Tangents are used exactly like what they belong to; they are not marked.
+  }];
+}
+
+def ForwardStores : Pass<"forward-stores", "::costate::ir::KernelOp"> {
+  let summary = "values in the place of loads of what the iteration has stored";
+  let description = [{
+    ```mlir
+    // before
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+    %v = costate.load %y[%i] : !costate.array<f64, 1>
+    // after: %w takes the place of %v
+    costate.store %w, %y[%i] : !costate.array<f64, 1>
+    ```
   }];
 }
 

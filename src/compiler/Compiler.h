@@ -18,7 +18,9 @@ struct Options {
   bool fastMath = false;      ///< allow reassociation and contraction anywhere
 };
 
-enum class Mode { Primal, Gradient, Tangent };
+/// Recording: the primal, which also fills the versions of arrays that the
+/// gradient with the same active arguments asks for.
+enum class Mode { Primal, Gradient, Tangent, Recording };
 
 /// A kernel for the reference interpreter, and what is known of its code.
 struct Interpretable {

@@ -48,6 +48,11 @@ static runtime::Parameter parameterOf(ir::KernelOp kernel, unsigned number) {
     return {Role::Adjoint, static_cast<uint32_t>(argument.getInt()), rank};
   if (IntegerAttr argument = belongsTo(ir::tangentOfAttr))
     return {Role::Tangent, static_cast<uint32_t>(argument.getInt()), rank};
+  if (IntegerAttr argument = belongsTo(ir::versionOfAttr))
+    return {Role::Version, static_cast<uint32_t>(argument.getInt()), rank,
+            static_cast<uint32_t>(belongsTo(ir::partAttr).getInt())};
+  if (IntegerAttr argument = belongsTo(ir::scratchOfAttr))
+    return {Role::Scratch, static_cast<uint32_t>(argument.getInt()), rank};
   return {Role::Primal, number, rank};
 }
 

@@ -28,6 +28,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   };
   using namespace runtime;
   add("costate_range", &costate_range);
+  add("costate_copy", &costate_copy);
   add("costate_tape_grow", &costate_tape_grow);
   add("costate_dry_run", &costate_dry_run);
   add("costate_add_later_f32", &costate_add_later_f32);
@@ -96,9 +97,8 @@ Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
   auto library = jit->createJITDylib("code" + std::to_string(number++));
   if (!library)
     return internal(library.takeError());
-  std::shared_ptr<void> owner(&*library, [](void *p) {
-    unload(static_cast<JITDylib *>(p));
-  });
+  std::shared_ptr<void> owner(
+      &*library, [](void *p) { unload(static_cast<JITDylib *>(p)); });
   library->addToLinkOrder(jit->getMainJITDylib());
   if (llvm::Error error = jit->addObjectFile(*library, std::move(object)))
     return internal(std::move(error));

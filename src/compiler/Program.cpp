@@ -139,7 +139,15 @@ private:
     code.accesses = accessesOf(kernel, active);
     if (derived.derivative)
       addNeeds(*derived.derivative, code.accesses);
+    if (derived.derivative && derived.derivative->overwrite)
+      code.overwritten = reasonOf(*derived.derivative->overwrite);
     return code;
+  }
+
+  std::string reasonOf(const autodiff::Overwrite &overwrite) {
+    DiagnosticText diagnostics(&context);
+    autodiff::refuse(overwrite);
+    return diagnostics.take("");
   }
 
   static void addNeeds(const autodiff::Derivative &derivative,
@@ -210,13 +218,20 @@ private:
     flags.resize(declared.size());
     autodiff::Refusal refusal;
     auto derivative =
-        mode == Mode::Gradient
-            ? autodiff::differentiateReverse(derived.kernel, flags, refusal)
-            : autodiff::differentiateForward(derived.kernel, flags, {},
-                                             refusal);
+        mode == Mode::Tangent
+            ? autodiff::differentiateForward(derived.kernel, flags, {}, refusal)
+            : autodiff::differentiateReverse(derived.kernel, flags, refusal);
     if (failed(derivative))
       return Failure{refusal.code,
                      diagnostics.take("the kernel has no derivative")};
+    if (mode == Mode::Recording) {
+      ir::KernelOp recording =
+          autodiff::recordVersions(derived.kernel, derivative->versions);
+      derivative->kernel.erase();
+      derived.kernel.erase();
+      derived.kernel = recording;
+      return checked(std::move(derived), ErrorCode::BadKernel, diagnostics);
+    }
     derived.kernel.erase();
     derived.kernel = derivative->kernel;
     derived.derivative = *derivative;

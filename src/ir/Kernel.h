@@ -27,6 +27,13 @@ namespace costate::ir {
 /// Names of argument attributes of derived kernels (see KernelOp).
 inline constexpr llvm::StringLiteral adjointOfAttr = "costate.adjoint_of";
 inline constexpr llvm::StringLiteral tangentOfAttr = "costate.tangent_of";
+inline constexpr llvm::StringLiteral versionOfAttr = "costate.version_of";
+inline constexpr llvm::StringLiteral partAttr = "costate.part";
+inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
+
+/// On an access that the forward sweep of a gradient makes on a scratch array:
+/// the number of its part.
+inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";
 
 /// On an access whose element several iterations of a range may use: `"load"`,
 /// `"store"`, `"shared_store"` or `"update"`, in terms of the primal.

@@ -43,6 +43,7 @@ def Costate_Array : TypeDef<Costate_Dialect, "Array"> {
   let extraClassDeclaration = [{
     /// The type of a loaded value: the element type without its sign.
     ::mlir::Type getValueType() const;
+    int64_t elementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
     bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
   }];
 }
@@ -77,7 +78,9 @@ def Costate_KernelOp : Costate_Op<"kernel", [
 
     An argument of a derived kernel that holds adjoints or tangents carries
     `costate.adjoint_of` or `costate.tangent_of`: the number of the argument
-    that it belongs to.
+    that it belongs to. Likewise `costate.version_of` marks what the argument
+    held before the part of the primal with the number `costate.part`, and
+    `costate.scratch_of` a copy of it to work on.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -189,6 +192,14 @@ def Costate_AtomicAddOp : Costate_AccessOp<"atomic_add", [
   let assemblyFormat = [{
     (`exclusive` $exclusive^)? $value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))
   }];
+}
+
+def Costate_CopyOp : Costate_Op<"copy", [HasParent<"KernelOp">,
+    AllTypesMatch<["from", "to"]>]> {
+  let summary = "all elements of one array into another of the same extents";
+  let arguments = (ins Arg<Costate_Array, "", [MemRead]>:$from,
+                       Arg<Costate_Array, "", [MemWrite]>:$to);
+  let assemblyFormat = "$from `to` $to attr-dict `:` qualified(type($from))";
 }
 
 //===-- Total integer operations ------------------------------------------===//

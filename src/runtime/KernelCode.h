@@ -48,6 +48,8 @@ extern "C" {
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t iterations, double *sums, int64_t sumCount,
                    int64_t site);
+/// All `bytes` of one array into another.
+void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);
 /// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and
 /// then updates both pointers. Leaves the kernel when memory runs out.
 void costate_tape_grow(Worker *worker, int64_t bytes, int64_t site);
@@ -74,13 +76,23 @@ void costate_use(Worker *worker, int64_t site, int64_t parameter,
                  int64_t element, int64_t use);
 }
 
-/// One parameter of compiled code: an argument of the kernel, or the adjoint or
-/// tangent array that belongs to it.
+/// One parameter of compiled code: an argument of the kernel, or an array of
+/// the same shape that belongs to it.
 struct Parameter {
-  enum class Role : uint8_t { Primal, Adjoint, Tangent };
+  enum class Role : uint8_t {
+    Primal,
+    Adjoint,
+    Tangent,
+    Version, ///< what it held before part `part` of the primal; written by the
+             ///< recording primal, read by the gradient
+    Scratch, ///< to work on, of any contents
+  };
   Role role;
   uint32_t argument;
   int32_t rank = -1; ///< -1: a scalar
+  uint32_t part = 0; ///< Version
+
+  bool operator==(const Parameter &) const = default;
 };
 
 /// What the launch has to know about how compiled code treats an argument.
@@ -88,9 +100,9 @@ struct Access {
   bool read = false;        ///< loaded from
   bool written = false;     ///< stored to or updated
   bool activeWrite = false; ///< written with a value that has a derivative
-  bool needed = false; ///< Gradient: some value of it is needed by the reverse
-  bool reloaded = false; ///< Gradient: so is a value that the kernel itself
-                         ///< stored, so memory must be as its launch left it
+  bool needed = false;      ///< Gradient: read as the launch left it
+  bool reloaded = false;    ///< Gradient: also elements that the kernel has
+                         ///< stored, so they must be as its launch left them
   ArraySection neededSection;  ///< Gradient: the elements behind `needed`
   ArraySection writtenSection; ///< the elements behind `written`
 };
@@ -106,6 +118,7 @@ struct KernelCode {
   size_t objectBytes = 0;
   bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
+  std::string overwritten;     ///< Gradient: why it needs versions; else empty
   std::shared_ptr<void> owner; ///< keeps the code alive
 };
 

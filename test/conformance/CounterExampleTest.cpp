@@ -56,10 +56,8 @@ TEST_F(CounterExample, StoresOfAllIterationsToOneElement) {
 
 TEST_F(CounterExample, AGradientByHandAfterTheInputHasChanged) {
   Kernel k = kernel("reload", [](X x, X y, ArrayRef<double, 0> s) {
-    parallel(x.size(), [&](Index i) {
-      y(i) = x(i) * x(i);
-      s() += y(i) * y(i);
-    });
+    parallel(x.size(), [&](Index i) { y(i) = x(i) * x(i); });
+    parallel(x.size(), [&](Index i) { s() += y(i) * y(i); });
   });
   x.fill(2);
   k(x, y, s);
@@ -69,6 +67,20 @@ TEST_F(CounterExample, AGradientByHandAfterTheInputHasChanged) {
               [&] { k.grad(x, y, s); });
   reverse(k, x, y, s);
   expectNear(x.grad().to_host(), {115, 115, 115}); // 1 + 4 * 27 + 2 * 3
+}
+
+TEST_F(CounterExample, AGradientByHandOfAKernelThatReloadsNothing) {
+  Kernel k = kernel("forward", [](X x, X y, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) {
+      y(i) = x(i) * x(i);
+      s() += y(i) * y(i);
+    });
+  });
+  x.fill(2);
+  k(x, y, s);
+  x.fill(3);
+  k.grad(x, y, s);
+  expectNear(x.grad().to_host(), {115, 115, 115});
 }
 
 TEST_F(CounterExample, InnerLoopsOfUnequalDepth) {

@@ -15,7 +15,7 @@
 
 // Errors.
 // RUN: not costate-run %s 2>&1 | FileCheck %s --check-prefix=WHICH
-// WHICH: name one of its kernels: `exp_sin` `every` `fourth` `outside` `forever`
+// WHICH: name one of its kernels: `exp_sin` `every` `fourth` `cube` `outside` `forever`
 // RUN: not costate-run %s --kernel exp_sin --arg f64=1 2>&1 | FileCheck %s --check-prefix=COUNT
 // COUNT: the kernel takes 2 arguments, not 1
 // RUN: not costate-run %s --kernel exp_sin --arg 'f32[3]:0' --arg 'f64[3]:0' 2>&1 | FileCheck %s --check-prefix=DTYPE
@@ -82,9 +82,28 @@ costate.kernel @fourth(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %w = arith.mulf %v, %v : f64
     costate.store %w, %y[%i] : !costate.array<f64, 1>
+  }
+  costate.range (%i) in (%n) {
     %q = costate.load %y[%i] : !costate.array<f64, 1>
     %r = arith.mulf %q, %q : f64
     costate.atomic_add %r, %s[] : !costate.array<f64, 0>
+  }
+}
+
+// One that needs what the kernel has overwritten takes a copy of it.
+// RUN: costate-run %s --kernel cube --grad --arg 'f64[3]=0.5,1.5,-0.8' --seed '0=f64[3]:1' | FileCheck %s --check-prefix=CUBE
+// CUBE: 0.grad: f64[3]=0.0625,136.6875,-1.677721
+costate.kernel @cube(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c3 = arith.constant 3 : i64
+  costate.range (%i) in (%n) {
+    scf.for %k = %c0 to %c3 step %c1 : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      %w = arith.mulf %v, %v : f64
+      costate.store %w, %x[%i] : !costate.array<f64, 1>
+    }
   }
 }
 

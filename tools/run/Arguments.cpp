@@ -125,11 +125,22 @@ Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
   return {};
 }
 
-static Tensor &tensorOf(const runtime::Parameter &parameter,
-                        std::vector<Tensor> &primal, ByArgument &derived) {
-  return parameter.role == runtime::Parameter::Role::Primal
-             ? primal[parameter.argument]
-             : derived.at(parameter.argument);
+Tensor &Tensors::of(const runtime::Parameter &parameter) {
+  using Role = runtime::Parameter::Role;
+  Tensor &argument = primal[parameter.argument];
+  switch (parameter.role) {
+  case Role::Primal:
+    return argument;
+  case Role::Adjoint:
+  case Role::Tangent:
+    return derived.at(parameter.argument);
+  case Role::Version:
+    return copies.try_emplace({parameter.argument, parameter.part}, argument)
+        .first->second;
+  case Role::Scratch:
+    return copies.try_emplace({parameter.argument, -1}, argument).first->second;
+  }
+  return argument;
 }
 
 static void append(std::vector<uint64_t> &slots, Tensor &tensor) {
@@ -145,10 +156,10 @@ static void append(std::vector<uint64_t> &slots, Tensor &tensor) {
 }
 
 std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,
-                            std::vector<Tensor> &primal, ByArgument &derived) {
+                            Tensors &tensors) {
   std::vector<uint64_t> slots;
   for (const runtime::Parameter &parameter : parameters)
-    append(slots, tensorOf(parameter, primal, derived));
+    append(slots, tensors.of(parameter));
   return slots;
 }
 
@@ -170,11 +181,10 @@ static ir::InterpreterArgument scalarArgument(const Tensor &tensor) {
 }
 
 InterpreterArguments::InterpreterArguments(
-    const std::vector<runtime::Parameter> &parameters,
-    std::vector<Tensor> &primal, ByArgument &derived)
+    const std::vector<runtime::Parameter> &parameters, Tensors &all)
     : arrays(parameters.size()), arguments(parameters.size()) {
   for (size_t k = 0; k < parameters.size(); ++k) {
-    tensors.push_back(&tensorOf(parameters[k], primal, derived));
+    tensors.push_back(&all.of(parameters[k]));
     const Tensor &tensor = *tensors[k];
     if (tensor.isScalar) {
       arguments[k] = scalarArgument(tensor);

@@ -34,15 +34,26 @@ Result<ByArgument> makeSeeds(const std::vector<std::string> &specs,
 Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
                       const std::vector<bool> &active);
 
+/// All tensors of a run.
+struct Tensors {
+  std::vector<Tensor> primal;
+  ByArgument derived; ///< adjoints or tangents
+  /// Versions of arguments by argument and part, and scratch copies (part -1);
+  /// made when they are first asked for.
+  std::map<std::pair<uint32_t, int64_t>, Tensor> copies;
+
+  Tensor &of(const runtime::Parameter &parameter);
+};
+
 /// The slots that compiled code reads (see runtime/KernelCode.h).
 std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,
-                            std::vector<Tensor> &primal, ByArgument &derived);
+                            Tensors &tensors);
 
 /// The arguments of the interpreter, which has copies of the arrays.
 class InterpreterArguments {
 public:
   InterpreterArguments(const std::vector<runtime::Parameter> &parameters,
-                       std::vector<Tensor> &primal, ByArgument &derived);
+                       Tensors &tensors);
 
   std::span<ir::InterpreterArgument> list() { return arguments; }
   void copyBack();

@@ -45,8 +45,8 @@ template <class T> std::optional<T> number(std::string_view text) {
   T value;
   if (!text.empty() && text.front() == '+')
     text.remove_prefix(1);
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(),
-                                      value);
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
   bool whole = error == std::errc() && end == text.data() + text.size();
   return whole ? std::optional(value) : std::nullopt;
 }
@@ -120,9 +120,8 @@ Result<> fill(Tensor &tensor, std::string_view values, bool repeat,
   int64_t size = tensor.size();
   int64_t wanted = repeat ? 1 : size;
   if (static_cast<int64_t>(parts.size()) != wanted)
-    return bad(whole, "has " + std::to_string(parts.size()) +
-                          " values where " + std::to_string(wanted) +
-                          " are needed");
+    return bad(whole, "has " + std::to_string(parts.size()) + " values where " +
+                          std::to_string(wanted) + " are needed");
   size_t bytes = sizeOf(tensor.type);
   for (int64_t k = 0; k < size; ++k) {
     std::string_view value = trim(parts[repeat ? 0 : k]);
@@ -146,8 +145,8 @@ Result<std::vector<int64_t>> parseShape(std::string_view list,
       return bad(whole, "is too large");
   }
   if (shape.size() > static_cast<size_t>(maxRank))
-    return bad(whole, "has more than " + std::to_string(maxRank) +
-                          " dimensions");
+    return bad(whole,
+               "has more than " + std::to_string(maxRank) + " dimensions");
   return shape;
 }
 

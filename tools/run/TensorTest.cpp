@@ -12,21 +12,22 @@ std::string again(const std::string &text) {
 
 TEST(Tensor, PrintsWhatItHasParsed) {
   for (const char *text :
-       {"f64=0.1", "f64[]=-0", "i32[2,3]=1,2,3,4,5,6", "bool[2]=1,0", "u64=18446744073709551615",
-        "f32[1,1,1,1,1,1,1,1]=1e-45", "i64[0]=", "f64[3]=inf,nan,-inf"})
+       {"f64=0.1", "f64[]=-0", "i32[2,3]=1,2,3,4,5,6", "bool[2]=1,0",
+        "u64=18446744073709551615", "f32[1,1,1,1,1,1,1,1]=1e-45",
+        "i64[0]=", "f64[3]=inf,nan,-inf"})
     EXPECT_EQ(again(text), text);
   EXPECT_EQ(again("f64[2,2]:3.5"), "f64[2,2]=3.5,3.5,3.5,3.5");
   EXPECT_EQ(again("bool[2]=true, false"), "bool[2]=1,0");
 }
 
 TEST(Tensor, SaysWhatIsWrong) {
-  EXPECT_EQ(again("f64[2]=1"),
-            "`f64[2]=1`: has 1 values where 2 are needed");
+  EXPECT_EQ(again("f64[2]=1"), "`f64[2]=1`: has 1 values where 2 are needed");
   EXPECT_EQ(again("i32=1.5"), "`i32=1.5`: `1.5` is not a value of type i32");
   EXPECT_EQ(again("u32=-1"), "`u32=-1`: `-1` is not a value of type u32");
   EXPECT_EQ(again("f64[2=1,2"), "`f64[2=1,2`: the `[` is not closed");
   EXPECT_EQ(again("f64[-1]=1"), "`f64[-1]=1`: `-1` is not an extent");
-  EXPECT_EQ(again("f64"), "`f64`: needs `=` and its values, or `:` and one for all");
+  EXPECT_EQ(again("f64"),
+            "`f64`: needs `=` and its values, or `:` and one for all");
   EXPECT_EQ(again("f64[1,1,1,1,1,1,1,1,1]=1"),
             "`f64[1,1,1,1,1,1,1,1,1]=1`: has more than 8 dimensions");
   EXPECT_EQ(again("f64[1000000,1000000,1000000]:0"),
@@ -37,8 +38,9 @@ TEST(Tensor, SaysWhatIsWrong) {
 
 TEST(Npy, ReadsWhatItWrites) {
   for (const char *text :
-       {"f64[2,3]=1,2,3,4,5,6", "f32[]=2.5", "i32[0,4]=", "u32[1]=7", "bool[3]=1,0,1",
-        "u64[2]=0,18446744073709551615", "i64[1,1,1,1,1,1,1,2]=-1,1"}) {
+       {"f64[2,3]=1,2,3,4,5,6", "f32[]=2.5", "i32[0,4]=", "u32[1]=7",
+        "bool[3]=1,0,1", "u64[2]=0,18446744073709551615",
+        "i64[1,1,1,1,1,1,1,2]=-1,1"}) {
     Result<Tensor> tensor = parseTensor(text);
     Result<Tensor> back = decodeNpy(encodeNpy(*tensor), "x.npy");
     ASSERT_TRUE(back) << back.error().text;
@@ -60,7 +62,8 @@ std::string whyNot(const std::string &bytes) {
 }
 
 TEST(Npy, ReadsTheOtherVersions) {
-  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (), }\n";
+  std::string header =
+      "{'descr': '<f8', 'fortran_order': False, 'shape': (), }\n";
   EXPECT_EQ(whyNot(withHeader(header, std::string(8, '\0'), 2)), "read");
   EXPECT_EQ(whyNot(withHeader(header, std::string(8, '\0'), 3)), "read");
   EXPECT_EQ(whyNot(withHeader(header, std::string(8, '\0'), 4)),

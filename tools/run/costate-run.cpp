@@ -129,14 +129,15 @@ private:
       Result<Tensor> tensor = parseTensor(spec);
       if (!tensor)
         return tensor.error();
-      primal.push_back(*tensor);
+      tensors.primal.push_back(*tensor);
     }
-    if (Result<> fits = checkArguments(program->arguments(), primal); !fits)
+    if (Result<> fits = checkArguments(program->arguments(), tensors.primal);
+        !fits)
       return fits.error();
-    auto seeds = makeSeeds(command.seeds, primal, active);
+    auto seeds = makeSeeds(command.seeds, tensors.primal, active);
     if (!seeds)
       return seeds.error();
-    derived = *seeds;
+    tensors.derived = *seeds;
     return {};
   }
 
@@ -151,17 +152,19 @@ private:
     auto device = runtime::openCpu(command.threads, 0);
     if (!device)
       return device.error();
-    if (command.mode() == Mode::Gradient && readsBack(*code))
-      if (Result<> done = launchPrimal(**device); !done)
+    if (command.mode() == Mode::Gradient && looksBack(*code))
+      if (Result<> done = record(**device); !done)
         return done;
     return launchOn(**device, *code);
   }
 
-  /// A gradient that reads back what the kernel stored needs it in memory.
-  static bool readsBack(const runtime::KernelCode &code) {
-    return std::any_of(
-        code.accesses.begin(), code.accesses.end(),
-        [](const runtime::Access &access) { return access.reloaded; });
+  /// A gradient that reads what the kernel stored, or what it has overwritten,
+  /// is that of a launch that begins with the given arguments.
+  static bool looksBack(const runtime::KernelCode &code) {
+    return !code.overwritten.empty() ||
+           std::any_of(
+               code.accesses.begin(), code.accesses.end(),
+               [](const runtime::Access &access) { return access.reloaded; });
   }
 
   Result<> interpret() {
@@ -171,8 +174,8 @@ private:
     if (Result<> complete = checkOutputs(kernel->code.accesses, active);
         !complete)
       return complete;
-    if (command.mode() == Mode::Gradient && readsBack(kernel->code)) {
-      auto before = program->interpret(Mode::Primal, {});
+    if (command.mode() == Mode::Gradient && looksBack(kernel->code)) {
+      auto before = program->interpret(Mode::Recording, active);
       Result<> done = before ? interpret(*before) : before.error();
       if (!done)
         return done;
@@ -181,7 +184,7 @@ private:
   }
 
   Result<> interpret(const compiler::Interpretable &kernel) {
-    InterpreterArguments arguments(kernel.code.parameters, primal, derived);
+    InterpreterArguments arguments(kernel.code.parameters, tensors);
     auto report = kernel.interpreter.run(arguments.list());
     if (!report)
       return report.error();
@@ -189,16 +192,16 @@ private:
     return {};
   }
 
-  Result<> launchPrimal(runtime::Device &device) {
-    auto code = program->compile(Mode::Primal, {});
+  Result<> record(runtime::Device &device) {
+    auto code = program->compile(Mode::Recording, active);
     return code ? launchOn(device, *code) : code.error();
   }
 
   Result<> launchOn(runtime::Device &device, const runtime::KernelCode &code) {
-    std::vector<uint64_t> arguments = slots(code.parameters, primal, derived);
+    std::vector<uint64_t> arguments = slots(code.parameters, tensors);
     std::vector<runtime::Buffer> adjoints;
     if (command.mode() == Mode::Gradient)
-      for (auto &[number, tensor] : derived)
+      for (auto &[number, tensor] : tensors.derived)
         adjoints.push_back({tensor.bytes.data(), tensor.bytes.size()});
     runtime::LaunchRequest request{&code, arguments, adjoints,
                                    command.deterministic};
@@ -213,7 +216,7 @@ private:
       if (Result<> done = writeOne(output, nullptr); !done)
         return done;
     for (const std::string &output : command.derivedOutputs)
-      if (Result<> done = writeOne(output, &derived); !done)
+      if (Result<> done = writeOne(output, &tensors.derived); !done)
         return done;
     return {};
   }
@@ -223,8 +226,8 @@ private:
     if (!numbered)
       return numbered.error();
     auto [number, path] = *numbered;
-    if (!from && number < primal.size())
-      return writeNpy(path, primal[number]);
+    if (!from && number < tensors.primal.size())
+      return writeNpy(path, tensors.primal[number]);
     if (from && from->contains(number))
       return writeNpy(path, from->at(number));
     return Failure{ErrorCode::BadArgument,
@@ -233,12 +236,12 @@ private:
 
   Result<> print() {
     for (uint32_t number : command.prints)
-      if (number >= primal.size())
+      if (number >= tensors.primal.size())
         return Failure{ErrorCode::BadArgument, "there is no argument " +
                                                    std::to_string(number) +
                                                    " to print"};
-    for (uint32_t k = 0; k < primal.size(); ++k)
-      if (command.prints.empty() ? !primal[k].isScalar : isChosen(k))
+    for (uint32_t k = 0; k < tensors.primal.size(); ++k)
+      if (command.prints.empty() ? !tensors.primal[k].isScalar : isChosen(k))
         printOne(k);
     return {};
   }
@@ -249,18 +252,17 @@ private:
   }
 
   void printOne(uint32_t k) const {
-    std::cout << k << ": " << costate::run::print(primal[k]) << '\n';
+    std::cout << k << ": " << costate::run::print(tensors.primal[k]) << '\n';
     const char *name = command.grad ? ".grad" : ".dual";
-    if (derived.contains(k))
-      std::cout << k << name << ": " << costate::run::print(derived.at(k))
-                << '\n';
+    if (tensors.derived.contains(k))
+      std::cout << k << name << ": "
+                << costate::run::print(tensors.derived.at(k)) << '\n';
   }
 
   const Command &command;
   std::shared_ptr<compiler::Program> program;
   std::vector<bool> active;
-  std::vector<Tensor> primal;
-  ByArgument derived;
+  Tensors tensors;
   bool finished = false;
 };
 

@@ -42,23 +42,23 @@ std::pair<Operation *, Operation *> siblings(Operation *a, Operation *b) {
   llvm_unreachable("ops of one kernel have a common ancestor");
 }
 
-/// The pair of a needed load and a write to its array, in one part.
+/// Two accesses to one array, in one part.
 class SamePart {
 public:
-  SamePart(const ArrayAccess &load, const ArrayAccess &write)
-      : load(load), write(write) {
-    std::tie(loadAt, writeAt) = siblings(load.op, write.op);
-    for (Operation *op = loadAt->getParentOp();
+  SamePart(const ArrayAccess &first, const ArrayAccess &second)
+      : first(first), second(second) {
+    std::tie(firstAt, secondAt) = siblings(first.op, second.op);
+    for (Operation *op = firstAt->getParentOp();
          op && !isa<ir::RangeOp, ir::KernelOp>(op); op = op->getParentOp())
       if (isa<scf::ForOp, scf::WhileOp>(op))
         loops.push_back(op);
   }
 
-  /// Whether the write may change, later in the same iteration, the element
-  /// that the load has read. Loops are looked at from the outside in: either
-  /// the element is met in the same turn, and the next loop decides, or the
-  /// number of turns between load and write does.
-  bool mayOverwrite() {
+  /// Whether `second` may access, later in the same iteration, an element that
+  /// `first` has accessed. Loops are looked at from the outside in: either the
+  /// element is met in the same turn, and the next loop decides, or the number
+  /// of turns between the two does.
+  bool mayFollow() {
     for (Operation *loop : llvm::reverse(loops)) {
       Value counter = counterOf(loop);
       Meeting meeting = meetingIn(counter);
@@ -74,15 +74,15 @@ public:
   }
 
 private:
-  /// Whether the write runs after the load within one turn of the innermost
+  /// Whether the second runs after the first within one turn of the innermost
   /// common loop.
   bool follows() const {
-    if (loadAt->getBlock() == writeAt->getBlock())
-      return loadAt->isBeforeInBlock(writeAt);
-    if (!isa<scf::WhileOp>(loadAt->getParentOp()))
+    if (firstAt->getBlock() == secondAt->getBlock())
+      return firstAt->isBeforeInBlock(secondAt);
+    if (!isa<scf::WhileOp>(firstAt->getParentOp()))
       return false;
-    return loadAt->getParentRegion()->getRegionNumber() <
-           writeAt->getParentRegion()->getRegionNumber();
+    return firstAt->getParentRegion()->getRegionNumber() <
+           secondAt->getParentRegion()->getRegionNumber();
   }
 
   /// The counter of a loop in the form of normalizeLoops and countTurns.
@@ -101,20 +101,20 @@ private:
 
   Meeting meetingIn(Value counter) const {
     Meeting meeting{Meeting::Always};
-    for (auto [l, w] : llvm::zip(load.indices, write.indices))
-      meeting = both(meeting, meetingOf(Affine::of(l), Affine::of(w), counter));
+    for (auto [a, b] : llvm::zip(first.indices, second.indices))
+      meeting = both(meeting, meetingOf(Affine::of(a), Affine::of(b), counter));
     return meeting;
   }
 
-  Meeting meetingOf(const Affine &l, const Affine &w, Value counter) const {
-    for (const Affine *form : {&l, &w})
+  Meeting meetingOf(const Affine &a, const Affine &b, Value counter) const {
+    for (const Affine *form : {&a, &b})
       for (auto [symbol, coefficient] : form->terms)
         if (symbol != counter &&
-            (l.coefficient(symbol) != w.coefficient(symbol) || varies(symbol)))
+            (a.coefficient(symbol) != b.coefficient(symbol) || varies(symbol)))
           return {Meeting::Unknown};
-    int64_t slope = counter ? l.coefficient(counter) : 0;
-    int64_t distance = w.constant - l.constant;
-    if (counter && slope != w.coefficient(counter))
+    int64_t slope = counter ? a.coefficient(counter) : 0;
+    int64_t distance = b.constant - a.constant;
+    if (counter && slope != b.coefficient(counter))
       return {Meeting::Unknown};
     if (slope == 0)
       return {distance == 0 ? Meeting::Always : Meeting::Never};
@@ -123,8 +123,8 @@ private:
     return {Meeting::After, -distance / slope};
   }
 
-  const ArrayAccess &load, &write;
-  Operation *loadAt, *writeAt;
+  const ArrayAccess &first, &second;
+  Operation *firstAt, *secondAt;
   SmallVector<Operation *> loops; ///< around both, innermost first
   llvm::DenseSet<Value> sameTurn; ///< counters that are equal where they meet
 };
@@ -175,52 +175,72 @@ bool isIterationValue(Value value) {
 bool mayOverwrite(const ArrayAccess &load, const ArrayAccess &write) {
   Operation *loadPart = partOf(load.op), *writePart = partOf(write.op);
   if (samePart(loadPart, writePart))
-    return SamePart(load, write).mayOverwrite();
+    return SamePart(load, write).mayFollow();
   if (writePart->isBeforeInBlock(loadPart))
     return false;
   return !certainlyApart(load, write, isSerialValue);
 }
 
-LogicalResult refuse(const ArrayAccess &load, const ArrayAccess &write,
-                     Refusal &refusal) {
-  refusal.code = ErrorCode::CannotReplay;
-  unsigned argument = cast<BlockArgument>(load.array).getArgNumber();
-  InFlightDiagnostic error =
-      load.op->emitError() << "the gradient needs the value read here from "
-                              "argument "
-                           << argument + 1
-                           << ", but it is overwritten before the kernel ends";
-  error.attachNote(write.op->getLoc()) << "it may be overwritten here";
-  error.attachNote() << "keep every version: give the array a time index and "
-                        "write element t+1 from element t, or write the "
-                        "result to another array";
-  return failure();
-}
-
 } // namespace
 
-LogicalResult checkFinalState(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
-                              Refusal &refusal) {
-  llvm::DenseMap<Value, SmallVector<ArrayAccess>> writes;
-  for (const ArrayAccess &access : accessesIn(primal))
-    if (access.isWrite())
-      writes[access.array].push_back(access);
-  for (ir::LoadOp load : needed) {
-    ArrayAccess read = *accessOf(load);
-    for (const ArrayAccess &write : writes.lookup(read.array))
-      if (mayOverwrite(read, write))
-        return refuse(read, write, refusal);
+unsigned partNumber(Operation *op) {
+  Operation *part = partOf(op);
+  unsigned ranges = 0;
+  for (Operation &other : *part->getBlock()) {
+    if (&other == part)
+      break;
+    ranges += isa<ir::RangeOp>(other);
   }
-  return success();
+  return 2 * ranges + isa<ir::RangeOp>(part);
 }
 
-bool readsOwnStore(ir::KernelOp primal, ir::LoadOp load) {
+void refuse(const Overwrite &overwrite) {
+  InFlightDiagnostic error =
+      emitError(overwrite.read)
+      << "the gradient needs the value read here from "
+         "argument "
+      << overwrite.argument + 1
+      << ", but it is overwritten before the kernel ends";
+  error.attachNote(overwrite.write) << "it may be overwritten here";
+  error.attachNote()
+      << "record the launch with a Tape, which keeps that value; or call "
+         "`grad(initial_state, ...)` while the arrays hold what they held "
+         "before "
+         "the launch; or keep every version: give the array a time index and "
+         "write element t+1 from element t, or write the result to another "
+         "array";
+}
+
+Writes writesOf(ir::KernelOp kernel) {
+  Writes writes;
+  for (const ArrayAccess &access : accessesIn(kernel))
+    if (access.isWrite())
+      writes[access.array].push_back(access);
+  return writes;
+}
+
+std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load) {
   ArrayAccess read = *accessOf(load);
-  return llvm::any_of(accessesIn(primal), [&](const ArrayAccess &access) {
-    if (!access.isWrite() || access.array != read.array)
-      return false;
-    bool same = partOf(access.op) == partOf(load);
-    return !certainlyApart(read, access,
+  for (const ArrayAccess &write : writes.lookup(read.array))
+    if (mayOverwrite(read, write))
+      return Overwrite{load.getLoc(), write.op->getLoc(),
+                       cast<BlockArgument>(read.array).getArgNumber()};
+  return std::nullopt;
+}
+
+bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load) {
+  ArrayAccess read = *accessOf(load);
+  return llvm::any_of(writes.lookup(read.array), [&](const ArrayAccess &write) {
+    return samePart(partOf(write.op), partOf(load)) &&
+           SamePart(write, read).mayFollow();
+  });
+}
+
+bool readsOwnStore(const Writes &writes, ir::LoadOp load) {
+  ArrayAccess read = *accessOf(load);
+  return llvm::any_of(writes.lookup(read.array), [&](const ArrayAccess &write) {
+    bool same = partOf(write.op) == partOf(load);
+    return !certainlyApart(read, write,
                            same ? isIterationValue : isSerialValue);
   });
 }

@@ -13,13 +13,22 @@ namespace costate::autodiff {
 /// that one iteration certainly stores and the next one uses.
 mlir::LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal);
 
-/// Final-state replay: for each needed load, no store or update that can follow
-/// it, in its own iteration or in a later part, may hit its element. Reports
-/// the first pair that breaks this. `needed` are loads of `primal`, whose loops
-/// are in the form of expressInductions.
-mlir::LogicalResult checkFinalState(ir::KernelOp primal,
-                                    llvm::ArrayRef<ir::LoadOp> needed,
-                                    Refusal &refusal);
+/// A kernel is a list of parts: serial runs have even numbers, ranges odd ones;
+/// there is a serial run, perhaps empty, before each range and at the end.
+unsigned partNumber(mlir::Operation *op);
+
+/// The writes of a kernel by array. Loops are in the form of expressInductions.
+using Writes = llvm::DenseMap<mlir::Value, llvm::SmallVector<ArrayAccess>>;
+Writes writesOf(ir::KernelOp kernel);
+
+/// Final-state replay needs that no store or update that can follow `load`, in
+/// its own iteration or in a later part, may hit its element: the first one
+/// that may.
+std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load);
+
+/// Whether `load` may read what its own iteration (its own serial run) has
+/// written before in the same part.
+bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load);
 
 /// Marks the accesses of ranges whose elements several iterations may use in
 /// ways that exclude each other (see the pass `watch-accesses`).
@@ -27,6 +36,6 @@ void watchAccesses(ir::KernelOp kernel);
 
 /// Whether `load` may read an element that a store or update of the same
 /// kernel leaves there.
-bool readsOwnStore(ir::KernelOp primal, ir::LoadOp load);
+bool readsOwnStore(const Writes &writes, ir::LoadOp load);
 
 } // namespace costate::autodiff

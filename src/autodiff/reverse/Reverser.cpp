@@ -43,8 +43,7 @@ Reverser::Reverser(ir::KernelOp kernel,
                    llvm::DenseMap<Value, Value> adjointArrays,
                    llvm::DenseMap<Operation *, Value> turns)
     : kernel(kernel), adjointArrays(std::move(adjointArrays)),
-      turns(std::move(turns)),
-      activity(kernel, [this](Value array) {
+      turns(std::move(turns)), activity(kernel, [this](Value array) {
         return this->adjointArrays.contains(array);
       }) {}
 
@@ -55,7 +54,7 @@ LogicalResult Reverser::run() {
   Block &block = kernel.getBodyRegion().front();
   SmallVector<Operation *> effects;
   kernel.walk([&](Operation *op) {
-    if (isa<ir::StoreOp, ir::AtomicAddOp>(op))
+    if (isa<ir::StoreOp, ir::AtomicAddOp>(op) && !op->hasAttr(ir::replayedAttr))
       effects.push_back(op);
   });
   Builder b(kernel.getLoc(), block.getTerminator());
@@ -72,18 +71,21 @@ LogicalResult Reverser::run() {
 }
 
 LogicalResult Reverser::checkRanges() {
-  WalkResult result = kernel.walk([&](ir::RangeOp range) {
-    if (isa<ir::KernelOp>(range->getParentOp()))
-      return WalkResult::advance();
-    InFlightDiagnostic error = range.emitError(
-        "the gradient of a range under a serial loop or branch is not "
-        "supported yet");
-    error.attachNote(range->getParentOp()->getLoc())
-        << "the loop or branch is here";
-    error.attachNote() << "launch the range as a kernel of its own, from a loop "
-                          "on the host";
-    return WalkResult::interrupt();
-  });
+  WalkResult result =
+      kernel.walk(
+          [&](ir::RangeOp range) {
+            if (isa<ir::KernelOp>(range->getParentOp()))
+              return WalkResult::advance();
+            InFlightDiagnostic error = range.emitError(
+                "the gradient of a range under a serial loop or branch is not "
+                "supported yet");
+            error.attachNote(range->getParentOp()->getLoc())
+                << "the loop or branch is here";
+            error.attachNote()
+                << "launch the range as a kernel of its own, from a loop "
+                   "on the host";
+            return WalkResult::interrupt();
+          });
   return failure(result.wasInterrupted());
 }
 
@@ -213,8 +215,7 @@ void Reverser::reverseScalar(Operation *op, Sweep &sweep) {
     if (!isVaried(use.get()))
       continue;
     Factor factor = rule(arguments, use.getOperandNumber());
-    add(sweep, use.get(),
-        applyFactor(sweep.b, g, factor, use.get().getType()));
+    add(sweep, use.get(), applyFactor(sweep.b, g, factor, use.get().getType()));
   }
 }
 

@@ -26,7 +26,8 @@ private:
 };
 
 /// `kernel` starts as a copy of the primal with adjoint arrays appended. Its
-/// own operations become the forward sweep, without stores; the reverse sweep
+/// own operations become the forward sweep, without stores but for those marked
+/// `costate.replayed`; the reverse sweep
 /// is put behind them, for a range at the end of each iteration. Ranges move
 /// behind the serial code, last one first.
 class Reverser {

@@ -83,7 +83,8 @@ bool isRecomputable(Value value) {
     return false;
   if (!isFloat(value) && llvm::any_of(op->getOperands(), isFloat))
     return false;
-  return isMemoryEffectFree(op) || isa<ir::LoadOp>(op);
+  bool isSteadyLoad = isa<ir::LoadOp>(op) && !op->hasAttr(ir::replayedAttr);
+  return isMemoryEffectFree(op) || isSteadyLoad;
 }
 
 SavePlan planSaves(const SaveProblem &problem) {

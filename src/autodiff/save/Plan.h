@@ -22,8 +22,9 @@ struct SavePlan {
 };
 
 /// Whether the reverse sweep may recompute `value` from its operands: the
-/// operation is pure or a load, has no regions, and does not turn a float into
-/// something that steers control or addresses.
+/// operation is pure or a load from memory that the sweeps do not change, has
+/// no regions, and does not turn a float into something that steers control or
+/// addresses.
 bool isRecomputable(mlir::Value value);
 
 /// Whether `plan` provides every needed value.

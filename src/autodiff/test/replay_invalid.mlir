@@ -1,4 +1,4 @@
-// RUN: costate-opt %s --split-input-file --differentiate-reverse --verify-diagnostics
+// RUN: costate-opt %s --split-input-file --differentiate-reverse=final-state --verify-diagnostics
 
 costate.kernel @in_place(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>

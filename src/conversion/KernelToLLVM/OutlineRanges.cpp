@@ -65,13 +65,20 @@ bool isWritten(Value array, Region &region) {
   });
 }
 
-template <class... Ops> bool contains(Region &region) {
+bool contains(Region &region, function_ref<bool(Operation *)> isWanted) {
   return region
-      .walk([](Operation *op) {
-        return isa<Ops...>(op) ? WalkResult::interrupt()
-                               : WalkResult::advance();
+      .walk([&](Operation *op) {
+        return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+bool isPush(Operation *op) { return isa<tape::PushOp>(op); }
+
+/// Whether `op` changes memory that outlives a launch.
+bool isEffect(Operation *op) {
+  return isa<ir::StoreOp, ir::AtomicAddOp>(op) &&
+         !op->hasAttr(ir::replayedAttr);
 }
 
 /// One range of an outlined kernel.
@@ -160,9 +167,8 @@ private:
     auto builder = ImplicitLocOpBuilder::atBlockBegin(
         range.getLoc(), &chunk.getFunctionBody().front());
     mapCaptures(builder, chunk);
-    bool pushes = contains<tape::PushOp>(range.getRegion());
-    bool writes =
-        contains<ir::StoreOp, ir::AtomicAddOp>(range.getRegion());
+    bool pushes = contains(range.getRegion(), isPush);
+    bool writes = contains(range.getRegion(), isEffect);
     for (Value value : llvm::concat<Value>(captured, constants))
       replaceAllUsesInRegionWith(value, mapping.lookup(value),
                                  range.getRegion());
@@ -290,8 +296,7 @@ private:
     Value sums = allocate(std::max<int64_t>(range.getNumResults(), 1));
     for (auto [k, value] : llvm::enumerate(parts))
       storeSlot(builder, value, frame, k);
-    Value launch =
-        range->getParentOfType<LLVM::LLVMFuncOp>().getArgument(0);
+    Value launch = range->getParentOfType<LLVM::LLVMFuncOp>().getArgument(0);
     Value address = LLVM::AddressOfOp::create(builder, body);
     Value sumCount = constant(builder, range.getNumResults());
     Value site = constant(builder, runtime.site(range.getLoc()));
@@ -359,10 +364,11 @@ public:
         name(kernel.getName().str()), debug(debug) {}
 
   void run() {
-    bool measures = contains<tape::PushOp>(kernel.getRegion());
+    bool measures = contains(kernel.getRegion(), isPush);
     if (!measures)
       eraseTurns();
     createEntry();
+    callCopies();
     if (measures)
       guardSerialWrites();
     SmallVector<ir::RangeOp> ranges;
@@ -386,9 +392,9 @@ private:
 
   void createEntry() {
     auto pointer = LLVM::LLVMPointerType::get(module.getContext());
-    entry = createFunction(module, kernel.getLoc(), name + ".entry",
-                           {pointer, pointer, pointer},
-                           LLVM::Linkage::External);
+    entry =
+        createFunction(module, kernel.getLoc(), name + ".entry",
+                       {pointer, pointer, pointer}, LLVM::Linkage::External);
     Block *block = &entry.getFunctionBody().front();
     auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
     int64_t next = 0;
@@ -413,13 +419,27 @@ private:
     return castToArray(builder, parts, array, argument.getArgNumber());
   }
 
-  /// A launch that only measures performs no store of the serial code.
+  void callCopies() {
+    entry.walk([&](ir::CopyOp copy) {
+      ImplicitLocOpBuilder builder(copy.getLoc(), copy);
+      ArrayView from(copy.getFrom()), to(copy.getTo());
+      Value bytes = constant(builder, copy.getFrom().getType().elementBytes());
+      for (Value extent : from.extents)
+        bytes = arith::MulIOp::create(builder, bytes, extent);
+      runtime.callCopy(builder,
+                       {entry.getArgument(0), to.base, from.base, bytes});
+      copy.erase();
+    });
+  }
+
+  /// A launch that only measures performs no store of the serial code, but for
+  /// those to scratch arrays.
   void guardSerialWrites() {
     SmallVector<Operation *> writes;
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<ir::RangeOp>(op))
         return WalkResult::skip();
-      if (isa<ir::StoreOp, ir::AtomicAddOp>(op))
+      if (isEffect(op))
         writes.push_back(op);
       return WalkResult::advance();
     });

@@ -74,12 +74,12 @@ int64_t Runtime::site(Location loc) {
   return known - sites.begin();
 }
 
-LLVM::LLVMFuncOp Runtime::declare(StringRef name, Type result,
-                                  TypeRange params, Traits traits) {
+LLVM::LLVMFuncOp Runtime::declare(StringRef name, Type result, TypeRange params,
+                                  Traits traits) {
   if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return known;
-  auto builder = ImplicitLocOpBuilder::atBlockBegin(module.getLoc(),
-                                                    module.getBody());
+  auto builder =
+      ImplicitLocOpBuilder::atBlockBegin(module.getLoc(), module.getBody());
   auto type = LLVM::LLVMFunctionType::get(result, llvm::to_vector(params));
   auto function = LLVM::LLVMFuncOp::create(builder, name, type);
   function.setNoUnwind(true);
@@ -111,19 +111,23 @@ void Runtime::callBeginRange(ImplicitLocOpBuilder &builder, Value launch,
   LLVM::CallOp::create(builder, function, ValueRange{launch, extents, count});
 }
 
+void Runtime::callCopy(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {pointer, pointer, pointer, i64};
+  LLVM::CallOp::create(builder, declare("costate_copy", none, params, {}),
+                       args);
+}
+
 Value Runtime::callDryRun(ImplicitLocOpBuilder &builder, Value worker) {
-  auto function =
-      declare("costate_dry_run", i32, pointer, {.readsOnly = true});
+  auto function = declare("costate_dry_run", i32, pointer, {.readsOnly = true});
   Value flag = LLVM::CallOp::create(builder, function, worker).getResult();
-  Value zero =
-      arith::ConstantOp::create(builder, builder.getI32IntegerAttr(0));
+  Value zero = arith::ConstantOp::create(builder, builder.getI32IntegerAttr(0));
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, flag, zero);
 }
 
 void Runtime::callTapeGrow(ImplicitLocOpBuilder &builder, Value worker,
                            int64_t bytes) {
-  auto function = declare("costate_tape_grow", none, {pointer, i64, i64},
-                          {.cold = true});
+  auto function =
+      declare("costate_tape_grow", none, {pointer, i64, i64}, {.cold = true});
   Value size = constant(builder, bytes);
   Value place = constant(builder, site(builder.getLoc()));
   LLVM::CallOp::create(builder, function, ValueRange{worker, size, place});

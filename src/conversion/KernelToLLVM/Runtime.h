@@ -51,6 +51,7 @@ public:
   void callRange(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   void callBeginRange(mlir::ImplicitLocOpBuilder &builder, mlir::Value launch,
                       mlir::Value extents, int64_t rank);
+  void callCopy(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   /// Whether the reverse sweep is to be skipped, as an i1.
   mlir::Value callDryRun(mlir::ImplicitLocOpBuilder &builder,
                          mlir::Value worker);

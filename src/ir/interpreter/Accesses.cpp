@@ -4,6 +4,8 @@
 #include "ir/interpreter/Machine.h"
 #include "ir/interpreter/Operations.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace costate::ir {
@@ -104,6 +106,16 @@ bool extent(Machine &m, const Instruction &op) {
   return true;
 }
 
+bool copy(Machine &m, const Instruction &op) {
+  const Array &from = m.array(op, 0), &to = m.array(op, 1);
+  if (!std::ranges::equal(from.extents, to.extents))
+    return m.fail(op, ErrorCode::BadArgument,
+                  "the two arrays of a copy differ in their extents");
+  if (from.size)
+    std::memmove(to.data, from.data, from.size * from.elementSize);
+  return true;
+}
+
 Handler selectLoad(Operation *op, Instruction &, Code &) {
   unsigned width = widthOf(op->getResult(0).getType());
   return width == 1    ? load<Bool>
@@ -170,8 +182,8 @@ llvm::ArrayRef<KnownOperation> accessOperations() {
   static const KnownOperation known[] = {
       {"costate.load", selectLoad},      {"costate.store", selectStore},
       {"costate.atomic_add", selectAdd}, {"costate.extent", selectExtent},
-      {"tape.push", selectPush},         {"tape.pop", selectPop},
-      {"tape.turn", always<turn>},
+      {"costate.copy", always<copy>},    {"tape.push", selectPush},
+      {"tape.pop", selectPop},           {"tape.turn", always<turn>},
   };
   return known;
 }

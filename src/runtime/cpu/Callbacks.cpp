@@ -4,6 +4,8 @@
 #include "runtime/Text.h"
 #include "runtime/cpu/Range.h"
 
+#include <cstring>
+
 using namespace costate;
 using namespace costate::runtime;
 using costate::runtime::cpu::CpuWorker;
@@ -181,6 +183,12 @@ void costate::runtime::costate_range(Launch *launch, RangeBody body,
   if (iterations < 0 || tooMany ||
       !cpu::runRange(*launch, {body, frame, iterations, sums, sumCount}))
     longjmp(launch->serial->escape, 1);
+}
+
+void costate::runtime::costate_copy(Launch *, void *to, const void *from,
+                                    int64_t bytes) {
+  if (bytes > 0)
+    std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
 void costate::runtime::costate_tape_grow(Worker *worker, int64_t bytes,

@@ -1,0 +1,193 @@
+#include "autodiff/replay/Versions.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+/// The number of a load of the primal, on its copies.
+static constexpr llvm::StringLiteral originAttr = "costate.origin";
+
+static SmallVector<ir::LoadOp> loadsOf(ir::KernelOp kernel) {
+  SmallVector<ir::LoadOp> loads;
+  kernel.walk([&](ir::LoadOp load) { loads.push_back(load); });
+  return loads;
+}
+
+static unsigned argumentOf(Value array) {
+  return cast<BlockArgument>(array).getArgNumber();
+}
+
+static std::pair<unsigned, unsigned> placeOf(const ArrayAccess &access) {
+  return {argumentOf(access.array), partNumber(access.op)};
+}
+
+static std::optional<unsigned> numberOf(Operation *op, StringRef attribute) {
+  auto number = op->getAttrOfType<IntegerAttr>(attribute);
+  if (!number)
+    return std::nullopt;
+  return number.getInt();
+}
+
+SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
+                                    ir::KernelOp gradient) {
+  SmallVector<ir::LoadOp> all = loadsOf(marked), needed;
+  llvm::DenseSet<unsigned> seen;
+  for (ir::LoadOp load : loadsOf(gradient))
+    if (std::optional<unsigned> origin = numberOf(load, originAttr))
+      if (seen.insert(*origin).second)
+        needed.push_back(all[*origin]);
+  return needed;
+}
+
+void Versions::mark(ir::KernelOp kernel) const {
+  Builder builder(kernel.getContext());
+  for (auto [number, load] : llvm::enumerate(loadsOf(kernel)))
+    load->setAttr(originAttr, builder.getI64IntegerAttr(number));
+  if (scratch.empty())
+    return;
+  for (const ArrayAccess &access : accessesIn(kernel))
+    if (Place place = placeOf(access); scratch.contains(place))
+      access.op->setAttr(ir::replayedAttr,
+                         builder.getI64IntegerAttr(place.second));
+}
+
+/// The version before a part is that of an earlier part if nothing between
+/// writes the array.
+unsigned Versions::add(Place place) {
+  while (place.second > 0 && !written.contains({place.first, place.second - 1}))
+    --place.second;
+  Version version{place.first, place.second};
+  auto known = llvm::find(versions, version);
+  if (known != versions.end())
+    return known - versions.begin();
+  versions.push_back(version);
+  return versions.size() - 1;
+}
+
+bool Versions::settle(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed) {
+  Writes writes = writesOf(primal);
+  for (auto &[array, accesses] : writes)
+    for (const ArrayAccess &access : accesses)
+      written.insert(placeOf(access));
+  versions.clear();
+  versionOf.clear();
+  finalLoads.clear();
+  size_t known = scratch.size();
+  for (ir::LoadOp load : needed) {
+    Place place = placeOf(*accessOf(load));
+    if (scratch.contains(place))
+      continue;
+    std::optional<Overwrite> reason = findOverwrite(writes, load);
+    if (!reason) {
+      finalLoads.push_back(load);
+      continue;
+    }
+    if (!overwrite)
+      overwrite = reason;
+    if (mayFollowOwnWrite(writes, load))
+      scratch.insert(place);
+    else
+      versionOf[*numberOf(load, originAttr)] = add(place);
+  }
+  return scratch.size() == known;
+}
+
+/// Appends an array like argument `argument`.
+static Value appendArray(ir::KernelOp kernel, unsigned argument,
+                         DictionaryAttr attributes) {
+  unsigned last = kernel.getNumArguments();
+  BlockArgument like = kernel.getArgument(argument);
+  (void)kernel.insertArgument(last, like.getType(), attributes, like.getLoc());
+  return kernel.getArgument(last);
+}
+
+static Value appendVersion(ir::KernelOp kernel, Version version) {
+  Builder b(kernel.getContext());
+  return appendArray(
+      kernel, version.argument,
+      b.getDictionaryAttr(
+          {b.getNamedAttr(ir::versionOfAttr,
+                          b.getI64IntegerAttr(version.argument)),
+           b.getNamedAttr(ir::partAttr, b.getI64IntegerAttr(version.part))}));
+}
+
+Value Versions::arrayOf(ir::KernelOp gradient, unsigned version) {
+  Value &array = versionArrays[version];
+  if (!array)
+    array = appendVersion(gradient, versions[version]);
+  return array;
+}
+
+Value Versions::scratchOf(ir::KernelOp gradient, unsigned argument) {
+  Value &array = scratchArrays[argument];
+  if (!array) {
+    Builder b(gradient.getContext());
+    array = appendArray(gradient, argument,
+                        b.getDictionaryAttr(b.getNamedAttr(
+                            ir::scratchOfAttr, b.getI64IntegerAttr(argument))));
+  }
+  return array;
+}
+
+/// Puts the version that a range or a serial run starts from into its scratch
+/// arrays.
+void Versions::fillScratch(ir::KernelOp gradient) {
+  llvm::DenseSet<Place> filled;
+  for (Operation &op : gradient.getBodyRegion().front()) {
+    llvm::SetVector<Place> places;
+    for (const ArrayAccess &access : accessesIn(&op))
+      if (std::optional<unsigned> part = numberOf(access.op, ir::replayedAttr))
+        places.insert({argumentOf(access.array), *part});
+    for (Place place : places) {
+      if (!isa<ir::RangeOp>(op) && !filled.insert(place).second)
+        continue;
+      Value from = arrayOf(gradient, add(place));
+      Value to = scratchOf(gradient, place.first);
+      OpBuilder builder(&op);
+      ir::CopyOp::create(builder, op.getLoc(), from, to);
+    }
+  }
+}
+
+void Versions::redirect(ir::KernelOp gradient) {
+  fillScratch(gradient);
+  for (const ArrayAccess &access : accessesIn(gradient)) {
+    OpOperand &array = access.op->getOpOperand(access.isLoad() ? 0 : 1);
+    std::optional<unsigned> origin = numberOf(access.op, originAttr);
+    if (access.op->hasAttr(ir::replayedAttr))
+      array.set(scratchOf(gradient, argumentOf(access.array)));
+    else if (origin && versionOf.contains(*origin))
+      array.set(arrayOf(gradient, versionOf[*origin]));
+    access.op->removeAttr(originAttr);
+  }
+}
+
+/// The first operation of part `part`.
+static void moveToPart(OpBuilder &builder, ir::KernelOp kernel, unsigned part) {
+  Block &block = kernel.getBodyRegion().front();
+  auto ranges = llvm::to_vector(block.getOps<ir::RangeOp>());
+  if (part % 2)
+    builder.setInsertionPoint(ranges[part / 2]);
+  else if (part > 0)
+    builder.setInsertionPointAfter(ranges[part / 2 - 1]);
+  else
+    builder.setInsertionPointToStart(&block);
+}
+
+ir::KernelOp recordVersions(ir::KernelOp primal, ArrayRef<Version> versions) {
+  OpBuilder builder(primal->getContext());
+  builder.setInsertionPointAfter(primal);
+  auto recording = cast<ir::KernelOp>(builder.clone(*primal));
+  recording.setSymName((primal.getSymName() + ".record").str());
+  for (Version version : versions) {
+    Value to = appendVersion(recording, version);
+    moveToPart(builder, recording, version.part);
+    ir::CopyOp::create(builder, recording.getLoc(),
+                       recording.getArgument(version.argument), to);
+  }
+  return recording;
+}
+
+} // namespace costate::autodiff
