@@ -75,6 +75,7 @@ int floatsOf(Op op) {
   case Op::Hypot:
   case Op::Atan2:
     return 2;
+  case Op::Clamp:
   case Op::Fma:
     return 3;
   }
