@@ -251,6 +251,7 @@ TEST(InterpreterAndCompiledCode, AgreeOnFloats) {
     expectAgreement("arith.negf", type, 1);
     expectAgreement("math.copysign", type, 2);
     expectAgreement("costate.strong_mul", type, 2);
+    expectAgreement("costate.strong_mul symmetric", type, 2);
     for (std::string op : {"absf", "floor", "ceil", "round", "roundeven",
                            "trunc", "sqrt", "rsqrt"})
       expectAgreement("math." + op, type, 1);

@@ -269,6 +269,9 @@ TEST(Interpreter, StrongMulIsZeroWhereTheAdjointIs) {
   EXPECT_TRUE(equal(apply64("costate.strong_mul %0, %1",
                             {{0, -0., 2, inf}, {inf, nan, 3, 0}}),
                     {0, 0, 6, nan}));
+  EXPECT_TRUE(equal(apply64("costate.strong_mul symmetric %0, %1",
+                            {{0, inf, 2, inf}, {nan, -0., 3, inf}}),
+                    {0, 0, 6, inf}));
 }
 
 TEST(Interpreter, ToIntSaturates) {

@@ -306,6 +306,9 @@ constexpr auto maximum = [](auto a, auto b) {
 };
 
 constexpr auto strongMul = [](auto g, auto f) { return g == 0 ? 0 : g * f; };
+constexpr auto symmetricMul = [](auto g, auto f) {
+  return g == 0 || f == 0 ? 0 : g * f;
+};
 
 //===-- Conversions -------------------------------------------------------===//
 
@@ -399,6 +402,12 @@ bool tripCount(Machine &m, const Instruction &op) {
     return m.fail(op, ErrorCode::KernelFailed, stepIsZero);
   m.put(op, *turns);
   return true;
+}
+
+Handler selectStrongMul(Operation *op, Instruction &instruction, Code &code) {
+  if (cast<StrongMulOp>(op).getSymmetric())
+    return floats<symmetricMul>(op, instruction, code);
+  return floats<strongMul>(op, instruction, code);
 }
 
 } // namespace
@@ -519,7 +528,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       {"math.isfinite",
        floats<[](auto x) { return uint64_t(std::isfinite(x)); }>},
       {"math.isnan", floats<[](auto x) { return uint64_t(std::isnan(x)); }>},
-      {"costate.strong_mul", floats<strongMul>},
+      {"costate.strong_mul", selectStrongMul},
 
       FUNCTION("math.absf", std::fabs),
       FUNCTION("math.floor", std::floor),
