@@ -52,9 +52,11 @@ public:
   virtual Result<runtime::KernelCode>
   compile(Mode mode, const std::vector<bool> &active) = 0;
 
-  /// The IR that `compile` compiles, for the reference interpreter.
+  /// The IR that `compile` compiles, for the reference interpreter. Bits of
+  /// functions like `sin` are those of the host's libm, or of compiled code.
   virtual Result<Interpretable> interpret(Mode mode,
-                                          const std::vector<bool> &active) = 0;
+                                          const std::vector<bool> &active,
+                                          bool compiledFunctions = false) = 0;
 
   /// Kernel IR, or with `llvm` the optimised LLVM IR, as text.
   virtual Result<std::string> print(Mode mode, const std::vector<bool> &active,

@@ -88,6 +88,19 @@ void unload(JITDylib *library) {
 
 } // namespace
 
+void *findFunction(const std::string &name) {
+  Expected<LLJIT &> jit = sharedJit();
+  if (!jit) {
+    consumeError(jit.takeError());
+    return nullptr;
+  }
+  Expected<ExecutorAddr> address = jit->lookup(jit->getMainJITDylib(), name);
+  if (address)
+    return address->toPtr<void *>();
+  consumeError(address.takeError());
+  return nullptr;
+}
+
 Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
                         const std::string &symbol) {
   static std::atomic<uint64_t> number{0};

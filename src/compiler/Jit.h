@@ -22,4 +22,7 @@ struct LoadedCode {
 Result<LoadedCode> load(std::unique_ptr<llvm::MemoryBuffer> object,
                         const std::string &symbol);
 
+/// The function that code calls by this name; null if there is none.
+void *findFunction(const std::string &name);
+
 } // namespace costate::compiler

@@ -4,10 +4,12 @@
 #include "compiler/Codegen.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Facts.h"
+#include "compiler/Jit.h"
 #include "compiler/Pipelines.h"
 #include "compiler/Registration.h"
 #include "compiler/Target.h"
 #include "compiler/Timings.h"
+#include "conversion/KernelToLLVM/MathLibrary.h"
 #include "lowering/Lower.h"
 
 #include "mlir/IR/AsmState.h"
@@ -99,14 +101,15 @@ public:
     return code;
   }
 
-  Result<Interpretable> interpret(Mode mode,
-                                  const std::vector<bool> &active) override {
+  Result<Interpretable> interpret(Mode mode, const std::vector<bool> &active,
+                                  bool compiledFunctions) override {
     std::lock_guard lock(mutex);
     DiagnosticText diagnostics(&context);
     Result<Derived> derived = derive(mode, active, diagnostics);
     if (!derived)
       return derived.error();
-    auto interpreter = ir::Interpreter::make(derived->kernel);
+    auto interpreter = ir::Interpreter::make(
+        derived->kernel, compiledFunctions ? compiledFunction : nullptr);
     if (!interpreter)
       return interpreter.error();
     return Interpretable{describe(*derived, active), *interpreter};
@@ -148,6 +151,12 @@ private:
     DiagnosticText diagnostics(&context);
     autodiff::refuse(overwrite);
     return diagnostics.take("");
+  }
+
+  static void *compiledFunction(std::string_view operation, bool isF64) {
+    conversion::MathLibrary library(*conversion::parseMaths(host().maths));
+    std::string name = library.function(operation, isF64);
+    return name.empty() ? nullptr : findFunction(name);
   }
 
   static void addNeeds(const autodiff::Derivative &derivative,

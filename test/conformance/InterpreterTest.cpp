@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 using namespace costate;
 using compiler::Mode;
@@ -82,28 +83,33 @@ std::string arrayType(const std::string &element) {
   return "!costate.array<" + element + ", 1>";
 }
 
-std::string kernelText(const Operation &op) {
-  std::string head = "costate.kernel @k(%r: " + arrayType(op.to), loads;
-  for (size_t k = 0; k < op.from.size(); ++k) {
-    std::string n = std::to_string(k), type = arrayType(op.from[k]);
-    head += ", %x" + n + ": " + type;
-    loads += "%" + n + " = costate.load %x" + n + "[%i] : " + type + "\n";
+/// A kernel that applies each of `operations` to the same operands.
+std::string kernelText(const std::vector<Operation> &operations) {
+  const std::vector<std::string> &from = operations[0].from;
+  std::string head = "costate.kernel @k(", body, sep;
+  for (size_t k = 0; k < from.size(); ++k) {
+    std::string n = std::to_string(k), type = arrayType(from[k]);
+    head += sep + "%x" + n + ": " + type;
+    sep = ", ";
+    body += "%" + n + " = costate.load %x" + n + "[%i] : " + type + "\n";
   }
-  return head + ") {\n%n = costate.extent %r[0] : " + arrayType(op.to) +
-         "\ncostate.range (%i) in (%n) {\n" + loads + "%v = " + op.text +
-         "\ncostate.store %v, %r[%i] : " + arrayType(op.to) + "\n}\n}";
+  for (size_t k = 0; k < operations.size(); ++k) {
+    std::string n = std::to_string(k), type = arrayType(operations[k].to);
+    head += ", %r" + n + ": " + type;
+    body += "%v" + n + " = " + operations[k].text + "\ncostate.store %v" + n +
+            ", %r" + n + "[%i] : " + type + "\n";
+  }
+  return head + ") {\n%n = costate.extent %x0[0] : " + arrayType(from[0]) +
+         "\ncostate.range (%i) in (%n) {\n" + body + "}\n}";
 }
 
-std::vector<std::byte> compiled(compiler::Program &program,
-                                ir::HostArray result,
-                                std::vector<ir::HostArray> arrays) {
+using Arrays = std::vector<ir::HostArray>;
+
+void runCompiled(compiler::Program &program, Arrays &arrays) {
   static auto device = *runtime::openCpu(1, 0);
   auto code = program.compile(Mode::Primal, {});
-  EXPECT_TRUE(code) << code.error().text;
-  if (!code)
-    return {};
+  ASSERT_TRUE(code) << code.error().text;
   std::vector<uint64_t> slots;
-  arrays.insert(arrays.begin(), result);
   for (ir::HostArray &array : arrays) {
     slots.push_back(reinterpret_cast<uintptr_t>(array.bytes.data()));
     slots.push_back(array.extents[0]);
@@ -111,20 +117,16 @@ std::vector<std::byte> compiled(compiler::Program &program,
   runtime::LaunchRequest request{&*code, slots, {}, false};
   EXPECT_TRUE(device->launch(request));
   EXPECT_TRUE(device->synchronize());
-  return arrays[0].bytes;
 }
 
-std::vector<std::byte> interpreted(compiler::Program &program,
-                                   ir::HostArray result,
-                                   std::vector<ir::HostArray> arrays) {
+void runInterpreted(compiler::Program &program, Arrays &arrays) {
   auto kernel = program.interpret(Mode::Primal, {});
-  EXPECT_TRUE(kernel) << kernel.error().text;
-  std::vector<ir::InterpreterArgument> arguments = {{&result}};
+  ASSERT_TRUE(kernel) << kernel.error().text;
+  std::vector<ir::InterpreterArgument> arguments;
   for (ir::HostArray &array : arrays)
     arguments.push_back({&array});
   auto report = kernel->interpreter.run(arguments);
   EXPECT_TRUE(report) << report.error().text;
-  return result.bytes;
 }
 
 template <class T> T element(const std::vector<std::byte> &bytes, size_t k) {
@@ -162,64 +164,88 @@ std::string describe(const std::vector<std::byte> &bytes, const Operation &op,
                           : std::to_string(element<uint8_t>(bytes, k));
 }
 
-void expectAgreement(const Operation &op) {
-  auto program = compiler::Program::parse(kernelText(op), "k.mlir", "k", {});
-  ASSERT_TRUE(program) << op.text << ": " << program.error().text;
-  std::vector<ir::HostArray> arrays = inputs(op.from);
-  ir::HostArray result;
-  size_t count = arrays[0].extents[0];
-  put(result, op.to, std::vector<uint64_t>(count));
-  auto a = compiled(**program, result, arrays);
-  auto b = interpreted(**program, result, arrays);
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t k = 0; k < count; ++k)
-    if (!agree(a, b, op, k)) {
+void compare(const Operation &op, const ir::HostArray &a,
+             const ir::HostArray &b) {
+  for (size_t k = 0; k < static_cast<size_t>(a.extents[0]); ++k)
+    if (!agree(a.bytes, b.bytes, op, k)) {
       ADD_FAILURE() << op.text << " differs in row " << k << ": "
-                    << describe(a, op, k) << " and " << describe(b, op, k);
+                    << describe(a.bytes, op, k) << " and "
+                    << describe(b.bytes, op, k);
       return;
     }
 }
 
-void expectAgreement(const std::string &op, const std::string &type,
-                     int operands, const std::string &to = "",
-                     double ulps = 0) {
-  const char *lists[] = {"", " %0", " %0, %1", " %0, %1, %2"};
-  expectAgreement({op + lists[operands] + " : " + type,
-                   std::vector<std::string>(operands, type),
-                   to.empty() ? type : to, ulps});
+void expectAgreement(const std::vector<Operation> &operations) {
+  auto program =
+      compiler::Program::parse(kernelText(operations), "k.mlir", "k", {});
+  ASSERT_TRUE(program) << program.error().text;
+  Arrays compiled = inputs(operations[0].from);
+  size_t operands = compiled.size(), rows = compiled[0].extents[0];
+  for (const Operation &op : operations)
+    put(compiled.emplace_back(), op.to, std::vector<uint64_t>(rows));
+  Arrays interpreted = compiled;
+  runCompiled(**program, compiled);
+  runInterpreted(**program, interpreted);
+  for (size_t k = 0; k < operations.size(); ++k)
+    compare(operations[k], compiled[operands + k], interpreted[operands + k]);
 }
 
+/// Operations to be compared, when it goes, on all combinations of edges; those
+/// on the same operands share a kernel.
+class Agreement {
+public:
+  ~Agreement() {
+    for (auto &[from, operations] : byOperands)
+      expectAgreement(operations);
+  }
+
+  void add(const Operation &op) { byOperands[op.from].push_back(op); }
+  void add(const std::string &op, const std::string &type, int operands,
+           const std::string &to = "", double ulps = 0) {
+    const char *lists[] = {"", " %0", " %0, %1", " %0, %1, %2"};
+    add({op + lists[operands] + " : " + type,
+         std::vector<std::string>(operands, type), to.empty() ? type : to,
+         ulps});
+  }
+
+private:
+  std::map<std::vector<std::string>, std::vector<Operation>> byOperands;
+};
+
 TEST(InterpreterAndCompiledCode, AgreeOnIntegers) {
+  Agreement all;
   for (std::string type : {"i32", "i64"}) {
     for (std::string sign : {"", "unsigned "})
       for (std::string op : {"div", "rem", "shl", "shr"})
-        expectAgreement("costate." + op + " " + sign, type, 2);
-    expectAgreement("math.absi", type, 1);
+        all.add("costate." + op + " " + sign, type, 2);
+    all.add("math.absi", type, 1);
   }
   for (std::string type : {"i1", "i32", "i64"})
     for (std::string op : {"addi", "subi", "muli", "andi", "ori", "xori",
                            "minsi", "maxsi", "minui", "maxui"})
-      expectAgreement("arith." + op, type, 2);
+      all.add("arith." + op, type, 2);
   for (std::string op : {"ctpop", "ctlz", "cttz"})
-    expectAgreement("math." + op, "i32", 1);
+    all.add("math." + op, "i32", 1);
 }
 
 TEST(InterpreterAndCompiledCode, AgreeOnComparisons) {
+  Agreement all;
   for (std::string type : {"i1", "i32", "i64"})
     for (std::string predicate :
          {"eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"})
-      expectAgreement("arith.cmpi " + predicate + ",", type, 2, "i1");
+      all.add("arith.cmpi " + predicate + ",", type, 2, "i1");
   for (std::string type : {"f32", "f64"})
     for (std::string predicate :
          {"false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq",
           "ugt", "uge", "ult", "ule", "une", "uno", "true"})
-      expectAgreement("arith.cmpf " + predicate + ",", type, 2, "i1");
+      all.add("arith.cmpf " + predicate + ",", type, 2, "i1");
 }
 
 TEST(InterpreterAndCompiledCode, AgreeOnConversions) {
-  auto convert = [](const std::string &op, const std::string &from,
-                    const std::string &to) {
-    expectAgreement({op + " %0 : " + from + " to " + to, {from}, to});
+  Agreement all;
+  auto convert = [&](const std::string &op, const std::string &from,
+                     const std::string &to) {
+    all.add({op + " %0 : " + from + " to " + to, {from}, to});
   };
   for (std::string real : {"f32", "f64"}) {
     for (std::string integer : {"i32", "i64"}) {
@@ -244,35 +270,36 @@ TEST(InterpreterAndCompiledCode, AgreeOnConversions) {
 }
 
 TEST(InterpreterAndCompiledCode, AgreeOnFloats) {
+  Agreement all;
   for (std::string type : {"f32", "f64"}) {
     for (std::string op : {"addf", "subf", "mulf", "divf", "remf", "minnumf",
                            "maxnumf", "minimumf", "maximumf"})
-      expectAgreement("arith." + op, type, 2);
-    expectAgreement("arith.negf", type, 1);
-    expectAgreement("math.copysign", type, 2);
-    expectAgreement("costate.strong_mul", type, 2);
-    expectAgreement("costate.strong_mul symmetric", type, 2);
+      all.add("arith." + op, type, 2);
+    all.add("arith.negf", type, 1);
+    all.add("math.copysign", type, 2);
+    all.add("costate.strong_mul", type, 2);
+    all.add("costate.strong_mul symmetric", type, 2);
     for (std::string op : {"absf", "floor", "ceil", "round", "roundeven",
                            "trunc", "sqrt", "rsqrt"})
-      expectAgreement("math." + op, type, 1);
+      all.add("math." + op, type, 1);
     for (std::string op : {"isfinite", "isnan"})
-      expectAgreement("math." + op, type, 1, "i1");
-    expectAgreement("math.fma", type, 3);
-    expectAgreement(
-        {"arith.select %0, %1, %2 : " + type, {"i1", type, type}, type});
+      all.add("math." + op, type, 1, "i1");
+    all.add("math.fma", type, 3);
+    all.add({"arith.select %0, %1, %2 : " + type, {"i1", type, type}, type});
   }
 }
 
 TEST(InterpreterAndCompiledCode, AgreeOnFunctionsButForTheLastBits) {
+  Agreement all;
   for (std::string type : {"f32", "f64"}) {
     for (std::string op :
          {"sin",  "cos",   "tan",   "asin",  "acos", "atan", "sinh",  "cosh",
           "tanh", "asinh", "acosh", "atanh", "exp",  "exp2", "expm1", "log",
           "log2", "log10", "log1p", "cbrt",  "erf",  "erfc"})
-      expectAgreement("math." + op, type, 1, "", 4);
-    expectAgreement("math.atan2", type, 2, "", 4);
-    expectAgreement("math.powf", type, 2, "", 4);
-    expectAgreement("costate.hypot", type, 2, "", 4);
+      all.add("math." + op, type, 1, "", 4);
+    all.add("math.atan2", type, 2, "", 4);
+    all.add("math.powf", type, 2, "", 4);
+    all.add("costate.hypot", type, 2, "", 4);
   }
 }
 

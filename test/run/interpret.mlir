@@ -47,7 +47,7 @@ costate.kernel @fourth(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
 // It checks indices without --debug, and refuses races.
 // RUN: not costate-run %s --interpret --kernel shift --arg 'f64[3]=1,2,3' --arg i64=3 2>&1 | FileCheck %s --check-prefix=OUTSIDE
 // OUTSIDE: kernel `shift` at {{.*}}interpret.mlir:[[#]]: index 3 is outside dimension 0 of argument 1, whose extent is 3
-// RUN: not costate-run %s --interpret --kernel first --arg 'f64[3]=1,2,3' --arg f64=1 2>&1 | FileCheck %s --check-prefix=FIRST
+// RUN: not costate-run %s --interpret --kernel first --arg 'f64[3]=1,2,3' 2>&1 | FileCheck %s --check-prefix=FIRST
 // FIRST: kernel `first` at {{.*}}interpret.mlir:[[#]]: element [0] of argument 1 is used by iterations 0 and 1 of one range, and stored by one of them, so the result depends on their order
 costate.kernel @shift(%x: !costate.array<f64, 1>, %by: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -57,10 +57,11 @@ costate.kernel @shift(%x: !costate.array<f64, 1>, %by: i64) {
     costate.store %v, %x[%i] : !costate.array<f64, 1>
   }
 }
-costate.kernel @first(%x: !costate.array<f64, 1>, %v: f64) {
+costate.kernel @first(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %c0 = arith.constant 0 : i64
   costate.range (%i) in (%n) {
+    %v = arith.sitofp %i : i64 to f64
     costate.store %v, %x[%c0] : !costate.array<f64, 1>
   }
 }

@@ -1,8 +1,11 @@
 /// Arrays and tapes.
 
 #include "ir/Kernel.h"
+#include "ir/Tape.h"
 #include "ir/interpreter/Machine.h"
 #include "ir/interpreter/Operations.h"
+
+#include "mlir/IR/Matchers.h"
 
 #include <algorithm>
 
@@ -70,8 +73,9 @@ template <class T> bool load(Machine &m, const Instruction &op) {
   return true;
 }
 
+/// The detail is its use.
 template <class T> bool store(Machine &m, const Instruction &op) {
-  std::byte *at = access(m, op, 1, Stores);
+  std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
   if (!at)
     return false;
   if constexpr (std::is_same_v<T, Bool>)
@@ -90,11 +94,9 @@ template <class T> T operandAs(Machine &m, const Instruction &op) {
   }
 }
 
-/// An exclusive addition promises that no other iteration uses the element:
-/// for the search for races it is a store.
+/// The detail is its use.
 template <class T> bool add(Machine &m, const Instruction &op) {
-  bool isExclusive = op.detail;
-  std::byte *at = access(m, op, 1, isExclusive ? Stores : Updates);
+  std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
   if (!at)
     return false;
   write<T>(at, read<T>(at) + operandAs<T>(m, op));
@@ -123,7 +125,15 @@ Handler selectLoad(Operation *op, Instruction &, Code &) {
                        : load<uint64_t>;
 }
 
-Handler selectStore(Operation *op, Instruction &, Code &) {
+/// Whether all iterations of the range around `op` have `value` in common.
+bool isShared(Value value, Operation *op) {
+  auto range = op->getParentOfType<RangeOp>();
+  return matchPattern(value, m_Constant()) ||
+         (range && !range.getRegion().isAncestor(value.getParentRegion()));
+}
+
+Handler selectStore(Operation *op, Instruction &instruction, Code &) {
+  instruction.detail = isShared(op->getOperand(0), op) ? SharedStores : Stores;
   unsigned width = widthOf(op->getOperand(0).getType());
   return width == 1    ? store<Bool>
          : width == 32 ? store<uint32_t>
@@ -131,7 +141,8 @@ Handler selectStore(Operation *op, Instruction &, Code &) {
 }
 
 Handler selectAdd(Operation *op, Instruction &instruction, Code &) {
-  instruction.detail = cast<AtomicAddOp>(op).getExclusive();
+  // An exclusive addition promises that no other iteration uses the element.
+  instruction.detail = cast<AtomicAddOp>(op).getExclusive() ? Stores : Updates;
   Type type = op->getOperand(0).getType();
   if (type.isF32())
     return add<float>;
@@ -151,28 +162,31 @@ bool push(Machine &m, const Instruction &op) { return m.push(op); }
 bool pop(Machine &m, const Instruction &op) { return m.pop(op); }
 bool turn(Machine &, const Instruction &) { return true; }
 
-/// The number of the record of these types; as large as in compiled code.
-uint32_t recordOf(TypeRange types, Code &code) {
+/// Where the record is listed; it is as large as in compiled code.
+uint32_t recordOf(std::optional<int64_t> number, TypeRange types, Code &code) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::interleaveComma(types, stream);
   for (size_t k = 0; k < code.records.size(); ++k)
-    if (code.records[k].types == text)
+    if (code.records[k].types == text &&
+        code.records[k].number == number.value_or(-1))
       return k;
   size_t bits = 0, bytes = 0;
   for (Type type : types)
     type.isInteger(1) ? ++bits : bytes += widthOf(type) / 8;
-  code.records.push_back({text, bytes + (bits + 7) / 8});
+  code.records.push_back({text, number.value_or(-1), bytes + (bits + 7) / 8});
   return code.records.size() - 1;
 }
 
 Handler selectPush(Operation *op, Instruction &instruction, Code &code) {
-  instruction.detail = recordOf(op->getOperandTypes(), code);
+  instruction.detail =
+      recordOf(cast<tape::PushOp>(op).getRecord(), op->getOperandTypes(), code);
   return push;
 }
 
 Handler selectPop(Operation *op, Instruction &instruction, Code &code) {
-  instruction.detail = recordOf(op->getResultTypes(), code);
+  instruction.detail =
+      recordOf(cast<tape::PopOp>(op).getRecord(), op->getResultTypes(), code);
   return pop;
 }
 

@@ -23,11 +23,12 @@ struct Slots {
 struct Instruction {
   Handler run = nullptr;
   Slots operands;
-  uint32_t result = 0;  ///< slot of the first result; the others follow
-  uint32_t results = 0; ///< how many
-  uint32_t place = 0;   ///< index in Code::places
-  uint32_t block = 0;   ///< the first of its regions; the others follow
-  uint32_t detail = 0;  ///< a predicate, a dimension, a record: see its handler
+  uint32_t result = 0;      ///< slot of the first result; the others follow
+  uint32_t results = 0;     ///< how many
+  uint32_t place = 0;       ///< index in Code::places
+  uint32_t block = 0;       ///< the first of its regions; the others follow
+  void *function = nullptr; ///< that it calls instead of the host's
+  uint32_t detail = 0; ///< a predicate, a dimension, a record: see its handler
   uint8_t operandWidth = 0; ///< bits of the last operand
   uint8_t resultWidth = 0;  ///< bits of the first result
   bool watched = false;     ///< may be part of a race
@@ -56,10 +57,20 @@ struct Place {
   unsigned line = 0;
 };
 
-/// The type of a record of a tape.
+/// What is known of a record of a tape.
 struct Record {
   std::string types;
+  int64_t number; ///< -1: unknown
   size_t bytes;
+
+  bool matches(const Record &other) const {
+    bool same = number == other.number || number < 0 || other.number < 0;
+    return same && types == other.types;
+  }
+  std::string describe() const {
+    return (number < 0 ? "a record" : "record " + std::to_string(number)) +
+           " of (" + types + ")";
+  }
 };
 
 struct Code {

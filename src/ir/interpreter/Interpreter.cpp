@@ -111,8 +111,8 @@ bool execute(Machine &machine) {
 
 } // namespace
 
-Result<Interpreter> Interpreter::make(KernelOp kernel) {
-  Result<Code> code = translate(kernel);
+Result<Interpreter> Interpreter::make(KernelOp kernel, Functions functions) {
+  Result<Code> code = translate(kernel, functions);
   if (!code)
     return code.error();
   return Interpreter(std::make_shared<const Code>(std::move(*code)));

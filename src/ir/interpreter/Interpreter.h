@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace costate::ir {
@@ -34,8 +35,8 @@ struct InterpreterOptions {
   size_t tapeBytes = SIZE_MAX;
   /// Operations that may run; one more is KernelFailed.
   uint64_t steps = UINT64_MAX;
-  /// Refuse an element that one iteration of a range stores and another one
-  /// uses, or that one updates and another one loads.
+  /// Refuse, as Error(Race), an element that one iteration of a range stores
+  /// and another one uses, or that one updates and another one loads.
   bool races = true;
 };
 
@@ -48,16 +49,20 @@ struct InterpreterReport {
   double largestAddend = 0;
 };
 
+/// The function that computes an operation like `math.sin`, over float or over
+/// double; null: the one of the host's libm.
+using Functions = void *(*)(std::string_view operation, bool isF64);
+
 struct Code;
 
 /// A kernel in a form that runs fast many times; it keeps nothing of the IR.
-/// Exact, but for functions like `sin`: those are the host's libm, whose last
-/// bits differ from the compiled ones. Failures change the arrays up to where
-/// they happened.
+/// Bits of functions like `sin` are those of `functions`; everything else is
+/// exact. Failures change the arrays up to where they happened.
 class Interpreter {
 public:
   /// Fails with the name of an operation that it does not know.
-  static Result<Interpreter> make(KernelOp kernel);
+  static Result<Interpreter> make(KernelOp kernel,
+                                  Functions functions = nullptr);
 
   /// May be called from several threads.
   Result<InterpreterReport> run(std::span<InterpreterArgument> arguments,

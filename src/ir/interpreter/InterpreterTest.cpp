@@ -525,7 +525,7 @@ costate.kernel @k(%n: !costate.array<i32, 1>, %x: !costate.array<f64, 1>) {
 
 //===-- Races -------------------------------------------------------------===//
 
-/// `body` for each of three iterations, with constants %z, %i and %v.
+/// `body` for each of three iterations %i; %v is the same for all.
 std::string rangeText(const std::string &body) {
   return R"(costate.kernel @k(%x: !costate.array<f64, 1>) {
   %z = arith.constant 0 : i64
@@ -533,6 +533,7 @@ std::string rangeText(const std::string &body) {
   %n = arith.constant 3 : i64
   %v = arith.constant 1.0 : f64
   costate.range (%i) in (%n) {
+    %w = arith.sitofp %i : i64 to f64
 )" + body +
          "\n}\n}";
 }
@@ -541,7 +542,8 @@ const std::string
     loadOwn = "%a = costate.load %x[%i] : !costate.array<f64, 1>\n",
     loadFirst = "%b = costate.load %x[%z] : !costate.array<f64, 1>\n",
     storeOwn = "costate.store %v, %x[%i] : !costate.array<f64, 1>\n",
-    storeFirst = "costate.store %v, %x[%z] : !costate.array<f64, 1>\n",
+    storeSame = "costate.store %v, %x[%z] : !costate.array<f64, 1>\n",
+    storeFirst = "costate.store %w, %x[%z] : !costate.array<f64, 1>\n",
     addOwn = "costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>\n",
     addFirst = "costate.atomic_add %v, %x[%z] : !costate.array<f64, 1>\n",
     loadAgain = "%c = costate.load %x[%i] : !costate.array<f64, 1>\n",
@@ -550,13 +552,14 @@ const std::string
 
 TEST(Interpreter, RacesAreRefusedInAnyOrder) {
   for (const std::string &body :
-       {storeFirst, storeOwn + loadFirst, loadFirst + storeOwn,
+       {storeFirst, storeSame + loadFirst, storeFirst + storeSame,
+        storeSame + addOwn, storeOwn + loadFirst, loadFirst + storeOwn,
         storeOwn + addFirst, addFirst + loadOwn, loadFirst + addOwn, addAlone,
         addAlone + loadFirst})
     for (uint64_t order = 0; order < 6; ++order) {
       Data<double> x({1, 2, 3});
       expectFailure(run(rangeText(body), {{&x}}, {.order = order}),
-                    ErrorCode::KernelFailed,
+                    ErrorCode::Race,
                     "element [0] of argument 1 is used by iterations ");
       EXPECT_TRUE(
           run(rangeText(body), {{&x}}, {.order = order, .races = false}));
@@ -565,7 +568,7 @@ TEST(Interpreter, RacesAreRefusedInAnyOrder) {
 
 TEST(Interpreter, WhatIsNoRacePasses) {
   for (const std::string &body :
-       {loadFirst, addFirst, loadOwn + storeOwn + addOwn + loadAgain,
+       {loadFirst, addFirst, storeSame, loadOwn + storeOwn + addOwn + loadAgain,
         addOwn + loadOwn, addFirst + addOwn}) {
     Data<double> x({1, 2, 3});
     EXPECT_TRUE(run(rangeText(body), {{&x}}));
@@ -628,13 +631,23 @@ TEST(Interpreter, AWrongPopIsADefect) {
   expectFailure(run("costate.kernel @k() { %a = tape.pop : f64 }", {}),
                 ErrorCode::Internal,
                 "pop of a record of (f64) finds an empty tape");
-  expectFailure(run(R"(costate.kernel @k(%v: f64) {
+  expectFailure(
+      run(R"(costate.kernel @k(%v: f64) {
   tape.push %v : f64
   %a, %b = tape.pop : f64, i1
 })",
+          {real(1)}),
+      ErrorCode::Internal,
+      "k.mlir:3: pop of a record of (f64, i1) finds a record of (f64)");
+  expectFailure(run(R"(costate.kernel @k(%v: f64) {
+  tape.push record(0) %v : f64
+  tape.push record(1) %v : f64
+  %a = tape.pop record(0) : f64
+  %b = tape.pop record(1) : f64
+})",
                     {real(1)}),
                 ErrorCode::Internal,
-                "k.mlir:3: pop of a record of (f64, i1) finds one of (f64)");
+                "k.mlir:4: pop of record 0 of (f64) finds record 1 of (f64)");
 }
 
 TEST(Interpreter, ARecordLeftOnATapeIsADefect) {
@@ -642,9 +655,10 @@ TEST(Interpreter, ARecordLeftOnATapeIsADefect) {
       run("costate.kernel @k(%v: f64) { tape.push %v : f64 }", {real(1)}),
       ErrorCode::Internal, "the kernel ends with 1 records on its tape");
   Data<double> x({1, 2, 3});
-  expectFailure(
-      run(rangeText("tape.push %v : f64"), {{&x}}), ErrorCode::Internal,
-      "iteration 0 ends with 1 records on its tape, the last of (f64)");
+  expectFailure(run(rangeText("tape.push %v : f64"), {{&x}}),
+                ErrorCode::Internal,
+                "iteration 0 ends with 1 records on its tape; the last is a "
+                "record of (f64)");
 }
 
 TEST(Interpreter, ATapeHasALimit) {

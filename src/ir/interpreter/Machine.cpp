@@ -49,8 +49,13 @@ static std::string indexText(const Array &array, size_t element) {
   return "[" + text + "]";
 }
 
+/// Whether several iterations may use an element in these ways.
+static bool mayShare(uint8_t uses) {
+  return uses == Loads || uses == Updates || uses == SharedStores;
+}
+
 static const char *describe(uint8_t uses) {
-  if (uses & Stores)
+  if (uses & (Stores | SharedStores))
     return "stored by one of them";
   return "updated by one of them and loaded by the other";
 }
@@ -65,9 +70,9 @@ bool Machine::watch(const Instruction &op, uint32_t argument, size_t element,
     mark = Mark{ranges, iteration, 0, false};
   mark.shared |= mark.iteration != iteration;
   mark.uses |= use;
-  if (!mark.shared || mark.uses == Loads || mark.uses == Updates)
+  if (!mark.shared || mayShare(mark.uses))
     return true;
-  return fail(op, ErrorCode::KernelFailed,
+  return fail(op, ErrorCode::Race,
               "element " + indexText(array, element) + " of argument " +
                   std::to_string(code.parameters[argument].name) +
                   " is used by iterations " + std::to_string(mark.iteration) +
@@ -99,13 +104,13 @@ bool Machine::push(const Instruction &op) {
 bool Machine::pop(const Instruction &op) {
   Tape &tape = this->tape();
   const Record &record = code.records[op.detail];
-  if (tape.records.empty() || tape.records.back() != op.detail)
-    return fail(
-        op, ErrorCode::Internal,
-        "pop of a record of (" + record.types + ") finds " +
-            (tape.records.empty()
-                 ? "an empty tape"
-                 : "one of (" + code.records[tape.records.back()].types + ")"));
+  if (tape.records.empty() ||
+      !record.matches(code.records[tape.records.back()]))
+    return fail(op, ErrorCode::Internal,
+                "pop of " + record.describe() + " finds " +
+                    (tape.records.empty()
+                         ? "an empty tape"
+                         : code.records[tape.records.back()].describe()));
   auto first = tape.values.end() - op.results;
   std::copy(first, tape.values.end(), slots.begin() + op.result);
   tape.values.erase(first, tape.values.end());
@@ -121,8 +126,8 @@ bool Machine::checkEmpty(const Instruction &op, const Tape &tape) {
                               : std::string("the kernel");
   return fail(op, ErrorCode::Internal,
               where + " ends with " + std::to_string(tape.records.size()) +
-                  " records on its tape, the last of (" +
-                  code.records[tape.records.back()].types + ")");
+                  " records on its tape; the last is " +
+                  code.records[tape.records.back()].describe());
 }
 
 } // namespace costate::ir

@@ -11,8 +11,9 @@
 
 namespace costate::ir {
 
-/// What an iteration does to an element.
-enum Use : uint8_t { Loads = 1, Updates = 2, Stores = 4 };
+/// What an iteration does to an element. A shared store is one of a value that
+/// all iterations have in common.
+enum Use : uint8_t { Loads = 1, Updates = 2, Stores = 4, SharedStores = 8 };
 
 /// What the iterations of a range have done to an element.
 struct Mark {

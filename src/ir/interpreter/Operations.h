@@ -35,6 +35,9 @@ Handler always(mlir::Operation *, Instruction &, Code &) {
   return handler;
 }
 
+/// Calls the function of its instruction.
+Handler callOf(mlir::Type type, unsigned operands);
+
 /// Bits of an integer, float or index.
 unsigned widthOf(mlir::Type type);
 

@@ -310,6 +310,18 @@ constexpr auto symmetricMul = [](auto g, auto f) {
   return g == 0 || f == 0 ? 0 : g * f;
 };
 
+template <class T> bool call1(Machine &m, const Instruction &op) {
+  auto function = reinterpret_cast<T (*)(T)>(op.function);
+  m.put(op, function(m.floating<T>(op, 0)));
+  return true;
+}
+
+template <class T> bool call2(Machine &m, const Instruction &op) {
+  auto function = reinterpret_cast<T (*)(T, T)>(op.function);
+  m.put(op, function(m.floating<T>(op, 0), m.floating<T>(op, 1)));
+  return true;
+}
+
 //===-- Conversions -------------------------------------------------------===//
 
 /// The number nearest to `value` towards 0; out of range the nearest number.
@@ -423,6 +435,12 @@ std::optional<uint64_t> turnsOf(int64_t lo, int64_t hi, int64_t step) {
     stride = -stride;
   }
   return (to - from - 1) / stride + 1;
+}
+
+Handler callOf(Type type, unsigned operands) {
+  if (operands == 1)
+    return type.isF32() ? call1<float> : call1<double>;
+  return type.isF32() ? call2<float> : call2<double>;
 }
 
 unsigned widthOf(Type type) {

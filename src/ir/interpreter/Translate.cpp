@@ -54,6 +54,8 @@ Kind kindOf(Type type) {
 
 class Translator {
 public:
+  explicit Translator(Functions functions) : functions(functions) {}
+
   Result<Code> translate(KernelOp kernel) {
     code.name = kernel.getName().str();
     placeOf(*kernel);
@@ -127,6 +129,7 @@ private:
     describe(op, instruction);
     Select select = find(op.getName().getStringRef());
     instruction.run = select ? select(&op, instruction, code) : nullptr;
+    replaceFunction(op, instruction);
     if (!instruction.run && !unknown)
       unknown = &op;
     addRegions(op, instruction);
@@ -144,6 +147,17 @@ private:
     instruction.watched = llvm::any_of(op.getOperands(), [&](Value operand) {
       return writtenHere.contains(operand);
     });
+  }
+
+  void replaceFunction(Operation &op, Instruction &instruction) {
+    if (!functions || op.getNumResults() != 1)
+      return;
+    Type type = op.getResult(0).getType();
+    if (!isa<FloatType>(type))
+      return;
+    instruction.function = functions(op.getName().getStringRef(), type.isF64());
+    if (instruction.function)
+      instruction.run = callOf(type, op.getNumOperands());
   }
 
   void addRegions(Operation &op, Instruction &instruction) {
@@ -181,6 +195,7 @@ private:
                                       op->getName().getStringRef().str() + "`"};
   }
 
+  Functions functions;
   Code code;
   llvm::DenseMap<Value, uint32_t> slots;
   llvm::SmallPtrSet<Value, 8> writtenHere; ///< arrays, in the range around
@@ -189,8 +204,8 @@ private:
 
 } // namespace
 
-Result<Code> translate(KernelOp kernel) {
-  return Translator().translate(kernel);
+Result<Code> translate(KernelOp kernel, Functions functions) {
+  return Translator(functions).translate(kernel);
 }
 
 } // namespace costate::ir

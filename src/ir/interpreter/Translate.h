@@ -4,9 +4,10 @@
 #include "base/Result.h"
 #include "ir/Kernel.h"
 #include "ir/interpreter/Code.h"
+#include "ir/interpreter/Interpreter.h"
 
 namespace costate::ir {
 
-Result<Code> translate(KernelOp kernel);
+Result<Code> translate(KernelOp kernel, Functions functions);
 
 } // namespace costate::ir
