@@ -171,6 +171,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   ir::KernelOp gradient = copyOf(primal, ".grad");
   if (reloads == Reloads::Forwarded)
     forwardStores(gradient);
+  pruneWithinParts(gradient);
   normalizeLoops(gradient);
   auto turns = countTurns(gradient);
   expressInductions(gradient, turns);

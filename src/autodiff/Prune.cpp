@@ -15,9 +15,10 @@ namespace {
 /// Marks what the effects of a kernel need.
 class Liveness {
 public:
-  explicit Liveness(ir::KernelOp kernel) : records(tape::recordsOf(kernel)) {
+  Liveness(ir::KernelOp kernel, bool keepRanges)
+      : records(tape::recordsOf(kernel)) {
     kernel.walk([&](Operation *op) {
-      if (isRoot(op))
+      if (isRoot(op) || (keepRanges && isa<ir::RangeOp>(op)))
         keep(op);
     });
     while (!pending.empty())
@@ -252,7 +253,12 @@ private:
 } // namespace
 
 void prune(ir::KernelOp kernel) {
-  Liveness liveness(kernel);
+  Liveness liveness(kernel, /*keepRanges=*/false);
+  Sweep(liveness).block(kernel.getBodyRegion().front());
+}
+
+void pruneWithinParts(ir::KernelOp kernel) {
+  Liveness liveness(kernel, /*keepRanges=*/true);
   Sweep(liveness).block(kernel.getBodyRegion().front());
 }
 

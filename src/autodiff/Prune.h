@@ -10,4 +10,7 @@ namespace costate::autodiff {
 /// to turn, and what numbered records hold for nobody.
 void prune(ir::KernelOp kernel);
 
+/// The same, but ranges stay, so that parts keep their numbers.
+void pruneWithinParts(ir::KernelOp kernel);
+
 } // namespace costate::autodiff

@@ -2,6 +2,7 @@
 /// gets wrong (docs/design/semantics-tests.md, B1 to B20). Adjoints of all
 /// arrays are seeded with 1 unless a test says otherwise.
 
+#include "conformance/ComplexStep.h"
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
@@ -81,6 +82,88 @@ TEST_F(CounterExample, AGradientByHandOfAKernelThatReloadsNothing) {
   x.fill(3);
   k.grad(x, y, s);
   expectNear(x.grad().to_host(), {115, 115, 115});
+}
+
+TEST_F(CounterExample, SquaresOfSquaresInPlace) {
+  Kernel k = kernel("squares", [](X x) {
+    parallel(x.size(), [&](Index i) {
+      FOR (j, 0, 3) {
+        x(i) = x(i) * x(i);
+      }
+    });
+  });
+  k.grad(initial_state, x);
+  expectNear(x.grad().to_host(), {0.0625, 136.6875, -1.6777216}); // 8 x^7
+  expectNear(x.to_host(), {0.5, 1.5, -0.8});
+}
+
+TEST_F(CounterExample, TwoRangesInPlace) {
+  Kernel k = kernel("ranges", [](X x) {
+    parallel(x.size(), [&](Index i) { x(i) = x(i) * x(i); });
+    parallel(x.size(), [&](Index i) { x(i) = sin(x(i)); });
+  });
+  k.grad(initial_state, x);
+  Values want;
+  for (double v : {0.5, 1.5, -0.8})
+    want.push_back(2 * v * std::cos(v * v));
+  expectNear(x.grad().to_host(), want);
+}
+
+TEST_F(CounterExample, ASerialValueBetweenVersions) {
+  Kernel k = kernel("between", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) { s() += x(i); });
+    Expr<double> t = s();
+    parallel(x.size(), [&](Index i) { x(i) = t * x(i) * x(i); });
+  });
+  k.grad(initial_state, x, s);
+  expectNear(x.grad().to_host(), {5.34, 7.74, 2.22});
+  expectNear(s.grad().to_host(), {4.14});
+}
+
+TEST_F(CounterExample, ALoopThatOverwritesWhatItReads) {
+  Kernel k = kernel("overwrite", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = 1.0;
+      FOR (j, 0, 4) {
+        v = v * x(i);
+        x(i) = sin(x(i));
+      }
+      s() += v;
+    });
+  });
+  x.grad().fill(0);
+  k.grad(initial_state, x, s);
+  Values want;
+  for (double start : {0.5, 1.5, -0.8})
+    want.push_back(complexStep(
+        [](const std::vector<Complex> &x) {
+          Complex a = x[0], b = std::sin(a), c = std::sin(b), d = std::sin(c);
+          return a * b * c * d;
+        },
+        {start})[0]);
+  expectNear(x.grad().to_host(), want);
+}
+
+TEST_F(CounterExample, ABoundThatItsOwnIterationHasStored) {
+  Kernel k = kernel("own_bound", [](X x, X y, ArrayRef<int, 1> m) {
+    parallel(x.size(), [&](Index i) {
+      m(i) = 3;
+      Var<double> v = x(i);
+      FOR (j, 0, m(i)) {
+        v = sin(v);
+      }
+      y(i) = v;
+      m(i) = 0;
+    });
+  });
+  auto m = constant<int>({9, 9, 9});
+  reverse(k, x, y, m);
+  Values want;
+  for (double v : {0.5, 1.5, -0.8})
+    want.push_back(1 + std::cos(v) * std::cos(std::sin(v)) *
+                           std::cos(std::sin(std::sin(v))));
+  expectNear(x.grad().to_host(), want);
+  expectNear(y.grad().to_host(), {0, 0, 0});
 }
 
 TEST_F(CounterExample, InnerLoopsOfUnequalDepth) {

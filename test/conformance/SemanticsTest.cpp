@@ -18,8 +18,19 @@ TEST(Semantics, OnlyNeededValuesMustStay) {
   Kernel scaled = kernel("scaled", [](X x, X v) {
     parallel(x.size(), [&](Index i) { x(i) = 2.0 * x(i) + v(i) + 1.0; });
   });
+  Kernel unused = kernel("unused", [](X x, X v) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> product = x(i), sum = 0.0;
+      FOR (j, 0, 5) {
+        product = product * x(i); // nothing uses it behind the loop
+        sum += v(i);
+      }
+      x(i) = 2.0 * x(i) + 1.0 + sum;
+    });
+  });
   auto x = active<double>({1, -2}), v = active<double>({3, 4});
   expectClosedForm({x, v}, {x}, {{2, 2}, {1, 1}}, scaled, x, v);
+  expectClosedForm({x, v}, {x}, {{2, 2}, {5, 5}}, unused, x, v);
 }
 
 TEST(Semantics, AnIterationReloadsWhatItStored) {

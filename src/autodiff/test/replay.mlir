@@ -1,4 +1,4 @@
-// RUN: costate-opt %s --differentiate-reverse | FileCheck %s
+// RUN: costate-opt %s --differentiate-reverse=final-state | FileCheck %s
 
 // Overwritten, but the reverse does not need the old value.
 // CHECK: @linear.grad
@@ -196,5 +196,23 @@ costate.kernel @strides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
     %a = costate.load %y[%even] : !costate.array<f64, 1>
     %b = math.sin %a : f64
     costate.store %b, %y[%ahead] : !costate.array<f64, 1>
+  }
+}
+
+// What is carried from turn to turn, and never used, needs nothing.
+// CHECK: @carried.grad
+costate.kernel @carried(%x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %p = scf.for %k = %zero to %n step %one iter_args(%q = %v) -> (f64) : i64 {
+      %w = costate.load %x[%i] : !costate.array<f64, 1>
+      %r = arith.mulf %q, %w : f64
+      scf.yield %r : f64
+    }
+    %d = arith.addf %v, %v : f64
+    costate.store %d, %x[%i] : !costate.array<f64, 1>
   }
 }
