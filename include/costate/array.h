@@ -23,7 +23,8 @@ struct ArrayStorage;
 
 /// What an array carries beside its values: an adjoint array for reverse mode
 /// (`grad`), a tangent array for forward mode (`dual`), or both (`grad |
-/// dual`).
+/// dual`). With `dual`, its adjoint and its tangent have tangents as well,
+/// which are made, all zero, when they are first used.
 enum Flags { none = 0, grad = 1, dual = 2 };
 constexpr Flags operator|(Flags a, Flags b) {
   return static_cast<Flags>(static_cast<int>(a) | static_cast<int>(b));
@@ -79,7 +80,8 @@ public:
   bool has_grad() const;
   bool has_dual() const;
   /// The adjoint (tangent) array: same shape, dtype and device. It lives on
-  /// even if this array does not. Error(MissingGradient) if there is none.
+  /// even if this array does not. Error(MissingGradient) if there is none;
+  /// Error(OutOfMemory) if it is made now and does not fit.
   AnyArray grad() const;
   AnyArray dual() const;
 

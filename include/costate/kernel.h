@@ -40,6 +40,17 @@ struct KernelImpl;
 
 enum class Mode : uint8_t { Primal, Gradient, Tangent, Recording };
 
+/// A kernel or its gradient, and of that so many derivatives along a curve.
+struct Chain {
+  Mode mode = Mode::Primal; ///< Primal or Gradient
+  unsigned order = 0;
+
+  constexpr Chain() = default;
+  constexpr Chain(Mode mode)
+      : mode(mode == Mode::Tangent ? Mode::Primal : mode),
+        order(mode == Mode::Tangent) {}
+};
+
 template <class T>
 concept HostScalar = std::is_arithmetic_v<T>;
 
@@ -89,8 +100,9 @@ inline constexpr InitialState initial_state;
 class Kernel {
 public:
   Kernel() = default;
-  explicit Kernel(std::shared_ptr<detail::KernelImpl> impl)
-      : impl(std::move(impl)) {}
+  explicit Kernel(std::shared_ptr<detail::KernelImpl> impl,
+                  detail::Chain chain = {})
+      : impl(std::move(impl)), chain(chain) {}
 
   /// A kernel from kernel IR as text. `name` chooses one of several kernels;
   /// `file` is for messages. Error(BadKernel) if it does not parse or verify.
@@ -123,7 +135,7 @@ public:
   /// copy of all arrays that the kernel writes, and of the versions that it
   /// overwrites.
   template <class... A> void grad(InitialState, const A &...arguments) const {
-    pack([&](auto values) { grad_with(initial_state, values); }, arguments...);
+    launch(initial_state, detail::Mode::Gradient, arguments...);
   }
 
   /// Forward mode: runs the kernel and pushes `.dual()` through it. Errors like
@@ -132,11 +144,42 @@ public:
     launch(detail::Mode::Tangent, arguments...);
   }
 
+  /// grad() and jvp() as kernels with the same arguments: `k.gradient()(a...)`
+  /// is `k.grad(a...)`, and `k.tangent()(a...)` is `k.jvp(a...)`. They have
+  /// derivatives themselves, along the curve whose derivative is `dual()`, that
+  /// is, `x.dual()` at the point x and `x.grad().dual()` at the point x.grad():
+  ///
+  /// - `k.gradient().jvp(a...)` does what grad() does, and to `.grad().dual()`
+  /// of
+  ///   each array what grad() does to `.grad()`: where `.grad().dual()` of the
+  ///   outputs is 0, it adds the product of the Hessian with `.dual()`.
+  /// - `k.tangent().jvp(a...)` does what jvp() does, and to `.dual().dual()`
+  /// what
+  ///   jvp() does to `.dual()`: second derivatives along the curve.
+  /// - and so on: `k.gradient().tangent().jvp(a...)`, ...
+  ///
+  /// Where grad() needs what the last launch left (Error(CannotReplay)), the
+  /// derivative of gradient() needs the tangents that jvp() left there.
+  /// Error(NotDifferentiable) for the gradient of a gradient or of a tangent.
+  ///
+  /// A derived gradient takes `initial_state` as grad() does:
+  /// `k.gradient().jvp(initial_state, a...)`. Error(BadArgument) otherwise.
+  Kernel gradient() const { return derived(detail::Mode::Gradient); }
+  Kernel tangent() const { return derived(detail::Mode::Tangent); }
+
+  template <class... A>
+  void operator()(InitialState, const A &...arguments) const {
+    launch(initial_state, detail::Mode::Primal, arguments...);
+  }
+  template <class... A> void jvp(InitialState, const A &...arguments) const {
+    launch(initial_state, detail::Mode::Tangent, arguments...);
+  }
+
   /// The same with arguments that are known only at run time.
   void launch_with(detail::Mode mode,
                    std::span<const detail::ArgumentValue> arguments) const;
-  void grad_with(InitialState,
-                 std::span<const detail::ArgumentValue> arguments) const;
+  void launch_with(InitialState, detail::Mode mode,
+                   std::span<const detail::ArgumentValue> arguments) const;
 
   const std::string &name() const;
   std::vector<ArgumentType> arguments() const;
@@ -152,11 +195,20 @@ public:
                  bool llvm = false) const;
 
   const std::shared_ptr<detail::KernelImpl> &shared() const { return impl; }
+  /// What is derived from shared().
+  detail::Chain derivation() const { return chain; }
 
 private:
+  Kernel derived(detail::Mode mode) const;
+
   template <class... A>
   void launch(detail::Mode mode, const A &...arguments) const {
     pack([&](auto values) { launch_with(mode, values); }, arguments...);
+  }
+  template <class... A>
+  void launch(InitialState state, detail::Mode mode,
+              const A &...arguments) const {
+    pack([&](auto values) { launch_with(state, mode, values); }, arguments...);
   }
 
   template <class F, class... A>
@@ -170,6 +222,7 @@ private:
   }
 
   std::shared_ptr<detail::KernelImpl> impl;
+  detail::Chain chain;
 };
 
 namespace detail {

@@ -38,7 +38,7 @@ int64_t AnyArray::size() const { return storageOf(*this).size; }
 size_t AnyArray::bytes() const { return storageOf(*this).buffer.bytes; }
 Device AnyArray::device() const { return Device(storageOf(*this).device); }
 bool AnyArray::has_grad() const { return storageOf(*this).grad != nullptr; }
-bool AnyArray::has_dual() const { return storageOf(*this).dual != nullptr; }
+bool AnyArray::has_dual() const { return storageOf(*this).hasTangent(); }
 uint64_t AnyArray::version() const { return storageOf(*this).version.load(); }
 
 int64_t AnyArray::size(int dim) const {
@@ -52,6 +52,11 @@ int64_t AnyArray::size(int dim) const {
 
 AnyArray AnyArray::grad() const {
   const ArrayStorage &storage = storageOf(*this);
+  if (!storage.grad && storage.isCompanion)
+    raise(ErrorCode::MissingGradient,
+          describe(storage) +
+              ", which is itself a gradient or a tangent, has no gradient; the "
+              "`dual()` of a gradient takes second derivatives");
   if (!storage.grad)
     raise(ErrorCode::MissingGradient,
           describe(storage) +
@@ -60,12 +65,17 @@ AnyArray AnyArray::grad() const {
 }
 
 AnyArray AnyArray::dual() const {
-  const ArrayStorage &storage = storageOf(*this);
-  if (!storage.dual)
+  ArrayStorage &storage = storageOf(*this);
+  if (!storage.hasTangent() && storage.isCompanion)
+    raise(ErrorCode::MissingGradient,
+          describe(storage) +
+              ", which is a gradient, has no tangent; make the array that it "
+              "belongs to with device.array<T>(..., grad | dual)");
+  if (!storage.hasTangent())
     raise(ErrorCode::MissingGradient,
           describe(storage) +
               " has no tangent; make it with device.array<T>(..., dual)");
-  return AnyArray(storage.dual);
+  return AnyArray(checked(storage.tangent()));
 }
 
 static void checkBytes(const ArrayStorage &storage, size_t bytes) {

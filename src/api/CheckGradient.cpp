@@ -255,6 +255,11 @@ GradientCheck detail::check_gradient(const Kernel &kernel,
   if (!kernel.shared())
     raise(ErrorCode::BadArgument,
           "this kernel is empty; make one with kernel(name, lambda)");
+  if (kernel.derivation().mode != Mode::Primal || kernel.derivation().order)
+    raise(ErrorCode::BadArgument,
+          kernel.shared()->title() +
+              ": check_gradient takes a kernel, not a gradient or a tangent of "
+              "one; give it the kernel itself");
   RecordingPause pause;
   return Check(kernel, bind(*kernel.shared(), arguments)).run();
 }

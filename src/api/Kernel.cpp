@@ -48,15 +48,39 @@ static KernelImpl &implOf(const std::shared_ptr<KernelImpl> &impl) {
   return *impl;
 }
 
-void Kernel::launch_with(Mode mode,
-                         std::span<const ArgumentValue> values) const {
-  Call call = bind(implOf(impl), values);
-  detail::launch(impl, mode, call);
+/// The chain with one more derivative.
+static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
+  bool reverses = mode == Mode::Gradient || mode == Mode::Recording;
+  if (reverses && (chain.mode == Mode::Gradient || chain.order))
+    raise(ErrorCode::NotDifferentiable,
+          kernel.title() + ": a " +
+              (chain.mode == Mode::Gradient ? "gradient" : "tangent") +
+              " has no gradient; the tangent of the gradient, "
+              "`k.gradient().jvp(...)`, gives second derivatives: the Hessian "
+              "times `.dual()`");
+  if (reverses)
+    chain.mode = mode;
+  else if (mode == Mode::Tangent)
+    ++chain.order;
+  return chain;
 }
 
-void Kernel::grad_with(InitialState,
-                       std::span<const ArgumentValue> values) const {
-  gradFromInitialState(impl, bind(implOf(impl), values));
+void Kernel::launch_with(Mode mode,
+                         std::span<const ArgumentValue> values) const {
+  Chain wanted = extended(implOf(impl), chain, mode);
+  detail::launch(impl, wanted, bind(*impl, values));
+}
+
+void Kernel::launch_with(InitialState, Mode mode,
+                         std::span<const ArgumentValue> values) const {
+  Chain wanted = extended(implOf(impl), chain, mode);
+  if (wanted.mode != Mode::Gradient)
+    raise(
+        ErrorCode::BadArgument,
+        impl->title() +
+            ": only a gradient runs from the initial state; launch the kernel "
+            "or its tangent without `initial_state`");
+  launchFromInitialState(impl, wanted, bind(*impl, values));
 }
 
 const std::string &Kernel::name() const { return implOf(impl).program->name(); }
@@ -67,6 +91,10 @@ std::vector<ArgumentType> Kernel::arguments() const {
   for (const syntax::Argument &argument : implOf(impl).program->arguments())
     types.push_back({argument.type, argument.rank});
   return types;
+}
+
+Kernel Kernel::derived(Mode mode) const {
+  return Kernel(impl, extended(implOf(impl), chain, mode));
 }
 
 static compiler::Mode compilerMode(Mode mode) {
@@ -84,22 +112,30 @@ static compiler::Mode compilerMode(Mode mode) {
 }
 
 std::string Kernel::ir(Mode mode, bool llvm) const {
-  std::vector<bool> active;
+  Chain wanted = extended(implOf(impl), chain, mode);
+  compiler::Derivation derivation;
+  derivation.mode = compilerMode(wanted.mode);
+  derivation.order = wanted.order;
   for (const ArgumentType &type : arguments())
-    active.push_back(type.rank >= 0 && isFloat(type.dtype));
-  return checked(implOf(impl).program->print(compilerMode(mode), active, llvm));
+    derivation.adjoint.push_back(type.rank >= 0 && isFloat(type.dtype));
+  derivation.tangent = derivation.adjoint;
+  return checked(impl->program->print(derivation, llvm));
 }
 
 Compiled &KernelImpl::compiled(Mode mode, const std::vector<bool> &active) {
+  return compiled(compiler::Derivation(compilerMode(mode), active));
+}
+
+Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
   Compiled *entry;
   {
     std::lock_guard lock(mutex);
-    entry = &codes[{mode, active}];
+    entry = &codes[derivation];
   }
   std::lock_guard lock(entry->mutex);
   if (!entry->code) {
     auto start = std::chrono::steady_clock::now();
-    entry->code = checked(program->compile(compilerMode(mode), active));
+    entry->code = checked(program->compile(derivation));
     entry->milliseconds = std::chrono::duration<double, std::milli>(
                               std::chrono::steady_clock::now() - start)
                               .count();
@@ -139,21 +175,38 @@ std::string detail::typeText(const syntax::Argument &argument) {
              : name + " scalar";
 }
 
-static std::string codeText(Mode mode, const std::vector<bool> &active,
-                            const Compiled &compiled) {
-  const char *names[] = {"primal", "gradient", "tangent"};
-  std::string text = std::string("  ") + names[static_cast<int>(mode)];
-  std::string with;
-  for (size_t i = 0; i < active.size(); ++i)
-    if (active[i])
-      with += (with.empty() ? "" : ", ") + std::to_string(i + 1);
+static std::string listText(const std::vector<bool> &chosen) {
+  std::string text;
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (chosen[i])
+      text += (text.empty() ? "" : ", ") + std::to_string(i + 1);
+  return text;
+}
+
+/// "gradient, its tangent with respect to arguments 1, 3"
+static std::string modeText(const compiler::Derivation &derivation) {
+  bool isGradient = derivation.mode == compiler::Mode::Gradient;
+  std::string text = isGradient         ? "gradient"
+                     : derivation.order ? "tangent"
+                                        : "primal";
+  std::string with =
+      listText(isGradient ? derivation.adjoint : derivation.tangent);
   if (!with.empty())
     text += " with respect to arguments " + with;
+  if (isGradient && derivation.order)
+    text += ", its tangent along arguments " + listText(derivation.tangent);
+  if (derivation.order > 1)
+    text += ", to order " + std::to_string(derivation.order);
+  return text;
+}
+
+static std::string codeText(const compiler::Derivation &derivation,
+                            const Compiled &compiled) {
   char time[32];
   std::snprintf(time, sizeof time, "%.1f ms", compiled.milliseconds);
-  text += std::string(": compiled in ") + time + ", " +
-          runtime::bytesText(compiled.code->objectBytes);
-  if (mode == Mode::Gradient)
+  std::string text = "  " + modeText(derivation) + ": compiled in " + time +
+                     ", " + runtime::bytesText(compiled.code->objectBytes);
+  if (derivation.mode == compiler::Mode::Gradient)
     text += ", " + runtime::bytesText(compiled.code->recordBytes) +
             " per record, largest tape of the last launch " +
             runtime::bytesText(compiled.tapeBytes.load());
@@ -170,7 +223,7 @@ std::string KernelImpl::report() {
   for (auto &[key, compiled] : codes) {
     std::lock_guard entryLock(compiled.mutex);
     if (compiled.code)
-      text += codeText(key.first, key.second, compiled);
+      text += codeText(key, compiled);
   }
   return text;
 }

@@ -21,8 +21,10 @@ struct Compiled {
 
 /// What the arguments were when a kernel had last run on the same arrays.
 struct PastLaunch {
-  std::vector<uint64_t> versions; ///< by argument; 0 for a scalar
-  std::vector<uint64_t> scalars;  ///< by argument; 0 for an array
+  /// By argument: of the array and its tangents, as far as the launch knew
+  /// them; none for a scalar.
+  std::vector<std::vector<uint64_t>> versions;
+  std::vector<uint64_t> scalars; ///< by argument; 0 for an array
 };
 
 /// Safe to use from several threads.
@@ -36,6 +38,7 @@ struct KernelImpl {
   const Loc loc; ///< line 0: unknown
 
   /// Compiles on first use; others that want the same code wait for it.
+  Compiled &compiled(const compiler::Derivation &derivation);
   Compiled &compiled(Mode mode, const std::vector<bool> &active);
 
   /// Past launches by the identities of their arguments. Forgets old ones: to
@@ -49,7 +52,7 @@ struct KernelImpl {
 
 private:
   std::mutex mutex;
-  std::map<std::pair<Mode, std::vector<bool>>, Compiled> codes;
+  std::map<compiler::Derivation, Compiled> codes;
   std::map<std::vector<uint64_t>, PastLaunch> past;
 };
 

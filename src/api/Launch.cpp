@@ -17,60 +17,77 @@ std::vector<bool> detail::activeArguments(Mode mode, const Call &call) {
     return active;
   for (const BoundArgument &argument : call.arguments) {
     const ArrayStorage *array = argument.array.get();
-    active.push_back(array &&
-                     (mode == Mode::Tangent ? array->dual : array->grad));
+    active.push_back(array && (mode == Mode::Tangent ? array->hasTangent()
+                                                     : array->grad != nullptr));
   }
   return active;
 }
 
-static const char *flagOf(Mode mode) {
-  return mode == Mode::Gradient ? "grad" : "dual";
-}
-static const char *companionOf(Mode mode) {
-  return mode == Mode::Gradient ? "gradient" : "tangent";
+compiler::Derivation detail::derivationOf(Chain chain, const Call &call) {
+  compiler::Derivation derivation;
+  if (chain.mode == Mode::Gradient) {
+    derivation.mode = compiler::Mode::Gradient;
+    derivation.adjoint = activeArguments(Mode::Gradient, call);
+  }
+  derivation.order = chain.order;
+  if (chain.order)
+    derivation.tangent = activeArguments(Mode::Tangent, call);
+  return derivation;
 }
 
-static void requireSomeActive(const KernelImpl &kernel, Mode mode,
-                              const std::vector<bool> &active) {
+static void requireSome(const KernelImpl &kernel,
+                        const std::vector<bool> &active, const char *companion,
+                        const char *flag) {
   for (bool one : active)
     if (one)
       return;
   raise(ErrorCode::MissingGradient,
-        kernel.title() + ": no argument has a " + companionOf(mode) +
+        kernel.title() + ": no argument has a " + companion +
             "; make the arrays to differentiate with device.array<T>(..., " +
-            flagOf(mode) + ")");
+            flag + ")");
+}
+
+static void requireSomeActive(const KernelImpl &kernel,
+                              const compiler::Derivation &derivation) {
+  if (derivation.mode == compiler::Mode::Gradient)
+    requireSome(kernel, derivation.adjoint, "gradient", "grad");
+  if (derivation.order)
+    requireSome(kernel, derivation.tangent, "tangent", "dual");
 }
 
 /// Outputs must not drop a derivative.
-static void requireOutputs(const KernelImpl &kernel, Mode mode,
-                           const KernelCode &code,
-                           const std::vector<bool> &active) {
-  for (size_t i = 0; i < active.size(); ++i)
-    if (code.accesses[i].activeWrite && !active[i])
-      raise(ErrorCode::MissingGradient,
-            argumentText(kernel, i) + " has no " + companionOf(mode) +
-                ", but the kernel writes values to it that depend on arrays "
-                "with " +
-                "one; make it with device.array<T>(..., " + flagOf(mode) + ")");
+static void requireOutputs(const KernelImpl &kernel, const KernelCode &code) {
+  if (code.missing.empty())
+    return;
+  runtime::Parameter missing = code.missing.front();
+  bool isGradient = missing.role == Role::Adjoint;
+  std::string has = isGradient && missing.order
+                        ? ": its gradient has no tangent"
+                    : isGradient ? " has no gradient"
+                                 : " has no tangent";
+  std::string flag = isGradient && missing.order ? "grad | dual"
+                     : isGradient                ? "grad"
+                                                 : "dual";
+  raise(ErrorCode::MissingGradient,
+        argumentText(kernel, missing.argument) + has + ", but the kernel " +
+            (isGradient && missing.order ? "adds" : "writes") +
+            " values to it that depend on arrays with one; make it with "
+            "device.array<T>(..., " +
+            flag + ")");
 }
 
 /// The array that the caller has passed for `parameter`; null for a scalar and
 /// for what the launch itself provides.
 static std::shared_ptr<ArrayStorage> storageOf(const Call &call,
                                                runtime::Parameter parameter) {
-  const std::shared_ptr<ArrayStorage> &array =
+  std::shared_ptr<ArrayStorage> array =
       call.arguments[parameter.argument].array;
-  switch (parameter.role) {
-  case Role::Primal:
-    return array;
-  case Role::Adjoint:
-    return array->grad;
-  case Role::Tangent:
-    return array->dual;
-  case Role::Version:
-  case Role::Scratch:
+  if (parameter.role == Role::Version || parameter.role == Role::Scratch)
     return nullptr;
-  }
+  if (parameter.role == Role::Adjoint)
+    array = array->grad;
+  for (uint32_t order = 0; order < parameter.order; ++order)
+    array = checked(array->tangent());
   return array;
 }
 
@@ -81,16 +98,19 @@ static bool isWritten(const KernelCode &code, runtime::Parameter parameter) {
   return access.written || (parameter.role == Role::Adjoint && access.read);
 }
 
-static std::shared_ptr<ArrayStorage> arrayLike(const ArrayStorage &array) {
-  return checked(runtime::makeArray(array.device, array.dtype, array.extents,
+/// A new array of the shape of `parameter`.
+static std::shared_ptr<ArrayStorage> arrayLike(const Call &call,
+                                               runtime::Parameter parameter) {
+  parameter.role = Role::Primal;
+  std::shared_ptr<ArrayStorage> like = storageOf(call, parameter);
+  return checked(runtime::makeArray(like->device, like->dtype, like->extents,
                                     /*withGrad=*/false, /*withDual=*/false));
 }
 
 VersionArrays::VersionArrays(const Call &call, const KernelCode &code) {
   for (runtime::Parameter parameter : code.parameters)
     if (parameter.role == Role::Version)
-      arrays.emplace_back(parameter,
-                          arrayLike(*call.arguments[parameter.argument].array));
+      arrays.emplace_back(parameter, arrayLike(call, parameter));
 }
 
 std::shared_ptr<ArrayStorage>
@@ -108,20 +128,16 @@ size_t VersionArrays::bytes() const {
   return sum;
 }
 
+/// "the tangent of the gradient of argument 2"
 static std::string parameterText(runtime::Parameter parameter) {
-  std::string argument = "argument " + std::to_string(parameter.argument + 1);
-  switch (parameter.role) {
-  case Role::Primal:
-    return argument;
-  case Role::Adjoint:
-    return "the gradient of " + argument;
-  case Role::Tangent:
-    return "the tangent of " + argument;
-  case Role::Version:
-  case Role::Scratch:
-    return "a copy of " + argument;
-  }
-  return argument;
+  std::string text = "argument " + std::to_string(parameter.argument + 1);
+  if (parameter.role == Role::Adjoint)
+    text = "the gradient of " + text;
+  if (parameter.role == Role::Version || parameter.role == Role::Scratch)
+    text = "a copy of " + text;
+  for (uint32_t order = 0; order < parameter.order; ++order)
+    text = "the tangent of " + text;
+  return text;
 }
 
 void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
@@ -150,7 +166,7 @@ arraysOf(const Call &call, const KernelCode &code,
     if (parameter.role == Role::Version)
       arrays.push_back(versions.find(parameter));
     else if (parameter.role == Role::Scratch)
-      arrays.push_back(arrayLike(*call.arguments[parameter.argument].array));
+      arrays.push_back(arrayLike(call, parameter));
     else
       arrays.push_back(storageOf(call, parameter));
   }
@@ -175,15 +191,20 @@ packSlots(const Call &call, const KernelCode &code,
   return slots;
 }
 
+/// Whether a launch writes to `parameter`: a gradient leaves memory of the
+/// primal as it is.
+static bool changes(Mode mode, const KernelCode &code,
+                    runtime::Parameter parameter) {
+  bool isKept = mode == Mode::Gradient && parameter.role == Role::Primal;
+  return !isKept && isWritten(code, parameter);
+}
+
 /// Counts a write to whatever the launch has written.
 static void bumpVersions(Mode mode, const Call &call, const KernelCode &code) {
-  for (runtime::Parameter parameter : code.parameters) {
-    bool primal = parameter.role == Role::Primal;
-    std::shared_ptr<ArrayStorage> array = storageOf(call, parameter);
-    if (array && isWritten(code, parameter) &&
-        !(primal && mode == Mode::Gradient))
-      array->version.fetch_add(1);
-  }
+  for (runtime::Parameter parameter : code.parameters)
+    if (changes(mode, code, parameter))
+      if (std::shared_ptr<ArrayStorage> array = storageOf(call, parameter))
+        array->version.fetch_add(1);
 }
 
 void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
@@ -219,52 +240,93 @@ static void rememberLaunch(KernelImpl &kernel, const Call &call,
   if (!reloads)
     return;
   PastLaunch past;
-  for (const BoundArgument &argument : call.arguments) {
-    past.versions.push_back(argument.array ? argument.array->version.load()
-                                           : 0);
+  past.versions.resize(call.arguments.size());
+  for (const BoundArgument &argument : call.arguments)
     past.scalars.push_back(argument.bits);
-  }
+  for (runtime::Parameter parameter : code.parameters)
+    if (auto array = storageOf(call, parameter))
+      past.versions[parameter.argument].push_back(array->version.load());
   kernel.remember(identitiesOf(call), std::move(past));
 }
 
-/// A gradient that reloads what the kernel stored must find it in memory.
-static void requireReplay(KernelImpl &kernel, const Call &call,
-                          const KernelCode &code) {
-  if (!code.overwritten.empty())
-    raise(ErrorCode::CannotReplay, code.overwritten);
-  size_t reloaded = 0;
-  while (reloaded < code.accesses.size() && !code.accesses[reloaded].reloaded)
-    ++reloaded;
-  if (reloaded == code.accesses.size())
-    return;
-  const std::string why =
-      ", and this gradient reads back what the kernel stored in argument " +
-      std::to_string(reloaded + 1) +
-      "; run the kernel on these arguments right before, or record both with a "
-      "Tape";
-  std::optional<PastLaunch> past = kernel.recall(identitiesOf(call));
-  if (!past)
-    raise(ErrorCode::CannotReplay,
-          kernel.title() + " has not run on these arrays" + why);
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const ArrayStorage *array = call.arguments[i].array.get();
-    if (array && code.accesses[i].needed && array->version != past->versions[i])
-      raise(ErrorCode::CannotReplay,
-            argumentText(kernel, i) + " was written since the kernel last ran" +
-                why);
-    if (!array && call.arguments[i].bits != past->scalars[i])
-      raise(ErrorCode::CannotReplay,
-            argumentText(kernel, i) +
-                " has another value than when the kernel last ran" + why);
-  }
-}
+namespace {
+/// Is memory as the last launch of a kernel left it, where a gradient reloads
+/// what the kernel stored?
+class ReplayCheck {
+public:
+  ReplayCheck(KernelImpl &kernel, const Call &call, const KernelCode &code,
+              unsigned order)
+      : kernel(kernel), call(call), code(code), order(order) {}
 
-/// The adjoints or tangents that a launch writes.
+  void run() {
+    if (!code.overwritten.empty())
+      raise(ErrorCode::CannotReplay, code.overwritten);
+    while (reloaded < code.accesses.size() && !code.accesses[reloaded].reloaded)
+      ++reloaded;
+    if (reloaded == code.accesses.size())
+      return;
+    std::optional<PastLaunch> past = kernel.recall(identitiesOf(call));
+    if (!past)
+      refuse(kernel.title() + " has not run on these arrays");
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      if (!call.arguments[i].array)
+        checkScalar(i, past->scalars[i]);
+      else if (code.accesses[i].needed)
+        checkArray(i, past->versions[i]);
+    }
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &situation) const {
+    std::string what =
+        "what the kernel stored in argument " + std::to_string(reloaded + 1);
+    std::string launch = "jvp";
+    for (unsigned k = 1; k < order; ++k)
+      launch = "tangent()." + launch;
+    raise(ErrorCode::CannotReplay,
+          situation + ", and this gradient reads back " + what +
+              (order ? " and its tangent; launch `" + launch + "`"
+                     : "; run the kernel") +
+              " on these arguments right before" +
+              (order ? "" : ", or record both with a Tape"));
+  }
+
+  void checkScalar(size_t i, uint64_t bits) const {
+    if (call.arguments[i].bits != bits)
+      refuse(argumentText(kernel, i) +
+             " has another value than when the kernel last ran");
+  }
+
+  void checkArray(size_t i, const std::vector<uint64_t> &versions) const {
+    runtime::Parameter parameter{Role::Primal, static_cast<uint32_t>(i)};
+    for (; parameter.order <= order; ++parameter.order) {
+      std::shared_ptr<ArrayStorage> array = storageOf(call, parameter);
+      if (!array)
+        return;
+      const char *tangent = parameter.order ? ": its tangent" : "";
+      if (parameter.order >= versions.size())
+        refuse(argumentText(kernel, i) + tangent +
+               " was not computed when the kernel last ran");
+      if (array->version != versions[parameter.order])
+        refuse(argumentText(kernel, i) + tangent +
+               " was written since the kernel last ran");
+    }
+  }
+
+  KernelImpl &kernel;
+  const Call &call;
+  const KernelCode &code;
+  const unsigned order;
+  size_t reloaded = 0;
+};
+} // namespace
+
+/// The adjoints and tangents that a launch writes.
 static std::vector<std::shared_ptr<ArrayStorage>>
-derivativesOf(const Call &call, const KernelCode &code) {
+derivativesOf(Mode mode, const Call &call, const KernelCode &code) {
   std::vector<std::shared_ptr<ArrayStorage>> arrays;
   for (runtime::Parameter parameter : code.parameters)
-    if (parameter.role != Role::Primal && isWritten(code, parameter))
+    if (!parameter.isArgument() && changes(mode, code, parameter))
       arrays.push_back(storageOf(call, parameter));
   return arrays;
 }
@@ -275,10 +337,10 @@ namespace {
 class WrittenArrays {
 public:
   WrittenArrays(const Call &call, const KernelCode &code) {
-    for (size_t i = 0; i < call.arguments.size(); ++i)
-      if (const auto &array = call.arguments[i].array;
-          array && code.accesses[i].written)
-        keep(array);
+    for (runtime::Parameter parameter : code.parameters)
+      if (code.accesses[parameter.argument].written)
+        if (std::shared_ptr<ArrayStorage> array = storageOf(call, parameter))
+          keep(array);
   }
   ~WrittenArrays() {
     for (Kept &kept : arrays) {
@@ -297,7 +359,8 @@ private:
   };
 
   void keep(const std::shared_ptr<ArrayStorage> &array) {
-    std::shared_ptr<ArrayStorage> copy = arrayLike(*array);
+    auto copy = checked(runtime::makeArray(array->device, array->dtype,
+                                           array->extents, false, false));
     checked(array->device->copy(copy->buffer, array->buffer));
     arrays.push_back({array, copy, array->version.load()});
   }
@@ -306,36 +369,38 @@ private:
 };
 } // namespace
 
-void detail::gradFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
-                                  const Call &call) {
-  std::vector<bool> active = activeArguments(Mode::Gradient, call);
-  requireSomeActive(*kernel, Mode::Gradient, active);
-  Compiled &gradient = kernel->compiled(Mode::Gradient, active);
-  Compiled &recording = kernel->compiled(Mode::Recording, active);
-  requireOutputs(*kernel, Mode::Gradient, *gradient.code, active);
-  WrittenArrays written(call, *gradient.code);
+void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
+                                    Chain chain, const Call &call) {
+  compiler::Derivation derivation = derivationOf(chain, call);
+  requireSomeActive(*kernel, derivation);
+  Compiled &gradient = kernel->compiled(derivation);
+  requireOutputs(*kernel, *gradient.code);
+  derivation.mode = compiler::Mode::Recording;
+  Compiled &recording = kernel->compiled(derivation);
+  requireOutputs(*kernel, *recording.code);
+  WrittenArrays written(call, *recording.code);
   VersionArrays versions(call, *gradient.code);
   run(*kernel, Mode::Recording, call, recording, versions);
   run(*kernel, Mode::Gradient, call, gradient, versions);
   recordDerivatives(kernel, Mode::Gradient,
-                    derivativesOf(call, *gradient.code));
+                    derivativesOf(Mode::Gradient, call, *gradient.code));
 }
 
-void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
+void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
                     const Call &call) {
-  std::vector<bool> active = activeArguments(mode, call);
-  if (mode != Mode::Primal)
-    requireSomeActive(*kernel, mode, active);
-  Compiled &compiled = kernel->compiled(mode, active);
-  if (mode != Mode::Primal)
-    requireOutputs(*kernel, mode, *compiled.code, active);
-  if (mode == Mode::Gradient)
-    requireReplay(*kernel, call, *compiled.code);
-  run(*kernel, mode, call, compiled);
-  if (mode != Mode::Gradient) {
+  compiler::Derivation derivation = derivationOf(chain, call);
+  requireSomeActive(*kernel, derivation);
+  Compiled &compiled = kernel->compiled(derivation);
+  requireOutputs(*kernel, *compiled.code);
+  bool isGradient = chain.mode == Mode::Gradient;
+  if (isGradient)
+    ReplayCheck(*kernel, call, *compiled.code, chain.order).run();
+  run(*kernel, chain.mode, call, compiled);
+  if (!isGradient) {
     rememberLaunch(*kernel, call, *compiled.code);
     recordLaunch(kernel, call, *compiled.code);
   }
-  if (mode != Mode::Primal)
-    recordDerivatives(kernel, mode, derivativesOf(call, *compiled.code));
+  if (isGradient || chain.order)
+    recordDerivatives(kernel, chain.mode,
+                      derivativesOf(chain.mode, call, *compiled.code));
 }

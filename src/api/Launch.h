@@ -26,15 +26,18 @@ Call bind(const KernelImpl &kernel, std::span<const ArgumentValue> values);
 /// empty for Primal.
 std::vector<bool> activeArguments(Mode mode, const Call &call);
 
+/// What a launch with these arguments asks for.
+compiler::Derivation derivationOf(Chain chain, const Call &call);
+
 /// A whole launch as the user asks for it: all checks, the run, versions, the
 /// recording of a Tape.
-void launch(const std::shared_ptr<KernelImpl> &kernel, Mode mode,
+void launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
             const Call &call);
 
-/// The gradient of a launch that has not run yet: runs it, reverses it, and
-/// puts back what it wrote.
-void gradFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
-                          const Call &call);
+/// A gradient, or tangents of one, of a launch that has not run yet: runs it,
+/// reverses it, and puts back what it wrote.
+void launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
+                            Chain chain, const Call &call);
 
 /// What arrays held before parts of a recorded launch: the version parameters
 /// of its code.

@@ -154,6 +154,10 @@ SmallVector<bool> activeWrites(ir::KernelOp primal, ArrayRef<bool> active) {
   for (const ArrayAccess &access : accessesIn(primal))
     if (access.isWrite() && activity.isVaried(access.op->getOperand(0)))
       writes[argumentOf(access.array)] = true;
+  primal.walk([&](ir::CopyOp copy) {
+    if (!active.empty() && active[argumentOf(copy.getFrom())])
+      writes[argumentOf(copy.getTo())] = true;
+  });
   return writes;
 }
 

@@ -22,6 +22,29 @@ struct Options {
 /// gradient with the same active arguments asks for.
 enum class Mode { Primal, Gradient, Tangent, Recording };
 
+/// What to compile of a kernel.
+struct Derivation {
+  Mode mode = Mode::Primal; ///< not Tangent
+  /// It also computes derivatives along a curve, of the 1st to this order.
+  unsigned order = 0;
+  /// Curves at once, for which tangent arrays have an outer dimension. 0: one
+  /// curve, without that dimension.
+  unsigned directions = 0;
+  /// By argument: it comes with an adjoint array, with tangent arrays.
+  std::vector<bool> adjoint, tangent;
+
+  Derivation() = default;
+  /// `active`: the adjoint flags, or for Tangent, which means order 1, those of
+  /// the tangents.
+  Derivation(Mode mode, const std::vector<bool> &active)
+      : mode(mode == Mode::Tangent ? Mode::Primal : mode),
+        order(mode == Mode::Tangent) {
+    (mode == Mode::Tangent ? tangent : adjoint) = active;
+  }
+  bool operator==(const Derivation &) const = default;
+  auto operator<=>(const Derivation &) const = default;
+};
+
 /// A kernel for the reference interpreter, and what is known of its code.
 struct Interpretable {
   runtime::KernelCode code;    ///< without an entry
@@ -45,22 +68,30 @@ public:
   virtual const std::string &name() const = 0;
   virtual const std::vector<syntax::Argument> &arguments() const = 0;
 
-  /// Compiles for this machine's CPU. `active[i]` says that array argument i
-  /// comes with an adjoint (Gradient) or tangent (Tangent) array; empty for
-  /// Primal. Texts of failures name the user's lines. Not cached: each call
-  /// compiles.
-  virtual Result<runtime::KernelCode>
-  compile(Mode mode, const std::vector<bool> &active) = 0;
+  /// Compiles for this machine's CPU. Texts of failures name the user's lines.
+  /// Not cached: each call compiles.
+  virtual Result<runtime::KernelCode> compile(const Derivation &derivation) = 0;
+  Result<runtime::KernelCode> compile(Mode mode,
+                                      const std::vector<bool> &active) {
+    return compile(Derivation(mode, active));
+  }
 
   /// The IR that `compile` compiles, for the reference interpreter. Bits of
   /// functions like `sin` are those of the host's libm, or of compiled code.
-  virtual Result<Interpretable> interpret(Mode mode,
-                                          const std::vector<bool> &active,
+  virtual Result<Interpretable> interpret(const Derivation &derivation,
                                           bool compiledFunctions = false) = 0;
+  Result<Interpretable> interpret(Mode mode, const std::vector<bool> &active,
+                                  bool compiledFunctions = false) {
+    return interpret(Derivation(mode, active), compiledFunctions);
+  }
 
   /// Kernel IR, or with `llvm` the optimised LLVM IR, as text.
-  virtual Result<std::string> print(Mode mode, const std::vector<bool> &active,
+  virtual Result<std::string> print(const Derivation &derivation,
                                     bool llvm) = 0;
+  Result<std::string> print(Mode mode, const std::vector<bool> &active,
+                            bool llvm) {
+    return print(Derivation(mode, active), llvm);
+  }
 };
 
 } // namespace costate::compiler

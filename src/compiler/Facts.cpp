@@ -46,8 +46,12 @@ static runtime::Parameter parameterOf(ir::KernelOp kernel, unsigned number) {
   int32_t rank = array ? static_cast<int32_t>(array.getRank()) : -1;
   if (IntegerAttr argument = belongsTo(ir::adjointOfAttr))
     return {Role::Adjoint, static_cast<uint32_t>(argument.getInt()), rank};
-  if (IntegerAttr argument = belongsTo(ir::tangentOfAttr))
-    return {Role::Tangent, static_cast<uint32_t>(argument.getInt()), rank};
+  if (IntegerAttr argument = belongsTo(ir::tangentOfAttr)) {
+    runtime::Parameter parameter = parameterOf(kernel, argument.getInt());
+    ++parameter.order;
+    parameter.rank = rank;
+    return parameter;
+  }
   if (IntegerAttr argument = belongsTo(ir::versionOfAttr))
     return {Role::Version, static_cast<uint32_t>(argument.getInt()), rank,
             static_cast<uint32_t>(belongsTo(ir::partAttr).getInt())};

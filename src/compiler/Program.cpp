@@ -30,11 +30,12 @@ Timings &lastTimings() {
 
 namespace {
 
-/// A module with the one kernel to compile, and what the derivative asks for.
+/// A module with the one kernel to compile, and what it asks for.
 struct Derived {
   OwningOpRef<ModuleOp> module;
   ir::KernelOp kernel;
-  std::optional<autodiff::Derivative> derivative;
+  std::optional<autodiff::Derivative> gradient;
+  std::vector<runtime::Parameter> missing;
 };
 
 class KernelProgram : public Program {
@@ -85,15 +86,14 @@ public:
     return declared;
   }
 
-  Result<runtime::KernelCode>
-  compile(Mode mode, const std::vector<bool> &active) override {
+  Result<runtime::KernelCode> compile(const Derivation &derivation) override {
     std::lock_guard lock(mutex);
     lastTimings() = Timings();
     DiagnosticText diagnostics(&context);
-    Result<Derived> derived = derive(mode, active, diagnostics);
+    Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
       return derived.error();
-    runtime::KernelCode code = describe(*derived, active);
+    runtime::KernelCode code = describe(*derived, derivation);
     if (Result<> done = generate(*derived->module, derived->kernel.getName(),
                                  options, diagnostics, code);
         !done)
@@ -101,25 +101,24 @@ public:
     return code;
   }
 
-  Result<Interpretable> interpret(Mode mode, const std::vector<bool> &active,
+  Result<Interpretable> interpret(const Derivation &derivation,
                                   bool compiledFunctions) override {
     std::lock_guard lock(mutex);
     DiagnosticText diagnostics(&context);
-    Result<Derived> derived = derive(mode, active, diagnostics);
+    Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
       return derived.error();
     auto interpreter = ir::Interpreter::make(
         derived->kernel, compiledFunctions ? compiledFunction : nullptr);
     if (!interpreter)
       return interpreter.error();
-    return Interpretable{describe(*derived, active), *interpreter};
+    return Interpretable{describe(*derived, derivation), *interpreter};
   }
 
-  Result<std::string> print(Mode mode, const std::vector<bool> &active,
-                            bool llvm) override {
+  Result<std::string> print(const Derivation &derivation, bool llvm) override {
     std::lock_guard lock(mutex);
     DiagnosticText diagnostics(&context);
-    Result<Derived> derived = derive(mode, active, diagnostics);
+    Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
       return derived.error();
     if (llvm)
@@ -133,17 +132,20 @@ public:
 private:
   /// Everything that is known of the code but the code.
   runtime::KernelCode describe(const Derived &derived,
-                               const std::vector<bool> &active) {
+                               const Derivation &derivation) {
     runtime::KernelCode code;
     code.name = kernelName;
     code.parameters = parametersOf(derived.kernel);
     code.growsTape = growsTape(derived.kernel);
     code.recordBytes = recordBytes(derived.kernel);
-    code.accesses = accessesOf(kernel, active);
-    if (derived.derivative)
-      addNeeds(*derived.derivative, code.accesses);
-    if (derived.derivative && derived.derivative->overwrite)
-      code.overwritten = reasonOf(*derived.derivative->overwrite);
+    code.accesses = accessesOf(kernel, derivation.mode == Mode::Primal
+                                           ? derivation.tangent
+                                           : derivation.adjoint);
+    code.missing = derived.missing;
+    if (derived.gradient)
+      addNeeds(*derived.gradient, code.accesses);
+    if (derived.gradient && derived.gradient->overwrite)
+      code.overwritten = reasonOf(*derived.gradient->overwrite);
     return code;
   }
 
@@ -173,7 +175,9 @@ private:
   /// others: whoever launches it passes them.
   void forgetOrigins() {
     for (unsigned k = 0; k < kernel.getNumArguments(); ++k)
-      for (StringRef origin : {ir::adjointOfAttr, ir::tangentOfAttr})
+      for (StringRef origin :
+           {ir::adjointOfAttr, ir::tangentOfAttr, ir::versionOfAttr,
+            ir::partAttr, ir::scratchOfAttr})
         kernel.removeArgAttr(k, StringAttr::get(&context, origin));
   }
 
@@ -216,38 +220,89 @@ private:
         diagnostics);
   }
 
-  Result<Derived> derive(Mode mode, const std::vector<bool> &active,
+  Result<Derived> derive(const Derivation &derivation,
                          DiagnosticText &diagnostics) {
     Stopwatch watch(lastTimings().derive);
-    Derived derived{module->clone(), {}, {}};
+    Derived derived{module->clone(), {}, {}, {}};
     derived.kernel = *derived.module->getOps<ir::KernelOp>().begin();
-    if (mode == Mode::Primal)
-      return checked(std::move(derived), ErrorCode::BadKernel, diagnostics);
-    llvm::SmallVector<bool> flags(active.begin(), active.end());
+    ErrorCode code = ErrorCode::BadKernel;
+    if (derivation.mode != Mode::Primal) {
+      if (derivation.mode == Mode::Gradient)
+        code = ErrorCode::CannotReplay;
+      if (Result<> done = takeGradient(derived, derivation, diagnostics); !done)
+        return done.error();
+    }
+    if (derivation.order > 0) {
+      code = ErrorCode::CannotReplay;
+      if (Result<> done = takeTangents(derived, derivation, diagnostics); !done)
+        return done.error();
+    }
+    return checked(std::move(derived), code, diagnostics);
+  }
+
+  /// The gradient, or what records the versions that it needs.
+  Result<> takeGradient(Derived &derived, const Derivation &derivation,
+                        DiagnosticText &diagnostics) {
+    llvm::SmallVector<bool> flags(derivation.adjoint.begin(),
+                                  derivation.adjoint.end());
     flags.resize(declared.size());
     autodiff::Refusal refusal;
-    auto derivative =
-        mode == Mode::Tangent
-            ? autodiff::differentiateForward(derived.kernel, flags, {}, refusal)
-            : autodiff::differentiateReverse(derived.kernel, flags, refusal);
+    auto gradient =
+        autodiff::differentiateReverse(derived.kernel, flags, refusal);
+    if (succeeded(gradient) && derivation.mode == Mode::Recording) {
+      gradient->kernel.erase();
+      ir::KernelOp recording =
+          autodiff::recordVersions(derived.kernel, gradient->versions);
+      derived.kernel.erase();
+      derived.kernel = recording;
+      return {};
+    }
+    if (succeeded(gradient))
+      derived.gradient = *gradient;
+    return replace(derived, gradient, flags, refusal, diagnostics,
+                   [](runtime::Parameter parameter) {
+                     parameter.role = runtime::Parameter::Role::Adjoint;
+                     return parameter;
+                   });
+  }
+
+  Result<> takeTangents(Derived &derived, const Derivation &derivation,
+                        DiagnosticText &diagnostics) {
+    llvm::SmallVector<bool> flags;
+    for (auto [parameter, type] : llvm::zip(
+             parametersOf(derived.kernel), derived.kernel.getArgumentTypes())) {
+      auto array = dyn_cast<ir::ArrayType>(type);
+      flags.push_back(array && array.isFloat() &&
+                      derivation.tangent[parameter.argument]);
+    }
+    autodiff::Refusal refusal;
+    auto tangent = autodiff::differentiateForward(
+        derived.kernel, flags, {derivation.order, derivation.directions},
+        refusal);
+    return replace(derived, tangent, flags, refusal, diagnostics,
+                   [](runtime::Parameter parameter) {
+                     ++parameter.order;
+                     return parameter;
+                   });
+  }
+
+  /// Puts `derivative` in the place of the kernel. `companion`: what a written
+  /// array without flag would need for its derivatives.
+  Result<>
+  replace(Derived &derived, FailureOr<autodiff::Derivative> derivative,
+          ArrayRef<bool> flags, const autodiff::Refusal &refusal,
+          DiagnosticText &diagnostics,
+          function_ref<runtime::Parameter(runtime::Parameter)> companion) {
     if (failed(derivative))
       return Failure{refusal.code,
                      diagnostics.take("the kernel has no derivative")};
-    if (mode == Mode::Recording) {
-      ir::KernelOp recording =
-          autodiff::recordVersions(derived.kernel, derivative->versions);
-      derivative->kernel.erase();
-      derived.kernel.erase();
-      derived.kernel = recording;
-      return checked(std::move(derived), ErrorCode::BadKernel, diagnostics);
-    }
+    auto writes = autodiff::activeWrites(derived.kernel, flags);
+    for (auto [k, parameter] : llvm::enumerate(parametersOf(derived.kernel)))
+      if (writes[k] && !flags[k])
+        derived.missing.push_back(companion(parameter));
     derived.kernel.erase();
     derived.kernel = derivative->kernel;
-    derived.derivative = *derivative;
-    if (Result<> done = run(*derived.module, addDerivativePasses, diagnostics);
-        !done)
-      return done.error();
-    return checked(std::move(derived), ErrorCode::CannotReplay, diagnostics);
+    return run(*derived.module, addDerivativePasses, diagnostics);
   }
 
   Result<Derived> checked(Derived derived, ErrorCode code,

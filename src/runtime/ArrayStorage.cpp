@@ -62,6 +62,30 @@ makePlain(const std::shared_ptr<Device> &device, DType dtype,
   return array;
 }
 
+static Result<std::shared_ptr<ArrayStorage>>
+makeCompanion(const ArrayStorage &array, bool makesTangent) {
+  Result<std::shared_ptr<ArrayStorage>> companion =
+      makePlain(array.device, array.dtype, array.extents);
+  if (!companion)
+    return companion;
+  (*companion)->isCompanion = true;
+  (*companion)->makesTangent = makesTangent;
+  return companion;
+}
+
+Result<std::shared_ptr<ArrayStorage>> ArrayStorage::tangent() {
+  if (!makesTangent)
+    return dual;
+  std::lock_guard lock(mutex);
+  if (madeTangent)
+    return madeTangent;
+  Result<std::shared_ptr<ArrayStorage>> made =
+      makeCompanion(*this, /*makesTangent=*/true);
+  if (made)
+    madeTangent = *made;
+  return made;
+}
+
 Result<std::shared_ptr<ArrayStorage>>
 makeArray(std::shared_ptr<Device> device, DType dtype,
           const std::vector<int64_t> &extents, bool withGrad, bool withDual) {
@@ -84,7 +108,7 @@ makeArray(std::shared_ptr<Device> device, DType dtype,
     if (!wanted)
       continue;
     Result<std::shared_ptr<ArrayStorage>> companion =
-        makePlain(device, dtype, extents);
+        makeCompanion(**array, /*makesTangent=*/withDual);
     if (!companion)
       return companion;
     *slot = *companion;

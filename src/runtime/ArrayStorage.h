@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace costate::runtime {
@@ -26,6 +27,17 @@ struct ArrayStorage {
   Buffer buffer;
   std::atomic<uint64_t> version = 0; ///< counts writes by launches and the host
   std::shared_ptr<ArrayStorage> grad, dual; ///< or null
+
+  /// An adjoint or a tangent. Its own tangent, if `makesTangent`, is made when
+  /// it is first asked for.
+  bool isCompanion = false, makesTangent = false;
+  bool hasTangent() const { return dual || makesTangent; }
+  /// The tangent array, zero at first; null if there is none. OutOfMemory.
+  Result<std::shared_ptr<ArrayStorage>> tangent();
+
+private:
+  std::mutex mutex;
+  std::shared_ptr<ArrayStorage> madeTangent;
 };
 
 /// A zeroed array, with a zeroed adjoint and tangent if asked for. BadArgument

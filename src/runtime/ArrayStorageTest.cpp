@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <set>
+#include <thread>
 
 using namespace costate;
 using namespace costate::runtime;
@@ -46,8 +48,42 @@ TEST_F(ArrayStorageTest, CompanionsHaveTheShapeOfTheArray) {
   EXPECT_EQ((*array)->grad->extents, (*array)->extents);
   EXPECT_EQ((*array)->dual->dtype, DType::F32);
   EXPECT_LT((*array)->identity, (*array)->grad->identity);
+  EXPECT_TRUE((*array)->grad->hasTangent());
   auto scalar = makeArray(device, DType::Bool, {}, false, false);
   EXPECT_EQ((*scalar)->buffer.bytes, 1u);
   auto empty = makeArray(device, DType::F64, {0, 5}, false, false);
   EXPECT_EQ((*empty)->size, 0);
+}
+
+TEST_F(ArrayStorageTest, CompanionsMakeTheirTangentsWhenTheyAreAskedFor) {
+  auto array = makeArray(device, DType::F64, {64}, true, true);
+  size_t before = device->memory().current;
+  auto tangent = (*array)->grad->tangent();
+  ASSERT_TRUE(tangent.ok());
+  EXPECT_EQ((*tangent)->extents, (*array)->extents);
+  EXPECT_EQ(device->memory().current, before + 512);
+  EXPECT_EQ(*(*array)->grad->tangent(), *tangent);
+  EXPECT_NE(*(*tangent)->tangent(), nullptr);
+  auto single = makeArray(device, DType::F64, {64}, true, false);
+  EXPECT_FALSE((*single)->grad->hasTangent());
+  EXPECT_EQ(*(*single)->grad->tangent(), nullptr);
+}
+
+TEST_F(ArrayStorageTest, ThreadsThatAskForATangentGetTheSameOne) {
+  auto array = makeArray(device, DType::F64, {8}, true, true);
+  std::vector<ArrayStorage *> seen(8);
+  {
+    std::vector<std::jthread> threads;
+    for (ArrayStorage *&one : seen)
+      threads.emplace_back([&] { one = (*array)->dual->tangent()->get(); });
+  }
+  EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 1u);
+}
+
+TEST_F(ArrayStorageTest, ATangentThatDoesNotFitIsAnErrorAndChangesNothing) {
+  auto array = makeArray(device, DType::F64, {600000}, true, true);
+  ASSERT_TRUE(array.ok());
+  auto tangent = (*array)->grad->tangent();
+  ASSERT_FALSE(tangent.ok());
+  EXPECT_EQ(tangent.error().code, ErrorCode::OutOfMemory);
 }

@@ -76,22 +76,23 @@ void costate_use(Worker *worker, int64_t site, int64_t parameter,
                  int64_t element, int64_t use);
 }
 
-/// One parameter of compiled code: an argument of the kernel, or an array of
-/// the same shape that belongs to it.
+/// One parameter of compiled code: an argument of the kernel, an array of the
+/// same shape that belongs to it, or a tangent array of one of these.
 struct Parameter {
   enum class Role : uint8_t {
     Primal,
     Adjoint,
-    Tangent,
     Version, ///< what it held before part `part` of the primal; written by the
              ///< recording primal, read by the gradient
     Scratch, ///< to work on, of any contents
   };
   Role role;
   uint32_t argument;
-  int32_t rank = -1; ///< -1: a scalar
-  uint32_t part = 0; ///< Version
+  int32_t rank = -1;  ///< -1: a scalar
+  uint32_t part = 0;  ///< Version
+  uint32_t order = 0; ///< 1: its tangent; 2: the tangent of that; ...
 
+  bool isArgument() const { return role == Role::Primal && order == 0; }
   bool operator==(const Parameter &) const = default;
 };
 
@@ -102,7 +103,7 @@ struct Access {
   bool activeWrite = false; ///< written with a value that has a derivative
   bool needed = false;      ///< Gradient: read as the launch left it
   bool reloaded = false;    ///< Gradient: also elements that the kernel has
-                         ///< stored, so they must be as its launch left them
+                            ///< stored, so they must be as its launch left them
   ArraySection neededSection;  ///< Gradient: the elements behind `needed`
   ArraySection writtenSection; ///< the elements behind `written`
 };
@@ -113,6 +114,9 @@ struct KernelCode {
   Entry entry = nullptr;
   std::vector<Parameter> parameters; ///< in the order of `arguments`
   std::vector<Access> accesses;      ///< by argument of the primal
+  /// Adjoints and tangents that do not exist, so that derivatives of values
+  /// that the kernel writes would be dropped.
+  std::vector<Parameter> missing;
   std::vector<uint32_t> watched; ///< parameters that costate_use is called for
   std::vector<Loc> sites;        ///< source places, by site number
   size_t objectBytes = 0;

@@ -130,9 +130,8 @@ Tensor &Tensors::of(const runtime::Parameter &parameter) {
   Tensor &argument = primal[parameter.argument];
   switch (parameter.role) {
   case Role::Primal:
-    return argument;
+    return parameter.order ? derived.at(parameter.argument) : argument;
   case Role::Adjoint:
-  case Role::Tangent:
     return derived.at(parameter.argument);
   case Role::Version:
     return copies.try_emplace({parameter.argument, parameter.part}, argument)

@@ -76,6 +76,8 @@ LogicalResult Forward::op(Operation *op) {
     return push(record);
   if (auto record = dyn_cast<tape::PopOp>(op))
     return pop(record), success();
+  if (auto arrays = dyn_cast<ir::CopyOp>(op))
+    return copy(arrays);
   Emission out({op, curves.order, 0, curves.count()});
   for (size_t i = 0; i < out.tasks.size(); ++i) {
     Task task = out.tasks[i];
@@ -271,6 +273,25 @@ LogicalResult Forward::push(tape::PushOp push) {
 }
 
 void Forward::pop(tape::PopOp pop) { widen(pop, {}); }
+
+//===-- Whole arrays ------------------------------------------------------===//
+
+LogicalResult Forward::copy(ir::CopyOp copy) {
+  Value from = copy.getFrom(), to = copy.getTo();
+  Builder b(copy.getLoc(), copy->getContext());
+  b.setInsertionPointAfter(copy);
+  for (unsigned order = 0; order < curves.order; ++order) {
+    from = tangentArrays.lookup(from);
+    to = tangentArrays.lookup(to);
+    if (!to)
+      return success();
+    if (!from)
+      return copy.emitError("an array without tangents is copied into one that "
+                            "has them");
+    ir::CopyOp::create(b, from, to);
+  }
+  return success();
+}
 
 //===-- Regions -----------------------------------------------------------===//
 

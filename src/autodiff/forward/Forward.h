@@ -48,6 +48,7 @@ private:
   mlir::LogicalResult region(mlir::Operation *op);
   mlir::LogicalResult push(tape::PushOp push);
   void pop(tape::PopOp pop);
+  mlir::LogicalResult copy(ir::CopyOp copy);
 
   mlir::LogicalResult straight(const Task &task, Emission &out);
   mlir::LogicalResult scalar(const Task &task, Emission &out);

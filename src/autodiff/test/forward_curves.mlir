@@ -44,3 +44,17 @@ costate.kernel @square(%x: !costate.array<f64, 0>, %s: !costate.array<f64, 0>) {
   %w = math.sin %v : f64
   costate.atomic_add %w, %s[] : !costate.array<f64, 0>
 }
+
+// A copy of an array is one of its tangents, all curves and orders.
+// TWICE-LABEL: costate.kernel @copied.jvp
+// TWICE-SAME:    %[[X:[a-z0-9]+]]: !costate.array<f64, 1>, %[[Y:[a-z0-9]+]]: !costate.array<f64, 1>, %[[DX:[a-z0-9]+]]: {{.*}}, %[[DDX:[a-z0-9]+]]: {{.*}}, %[[DY:[a-z0-9]+]]: {{.*}}, %[[DDY:[a-z0-9]+]]: {{[^%]*}}
+// TWICE-NEXT:    costate.copy %[[X]] to %[[Y]] : !costate.array<f64, 1>
+// TWICE-NEXT:    costate.copy %[[DX]] to %[[DY]] : !costate.array<f64, 1>
+// TWICE-NEXT:    costate.copy %[[DDX]] to %[[DDY]] : !costate.array<f64, 1>
+// TWO-LABEL:   costate.kernel @copied.jvp
+// TWO:           costate.copy %{{.*}} to %{{.*}} : !costate.array<f64, 1>
+// TWO-NEXT:      costate.copy %{{.*}} to %{{.*}} : !costate.array<f64, 2>
+// TWO-NEXT:      costate.return
+costate.kernel @copied(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  costate.copy %x to %y : !costate.array<f64, 1>
+}

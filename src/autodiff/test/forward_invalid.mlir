@@ -1,4 +1,4 @@
-// RUN: costate-opt %s --split-input-file --differentiate-forward --verify-diagnostics
+// RUN: costate-opt %s --split-input-file --differentiate-forward="active=0,2" --verify-diagnostics
 
 // Where a record without a number is popped is not known.
 costate.kernel @unnumbered(%x: !costate.array<f64, 1>) {
@@ -21,4 +21,12 @@ costate.kernel @two_results(%x: !costate.array<f64, 1>) {
   // expected-error @+1 {{the derivative of `math.sincos` is not known}}
   %s, %c = math.sincos %v : f64
   costate.store %s, %x[%zero] : !costate.array<f64, 1>
+}
+
+// -----
+
+costate.kernel @copied_constant(%x: !costate.array<f64, 1>, %n: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  costate.copy %x to %n : !costate.array<f64, 1>
+  // expected-error @+1 {{an array without tangents is copied into one that has them}}
+  costate.copy %n to %y : !costate.array<f64, 1>
 }
