@@ -84,6 +84,26 @@ TEST_F(CounterExample, AGradientByHandOfAKernelThatReloadsNothing) {
   expectNear(x.grad().to_host(), {115, 115, 115});
 }
 
+/// Which element the branch chooses only the data tells: found in debug mode.
+TEST_F(CounterExample, AStoreAndAnAdditionToOneElement) {
+  int line = 0;
+  Kernel k = kernel("store_and_add",
+                    [&](X x, X y) {
+                      parallel(x.size(), [&](Index i) {
+                        IF (i == 0) {
+                          y(0) = x(i);
+                        }
+                        line = __LINE__ + 1;
+                        ELSE { y(0) += x(i); }
+                      });
+                    },
+                    {.debug = true});
+  expectError(ErrorCode::Race, {"`store_and_add`", "argument 2"},
+              [&] { k(x, y); });
+  expectError(ErrorCode::Race, {"`store_and_add`", "argument 2"},
+              [&] { k.grad(x, y); });
+}
+
 TEST_F(CounterExample, SquaresOfSquaresInPlace) {
   Kernel k = kernel("squares", [](X x) {
     parallel(x.size(), [&](Index i) {
@@ -266,6 +286,49 @@ TEST_F(CounterExample, ACarrierWithoutDerivativeIsNamed) {
   expectError(ErrorCode::MissingGradient, {"`store`", "argument 2", "dual"},
               [&] { store.jvp(x, carrier); });
   expectNear(x.grad().to_host(), {1, 1, 1});
+}
+
+TEST_F(CounterExample, AZeroFactorKeepsItsSecondDerivative) {
+  Kernel k = kernel("product", [](X x, X y, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) { s() += y(i) * sqrt(x(i)); });
+  });
+  x.from_host({0.5, 1.5, 0.8});
+  x.dual().fill(1);
+  y.dual().fill(1);
+  k.jvp(x, y, s);
+  k.gradient().jvp(x, y, s);
+  Values want;
+  for (double v : {0.5, 1.5, 0.8})
+    want.push_back(1 / (2 * std::sqrt(v)));
+  expectNear(x.grad().dual().to_host(), want);
+  expectNear(y.grad().dual().to_host(), want);
+}
+
+TEST_F(CounterExample, ASecondDerivativeNeedsTheTangentsOfStores) {
+  Kernel k = kernel("reload", [](X x, X y, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) { y(i) = x(i) * x(i); });
+    parallel(x.size(), [&](Index i) { s() += y(i) * y(i); });
+  });
+  x.dual().fill(1);
+  y.dual().fill(1);
+  k(x, y, s);
+  expectError(ErrorCode::CannotReplay, {"`reload`", "argument 2"},
+              [&] { k.gradient().jvp(x, y, s); });
+  k.jvp(x, y, s);
+  k.gradient().jvp(x, y, s);
+  expectNear(x.grad().dual().to_host(), {5, 29, 9.68}); // 12 x^2 + 2
+}
+
+TEST_F(CounterExample, APowerOfOneHasASecondDerivativeAtZero) {
+  Kernel k = kernel("power", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) { s() += pow(x(i), 1.0); });
+  });
+  x.from_host({0, 1, 0});
+  x.dual().fill(1);
+  k.jvp(x, s);
+  k.gradient().jvp(x, s);
+  expectNear(x.grad().to_host(), {2, 2, 2});
+  expectNear(x.grad().dual().to_host(), {0, 0, 0});
 }
 
 TEST_F(CounterExample, AnInfiniteSlopeOnTheSideThatIsNotChosen) {
