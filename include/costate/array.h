@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <utility>
 #include <vector>
@@ -90,7 +91,8 @@ public:
 
   /// Copies all elements in or out; waits for launches that use the array.
   /// Error(BadArgument) if `bytes` is not bytes().
-  void write(const void *from, size_t bytes);
+  void write(const void *from, size_t bytes,
+             Loc loc = std::source_location::current());
   void read(void *to, size_t bytes) const;
 
   const std::shared_ptr<runtime::ArrayStorage> &storage() const {
@@ -98,10 +100,10 @@ public:
   }
 
 protected:
-  void fill_element(const void *element);
+  void fill_element(const void *element, Loc loc);
   void check_dtype(DType expected) const;
   const void *address() const;
-  void *writable_address();
+  void *writable_address(Loc loc);
 
 private:
   std::shared_ptr<runtime::ArrayStorage> handle;
@@ -120,30 +122,33 @@ public:
   Array grad() const { return Array(AnyArray::grad()); }
   Array dual() const { return Array(AnyArray::dual()); }
 
-  void fill(T value) {
+  void fill(T value, Loc loc = std::source_location::current()) {
     if constexpr (std::is_same_v<T, bool>) {
       uint8_t byte = value;
-      fill_element(&byte);
+      fill_element(&byte, loc);
     } else {
-      fill_element(&value);
+      fill_element(&value, loc);
     }
   }
 
   /// Replaces all elements, row-major. Error(BadArgument) unless there are as
   /// many values as elements.
-  void from_host(const std::vector<T> &values) {
+  void from_host(const std::vector<T> &values,
+                 Loc loc = std::source_location::current()) {
     if constexpr (std::is_same_v<T, bool>) {
       std::vector<uint8_t> packed(values.begin(), values.end());
-      write(packed.data(), packed.size());
+      write(packed.data(), packed.size(), loc);
     } else {
-      write(values.data(), values.size() * sizeof(T));
+      write(values.data(), values.size() * sizeof(T), loc);
     }
   }
-  void from_host(std::span<const T> values) {
-    write(values.data(), values.size() * sizeof(T));
+  void from_host(std::span<const T> values,
+                 Loc loc = std::source_location::current()) {
+    write(values.data(), values.size() * sizeof(T), loc);
   }
-  void from_host(const T *values, size_t count) {
-    write(values, count * sizeof(T));
+  void from_host(const T *values, size_t count,
+                 Loc loc = std::source_location::current()) {
+    write(values, count * sizeof(T), loc);
   }
 
   /// All elements, row-major.
@@ -163,7 +168,9 @@ public:
   const T *data() const { return static_cast<const T *>(address()); }
   /// The same for writing: counts as one write by the host, at this call.
   /// Error(BadArgument) while a Tape records on this thread.
-  T *mutable_data() { return static_cast<T *>(writable_address()); }
+  T *mutable_data(Loc loc = std::source_location::current()) {
+    return static_cast<T *>(writable_address(loc));
+  }
 };
 
 } // namespace costate

@@ -3,15 +3,52 @@
 
 #include "costate/array.h"
 #include "costate/check_gradient.h"
+#include "costate/custom_launch.h"
 
 #include <cstddef>
+#include <iosfwd>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace costate {
 
 namespace detail {
+struct RecordingState;
 struct TapeImpl;
-}
+} // namespace detail
+
+struct TapeOptions {
+  /// Keeps copies of values that a gradient needs and that are overwritten.
+  /// Without, such an overwrite is Error(CannotReplay) of `backward`.
+  bool snapshot = true;
+};
+
+struct BackwardOptions {
+  /// Also clears the gradients of arrays that the recording only reads, which
+  /// are added to otherwise.
+  bool clear_inputs = false;
+  /// Copies the gradients beforehand, so that a failure leaves them as they
+  /// were. Without, that is so if they have at most 1 MiB together and memory
+  /// is not short.
+  bool all_or_nothing = false;
+};
+
+/// What a tape holds.
+struct TapeReport {
+  struct Copy {
+    std::string array;          ///< "f64 array of shape (64, 3)"
+    std::string needed_by;      ///< the last entry whose gradient needs it
+    std::string overwritten_by; ///< what has destroyed the original
+    size_t bytes = 0;
+  };
+  size_t entries = 0;
+  std::vector<Copy> copies;
+  size_t bytes = 0;      ///< of all copies
+  size_t peak_bytes = 0; ///< most of that since the tape was made or cleared
+};
+
+std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 
 /// Records the launches and host writes of one thread, and reverses them.
 ///
@@ -25,13 +62,18 @@ struct TapeImpl;
 /// tape.backward(loss);
 /// ```
 ///
-/// Values that a derivative needs must still be in memory when `backward` runs:
-/// an array that a later launch or host write has overwritten is
-/// Error(CannotReplay); give such arrays a time index. Not for use by two
-/// threads at once.
+/// Before anything overwrites a value that the gradient of a recorded launch
+/// needs, that value is copied, and nothing else is: by a launch or by the
+/// host, recorded or not, on any thread, as long as the tape holds the entry.
+/// `backward` puts the copies in place and afterwards the newest values back.
+/// Copies count against the memory of the device. If there is no room, the
+/// overwriting call is Error(OutOfMemory) and has written nothing.
+///
+/// Not for use by two threads at once.
 class Tape {
 public:
-  /// Records while it lives.
+  /// Records while it lives. May be destroyed on another thread: nothing that
+  /// its own thread begins after that is recorded.
   class Recording {
   public:
     Recording(Recording &&other) noexcept;
@@ -40,34 +82,46 @@ public:
 
   private:
     friend class Tape;
-    explicit Recording(std::shared_ptr<detail::TapeImpl> tape);
-    std::shared_ptr<detail::TapeImpl> tape;
+    explicit Recording(const std::shared_ptr<detail::TapeImpl> &tape);
+    std::shared_ptr<detail::RecordingState> state;
   };
 
-  Tape();
+  Tape(TapeOptions options = {});
 
   /// Starts to record what this thread does, behind what the tape holds
-  /// already. Error(BadArgument) if this thread is recording already.
+  /// already. Error(BadArgument) if this thread is recording already, or this
+  /// tape is on another thread.
   [[nodiscard]] Recording record();
 
   /// Sets `loss.grad()` to 1 everywhere, clears the gradients of all other
   /// arrays that the recording wrote, and reverses the recording: adds to the
-  /// gradients of its inputs. May be called again.
+  /// gradients of its inputs. May be called again. All other memory is as
+  /// before when it returns or throws. If it throws, gradients are as before
+  /// too, as BackwardOptions::all_or_nothing says, or else the text says that
+  /// they are not usable.
   ///
-  /// Error(BadArgument) if the recording does not write `loss`.
+  /// Error(BadArgument) if the recording does not write `loss`, or has not
+  /// ended.
   /// Error(MissingGradient) if it has no gradient, or an array that carries
   /// a differentiable value from one launch to another has none.
-  /// Error(CannotReplay) if a needed value has been overwritten, or an array
-  /// with gradient was written between two entries by something that is not
-  /// recorded.
-  void backward(const AnyArray &loss);
-  /// The same, from the gradients as they are; clears nothing beforehand.
-  void backward();
+  /// Error(NotDifferentiable) if a launch has no gradient.
+  /// Error(CannotReplay) if a needed value has been overwritten and the tape
+  /// may not copy it, or an array with gradient was written between two entries
+  /// by something that is not recorded.
+  void backward(const AnyArray &loss, BackwardOptions options = {});
+  /// The same, from the gradients as they are; clears none of those that the
+  /// recording wrote.
+  void backward(BackwardOptions options = {});
 
-  /// Forgets everything.
+  /// Keeps no copies of this array: an overwrite of a value that a gradient
+  /// needs is Error(CannotReplay) of `backward`.
+  void never_copy(const AnyArray &array);
+
+  /// Forgets everything, copies included. Error(BadArgument) while it records.
   void clear();
-  /// The number of recorded launches and host writes.
+  /// The number of entries: recorded launches and host writes.
   size_t size() const;
+  TapeReport report() const;
 
 private:
   std::shared_ptr<detail::TapeImpl> impl;

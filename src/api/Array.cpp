@@ -1,7 +1,7 @@
 #include "costate/array.h"
 
 #include "api/Checked.h"
-#include "api/TapeImpl.h"
+#include "api/Recording.h"
 #include "costate/device.h"
 #include "runtime/ArrayStorage.h"
 
@@ -22,9 +22,11 @@ static std::string describe(const ArrayStorage &storage) {
 }
 
 /// To be called before the host writes to all of `array`.
-static void noteWrite(const AnyArray &array) {
+static void noteWrite(const AnyArray &array, Loc loc) {
+  detail::announceWrite(*array.storage(),
+                        [loc] { return detail::hostWriteText(loc); });
   array.storage()->version.fetch_add(1);
-  detail::recordHostWrite(array.storage());
+  detail::recordHostWrite(array.storage(), loc);
 }
 
 DType AnyArray::dtype() const { return storageOf(*this).dtype; }
@@ -88,10 +90,10 @@ static void checkBytes(const ArrayStorage &storage, size_t bytes) {
             "; give as many values");
 }
 
-void AnyArray::write(const void *from, size_t bytes) {
+void AnyArray::write(const void *from, size_t bytes, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
-  noteWrite(*this);
+  noteWrite(*this, loc);
   checked(storage.device->upload(storage.buffer, from));
 }
 
@@ -101,9 +103,9 @@ void AnyArray::read(void *to, size_t bytes) const {
   checked(storage.device->download(to, storage.buffer));
 }
 
-void AnyArray::fill_element(const void *element) {
+void AnyArray::fill_element(const void *element, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
-  noteWrite(*this);
+  noteWrite(*this, loc);
   checked(storage.device->fill(storage.buffer, element, sizeOf(storage.dtype)));
 }
 
@@ -118,12 +120,12 @@ const void *AnyArray::address() const {
   return storageOf(*this).buffer.address;
 }
 
-void *AnyArray::writable_address() {
+void *AnyArray::writable_address(Loc loc) {
   ArrayStorage &storage = storageOf(*this);
-  if (detail::isRecording())
+  if (detail::recordingTape())
     raise(ErrorCode::BadArgument,
           "a `Tape` cannot record what is written through a pointer; use "
           "from_host or fill, or take the pointer outside of the recording");
-  noteWrite(*this);
+  noteWrite(*this, loc);
   return storage.buffer.address;
 }

@@ -1,7 +1,7 @@
 #include "costate/check_gradient.h"
 
 #include "api/Checked.h"
-#include "api/TapeImpl.h"
+#include "api/Recording.h"
 #include "costate/device.h"
 
 #include <algorithm>
@@ -261,7 +261,7 @@ GradientCheck detail::check_gradient(const Kernel &kernel,
               ": check_gradient takes a kernel, not a gradient or a tangent of "
               "one; give it the kernel itself");
   RecordingPause pause;
-  return Check(kernel, bind(*kernel.shared(), arguments)).run();
+  return Check(kernel, detail::bind(*kernel.shared(), arguments)).run();
 }
 
 std::ostream &costate::operator<<(std::ostream &out,

@@ -68,7 +68,7 @@ static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
 void Kernel::launch_with(Mode mode,
                          std::span<const ArgumentValue> values) const {
   Chain wanted = extended(implOf(impl), chain, mode);
-  detail::launch(impl, wanted, bind(*impl, values));
+  detail::launch(impl, wanted, detail::bind(*impl, values));
 }
 
 void Kernel::launch_with(InitialState, Mode mode,
@@ -80,7 +80,7 @@ void Kernel::launch_with(InitialState, Mode mode,
         impl->title() +
             ": only a gradient runs from the initial state; launch the kernel "
             "or its tangent without `initial_state`");
-  launchFromInitialState(impl, wanted, bind(*impl, values));
+  launchFromInitialState(impl, wanted, detail::bind(*impl, values));
 }
 
 const std::string &Kernel::name() const { return implOf(impl).program->name(); }
@@ -133,9 +133,14 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
     entry = &codes[derivation];
   }
   std::lock_guard lock(entry->mutex);
+  if (entry->failure)
+    raise(*entry->failure);
   if (!entry->code) {
     auto start = std::chrono::steady_clock::now();
-    entry->code = checked(program->compile(derivation));
+    Result<runtime::KernelCode> code = program->compile(derivation);
+    if (!code)
+      raise(entry->failure.emplace(code.error()));
+    entry->code = std::move(*code);
     entry->milliseconds = std::chrono::duration<double, std::milli>(
                               std::chrono::steady_clock::now() - start)
                               .count();

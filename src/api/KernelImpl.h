@@ -15,6 +15,7 @@ namespace costate::detail {
 struct Compiled {
   std::mutex mutex; ///< held while it is compiled
   std::optional<runtime::KernelCode> code;
+  std::optional<Failure> failure; ///< why there is none
   double milliseconds = 0;
   std::atomic<size_t> tapeBytes = 0; ///< of the last launch
 };

@@ -1,7 +1,8 @@
 #include "api/Launch.h"
 
 #include "api/Checked.h"
-#include "api/TapeImpl.h"
+#include "api/Recording.h"
+#include "api/Sections.h"
 
 using namespace costate;
 using namespace costate::api;
@@ -199,6 +200,26 @@ static bool changes(Mode mode, const KernelCode &code,
   return !isKept && isWritten(code, parameter);
 }
 
+/// Tells the tapes that need what the launch is about to overwrite.
+static void announceWrites(const KernelImpl &kernel, Mode mode,
+                           const Call &call, const KernelCode &code) {
+  auto writer = [&] {
+    return (mode == Mode::Gradient ? "the gradient of " : "") + kernel.title();
+  };
+  for (runtime::Parameter parameter : code.parameters) {
+    std::shared_ptr<ArrayStorage> array = storageOf(call, parameter);
+    if (!array || !array->isWatched() || !changes(mode, code, parameter))
+      continue;
+    if (parameter.role == Role::Adjoint)
+      announceWrite(*array, writer);
+    else
+      announceWrite(*array,
+                    boxOf(code.accesses[parameter.argument].writtenSection,
+                          kernel, call, parameter.argument),
+                    writer);
+  }
+}
+
 /// Counts a write to whatever the launch has written.
 static void bumpVersions(Mode mode, const Call &call, const KernelCode &code) {
   for (runtime::Parameter parameter : code.parameters)
@@ -207,10 +228,10 @@ static void bumpVersions(Mode mode, const Call &call, const KernelCode &code) {
         array->version.fetch_add(1);
 }
 
-void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
-                 Compiled &compiled, const VersionArrays &versions) {
+/// Without checks, and without a word to anybody.
+static void execute(const KernelImpl &kernel, Mode mode, const Call &call,
+                    Compiled &compiled, const VersionArrays &versions) {
   const KernelCode &code = *compiled.code;
-  checkOverlaps(kernel, call, code);
   std::vector<std::shared_ptr<ArrayStorage>> arrays =
       arraysOf(call, code, versions);
   std::vector<uint64_t> slots = packSlots(call, code, arrays);
@@ -222,6 +243,13 @@ void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
       {&code, slots, adjoints, kernel.options.deterministic});
   bumpVersions(mode, call, code);
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
+}
+
+void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
+                 Compiled &compiled, const VersionArrays &versions) {
+  checkOverlaps(kernel, call, *compiled.code);
+  announceWrites(kernel, mode, call, *compiled.code);
+  execute(kernel, mode, call, compiled, versions);
 }
 
 static std::vector<uint64_t> identitiesOf(const Call &call) {
@@ -378,12 +406,25 @@ void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
   derivation.mode = compiler::Mode::Recording;
   Compiled &recording = kernel->compiled(derivation);
   requireOutputs(*kernel, *recording.code);
+  checkOverlaps(*kernel, call, *recording.code);
   WrittenArrays written(call, *recording.code);
   VersionArrays versions(call, *gradient.code);
-  run(*kernel, Mode::Recording, call, recording, versions);
+  execute(*kernel, Mode::Recording, call, recording, versions);
   run(*kernel, Mode::Gradient, call, gradient, versions);
-  recordDerivatives(kernel, Mode::Gradient,
+  recordDerivatives("the gradient of " + kernel->title(),
                     derivativesOf(Mode::Gradient, call, *gradient.code));
+}
+
+/// A primal or tangent launch as an entry of `tape`.
+static void launchOn(TapeImpl &tape, const std::shared_ptr<KernelImpl> &kernel,
+                     Chain chain, const Call &call, Compiled &compiled) {
+  auto entry =
+      std::make_unique<LaunchEntry>(kernel, chain, call, compiled, tape);
+  entry->derivatives = derivativesOf(chain.mode, call, *compiled.code);
+  entry->begin(tape.log);
+  entry->run();
+  entry->end(tape.log);
+  tape.append(std::move(entry));
 }
 
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
@@ -392,15 +433,15 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
   requireSomeActive(*kernel, derivation);
   Compiled &compiled = kernel->compiled(derivation);
   requireOutputs(*kernel, *compiled.code);
-  bool isGradient = chain.mode == Mode::Gradient;
-  if (isGradient)
+  if (chain.mode == Mode::Gradient) {
     ReplayCheck(*kernel, call, *compiled.code, chain.order).run();
-  run(*kernel, chain.mode, call, compiled);
-  if (!isGradient) {
-    rememberLaunch(*kernel, call, *compiled.code);
-    recordLaunch(kernel, call, *compiled.code);
+    run(*kernel, chain.mode, call, compiled);
+    return recordDerivatives("the gradient of " + kernel->title(),
+                             derivativesOf(chain.mode, call, *compiled.code));
   }
-  if (isGradient || chain.order)
-    recordDerivatives(kernel, chain.mode,
-                      derivativesOf(chain.mode, call, *compiled.code));
+  if (std::shared_ptr<TapeImpl> tape = recordingTape())
+    launchOn(*tape, kernel, chain, call, compiled);
+  else
+    run(*kernel, chain.mode, call, compiled);
+  rememberLaunch(*kernel, call, *compiled.code);
 }

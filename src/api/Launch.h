@@ -52,10 +52,12 @@ public:
   find(runtime::Parameter parameter) const;
   size_t bytes() const;
 
+  using Version =
+      std::pair<runtime::Parameter, std::shared_ptr<runtime::ArrayStorage>>;
+  const std::vector<Version> &all() const { return arrays; }
+
 private:
-  std::vector<
-      std::pair<runtime::Parameter, std::shared_ptr<runtime::ArrayStorage>>>
-      arrays;
+  std::vector<Version> arrays;
 };
 
 /// Throws BadArgument if an array that `code` writes is given twice.

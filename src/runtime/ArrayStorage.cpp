@@ -1,5 +1,6 @@
 #include "runtime/ArrayStorage.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace costate::runtime {
@@ -18,6 +19,28 @@ ArrayStorage::ArrayStorage(std::shared_ptr<Device> device, DType dtype,
 }
 
 ArrayStorage::~ArrayStorage() { device->release(buffer); }
+
+void ArrayStorage::watch(WriteWatcher &watcher) {
+  std::lock_guard lock(watchMutex);
+  watchers.push_back(&watcher);
+  watched = true;
+}
+
+void ArrayStorage::unwatch(WriteWatcher &watcher) {
+  std::lock_guard lock(watchMutex);
+  std::erase(watchers, &watcher);
+  watched = !watchers.empty();
+}
+
+Result<> ArrayStorage::announce(const ArrayWrite &write,
+                                const WriteWatcher *self) {
+  std::lock_guard lock(watchMutex);
+  for (WriteWatcher *watcher : watchers)
+    if (watcher != self)
+      if (Result<> allowed = watcher->beforeWrite(write); !allowed)
+        return allowed;
+  return {};
+}
 
 std::string shapeText(const std::vector<int64_t> &extents) {
   std::string text = "(";

@@ -2,13 +2,41 @@
 /// The memory of an array with its shape and its history.
 
 #include "runtime/Device.h"
+#include "runtime/Region.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace costate::runtime {
+
+struct ArrayStorage;
+class WriteWatcher;
+
+/// A write that is about to happen.
+struct ArrayWrite {
+  ArrayStorage &array;
+  Box elements;                        ///< all that may change
+  std::function<std::string()> writer; ///< who writes, for messages
+  /// The present contents come back. `observed`: somebody may look in between.
+  bool temporary = false;
+  bool observed = true;
+  /// It cannot be refused: a watcher that fails has to live with it.
+  bool certain = false;
+};
+
+/// Wants to know before an array changes. Called by any thread that writes.
+class WriteWatcher {
+public:
+  /// A failure refuses the write.
+  virtual Result<> beforeWrite(const ArrayWrite &write) = 0;
+
+protected:
+  ~WriteWatcher() = default;
+};
 
 /// Shape, dtype and device never change; the memory is released with the last
 /// owner.
@@ -35,9 +63,21 @@ struct ArrayStorage {
   /// The tangent array, zero at first; null if there is none. OutOfMemory.
   Result<std::shared_ptr<ArrayStorage>> tangent();
 
+  /// Watchers must live until they are removed.
+  void watch(WriteWatcher &watcher);
+  void unwatch(WriteWatcher &watcher);
+  /// Whoever writes asks this first, and announces the write if so.
+  bool isWatched() const { return watched.load(std::memory_order_relaxed); }
+  /// Tells all watchers but `self`; stops at the first one that refuses.
+  Result<> announce(const ArrayWrite &write,
+                    const WriteWatcher *self = nullptr);
+
 private:
   std::mutex mutex;
   std::shared_ptr<ArrayStorage> madeTangent;
+  std::atomic<bool> watched = false;
+  std::mutex watchMutex; ///< held while watchers are told
+  std::vector<WriteWatcher *> watchers;
 };
 
 /// A zeroed array, with a zeroed adjoint and tangent if asked for. BadArgument

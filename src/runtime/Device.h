@@ -61,6 +61,8 @@ public:
   virtual Result<> upload(Buffer to, const void *from) = 0;
   virtual Result<> download(void *to, Buffer from) = 0;
   virtual Result<> copy(Buffer to, Buffer from) = 0;
+  /// Swaps the contents of two buffers of equal size.
+  virtual Result<> exchange(Buffer one, Buffer other) = 0;
   /// Repeats a pattern of 1, 4 or 8 bytes.
   virtual Result<> fill(Buffer buffer, const void *pattern,
                         size_t patternBytes) = 0;

@@ -74,6 +74,10 @@ public:
   Result<> copy(Buffer to, Buffer from) override {
     return upload(to, from.address);
   }
+  Result<> exchange(Buffer one, Buffer other) override {
+    std::swap_ranges(one.address, one.address + one.bytes, other.address);
+    return {};
+  }
   Result<> fill(Buffer buffer, const void *pattern,
                 size_t patternBytes) override;
 

@@ -1,0 +1,85 @@
+#include "api/Recording.h"
+
+#include "api/Checked.h"
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::ArrayStorage;
+
+static thread_local std::shared_ptr<RecordingState> currentRecording;
+
+RecordingState::RecordingState(std::shared_ptr<TapeImpl> tape)
+    : tape(std::move(tape)) {}
+
+void RecordingState::end() {
+  hasEnded = true;
+  tape->log.endRecording();
+  tape->isRecording = false;
+}
+
+/// Forgets a recording that has ended, perhaps on another thread.
+static std::shared_ptr<RecordingState> &current() {
+  if (currentRecording && currentRecording->hasEnded)
+    currentRecording.reset();
+  return currentRecording;
+}
+
+std::shared_ptr<TapeImpl> detail::recordingTape() {
+  const std::shared_ptr<RecordingState> &state = current();
+  return state ? state->tape : nullptr;
+}
+
+void detail::startRecording(const std::shared_ptr<RecordingState> &state) {
+  TapeImpl &tape = *state->tape;
+  if (current())
+    raise(ErrorCode::BadArgument,
+          "this thread is recording already; end that recording first");
+  if (tape.isReversing)
+    raise(ErrorCode::BadArgument,
+          "`record` of a tape inside of its own `backward`; use another Tape");
+  if (tape.isRecording.exchange(true))
+    raise(ErrorCode::BadArgument,
+          "this tape is recording already, on another thread or outside of a "
+          "custom launch; end that recording first, or use another Tape");
+  tape.log.beginEntry(std::this_thread::get_id(), tape.entries.size());
+  currentRecording = state;
+}
+
+void detail::announceWrite(ArrayStorage &array, const runtime::Box &elements,
+                           std::function<std::string()> writer) {
+  if (array.isWatched())
+    checked(array.announce({array, elements, std::move(writer)}));
+}
+
+void detail::announceWrite(ArrayStorage &array,
+                           std::function<std::string()> writer) {
+  if (array.isWatched())
+    announceWrite(array, runtime::Box::whole(array.extents), std::move(writer));
+}
+
+void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array,
+                             Loc loc) {
+  std::shared_ptr<TapeImpl> tape = recordingTape();
+  if (!tape)
+    return;
+  auto entry = std::make_unique<HostWriteEntry>(array, loc);
+  entry->end(tape->log);
+  tape->append(std::move(entry));
+}
+
+void detail::recordDerivatives(
+    const std::string &title,
+    std::vector<std::shared_ptr<ArrayStorage>> arrays) {
+  std::shared_ptr<TapeImpl> tape = recordingTape();
+  if (!tape)
+    return;
+  auto entry = std::make_unique<DerivativeEntry>(title);
+  entry->derivatives = std::move(arrays);
+  tape->append(std::move(entry));
+}
+
+RecordingPause::RecordingPause() : paused(std::move(current())) {
+  currentRecording.reset();
+}
+RecordingPause::~RecordingPause() { currentRecording = std::move(paused); }

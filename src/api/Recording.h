@@ -1,0 +1,51 @@
+#pragma once
+/// What happens on this thread, and who wants to know.
+
+#include "api/TapeImpl.h"
+
+namespace costate::detail {
+
+/// Shared by the thread that records and by the handle that ends it.
+struct RecordingState {
+  explicit RecordingState(std::shared_ptr<TapeImpl> tape);
+  void end();
+
+  const std::shared_ptr<TapeImpl> tape;
+  std::atomic<bool> hasEnded = false;
+};
+
+/// The tape that records this thread, or null.
+std::shared_ptr<TapeImpl> recordingTape();
+
+/// Makes this thread record. BadArgument if it does already.
+void startRecording(const std::shared_ptr<RecordingState> &state);
+
+/// Tells the tapes that need what `elements` hold before they change; throws if
+/// one refuses.
+void announceWrite(runtime::ArrayStorage &array, const runtime::Box &elements,
+                   std::function<std::string()> writer);
+/// The same for all elements.
+void announceWrite(runtime::ArrayStorage &array,
+                   std::function<std::string()> writer);
+
+/// Appends to the recording of this thread, if there is one.
+void recordHostWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
+                     Loc loc);
+/// A derivative by hand, which has left `arrays` in memory.
+void recordDerivatives(
+    const std::string &title,
+    std::vector<std::shared_ptr<runtime::ArrayStorage>> arrays);
+
+/// While it lives, this thread records nothing.
+class RecordingPause {
+public:
+  RecordingPause();
+  ~RecordingPause();
+  RecordingPause(const RecordingPause &) = delete;
+  RecordingPause &operator=(const RecordingPause &) = delete;
+
+private:
+  std::shared_ptr<RecordingState> paused;
+};
+
+} // namespace costate::detail

@@ -1,0 +1,242 @@
+#include "api/Reversal.h"
+
+#include "api/Checked.h"
+#include "api/Recording.h"
+
+#include <algorithm>
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::ArrayStorage;
+using runtime::Box;
+using runtime::VersionLog;
+using Loss = VersionLog::Loss;
+
+/// Gradients of up to this size are copied if memory is not short.
+static constexpr size_t snapshotLimit = 1u << 20;
+
+Reversal::Reversal(std::shared_ptr<TapeImpl> impl)
+    : tape(std::move(impl)), entries(tape->entries) {
+  requireIdle(*tape, "`backward`");
+  bool foreign =
+      std::any_of(entries.begin(), entries.end(),
+                  [](const auto &entry) { return entry->isForeign(); });
+  tape->isReversing = true;
+  tape->log.beginUse(/*observed=*/foreign);
+}
+
+Reversal::~Reversal() {
+  tape->log.restore();
+  tape->log.endUse();
+  tape->isReversing = false;
+}
+
+void detail::requireIdle(const TapeImpl &tape, const std::string &what) {
+  if (tape.isRecording)
+    raise(ErrorCode::BadArgument,
+          what + " of a tape that is still recording; end the recording first, "
+                 "by leaving the block of the object that `record` returned");
+  if (tape.isReversing)
+    raise(ErrorCode::BadArgument,
+          what + " of a tape inside of its own `backward`; use another Tape");
+}
+
+void Reversal::collectAdjoints() {
+  for (const auto &entry : entries)
+    for (const std::shared_ptr<ArrayStorage> &adjoint : entry->adjoints())
+      if (isAdjoint.insert(adjoint.get()).second)
+        adjoints.push_back(adjoint);
+}
+
+/// A write between two entries that is not among them would have to clear the
+/// adjoint of what it overwrites.
+void Reversal::checkContinuity(size_t index) {
+  const TapeEntry &entry = *entries[index];
+  for (size_t i = 0; i < entry.arguments.size(); ++i) {
+    const TapeArgument &argument = entry.arguments[i];
+    const ArrayStorage *array = argument.array.get();
+    if (!array || !array->grad)
+      continue;
+    auto [known, isNew] = versions.try_emplace(array, argument.before);
+    if (known->second != argument.before)
+      raise(ErrorCode::CannotReplay,
+            entry.argumentText(i) + " of " + tape->entryText(index) +
+                " was written outside of the recording since the entry that "
+                "used it last; record that write too, or call `backward` and "
+                "`clear` before it");
+    known->second = argument.after;
+  }
+}
+
+void Reversal::checkCarriers(size_t index) {
+  const TapeEntry &entry = *entries[index];
+  for (size_t i = 0; i < entry.arguments.size(); ++i) {
+    const TapeArgument &argument = entry.arguments[i];
+    const ArrayStorage *array = argument.array.get();
+    if (!array || !isFloat(array->dtype) || array->grad)
+      continue;
+    if (argument.replaced)
+      carriers.erase(array);
+    if (entry.writesActive(i))
+      carriers.emplace(array, index);
+    auto carrier = carriers.find(array);
+    if (carrier != carriers.end() && argument.read)
+      raise(ErrorCode::MissingGradient,
+            entry.argumentText(i) + " of " + tape->entryText(index) +
+                " has no gradient, but holds values of " +
+                tape->entryText(carrier->second) +
+                " that depend on arrays with one; " +
+                (entries[carrier->second]->derivatives.empty()
+                     ? "make it with device.array<T>(..., grad)"
+                     : "if it is a gradient or a tangent, launch this kernel "
+                       "outside of the recording: second derivatives are not "
+                       "supported yet"));
+  }
+  for (const std::shared_ptr<ArrayStorage> &array : entry.derivatives)
+    carriers.emplace(array.get(), index);
+}
+
+static std::string lossText(const TapeImpl &tape,
+                            const VersionLog::Copy &copy) {
+  return "has been overwritten by " + tape.writerText(copy) +
+         (copy.loss == Loss::Memory
+              ? ", when there was no memory to keep a copy"
+              : ", and the tape may not keep a copy of it "
+                "(TapeOptions::snapshot,"
+                " never_copy)") +
+         "; let it keep one, give the array a time index, or write to another "
+         "array";
+}
+
+/// What an entry looks at must be in memory or in a copy.
+void Reversal::checkWants(size_t index) const {
+  for (const Want &want : entries[index]->wants) {
+    const ArrayStorage &array = *entries[index]->arguments[want.argument].array;
+    std::string why;
+    if (isAdjoint.contains(&array))
+      why = "is itself a gradient that `backward` changes; copy it first";
+    else if (auto *loss = tape->log.loss(array, want.elements, want.time))
+      why = lossText(*tape, *loss);
+    else
+      continue;
+    raise(ErrorCode::CannotReplay,
+          "the gradient of " + tape->entryText(index) + " needs " +
+              entries[index]->argumentText(want.argument) + ", which " + why);
+  }
+}
+
+void Reversal::prepare() {
+  for (const auto &entry : entries)
+    entry->requireGradient();
+  collectAdjoints();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    checkContinuity(i);
+    checkCarriers(i);
+    checkWants(i);
+  }
+}
+
+void Reversal::requireWritten(const ArrayStorage &loss) const {
+  for (const auto &entry : entries)
+    for (const TapeArgument &argument : entry->arguments)
+      if (argument.array.get() == &loss && argument.written)
+        return;
+  raise(ErrorCode::BadArgument,
+        entries.empty()
+            ? "`backward` of a tape on which nothing is recorded; launch "
+              "kernels while the object that `record` returns is alive"
+            : "nothing on the tape writes the array given to `backward`, so "
+              "all gradients would be 0; record the launch that computes it");
+}
+
+/// Clears gradients of arrays that the recording writes, and of others.
+void Reversal::clear(bool written, bool others) {
+  std::map<const ArrayStorage *, bool> isWritten;
+  for (const auto &entry : entries)
+    for (const TapeArgument &argument : entry->arguments)
+      if (argument.array && argument.array->grad)
+        isWritten[argument.array->grad.get()] |= argument.written;
+  for (const std::shared_ptr<ArrayStorage> &adjoint : adjoints)
+    if (isWritten[adjoint.get()] ? written : others)
+      fillGradient(*adjoint, 0);
+}
+
+/// What code of the user must not change for good.
+Protected Reversal::primals() const {
+  Protected arrays;
+  std::set<const ArrayStorage *> known = isAdjoint;
+  for (const auto &entry : entries)
+    for (const TapeArgument &argument : entry->arguments)
+      if (argument.array && known.insert(argument.array.get()).second)
+        arrays.push_back(argument.array);
+  return arrays;
+}
+
+void Reversal::reverse(size_t index, const Protected &arrays) {
+  const TapeEntry &entry = *entries[index];
+  for (const Want &want : entry.wants)
+    checked(tape->log.rewind(*entry.arguments[want.argument].array, want.time));
+  entry.reverse(arrays);
+}
+
+void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
+  clear(loss != nullptr, options.clear_inputs);
+  if (loss)
+    fillGradient(*loss->storage()->grad, 1);
+  Protected arrays = primals();
+  for (size_t i = entries.size(); i-- > 0;)
+    reverse(i, arrays);
+}
+
+static size_t totalBytes(const Protected &arrays) {
+  size_t bytes = 0;
+  for (const std::shared_ptr<ArrayStorage> &array : arrays)
+    bytes += array->buffer.bytes;
+  return bytes;
+}
+
+/// Copies the gradients if that is asked for, or costs little.
+bool Reversal::copyGradients(VersionLog &before, bool asked) const {
+  size_t bytes = totalBytes(adjoints);
+  for (const std::shared_ptr<ArrayStorage> &adjoint : adjoints) {
+    runtime::Device &device = *adjoint->device;
+    size_t used = device.memory().current, limit = device.info().memoryLimit;
+    bool cheap = bytes <= snapshotLimit && bytes <= (limit - used) / 4;
+    if (!asked && !cheap)
+      return false;
+    Box all = Box::whole(adjoint->extents);
+    before.want(adjoint, all);
+    Result<> copied = before.beforeWrite({*adjoint, all, reverserText});
+    if (!copied && asked)
+      raise(copied.error());
+    if (!copied)
+      return false;
+  }
+  return true;
+}
+
+void Reversal::run(const AnyArray *loss, BackwardOptions options) {
+  if (loss)
+    requireWritten(*loss->storage());
+  prepare();
+  VersionLog before(VersionLog::Purpose::Undo);
+  bool copied = copyGradients(before, options.all_or_nothing);
+  if (!copied)
+    before.clear();
+  try {
+    runEntries(loss, options);
+  } catch (const Error &error) {
+    before.rollBack();
+    if (copied)
+      throw;
+    raise(error.code(),
+          std::string(error.what()) +
+              "; `backward` has not come to its end, so the gradients of this "
+              "tape are not usable; clear them, or ask for "
+              "BackwardOptions::all_or_nothing");
+  } catch (...) {
+    before.rollBack();
+    throw;
+  }
+}

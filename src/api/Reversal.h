@@ -1,0 +1,54 @@
+#pragma once
+/// One pass backwards over a recording.
+
+#include "api/TapeImpl.h"
+
+#include <map>
+#include <set>
+
+namespace costate::detail {
+
+/// Everything that can be checked is checked before the first gradient changes.
+/// While it lives the tape is in use.
+class Reversal {
+public:
+  /// Throws BadArgument while the tape records or is reversed.
+  explicit Reversal(std::shared_ptr<TapeImpl> tape);
+  ~Reversal();
+  Reversal(const Reversal &) = delete;
+  Reversal &operator=(const Reversal &) = delete;
+
+  /// `loss` may be null: gradients are as the user has set them.
+  void run(const AnyArray *loss, BackwardOptions options);
+  /// The gradients that it changes.
+  const Protected &changed() const { return adjoints; }
+
+private:
+  using Array = runtime::ArrayStorage;
+
+  void requireWritten(const Array &loss) const;
+  void prepare();
+  void collectAdjoints();
+  void checkContinuity(size_t index);
+  void checkCarriers(size_t index);
+  void checkWants(size_t index) const;
+  Protected primals() const;
+  void clear(bool written, bool others);
+  void reverse(size_t index, const Protected &arrays);
+  bool copyGradients(runtime::VersionLog &before, bool asked) const;
+  void runEntries(const AnyArray *loss, BackwardOptions options);
+
+  const std::shared_ptr<TapeImpl> tape;
+  const std::vector<std::unique_ptr<TapeEntry>> &entries;
+  Protected adjoints;
+  std::set<const Array *> isAdjoint;
+  std::map<const Array *, uint64_t> versions; ///< after the last entry
+  /// Arrays without gradient that hold differentiable values, by the entry
+  /// that wrote them.
+  std::map<const Array *, size_t> carriers;
+};
+
+/// Throws BadArgument while `tape` records or is reversed; `what` is asked for.
+void requireIdle(const TapeImpl &tape, const std::string &what);
+
+} // namespace costate::detail

@@ -1,0 +1,280 @@
+#include "api/TapeEntry.h"
+
+#include "api/Checked.h"
+#include "api/Recording.h"
+#include "api/Sections.h"
+
+#include <algorithm>
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::ArrayStorage;
+using runtime::Box;
+using runtime::VersionLog;
+using Arrays = std::vector<std::shared_ptr<ArrayStorage>>;
+
+std::string TapeEntry::argumentText(size_t argument) const {
+  return "argument " + std::to_string(argument + 1);
+}
+
+void TapeEntry::begin(VersionLog &log) {
+  for (TapeArgument &argument : arguments)
+    if (argument.array)
+      argument.before = argument.array->version.load();
+  wantBefore(log);
+}
+
+void TapeEntry::end(VersionLog &log) {
+  for (TapeArgument &argument : arguments)
+    if (argument.array)
+      argument.after = argument.array->version.load();
+  wantAfter(log);
+}
+
+void TapeEntry::want(VersionLog &log, size_t argument, Box elements) {
+  uint64_t time = log.want(arguments[argument].array, elements);
+  wants.push_back({argument, std::move(elements), time});
+}
+
+const VersionArrays &TapeEntry::overwritten() const {
+  static const VersionArrays none;
+  return none;
+}
+
+LaunchEntry::LaunchEntry(std::shared_ptr<KernelImpl> launched, Chain chain,
+                         const Call &call, Compiled &compiled,
+                         const TapeImpl &tape)
+    : kernel(std::move(launched)), chain(chain), call(call),
+      compiled(&compiled) {
+  for (size_t i = 0; i < call.arguments.size(); ++i)
+    arguments.push_back({call.arguments[i].array,
+                         compiled.code->accesses[i].read,
+                         compiled.code->accesses[i].written});
+  std::vector<bool> active = activeArguments(Mode::Gradient, call);
+  if (std::find(active.begin(), active.end(), true) == active.end())
+    return;
+  try {
+    gradient = &kernel->compiled(Mode::Gradient, active);
+  } catch (const Error &error) {
+    refusal = Failure{error.code(), error.what()};
+    return;
+  }
+  if (!gradient->code->overwritten.empty())
+    prepareVersions(active, tape);
+}
+
+/// Makes a recording launch of it, or says why that cannot be.
+void LaunchEntry::prepareVersions(const std::vector<bool> &active,
+                                  const TapeImpl &tape) {
+  auto refuse = [&](const std::string &why) {
+    refusal = Failure{ErrorCode::CannotReplay,
+                      "the gradient of " + title() +
+                          " needs values that the launch itself overwrites, " +
+                          why + ": " + gradient->code->overwritten};
+  };
+  if (chain.order)
+    return refuse("and a tangent launch keeps no copy of them; record a primal "
+                  "launch");
+  for (runtime::Parameter parameter : gradient->code->parameters)
+    if (parameter.role == runtime::Parameter::Role::Version &&
+        !tape.log.mayCopy(*call.arguments[parameter.argument].array))
+      return refuse("and the tape may not keep a copy of them "
+                    "(TapeOptions::snapshot, never_copy)");
+  try {
+    versions = VersionArrays(call, *gradient->code);
+  } catch (const Error &error) {
+    raise(error.code(), title() +
+                            " overwrites values that its gradient needs, and "
+                            "there is no memory to keep them: " +
+                            error.what() +
+                            "; nothing has been written; call `backward` and "
+                            "`clear` before, or give the array a time index");
+  }
+  chain.mode = Mode::Recording;
+  compiled = &kernel->compiled(Mode::Recording, active);
+}
+
+void LaunchEntry::run() {
+  detail::run(*kernel, chain.mode, call, *compiled, versions);
+}
+
+void LaunchEntry::wantAfter(VersionLog &log) {
+  if (!gradient)
+    return;
+  const std::vector<runtime::Access> &accesses = gradient->code->accesses;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].array && accesses[i].needed)
+      want(log, i, boxOf(accesses[i].neededSection, *kernel, call, i));
+}
+
+void LaunchEntry::requireGradient() const {
+  if (refusal)
+    raise(*refusal);
+  if (gradient)
+    checkOverlaps(*kernel, call, *gradient->code);
+}
+
+bool LaunchEntry::writesActive(size_t argument) const {
+  return gradient && gradient->code->accesses[argument].activeWrite;
+}
+
+Arrays LaunchEntry::adjoints() const {
+  Arrays arrays;
+  for (const TapeArgument &argument : arguments)
+    if (argument.array && argument.array->grad)
+      arrays.push_back(argument.array->grad);
+  return arrays;
+}
+
+void LaunchEntry::reverse(const Protected &) const {
+  if (gradient)
+    detail::run(*kernel, Mode::Gradient, call, *gradient, versions);
+}
+
+std::string detail::reverserText() { return "`backward` of a Tape"; }
+
+void detail::fillGradient(ArrayStorage &gradient, double value) {
+  float narrow = static_cast<float>(value);
+  const void *pattern = gradient.dtype == DType::F32
+                            ? static_cast<const void *>(&narrow)
+                            : static_cast<const void *>(&value);
+  announceWrite(gradient, reverserText);
+  gradient.version.fetch_add(1);
+  checked(
+      gradient.device->fill(gradient.buffer, pattern, sizeOf(gradient.dtype)));
+}
+
+std::string detail::hostWriteText(Loc loc) {
+  std::string text = "a write by the host";
+  if (loc.line)
+    text += std::string(" (") + loc.file + ":" + std::to_string(loc.line) + ")";
+  return text;
+}
+
+HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Loc loc)
+    : loc(loc) {
+  uint64_t version = array->version.load();
+  arguments.push_back({std::move(array), false, true, true, version - 1});
+}
+
+std::string HostWriteEntry::title() const { return hostWriteText(loc); }
+
+Arrays HostWriteEntry::adjoints() const {
+  const std::shared_ptr<ArrayStorage> &adjoint = arguments[0].array->grad;
+  return adjoint ? Arrays{adjoint} : Arrays{};
+}
+
+void HostWriteEntry::reverse(const Protected &) const {
+  if (arguments[0].array->grad)
+    fillGradient(*arguments[0].array->grad, 0);
+}
+
+std::string detail::titleOf(const CustomLaunch &launch) {
+  std::string text = "custom launch `" + launch.name + "`";
+  if (launch.loc.line)
+    text += std::string(" (") + launch.loc.file + ":" +
+            std::to_string(launch.loc.line) + ")";
+  return text;
+}
+
+CustomEntry::CustomEntry(CustomLaunch custom) : launch(std::move(custom)) {
+  auto add = [&](const AnyArray &array) -> TapeArgument & {
+    if (!array)
+      raise(ErrorCode::BadArgument,
+            title() + " names an array without storage; make one with "
+                      "device.array<T>(...)");
+    for (TapeArgument &known : arguments)
+      if (known.array == array.storage())
+        return known;
+    return arguments.emplace_back(TapeArgument{array.storage()});
+  };
+  for (const AnyArray &array : launch.reads)
+    add(array).read = true;
+  for (const AnyArray &array : launch.writes)
+    add(array).written = true;
+  size_t named = arguments.size();
+  for (const AnyArray &array : launch.unneeded)
+    add(array);
+  if (arguments.size() != named)
+    raise(ErrorCode::BadArgument,
+          title() + ": an array in `unneeded` is in neither `reads` nor "
+                    "`writes`; name it there too");
+}
+
+std::string CustomEntry::title() const { return titleOf(launch); }
+
+std::string CustomEntry::argumentText(size_t argument) const {
+  auto numberIn = [&](const std::vector<AnyArray> &list) {
+    size_t k = 0;
+    while (list[k].storage() != arguments[argument].array)
+      ++k;
+    return std::to_string(k + 1);
+  };
+  return arguments[argument].read
+             ? "array " + numberIn(launch.reads) + " of `reads`"
+             : "array " + numberIn(launch.writes) + " of `writes`";
+}
+
+bool CustomEntry::isNeeded(size_t argument) const {
+  return std::none_of(launch.unneeded.begin(), launch.unneeded.end(),
+                      [&](const AnyArray &array) {
+                        return array.storage() == arguments[argument].array;
+                      });
+}
+
+void CustomEntry::wantBefore(VersionLog &log) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].read && isNeeded(i))
+      want(log, i, Box::whole(arguments[i].array->extents));
+}
+
+void CustomEntry::wantAfter(VersionLog &log) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!arguments[i].read && isNeeded(i))
+      want(log, i, Box::whole(arguments[i].array->extents));
+}
+
+void CustomEntry::requireGradient() const {
+  if (!launch.gradient)
+    raise(ErrorCode::NotDifferentiable,
+          title() + " has no `gradient`; give it one, or launch it outside of "
+                    "the recording");
+}
+
+bool CustomEntry::writesActive(size_t argument) const {
+  const TapeArgument &written = arguments[argument];
+  return written.written && isFloat(written.array->dtype) &&
+         std::any_of(arguments.begin(), arguments.end(),
+                     [](const TapeArgument &other) {
+                       return other.read && other.array->grad;
+                     });
+}
+
+Arrays CustomEntry::adjoints() const {
+  Arrays arrays;
+  for (const TapeArgument &argument : arguments)
+    if (argument.array->grad)
+      arrays.push_back(argument.array->grad);
+  return arrays;
+}
+
+namespace {
+/// Puts back what is written to `arrays` while it lives.
+class Guard {
+public:
+  explicit Guard(const Protected &arrays) {
+    for (const std::shared_ptr<ArrayStorage> &array : arrays)
+      log.want(array, Box::whole(array->extents));
+  }
+  ~Guard() { log.rollBack(); }
+
+private:
+  VersionLog log{VersionLog::Purpose::Undo};
+};
+} // namespace
+
+void CustomEntry::reverse(const Protected &arrays) const {
+  Guard guard(arrays);
+  launch.gradient();
+}

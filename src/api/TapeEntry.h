@@ -1,0 +1,164 @@
+#pragma once
+/// What a Tape holds: one object for each thing that happened.
+
+#include "api/Launch.h"
+#include "costate/custom_launch.h"
+#include "runtime/VersionLog.h"
+
+namespace costate::detail {
+
+struct TapeImpl;
+
+/// One array of an entry, or null for a scalar.
+struct TapeArgument {
+  std::shared_ptr<runtime::ArrayStorage> array;
+  bool read = false;
+  bool written = false;
+  bool replaced = false; ///< all elements are written, without a derivative
+  uint64_t before = 0, after = 0; ///< write counts
+};
+
+/// Elements that the gradient of an entry looks at.
+struct Want {
+  size_t argument;
+  runtime::Box elements;
+  uint64_t time; ///< of the VersionLog
+};
+
+/// Arrays that `backward` must leave as it found them.
+using Protected = std::vector<std::shared_ptr<runtime::ArrayStorage>>;
+
+class TapeEntry {
+public:
+  virtual ~TapeEntry() = default;
+  TapeEntry() = default;
+  TapeEntry(const TapeEntry &) = delete;
+  TapeEntry &operator=(const TapeEntry &) = delete;
+
+  /// "kernel `square` (demo.cpp:7)"
+  virtual std::string title() const = 0;
+  /// "argument 2"
+  virtual std::string argumentText(size_t argument) const;
+  /// Throws if it has no gradient.
+  virtual void requireGradient() const {}
+  /// Whether it writes differentiable values to `argument`.
+  virtual bool writesActive(size_t) const { return false; }
+  /// The gradients that reverse() changes.
+  virtual std::vector<std::shared_ptr<runtime::ArrayStorage>>
+  adjoints() const = 0;
+  /// What arrays held that the entry itself has overwritten.
+  virtual const VersionArrays &overwritten() const;
+  /// Whether code of the user runs in reverse().
+  virtual bool isForeign() const { return false; }
+  virtual void reverse(const Protected &arrays) const = 0;
+
+  /// To be called before and after what the entry stands for.
+  void begin(runtime::VersionLog &log);
+  void end(runtime::VersionLog &log);
+
+  std::vector<TapeArgument> arguments;
+  std::vector<Want> wants;
+  /// The adjoints or tangents that a derivative has left in memory.
+  std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives;
+
+protected:
+  virtual void wantBefore(runtime::VersionLog &) {}
+  virtual void wantAfter(runtime::VersionLog &) {}
+  void want(runtime::VersionLog &log, size_t argument, runtime::Box elements);
+};
+
+/// A primal launch, or the primal half of a tangent launch.
+class LaunchEntry final : public TapeEntry {
+public:
+  /// Compiles the gradient, which says what it needs, and makes room for what
+  /// the launch itself overwrites. A failure to differentiate is kept.
+  LaunchEntry(std::shared_ptr<KernelImpl> kernel, Chain chain, const Call &call,
+              Compiled &compiled, const TapeImpl &tape);
+
+  /// The launch; keeps the versions that its gradient needs.
+  void run();
+
+  std::string title() const override { return kernel->title(); }
+  void requireGradient() const override;
+  bool writesActive(size_t argument) const override;
+  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
+  const VersionArrays &overwritten() const override { return versions; }
+  void reverse(const Protected &arrays) const override;
+
+private:
+  void prepareVersions(const std::vector<bool> &active, const TapeImpl &tape);
+  void wantAfter(runtime::VersionLog &log) override;
+
+  const std::shared_ptr<KernelImpl> kernel;
+  Chain chain;
+  const Call call;
+  Compiled *compiled;
+  Compiled *gradient = nullptr;   ///< null if no argument has a gradient
+  std::optional<Failure> refusal; ///< why it cannot be differentiated
+  VersionArrays versions;         ///< what the launch itself overwrites
+};
+
+/// The host sets all elements of an array.
+class HostWriteEntry final : public TapeEntry {
+public:
+  HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array, Loc loc);
+
+  std::string title() const override;
+  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
+  void reverse(const Protected &arrays) const override;
+
+private:
+  const Loc loc;
+};
+
+/// A CustomLaunch.
+class CustomEntry final : public TapeEntry {
+public:
+  explicit CustomEntry(CustomLaunch launch);
+
+  std::string title() const override;
+  std::string argumentText(size_t argument) const override;
+  void requireGradient() const override;
+  bool writesActive(size_t argument) const override;
+  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
+  bool isForeign() const override { return true; }
+  void reverse(const Protected &arrays) const override;
+
+private:
+  void wantBefore(runtime::VersionLog &log) override;
+  void wantAfter(runtime::VersionLog &log) override;
+  bool isNeeded(size_t argument) const;
+
+  const CustomLaunch launch;
+};
+
+/// A gradient by hand: nothing to reverse, but what it leaves in `derivatives`
+/// has a derivative that nobody knows.
+class DerivativeEntry final : public TapeEntry {
+public:
+  explicit DerivativeEntry(std::string text) : text(std::move(text)) {}
+
+  std::string title() const override { return text; }
+  std::vector<std::shared_ptr<runtime::ArrayStorage>>
+  adjoints() const override {
+    return {};
+  }
+  void reverse(const Protected &) const override {}
+
+private:
+  const std::string text;
+};
+
+/// Who writes while a tape is reversed.
+std::string reverserText();
+
+/// Sets all elements, as `backward` of a tape does.
+void fillGradient(runtime::ArrayStorage &gradient, double value);
+
+/// "a write by the host (demo.cpp:7)"
+std::string hostWriteText(Loc loc);
+
+/// "custom launch `segment` (demo.cpp:7)"
+std::string titleOf(const CustomLaunch &launch);
+
+} // namespace costate::detail

@@ -1,0 +1,134 @@
+#include "runtime/Region.h"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+
+using namespace costate::runtime;
+
+static const std::vector<int64_t> extents = {5, 4, 6};
+
+static IndexSet randomIndices(std::mt19937 &random, int64_t extent) {
+  if (random() % 3 == 0)
+    return IndexSet(0, extent);
+  std::vector<int64_t> indices;
+  for (size_t count = random() % 4; count-- > 0;)
+    indices.push_back(static_cast<int64_t>(random() % 9) - 1);
+  return IndexSet::of(indices, extent);
+}
+
+static Box randomBox(std::mt19937 &random) {
+  Box box;
+  for (int64_t extent : extents)
+    box.dims.push_back(randomIndices(random, extent));
+  return box;
+}
+
+static std::vector<int64_t> elementsOf(const Box &box) {
+  std::vector<int64_t> elements;
+  forEachRun(box, extents, [&](int64_t first, int64_t count) {
+    for (int64_t k = 0; k < count; ++k)
+      elements.push_back(first + k);
+  });
+  return elements;
+}
+
+/// Fails if an element is in two boxes.
+static std::set<int64_t> elementsOf(const Region &region) {
+  std::set<int64_t> elements;
+  for (const Box &box : region.boxes())
+    for (int64_t element : elementsOf(box))
+      EXPECT_TRUE(elements.insert(element).second);
+  EXPECT_EQ(static_cast<int64_t>(elements.size()), region.size());
+  return elements;
+}
+
+TEST(Region, RunsVisitTheElementsOfABoxInOrder) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 500; ++round) {
+    Box box = randomBox(random);
+    std::vector<int64_t> expected;
+    auto contains = [](const IndexSet &set, int64_t index) {
+      return !set.common(IndexSet(index, index + 1)).empty();
+    };
+    for (int64_t i = 0; i < 5; ++i)
+      for (int64_t j = 0; j < 4; ++j)
+        for (int64_t k = 0; k < 6; ++k)
+          if (contains(box.dims[0], i) && contains(box.dims[1], j) &&
+              contains(box.dims[2], k))
+            expected.push_back((i * 4 + j) * 6 + k);
+    EXPECT_EQ(elementsOf(box), expected) << boxText(box);
+    EXPECT_EQ(box.size(), static_cast<int64_t>(expected.size()));
+  }
+}
+
+TEST(Region, IsASetOfElements) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 300; ++round) {
+    Region region;
+    std::set<int64_t> model;
+    for (int step = 0; step < 12; ++step) {
+      Box box = randomBox(random);
+      std::vector<int64_t> elements = elementsOf(box);
+      std::set<int64_t> inBox;
+      for (int64_t element : elements)
+        if (model.contains(element))
+          inBox.insert(element);
+      EXPECT_EQ(region.meets(box), !inBox.empty());
+      EXPECT_EQ(elementsOf(region.within(box)), inBox);
+      if (random() % 2) {
+        region.add(box);
+        model.insert(elements.begin(), elements.end());
+      } else {
+        region.remove(box);
+        for (int64_t element : elements)
+          model.erase(element);
+      }
+      ASSERT_EQ(elementsOf(region), model);
+      EXPECT_EQ(region.empty(), model.empty());
+    }
+  }
+}
+
+TEST(Region, StepsThroughTimeStayOneBox) {
+  for (size_t dim : {0, 1}) {
+    Region region;
+    for (int64_t t = 0; t < 1000; ++t) {
+      Box box = Box::whole({1000, 1000});
+      box.dims[dim] = IndexSet(t, t + 1);
+      region.add(box);
+      EXPECT_EQ(region.boxes().size(), 1u);
+    }
+    EXPECT_EQ(region.size(), 1000000);
+  }
+}
+
+TEST(Region, WholeSlicesAreOneRun) {
+  int runs = 0;
+  Box box = Box::whole({10, 20, 30});
+  box.dims[0] = IndexSet(3, 5);
+  forEachRun(box, {10, 20, 30}, [&](int64_t first, int64_t count) {
+    EXPECT_EQ(first, 3 * 600);
+    EXPECT_EQ(count, 2 * 600);
+    ++runs;
+  });
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(boxText(box), "[3:5, 0:20, 0:30]");
+}
+
+TEST(Region, KnowsTheElementWithoutIndex) {
+  Box box = Box::whole({});
+  EXPECT_EQ(box.size(), 1);
+  Region region(box);
+  EXPECT_TRUE(region.meets(box));
+  int runs = 0;
+  forEachRun(box, {}, [&](int64_t first, int64_t count) {
+    EXPECT_EQ(first, 0);
+    EXPECT_EQ(count, 1);
+    ++runs;
+  });
+  EXPECT_EQ(runs, 1);
+  region.remove(box);
+  EXPECT_TRUE(region.empty());
+  EXPECT_TRUE(Region(Box::whole({3, 0})).empty());
+}

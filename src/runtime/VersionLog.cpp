@@ -1,0 +1,297 @@
+#include "runtime/VersionLog.h"
+
+#include "runtime/Text.h"
+
+#include <algorithm>
+
+namespace costate::runtime {
+
+static std::string describe(const ArrayStorage &array) {
+  return std::string("an array of ") + nameOf(array.dtype) + " of shape " +
+         shapeText(array.extents);
+}
+
+/// Visits the runs of `copy`: in the array, and packed in its values.
+template <class Visit>
+static Result<> forEachPiece(const VersionLog::Copy &copy, Visit visit) {
+  ArrayStorage &array = *copy.array, &values = *copy.values;
+  const size_t width = sizeOf(array.dtype);
+  size_t packed = 0;
+  Result<> result;
+  for (const Box &box : copy.elements.boxes())
+    forEachRun(box, array.extents, [&](int64_t first, int64_t count) {
+      size_t bytes = static_cast<size_t>(count) * width;
+      if (result)
+        result = visit(
+            Buffer{array.buffer.address + static_cast<size_t>(first) * width,
+                   bytes},
+            Buffer{values.buffer.address + packed, bytes});
+      packed += bytes;
+    });
+  return result;
+}
+
+VersionLog::VersionLog(Purpose purpose) : purpose(purpose) {
+  if (purpose == Purpose::Undo)
+    beginUse(/*observed=*/true);
+}
+
+void VersionLog::beginUse(bool byOthers) {
+  std::lock_guard lock(mutex);
+  user = std::this_thread::get_id();
+  observed = byOthers;
+}
+
+void VersionLog::endUse() {
+  std::lock_guard lock(mutex);
+  user = std::thread::id();
+}
+
+VersionLog::History *VersionLog::find(const ArrayStorage &array) {
+  auto found = histories.find(array.identity);
+  return found == histories.end() ? nullptr : &found->second;
+}
+
+/// Not to be called with the lock: an array is locked before its watchers.
+VersionLog::History &
+VersionLog::historyOf(const std::shared_ptr<ArrayStorage> &array) {
+  History *history;
+  {
+    std::lock_guard lock(mutex);
+    if (History *known = find(*array))
+      return *known;
+    history = &histories[array->identity];
+    history->array = array;
+  }
+  array->watch(*this);
+  return *history;
+}
+
+uint64_t VersionLog::want(const std::shared_ptr<ArrayStorage> &array,
+                          const Box &elements) {
+  History &history = historyOf(array);
+  std::lock_guard lock(mutex);
+  history.wanted.add(elements);
+  return ++time;
+}
+
+void VersionLog::forbidCopies(const ArrayStorage &array) {
+  std::lock_guard lock(mutex);
+  notToCopy.insert(array.identity);
+}
+
+void VersionLog::forbidCopies() {
+  std::lock_guard lock(mutex);
+  copiesAllowed = false;
+}
+
+bool VersionLog::isAllowed(const ArrayStorage &array) const {
+  return copiesAllowed && !notToCopy.contains(array.identity);
+}
+
+bool VersionLog::mayCopy(const ArrayStorage &array) const {
+  std::lock_guard lock(mutex);
+  return isAllowed(array);
+}
+
+void VersionLog::beginEntry(std::thread::id thread, size_t number) {
+  std::lock_guard lock(mutex);
+  recorder = thread;
+  entry = number;
+}
+
+void VersionLog::endRecording() {
+  std::lock_guard lock(mutex);
+  recorder = std::thread::id();
+}
+
+Result<> VersionLog::refuseForeign(const History &history,
+                                   const ArrayWrite &write) const {
+  bool touches = history.wanted.meets(write.elements);
+  for (const std::unique_ptr<Copy> &copy : history.copies)
+    touches |= copy->elements.meets(write.elements);
+  if (!touches || write.certain)
+    return {};
+  return Failure{ErrorCode::BadArgument,
+                 write.writer() + " writes to " + describe(write.array) +
+                     " that `backward` of a Tape is using on another thread; "
+                     "wait until that has returned"};
+}
+
+Result<> VersionLog::beforeWrite(const ArrayWrite &write) {
+  std::lock_guard lock(mutex);
+  History *history = find(write.array);
+  if (!history)
+    return {};
+  const bool used = user != std::thread::id();
+  if (used && user != std::this_thread::get_id())
+    return refuseForeign(*history, write);
+  // The user of the log puts things right itself.
+  if (used && purpose == Purpose::Versions)
+    return {};
+  if (write.temporary && (purpose == Purpose::Undo || !write.observed))
+    return {};
+  return keep(*history, write);
+}
+
+Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
+  Region overwritten = history.wanted.within(write.elements);
+  if (overwritten.empty())
+    return {};
+  auto copy = std::make_unique<Copy>();
+  copy->array = history.array;
+  copy->elements = std::move(overwritten);
+  copy->time = time;
+  copy->writer = write.writer();
+  copy->order = count++;
+  if (recorder == std::this_thread::get_id())
+    copy->entry = entry;
+  if (Result<> done = fill(*copy, write); !done)
+    return done;
+  held += copy->bytes();
+  peak = std::max(peak, held);
+  history.wanted.remove(write.elements);
+  hasLosses |= copy->loss != Loss::None;
+  history.copies.push_back(std::move(copy));
+  return {};
+}
+
+Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write) const {
+  const ArrayStorage &array = *copy.array;
+  if (!isAllowed(array)) {
+    copy.loss = Loss::Forbidden;
+    return {};
+  }
+  auto values = makeArray(array.device, array.dtype, {copy.elements.size()},
+                          /*withGrad=*/false, /*withDual=*/false);
+  if (!values && write.certain) {
+    copy.loss = Loss::Memory;
+    return {};
+  }
+  if (!values)
+    return Failure{values.error().code,
+                   copy.writer + " overwrites values of " + describe(array) +
+                       " that a Tape needs, and there is no memory to keep "
+                       "them: " +
+                       values.error().text +
+                       "; nothing has been written; call `backward` and "
+                       "`clear` before, or give the array a time index"};
+  copy.values = *values;
+  return forEachPiece(copy, [&](Buffer original, Buffer packed) {
+    return array.device->copy(packed, original);
+  });
+}
+
+const VersionLog::Copy *VersionLog::loss(const ArrayStorage &array,
+                                         const Box &elements,
+                                         uint64_t since) const {
+  std::lock_guard lock(mutex);
+  auto found = histories.find(array.identity);
+  if (!hasLosses || found == histories.end())
+    return nullptr;
+  Region open(elements); // not known to be in any copy
+  for (const std::unique_ptr<Copy> &copy : found->second.copies) {
+    if (copy->time < since)
+      continue;
+    for (const Box &box : copy->elements.boxes()) {
+      if (copy->loss != Loss::None && open.meets(box))
+        return copy.get();
+      open.remove(box);
+    }
+  }
+  return nullptr;
+}
+
+Result<> VersionLog::exchange(const Copy &copy, bool temporary,
+                              bool certain) const {
+  if (!copy.values)
+    return {};
+  for (const Box &box : copy.elements.boxes()) {
+    ArrayWrite write{*copy.array, box,
+                     [] { return std::string("`backward` of a Tape"); }};
+    write.temporary = temporary;
+    write.observed = observed;
+    write.certain = certain;
+    if (Result<> allowed = copy.array->announce(write, this); !allowed)
+      return allowed;
+  }
+  return forEachPiece(copy, [&](Buffer original, Buffer packed) {
+    return copy.array->device->exchange(original, packed);
+  });
+}
+
+Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
+  History *history;
+  {
+    std::lock_guard lock(mutex);
+    history = find(array);
+  }
+  // From here on copies change only by this thread: the log is in use.
+  while (history && history->undone < history->copies.size()) {
+    const Copy &last =
+        *history->copies[history->copies.size() - 1 - history->undone];
+    if (last.time < to)
+      break;
+    if (Result<> done = exchange(last, /*temporary=*/true, /*certain=*/false);
+        !done)
+      return done;
+    ++history->undone;
+  }
+  return {};
+}
+
+void VersionLog::restore() {
+  for (auto &[identity, history] : histories)
+    for (; history.undone > 0; --history.undone)
+      (void)exchange(*history.copies[history.copies.size() - history.undone],
+                     /*temporary=*/true, /*certain=*/true);
+}
+
+void VersionLog::rollBack() {
+  for (auto &[identity, history] : histories)
+    for (; history.undone < history.copies.size(); ++history.undone)
+      (void)exchange(
+          *history.copies[history.copies.size() - 1 - history.undone],
+          /*temporary=*/false, /*certain=*/true);
+}
+
+void VersionLog::clear() {
+  std::map<uint64_t, History> gone;
+  {
+    std::lock_guard lock(mutex);
+    gone.swap(histories);
+    hasLosses = false;
+    held = peak = 0;
+  }
+  for (auto &[identity, history] : gone)
+    history.array->unwatch(*this);
+}
+
+std::vector<const VersionLog::Copy *> VersionLog::copies() const {
+  std::lock_guard lock(mutex);
+  std::vector<const Copy *> all;
+  for (const auto &[identity, history] : histories)
+    for (const std::unique_ptr<Copy> &copy : history.copies)
+      all.push_back(copy.get());
+  std::sort(all.begin(), all.end(),
+            [](const Copy *a, const Copy *b) { return a->order < b->order; });
+  return all;
+}
+
+void VersionLog::countBytes(size_t bytes) {
+  std::lock_guard lock(mutex);
+  held += bytes;
+  peak = std::max(peak, held);
+}
+
+size_t VersionLog::bytes() const {
+  std::lock_guard lock(mutex);
+  return held;
+}
+
+size_t VersionLog::peakBytes() const {
+  std::lock_guard lock(mutex);
+  return peak;
+}
+
+} // namespace costate::runtime

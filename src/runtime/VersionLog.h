@@ -1,0 +1,120 @@
+#pragma once
+/// What arrays held at earlier times.
+
+#include "runtime/ArrayStorage.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace costate::runtime {
+
+/// Remembers the elements that somebody wants: before one of them is
+/// overwritten, it is copied, and nothing else ever is. Time counts wants.
+///
+/// One thread wants, rewinds and restores. Any thread may write watched arrays
+/// meanwhile; while the log is in use (rewound, or a log for Undo), other
+/// threads are refused.
+class VersionLog final : public WriteWatcher {
+public:
+  enum class Purpose : uint8_t {
+    Versions, ///< for later, whoever writes
+    Undo,     ///< of what the thread that makes the log writes until it is gone
+  };
+  enum class Loss : uint8_t { None, Forbidden, Memory };
+
+  /// What one write has overwritten.
+  struct Copy {
+    std::shared_ptr<ArrayStorage> array;
+    Region elements;
+    std::shared_ptr<ArrayStorage> values; ///< null if they are lost
+    Loss loss = Loss::None;
+    uint64_t time = 0;  ///< of the last want before
+    uint64_t order = 0; ///< counts the copies of this log
+    std::string writer;
+    std::optional<size_t> entry; ///< the one recorded when it was overwritten
+    size_t bytes() const { return values ? values->buffer.bytes : 0; }
+  };
+
+  explicit VersionLog(Purpose purpose);
+  ~VersionLog() { clear(); }
+  VersionLog(const VersionLog &) = delete;
+  VersionLog &operator=(const VersionLog &) = delete;
+
+  /// From now on what `elements` hold at present must not be lost. Returns the
+  /// time to rewind to.
+  uint64_t want(const std::shared_ptr<ArrayStorage> &array,
+                const Box &elements);
+  /// What is overwritten in this array, or in any, is lost from now on.
+  void forbidCopies(const ArrayStorage &array);
+  void forbidCopies();
+  bool mayCopy(const ArrayStorage &array) const;
+
+  /// What `thread` writes from now on belongs to `entry` of a recording.
+  void beginEntry(std::thread::id thread, size_t entry);
+  void endRecording();
+
+  Result<> beforeWrite(const ArrayWrite &write) override;
+
+  /// The first write since `time` that has lost some of `elements`, or null.
+  const Copy *loss(const ArrayStorage &array, const Box &elements,
+                   uint64_t time) const;
+
+  /// Puts in place what `array` held at `time`, as far as it was wanted, and
+  /// what it holds now aside. Times must not ascend.
+  Result<> rewind(const ArrayStorage &array, uint64_t time);
+  /// The newest contents back in place; cannot fail.
+  void restore();
+  /// Puts everything in place that the log holds, for good.
+  void rollBack();
+  /// Forgets all wants and copies.
+  void clear();
+
+  /// Stands before the first rewind. `observed`: others may look at the arrays
+  /// until they are restored.
+  void beginUse(bool observed);
+  void endUse();
+
+  /// In the order of time.
+  std::vector<const Copy *> copies() const;
+  /// Counts copies that are kept elsewhere until clear().
+  void countBytes(size_t bytes);
+  /// Of all copies: now, and at most since the log was made or cleared.
+  size_t bytes() const;
+  size_t peakBytes() const;
+
+private:
+  struct History {
+    std::shared_ptr<ArrayStorage> array;
+    Region wanted; ///< what must be copied before it is overwritten
+    std::vector<std::unique_ptr<Copy>> copies; ///< in the order of time
+    size_t undone = 0; ///< how many of them, from the last, are in place
+  };
+
+  History *find(const ArrayStorage &array);
+  History &historyOf(const std::shared_ptr<ArrayStorage> &array);
+  Result<> refuseForeign(const History &history, const ArrayWrite &write) const;
+  Result<> keep(History &history, const ArrayWrite &write);
+  bool isAllowed(const ArrayStorage &array) const;
+  Result<> fill(Copy &copy, const ArrayWrite &write) const;
+  Result<> exchange(const Copy &copy, bool temporary, bool certain) const;
+
+  const Purpose purpose;
+  mutable std::mutex mutex;              ///< guards what follows
+  std::map<uint64_t, History> histories; ///< by the identity of the array
+  uint64_t time = 0, count = 0;
+  bool hasLosses = false;
+  std::thread::id recorder; ///< while something is recorded
+  size_t entry = 0;
+  bool copiesAllowed = true;
+  std::set<uint64_t> notToCopy; ///< identities
+  bool observed = true;
+  std::thread::id user; ///< while the log is in use
+  size_t held = 0, peak = 0;
+};
+
+} // namespace costate::runtime

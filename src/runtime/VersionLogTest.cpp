@@ -1,0 +1,202 @@
+#include "runtime/VersionLog.h"
+#include "runtime/cpu/CpuDevice.h"
+
+#include <algorithm>
+#include <atomic>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+using namespace costate;
+using namespace costate::runtime;
+using Values = std::vector<double>;
+using Purpose = VersionLog::Purpose;
+
+namespace {
+class Versions : public testing::Test {
+protected:
+  std::shared_ptr<ArrayStorage> make(std::vector<int64_t> extents) {
+    return *makeArray(device, DType::F64, extents, false, false);
+  }
+  static Values contents(const ArrayStorage &array) {
+    Values values(static_cast<size_t>(array.size));
+    EXPECT_TRUE(array.device->download(values.data(), array.buffer).ok());
+    return values;
+  }
+  /// Announces and writes `value` to `box`.
+  static Result<> write(ArrayStorage &array, const Box &box, double value,
+                        bool certain = false) {
+    ArrayWrite write{array, box, [] { return std::string("the test"); }};
+    write.certain = certain;
+    if (array.isWatched())
+      if (Result<> allowed = array.announce(write); !allowed)
+        return allowed;
+    forEachRun(box, array.extents, [&](int64_t first, int64_t count) {
+      std::fill_n(reinterpret_cast<double *>(array.buffer.address) + first,
+                  count, value);
+    });
+    return {};
+  }
+  static Box slot(const ArrayStorage &array, int64_t index) {
+    Box box = Box::whole(array.extents);
+    box.dims[0] = IndexSet(index, index + 1);
+    return box;
+  }
+
+  std::shared_ptr<Device> device = *openCpu(1, 1 << 20);
+  std::shared_ptr<ArrayStorage> x = make({4, 2});
+  Box whole = Box::whole({4, 2});
+  VersionLog log{Purpose::Versions};
+};
+} // namespace
+
+TEST_F(Versions, OnlyWantedElementsThatAreOverwrittenAreCopied) {
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  log.want(x, slot(*x, 2));
+  EXPECT_TRUE(write(*x, slot(*x, 1), 2).ok());
+  EXPECT_EQ(log.bytes(), 0u);
+  EXPECT_TRUE(write(*x, whole, 3).ok());
+  EXPECT_EQ(log.bytes(), 16u);
+  EXPECT_TRUE(write(*x, whole, 4).ok()); // nobody wants the 3
+  EXPECT_EQ(log.bytes(), 16u);
+  ASSERT_EQ(log.copies().size(), 1u);
+  EXPECT_EQ(log.copies()[0]->writer, "the test");
+  EXPECT_EQ(boxText(log.copies()[0]->elements.boxes()[0]), "[2, 0:2]");
+}
+
+TEST_F(Versions, TimesArePutInPlaceAndBack) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    struct Moment {
+      uint64_t time;
+      Region wanted;
+      Values values;
+    };
+    std::vector<Moment> moments;
+    for (int step = 0; step < 8; ++step) {
+      Box box = random() % 3 ? slot(*x, random() % 4) : whole;
+      if (random() % 2)
+        moments.push_back({log.want(x, box), Region(box), contents(*x)});
+      else
+        EXPECT_TRUE(write(*x, box, double(random() % 100)).ok());
+    }
+    const Values newest = contents(*x);
+    for (int twice = 0; twice < 2; ++twice) {
+      log.beginUse(true);
+      for (size_t m = moments.size(); m-- > 0;) {
+        EXPECT_TRUE(log.rewind(*x, moments[m].time).ok());
+        Values now = contents(*x);
+        for (const Box &box : moments[m].wanted.boxes())
+          forEachRun(box, x->extents, [&](int64_t first, int64_t count) {
+            for (int64_t k = first; k < first + count; ++k)
+              ASSERT_EQ(now[k], moments[m].values[k]);
+          });
+      }
+      log.restore();
+      log.endUse();
+      ASSERT_EQ(contents(*x), newest);
+    }
+    log.clear();
+    EXPECT_FALSE(x->isWatched());
+  }
+}
+
+TEST_F(Versions, UndoPutsBackWhatWasThere) {
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  VersionLog undo(Purpose::Undo);
+  undo.want(x, whole);
+  EXPECT_TRUE(write(*x, slot(*x, 1), 2).ok());
+  EXPECT_TRUE(write(*x, whole, 3).ok());
+  undo.rollBack();
+  EXPECT_EQ(contents(*x), Values(8, 1));
+}
+
+TEST_F(Versions, WhatMayNotBeCopiedIsKnownToBeLost) {
+  auto y = make({4, 2});
+  log.forbidCopies(*x);
+  uint64_t before = log.want(x, whole);
+  log.want(y, whole);
+  EXPECT_TRUE(write(*x, slot(*x, 1), 2).ok());
+  EXPECT_TRUE(write(*y, slot(*y, 1), 2).ok());
+  EXPECT_EQ(log.bytes(), 16u);
+  EXPECT_NE(log.loss(*x, whole, before), nullptr);
+  EXPECT_EQ(log.loss(*x, slot(*x, 0), before), nullptr);
+  EXPECT_EQ(log.loss(*y, whole, before), nullptr);
+  uint64_t after = log.want(x, whole);
+  EXPECT_EQ(log.loss(*x, whole, after), nullptr);
+}
+
+/// An earlier copy has what a later write has lost.
+TEST_F(Versions, ALaterLossDoesNotReachAnEarlierVersion) {
+  uint64_t before = log.want(x, whole);
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  uint64_t between = log.want(x, whole);
+  log.forbidCopies();
+  EXPECT_TRUE(write(*x, whole, 2).ok());
+  EXPECT_EQ(log.loss(*x, whole, before), nullptr);
+  EXPECT_NE(log.loss(*x, whole, between), nullptr);
+}
+
+TEST_F(Versions, NoMemoryRefusesTheWriteOrLosesTheValue) {
+  auto large = make({60000});
+  const Box all = Box::whole({60000});
+  auto other = make({60000});
+  EXPECT_TRUE(write(*large, all, 1).ok());
+  uint64_t time = log.want(large, all);
+  Result<> refused = write(*large, all, 2);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+  for (const char *part : {"the test", "(60000)", "clear"})
+    EXPECT_NE(refused.error().text.find(part), std::string::npos)
+        << refused.error().text;
+  EXPECT_EQ(contents(*large)[7], 1);
+  EXPECT_EQ(log.loss(*large, all, time), nullptr);
+  EXPECT_TRUE(write(*large, all, 2, /*certain=*/true).ok());
+  EXPECT_NE(log.loss(*large, all, time), nullptr);
+}
+
+TEST_F(Versions, OtherThreadsMayWriteUnlessTheLogIsInUse) {
+  std::vector<std::shared_ptr<ArrayStorage>> arrays;
+  for (int k = 0; k < 4; ++k)
+    arrays.push_back(make({64}));
+  std::atomic<bool> done = false;
+  std::vector<std::thread> writers;
+  for (auto &array : arrays)
+    writers.emplace_back([&done, array] {
+      while (!done)
+        EXPECT_TRUE(write(*array, Box::whole({64}), 1).ok());
+    });
+  for (int round = 0; round < 2000; ++round) {
+    log.want(arrays[round % 4], Box::whole({64}));
+    if (round % 100 == 0)
+      log.clear();
+  }
+  done = true;
+  for (std::thread &writer : writers)
+    writer.join();
+
+  log.clear();
+  log.want(x, slot(*x, 1));
+  log.beginUse(true);
+  std::thread([&] {
+    EXPECT_TRUE(write(*x, slot(*x, 2), 1).ok());
+    Result<> refused = write(*x, slot(*x, 1), 1);
+    EXPECT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().text.find("another thread"), std::string::npos);
+  }).join();
+  log.endUse();
+}
+
+TEST_F(Versions, ATemporaryExchangeIsCopiedOnlyIfItIsObserved) {
+  for (bool observed : {false, true}) {
+    VersionLog outer(Purpose::Versions), inner(Purpose::Versions);
+    uint64_t early = outer.want(x, whole);
+    EXPECT_TRUE(write(*x, whole, 5).ok());
+    inner.want(x, whole);
+    outer.beginUse(observed);
+    EXPECT_TRUE(outer.rewind(*x, early).ok());
+    EXPECT_EQ(inner.bytes(), observed ? 64u : 0u);
+    outer.restore();
+    outer.endUse();
+  }
+}
