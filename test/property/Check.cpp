@@ -1,6 +1,7 @@
 #include "property/Check.h"
 
 #include "property/Emit.h"
+#include "property/Oracle.h"
 #include "property/Workbench.h"
 
 #include <algorithm>
@@ -17,30 +18,32 @@ struct Mismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Values that are not finite or too large to compare.
-struct TooLarge {};
-
 bool usesSingle(const Node &node) {
   if (!node.isList)
     return node.text == "f32" || node.text == "a" || node.text == "b";
   return std::ranges::any_of(node.children, usesSingle);
 }
 
+bool isFinite(const Values &values, double limit) {
+  for (const std::vector<double> &array : values)
+    for (double value : array)
+      if (!(std::abs(value) <= limit))
+        return false;
+  return true;
+}
+
 double largest(const Values &values) {
   double most = 0;
   for (const std::vector<double> &array : values)
-    for (double value : array) {
-      if (!std::isfinite(value))
-        throw TooLarge();
+    for (double value : array)
       most = std::max(most, std::abs(value));
-    }
   return most;
 }
 
 double dot(const Values &a, const Values &b) {
   double sum = 0;
   for (size_t array = 0; array < a.size(); ++array)
-    for (size_t i = 0; i < a[array].size(); ++i)
+    for (size_t i = 0; i < std::min(a[array].size(), b[array].size()); ++i)
       sum += a[array][i] * b[array][i];
   return sum;
 }
@@ -51,103 +54,180 @@ Values zerosLike(Values values) {
   return values;
 }
 
-void compare(const char *what, const Values &actual, const Values &expected,
-             double tolerance) {
+//===-- Comparisons -------------------------------------------------------===//
+
+/// Any NaN equals any other, -0 equals 0.
+bool agree(double a, double b, double tolerance) {
+  return a == b || std::abs(a - b) <= tolerance ||
+         (std::isnan(a) && std::isnan(b));
+}
+
+void compare(const std::string &what, const Values &actual,
+             const Values &expected, double tolerance) {
   for (size_t array = 0; array < actual.size(); ++array)
     for (size_t i = 0; i < actual[array].size(); ++i) {
       double a = actual[array][i], b = expected[array][i];
-      if (std::abs(a - b) <= tolerance)
+      if (agree(a, b, tolerance))
         continue;
       std::ostringstream text;
       text.precision(17);
       text << what << ": ";
       if (actual.size() > 1)
-        text << Workbench::name(array) << "[" << i << "] ";
+        text << arrays()[array].name << "[" << i << "] ";
       text << "is " << a << ", not " << b;
       throw Mismatch(text.str());
     }
 }
 
+void compare(const std::string &what, const Memory &actual,
+             const Memory &expected, double tolerance) {
+  compare(what, toDoubles(actual), toDoubles(expected), tolerance);
+  for (size_t k = 0; k < actual.size(); ++k)
+    if (!isFloat(arrays()[k].type) && actual[k].bytes != expected[k].bytes)
+      throw Mismatch(what + ": " + arrays()[k].name + " differs");
+}
+
+void compare(const std::string &what, double actual, double expected,
+             double tolerance) {
+  compare(what, Values{{actual}}, Values{{expected}}, tolerance);
+}
+
 Device device(int threads) {
-  static Device one = Device::open("cpu", {.threads = 1});
-  static Device four = Device::open("cpu", {.threads = 4});
+  thread_local Device one = Device::open("cpu", {.threads = 1});
+  thread_local Device four = Device::open("cpu", {.threads = 4});
   return threads == 1 ? one : four;
+}
+
+/// How compiled code runs.
+enum class Way {
+  Plain,
+  Tangent,
+  InitialState,
+  Recorded,
+  FourThreads,
+  Debug,
+  Deterministic,
+};
+
+Way wayOf(unsigned seed) {
+  using enum Way;
+  static constexpr Way ways[] = {
+      Plain,        Tangent, Plain, Tangent, Recorded,    Tangent,
+      InitialState, Debug,   Plain, Tangent, FourThreads, Deterministic};
+  return ways[seed % std::size(ways)];
 }
 
 class Checker {
 public:
-  Checker(const Node &program, unsigned seed)
-      : program(program), kernel(emit(program)), seed(seed), engine(seed),
-        bench(device(1), widthOf(program), seed), single(usesSingle(program)) {}
+  Checker(const Node &program, unsigned seed, Coverage *coverage)
+      : program(program), kernel(emit(program, {}, &uses)), seed(seed),
+        engine(seed), inputs(widthOf(program), seed), oracle(kernel, inputs),
+        single(usesSingle(program)), coverage(coverage) {}
 
-  void run() {
-    primal();
-    reverse();
-    again();
+  Verdict::Kind run() {
+    if (!primal())
+      return Verdict::Racing;
+    if (wayOf(seed) != Way::Tangent) // which computes the results as well
+      compilePrimal();
+    refused = oracle.refusal().has_value();
+    if (refused) {
+      refusedByName();
+    } else {
+      reverse();
+      again();
+    }
     forward();
-    onFourThreads();
-    withDebug();
-    if (seed % 4 == 0)
-      deterministic();
-    if (!single)
+    if (tame && !refused && !single)
       differences();
+    compileDerivative();
+    return !tame ? Verdict::Wild : refused ? Verdict::Refused : Verdict::Right;
   }
 
   int judged = 0;
 
 private:
-  /// Adjoints of the inputs, for weights as adjoints of the outputs.
-  Values gradient(Workbench &on, const Kernel &of) {
-    on.reset();
-    on.launch(of, Mode::Primal);
-    on.putAdjoints(on.weights);
-    on.launch(of, Mode::Gradient);
-    return on.adjoints();
+  //===-- On the interpreter ---------------------------------------------===//
+
+  /// False if iterations race.
+  bool primal() {
+    results = inputs.memory;
+    ir::InterpreterReport report;
+    try {
+      report = oracle.primal(results);
+    } catch (const Stopped &stopped) {
+      if (stopped.failure.code != ErrorCode::Race)
+        throw;
+      raceIsFound();
+      return false;
+    }
+    tame = isFinite(toDoubles(results), 1e6) && report.largestAddend < 1e9;
+    scale = std::max(1.0, largest(toDoubles(results)));
+    Memory shuffled = inputs.memory;
+    oracle.primal(shuffled, seed + 1);
+    if (tame)
+      compare("another order of iterations", shuffled, results, tolerance());
+    return true;
   }
 
-  void primal() {
-    bench.reset();
-    bench.launch(kernel, Mode::Primal);
-    results = bench.get();
-    if (largest(results) > 1e6)
-      throw TooLarge();
-    bench.reset();
-    bench.launch(kernel, Mode::Primal);
-    compare("a second run", bench.get(), results, 0);
+  /// In debug kernels; the gradient of such a kernel may be refused as well.
+  void raceIsFound() {
+    Kernel debug = emit(program, {.debug = true});
+    Workbench bench(device(1), inputs);
+    ErrorCode primal = codeOf([&] { bench.launch(debug, Mode::Primal); });
+    if (primal != ErrorCode::Race)
+      throw Mismatch("a race: a debug kernel does not find it");
+    bench.putAdjoints(inputs.weights);
+    ErrorCode gradient = codeOf([&] { bench.gradientFromStart(debug); });
+    if (gradient != ErrorCode::Race && gradient != ErrorCode::CannotReplay)
+      throw Mismatch("a race: the gradient of a debug kernel does not find it");
+  }
+
+  /// What `run` fails with; Internal if it does not.
+  template <class F> static ErrorCode codeOf(F run) {
+    try {
+      run();
+    } catch (const Error &error) {
+      return error.code();
+    }
+    return ErrorCode::Internal;
   }
 
   void reverse() {
-    Values adjoints = gradient(bench, kernel);
-    compare("memory behind the gradient", bench.get(), results, 0);
-    expected = adjoints;
-    scale = std::max(1.0, largest(adjoints));
-    if (scale > 1e6)
-      throw TooLarge();
+    expected = inputs.weights;
+    Memory memory = inputs.memory;
+    ir::InterpreterReport report = oracle.gradient(memory, expected);
+    compare("memory behind the gradient", memory, results, 0);
+    tame &= isFinite(expected, 1e6) && report.largestAddend < 1e9;
+    if (tame)
+      scale = std::max(scale, largest(expected));
   }
-
-  double tolerance() const { return (single ? 1e-3 : 1e-10) * scale; }
 
   /// Once more: adjoints of inputs add up.
   void again() {
+    if (!tame)
+      return;
     Values sums = expected, twice = expected;
-    for (size_t array = 0; array < bench.count(); ++array) {
-      if (!Workbench::isConstant(array)) {
-        sums[array] = bench.weights[array];
+    for (size_t array = 0; array < sums.size(); ++array) {
+      if (!arrays()[array].constant) {
+        sums[array] = inputs.weights[array];
         continue;
       }
       for (size_t i = 0; i < sums[array].size(); ++i)
-        twice[array][i] += expected[array][i] - bench.weights[array][i];
+        twice[array][i] += expected[array][i] - inputs.weights[array][i];
     }
-    bench.putAdjoints(sums);
-    bench.launch(kernel, Mode::Gradient);
-    compare("a second gradient", bench.adjoints(), twice, tolerance());
+    Memory memory = inputs.memory;
+    oracle.gradient(memory, sums);
+    compare("a second gradient", sums, twice, tolerance());
   }
+
+  /// Results of different precision or order of additions.
+  double tolerance() const { return (single ? 1e-3 : 1e-10) * scale; }
 
   /// Where derivatives are compared: everywhere, or at random.
   std::vector<std::pair<size_t, size_t>> entries() {
     std::vector<std::pair<size_t, size_t>> all;
-    for (size_t array = 0; array < bench.count(); ++array)
-      for (size_t i = 0; i < expected[array].size(); ++i)
+    for (size_t array = 0; array < inputs.weights.size(); ++array)
+      for (size_t i = 0; i < inputs.weights[array].size(); ++i)
         all.emplace_back(array, i);
     if (all.size() > 100) {
       std::ranges::shuffle(all, engine);
@@ -157,74 +237,57 @@ private:
   }
 
   /// The derivative of the weighted results along `direction`.
-  double along(const Values &direction) {
-    bench.reset();
-    bench.putTangents(direction);
-    bench.launch(kernel, Mode::Tangent);
-    Values tangents = bench.tangents();
-    scale = std::max(scale, largest(tangents));
-    if (scale > 1e6)
-      throw TooLarge();
-    return dot(bench.weights, tangents);
+  double along(Values direction) {
+    Memory memory = inputs.memory;
+    oracle.tangent(memory, direction);
+    compare("results of forward mode", memory, results, 0);
+    if (!isFinite(direction, 1e6)) {
+      tame = false;
+      return 0;
+    }
+    scale = std::max(scale, largest(direction));
+    return dot(inputs.weights, direction);
   }
 
   void forward() {
+    direction = randomDirection();
+    along(direction);
+    if (refused || !tame)
+      return;
     Values derivatives = expected;
     for (auto [array, i] : entries()) {
-      Values direction = zerosLike(bench.weights);
-      direction[array][i] = 1;
-      derivatives[array][i] = along(direction);
+      Values unit = zerosLike(inputs.weights);
+      unit[array][i] = 1;
+      derivatives[array][i] = along(unit);
     }
-    compare("results of forward mode", bench.get(), results, tolerance());
+    if (!tame)
+      return;
     compare("reverse against forward", expected, derivatives, tolerance());
-    for (int round = 0; round < 2; ++round) {
-      Values direction = randomDirection();
+    for (int round = 0; round < 2; ++round, direction = randomDirection()) {
       double length = std::sqrt(dot(direction, direction));
-      compare("reverse against forward along a direction",
-              {{dot(expected, direction)}}, {{along(direction)}},
-              tolerance() * length);
+      double slope = along(direction);
+      if (tame)
+        compare("reverse against forward along a direction",
+                dot(expected, direction), slope, tolerance() * length);
     }
   }
 
   Values randomDirection() {
     std::uniform_real_distribution<double> real(-1, 1);
-    Values direction = zerosLike(bench.weights);
-    for (size_t array = 0; array < direction.size(); ++array)
-      for (double &value : direction[array])
-        value = Workbench::isSingle(array) ? float(real(engine)) : real(engine);
-    return direction;
-  }
-
-  void onFourThreads() {
-    Workbench other(device(4), widthOf(program), seed);
-    compare("four threads", gradient(other, kernel), expected, tolerance());
-    compare("results on four threads", other.get(), results, tolerance());
-  }
-
-  void withDebug() {
-    Kernel checked = emit(program, {.debug = true});
-    compare("debug", gradient(bench, checked), expected, tolerance());
-    compare("results with debug", bench.get(), results, tolerance());
-  }
-
-  /// The same bits for any number of threads.
-  void deterministic() {
-    Kernel same = emit(program, {.deterministic = true});
-    Workbench other(device(4), widthOf(program), seed);
-    Values alone = gradient(bench, same);
-    compare("deterministic results against plain ones", bench.get(), results,
-            tolerance());
-    compare("deterministic", alone, expected, tolerance());
-    compare("deterministic on four threads", gradient(other, same), alone, 0);
-    compare("deterministic results", other.get(), bench.get(), 0);
+    Values values = zerosLike(inputs.weights);
+    for (std::vector<double> &array : values)
+      for (double &value : array)
+        value = static_cast<float>(real(engine));
+    return values;
   }
 
   double lossAt(size_t array, size_t i, double shift) {
-    Values values = bench.start;
-    values[array][i] += shift;
-    bench.put(values);
-    bench.launch(kernel, Mode::Primal);
-    return dot(bench.weights, bench.get());
+    Memory memory = inputs.memory;
+    std::vector<double> values = toDoubles(memory[array], DType::F64);
+    values[i] += shift;
+    fromDoubles(memory[array], DType::F64, values);
+    oracle.primal(memory);
+    return dot(inputs.weights, toDoubles(memory));
   }
 
   double slope(size_t array, size_t i, double h) {
@@ -236,7 +299,7 @@ private:
   void differences() {
     Values slopes = expected;
     for (auto [array, i] : entries()) {
-      if (Workbench::isSingle(array))
+      if (arrays()[array].type != DType::F64)
         continue;
       double h = 1e-4, d1 = slope(array, i, h), d2 = slope(array, i, h / 2),
              d3 = slope(array, i, h / 4);
@@ -249,32 +312,196 @@ private:
     compare("reverse against differences", expected, slopes, 1e-6 * scale);
   }
 
+  //===-- Compiled code --------------------------------------------------===//
+
+  /// Ranges of few iterations add in the order of the interpreter.
+  bool inOrder() const { return inputs.width <= 64; }
+
+  /// Compares bits, or values where the order of additions may differ.
+  template <class T>
+  void compareRun(const std::string &what, const T &actual, const T &wanted,
+                  bool sameOrder = true) {
+    if (sameOrder && inOrder())
+      compare(what, actual, wanted, 0);
+    else if (tame)
+      compare(what, actual, wanted, tolerance());
+  }
+
+  void cover(Covered mode) {
+    if (coverage)
+      coverage->add(uses, mode);
+  }
+
+  void compilePrimal() {
+    Workbench bench(device(1), inputs);
+    bench.launch(kernel, Mode::Primal);
+    compareRun("compiled results", bench.get(), results);
+    cover(Covered::Primal);
+  }
+
+  void compileDerivative() {
+    Way way = wayOf(seed);
+    if (refused || way == Way::Tangent)
+      return compileTangent();
+    switch (way) {
+    case Way::Debug:
+      gradientOf("debug", emit(program, {.debug = true}), 1);
+      break;
+    case Way::FourThreads:
+      gradientOf("four threads", kernel, 4);
+      break;
+    case Way::Deterministic:
+      deterministic();
+      break;
+    case Way::Recorded:
+      if (oracle.overwrites()) {
+        fromInitialState();
+        break;
+      }
+      recorded();
+      break;
+    case Way::InitialState:
+      fromInitialState();
+      break;
+    default:
+      plain();
+    }
+    cover(Covered::Gradient);
+  }
+
+  void compileTangent() {
+    Values tangents = direction;
+    Memory memory = inputs.memory;
+    oracle.tangent(memory, tangents);
+    Workbench bench(device(1), inputs);
+    bench.putTangents(direction);
+    bench.launch(kernel, Mode::Tangent);
+    compareRun("compiled tangents", bench.tangents(), tangents);
+    compareRun("results of compiled tangents", bench.get(), results);
+    cover(Covered::Tangent);
+  }
+
+  /// By hand: a launch, then its gradient.
+  void plain() {
+    if (oracle.overwrites()) {
+      Workbench bench(device(1), inputs);
+      expectRefusal(bench);
+      return fromInitialState();
+    }
+    gradientOf("compiled", kernel, 1);
+  }
+
+  void gradientOf(const std::string &what, const Kernel &of, int threads) {
+    Workbench bench(device(threads), inputs);
+    compareRun(what + " gradient", gradientOn(bench, of), expected,
+               threads == 1);
+    compareRun(what + " results", bench.get(), results, threads == 1);
+  }
+
+  /// Leaves memory as the primal leaves it.
+  Values gradientOn(Workbench &bench, const Kernel &of) {
+    if (oracle.overwrites()) {
+      bench.putAdjoints(inputs.weights);
+      bench.gradientFromStart(of);
+      bench.launch(of, Mode::Primal);
+      return bench.adjoints();
+    }
+    bench.launch(of, Mode::Primal);
+    bench.putAdjoints(inputs.weights);
+    bench.launch(of, Mode::Gradient);
+    return bench.adjoints();
+  }
+
+  void fromInitialState() {
+    Workbench bench(device(1), inputs);
+    bench.putAdjoints(inputs.weights);
+    bench.gradientFromStart(kernel);
+    compareRun("gradient from the initial state", bench.adjoints(), expected);
+    compare("memory behind a gradient from the initial state", bench.get(),
+            inputs.memory, 0);
+  }
+
+  void recorded() {
+    Workbench bench(device(1), inputs);
+    Tape tape;
+    {
+      auto recording = tape.record();
+      bench.launch(kernel, Mode::Primal);
+    }
+    bench.putAdjoints(inputs.weights);
+    tape.backward();
+    compareRun("recorded gradient", bench.adjoints(), expected);
+    compareRun("recorded results", bench.get(), results);
+  }
+
+  /// The same bits for any number of threads.
+  void deterministic() {
+    Kernel same = emit(program, {.deterministic = true});
+    Workbench one(device(1), inputs), four(device(4), inputs);
+    Values alone = gradientOn(one, same);
+    compareRun("deterministic gradient", alone, expected, false);
+    compareRun("deterministic results", one.get(), results, false);
+    compare("deterministic gradient on four threads", gradientOn(four, same),
+            alone, 0);
+    compare("deterministic results on four threads", four.get(), one.get(), 0);
+  }
+
+  void expectRefusal(Workbench &bench) {
+    bench.launch(kernel, Mode::Primal);
+    if (codeOf([&] { bench.launch(kernel, Mode::Gradient); }) !=
+        ErrorCode::CannotReplay)
+      throw Mismatch("a gradient by hand: it is not refused");
+  }
+
+  void refusedByName() {
+    Failure failure = *oracle.refusal();
+    if (failure.code != ErrorCode::CannotReplay)
+      throw Stopped{failure};
+    Workbench bench(device(1), inputs);
+    expectRefusal(bench);
+  }
+
   const Node &program;
+  Uses uses;
   Kernel kernel;
   unsigned seed;
   std::mt19937 engine;
-  Workbench bench;
-  bool single;
-  Values results, expected;
+  Inputs inputs;
+  Oracle oracle;
+  bool single, tame = true, refused = false;
+  Coverage *coverage;
+  Memory results;             ///< what the primal leaves
+  Values expected, direction; ///< the gradient; of a tangent
   double scale = 1;
 };
 
+Verdict::Kind kindOf(const Stopped &stopped) {
+  switch (stopped.failure.code) {
+  case ErrorCode::Race:
+  case ErrorCode::OutOfRange:
+    return stopped.inPrimal ? Verdict::Invalid : Verdict::Wrong;
+  case ErrorCode::KernelFailed: // too many operations, or a step of 0
+    return Verdict::Wild;
+  default:
+    return Verdict::Wrong;
+  }
+}
+
 } // namespace
 
-Verdict check(const Node &program, unsigned seed) {
+Verdict check(const Node &program, unsigned seed, Coverage *coverage) {
   try {
-    Checker checker(program, seed);
-    checker.run();
-    return {Verdict::Right, "", checker.judged};
-  } catch (const TooLarge &) {
-    return {Verdict::Wild, ""};
+    Checker checker(program, seed, coverage);
+    Verdict::Kind kind = checker.run();
+    return {kind, "", checker.judged};
   } catch (const InvalidProgram &error) {
     return {Verdict::Invalid, error.what()};
   } catch (const Mismatch &error) {
     return {Verdict::Wrong, error.what()};
+  } catch (const Stopped &stopped) {
+    return {kindOf(stopped), stopped.failure.text};
   } catch (const Error &error) {
-    bool refused = error.code() == ErrorCode::CannotReplay;
-    return {refused ? Verdict::Refused : Verdict::Wrong, error.what()};
+    return {Verdict::Wrong, error.what()};
   }
 }
 

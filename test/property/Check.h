@@ -1,6 +1,7 @@
 #pragma once
-/// Are the derivatives of a program right?
+/// Is what a program becomes right?
 
+#include "property/Coverage.h"
 #include "property/Program.h"
 
 namespace costate::property {
@@ -8,19 +9,23 @@ namespace costate::property {
 struct Verdict {
   enum Kind {
     Right,
-    Refused, ///< Error(CannotReplay)
-    Wild,    ///< values too large to compare
-    Invalid, ///< cannot be traced
+    Refused, ///< Error(CannotReplay): it has no gradient, the rest is right
+    Wild,    ///< values too large to judge derivatives, the rest is right
+    Racing,  ///< iterations meet on an element, and debug kernels say so
+    Invalid, ///< no program: a name is missing
     Wrong
   } kind = Right;
-  std::string text;
+  std::string text = "";
   int differences = 0; ///< entries that central differences could judge
 };
 
-/// Compares reverse mode with forward mode and with central differences in
-/// every entry of every array, at values that `seed` chooses; and what a
-/// gradient launch must keep: memory, sums of gradients, independence of the
-/// number of threads and of debug checks.
-Verdict check(const Node &program, unsigned seed);
+/// On the interpreter: compares reverse mode with forward mode and with central
+/// differences in every entry of every array, at values that `seed` chooses;
+/// and what a gradient must keep: memory, sums of adjoints. Then compares
+/// compiled code with the interpreter, bit by bit where the order of additions
+/// is fixed: the primal and its gradient in one of several ways, or the tangent,
+/// by the seed.
+/// Adds what was right to `coverage`.
+Verdict check(const Node &program, unsigned seed, Coverage *coverage = nullptr);
 
 } // namespace costate::property

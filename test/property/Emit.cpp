@@ -12,6 +12,8 @@ public:
   explicit Emitter(Environment environment)
       : environment(std::move(environment)) {}
 
+  const Uses &uses() const { return environment.uses(); }
+
   void statements(const Node &block) {
     Environment::Block names(environment);
     for (size_t i = firstStatement(block); i < block.children.size(); ++i)
@@ -33,6 +35,8 @@ private:
       return whileLoop(node);
     if (node.is("if"))
       return branch(node);
+    if (node.is("break") || node.is("continue") || node.is("return"))
+      environment.note(node.text);
     if (node.is("break"))
       return break_();
     if (node.is("continue"))
@@ -50,11 +54,13 @@ private:
     if (head.children.size() == 1)
       return parallel(index(head[0]), [&](Index i) {
         Environment::Block names(environment);
+        Environment::Inside inside(environment, Range);
         environment.bind(head.text, i);
         statements(node);
       });
     parallel({index(head[0]), index(head[2])}, [&](Index i, Index j) {
       Environment::Block names(environment);
+      Environment::Inside inside(environment, Range);
       environment.bind(head.text, i);
       environment.bind(head[1].text, j);
       statements(node);
@@ -63,8 +69,13 @@ private:
 
   /// (for k lo hi step ...)
   void loop(const Node &node) {
-    for_(index(node[1]), index(node[2]), index(node[3]), [&](Index k) {
+    const Node &step = node[3];
+    environment.note(step.isList           ? "for any"
+                     : step.text[0] == '-' ? "for down"
+                                           : "for up");
+    for_(index(node[1]), index(node[2]), index(step), [&](Index k) {
       Environment::Block names(environment);
+      Environment::Inside inside(environment, For);
       environment.bind(node[0].text, k);
       statements(node);
     });
@@ -73,19 +84,26 @@ private:
   /// (while most condition ...): at most `most` turns.
   /// (decay start limit ...): shrinks a value until it is below the limit.
   void whileLoop(const Node &node) {
+    environment.note(node.text);
     if (node.is("while")) {
       Var<int> turns = 0;
       Expr<int> most = environment.value<int>(node[0]);
-      return while_([&] { return (turns < most) & condition(node[1]); },
-                    [&] {
-                      turns += 1;
-                      statements(node);
-                    });
+      return while_(
+          [&] {
+            Environment::Inside inside(environment, While);
+            return (turns < most) & condition(node[1]);
+          },
+          [&] {
+            Environment::Inside inside(environment, While);
+            turns += 1;
+            statements(node);
+          });
     }
     Var<double> v = min(abs(environment.value<double>(node[0])), 3.0);
     Expr<double> limit = environment.value<double>(node[1]);
     while_([&] { return v > limit; },
            [&] {
+             Environment::Inside inside(environment, While);
              v *= 0.6 - 0.01 * v;
              environment.set("decaying", v);
              statements(node);
@@ -95,12 +113,16 @@ private:
 
   /// (if c (then ...) (elif c ...) ... (else ...))
   void branch(const Node &node) {
+    environment.note("if");
     {
       detail::IfScope scope(condition(node[0]));
+      Environment::Inside inside(environment, If);
       if (node.children.size() > 1)
         statements(node[1]);
     }
     for (size_t i = 2; i < node.children.size(); ++i) {
+      environment.note(node[i].text);
+      Environment::Inside inside(environment, If);
       if (node[i].is("elif")) {
         detail::ElifScope scope([&] { return condition(node[i][0]); });
         statements(node[i]);
@@ -118,17 +140,22 @@ private:
 
 int widthOf(const Node &program) { return std::stoi(program[0].text); }
 
-Kernel emit(const Node &program, KernelOptions options) {
+Kernel emit(const Node &program, KernelOptions options, Uses *uses) {
   using Vector = ArrayRef<double, 1>;
   using Matrix = ArrayRef<double, 2>;
   return kernel(
       "random",
       [&](Vector x, Vector y, Vector z, Matrix u, Matrix v, Vector out,
           ArrayRef<double, 0> s, ArrayRef<float, 1> a, ArrayRef<float, 1> b,
-          ArrayRef<int, 1> m, ArrayRef<int, 1> n, Scalar<double> p,
+          ArrayRef<int32_t, 1> m, ArrayRef<int32_t, 1> n,
+          ArrayRef<int64_t, 1> g, ArrayRef<uint32_t, 1> h,
+          ArrayRef<uint64_t, 1> w, ArrayRef<bool, 1> c, Scalar<double> p,
           Scalar<int> q) {
-        Emitter(Environment{{x, y, z, u, v, out, s, a, b, m, n, p, q}})
-            .statements(program);
+        Emitter emitter(
+            Environment({x, y, z, u, v, out, s, a, b, m, n, g, h, w, c, p, q}));
+        emitter.statements(program);
+        if (uses)
+          *uses = emitter.uses();
       },
       options);
 }

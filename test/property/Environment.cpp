@@ -14,13 +14,22 @@ template <class F> auto withType(DType type, F &&f) {
     return f(int64_t());
   case DType::U32:
     return f(uint32_t());
+  case DType::U64:
+    return f(uint64_t());
   case DType::F32:
     return f(float());
   case DType::F64:
     return f(double());
-  default:
-    throw InvalidProgram("type");
   }
+  throw InvalidProgram("type");
+}
+
+/// Of numbers; what it compares is its first child.
+bool isComparison(const Node &node) {
+  for (const char *head : {"lt", "le", "gt", "ge", "eq", "ne"})
+    if (node.is(head))
+      return true;
+  return false;
 }
 
 [[noreturn]] void fail(const Node &node) {
@@ -29,6 +38,22 @@ template <class F> auto withType(DType type, F &&f) {
 
 } // namespace
 
+Environment::Inside::Inside(Environment &of, Construct construct)
+    : of(of), outerPlace(of.place), outerLoops(of.loops) {
+  of.place |= 1 << construct;
+  if (construct == Range)
+    of.place &= ~(1 << Serial);
+  if (construct == For || construct == While)
+    ++of.loops;
+  if (of.loops > 1)
+    of.place |= 1 << Nested;
+}
+
+Environment::Inside::~Inside() {
+  of.place = outerPlace;
+  of.loops = outerLoops;
+}
+
 template <class T> Expr<T> Environment::value(const Node &node) {
   return node.isList ? call<T>(node) : leaf<T>(node.text);
 }
@@ -36,7 +61,7 @@ template <class T> Expr<T> Environment::value(const Node &node) {
 template <class T> Expr<T> Environment::leaf(const std::string &text) {
   if (auto place = names.find(text); place != names.end()) {
     if (auto *variable = std::any_cast<Variable<T>>(&place->second))
-      return **variable;
+      return *variable->var;
     if constexpr (std::is_same_v<T, int64_t>)
       if (auto *index = std::any_cast<Index>(&place->second))
         return *index;
@@ -60,10 +85,12 @@ template <class T> Expr<T> Environment::leaf(const std::string &text) {
 template <class T> Expr<T> Environment::call(const Node &node) {
   if (node.is("load"))
     return load<T>(node);
-  if (node.is("select"))
-    return select(value<bool>(node[0]), value<T>(node[1]), value<T>(node[2]));
   if (node.is("cast"))
     return cast<T>(node);
+  if (!node.is("idx") && !node.is("size") && !isComparison(node))
+    note<T>(node.text);
+  if (node.is("select"))
+    return select(value<bool>(node[0]), value<T>(node[1]), value<T>(node[2]));
   if constexpr (std::is_same_v<T, bool>)
     return truth(node);
   else
@@ -71,6 +98,7 @@ template <class T> Expr<T> Environment::call(const Node &node) {
 }
 
 template <class T> Expr<T> Environment::cast(const Node &node) {
+  note("cast " + node[0].text + " " + nameOf(dtypeOf<T>));
   return withType(typeNamed(node[0].text), [&](auto from) {
     return costate::cast<T>(value<decltype(from)>(node[1]));
   });
@@ -191,6 +219,7 @@ Expr<bool> Environment::truth(const Node &node) {
 /// (lt type a b)
 template <class T> Expr<bool> Environment::compare(const Node &node) {
   Expr<T> a = value<T>(node[1]), b = value<T>(node[2]);
+  note<T>(node.text);
   if (node.is("eq"))
     return a == b;
   if (node.is("ne"))
@@ -227,10 +256,19 @@ template <class F> void Environment::withElement(const Node &node, F &&f) {
   for (auto [name, vector] : {std::pair{"m", all.m}, {"n", all.n}})
     if (array == name)
       return f(vector(i));
+  if (array == "g")
+    return f(all.g(i));
+  if (array == "h")
+    return f(all.h(i));
+  if (array == "w")
+    return f(all.w(i));
+  if (array == "c")
+    return f(all.c(i));
   fail(node);
 }
 
 template <class T> Expr<T> Environment::load(const Node &node) {
+  note<T>("load");
   Expr<T> result;
   bool found = false;
   withElement(node, [&](auto element) {
@@ -247,8 +285,13 @@ template <class T> Expr<T> Environment::load(const Node &node) {
 template <class T>
 void Environment::writeTo(const ElementRef<T> &element, const Node &node) {
   Expr<T> stored = value<T>(node.children.back());
-  if (node.is("store"))
+  note<T>(node.text);
+  if (node.is("store")) {
     element = stored;
+    return;
+  }
+  if constexpr (std::is_same_v<T, bool>)
+    fail(node);
   else
     element += stored;
 }
@@ -262,13 +305,16 @@ template <class T> bool Environment::assign(const Node &node, std::any &name) {
   if (!variable)
     return false;
   Expr<T> source = value<T>(node[1]);
+  note<T>(node.is("add") ? "add to" : node.text);
+  if (variable->loops < loops)
+    note<T>("carry");
   if (node.is("set"))
-    **variable = source;
+    *variable->var = source;
   if constexpr (!std::is_same_v<T, bool>) {
     if (node.is("add"))
-      **variable += source;
+      *variable->var += source;
     if (node.is("scale"))
-      **variable *= source;
+      *variable->var *= source;
   }
   return true;
 }
@@ -280,7 +326,8 @@ void Environment::define(const Node &node) {
     return withType(typeNamed(node[1].text), [&](auto type) {
       using T = decltype(type);
       auto variable = std::make_shared<Var<T>>(value<T>(node[2]));
-      names[node[0].text] = variable;
+      note<T>("var");
+      names[node[0].text] = Variable<T>{variable, loops};
     });
   auto place = names.find(node[0].text);
   if (place == names.end())
@@ -288,7 +335,8 @@ void Environment::define(const Node &node) {
   std::any &name = place->second;
   if (!(assign<double>(node, name) || assign<float>(node, name) ||
         assign<int32_t>(node, name) || assign<int64_t>(node, name) ||
-        assign<uint32_t>(node, name) || assign<bool>(node, name)))
+        assign<uint32_t>(node, name) || assign<uint64_t>(node, name) ||
+        assign<bool>(node, name)))
     fail(node);
 }
 
@@ -297,7 +345,7 @@ void Environment::set(const std::string &name, const Expr<double> &value) {
   if (place == names.end())
     return;
   if (auto *variable = std::any_cast<Variable<double>>(&place->second))
-    **variable = value;
+    *variable->var = value;
 }
 
 template Expr<double> Environment::value<double>(const Node &);

@@ -1,6 +1,7 @@
 #pragma once
 /// Names and expressions of a program while it is traced.
 
+#include "property/Coverage.h"
 #include "property/Program.h"
 
 #include "costate/costate.h"
@@ -17,7 +18,11 @@ struct Arguments {
   ArrayRef<double, 1> out;
   ArrayRef<double, 0> s;
   ArrayRef<float, 1> a, b;
-  ArrayRef<int, 1> m, n;
+  ArrayRef<int32_t, 1> m, n;
+  ArrayRef<int64_t, 1> g;
+  ArrayRef<uint32_t, 1> h;
+  ArrayRef<uint64_t, 1> w;
+  ArrayRef<bool, 1> c;
   Scalar<double> p;
   Scalar<int> q;
 };
@@ -37,6 +42,18 @@ public:
     std::map<std::string, std::any> outer;
   };
 
+  /// What is traced while it lives stands in `construct`.
+  class Inside {
+  public:
+    Inside(Environment &of, Construct construct);
+    ~Inside();
+
+  private:
+    Environment &of;
+    uint8_t outerPlace;
+    int outerLoops;
+  };
+
   /// The value of an expression of type T.
   template <class T> Expr<T> value(const Node &node);
 
@@ -48,8 +65,15 @@ public:
   /// (store array index... e), (update array index... e)
   void write(const Node &node);
 
+  /// Notes that `thing` is used here.
+  void note(const std::string &thing) { used[thing] |= place; }
+  const Uses &uses() const { return used; }
+
 private:
-  template <class T> using Variable = std::shared_ptr<Var<T>>;
+  template <class T> struct Variable {
+    std::shared_ptr<Var<T>> var;
+    int loops; ///< around its definition
+  };
 
   template <class T> Expr<T> leaf(const std::string &text);
   template <class T> Expr<T> call(const Node &node);
@@ -64,10 +88,16 @@ private:
   template <class T>
   void writeTo(const ElementRef<T> &element, const Node &node);
   template <class F> void withElement(const Node &node, F &&f);
+  template <class T> void note(const std::string &head) {
+    note(head + " " + nameOf(dtypeOf<T>));
+  }
   Index at(const Node &node) { return value<int64_t>(node); }
 
   Arguments arguments;
   std::map<std::string, std::any> names;
+  Uses used;
+  uint8_t place = 1 << Serial;
+  int loops = 0;
 };
 
 } // namespace costate::property

@@ -1,13 +1,44 @@
 #include "property/Expressions.h"
 
-#include "property/Emit.h"
+#include <algorithm>
+#include <sstream>
 
 namespace costate::property {
 
-static const std::map<std::string, std::string> arrayTypes = {
-    {"x", "f64"},   {"y", "f64"}, {"z", "f64"}, {"u", "f64"},
-    {"v", "f64"},   {"s", "f64"}, {"a", "f32"}, {"b", "f32"},
-    {"out", "f64"}, {"m", "i32"}, {"n", "i32"}};
+const std::vector<Expressions::Wish> &Expressions::wishes() {
+  static const std::vector<Wish> all = [] {
+    std::vector<Wish> wishes;
+    for (const std::string &line : everything()) {
+      std::istringstream words(line);
+      std::vector<std::string> parts;
+      for (std::string word; words >> word;)
+        if (word != "to") // add to
+          parts.push_back(word);
+      parts.resize(3);
+      if (parts[0] == "cast")
+        wishes.push_back({"cast", parts[2], parts[1]});
+      else if (parts[0] == "for")
+        wishes.push_back({"for", "", ""});
+      else
+        wishes.push_back({parts[0], parts[1], ""});
+    }
+    return wishes;
+  }();
+  return all;
+}
+
+static bool isComparison(const std::string &head) {
+  return std::ranges::find(comparisons(), head) != comparisons().end();
+}
+
+std::string Expressions::someType() {
+  static const std::vector<std::string> some = {
+      "f64", "f64", "f64", "f64", "f32", "i32", "i64", "u32", "u64", "bool"};
+  // A comparison is a bool, whatever it compares.
+  std::string wanted = isComparison(wish.head) ? "bool" : wish.type;
+  std::string type = chance(40) && !wanted.empty() ? wanted : pick(some);
+  return type == "f32" && !single ? "f64" : type;
+}
 
 std::vector<const Name *> Expressions::named(const std::string &type,
                                              bool writable) {
@@ -17,6 +48,8 @@ std::vector<const Name *> Expressions::named(const std::string &type,
       found.push_back(&name);
   return found;
 }
+
+//===-- Elements ----------------------------------------------------------===//
 
 Node Expressions::index(int extent) {
   std::vector<Node> choices = {atom(below(extent))};
@@ -43,7 +76,8 @@ std::vector<Node> Expressions::element(const std::string &array) {
     return {index(sums)};
   bool matrix = array == "u" || array == "v";
   int rows = array == "u" ? steps : 3;
-  if (roles.at(array) != Role::Own)
+  bool racy = array == racing && inRange && chance(50);
+  if (arrayNamed(array).constant || roles.at(array) != Role::Own || racy)
     return matrix ? std::vector<Node>{index(rows), index(width)}
                   : std::vector<Node>{index(width)};
   if (own.size() == 2)
@@ -55,14 +89,14 @@ std::vector<Node> Expressions::element(const std::string &array) {
                 : std::vector<Node>{mine};
 }
 
-/// Once an array is read, the program does not change it: mostly, for else few
-/// programs would have a gradient.
+/// Unless a program works in place, it does not change an array that it has
+/// read: mostly, for else few programs would have a gradient by hand.
 bool Expressions::mayLoad(const std::string &array) {
-  if (array == "x" || array == "a" || array == "m")
+  if (arrayNamed(array).constant)
     return true;
   if (roles.at(array) == Role::Scatter || roles.at(array) == Role::Locked)
     return false;
-  if (read.contains(array) || wild)
+  if (read.contains(array) || wild || inPlace)
     return true;
   if (loops > 0 && written.contains(array))
     return false;
@@ -70,31 +104,100 @@ bool Expressions::mayLoad(const std::string &array) {
 }
 
 Node Expressions::load(const std::string &type) {
-  std::vector<std::string> arrays;
-  for (auto &[array, of] : arrayTypes)
-    if (of == type)
-      arrays.push_back(array);
-  std::string array = pick(arrays);
-  if (!mayLoad(array))
-    array = type == "f64" ? "x" : type == "f32" ? "a" : "m";
+  std::vector<std::string> choices;
+  for (const ArrayInfo &info : arrays())
+    if (type == nameOf(info.type) && mayLoad(info.name))
+      choices.push_back(info.name);
+  if (choices.empty())
+    return literal(type);
+  std::string array = pick(choices);
   std::vector<Node> parts = {atom(array)};
-  if (array == "x" || array == "a" || array == "m") {
-    parts.push_back(index(width));
-    return list("load", parts);
-  }
-  read.insert(array);
+  if (!arrayNamed(array).constant)
+    read.insert(array);
   for (Node &part : element(array))
     parts.push_back(part);
   return list("load", parts);
 }
 
 Node Expressions::literal(const std::string &type) {
+  if (type == "bool")
+    return atom(chance(50) ? "true" : "false");
   if (type == "i32" || type == "i64")
     return atom(between(-3, 5));
-  if (type == "u32")
+  if (type == "u32" || type == "u64")
     return atom(between(0, 7));
   std::string text = std::to_string(between(-190, 190) / 100.0 + 0.00371);
   return atom(text);
+}
+
+//===-- Values ------------------------------------------------------------===//
+
+const Function *Expressions::wished(const std::vector<Function> &functions,
+                                    const std::string &type) {
+  if (wish.type != type || !chance(25))
+    return nullptr;
+  for (const Function &function : functions)
+    if (wish.head == function.head)
+      return &function;
+  return nullptr;
+}
+
+Node Expressions::apply(const Function &function, const std::string &type,
+                        int depth) {
+  auto value = [&] { return expression(type, depth - 1); };
+  switch (function.operands) {
+  case Operands::Any:
+    return list(function.head, {value()});
+  case Operands::Choice:
+    return list(function.head, {condition(depth - 1), value(), value()});
+  case Operands::Three:
+    return list(function.head, {value(), value(), value()});
+  case Operands::Two:
+    return list(function.head, {value(), value()});
+  default:
+    return applyToReals(function, type, depth);
+  }
+}
+
+Node Expressions::applyAnywhere(const Function &function,
+                                const std::string &type, int depth) {
+  bool isBinary = function.operands == Operands::Away ||
+                  function.operands == Operands::Power;
+  std::vector<Node> operands(isBinary ? 2 : 1, real(depth - 1, type));
+  if (function.operands == Operands::Bounds)
+    operands.insert(operands.end(), {atom("-1.37"), atom("1.71")});
+  return list(function.head, operands);
+}
+
+Node Expressions::applyToReals(const Function &function,
+                               const std::string &type, int depth) {
+  if (wild && chance(10)) // inf and NaN, too
+    return applyAnywhere(function, type, depth);
+  switch (function.operands) {
+  case Operands::Small:
+    return list(function.head, {tame(depth, type)});
+  case Operands::Positive:
+    return list(function.head, {list("add", {atom("2.3"), tame(depth, type)})});
+  case Operands::Unit:
+    return list(function.head,
+                {list("mul", {atom("0.83"), tame(depth, type)})});
+  case Operands::Away:
+    return list(function.head,
+                {real(depth - 1, type),
+                 list("add", {atom("1.61"), tame(depth, type)})});
+  case Operands::Power:
+    return list(function.head, {list("add", {atom("1.61"), tame(depth, type)}),
+                                list("sin", {real(depth - 1, type)})});
+  default:
+    return list(function.head,
+                {real(depth - 1, type), atom("-1.37"), atom("1.71")});
+  }
+}
+
+/// A value between -1 and 1.
+Node Expressions::tame(int depth, const std::string &type) {
+  static const std::vector<std::string> heads = {"sin", "cos", "tanh", "sin"};
+  return list(pick(heads), {real(depth - 1, type)});
 }
 
 Node Expressions::realLeaf(const std::string &type) {
@@ -108,147 +211,126 @@ Node Expressions::realLeaf(const std::string &type) {
   return chance(85) ? load(type) : literal(type);
 }
 
-/// A value between -1 and 1.
-Node Expressions::tame(int depth, const std::string &type) {
-  static const std::vector<std::string> heads = {"sin", "cos", "tanh", "sin"};
-  return list(pick(heads), {real(depth - 1, type)});
+Node Expressions::asReal(const std::string &type, Node value) {
+  if (type == "f64")
+    return value;
+  Node converted = list("cast", {atom(type), std::move(value)});
+  if (isReal(type) || type == "bool")
+    return converted;
+  return list("sin", {list("mul", {atom("0.127"), converted})});
 }
 
-Node Expressions::unary(int depth, const std::string &type) {
-  static const std::vector<std::string> any = {"sin",  "cos",   "tanh", "atan",
-                                               "erf",  "asinh", "neg",  "abs",
-                                               "erfc", "sin"};
-  if (chance(60))
-    return list(pick(any), {real(depth - 1, type)});
-  static const std::vector<std::string> small = {"exp",  "exp2", "expm1",
-                                                 "sinh", "cosh", "tan"};
-  if (chance(50))
-    return list(pick(small), {tame(depth, type)});
-  static const std::vector<std::string> steps = {"floor", "ceil", "round",
-                                                 "trunc"};
-  return list(pick(steps), {real(depth - 1, type)});
-}
-
-/// Functions that are defined on a part of the line only.
-Node Expressions::partial(int depth, const std::string &type) {
-  static const std::vector<std::string> positive = {
-      "sqrt", "rsqrt", "cbrt", "log", "log2", "log10", "acosh"};
-  static const std::vector<std::string> unit = {"asin", "acos", "atanh",
-                                                "log1p"};
-  if (chance(60))
-    return list(pick(positive),
-                {list("add", {atom("2.3"), tame(depth, type)})});
-  return list(pick(unit), {list("mul", {atom("0.83"), tame(depth, type)})});
-}
-
-Node Expressions::binary(int depth, const std::string &type) {
-  static const std::vector<std::string> plain = {"add", "sub", "mul", "min",
-                                                 "max", "add", "mul"};
-  if (chance(75))
-    return list(pick(plain), {real(depth - 1, type), real(depth - 1, type)});
-  Node left = real(depth - 1, type);
-  Node away = list("add", {atom("1.61"), tame(depth, type)});
-  static const std::vector<std::string> guarded = {"div", "atan2", "hypot",
-                                                   "fmod", "rem"};
-  if (chance(80))
-    return list(pick(guarded), {left, away});
-  return list("pow", {away, list("sin", {left})});
-}
-
-Node Expressions::other(int depth, const std::string &type) {
-  switch (below(6)) {
-  case 0:
-    return list("select", {condition(depth - 1), real(depth - 1, type),
-                           real(depth - 1, type)});
-  case 1:
-    return list("fma", {real(depth - 1, type), tame(depth, type),
-                        real(depth - 1, type)});
-  case 2:
-    return list("clamp", {real(depth - 1, type), atom("-1.37"), atom("1.71")});
-  case 3: {
-    std::string from = type == "f64" && single ? "f32" : "i32";
-    if (type == "f32" && chance(70))
-      from = "f64";
-    return list("cast", {atom(from), expression(from, depth - 1)});
-  }
-  case 4: {
-    static const std::vector<std::string> types = {"i64", "u32", "bool", "i32"};
-    std::string from = pick(types);
-    return list("mul", {atom("0.127"),
-                        list("cast", {atom(from), expression(from, 1)})});
-  }
-  default:
-    return list("mul", {atom("0.71"), real(depth - 1, type)});
-  }
+Node Expressions::realFrom(const std::string &from, const std::string &to,
+                           int depth) {
+  Node value = list("cast", {atom(from), expression(from, depth - 1)});
+  if (isReal(from) || from == "bool")
+    return value;
+  value = list("mul", {atom("0.127"), value});
+  bool isSmall = from == "i32" && chance(40);
+  return isSmall ? value : list("sin", {value});
 }
 
 Node Expressions::real(int depth, const std::string &type) {
   if (depth <= 0 || chance(15))
     return realLeaf(type);
-  int choice = below(100);
-  if (choice < 35)
-    return binary(depth, type);
-  if (choice < 65)
-    return unary(depth, type);
-  return choice < 75 ? partial(depth, type) : other(depth, type);
+  if (const Function *function = wished(realFunctions(), type))
+    return apply(*function, type, depth);
+  if (wish.head == "cast" && wish.type == type && chance(25))
+    return realFrom(wish.from, type, depth);
+  if (chance(40)) {
+    static const std::vector<std::string> plain = {"add", "sub", "mul", "add",
+                                                   "mul", "min", "max"};
+    return list(pick(plain), {real(depth - 1, type), real(depth - 1, type)});
+  }
+  if (chance(85))
+    return apply(pick(realFunctions()), type, depth);
+  if (chance(25))
+    return list("mul", {atom("0.71"), real(depth - 1, type)});
+  std::vector<std::string> from = {"i32", "i64", "u32", "u64", "bool"};
+  if (type == "f32" || single)
+    from.insert(from.end(), 5, type == "f32" ? "f64" : "f32");
+  return realFrom(pick(from), type, depth);
+}
+
+Node Expressions::integerLeaf(const std::string &type) {
+  auto variables = named(type, false);
+  if (!variables.empty() && chance(70))
+    return atom(pick(variables)->text);
+  if (type == "i64" && chance(5))
+    return list("size");
+  if (type == "i32" && chance(10))
+    return atom("q");
+  if (type == "i64" && chance(40))
+    return list("cast", {atom("i32"), load("i32")});
+  return chance(70) ? load(type) : literal(type);
+}
+
+Node Expressions::integerFrom(const std::string &from, int depth) {
+  Node value = isReal(from) ? list("mul", {atom("2.57"), real(1, from)})
+                            : expression(from, depth - 1);
+  return list("cast", {atom(from), value});
 }
 
 Node Expressions::integer(int depth, const std::string &type) {
-  auto variables = named(type, false);
-  if (depth <= 0 || chance(25)) {
-    if (!variables.empty() && chance(70))
-      return atom(pick(variables)->text);
-    if (type != "u32" && chance(60)) {
-      Node small = chance(10) ? atom("q") : load("i32");
-      return type == "i32" ? small : list("cast", {atom("i32"), small});
-    }
-    if (type == "i64" && chance(5))
-      return list("size");
-    return literal(type);
-  }
-  static const std::vector<std::string> heads = {
-      "add", "sub", "mul", "div", "rem", "and", "or",
-      "xor", "shr", "min", "max", "add", "rem", "shl"};
-  if (chance(60))
-    return list(pick(heads),
+  if (depth <= 0 || chance(25))
+    return integerLeaf(type);
+  if (const Function *function = wished(integerFunctions(), type))
+    return apply(*function, type, depth);
+  if (wish.head == "cast" && wish.type == type && chance(25))
+    return integerFrom(wish.from, depth);
+  if (chance(40)) {
+    static const std::vector<std::string> plain = {"add", "sub", "rem",
+                                                   "min", "max", "and"};
+    return list(pick(plain),
                 {integer(depth - 1, type), integer(depth - 1, type)});
-  if (chance(20))
-    return list("select", {condition(0), integer(depth - 1, type),
-                           integer(depth - 1, type)});
-  static const std::vector<std::string> types = {"i32", "i64", "u32",
-                                                 "f64", "i32", "bool"};
-  std::string from = pick(types);
-  if (from == type)
-    return list("abs", {integer(depth - 1, type)});
-  Node inner = from == "f64" ? list("mul", {atom("2.57"), real(1)})
-                             : expression(from, depth - 1);
-  return list("cast", {atom(from), inner});
+  }
+  if (chance(60))
+    return apply(pick(integerFunctions()), type, depth);
+  std::string from = pick(types());
+  if (from == "f32" && !single)
+    from = "f64";
+  return from == type ? integerLeaf(type) : integerFrom(from, depth);
+}
+
+Node Expressions::compare(const std::string &head, const std::string &type,
+                          int depth) {
+  return list(head,
+              {atom(type), expression(type, depth), expression(type, depth)});
 }
 
 Node Expressions::condition(int depth) {
   static const std::vector<std::string> joins = {"and", "or", "xor"};
+  if (isComparison(wish.head) && chance(30) && (wish.type != "f32" || single))
+    return compare(wish.head, wish.type, depth);
+  if (wish.head == "cast" && wish.type == "bool" && chance(25))
+    return list("cast", {atom(wish.from), expression(wish.from, depth)});
   if (depth > 0 && chance(25))
     return list(pick(joins), {condition(depth - 1), condition(depth - 1)});
-  if (depth > 0 && chance(10))
+  if (depth > 0 && chance(wishes("not") ? 50 : 10))
     return list("not", {condition(depth - 1)});
+  if (depth > 0 && chance(wishes("select") ? 50 : 5))
+    return list("select",
+                {condition(0), condition(depth - 1), condition(depth - 1)});
   auto variables = named("bool", false);
   if (!variables.empty() && chance(25))
     return atom(pick(variables)->text);
-  static const std::vector<std::string> orders = {"lt", "le", "gt", "ge"};
-  static const std::vector<std::string> types = {"i32", "i64", "u32"};
+  if (chance(10))
+    return load("bool");
   if (chance(55))
-    return list(pick(orders),
-                {atom("f64"), real(depth, "f64"), real(depth, "f64")});
-  std::string type = pick(types);
-  return list(chance(20) ? "ne" : pick(orders),
-              {atom(type), integer(depth, type), integer(depth, type)});
+    return compare(pick(comparisons()), single && chance(30) ? "f32" : "f64",
+                   depth);
+  static const std::vector<std::string> some = {"i32", "i64", "u32", "u64",
+                                                "i32", "i64", "bool"};
+  std::string type = pick(some);
+  if (type == "bool")
+    return compare(chance(50) ? "ne" : "eq", type, std::min(depth, 1) - 1);
+  return compare(pick(comparisons()), type, depth);
 }
 
 Node Expressions::expression(const std::string &type, int depth) {
   if (type == "bool")
     return condition(depth);
-  return type == "f64" || type == "f32" ? real(depth, type)
-                                        : integer(depth, type);
+  return isReal(type) ? real(depth, type) : integer(depth, type);
 }
 
 } // namespace costate::property

@@ -1,7 +1,9 @@
 #pragma once
 /// Random expressions over what is visible at a place of a program.
 
+#include "property/Arrays.h"
 #include "property/Program.h"
+#include "property/Vocabulary.h"
 
 #include <map>
 #include <random>
@@ -22,7 +24,8 @@ class Expressions {
 public:
   explicit Expressions(unsigned seed) : engine(seed) {
     // At the largest width, gradients are measured before they run.
-    width = chance(5) ? 13000 : chance(10) ? 1100 : chance(15) ? 70 : 4;
+    width = chance(2) ? 13000 : chance(4) ? 1100 : chance(10) ? 70 : 4;
+    wish = pick(wishes());
   }
 
 protected:
@@ -44,6 +47,18 @@ protected:
   std::vector<Node> element(const std::string &array);
   bool mayLoad(const std::string &array);
   std::vector<const Name *> named(const std::string &type, bool writable);
+  /// Some type, more often the one of the wish.
+  std::string someType();
+  /// A value of any type as a small f64.
+  Node asReal(const std::string &type, Node value);
+
+  /// What this program uses more often than others, so that a run of many
+  /// programs uses everything: the words of a line of `everything`.
+  struct Wish {
+    std::string head, type, from;
+  };
+  Wish wish;
+  bool wishes(const char *head) { return wish.head == head && chance(40); }
 
   std::mt19937 engine;
   std::vector<Name> names;
@@ -54,16 +69,29 @@ protected:
   std::set<std::string> written;   ///< in the outermost loop that is open
   std::vector<Node> times;         ///< loads of a time-indexed array
   int width, loops = 0, nested = 0;
-  bool inRange = false, wild = false, single = false;
+  bool inRange = false, single = false;
+  bool wild = false;    ///< few statements, many of them hard to reverse
+  bool inPlace = false; ///< overwrites what it has read
+  std::string racing;   ///< an array whose iterations meet, perhaps
 
 private:
+  static const std::vector<Wish> &wishes();
+
   Node realLeaf(const std::string &type);
   Node load(const std::string &type);
   Node tame(int depth, const std::string &type);
-  Node unary(int depth, const std::string &type);
-  Node partial(int depth, const std::string &type);
-  Node binary(int depth, const std::string &type);
-  Node other(int depth, const std::string &type);
+  Node apply(const Function &function, const std::string &type, int depth);
+  Node applyToReals(const Function &function, const std::string &type,
+                    int depth);
+  Node applyAnywhere(const Function &function, const std::string &type,
+                     int depth);
+  Node realFrom(const std::string &from, const std::string &to, int depth);
+  Node integerLeaf(const std::string &type);
+  Node integerFrom(const std::string &from, int depth);
+  Node compare(const std::string &head, const std::string &type, int depth);
+  /// What the wish asks for, if it is a value of this type.
+  const Function *wished(const std::vector<Function> &functions,
+                         const std::string &type);
 };
 
 } // namespace costate::property

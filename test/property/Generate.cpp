@@ -1,7 +1,8 @@
 #include "property/Generate.h"
 
-#include "property/Emit.h"
 #include "property/Expressions.h"
+
+#include <optional>
 
 namespace costate::property {
 namespace {
@@ -10,8 +11,11 @@ class Generator : Expressions {
 public:
   explicit Generator(unsigned seed) : Expressions(seed) {
     wild = chance(20);
-    single = chance(25);
-    most = wild ? between(3, 14) : between(8, 34);
+    inPlace = chance(40);
+    if (chance(4))
+      racing = pick(std::vector<std::string>{"y", "z", "u", "v", "n", "g"});
+    single = chance(20) || wish.type == "f32" || wish.from == "f32";
+    most = between(3, wild ? 12 : chance(20) ? 30 : 14);
   }
 
   Node program() {
@@ -35,8 +39,8 @@ private:
   void outside() {
     inRange = false;
     own.clear();
-    for (const char *array : {"y", "z", "u", "v", "out", "s", "b", "n"})
-      roles[array] = Role::Gather;
+    for (const ArrayInfo &array : arrays())
+      roles[array.name] = Role::Gather;
   }
 
   void serial(Node &program) {
@@ -51,7 +55,7 @@ private:
     outside();
     Node most = extent(pair ? 3 : width);
     inRange = true;
-    for (const char *array : {"y", "z", "b", "n"})
+    for (const char *array : {"y", "z", "b", "n", "g", "h", "w", "c"})
       roles[array] = pair         ? (chance(50) ? Role::Gather : Role::Scatter)
                      : chance(55) ? Role::Own
                      : chance(50) ? Role::Gather
@@ -60,8 +64,8 @@ private:
     roles["v"] = chance(65) ? Role::Own : Role::Scatter;
     roles["out"] = chance(60) ? Role::Scatter : Role::Gather;
     roles["s"] = chance(30) ? Role::Scatter : Role::Gather;
-    if (roles["n"] == Role::Scatter)
-      roles["n"] = Role::Gather;
+    if (roles["c"] == Role::Scatter)
+      roles["c"] = Role::Gather; // bools do not add
     for (auto &[array, role] : roles)
       flip[array] = chance(15);
     std::string i = fresh("i"), j = fresh("j");
@@ -91,13 +95,10 @@ private:
   /// What the variables have become must reach memory to matter.
   void finish(Node &block) {
     Node sum = literal("f64");
-    for (const char *type : {"f64", "f32", "i32"})
-      for (const Name *name : named(type, true)) {
-        Node value = atom(name->text);
-        if (name->type != "f64")
-          value = list("cast", {atom(name->type), value});
-        sum = list("add", {sum, list("mul", {literal("f64"), value})});
-      }
+    for (const std::string &type : types())
+      for (const Name *name : named(type, true))
+        sum = list("add", {sum, list("mul", {literal("f64"),
+                                             asReal(type, atom(name->text))})});
     for (const char *array : {"s", "out", "z", "y", "v"})
       if (mayWrite(array) &&
           (!inRange || roles.at(array) != Role::Own || chance(70))) {
@@ -127,33 +128,37 @@ private:
 
   Node statement(int depth) {
     ++made;
+    if (depth > 0 && budget() > 0)
+      if (std::optional<Node> control = controlStatement(depth))
+        return *control;
     int choice = below(100);
-    if (depth > 0 && budget() > 0) {
-      if (wild && mayRecur() && chance(40))
-        return recurrence();
-      if (choice < 12)
-        return forLoop(depth);
-      if (choice < 18)
-        return whileLoop(depth);
-      if (choice < 24 && loops == 0 && mayWrite("u") &&
-          (!inRange || (own.size() == 1 && roles.at("u") == Role::Own)))
-        return timeLoop(depth);
-      if (choice < 38)
-        return branch(depth);
-      if (choice < (loops > 0 ? 48 : 40))
-        return jump();
-    }
-    if (choice < 62)
+    if (wishes("store") || wishes("update") || choice < 40)
       return write();
     return chance(depth < 2 || loops > 0 ? 10 : 30) ? declare() : assign();
   }
 
+  std::optional<Node> controlStatement(int depth) {
+    bool wantsJump = wishes("break") || wishes("continue") || wishes("return");
+    bool wantsLoop = wish.head == "carry" && loops == 0 && chance(50);
+    int choice = below(100);
+    if (wild && mayRecur() && chance(40))
+      return recurrence();
+    if (wantsLoop || wishes("for") || choice < 12)
+      return forLoop(depth);
+    if (wishes("while") || wishes("decay") || choice < 18)
+      return whileLoop(depth);
+    if (choice < 23 && loops == 0 && mayWrite("u") &&
+        (!inRange || (own.size() == 1 && roles.at("u") == Role::Own)))
+      return timeLoop(depth);
+    if (wishes("if") || wishes("elif") || wishes("else") || choice < 37)
+      return branch(depth);
+    if (wantsJump || choice < (loops > 0 ? 47 : 39))
+      return jump();
+    return {};
+  }
+
   Node declare() {
-    static const std::vector<std::string> types = {"f64", "f64", "f64", "f32",
-                                                   "i32", "i64", "u32", "bool"};
-    std::string type = pick(types);
-    if (type == "f32" && !single)
-      type = "f64";
+    std::string type = someType();
     Node start = expression(type, 2);
     std::string name = fresh("t");
     names.push_back({name, type, true, 0});
@@ -171,16 +176,16 @@ private:
   }
 
   Node assign() {
-    static const std::vector<std::string> types = {"f64", "f64", "f64", "f32",
-                                                   "i32", "i64", "u32", "bool"};
-    std::string type = pick(types);
+    std::string type = someType();
     auto variables = named(type, true);
     if (variables.empty())
       return declare();
     Node name = atom(pick(variables)->text);
     Node value = expression(type, 3);
-    if (type != "f64" && type != "f32")
-      return list(type != "bool" && chance(50) ? "add" : "set", {name, value});
+    if (!isReal(type)) {
+      bool plain = type == "bool" || chance(40);
+      return list(plain ? "set" : chance(70) ? "add" : "scale", {name, value});
+    }
     if (chance(30))
       return list("add", {name, bounded(value)});
     if (chance(20))
@@ -192,16 +197,32 @@ private:
     Role role = roles.at(array);
     if (role == Role::Locked || (role == Role::Gather && inRange))
       return false;
-    return !read.contains(array) || (wild && chance(70));
+    return !read.contains(array) || inPlace || (wild && chance(70));
+  }
+
+  /// Arrays that may be written here, those of the wish more often.
+  std::string arrayToWrite() {
+    std::vector<std::string> choices;
+    for (const ArrayInfo &info : arrays()) {
+      std::string type = nameOf(info.type);
+      if (info.constant || (type == "f32" && !single) || !mayWrite(info.name))
+        continue;
+      bool wanted =
+          type == wish.type && (wish.head == "store" || wish.head == "update");
+      choices.insert(choices.end(),
+                     wanted          ? 20
+                     : type == "f64" ? 3
+                                     : 1,
+                     info.name);
+    }
+    return choices.empty() ? "" : pick(choices);
   }
 
   Node write() {
-    static const std::vector<std::string> arrays = {"y", "z", "u", "v",   "out",
-                                                    "s", "b", "n", "out", "y"};
-    std::string array = pick(arrays);
-    if ((array == "b" && !single) || !mayWrite(array))
+    std::string array = arrayToWrite();
+    if (array.empty())
       return assign();
-    std::string type = array == "b" ? "f32" : array == "n" ? "i32" : "f64";
+    std::string type = nameOf(arrayNamed(array).type);
     Node value = expression(type, 3);
     std::vector<Node> parts = {atom(array)};
     for (Node &part : element(array))
@@ -210,11 +231,13 @@ private:
       return declare();
     written.insert(array);
     bool shared = inRange && roles.at(array) == Role::Scatter;
-    bool update = shared || chance(40);
-    if (!update && type != "i32" && chance(25)) {
+    bool update = shared || (type != "bool" && chance(40));
+    if (!update && isReal(type) && chance(25)) {
       Node old = list("load", parts);
       value = list("add", {list("mul", {atom("0.37"), old}), value});
     }
+    if (isReal(type) && inPlace)
+      value = bounded(value);
     parts.push_back(value);
     return list(update ? "update" : "store", parts);
   }
@@ -258,7 +281,9 @@ private:
       leave();
       return result;
     }
-    Node result = list("while", {atom(between(0, 5)), condition(2)});
+    Node most = chance(60) ? atom(between(0, 5))
+                           : list("cast", {atom("i64"), wrapped(6)});
+    Node result = list("while", {most, condition(2)});
     enter();
     block(result, depth - 1, between(1, 4));
     leave();

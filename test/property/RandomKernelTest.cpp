@@ -1,17 +1,26 @@
-/// Random kernels: the gradient of each against forward mode, differences, and
-/// itself. COSTATE_FUZZ_SECONDS goes on for longer, from COSTATE_FUZZ_SEED on.
+/// Random kernels: interpreted and compiled, primal and derivatives. With
+/// COSTATE_FUZZ_SECONDS for longer, from COSTATE_FUZZ_SEED on.
 
 #include "property/Check.h"
+#include "property/Emit.h"
 #include "property/Generate.h"
 #include "property/Shrink.h"
+#include "property/Vocabulary.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <mutex>
+#include <numeric>
+#include <set>
 #include <sstream>
+#include <thread>
 
 using namespace costate::property;
 
@@ -39,24 +48,57 @@ void reportWrong(const Node &program, unsigned seed, const Verdict &verdict) {
   ADD_FAILURE() << describe(smallest, seed, check(smallest, seed));
 }
 
-struct Counts {
-  int right = 0, refused = 0, differences = 0, all = 0;
-
-  void add(const Verdict &verdict) {
-    ++all;
-    right += verdict.kind == Verdict::Right;
-    refused += verdict.kind == Verdict::Refused;
+/// What has become of the programs of a run; used by several threads.
+class Counts {
+public:
+  void add(const Verdict &verdict, const Coverage &covered) {
+    std::lock_guard lock(mutex);
+    ++kinds[verdict.kind];
     differences += verdict.differences;
+    coverage.add(covered);
   }
+
+  int of(Verdict::Kind kind) const { return kinds[kind]; }
+  int all() const { return std::accumulate(kinds.begin(), kinds.end(), 0); }
+
+  void print(std::ostream &out) const {
+    out << all() << " programs: " << of(Verdict::Right) << " right, "
+        << of(Verdict::Refused) << " without gradient, " << of(Verdict::Racing)
+        << " racing, " << of(Verdict::Wild)
+        << " with values too large for derivatives, " << of(Verdict::Invalid)
+        << " invalid, " << of(Verdict::Wrong) << " wrong; " << differences
+        << " entries judged by differences; discarded: "
+        << 100.0 * (all() - of(Verdict::Right)) / std::max(all(), 1) << " %\n";
+  }
+
+  int differences = 0;
+  Coverage coverage;
+
+private:
+  std::mutex mutex;
+  std::array<int, 6> kinds = {};
 };
 
 void checkSeed(unsigned seed, Counts &counts) {
   Node program = generate(seed);
-  Verdict verdict = check(program, seed);
-  counts.add(verdict);
+  Coverage coverage;
+  Verdict verdict = check(program, seed, &coverage);
+  counts.add(verdict, coverage);
   EXPECT_NE(verdict.kind, Verdict::Invalid) << describe(program, seed, verdict);
   if (verdict.kind == Verdict::Wrong)
     reportWrong(program, seed, verdict);
+}
+
+/// Checks seeds from `first` on, on all cores, while `goesOn(seed)`.
+template <class F> void checkSeeds(unsigned first, Counts &counts, F goesOn) {
+  std::atomic<unsigned> next = first;
+  auto work = [&] {
+    for (unsigned seed; goesOn(seed = next++);)
+      checkSeed(seed, counts);
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned k = 0; k < std::thread::hardware_concurrency(); ++k)
+    threads.emplace_back(work);
 }
 
 /// The number in an environment variable, or 0.
@@ -65,15 +107,15 @@ unsigned fromEnvironment(const char *name) {
   return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0;
 }
 
-TEST(RandomKernel, GradientsAgree) {
+TEST(RandomKernel, Agree) {
   Counts counts;
-  for (unsigned seed = 1; seed <= 40; ++seed)
-    checkSeed(seed, counts);
-  EXPECT_GT(2 * counts.right, counts.all);
-  EXPECT_GT(counts.differences, 20 * counts.right);
+  checkSeeds(1, counts, [](unsigned seed) { return seed <= 160; });
+  counts.print(std::cout);
+  EXPECT_GT(10 * counts.of(Verdict::Right), 7 * counts.all());
+  EXPECT_GT(counts.differences, 10 * counts.of(Verdict::Right));
 }
 
-TEST(RandomKernel, GradientsAgreeForLonger) {
+TEST(RandomKernel, AgreeForLonger) {
   using Clock = std::chrono::steady_clock;
   unsigned seconds = fromEnvironment("COSTATE_FUZZ_SECONDS");
   if (seconds == 0)
@@ -81,12 +123,12 @@ TEST(RandomKernel, GradientsAgreeForLonger) {
   unsigned first = std::max(fromEnvironment("COSTATE_FUZZ_SEED"), 1000u);
   Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
   Counts counts;
-  for (unsigned seed = first; Clock::now() < end; ++seed)
-    checkSeed(seed, counts);
-  std::cout << counts.all << " programs from seed " << first
-            << " on: " << counts.right << " right, " << counts.refused
-            << " refused, " << counts.differences
-            << " entries judged by differences\n";
+  checkSeeds(first, counts, [&](unsigned) {
+    return Clock::now() < end && counts.of(Verdict::Wrong) < 10;
+  });
+  counts.coverage.print(std::cout);
+  std::cout << "seeds from " << first << " on: ";
+  counts.print(std::cout);
 }
 
 TEST(RandomKernel, CorpusAgrees) {
@@ -104,6 +146,21 @@ TEST(RandomKernel, CorpusAgrees) {
       EXPECT_EQ(verdict.kind, Verdict::Right)
           << describe(program, seed, verdict);
     }
+}
+
+/// The generator makes everything that it is said to make, and nothing else.
+TEST(RandomKernel, ProgramsUseTheWholeLanguage) {
+  std::vector<std::string> all = everything();
+  std::set<std::string> missing(all.begin(), all.end());
+  for (unsigned seed = 1; seed <= 500; ++seed) {
+    Uses uses;
+    emit(generate(seed), {}, &uses);
+    for (auto &[thing, where] : uses) {
+      EXPECT_NE(std::ranges::find(all, thing), all.end()) << thing;
+      missing.erase(thing);
+    }
+  }
+  EXPECT_EQ(missing, std::set<std::string>());
 }
 
 TEST(RandomKernel, ProgramsReadAsTheyPrint) {

@@ -1,0 +1,87 @@
+#include "property/Vocabulary.h"
+
+namespace costate::property {
+
+const std::vector<Function> &realFunctions() {
+  using enum Operands;
+  static const std::vector<Function> all = {
+      {"add", Two},        {"sub", Two},        {"mul", Two},
+      {"div", Away},       {"rem", Away},       {"fmod", Away},
+      {"min", Two},        {"max", Two},        {"clamp", Bounds},
+      {"select", Choice},  {"fma", Three},      {"neg", Any},
+      {"abs", Any},        {"floor", Any},      {"ceil", Any},
+      {"round", Any},      {"trunc", Any},      {"sqrt", Positive},
+      {"rsqrt", Positive}, {"cbrt", Positive},  {"exp", Small},
+      {"exp2", Small},     {"expm1", Small},    {"log", Positive},
+      {"log2", Positive},  {"log10", Positive}, {"log1p", Unit},
+      {"pow", Power},      {"hypot", Away},     {"sin", Any},
+      {"cos", Any},        {"tan", Small},      {"asin", Unit},
+      {"acos", Unit},      {"atan", Any},       {"atan2", Away},
+      {"sinh", Small},     {"cosh", Small},     {"tanh", Any},
+      {"asinh", Any},      {"acosh", Positive}, {"atanh", Unit},
+      {"erf", Any},        {"erfc", Any}};
+  return all;
+}
+
+const std::vector<Function> &integerFunctions() {
+  using enum Operands;
+  static const std::vector<Function> all = {
+      {"add", Two},      {"sub", Two}, {"mul", Two}, {"div", Two},
+      {"rem", Two},      {"and", Two}, {"or", Two},  {"xor", Two},
+      {"shl", Two},      {"shr", Two}, {"min", Two}, {"max", Two},
+      {"neg", Any},      {"not", Any}, {"abs", Any}, {"clamp", Three},
+      {"select", Choice}};
+  return all;
+}
+
+const std::vector<std::string> &comparisons() {
+  static const std::vector<std::string> all = {"lt", "le", "gt",
+                                               "ge", "eq", "ne"};
+  return all;
+}
+
+const std::vector<std::string> &types() {
+  static const std::vector<std::string> all = {"bool", "i32", "i64", "u32",
+                                               "u64",  "f32", "f64"};
+  return all;
+}
+
+const std::vector<std::string> &numberTypes() {
+  static const std::vector<std::string> all(types().begin() + 1, types().end());
+  return all;
+}
+
+bool isReal(const std::string &type) { return type == "f32" || type == "f64"; }
+
+std::vector<std::string> everything() {
+  std::vector<std::string> all;
+  auto add = [&](const std::string &head, const std::string &type) {
+    all.push_back(head + " " + type);
+  };
+  for (const std::string &type : numberTypes())
+    for (const Function &function :
+         isReal(type) ? realFunctions() : integerFunctions())
+      add(function.head, type);
+  for (const char *head : {"and", "or", "xor", "not", "select", "eq", "ne"})
+    add(head, "bool");
+  for (const std::string &type : numberTypes())
+    for (const std::string &comparison : comparisons())
+      add(comparison, type);
+  for (const std::string &from : types())
+    for (const std::string &to : types())
+      if (from != to)
+        add("cast", from + " " + to);
+  for (const char *head : {"load", "store", "var", "set", "carry"})
+    for (const std::string &type : types())
+      add(head, type);
+  for (const char *head : {"update", "add to", "scale"})
+    for (const std::string &type : numberTypes())
+      add(head, type);
+  for (const char *statement :
+       {"if", "elif", "else", "for up", "for down", "for any", "while", "decay",
+        "break", "continue", "return"})
+    all.push_back(statement);
+  return all;
+}
+
+} // namespace costate::property
