@@ -19,7 +19,7 @@ TABLES = {
         {f"L{n}" for n in (*range(1, 16), *range(20, 31))},
 }
 ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|.*\| ([^|]*) \|$")
-GTEST = re.compile(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")
+GTEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")
 NAME = re.compile(r"`(?:(\w+)\.([A-Z]\w+)|(\w+\.mlir) @(\w+))`")
 MISSING = re.compile(r"\*missing\*: ([\w ]+)")
 ENTRY = re.compile(r"^\d+\. \*\*([^*]+)\*\*", re.M)

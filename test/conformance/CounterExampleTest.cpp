@@ -6,6 +6,8 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
+#include <algorithm>
+
 using namespace costate;
 using namespace costate::test;
 
@@ -138,6 +140,77 @@ TEST_F(CounterExample, ASerialValueBetweenVersions) {
   k.grad(initial_state, x, s);
   expectNear(x.grad().to_host(), {5.34, 7.74, 2.22});
   expectNear(s.grad().to_host(), {4.14});
+}
+
+TEST_F(CounterExample, ALaterLaunchOverwritesWhatAnEarlierOneRead) {
+  Kernel sum = kernel("sum", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) { s() += x(i) * x(i); });
+  });
+  Kernel clear = kernel(
+      "clear", [](X x) { parallel(x.size(), [&](Index i) { x(i) = 0.0; }); });
+  Tape tape;
+  {
+    auto recording = tape.record();
+    sum(x, s);
+    clear(x);
+  }
+  tape.backward();
+  expectNear(x.grad().to_host(), {1, 3, -1.6});
+  expectNear(x.to_host(), {0, 0, 0});
+}
+
+TEST_F(CounterExample, TheHostOverwritesWhatAnEarlierLaunchRead) {
+  Kernel sum = kernel("sum", [](X x, ArrayRef<double, 0> s) {
+    parallel(x.size(), [&](Index i) { s() += x(i) * x(i); });
+  });
+  Tape tape;
+  {
+    auto recording = tape.record();
+    sum(x, s);
+    x.fill(2);
+    sum(x, s);
+  }
+  tape.backward();
+  expectNear(x.grad().to_host(), {1, 3, -1.6});
+  expectNear(x.to_host(), {2, 2, 2});
+}
+
+/// What rounding leaves of the sum is up to the order of its additions. The
+/// gradient takes the branch that its launch took.
+TEST_F(CounterExample, ABranchThatRoundingDecided) {
+  Kernel k = kernel("decide",
+                    [](X x, ArrayRef<double, 0> s, Scalar<double> limit, X y) {
+                      parallel(x.size(), [&](Index i) { s() += x(i); });
+                      Expr<double> t = s();
+                      parallel(y.size(), [&](Index i) {
+                        y(i) = select(t > limit, y(i) * y(i), 3.0 * y(i));
+                      });
+                    });
+  constexpr int n = 20'000;
+  Values values(n, 1.0);
+  values[n / 3] = 1e16;
+  values[2 * n / 3] = -1e16;
+  auto x = seeded(values, {n});
+  Values sums;
+  for (int repeat = 0; repeat < 21; ++repeat) {
+    s.fill(0);
+    k(x, s, 0, y);
+    sums.push_back(s.to_host()[0]);
+  }
+  std::nth_element(sums.begin(), sums.begin() + 10, sums.end());
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    s.fill(0);
+    y.fill(5);
+    y.grad().fill(1);
+    Tape tape;
+    {
+      auto recording = tape.record();
+      k(x, s, sums[10], y);
+    }
+    tape.backward();
+    double want = y.to_host()[0] == 25 ? 10 : 3;
+    expectNear(y.grad().to_host(), {want, want, want});
+  }
 }
 
 TEST_F(CounterExample, ALoopThatOverwritesWhatItReads) {

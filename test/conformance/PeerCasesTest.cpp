@@ -236,6 +236,20 @@ TEST_F(MutatedBound, AGradientThatReloadsWhatIsNotOfThisBoundIsRefused) {
   EXPECT_EQ(x.grad().to_host(), (Values{0, 0}));
 }
 
+TEST_F(MutatedBound, ARecordingKeepsTheBoundOfItsLaunch) {
+  Tape tape;
+  {
+    auto recording = tape.record();
+    power(x, n, y);
+    n.from_host({40, 0});
+  }
+  n.from_host({0, 2});
+  y.grad().fill(1);
+  tape.backward();
+  EXPECT_EQ(x.grad().to_host(), (Values{2 * 2, 4 * 27}));
+  EXPECT_EQ(n.to_host(), (std::vector<int>{0, 2}));
+}
+
 TEST(PeerCases, TheLeastOfManyIsTheOneThatWasKept) {
   Kernel k = kernel("least", [](ArrayRef<double, 2> x, ArrayRef<double, 1> y) {
     parallel(x.size(0), [&](Index i) {
