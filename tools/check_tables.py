@@ -50,13 +50,19 @@ def names_in(cell):
 
 
 def check(document, expected, tests, problems):
-    seen, entries = set(), missing_entries()
+    seen, entries, columns = set(), missing_entries(), 0
     for number, line in enumerate((ROOT / document).read_text().splitlines(), 1):
+        if line.startswith("|---"):
+            columns = line.count("|")
         row = ROW.match(line)
         if not row:
             continue
         label, cell = row.groups()
         place = f"{document}:{number}: {label}"
+        if any(not text.strip() for text in line.split("|")[1:-1]):
+            problems.append(f"{place} has an empty cell")
+        if line.count("|") != columns:
+            problems.append(f"{place} has another number of cells than the head")
         if label in seen:
             problems.append(f"{place} has two rows")
         seen.add(label)
