@@ -26,6 +26,10 @@ struct KernelOptions {
   bool deterministic = false;
   /// Allows reassociation and contraction everywhere.
   bool fast_math = false;
+  /// Stops a launch at the first operation that gives inf or NaN for finite
+  /// operands, in derivatives too: Error(NotFinite). The environment variable
+  /// COSTATE_FIND_NAN=1 turns it on for all kernels.
+  bool find_nan = false;
 };
 
 /// What a kernel declares for one of its arguments.
@@ -95,8 +99,8 @@ inline constexpr InitialState initial_state;
 ///
 /// All launches throw Error(BadArgument) for a wrong number, kind, dtype, rank
 /// or device of arguments and for overlapping written arguments;
-/// Error(OutOfMemory), Error(OutOfRange), Error(Race) and Error(KernelFailed)
-/// if the run fails.
+/// Error(OutOfMemory), Error(OutOfRange), Error(Race), Error(NotFinite) and
+/// Error(KernelFailed) if the run fails.
 class Kernel {
 public:
   Kernel() = default;

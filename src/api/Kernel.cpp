@@ -15,12 +15,18 @@ using namespace costate::api;
 using namespace costate::detail;
 
 static compiler::Options optionsOf(const KernelOptions &options) {
-  return {options.debug, options.deterministic, options.fast_math};
+  return {options.debug, options.deterministic, options.fast_math,
+          options.find_nan};
+}
+
+static bool isOn(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value && *value && std::string(value) != "0";
 }
 
 static KernelOptions withEnvironment(KernelOptions options) {
-  const char *debug = std::getenv("COSTATE_DEBUG");
-  options.debug |= debug && *debug && std::string(debug) != "0";
+  options.debug |= isOn("COSTATE_DEBUG");
+  options.find_nan |= isOn("COSTATE_FIND_NAN");
   return options;
 }
 

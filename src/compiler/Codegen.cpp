@@ -88,6 +88,12 @@ void fillSites(ModuleOp module, CodeOwner &owner, runtime::KernelCode &code) {
   }
 }
 
+void fillTexts(ModuleOp module, runtime::KernelCode &code) {
+  if (auto texts = module->getAttrOfType<ArrayAttr>(conversion::textsAttr))
+    for (StringAttr text : texts.getAsRange<StringAttr>())
+      code.texts.push_back(text.str());
+}
+
 void fillWatched(ModuleOp module, runtime::KernelCode &code) {
   if (auto watched = module->getAttrOfType<DenseI64ArrayAttr>(
           conversion::watchedParametersAttr))
@@ -118,6 +124,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
     return llvm.error();
   auto owner = std::make_shared<CodeOwner>();
   fillSites(module, *owner, code);
+  fillTexts(module, code);
   fillWatched(module, code);
   Result<std::unique_ptr<llvm::MemoryBuffer>> object = [&] {
     Stopwatch watch(lastTimings().emit);

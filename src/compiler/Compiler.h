@@ -16,6 +16,7 @@ struct Options {
   bool debug = false; ///< checks of indices and races, in derivatives too
   bool deterministic = false; ///< sums in an order that no thread count changes
   bool fastMath = false;      ///< allow reassociation and contraction anywhere
+  bool findNan = false;       ///< stop where inf or NaN arise
 };
 
 /// Recording: the primal, which also fills the versions of arrays that the

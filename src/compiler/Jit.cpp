@@ -37,6 +37,10 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_step_zero", &costate_step_zero);
   add("costate_begin_range", &costate_begin_range);
   add("costate_use", &costate_use);
+  add("costate_not_finite", &costate_not_finite);
+  add("costate_element_not_finite", &costate_element_not_finite);
+  add("costate_check_sum_f32", &costate_check_sum_f32);
+  add("costate_check_sum_f64", &costate_check_sum_f64);
   return symbols;
 }
 

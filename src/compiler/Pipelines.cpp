@@ -4,6 +4,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/Target.h"
 #include "conversion/Contract/Passes.h"
+#include "conversion/FindNan/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
@@ -26,6 +27,10 @@ void addPrimalPasses(OpPassManager &passes, bool contract) {
   passes.addNestedPass<ir::KernelOp>(autodiff::createMarkExclusive());
 }
 
+void addNamingPasses(OpPassManager &passes) {
+  passes.addNestedPass<ir::KernelOp>(conversion::createNameOperations());
+}
+
 void addDerivativePasses(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
@@ -35,7 +40,10 @@ void addDerivativePasses(OpPassManager &passes) {
 void addHostPasses(OpPassManager &passes, const Options &options) {
   if (options.debug)
     passes.addNestedPass<ir::KernelOp>(autodiff::createWatchAccesses());
-  passes.addPass(conversion::createOutlineRanges({.debug = options.debug}));
+  if (options.findNan)
+    passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
+  passes.addPass(conversion::createOutlineRanges(
+      {.debug = options.debug || options.findNan}));
   passes.addPass(
       conversion::createExpandChecks({.indexChecks = options.debug}));
   passes.addPass(conversion::createExpandTape());

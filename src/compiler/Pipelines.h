@@ -13,6 +13,9 @@ struct Options;
 /// pairs are contracted here and nowhere else.
 void addPrimalPasses(mlir::OpPassManager &passes, bool contract);
 
+/// What the search for inf and NaN asks of the primal besides.
+void addNamingPasses(mlir::OpPassManager &passes);
+
 /// Kernel IR of a derivative.
 void addDerivativePasses(mlir::OpPassManager &passes);
 

@@ -216,7 +216,11 @@ private:
     kernelName = kernel.getName().str();
     return run(
         *module,
-        [&](OpPassManager &passes) { addPrimalPasses(passes, host().hasFma); },
+        [&](OpPassManager &passes) {
+          addPrimalPasses(passes, host().hasFma);
+          if (options.findNan)
+            addNamingPasses(passes);
+        },
         diagnostics);
   }
 

@@ -44,6 +44,38 @@ TEST(Program, ThePrimalIsTheSameWithAndWithoutGradients) {
   EXPECT_EQ(lastTimings().objectHash, hash);
 }
 
+TEST(Program, SearchesThatAreOffLeaveNoTrace) {
+  const std::string scatter = R"(
+costate.kernel @scatter(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %v = costate.load %x[%j] : !costate.array<f64, 1>
+    %w = math.log %v : f64
+    costate.store %w, %x[%j] : !costate.array<f64, 1>
+  }
+}
+)";
+  for (Mode mode : {Mode::Primal, Mode::Gradient, Mode::Tangent}) {
+    std::vector<bool> active;
+    if (mode != Mode::Primal)
+      active = {false, true};
+    auto textWith = [&](Options options) {
+      auto text = parse(scatter.c_str(), options)->print(mode, active, true);
+      EXPECT_TRUE(text) << text.error().text;
+      return text ? *text : "";
+    };
+    std::string plain = textWith({});
+    for (const char *trace : {"costate_use", "costate_begin_range",
+                              "costate_not_finite", "costate_element"})
+      EXPECT_EQ(plain.find(trace), std::string::npos) << trace;
+    EXPECT_NE(textWith({.debug = true}).find("costate_use"), std::string::npos);
+    EXPECT_NE(textWith({.findNan = true}).find("costate_not_finite"),
+              std::string::npos);
+    EXPECT_EQ(textWith({}), plain);
+  }
+}
+
 TEST(Program, AccessesSayWhatIsReadAndWritten) {
   auto code = parse(expSin)->compile(Mode::Gradient, {true, true});
   ASSERT_TRUE(code) << code.error().text;

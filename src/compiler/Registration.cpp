@@ -3,6 +3,7 @@
 #include "autodiff/Passes.h"
 #include "compiler/Pipelines.h"
 #include "conversion/Contract/Passes.h"
+#include "conversion/FindNan/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
 #include "ir/Registration.h"
 
@@ -27,6 +28,7 @@ void registerAllPasses() {
   mlir::registerSCFToControlFlowPass();
   autodiff::registerAutodiffPasses();
   conversion::registerCostateContractPasses();
+  conversion::registerCostateFindNanPasses();
   conversion::registerCostateKernelToLLVMPasses();
   registerPipelines();
 }

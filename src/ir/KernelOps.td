@@ -280,4 +280,48 @@ def Costate_HypotOp : Costate_Op<"hypot", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
+//===-- The search for inf and NaN ----------------------------------------===//
+
+def Costate_CheckFiniteOp : Costate_Op<"check_finite", [
+    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "end the launch if finite numbers have given inf or NaN";
+  let description = [{
+    Ends the launch if `value` is inf or NaN, `condition` holds, and all
+    `operandValues` are finite. In the text of the error, each % stands for the next
+    of these and then for the value, and # for the iteration:
+
+    ```mlir
+    costate.check_finite "log(%) gives %#; ..." %y if %c from %x : (f64) -> f64
+    ```
+  }];
+  let arguments = (ins StrAttr:$text, Costate_Float:$value,
+                       Optional<I1>:$condition, Variadic<Costate_Float>:$operandValues);
+  let assemblyFormat = [{
+    $text $value (`if` $condition^)? (`from` $operandValues^)? attr-dict `:`
+    functional-type($operandValues, $value)
+  }];
+}
+
+def Costate_CheckElementOp : Costate_Op<"check_element", [
+    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "end the launch if an element of an array is inf or NaN";
+  let description = [{
+    `value` has been loaded from the element. With `added` it is finite, or not
+    to be checked, and has been added to the element, which is read again here.
+    In the text of the error, @ stands for the element, % for the value (with
+    `added` for the value and then for the element), and # for the iteration.
+
+    ```mlir
+    costate.check_element "@ holds %#; ..." %v, %x[%i] if %c : f64, !costate.array<f64, 1>
+    ```
+  }];
+  let arguments = (ins StrAttr:$text, Costate_Float:$value, Costate_Array:$array,
+                       Variadic<I64>:$indices, Optional<I1>:$condition,
+                       UnitAttr:$added);
+  let assemblyFormat = [{
+    (`added` $added^)? $text $value `,` $array `[` $indices `]` (`if` $condition^)?
+    attr-dict `:` type($value) `,` qualified(type($array))
+  }];
+}
+
 #endif

@@ -74,6 +74,19 @@ void costate_begin_range(Launch *launch, const int64_t *extents, int64_t rank);
 /// that is a race.
 void costate_use(Worker *worker, int64_t site, int64_t parameter,
                  int64_t element, int64_t use);
+/// The search for inf and NaN; `text` indexes KernelCode::texts. The last of
+/// `count` numbers is the result of an operation on the others.
+[[noreturn]] void costate_not_finite(Worker *worker, int64_t site, int64_t text,
+                                     int64_t count, double a, double b,
+                                     double c, double d);
+[[noreturn]] void costate_element_not_finite(Worker *worker, int64_t site,
+                                             int64_t text, int64_t parameter,
+                                             int64_t element, double value);
+/// Leaves the kernel if the element is inf or NaN now.
+void costate_check_sum_f32(Worker *worker, int64_t site, int64_t text,
+                           int64_t parameter, int64_t element, double added);
+void costate_check_sum_f64(Worker *worker, int64_t site, int64_t text,
+                           int64_t parameter, int64_t element, double added);
 }
 
 /// One parameter of compiled code: an argument of the kernel, an array of the
@@ -119,6 +132,9 @@ struct KernelCode {
   std::vector<Parameter> missing;
   std::vector<uint32_t> watched; ///< parameters that costate_use is called for
   std::vector<Loc> sites;        ///< source places, by site number
+  /// What the search for inf and NaN says. `%` stands for the next number, `@`
+  /// for the element, `#` for the iteration.
+  std::vector<std::string> texts;
   size_t objectBytes = 0;
   bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes

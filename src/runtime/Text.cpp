@@ -1,5 +1,7 @@
 #include "runtime/Text.h"
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 
 namespace costate::runtime {
@@ -38,20 +40,51 @@ static size_t slotsOf(const Parameter &parameter) {
   return parameter.rank < 0 ? 1 : 1 + static_cast<size_t>(parameter.rank);
 }
 
-std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter) {
-  const std::vector<Parameter> &parameters = request.code->parameters;
-  size_t slot = 1;
+size_t slotOf(const KernelCode &code, size_t parameter) {
+  size_t slot = 0;
   for (size_t i = 0; i < parameter; ++i)
-    slot += slotsOf(parameters[i]);
-  auto extents = request.arguments.subspan(slot, parameters[parameter].rank);
+    slot += slotsOf(code.parameters[i]);
+  return slot;
+}
+
+std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter) {
+  auto extents =
+      request.arguments.subspan(slotOf(*request.code, parameter) + 1,
+                                request.code->parameters[parameter].rank);
   return {extents.begin(), extents.end()};
 }
 
+static const char *companionText(Parameter::Role role) {
+  switch (role) {
+  case Parameter::Role::Adjoint:
+    return "the gradient of ";
+  case Parameter::Role::Tangent:
+    return "the tangent of ";
+  case Parameter::Role::Primal:
+  case Parameter::Role::Version:
+  case Parameter::Role::Scratch:
+    break;
+  }
+  return "";
+}
+
 std::string elementText(const LaunchRequest &request, size_t parameter,
-                        int64_t element) {
+                        int64_t element, Naming naming) {
+  const Parameter &array = request.code->parameters[parameter];
   std::string index = indexText(element, extentsOf(request, parameter));
-  return (index.empty() ? "" : "element " + index + " of ") + "argument " +
-         std::to_string(request.code->parameters[parameter].argument + 1);
+  return (index.empty() ? "" : "element " + index + " of ") +
+         (naming == Naming::OfParameter ? companionText(array.role) : "") +
+         "argument " + std::to_string(array.argument + 1);
+}
+
+std::string numberText(double number) {
+  if (std::isnan(number))
+    return "nan";
+  char text[32];
+  float narrow = static_cast<float>(number);
+  auto end = narrow == number ? std::to_chars(text, std::end(text), narrow)
+                              : std::to_chars(text, std::end(text), number);
+  return std::string(text, end.ptr);
 }
 
 } // namespace costate::runtime

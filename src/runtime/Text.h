@@ -20,8 +20,16 @@ std::string indexText(int64_t number, std::span<const int64_t> extents);
 /// The extents of the array `parameter` of a launch.
 std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter);
 
-/// `element (5, 2) of argument 3`
+/// Where the base address of the array `parameter` stands among the arguments.
+size_t slotOf(const KernelCode &code, size_t parameter);
+
+/// `element (5, 2) of argument 3`. In terms of the primal, or of the parameter
+/// itself: `element (5, 2) of the gradient of argument 3`.
+enum class Naming { OfPrimal, OfParameter };
 std::string elementText(const LaunchRequest &request, size_t parameter,
-                        int64_t element);
+                        int64_t element, Naming naming);
+
+/// As many digits as tell it from others of its type; `nan` has no sign.
+std::string numberText(double number);
 
 } // namespace costate::runtime

@@ -67,12 +67,64 @@ void reportUse(Runtime &runtime, Operation *op, Value array,
   runtime.callUse(builder, workerOf(op), view.parameter, element, *use);
 }
 
+/// llvm.is.fpclass: NaN, -inf, +inf.
+constexpr uint32_t notFinite = 0x1 | 0x2 | 0x4 | 0x200;
+constexpr uint32_t finite = 0x3ff & ~notFinite;
+
+Value isOfClass(ImplicitLocOpBuilder &builder, Value value, uint32_t classes) {
+  return LLVM::IsFPClass::create(builder, builder.getI1Type(), value, classes);
+}
+
+Value widened(ImplicitLocOpBuilder &builder, Value value) {
+  if (value.getType().isF64())
+    return value;
+  return arith::ExtFOp::create(builder, builder.getF64Type(), value);
+}
+
+void expandFinite(Runtime &runtime, ir::CheckFiniteOp check) {
+  ImplicitLocOpBuilder builder(check.getLoc(), check);
+  enterIf(builder, isOfClass(builder, check.getValue(), notFinite));
+  if (check.getCondition())
+    enterIf(builder, check.getCondition());
+  SmallVector<Value> numbers;
+  for (Value operand : check.getOperandValues()) {
+    enterIf(builder, isOfClass(builder, operand, finite));
+    numbers.push_back(widened(builder, operand));
+  }
+  numbers.push_back(widened(builder, check.getValue()));
+  runtime.callNotFinite(builder, workerOf(check), check.getText(), numbers);
+  check.erase();
+}
+
+void expandElement(Runtime &runtime, ir::CheckElementOp check) {
+  ImplicitLocOpBuilder builder(check.getLoc(), check);
+  ArrayView view(check.getArray());
+  Value worker = workerOf(check), value = check.getValue();
+  enterIf(builder,
+          isOfClass(builder, value, check.getAdded() ? finite : notFinite));
+  if (check.getCondition())
+    enterIf(builder, check.getCondition());
+  Value element = rowMajor(builder, check.getIndices(), view.extents);
+  Value number = widened(builder, value);
+  if (check.getAdded())
+    runtime.callCheckSum(builder, worker, check.getText(), view.parameter,
+                         element, number, value.getType().isF32());
+  else
+    runtime.callElementNotFinite(builder, worker, check.getText(),
+                                 view.parameter, element, number);
+  check.erase();
+}
+
 struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
   using ExpandChecksBase::ExpandChecksBase;
 
   void runOnOperation() override {
     Runtime runtime(getOperation());
     getOperation()->walk([&](ir::TripCountOp op) { checkStep(runtime, op); });
+    getOperation()->walk(
+        [&](ir::CheckFiniteOp op) { expandFinite(runtime, op); });
+    getOperation()->walk(
+        [&](ir::CheckElementOp op) { expandElement(runtime, op); });
     getOperation()->walk([&](Operation *op) {
       if (auto load = dyn_cast<ir::LoadOp>(op))
         checkAccess(runtime, op, load.getArray(), load.getIndices());

@@ -46,10 +46,13 @@ Runtime::Runtime(ModuleOp module) : module(module) {
   MLIRContext *context = module.getContext();
   i32 = IntegerType::get(context, 32);
   i64 = IntegerType::get(context, 64);
+  f64 = Float64Type::get(context);
   pointer = LLVM::LLVMPointerType::get(context);
   none = LLVM::LLVMVoidType::get(context);
   if (auto known = module->getAttrOfType<ArrayAttr>(sitesAttr))
     llvm::append_range(sites, known);
+  if (auto known = module->getAttrOfType<ArrayAttr>(textsAttr))
+    llvm::append_range(texts, known);
   if (auto known =
           module->getAttrOfType<DenseI64ArrayAttr>(watchedParametersAttr))
     llvm::append_range(watched, known.asArrayRef());
@@ -57,9 +60,21 @@ Runtime::Runtime(ModuleOp module) : module(module) {
 
 Runtime::~Runtime() {
   module->setAttr(sitesAttr, ArrayAttr::get(module.getContext(), sites));
+  if (!texts.empty())
+    module->setAttr(textsAttr, ArrayAttr::get(module.getContext(), texts));
   if (!watched.empty())
     module->setAttr(watchedParametersAttr,
                     DenseI64ArrayAttr::get(module.getContext(), watched));
+}
+
+int64_t Runtime::text(StringRef text) {
+  Attribute wanted = StringAttr::get(module.getContext(), text);
+  auto known = llvm::find(texts, wanted);
+  if (known == texts.end()) {
+    texts.push_back(wanted);
+    return texts.size() - 1;
+  }
+  return known - texts.begin();
 }
 
 int64_t Runtime::site(Location loc) {
@@ -165,6 +180,50 @@ void Runtime::callUse(ImplicitLocOpBuilder &builder, Value worker,
   Value kind = constant(builder, static_cast<int64_t>(use));
   LLVM::CallOp::create(builder, function,
                        ValueRange{worker, place, number, element, kind});
+}
+
+void Runtime::callNotFinite(ImplicitLocOpBuilder &builder, Value worker,
+                            StringRef text, ValueRange numbers) {
+  Type params[] = {pointer, i64, i64, i64, f64, f64, f64, f64};
+  auto function = declare("costate_not_finite", none, params,
+                          {.cold = true, .noReturn = true});
+  Value place = constant(builder, site(builder.getLoc()));
+  Value words = constant(builder, this->text(text));
+  Value count = constant(builder, numbers.size());
+  SmallVector<Value> args = {worker, place, words, count};
+  llvm::append_range(args, numbers);
+  while (args.size() < std::size(params))
+    args.push_back(numbers.back());
+  LLVM::CallOp::create(builder, function, args);
+}
+
+void Runtime::callElementNotFinite(ImplicitLocOpBuilder &builder, Value worker,
+                                   StringRef text, int64_t parameter,
+                                   Value element, Value value) {
+  Type params[] = {pointer, i64, i64, i64, i64, f64};
+  auto function = declare("costate_element_not_finite", none, params,
+                          {.cold = true, .noReturn = true});
+  Value place = constant(builder, site(builder.getLoc()));
+  Value words = constant(builder, this->text(text));
+  Value number = constant(builder, parameter);
+  LLVM::CallOp::create(
+      builder, function,
+      ValueRange{worker, place, words, number, element, value});
+}
+
+void Runtime::callCheckSum(ImplicitLocOpBuilder &builder, Value worker,
+                           StringRef text, int64_t parameter, Value element,
+                           Value added, bool single) {
+  Type params[] = {pointer, i64, i64, i64, i64, f64};
+  auto function =
+      declare(single ? "costate_check_sum_f32" : "costate_check_sum_f64", none,
+              params, {});
+  Value place = constant(builder, site(builder.getLoc()));
+  Value words = constant(builder, this->text(text));
+  Value number = constant(builder, parameter);
+  LLVM::CallOp::create(
+      builder, function,
+      ValueRange{worker, place, words, number, element, added});
 }
 
 void Runtime::declareAddLater() {

@@ -10,6 +10,7 @@
 namespace costate::conversion {
 
 inline constexpr llvm::StringLiteral sitesAttr = "costate.sites";
+inline constexpr llvm::StringLiteral textsAttr = "costate.texts";
 inline constexpr llvm::StringLiteral parameterAttr = "costate.parameter";
 inline constexpr llvm::StringLiteral watchedParametersAttr =
     "costate.watched_parameters";
@@ -47,6 +48,8 @@ public:
 
   /// The number of the source place of `loc`; -1 for none.
   int64_t site(mlir::Location loc);
+  /// The number of `text`.
+  int64_t text(llvm::StringRef text);
 
   void callRange(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   void callBeginRange(mlir::ImplicitLocOpBuilder &builder, mlir::Value launch,
@@ -64,6 +67,16 @@ public:
   /// Watches `parameter` from now on.
   void callUse(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                int64_t parameter, mlir::Value element, ElementUse use);
+  /// `numbers` are f64: up to three operands, and the result.
+  void callNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
+                     llvm::StringRef text, mlir::ValueRange numbers);
+  void callElementNotFinite(mlir::ImplicitLocOpBuilder &builder,
+                            mlir::Value worker, llvm::StringRef text,
+                            int64_t parameter, mlir::Value element,
+                            mlir::Value value);
+  void callCheckSum(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
+                    llvm::StringRef text, int64_t parameter,
+                    mlir::Value element, mlir::Value added, bool single);
   /// Declares `costate_add_later_f32` and `_f64`.
   void declareAddLater();
 
@@ -75,9 +88,9 @@ private:
                                  mlir::TypeRange params, Traits traits);
 
   mlir::ModuleOp module;
-  llvm::SmallVector<mlir::Attribute> sites;
+  llvm::SmallVector<mlir::Attribute> sites, texts;
   llvm::SmallVector<int64_t> watched;
-  mlir::Type i32, i64, pointer, none;
+  mlir::Type i32, i64, f64, pointer, none;
 };
 
 mlir::Value constant(mlir::ImplicitLocOpBuilder &builder, int64_t value);

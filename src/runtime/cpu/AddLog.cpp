@@ -3,6 +3,7 @@
 #include "runtime/cpu/Pages.h"
 
 #include <bit>
+#include <cmath>
 
 namespace costate::runtime::cpu {
 
@@ -16,6 +17,7 @@ AddLog::~AddLog() {
 
 void AddLog::beginWave() {
   slabsTaken = 0;
+  firstNotFinite = 0;
   for (Chunk &chunk : log)
     chunk.fill(List());
 }
@@ -68,16 +70,34 @@ bool AddLog::append(Writer &writer, double *address, double value) {
                 std::bit_cast<uint64_t>(value));
 }
 
-void AddLog::apply(int partition) {
+void AddLog::noteNotFinite(uintptr_t address) {
+  uintptr_t seen = firstNotFinite.load();
+  while ((seen == 0 || address < seen) &&
+         !firstNotFinite.compare_exchange_weak(seen, address)) {
+  }
+}
+
+/// With `watch`, whether finite numbers have given inf or NaN.
+template <class T> static bool add(uintptr_t address, T value, bool watch) {
+  T &element = *reinterpret_cast<T *>(address);
+  T before = element;
+  element = before + value;
+  return watch && !std::isfinite(element) && std::isfinite(before) &&
+         std::isfinite(value);
+}
+
+void AddLog::apply(int partition, bool watch) {
   for (Chunk &chunk : log)
     for (Block *block = chunk[partition].first; block; block = block->next)
       for (uint64_t i = 0; i < block->count; ++i) {
         auto [address, bits] = block->additions[i];
-        if (address & 1)
-          *reinterpret_cast<float *>(address - 1) +=
-              std::bit_cast<float>(static_cast<uint32_t>(bits));
-        else
-          *reinterpret_cast<double *>(address) += std::bit_cast<double>(bits);
+        bool broke =
+            address & 1
+                ? add(address - 1,
+                      std::bit_cast<float>(static_cast<uint32_t>(bits)), watch)
+                : add(address, std::bit_cast<double>(bits), watch);
+        if (broke)
+          noteNotFinite(address);
       }
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/cpu/MemoryBudget.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -47,10 +48,15 @@ public:
   /// False if memory runs out. Safe for different writers at once.
   bool append(Writer &writer, float *address, float value);
   bool append(Writer &writer, double *address, double value);
-  /// Safe for different partitions at once.
-  void apply(int partition);
+  /// Safe for different partitions at once. With `watch`, looks for sums of
+  /// finite numbers that are inf or NaN.
+  void apply(int partition, bool watch);
+  /// The lowest address of such a sum, its lowest bit as in Addition; 0 if none
+  /// was seen in this wave.
+  uintptr_t notFinite() const { return firstNotFinite.load(); }
 
 private:
+  void noteNotFinite(uintptr_t address);
   bool append(Writer &writer, uintptr_t address, uint64_t bits);
   bool refill(Writer &writer) noexcept;
 
@@ -59,6 +65,7 @@ private:
   std::mutex mutex;
   std::vector<std::byte *> slabs;
   size_t slabsTaken = 0;
+  std::atomic<uintptr_t> firstNotFinite = 0;
 };
 
 } // namespace costate::runtime::cpu

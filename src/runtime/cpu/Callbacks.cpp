@@ -4,6 +4,8 @@
 #include "runtime/Text.h"
 #include "runtime/cpu/Range.h"
 
+#include <cmath>
+
 #include <cstring>
 
 using namespace costate;
@@ -132,8 +134,8 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
        siteText(*launch.request.code, site) + ": " +
            iterationText(launch, worker.iteration) + " " +
            verb(stores, use == ElementUse::Update, false) + " " +
-           elementText(launch.request, parameter, element) + ", which " +
-           usersText(launch, trace, worker.iteration) +
+           elementText(launch.request, parameter, element, Naming::OfPrimal) +
+           ", which " + usersText(launch, trace, worker.iteration) +
            "; iterations have no order, so the result and its gradient are "
            "left to chance; " +
            waysOut(trace, use));
@@ -154,6 +156,63 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
        siteText(*worker.launch->request.code, site) +
            ": this range has more iterations than the search for races can "
            "tell apart; use smaller extents while `debug` is on");
+}
+
+/// The text with its numbers, element and iteration.
+static std::string filled(const CpuWorker &worker, int64_t text,
+                          std::span<const double> numbers,
+                          const std::string &element = "") {
+  const Launch &launch = *worker.launch;
+  std::string result;
+  for (char c : launch.request.code->texts[text]) {
+    if (c == '%') {
+      result += numberText(numbers.front());
+      numbers = numbers.subspan(1);
+    } else if (c == '@') {
+      result += element;
+    } else if (c == '#') {
+      if (worker.iteration >= 0)
+        result += ", in " + iterationText(launch, worker.iteration);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+[[gnu::noinline]] static void failFinite(CpuWorker &worker, int64_t site,
+                                         int64_t text,
+                                         std::span<const double> numbers) {
+  fail(worker, ErrorCode::NotFinite,
+       siteText(*worker.launch->request.code, site) + ": " +
+           filled(worker, text, numbers));
+}
+
+[[gnu::noinline]] static void failElement(CpuWorker &worker, int64_t site,
+                                          int64_t text, int64_t parameter,
+                                          int64_t element,
+                                          std::span<const double> numbers) {
+  const LaunchRequest &request = worker.launch->request;
+  fail(worker, ErrorCode::NotFinite,
+       siteText(*request.code, site) + ": " +
+           filled(
+               worker, text, numbers,
+               elementText(request, parameter, element, Naming::OfParameter)));
+}
+
+/// False if the element, which `added` has been added to, is inf or NaN.
+template <class T>
+static bool checkSum(CpuWorker &worker, int64_t site, int64_t text,
+                     int64_t parameter, int64_t element, double added) {
+  const LaunchRequest &request = worker.launch->request;
+  auto *array = reinterpret_cast<T *>(
+      request.arguments[slotOf(*request.code, parameter)]);
+  double now = std::atomic_ref(array[element]).load(std::memory_order_relaxed);
+  if (std::isfinite(now))
+    return true;
+  double numbers[] = {added, now};
+  failElement(worker, site, text, parameter, element, numbers);
+  return false;
 }
 
 template <class T>
@@ -238,6 +297,37 @@ void costate::runtime::costate_use(Worker *worker, int64_t site,
                                    int64_t use) {
   if (!addUse(self(worker), site, parameter, element,
               static_cast<ElementUse>(use)))
+    longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_not_finite(Worker *worker, int64_t site,
+                                          int64_t text, int64_t count, double a,
+                                          double b, double c, double d) {
+  double numbers[] = {a, b, c, d};
+  failFinite(self(worker), site, text, {numbers, static_cast<size_t>(count)});
+  longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_element_not_finite(Worker *worker, int64_t site,
+                                                  int64_t text,
+                                                  int64_t parameter,
+                                                  int64_t element,
+                                                  double value) {
+  failElement(self(worker), site, text, parameter, element, {&value, 1});
+  longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_check_sum_f32(Worker *worker, int64_t site,
+                                             int64_t text, int64_t parameter,
+                                             int64_t element, double added) {
+  if (!checkSum<float>(self(worker), site, text, parameter, element, added))
+    longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_check_sum_f64(Worker *worker, int64_t site,
+                                             int64_t text, int64_t parameter,
+                                             int64_t element, double added) {
+  if (!checkSum<double>(self(worker), site, text, parameter, element, added))
     longjmp(self(worker).escape, 1);
 }
 

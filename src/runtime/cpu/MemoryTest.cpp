@@ -3,6 +3,7 @@
 #include "runtime/cpu/MemoryBudget.h"
 #include "runtime/cpu/TapeArena.h"
 
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
@@ -102,9 +103,32 @@ TEST(Memory, ALogAddsInTheOrderOfChunks) {
       ASSERT_TRUE(log.append(writer, &small, 1.0f));
   }
   for (int partition = 0; partition < AddLog::partitions; ++partition)
-    log.apply(partition);
+    log.apply(partition, false);
   EXPECT_EQ(sum, (1e16 + 1) - 1e16);
   EXPECT_EQ(small, 300.0f);
+}
+
+TEST(Memory, ALogSeesSumsThatOverflow) {
+  MemoryBudget budget(64 << 20);
+  AddLog log(budget);
+  double sums[] = {1, 1e308, INFINITY};
+  float small = 3e38f;
+  for (bool watch : {true, false}) {
+    log.beginWave();
+    AddLog::Writer writer{&log.chunk(0)};
+    for (double &sum : sums)
+      ASSERT_TRUE(log.append(writer, &sum, 1e308));
+    for (int partition = 0; partition < AddLog::partitions; ++partition)
+      log.apply(partition, watch);
+    uintptr_t expected = watch ? reinterpret_cast<uintptr_t>(&sums[1]) : 0;
+    EXPECT_EQ(log.notFinite(), expected);
+  }
+  log.beginWave();
+  AddLog::Writer writer{&log.chunk(5)};
+  ASSERT_TRUE(log.append(writer, &small, 3e38f));
+  for (int partition = 0; partition < AddLog::partitions; ++partition)
+    log.apply(partition, true);
+  EXPECT_EQ(log.notFinite(), reinterpret_cast<uintptr_t>(&small) | 1);
 }
 
 TEST(Memory, ALogStopsAtTheLimit) {

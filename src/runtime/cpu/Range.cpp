@@ -1,5 +1,7 @@
 #include "runtime/cpu/Range.h"
 
+#include "runtime/Text.h"
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -150,6 +152,44 @@ static bool runWave(Progress &progress, int64_t begin, int64_t end) {
   return parallel;
 }
 
+/// The element of a float array at `address`, whose lowest bit is as in
+/// AddLog::Addition. Arrays do not overlap.
+static std::string elementAt(const LaunchRequest &request, uintptr_t address) {
+  const std::vector<Parameter> &parameters = request.code->parameters;
+  uintptr_t size = address & 1 ? sizeof(float) : sizeof(double), base = 0;
+  size_t owner = 0;
+  address &= ~uintptr_t(1);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    uintptr_t start = request.arguments[slotOf(*request.code, i)];
+    if (parameters[i].rank >= 0 && start <= address && start >= base) {
+      base = start;
+      owner = i;
+    }
+  }
+  return elementText(request, owner,
+                     static_cast<int64_t>((address - base) / size),
+                     Naming::OfParameter);
+}
+
+static void applyAdditions(Progress &progress, bool parallel) {
+  AddLog &log = *progress.launch.additions;
+  const LaunchRequest &request = progress.launch.request;
+  bool watch = !request.code->texts.empty();
+  if (parallel)
+    inParallel(progress.launch.engine, AddLog::partitions,
+               [&](int partition) { log.apply(partition, watch); });
+  else
+    for (int partition = 0; partition < AddLog::partitions; ++partition)
+      log.apply(partition, watch);
+  if (uintptr_t address = log.notFinite())
+    progress.launch.fail(
+        progress.begin,
+        {ErrorCode::NotFinite, "kernel `" + request.code->name +
+                                   "`: the additions to " +
+                                   elementAt(request, address) +
+                                   " give inf or nan; add smaller numbers"});
+}
+
 static void runDeferred(Progress &progress) {
   AddLog &log = *progress.launch.additions;
   for (int64_t begin = 0; begin < progress.chunks && !progress.launch.failed();
@@ -157,14 +197,8 @@ static void runDeferred(Progress &progress) {
     log.beginWave();
     bool parallel = runWave(progress, begin,
                             std::min(begin + AddLog::chunks, progress.chunks));
-    if (progress.launch.failed())
-      return;
-    if (parallel)
-      inParallel(progress.launch.engine, AddLog::partitions,
-                 [&](int partition) { log.apply(partition); });
-    else
-      for (int partition = 0; partition < AddLog::partitions; ++partition)
-        log.apply(partition);
+    if (!progress.launch.failed())
+      applyAdditions(progress, parallel);
   }
 }
 

@@ -1,0 +1,154 @@
+#include "conversion/FindNan/Passes.h"
+#include "conversion/FindNan/Relevance.h"
+#include "conversion/FindNan/Wording.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_FINDNAN
+#include "conversion/FindNan/Passes.h.inc"
+
+namespace {
+
+/// Says in which sweep of a gradient an operation stands.
+class Sweeps {
+public:
+  explicit Sweeps(ir::KernelOp kernel) {
+    kernel.walk([&](tape::TurnOp turn) { turns[turn->getBlock()] = turn; });
+  }
+
+  std::string textOf(Operation *op) const {
+    for (; op; op = op->getParentOp())
+      if (Operation *turn = turns.lookup(op->getBlock()))
+        return std::string("in the ") +
+               (op->isBeforeInBlock(turn) ? "forward" : "reverse") +
+               " sweep of the gradient, ";
+    return "";
+  }
+
+private:
+  llvm::DenseMap<Block *, Operation *> turns;
+};
+
+/// A value to be checked: the result of an operation, of a load, of a pop or of
+/// a range.
+struct Candidate {
+  Value value;
+  CheckPlace place;
+};
+
+bool isFloat(Value value) { return isa<FloatType>(value.getType()); }
+
+class Finder {
+public:
+  explicit Finder(ir::KernelOp kernel)
+      : kernel(kernel), sweeps(kernel), relevance(kernel) {}
+
+  void run() {
+    collect();
+    for (const Candidate &candidate : candidates)
+      check(candidate);
+    for (ir::AtomicAddOp update : updates)
+      checkUpdate(update);
+    kernel.walk([](Operation *op) { op->removeAttr(ownAttr); });
+  }
+
+private:
+  void collect() {
+    kernel.walk([&](Operation *op) {
+      if (auto update = dyn_cast<ir::AtomicAddOp>(op)) {
+        if (isFloat(update.getValue()))
+          updates.push_back(update);
+      } else if (isa<ir::LoadOp, tape::PopOp, ir::RangeOp>(op) ||
+                 wordingOf(op)) {
+        for (Value value : op->getResults())
+          consider(value);
+      }
+    });
+  }
+
+  void consider(Value value) {
+    if (!isFloat(value))
+      return;
+    CheckPlace place = relevance.placeOf(value);
+    // What is not checked behind the pop has been checked before the push.
+    if (place.ever &&
+        (place.conditional || !value.getDefiningOp<tape::PopOp>()))
+      candidates.push_back({value, place});
+  }
+
+  void check(const Candidate &candidate) {
+    const CheckPlace &place = candidate.place;
+    Operation *op = candidate.value.getDefiningOp();
+    ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
+    if (place.behind)
+      b.setInsertionPointAfter(place.behind);
+    else
+      b.setInsertionPointToStart(place.block);
+    Value condition;
+    if (place.conditional)
+      condition = relevance.emitCondition(b, candidate.value, place);
+    emit(b, op, candidate.value, condition);
+  }
+
+  void emit(ImplicitLocOpBuilder &b, Operation *op, Value value,
+            Value condition) {
+    std::string context = sweeps.textOf(op);
+    if (auto load = dyn_cast<ir::LoadOp>(op))
+      ir::CheckElementOp::create(
+          b, context + "@ holds %#; look at what wrote it", value,
+          load.getArray(), load.getIndices(), condition, /*added=*/false);
+    else
+      ir::CheckFiniteOp::create(b, context + resultText(op), value, condition,
+                                operandsOf(op));
+  }
+
+  void checkUpdate(ir::AtomicAddOp update) {
+    ImplicitLocOpBuilder b(update.getLoc(), update->getContext());
+    b.setInsertionPointAfter(update);
+    ir::CheckElementOp::create(
+        b,
+        sweeps.textOf(update) + "adding % to @ gives %#; add smaller numbers, "
+                                "or look at what the element held before",
+        update.getValue(), update.getArray(), update.getIndices(), Value(),
+        /*added=*/true);
+  }
+
+  static SmallVector<Value> operandsOf(Operation *op) {
+    SmallVector<Value> operands;
+    if (wordingOf(op))
+      llvm::copy_if(op->getOperands(), std::back_inserter(operands), isFloat);
+    return operands;
+  }
+
+  static std::string resultText(Operation *op) {
+    if (isa<tape::PopOp>(op))
+      return "a value that the forward sweep saved is %#; a launch of the "
+             "kernel itself shows where it arises";
+    if (isa<ir::RangeOp>(op))
+      return "the sum over all iterations of this range is %; one of its terms "
+             "is too large";
+    Wording wording = *wordingOf(op);
+    StringRef name = userNameOf(op->getLoc());
+    if (name.empty() || op->hasAttr(ownAttr))
+      return wording.formula + " gives %#; branch around it, or look at what "
+                               "its operands come from";
+    return "the derivative of `" + name.str() + "` computes " +
+           wording.formula +
+           ", which gives %#; it is not finite there, so "
+           "branch around such points";
+  }
+
+  ir::KernelOp kernel;
+  Sweeps sweeps;
+  Relevance relevance;
+  SmallVector<Candidate> candidates;
+  SmallVector<ir::AtomicAddOp> updates;
+};
+
+struct FindNan : impl::FindNanBase<FindNan> {
+  void runOnOperation() override { Finder(getOperation()).run(); }
+};
+
+} // namespace
+} // namespace costate::conversion
