@@ -118,6 +118,11 @@ void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
 
 LogicalResult refuseGradient(ir::KernelOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
+    if (isa<ir::CopyOp>(op)) {
+      op->emitError("the gradient of a copy is not known").attachNote()
+          << "take that of the kernel that makes no copies";
+      return WalkResult::interrupt();
+    }
     if (!isa<tape::PushOp, tape::TurnOp>(op))
       return WalkResult::advance();
     op->emitError("a gradient has no gradient").attachNote()

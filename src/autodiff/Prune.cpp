@@ -86,9 +86,10 @@ private:
     } else if (auto range = dyn_cast<ir::RangeOp>(op)) {
       need(range.getBody()->getTerminator()->getOperand(index));
     } else if (auto pop = dyn_cast<tape::PopOp>(op); pop && pop.getRecord()) {
-      tape::PushOp push = records.lookup(*pop.getRecord()).push;
-      keep(push);
-      need(push.getValues()[index]);
+      if (tape::PushOp push = records.lookup(*pop.getRecord()).push) {
+        keep(push);
+        need(push.getValues()[index]);
+      }
     }
   }
 

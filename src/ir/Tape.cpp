@@ -36,19 +36,18 @@ llvm::DenseMap<int64_t, Record> recordsOf(Operation *root) {
     enter(op, &Record::push, records);
     enter(op, &Record::pop, records);
   });
+  for (auto place = records.begin(); place != records.end(); ++place)
+    if (!place->second.isComplete())
+      records.erase(place);
   return records;
 }
 
 static LogicalResult verify(int64_t number, Record record) {
-  Operation *one = record.push ? record.push : record.pop;
-  auto error = [&] { return one->emitOpError("of record ") << number; };
-  if (!record.pop)
-    return error() << " has no pop";
-  if (!record.push)
-    return error() << " has no push";
-  if (record.push.getValues().getTypes() == record.pop.getResultTypes())
+  if (!record.isComplete() ||
+      record.push.getValues().getTypes() == record.pop.getResultTypes())
     return success();
-  return error() << " has other types than its pop";
+  return record.push.emitOpError("of record ")
+         << number << " has other types than its pop";
 }
 
 LogicalResult verifyRecords(Operation *root) {

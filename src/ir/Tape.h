@@ -27,12 +27,17 @@ namespace costate::tape {
 struct Record {
   PushOp push;
   PopOp pop;
+
+  bool isComplete() const { return push && pop; }
 };
 
-/// The numbered records below `root`, by number. Their values correspond.
+/// The numbered records below `root`, by number. Their values correspond. Where
+/// one of the two is missing, a pass has seen that it is never reached: the
+/// other one is not reached either, and is left out.
 llvm::DenseMap<int64_t, Record> recordsOf(mlir::Operation *root);
 
-/// Whether every number below `root` has one push and one pop of equal types.
+/// Whether every number below `root` has at most one push and one pop, of equal
+/// types.
 mlir::LogicalResult verifyRecords(mlir::Operation *root);
 
 } // namespace costate::tape

@@ -36,7 +36,8 @@ def Tape_PushOp : Tape_Op<"push", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
 
     The number of a record names it within its kernel: the values of the one
     `pop` with that number are those of the one `push`. Without a number that
-    is not known, and what is pushed has no derivative.
+    is not known, and what is pushed has no derivative. A push or pop alone is
+    never reached: a pass has seen that of the other one.
   }];
   let arguments = (ins Variadic<Tape_Value>:$values, OptionalAttr<I64Attr>:$record);
   let assemblyFormat = [{

@@ -41,8 +41,10 @@ void Activity::follow(OpOperand &use) {
 
 /// What is pushed without a number is not known where it is popped.
 void Activity::followRecord(tape::PushOp push, unsigned index) {
-  if (push.getRecord())
-    mark(records.lookup(*push.getRecord()).pop.getResult(index));
+  if (!push.getRecord())
+    return;
+  if (tape::PopOp pop = records.lookup(*push.getRecord()).pop)
+    mark(pop.getResult(index));
 }
 
 void Activity::followTerminator(OpOperand &use) {

@@ -257,8 +257,11 @@ LogicalResult Forward::push(tape::PushOp push) {
   Builder b(push.getLoc(), push);
   SmallVector<Value> values(push.getValues());
   ArrayRef<bool> varied;
-  if (std::optional<uint64_t> number = push.getRecord())
+  if (std::optional<uint64_t> number = push.getRecord()) {
     varied = variedFields[*number];
+    if (varied.empty())
+      return success();
+  }
   for (auto [index, value] : llvm::enumerate(push.getValues())) {
     if (!varied.empty() && varied[index])
       appendTangents(b, value, values);

@@ -16,3 +16,11 @@ costate.kernel @saves(%x: !costate.array<f64, 1>, %n: i64) {
     costate.atomic_add %w, %x[%zero] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+costate.kernel @copies(%x: !costate.array<f64, 1>, %v: !costate.array<f64, 1>) {
+  // expected-error @+2 {{the gradient of a copy is not known}}
+  // expected-note @+1 {{take that of the kernel that makes no copies}}
+  costate.copy %x to %v : !costate.array<f64, 1>
+}

@@ -88,3 +88,21 @@ costate.kernel @records(%x: !costate.array<f64, 1>, %n: i64) {
     costate.store %p, %x[%k] : !costate.array<f64, 1>
   }
 }
+
+// Passes may see that one end of a record is never reached before they see it
+// of the other one.
+// CHECK-LABEL: costate.kernel @one_end
+// CHECK-NOT:     tape.push
+// CHECK:         tape.pop record(1) : f64
+costate.kernel @one_end(%x: !costate.array<f64, 1>, %n: i64, %never: i1) {
+  %zero = arith.constant 0 : i64
+  scf.if %never {
+    %v = costate.load %x[%zero] : !costate.array<f64, 1>
+    tape.push record(0) %v : f64
+  }
+  tape.turn
+  scf.if %never {
+    %p = tape.pop record(1) : f64
+    costate.store %p, %x[%zero] : !costate.array<f64, 1>
+  }
+}

@@ -14,20 +14,6 @@ costate.kernel @pop_half() {
 
 // -----
 
-costate.kernel @lost(%x: f64) {
-  // expected-error @+1 {{of record 3 has no pop}}
-  tape.push record(3) %x : f64
-}
-
-// -----
-
-costate.kernel @unknown() {
-  // expected-error @+1 {{of record 3 has no push}}
-  %0 = tape.pop record(3) : f64
-}
-
-// -----
-
 costate.kernel @other_types(%x: f64) {
   // expected-error @+1 {{of record 0 has other types than its pop}}
   tape.push record(0) %x : f64
