@@ -1,0 +1,384 @@
+#include "fuzz/Expressions.h"
+
+using namespace mlir;
+
+namespace costate::fuzz {
+
+Value Expressions::expression(Kind kind, int depth) {
+  if (isFull())
+    depth = 0;
+  if (kind == Kind::Bool)
+    return condition(depth);
+  return isFloat(kind) ? number(kind, depth) : whole(kind, depth);
+}
+
+//===-- Accesses ----------------------------------------------------------===//
+
+Value Expressions::index(int64_t extent) {
+  if (random.chance(50))
+    if (Value value = visibleIndex(extent))
+      return value;
+  if (random.chance(60))
+    return integer(random.below(int(extent)));
+  Value count = integer(extent);
+  auto rest = ir::RemOp::create(b, here(), whole(Kind::I64, 1), count);
+  rest.setIsUnsigned(true);
+  return within(rest, extent);
+}
+
+Values Expressions::anywhere(const Array &array) {
+  Values indices;
+  for (int64_t extent : array.extents)
+    indices.push_back(index(extent));
+  return indices;
+}
+
+Values Expressions::place(const Array &array) {
+  bool own = array.role == Role::Own || array.role == Role::Write;
+  if (own && array.own && !random.chance(1))
+    return array.own();
+  return anywhere(array);
+}
+
+Value Expressions::load(const Array &array) {
+  Values indices = place(array);
+  Value value = make<ir::LoadOp>(typeOf(array.kind), array.argument, indices);
+  if (array.isPermutation && array.kind == Kind::I64)
+    within(value, array.extents.front());
+  return value;
+}
+
+Array *Expressions::readable(Kind kind) {
+  SmallVector<Array *> found;
+  for (Array &array : arrays)
+    if (array.kind == kind &&
+        (array.role == Role::Own || array.role == Role::Read))
+      found.push_back(&array);
+  return found.empty() ? nullptr : random.pick(found);
+}
+
+//===-- Numbers -----------------------------------------------------------===//
+
+namespace {
+/// What an operand must be for a function to stay tame.
+enum class Domain { Any, Positive, Unit, AboveOne, Small };
+
+struct Function {
+  llvm::StringLiteral name;
+  Domain domain;
+};
+
+constexpr Function functions[] = {
+    {"math.sin", Domain::Any},        {"math.cos", Domain::Any},
+    {"math.sin", Domain::Any},        {"math.tanh", Domain::Any},
+    {"math.tan", Domain::Unit},       {"math.asin", Domain::Unit},
+    {"math.acos", Domain::Unit},      {"math.atan", Domain::Any},
+    {"math.sinh", Domain::Small},     {"math.cosh", Domain::Small},
+    {"math.asinh", Domain::Any},      {"math.acosh", Domain::AboveOne},
+    {"math.atanh", Domain::Unit},     {"math.exp", Domain::Small},
+    {"math.exp2", Domain::Small},     {"math.expm1", Domain::Small},
+    {"math.log", Domain::Positive},   {"math.log2", Domain::Positive},
+    {"math.log10", Domain::Positive}, {"math.log1p", Domain::Positive},
+    {"math.cbrt", Domain::Positive},  {"math.sqrt", Domain::Positive},
+    {"math.rsqrt", Domain::Positive}, {"math.erf", Domain::Any},
+    {"math.erfc", Domain::Any},       {"math.absf", Domain::Any},
+    {"arith.negf", Domain::Any},      {"math.floor", Domain::Any},
+    {"math.ceil", Domain::Any},       {"math.round", Domain::Any},
+    {"math.roundeven", Domain::Any},  {"math.trunc", Domain::Any},
+};
+
+constexpr int unaries = std::size(functions), specials = 12, conversions = 4;
+} // namespace
+
+bool Expressions::isConversion(int favourite) {
+  return favourite >= unaries + specials;
+}
+
+int Expressions::anyFavourite() {
+  return random.below(unaries + specials + conversions);
+}
+Value Expressions::leaf(Kind kind) {
+  if (random.chance(60))
+    if (Value value = visible(kind))
+      return value;
+  if (random.chance(80))
+    if (Array *array = readable(kind))
+      return load(*array);
+  return literal(kind);
+}
+
+Value Expressions::number(Kind kind, int depth) {
+  int choice = random.below(100);
+  if (depth > 0 && random.chance(isFocused ? 60 : 8))
+    return focus(kind, depth);
+  if (depth <= 0 || choice < 18)
+    return leaf(kind);
+  if (choice < 56)
+    return binary(kind, depth);
+  if (choice < 82)
+    return unary(kind, depth, random.below(unaries));
+  if (choice < 95)
+    return special(kind, depth, random.below(specials));
+  return converted(kind, depth);
+}
+
+Value Expressions::binary(Kind kind, int depth) {
+  Value x = number(kind, depth - 1);
+  int choice = random.below(33);
+  Value y = choice < 3 ? positive(kind, depth - 1) : number(kind, depth - 1);
+  if (choice < 3)
+    return make<arith::DivFOp>(x, y);
+  if (choice < 12)
+    return make<arith::AddFOp>(x, y);
+  if (choice < 19)
+    return make<arith::SubFOp>(x, y);
+  return make<arith::MulFOp>(x, y);
+}
+
+/// x^2 plus something.
+Value Expressions::positive(Kind kind, int depth) {
+  Value x = number(kind, depth);
+  Value square = make<arith::MulFOp>(x, x);
+  double lift = isSingular ? 0 : random.chance(50) ? 0.25 : 0.5;
+  Value more = real(lift, kind);
+  return make<arith::AddFOp>(square, more);
+}
+
+/// A function with a pole or an edge, where its operand is on the right side.
+Value Expressions::protectedPole(Kind kind, int depth) {
+  static constexpr llvm::StringLiteral names[] = {
+      "math.log",   "math.log2",  "math.log10", "math.sqrt",
+      "math.rsqrt", "arith.divf", "math.powf"};
+  llvm::StringRef name = random.pick(names);
+  Value x = leaf(kind), zero = real(0, kind);
+  Value isSafe = make<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, zero);
+  auto function = [&] {
+    if (name == "arith.divf")
+      return named(name, {leaf(kind), x});
+    if (name != "math.powf")
+      return named(name, x);
+    Value half = real(0.5, kind);
+    return named(name, {x, half});
+  };
+  auto other = [&] { return number(kind, depth - 1); };
+  if (random.chance(30))
+    return chosen(isSafe, typeOf(kind), function, other);
+  Value y = function(), instead = other();
+  return make<arith::SelectOp>(isSafe, y, instead);
+}
+
+/// The operation that this kernel prefers.
+Value Expressions::focus(Kind kind, int depth) {
+  if (favourite < unaries)
+    return unary(kind, depth, favourite);
+  if (isConversion(favourite))
+    return converted(kind, depth);
+  return special(kind, depth, favourite - unaries);
+}
+
+Value Expressions::unary(Kind kind, int depth, int choice) {
+  const Function &function = functions[choice];
+  bool square = function.domain == Domain::Positive ||
+                function.domain == Domain::AboveOne;
+  Value x = square ? positive(kind, depth - 1) : number(kind, depth - 1);
+  if (isSingular) {
+    return named(function.name, x);
+  } else if (function.domain == Domain::AboveOne) {
+    Value one = real(1, kind);
+    x = make<arith::AddFOp>(x, one);
+  } else if (function.domain == Domain::Unit) {
+    Value scale = real(0.875, kind), sine = make<math::SinOp>(x);
+    x = make<arith::MulFOp>(sine, scale);
+  } else if (function.domain == Domain::Small) {
+    x = make<math::TanhOp>(x);
+  }
+  return named(function.name, x);
+}
+
+Value Expressions::special(Kind kind, int depth, int choice) {
+  auto part = [&] { return number(kind, depth - 1); };
+  switch (choice) {
+  case 0: {
+    Value x = part(), y = part(), z = part();
+    return named("math.fma", {x, y, z});
+  }
+  case 1: {
+    Value x = positive(kind, depth - 1), y = part();
+    Value power = make<math::TanhOp>(y);
+    return make<math::PowFOp>(x, power);
+  }
+  case 2: {
+    Value x = part(), y = positive(kind, depth - 1);
+    return named("costate.hypot", {x, y});
+  }
+  case 3: {
+    Value x = part(), y = positive(kind, depth - 1);
+    return named("math.atan2", {x, y});
+  }
+  case 4: {
+    Value x = part(), y = positive(kind, depth - 1);
+    return make<arith::RemFOp>(x, y);
+  }
+  case 5: {
+    Value x = part(), y = part();
+    return make<ir::StrongMulOp>(x, y, /*symmetric=*/random.chance(50));
+  }
+  case 6:
+    return protectedPole(kind, depth);
+  case 7: {
+    Value yes = condition(depth - 1), x = part(), y = part();
+    return make<arith::SelectOp>(yes, x, y);
+  }
+  default: {
+    static constexpr llvm::StringLiteral extrema[] = {
+        "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"};
+    Value x = part(), y = part();
+    return named(extrema[choice - 8], {x, y});
+  }
+  }
+}
+
+/// From an integer or the other float type.
+Value Expressions::converted(Kind kind, int depth) {
+  if (hasSingles && random.chance(70)) {
+    bool narrows = kind == Kind::F32 || random.chance(50);
+    Value x = number(narrows ? Kind::F64 : Kind::F32, depth - 1);
+    if (narrows)
+      x = make<arith::TruncFOp>(typeOf(Kind::F32), x);
+    return kind == Kind::F32 ? x : make<arith::ExtFOp>(typeOf(kind), x);
+  }
+  Value n = integer(random.between(2, 6));
+  auto rest = ir::RemOp::create(b, here(), whole(Kind::I64, depth - 1), n);
+  if (random.chance(70))
+    return make<arith::SIToFPOp>(typeOf(kind), rest);
+  rest.setIsUnsigned(true);
+  return make<arith::UIToFPOp>(typeOf(kind), rest);
+}
+
+Value Expressions::tamed(Value value) {
+  if (!isa<FloatType>(value.getType()) || loops == 0 || random.chance(25))
+    return value;
+  if (random.chance(30)) {
+    Value half = real(0.5, kindOf(value));
+    return make<arith::MulFOp>(value, half);
+  }
+  static constexpr llvm::StringLiteral names[] = {"math.sin", "math.tanh",
+                                                  "math.cos"};
+  return named(random.pick(names), value);
+}
+
+//===-- Integers ----------------------------------------------------------===//
+
+Value Expressions::whole(Kind kind, int depth) {
+  int choice = random.below(100);
+  if (depth <= 0 || choice < 40)
+    return leaf(kind);
+  if (choice < 75)
+    return integerOperation(kind, depth);
+  if (choice < 84) {
+    Value x = number(Kind::F64, depth - 1), two = real(2);
+    Value scaled = make<arith::MulFOp>(x, two);
+    auto cast = ir::ToIntOp::create(b, here(), typeOf(kind), scaled);
+    cast.setIsUnsigned(random.chance(20));
+    return cast;
+  }
+  if (choice < 90) {
+    Value yes = condition(depth - 1), x = whole(kind, depth - 1);
+    return make<arith::SelectOp>(yes, x, whole(kind, depth - 1));
+  }
+  if (kind == Kind::I32)
+    return make<arith::TruncIOp>(typeOf(kind), whole(Kind::I64, depth - 1));
+  if (choice < 93) {
+    static constexpr int steps[] = {1, 2, -1, -3};
+    Value lo = whole(kind, depth - 1), hi = whole(kind, depth - 1);
+    Value step = integer(random.pick(steps));
+    return make<ir::TripCountOp>(lo, hi, step);
+  }
+  Value narrow =
+      random.chance(30) ? condition(depth - 1) : whole(Kind::I32, depth - 1);
+  if (narrow.getType().isInteger(1) || random.chance(30))
+    return make<arith::ExtUIOp>(typeOf(kind), narrow);
+  return make<arith::ExtSIOp>(typeOf(kind), narrow);
+}
+
+Value Expressions::integerOperation(Kind kind, int depth) {
+  static constexpr llvm::StringLiteral names[] = {
+      "arith.addi",  "arith.addi",  "arith.subi",  "arith.muli",
+      "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui",
+      "arith.andi",  "arith.ori",   "arith.xori",  "costate.div",
+      "costate.rem", "costate.shl", "costate.shr"};
+  Value x = whole(kind, depth - 1), y = whole(kind, depth - 1);
+  Value result = named(random.pick(names), {x, y});
+  Operation *op = result.getDefiningOp();
+  if (isa<ir::DivOp, ir::RemOp, ir::ShrOp>(op) && random.chance(30))
+    op->setAttr("isUnsigned", b.getUnitAttr());
+  return result;
+}
+
+//===-- Conditions --------------------------------------------------------===//
+
+Value Expressions::negated(Value condition) {
+  Value yes = boolean(true);
+  return make<arith::XOrIOp>(condition, yes);
+}
+
+Value Expressions::condition(int depth) {
+  int choice = random.below(100);
+  if (depth <= 0 || choice < 12)
+    if (Value value = choice < 30 ? leaf(Kind::Bool) : visible(Kind::Bool))
+      return value;
+  if (choice < 70 || depth <= 0)
+    return comparison(depth);
+  if (choice < 80)
+    return negated(condition(depth - 1));
+  if (choice < 88)
+    return shortCircuit(depth);
+  Value x = condition(depth - 1), y = condition(depth - 1);
+  if (random.chance(50))
+    return make<arith::AndIOp>(x, y);
+  return make<arith::OrIOp>(x, y);
+}
+
+Value Expressions::comparison(int depth) {
+  if (random.chance(45)) {
+    Kind kind = random.chance(80) ? Kind::I64 : Kind::I32;
+    Value x = whole(kind, depth - 1), y = whole(kind, depth - 1);
+    auto predicate = arith::CmpIPredicate(random.below(10));
+    return make<arith::CmpIOp>(predicate, x, y);
+  }
+  Value x = number(Kind::F64, depth - 1), y = number(Kind::F64, depth - 1);
+  auto predicate = arith::CmpFPredicate(random.between(1, 14));
+  return make<arith::CmpFOp>(predicate, x, y);
+}
+
+Value Expressions::shortCircuit(int depth) {
+  Value first = condition(depth - 1);
+  auto second = [&] { return condition(depth - 1); };
+  return random.chance(60) ? both(first, second) : either(first, second);
+}
+
+/// An `if` with one result.
+Value Expressions::chosen(Value condition, Type type,
+                          llvm::function_ref<Value()> yes,
+                          llvm::function_ref<Value()> no) {
+  auto branch = scf::IfOp::create(b, here(), TypeRange{type}, condition,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  for (unsigned side : {0, 1}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(&branch->getRegion(side).front());
+    Scope scope(*this);
+    Value value = side == 0 ? yes() : no();
+    scf::YieldOp::create(b, here(), value);
+  }
+  return branch.getResult(0);
+}
+
+Value Expressions::both(Value first, llvm::function_ref<Value()> second) {
+  return chosen(first, b.getI1Type(), second, [&] { return boolean(false); });
+}
+
+Value Expressions::either(Value first, llvm::function_ref<Value()> second) {
+  return chosen(first, b.getI1Type(), [&] { return boolean(true); }, second);
+}
+
+} // namespace costate::fuzz

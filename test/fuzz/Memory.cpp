@@ -1,0 +1,159 @@
+#include "fuzz/Memory.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+#include <cstring>
+
+using namespace mlir;
+
+namespace costate::fuzz {
+
+constexpr llvm::StringLiteral valuesAttr = "fuzz.values";
+
+static size_t bytesOf(Type element) {
+  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+ir::HostArray makeArray(ir::ArrayType type, std::vector<int64_t> extents) {
+  size_t count = 1;
+  for (int64_t extent : extents)
+    count *= size_t(extent);
+  ir::HostArray array;
+  array.extents = std::move(extents);
+  array.bytes.resize(count * bytesOf(type.getElementType()));
+  return array;
+}
+
+size_t sizeOf(const ir::HostArray &array) {
+  size_t count = 1;
+  for (int64_t extent : array.extents)
+    count *= size_t(extent);
+  return count;
+}
+
+template <class T> static double read(const ir::HostArray &array, size_t at) {
+  T value;
+  std::memcpy(&value, array.bytes.data() + at * sizeof(T), sizeof(T));
+  return double(value);
+}
+
+template <class T>
+static void write(ir::HostArray &array, size_t at, double number) {
+  T value = static_cast<T>(number);
+  std::memcpy(array.bytes.data() + at * sizeof(T), &value, sizeof(T));
+}
+
+double get(const ir::HostArray &array, Type element, size_t at) {
+  if (element.isF64())
+    return read<double>(array, at);
+  if (element.isF32())
+    return read<float>(array, at);
+  if (element.isInteger(1))
+    return read<uint8_t>(array, at);
+  return element.isInteger(32) ? read<int32_t>(array, at)
+                               : read<int64_t>(array, at);
+}
+
+void set(ir::HostArray &array, Type element, size_t at, double value) {
+  if (element.isF64())
+    write<double>(array, at, value);
+  else if (element.isF32())
+    write<float>(array, at, value);
+  else if (element.isInteger(1))
+    write<uint8_t>(array, at, value);
+  else if (element.isInteger(32))
+    write<int32_t>(array, at, value);
+  else
+    write<int64_t>(array, at, value);
+}
+
+bool isFloatArray(ir::KernelOp kernel, unsigned k) {
+  auto array = dyn_cast<ir::ArrayType>(kernel.getArgumentTypes()[k]);
+  return array && array.isFloat();
+}
+
+std::vector<ir::HostArray> randomLike(ir::KernelOp kernel, const Memory &memory,
+                                      ArrayRef<bool> chosen, Random &random) {
+  std::vector<ir::HostArray> like(memory.arrays.size());
+  for (unsigned k = 0; k < like.size(); ++k) {
+    if (!isFloatArray(kernel, k))
+      continue;
+    auto type = cast<ir::ArrayType>(kernel.getArgumentTypes()[k]);
+    like[k] = makeArray(type, memory.arrays[k].extents);
+    for (size_t at = 0; chosen[k] && at < sizeOf(like[k]); ++at)
+      set(like[k], type.getElementType(), at, float(random.real(-1, 1)));
+  }
+  return like;
+}
+
+//===-- Values in the text ------------------------------------------------===//
+
+static Attribute numberAttr(Type element, double value) {
+  Builder builder(element.getContext());
+  if (isa<FloatType>(element))
+    return builder.getFloatAttr(element, value);
+  return IntegerAttr::get(element,
+                          APInt(element.getIntOrFloatBitWidth(),
+                                uint64_t(int64_t(value)), /*isSigned=*/true,
+                                /*implicitTrunc=*/true));
+}
+
+static Attribute valuesOf(Type element, const ir::HostArray &array) {
+  SmallVector<Attribute> numbers;
+  for (size_t at = 0; at < sizeOf(array); ++at)
+    numbers.push_back(numberAttr(element, get(array, element, at)));
+  return DenseElementsAttr::get(RankedTensorType::get(array.extents, element),
+                                numbers);
+}
+
+void attachValues(ir::KernelOp kernel, const Memory &memory) {
+  for (auto [k, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    Attribute values;
+    if (auto array = dyn_cast<ir::ArrayType>(type))
+      values = valuesOf(array.getElementType(), memory.arrays[k]);
+    else if (isa<FloatType>(type))
+      values = numberAttr(type, memory.scalars[k].real);
+    else
+      values = numberAttr(type, double(memory.scalars[k].integer));
+    kernel.setArgAttr(k, valuesAttr, values);
+  }
+}
+
+static double numberOf(Attribute attribute) {
+  if (auto real = dyn_cast<FloatAttr>(attribute))
+    return real.getValueAsDouble();
+  APInt value = cast<IntegerAttr>(attribute).getValue();
+  return value.getBitWidth() == 1 ? double(value.getZExtValue())
+                                  : double(value.getSExtValue());
+}
+
+static ir::HostArray arrayOf(ir::ArrayType type, DenseElementsAttr values) {
+  ir::HostArray array = makeArray(type, values.getType().getShape().vec());
+  for (auto [at, value] : llvm::enumerate(values.getValues<Attribute>()))
+    set(array, type.getElementType(), at, numberOf(value));
+  return array;
+}
+
+FailureOr<Memory> attachedValues(ir::KernelOp kernel) {
+  unsigned count = kernel.getNumArguments();
+  Memory memory;
+  memory.arrays.resize(count);
+  memory.scalars.resize(count);
+  for (auto [k, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    Attribute values = kernel.getArgAttr(k, valuesAttr);
+    auto dense = dyn_cast_or_null<DenseElementsAttr>(values);
+    auto array = dyn_cast<ir::ArrayType>(type);
+    if (!values || (array && !dense))
+      return kernel.emitError("argument ") << k + 1 << " has no values";
+    if (array)
+      memory.arrays[k] = arrayOf(array, dense);
+    else if (isa<FloatType>(type))
+      memory.scalars[k].real = numberOf(values);
+    else
+      memory.scalars[k].integer = int64_t(numberOf(values));
+  }
+  return memory;
+}
+
+} // namespace costate::fuzz

@@ -1,0 +1,159 @@
+/// Random kernels of kernel IR: derivatives against each other, against
+/// differences, and against what a derivative promises.
+
+#include "fuzz/Fuzzer.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <unistd.h>
+
+using namespace costate::fuzz;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+struct Command {
+  double minutes = 0, seconds = 0;
+  uint64_t seed = 1, count = 0;
+  std::optional<uint64_t> kernel;
+  std::vector<std::string> replay;
+  bool coverage = false, goOn = false;
+};
+
+void declare(CLI::App &app, Command &command) {
+  auto minutes = app.add_option("--minutes", command.minutes, "for how long");
+  app.add_option("--seconds", command.seconds, "for how long")
+      ->excludes(minutes);
+  app.add_option("--count", command.count,
+                 "how many kernels; default: 20000, or what the time allows");
+  app.add_option("--seed", command.seed, "the first one");
+  app.add_option("--kernel", command.kernel,
+                 "print the kernel of a seed and check all of it");
+  app.add_option("--replay", command.replay,
+                 "check kernels of files with values");
+  app.add_flag("--coverage", command.coverage,
+               "print which operations were differentiated where");
+  app.add_flag("--go-on", command.goOn, "do not stop at the first finding");
+}
+
+// The seed that is looked at, for whoever has to explain a crash.
+volatile uint64_t current = 0;
+
+void onCrash(int number) {
+  char text[80];
+  int length =
+      std::snprintf(text, sizeof(text), "\ncostate-fuzz: crash at seed %llu\n",
+                    static_cast<unsigned long long>(current));
+  (void)!write(STDERR_FILENO, text, size_t(length));
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+const char *nameOf(Verdict::Kind kind) {
+  static constexpr const char *names[] = {"right", "refused", "racy",
+                                          "wild",  "long",    "wrong"};
+  return names[kind];
+}
+
+std::string describe(const Verdict &verdict) {
+  std::string text = nameOf(verdict.kind);
+  if (verdict.kind == Verdict::Wrong)
+    text += ": " + costate::fuzz::nameOf(verdict.property).str();
+  return verdict.text.empty() ? text : text + ": " + verdict.text;
+}
+
+void print(const Counts &counts, double seconds) {
+  std::cout << counts.kernels << " kernels in " << std::lround(seconds)
+            << " s, " << std::lround(double(counts.kernels) / seconds)
+            << " per second, "
+            << counts.operations / std::max<uint64_t>(1, counts.kernels)
+            << " operations on average:";
+  for (int kind = 0; kind <= Verdict::Wrong; ++kind)
+    std::cout << (kind ? ", " : " ") << counts.byKind[kind] << ' '
+              << nameOf(Verdict::Kind(kind));
+  std::cout << "\n  gradients: " << counts.pushing << " with records, "
+            << counts.reloading << " reload what the kernel stored, "
+            << counts.recording << " need versions, " << counts.repeating
+            << " repeat writes, " << counts.second
+            << " compared in second order; " << counts.judged
+            << " numbers judged by differences\n";
+  for (auto &[text, count] : counts.refusals)
+    std::cout << "  " << count << " refused: " << text << '\n';
+}
+
+int fuzz(const Command &command) {
+  double limit = command.seconds + 60 * command.minutes;
+  uint64_t count = command.count;
+  if (count == 0)
+    count = limit > 0 ? UINT64_MAX : 20000;
+  Clock::time_point start = Clock::now();
+  auto seconds = [&] {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  Fuzzer fuzzer;
+  bool found = false;
+  for (uint64_t k = 0; k < count && (command.goOn || !found); ++k) {
+    if (limit > 0 && seconds() >= limit)
+      break;
+    current = command.seed + k;
+    std::optional<Finding> finding = fuzzer.check(current);
+    if (!finding)
+      continue;
+    found = true;
+    std::cout << "seed " << finding->seed << ": " << describe(finding->verdict)
+              << '\n'
+              << finding->text << "found after " << seconds() << " s and "
+              << k + 1 << " kernels" << std::endl;
+  }
+  print(fuzzer.counts, seconds());
+  if (command.coverage)
+    std::cout << fuzzer.coverage.table();
+  return found;
+}
+
+int showKernel(uint64_t seed) {
+  Session session;
+  Case subject = generate(session.context(), seed);
+  std::cout << textOf(subject) << std::flush;
+  Verdict verdict = check(session, subject, seed, Properties::all());
+  std::cout << "// " << describe(verdict) << '\n';
+  return verdict.kind == Verdict::Wrong;
+}
+
+int replayFile(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    std::cerr << "costate-fuzz: " << path << ": cannot be read\n";
+    return 1;
+  }
+  Session session;
+  Verdict verdict = replay(session, text.str());
+  std::cout << path << ": " << describe(verdict) << '\n';
+  return verdict.kind == Verdict::Wrong;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Command command;
+  CLI::App app("Random kernels of kernel IR: are their derivatives right?");
+  declare(app, command);
+  CLI11_PARSE(app, argc, argv);
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
+    std::signal(signal, onCrash);
+  if (command.kernel)
+    return showKernel(*command.kernel);
+  if (command.replay.empty())
+    return fuzz(command);
+  int wrong = 0;
+  for (const std::string &path : command.replay)
+    wrong |= replayFile(path);
+  return wrong;
+}
