@@ -314,6 +314,29 @@ TEST_F(CustomLaunches, ThatThrowLeaveEverythingAsItWas) {
   EXPECT_EQ(at(x), 2);
 }
 
+TEST_F(CustomLaunches, ThatFailAreNotRecorded) {
+  CustomLaunch launch{.name = "launch",
+                      .reads = {x},
+                      .writes = {y},
+                      .primal =
+                          [&] {
+                            x.fill(2);
+                            throw std::runtime_error("of the user");
+                          },
+                      .gradient = [] {}};
+  {
+    auto recording = tape.record();
+    EXPECT_THROW(launch(), std::runtime_error);
+    square(x, y);
+  }
+  EXPECT_EQ(tape.size(), 1u);
+  ASSERT_EQ(tape.report().copies.size(), 1u);
+  EXPECT_NE(tape.report().copies[0].needed_by.find("failed"),
+            std::string::npos);
+  tape.backward(y);
+  EXPECT_EQ(at(x.grad()), 4);
+}
+
 TEST_F(CustomLaunches, NameWhatIsWrongWithThem) {
   auto recording = std::make_unique<Tape::Recording>(tape.record());
   CustomLaunch launch{.name = "launch",

@@ -11,6 +11,8 @@ using runtime::Access;
 using runtime::ArrayStorage;
 using runtime::KernelCode;
 using Role = runtime::Parameter::Role;
+/// By parameter; null for a scalar.
+using Arrays = std::vector<std::shared_ptr<ArrayStorage>>;
 
 std::vector<bool> detail::activeArguments(Mode mode, const Call &call) {
   std::vector<bool> active;
@@ -77,13 +79,18 @@ static void requireOutputs(const KernelImpl &kernel, const KernelCode &code) {
             flag + ")");
 }
 
+/// Whether the launch and not its caller has the array.
+static bool isProvided(runtime::Parameter parameter) {
+  return parameter.role == Role::Version || parameter.role == Role::Scratch;
+}
+
 /// The array that the caller has passed for `parameter`; null for a scalar and
 /// for what the launch itself provides.
 static std::shared_ptr<ArrayStorage> storageOf(const Call &call,
                                                runtime::Parameter parameter) {
   std::shared_ptr<ArrayStorage> array =
       call.arguments[parameter.argument].array;
-  if (parameter.role == Role::Version || parameter.role == Role::Scratch)
+  if (isProvided(parameter))
     return nullptr;
   if (parameter.role == Role::Adjoint)
     array = array->grad;
@@ -95,6 +102,8 @@ static std::shared_ptr<ArrayStorage> storageOf(const Call &call,
 /// Whether memory of `parameter` changes when the kernel or its derivative
 /// runs.
 static bool isWritten(const KernelCode &code, runtime::Parameter parameter) {
+  if (isProvided(parameter))
+    return false;
   const Access &access = code.accesses[parameter.argument];
   return access.written || (parameter.role == Role::Adjoint && access.read);
 }
@@ -141,15 +150,22 @@ static std::string parameterText(runtime::Parameter parameter) {
   return text;
 }
 
-void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
-                           const KernelCode &code) {
+static Arrays givenArrays(const Call &call, const KernelCode &code) {
+  Arrays arrays;
+  arrays.reserve(code.parameters.size());
+  for (runtime::Parameter parameter : code.parameters)
+    arrays.push_back(storageOf(call, parameter));
+  return arrays;
+}
+
+static void requireApart(const KernelImpl &kernel, const KernelCode &code,
+                         const Arrays &arrays) {
   const std::vector<runtime::Parameter> &parameters = code.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const ArrayStorage *one = storageOf(call, parameters[i]).get();
-    if (!one || one->buffer.bytes == 0)
+    if (!arrays[i] || arrays[i]->buffer.bytes == 0)
       continue;
     for (size_t j = i + 1; j < parameters.size(); ++j)
-      if (storageOf(call, parameters[j]).get() == one &&
+      if (arrays[i] == arrays[j] &&
           (isWritten(code, parameters[i]) || isWritten(code, parameters[j])))
         raise(ErrorCode::BadArgument,
               kernel.title() + ": " + parameterText(parameters[i]) + " and " +
@@ -158,25 +174,25 @@ void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
   }
 }
 
-/// The arrays of all parameters of a launch; null for scalars.
-static std::vector<std::shared_ptr<ArrayStorage>>
-arraysOf(const Call &call, const KernelCode &code,
-         const VersionArrays &versions) {
-  std::vector<std::shared_ptr<ArrayStorage>> arrays;
-  for (runtime::Parameter parameter : code.parameters) {
-    if (parameter.role == Role::Version)
-      arrays.push_back(versions.find(parameter));
-    else if (parameter.role == Role::Scratch)
-      arrays.push_back(arrayLike(call, parameter));
-    else
-      arrays.push_back(storageOf(call, parameter));
-  }
-  return arrays;
+void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
+                           const KernelCode &code) {
+  requireApart(kernel, code, givenArrays(call, code));
 }
 
-static std::vector<uint64_t>
-packSlots(const Call &call, const KernelCode &code,
-          std::span<const std::shared_ptr<ArrayStorage>> arrays) {
+/// Adds what the launch itself provides.
+static void provide(Arrays &arrays, const Call &call, const KernelCode &code,
+                    const VersionArrays &versions) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    runtime::Parameter parameter = code.parameters[i];
+    if (parameter.role == Role::Version)
+      arrays[i] = versions.find(parameter);
+    else if (parameter.role == Role::Scratch)
+      arrays[i] = arrayLike(call, parameter);
+  }
+}
+
+static std::vector<uint64_t> packSlots(const Call &call, const KernelCode &code,
+                                       const Arrays &arrays) {
   std::vector<uint64_t> slots;
   for (size_t i = 0; i < arrays.size(); ++i) {
     const ArrayStorage *array = arrays[i].get();
@@ -202,18 +218,20 @@ static bool changes(Mode mode, const KernelCode &code,
 
 /// Tells the tapes that need what the launch is about to overwrite.
 static void announceWrites(const KernelImpl &kernel, Mode mode,
-                           const Call &call, const KernelCode &code) {
+                           const Call &call, const KernelCode &code,
+                           const Arrays &arrays) {
   auto writer = [&] {
     return (mode == Mode::Gradient ? "the gradient of " : "") + kernel.title();
   };
-  for (runtime::Parameter parameter : code.parameters) {
-    std::shared_ptr<ArrayStorage> array = storageOf(call, parameter);
-    if (!array || !array->isWatched() || !changes(mode, code, parameter))
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    runtime::Parameter parameter = code.parameters[i];
+    if (!arrays[i] || !arrays[i]->isWatched() ||
+        !changes(mode, code, parameter))
       continue;
     if (parameter.role == Role::Adjoint)
-      announceWrite(*array, writer);
+      announceWrite(*arrays[i], writer);
     else
-      announceWrite(*array,
+      announceWrite(*arrays[i],
                     boxOf(code.accesses[parameter.argument].writtenSection,
                           kernel, call, parameter.argument),
                     writer);
@@ -221,35 +239,37 @@ static void announceWrites(const KernelImpl &kernel, Mode mode,
 }
 
 /// Counts a write to whatever the launch has written.
-static void bumpVersions(Mode mode, const Call &call, const KernelCode &code) {
-  for (runtime::Parameter parameter : code.parameters)
-    if (changes(mode, code, parameter))
-      if (std::shared_ptr<ArrayStorage> array = storageOf(call, parameter))
-        array->version.fetch_add(1);
+static void bumpVersions(Mode mode, const KernelCode &code,
+                         const Arrays &arrays) {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i] && changes(mode, code, code.parameters[i]))
+      arrays[i]->version.fetch_add(1);
 }
 
 /// Without checks, and without a word to anybody.
 static void execute(const KernelImpl &kernel, Mode mode, const Call &call,
-                    Compiled &compiled, const VersionArrays &versions) {
+                    Compiled &compiled, const VersionArrays &versions,
+                    Arrays arrays) {
   const KernelCode &code = *compiled.code;
-  std::vector<std::shared_ptr<ArrayStorage>> arrays =
-      arraysOf(call, code, versions);
+  provide(arrays, call, code, versions);
   std::vector<uint64_t> slots = packSlots(call, code, arrays);
   std::vector<runtime::Buffer> adjoints;
-  for (runtime::Parameter parameter : code.parameters)
-    if (parameter.role == Role::Adjoint)
-      adjoints.push_back(storageOf(call, parameter)->buffer);
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (code.parameters[i].role == Role::Adjoint)
+      adjoints.push_back(arrays[i]->buffer);
   Result<runtime::LaunchReport> report = call.device->launch(
       {&code, slots, adjoints, kernel.options.deterministic});
-  bumpVersions(mode, call, code);
+  bumpVersions(mode, code, arrays);
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
 }
 
 void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
                  Compiled &compiled, const VersionArrays &versions) {
-  checkOverlaps(kernel, call, *compiled.code);
-  announceWrites(kernel, mode, call, *compiled.code);
-  execute(kernel, mode, call, compiled, versions);
+  const KernelCode &code = *compiled.code;
+  Arrays arrays = givenArrays(call, code);
+  requireApart(kernel, code, arrays);
+  announceWrites(kernel, mode, call, code, arrays);
+  execute(kernel, mode, call, compiled, versions, std::move(arrays));
 }
 
 static std::vector<uint64_t> identitiesOf(const Call &call) {
@@ -350,13 +370,20 @@ private:
 } // namespace
 
 /// The adjoints and tangents that a launch writes.
-static std::vector<std::shared_ptr<ArrayStorage>>
-derivativesOf(Mode mode, const Call &call, const KernelCode &code) {
-  std::vector<std::shared_ptr<ArrayStorage>> arrays;
+static Arrays derivativesOf(Mode mode, const Call &call,
+                            const KernelCode &code) {
+  Arrays arrays;
   for (runtime::Parameter parameter : code.parameters)
     if (!parameter.isArgument() && changes(mode, code, parameter))
       arrays.push_back(storageOf(call, parameter));
   return arrays;
+}
+
+static void recordGradient(const KernelImpl &kernel, const Call &call,
+                           const KernelCode &code) {
+  if (recordingTape())
+    recordDerivatives("the gradient of " + kernel.title(),
+                      derivativesOf(Mode::Gradient, call, code));
 }
 
 namespace {
@@ -406,13 +433,13 @@ void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
   derivation.mode = compiler::Mode::Recording;
   Compiled &recording = kernel->compiled(derivation);
   requireOutputs(*kernel, *recording.code);
-  checkOverlaps(*kernel, call, *recording.code);
+  Arrays arrays = givenArrays(call, *recording.code);
+  requireApart(*kernel, *recording.code, arrays);
   WrittenArrays written(call, *recording.code);
   VersionArrays versions(call, *gradient.code);
-  execute(*kernel, Mode::Recording, call, recording, versions);
+  execute(*kernel, Mode::Recording, call, recording, versions, arrays);
   run(*kernel, Mode::Gradient, call, gradient, versions);
-  recordDerivatives("the gradient of " + kernel->title(),
-                    derivativesOf(Mode::Gradient, call, *gradient.code));
+  recordGradient(*kernel, call, *gradient.code);
 }
 
 /// A primal or tangent launch as an entry of `tape`.
@@ -436,8 +463,7 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
   if (chain.mode == Mode::Gradient) {
     ReplayCheck(*kernel, call, *compiled.code, chain.order).run();
     run(*kernel, chain.mode, call, compiled);
-    return recordDerivatives("the gradient of " + kernel->title(),
-                             derivativesOf(chain.mode, call, *compiled.code));
+    return recordGradient(*kernel, call, *compiled.code);
   }
   if (std::shared_ptr<TapeImpl> tape = recordingTape())
     launchOn(*tape, kernel, chain, call, compiled);

@@ -3,9 +3,6 @@
 #include "api/Checked.h"
 #include "api/Recording.h"
 #include "api/Reversal.h"
-#include "runtime/Text.h"
-
-#include <ostream>
 
 using namespace costate;
 using namespace costate::api;
@@ -93,67 +90,4 @@ void Tape::backward(BackwardOptions options) {
   reverse(impl, nullptr, options);
 }
 
-static std::string arrayText(const ArrayStorage &array) {
-  return std::string(nameOf(array.dtype)) + " array of shape " +
-         runtime::shapeText(array.extents);
-}
-
-static std::string elementsText(const VersionLog::Copy &copy) {
-  const ArrayStorage &array = *copy.array;
-  std::string text = arrayText(array);
-  if (copy.elements.size() == array.size)
-    return text;
-  std::string parts;
-  for (const runtime::Box &box : copy.elements.boxes())
-    parts += (parts.empty() ? "" : " and ") + runtime::boxText(box);
-  return "elements " + parts + " of an " + text;
-}
-
-/// The last entry that needs `copy`: its gradient is the first to look at it.
-static std::string neededBy(const TapeImpl &tape,
-                            const VersionLog::Copy &copy) {
-  for (size_t e = tape.entries.size(); e-- > 0;) {
-    const TapeEntry &entry = *tape.entries[e];
-    for (const Want &want : entry.wants)
-      if (want.time <= copy.time &&
-          entry.arguments[want.argument].array == copy.array &&
-          copy.elements.meets(want.elements))
-        return entry.argumentText(want.argument) + " of " + tape.entryText(e);
-  }
-  return "nothing any more";
-}
-
-/// What the entries themselves have overwritten.
-static void addVersions(const TapeImpl &tape, TapeReport &report) {
-  for (size_t e = 0; e < tape.entries.size(); ++e)
-    for (const auto &[parameter, array] : tape.entries[e]->overwritten().all())
-      report.copies.push_back(
-          {arrayText(*array),
-           tape.entries[e]->argumentText(parameter.argument) + " of " +
-               tape.entryText(e),
-           tape.entryText(e), array->buffer.bytes});
-}
-
-TapeReport Tape::report() const {
-  TapeReport report;
-  report.entries = impl->entries.size();
-  for (const VersionLog::Copy *copy : impl->log.copies())
-    if (copy->values)
-      report.copies.push_back({elementsText(*copy), neededBy(*impl, *copy),
-                               impl->writerText(*copy), copy->bytes()});
-  addVersions(*impl, report);
-  report.bytes = impl->log.bytes();
-  report.peak_bytes = impl->log.peakBytes();
-  return report;
-}
-
-std::ostream &costate::operator<<(std::ostream &out, const TapeReport &report) {
-  out << "tape: " << report.entries << " entries, " << report.copies.size()
-      << " copies, " << runtime::bytesText(report.bytes) << " (at most "
-      << runtime::bytesText(report.peak_bytes) << ")\n";
-  for (const TapeReport::Copy &copy : report.copies)
-    out << "  " << runtime::bytesText(copy.bytes) << ": " << copy.array
-        << "\n    needed by " << copy.needed_by << "\n    overwritten by "
-        << copy.overwritten_by << "\n";
-  return out;
-}
+TapeReport Tape::report() const { return reportOf(*impl); }

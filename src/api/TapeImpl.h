@@ -20,4 +20,6 @@ struct TapeImpl {
   std::string writerText(const runtime::VersionLog::Copy &copy) const;
 };
 
+TapeReport reportOf(const TapeImpl &tape);
+
 } // namespace costate::detail

@@ -1,0 +1,107 @@
+/// What a tape holds, for people.
+
+#include "api/TapeImpl.h"
+#include "runtime/Text.h"
+
+#include <algorithm>
+#include <ostream>
+#include <unordered_map>
+
+using namespace costate;
+using namespace costate::detail;
+using runtime::ArrayStorage;
+using runtime::VersionLog;
+
+static std::string arrayText(const ArrayStorage &array) {
+  return std::string(nameOf(array.dtype)) + " array of shape " +
+         runtime::shapeText(array.extents);
+}
+
+static std::string elementsText(const VersionLog::Copy &copy) {
+  const ArrayStorage &array = *copy.array;
+  if (copy.elements.size() == array.size)
+    return arrayText(array);
+  std::string parts;
+  for (const runtime::Box &box : copy.elements.boxes())
+    parts += (parts.empty() ? "" : " and ") + runtime::boxText(box);
+  return "elements " + parts + " of an " + arrayText(array);
+}
+
+namespace {
+/// Who looks at a copy.
+class Readers {
+public:
+  explicit Readers(const TapeImpl &tape) : tape(tape) {
+    for (size_t e = 0; e < tape.entries.size(); ++e)
+      for (const Want &want : tape.entries[e]->wants) {
+        auto &array = tape.entries[e]->arguments[want.argument].array;
+        wants[array->identity].push_back({&want, e});
+      }
+  }
+
+  /// The last entry that needs `copy`: the first whose gradient looks at it.
+  std::string firstOf(const VersionLog::Copy &copy) const {
+    auto known = wants.find(copy.array->identity);
+    if (known == wants.end())
+      return failed;
+    const std::vector<Reader> &all = known->second;
+    auto reader = std::upper_bound(
+        all.begin(), all.end(), copy.time,
+        [](uint64_t time, const Reader &one) { return time < one.want->time; });
+    while (reader != all.begin()) {
+      --reader;
+      if (copy.elements.meets(reader->want->elements))
+        return tape.entries[reader->entry]->argumentText(
+                   reader->want->argument) +
+               " of " + tape.entryText(reader->entry);
+    }
+    return failed;
+  }
+
+private:
+  struct Reader {
+    const Want *want;
+    size_t entry;
+  };
+  static constexpr const char *failed = "a custom launch that has failed";
+  const TapeImpl &tape;
+  /// By the identity of the array, in the order of time.
+  std::unordered_map<uint64_t, std::vector<Reader>> wants;
+};
+} // namespace
+
+/// What entry `e` itself has overwritten.
+static void addVersions(const TapeImpl &tape, size_t e, TapeReport &report) {
+  const TapeEntry &entry = *tape.entries[e];
+  for (const auto &[parameter, array] : entry.overwritten().all())
+    report.copies.push_back(
+        {arrayText(*array),
+         entry.argumentText(parameter.argument) + " of " + tape.entryText(e),
+         tape.entryText(e), array->buffer.bytes});
+}
+
+TapeReport detail::reportOf(const TapeImpl &tape) {
+  TapeReport report;
+  report.entries = tape.entries.size();
+  report.bytes = tape.log.bytes();
+  report.peak_bytes = tape.log.peakBytes();
+  Readers readers(tape);
+  for (const VersionLog::Copy *copy : tape.log.copies())
+    if (copy->values)
+      report.copies.push_back({elementsText(*copy), readers.firstOf(*copy),
+                               tape.writerText(*copy), copy->bytes()});
+  for (size_t e = 0; e < tape.entries.size(); ++e)
+    addVersions(tape, e, report);
+  return report;
+}
+
+std::ostream &costate::operator<<(std::ostream &out, const TapeReport &report) {
+  out << "tape: " << report.entries << " entries, " << report.copies.size()
+      << " copies, " << runtime::bytesText(report.bytes) << " (at most "
+      << runtime::bytesText(report.peak_bytes) << ")\n";
+  for (const TapeReport::Copy &copy : report.copies)
+    out << "  " << runtime::bytesText(copy.bytes) << ": " << copy.array
+        << "\n    needed by " << copy.needed_by << "\n    overwritten by "
+        << copy.overwritten_by << "\n";
+  return out;
+}
