@@ -6,6 +6,7 @@ import lit.formats
 config.name = "costate"
 config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".mlir", ".test"]
+config.excludes = ["corpus"]  # texts of the fuzzer
 config.test_source_root = config.source_dir
 config.test_exec_root = config.build_dir + "/lit"
 config.excludes = ["build", "cmake", "benchmark", "docs", "examples", "failing", "include", "tools"]

@@ -54,18 +54,14 @@ std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter) {
   return {extents.begin(), extents.end()};
 }
 
-static const char *companionText(Parameter::Role role) {
-  switch (role) {
-  case Parameter::Role::Adjoint:
-    return "the gradient of ";
-  case Parameter::Role::Tangent:
-    return "the tangent of ";
-  case Parameter::Role::Primal:
-  case Parameter::Role::Version:
-  case Parameter::Role::Scratch:
-    break;
-  }
-  return "";
+/// What `parameter` is to its argument: "the tangent of the gradient of ".
+static std::string companionText(const Parameter &parameter) {
+  std::string text;
+  for (uint32_t order = 0; order < parameter.order; ++order)
+    text += "the tangent of ";
+  if (parameter.role == Parameter::Role::Adjoint)
+    text += "the gradient of ";
+  return text;
 }
 
 std::string elementText(const LaunchRequest &request, size_t parameter,
@@ -73,7 +69,8 @@ std::string elementText(const LaunchRequest &request, size_t parameter,
   const Parameter &array = request.code->parameters[parameter];
   std::string index = indexText(element, extentsOf(request, parameter));
   return (index.empty() ? "" : "element " + index + " of ") +
-         (naming == Naming::OfParameter ? companionText(array.role) : "") +
+         (naming == Naming::OfParameter ? companionText(array)
+                                        : std::string()) +
          "argument " + std::to_string(array.argument + 1);
 }
 
