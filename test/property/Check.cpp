@@ -107,13 +107,14 @@ enum class Way {
   FourThreads,
   Debug,
   Deterministic,
+  SecondOrder,
 };
 
 Way wayOf(unsigned seed) {
   using enum Way;
   static constexpr Way ways[] = {
-      Plain,        Tangent, Plain, Tangent, Recorded,    Tangent,
-      InitialState, Debug,   Plain, Tangent, FourThreads, Deterministic};
+      Plain,        Tangent, Plain, Tangent,     Recorded,      SecondOrder,
+      InitialState, Tangent, Debug, FourThreads, Deterministic, SecondOrder};
   return ways[seed % std::size(ways)];
 }
 
@@ -139,6 +140,8 @@ public:
     forward();
     if (tame && !refused && !single)
       differences();
+    if (wayOf(seed) == Way::SecondOrder && !refused)
+      secondOrder();
     compileDerivative();
     return !tame ? Verdict::Wild : refused ? Verdict::Refused : Verdict::Right;
   }
@@ -177,7 +180,8 @@ private:
     if (primal != ErrorCode::Race)
       throw Mismatch("a race: a debug kernel does not find it");
     bench.putAdjoints(inputs.weights);
-    ErrorCode gradient = codeOf([&] { bench.gradientFromStart(debug); });
+    ErrorCode gradient =
+        codeOf([&] { bench.launchFromStart(debug, Mode::Gradient); });
     if (gradient != ErrorCode::Race && gradient != ErrorCode::CannotReplay)
       throw Mismatch("a race: the gradient of a debug kernel does not find it");
   }
@@ -312,6 +316,21 @@ private:
     compare("reverse against differences", expected, slopes, 1e-6 * scale);
   }
 
+  /// Forward over reverse against forward over forward.
+  void secondOrder() {
+    product = oracle.hessianProduct(direction);
+    if (!tame)
+      return;
+    Values second = oracle.curvature(direction);
+    if (!isFinite(product, 1e6) || !isFinite(second, 1e6))
+      return;
+    double most = std::max({scale, largest(product), largest(second)});
+    compare("forward over reverse against forward over forward",
+            dot(direction, product), dot(inputs.weights, second),
+            (single ? 1e-2 : 1e-9) * most *
+                std::sqrt(dot(direction, direction)));
+  }
+
   //===-- Compiled code --------------------------------------------------===//
 
   /// Ranges of few iterations add in the order of the interpreter.
@@ -344,6 +363,8 @@ private:
     if (refused || way == Way::Tangent)
       return compileTangent();
     switch (way) {
+    case Way::SecondOrder:
+      return compileSecondOrder();
     case Way::Debug:
       gradientOf("debug", emit(program, {.debug = true}), 1);
       break;
@@ -354,10 +375,6 @@ private:
       deterministic();
       break;
     case Way::Recorded:
-      if (oracle.overwrites()) {
-        fromInitialState();
-        break;
-      }
       recorded();
       break;
     case Way::InitialState:
@@ -381,6 +398,19 @@ private:
     cover(Covered::Tangent);
   }
 
+  void compileSecondOrder() {
+    Workbench bench(device(1), inputs);
+    bench.putTangents(direction);
+    bench.putAdjoints(inputs.weights);
+    bench.launchFromStart(kernel.gradient(), Mode::Tangent);
+    compareRun("gradient behind its tangent", bench.adjoints(), expected);
+    compareRun("compiled tangents of a gradient", bench.adjointTangents(),
+               product);
+    compare("memory behind the tangent of a gradient", bench.get(),
+            inputs.memory, 0);
+    cover(Covered::Second);
+  }
+
   /// By hand: a launch, then its gradient.
   void plain() {
     if (oracle.overwrites()) {
@@ -402,7 +432,7 @@ private:
   Values gradientOn(Workbench &bench, const Kernel &of) {
     if (oracle.overwrites()) {
       bench.putAdjoints(inputs.weights);
-      bench.gradientFromStart(of);
+      bench.launchFromStart(of, Mode::Gradient);
       bench.launch(of, Mode::Primal);
       return bench.adjoints();
     }
@@ -415,7 +445,7 @@ private:
   void fromInitialState() {
     Workbench bench(device(1), inputs);
     bench.putAdjoints(inputs.weights);
-    bench.gradientFromStart(kernel);
+    bench.launchFromStart(kernel, Mode::Gradient);
     compareRun("gradient from the initial state", bench.adjoints(), expected);
     compare("memory behind a gradient from the initial state", bench.get(),
             inputs.memory, 0);
@@ -470,8 +500,10 @@ private:
   Oracle oracle;
   bool single, tame = true, refused = false;
   Coverage *coverage;
-  Memory results;             ///< what the primal leaves
-  Values expected, direction; ///< the gradient; of a tangent
+  Memory results;   ///< what the primal leaves
+  Values expected;  ///< the gradient
+  Values direction; ///< of tangents
+  Values product;   ///< of the Hessian with the direction
   double scale = 1;
 };
 

@@ -23,9 +23,8 @@ struct Verdict {
 /// differences in every entry of every array, at values that `seed` chooses;
 /// and what a gradient must keep: memory, sums of adjoints. Then compares
 /// compiled code with the interpreter, bit by bit where the order of additions
-/// is fixed: the primal and its gradient in one of several ways, or the tangent,
-/// by the seed.
-/// Adds what was right to `coverage`.
+/// is fixed: the primal and its gradient in one of several ways, or the
+/// tangent, by the seed. Adds what was right to `coverage`.
 Verdict check(const Node &program, unsigned seed, Coverage *coverage = nullptr);
 
 } // namespace costate::property

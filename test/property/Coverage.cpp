@@ -9,7 +9,8 @@ namespace costate::property {
 
 static constexpr const char *constructNames[constructs] = {
     "serial", "range", "if", "for", "while", "nested"};
-static constexpr const char *modeNames[] = {"primal", "gradient", "tangent"};
+static constexpr const char *modeNames[] = {"primal", "gradient", "tangent",
+                                            "second order"};
 
 void Coverage::add(const Uses &uses, Covered mode) {
   for (auto &[thing, where] : uses)
@@ -20,7 +21,7 @@ void Coverage::add(const Uses &uses, Covered mode) {
 void Coverage::add(const Coverage &other) {
   for (auto &[thing, row] : other.rows)
     for (size_t k = 0; k < constructs; ++k)
-      for (size_t mode = 0; mode < 3; ++mode)
+      for (size_t mode = 0; mode < modes; ++mode)
         rows[thing][k][mode] += row[k][mode];
 }
 
@@ -29,7 +30,7 @@ std::vector<std::string> Coverage::emptyCells() const {
   for (const std::string &thing : everything()) {
     auto row = rows.find(thing);
     for (size_t k = 0; k < constructs; ++k)
-      for (size_t mode = 0; mode < 3; ++mode)
+      for (size_t mode = 0; mode < modes; ++mode)
         if (row == rows.end() || row->second[k][mode] == 0)
           empty.push_back(thing + " in " + constructNames[k] + ", " +
                           modeNames[mode]);
@@ -38,24 +39,24 @@ std::vector<std::string> Coverage::emptyCells() const {
 }
 
 void Coverage::print(std::ostream &out) const {
-  out << std::left << std::setw(16) << "primal/gradient/tangent";
+  out << std::left << std::setw(16) << "primal/gradient/tangent/second";
   for (const char *name : constructNames)
-    out << std::right << std::setw(18) << name;
+    out << std::right << std::setw(20) << name;
   out << '\n';
   for (const std::string &thing : everything()) {
     out << std::left << std::setw(23) << thing;
     auto row = rows.find(thing);
     for (size_t k = 0; k < constructs; ++k) {
       std::string cell;
-      for (size_t mode = 0; mode < 3; ++mode)
+      for (size_t mode = 0; mode < modes; ++mode)
         cell += (mode ? "/" : "") +
                 std::to_string(row == rows.end() ? 0 : row->second[k][mode]);
-      out << std::right << std::setw(18) << cell;
+      out << std::right << std::setw(20) << cell;
     }
     out << '\n';
   }
   std::vector<std::string> empty = emptyCells();
-  out << empty.size() << " of " << everything().size() * constructs * 3
+  out << empty.size() << " of " << everything().size() * constructs * modes
       << " cells are empty\n";
   for (const std::string &cell : empty)
     out << "  empty: " << cell << '\n';

@@ -19,7 +19,8 @@ inline constexpr size_t constructs = 6;
 using Uses = std::map<std::string, uint8_t>;
 
 /// How compiled code was run.
-enum class Covered : uint8_t { Primal, Gradient, Tangent };
+enum class Covered : uint8_t { Primal, Gradient, Tangent, Second };
+inline constexpr size_t modes = 4;
 
 /// Counts programs whose compiled code was right, by what they use, in which
 /// construct, and how they were run.
@@ -33,7 +34,7 @@ public:
   std::vector<std::string> emptyCells() const;
 
 private:
-  using Row = std::array<std::array<unsigned, 3>, constructs>;
+  using Row = std::array<std::array<unsigned, modes>, constructs>;
   std::map<std::string, Row> rows;
 };
 

@@ -12,7 +12,7 @@ public:
   explicit Generator(unsigned seed) : Expressions(seed) {
     wild = chance(20);
     inPlace = chance(40);
-    if (chance(4))
+    if (chance(8))
       racing = pick(std::vector<std::string>{"y", "z", "u", "v", "n", "g"});
     single = chance(20) || wish.type == "f32" || wish.from == "f32";
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);

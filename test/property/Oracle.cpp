@@ -2,29 +2,48 @@
 
 #include "api/KernelImpl.h"
 
+#include <tuple>
+
 namespace costate::property {
 
 using compiler::Mode;
-using Role = runtime::Parameter::Role;
-using Versions = std::map<std::pair<int, int>, ir::HostArray>;
+using runtime::Parameter;
+using Role = Parameter::Role;
 
 /// More operations than any program of the generator needs.
 static constexpr uint64_t mostOperations = 50'000'000;
 
+/// What the kernels of one gradient or tangent work on.
+struct Oracle::State {
+  Memory &memory;
+  Derivatives derivatives = {};
+  /// By argument, part (-1: scratch) and order.
+  std::map<std::tuple<uint32_t, int, uint32_t>, ir::HostArray> versions = {};
+};
+
 Oracle::Oracle(const Kernel &kernel, const Inputs &inputs)
     : kernel(kernel), inputs(inputs) {}
 
-Oracle::Result &Oracle::code(Mode mode) {
-  auto known = codes.find(mode);
-  if (known != codes.end())
-    return known->second;
+compiler::Derivation Oracle::derivation(Mode mode, unsigned order) const {
   std::vector<bool> active = inputs.active;
   active.resize(active.size() + 2); // p and q
-  if (mode == Mode::Primal)
-    active.clear();
-  auto code = kernel.shared()->program->interpret(mode, active,
+  compiler::Derivation derivation;
+  derivation.mode = mode;
+  derivation.order = order;
+  if (mode != Mode::Primal)
+    derivation.adjoint = active;
+  if (order)
+    derivation.tangent = active;
+  return derivation;
+}
+
+Oracle::Result &Oracle::code(Mode mode, unsigned order) {
+  auto known = codes.find({mode, order});
+  if (known != codes.end())
+    return known->second;
+  auto code = kernel.shared()->program->interpret(derivation(mode, order),
                                                   /*compiledFunctions=*/true);
-  return codes.emplace(mode, code).first->second;
+  return codes.emplace(std::pair(mode, order), code).first->second;
 }
 
 std::optional<Failure> Oracle::refusal() {
@@ -38,94 +57,118 @@ bool Oracle::overwrites() {
 
 namespace {
 
-/// The arguments of one run, in the order of its parameters.
-class Arguments {
+/// The derivative arrays of one run, while it runs.
+class Converted {
 public:
-  Arguments(const Inputs &inputs, Memory &memory, Values *derived,
-            Versions &versions)
-      : inputs(inputs), memory(memory), derived(derived), versions(versions),
-        derivedArrays(memory.size()) {}
+  explicit Converted(Derivatives &derivatives) : derivatives(derivatives) {}
 
-  void add(const runtime::Parameter &parameter) {
-    if (parameter.rank >= 0)
-      list.push_back({arrayOf(parameter)});
-    else if (parameter.argument == memory.size())
-      list.push_back({nullptr, 0, inputs.p});
-    else
-      list.push_back({nullptr, inputs.q, 0});
+  ir::HostArray *at(const Parameter &parameter, const Memory &memory) {
+    uint32_t k = parameter.argument;
+    ir::HostArray &array = arrays[{parameter.role, parameter.order}][k];
+    array.extents = memory[k].extents;
+    fromDoubles(array, property::arrays()[k].type, values(parameter));
+    return &array;
   }
 
   void copyBack() {
-    for (size_t k = 0; k < memory.size(); ++k)
-      if (!derivedArrays[k].bytes.empty())
-        (*derived)[k] = toDoubles(derivedArrays[k], arrays()[k].type);
+    for (auto &[kind, byArgument] : arrays)
+      for (auto &[k, array] : byArgument)
+        derivatives.at(kind)[k] = toDoubles(array, property::arrays()[k].type);
   }
-
-  std::vector<ir::InterpreterArgument> list;
 
 private:
-  ir::HostArray *arrayOf(const runtime::Parameter &parameter) {
-    uint32_t k = parameter.argument;
-    switch (parameter.role) {
-    case Role::Primal:
-      if (parameter.order == 0)
-        return &memory[k];
-      [[fallthrough]];
-    case Role::Adjoint:
-      derivedArrays[k].extents = memory[k].extents;
-      fromDoubles(derivedArrays[k], arrays()[k].type, (*derived)[k]);
-      return &derivedArrays[k];
-    case Role::Version:
-      return &versions.try_emplace({k, parameter.part}, memory[k])
-                  .first->second;
-    case Role::Scratch:
-      return &versions.try_emplace({k, -1}, memory[k]).first->second;
-    }
-    return nullptr;
+  const std::vector<double> &values(const Parameter &parameter) {
+    return derivatives.at(
+        {parameter.role, parameter.order})[parameter.argument];
   }
 
-  const Inputs &inputs;
-  Memory &memory;
-  Values *derived;
-  Versions &versions;
-  Memory derivedArrays;
+  Derivatives &derivatives;
+  std::map<std::pair<Role, uint32_t>, std::map<uint32_t, ir::HostArray>> arrays;
 };
 
 } // namespace
 
-ir::InterpreterReport Oracle::run(Mode mode, Memory &memory, Values *derived,
-                                  Versions &versions, uint64_t order) {
-  Result &made = code(mode);
+ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
+                                  uint64_t iterations) {
+  Result &made = code(mode, order);
   if (!made)
     throw Stopped{made.error()};
-  Arguments arguments(inputs, memory, derived, versions);
-  for (const runtime::Parameter &parameter : made->code.parameters)
-    arguments.add(parameter);
+  Converted derivatives(state.derivatives);
+  auto arrayOf = [&](const Parameter &of) {
+    if (of.isArgument())
+      return &state.memory[of.argument];
+    if (of.role == Role::Primal || of.role == Role::Adjoint)
+      return derivatives.at(of, state.memory);
+    int part = of.role == Role::Scratch ? -1 : static_cast<int>(of.part);
+    return &state.versions
+                .try_emplace({of.argument, part, of.order},
+                             state.memory[of.argument])
+                .first->second;
+  };
+  std::vector<ir::InterpreterArgument> arguments;
+  for (const Parameter &parameter : made->code.parameters) {
+    bool isArray = parameter.rank >= 0;
+    arguments.push_back(
+        {isArray ? arrayOf(parameter) : nullptr, inputs.q, inputs.p});
+  }
   auto report = made->interpreter.run(
-      arguments.list, {.order = order, .steps = mostOperations});
+      arguments, {.order = iterations, .steps = mostOperations});
   if (!report)
     throw Stopped{report.error(), mode == Mode::Primal};
-  arguments.copyBack();
+  derivatives.copyBack();
   return *report;
 }
 
 ir::InterpreterReport Oracle::primal(Memory &memory, uint64_t order) {
-  Versions none;
-  return run(Mode::Primal, memory, nullptr, none, order);
+  State state{memory};
+  return run(Mode::Primal, 0, state, order);
 }
 
 void Oracle::tangent(Memory &memory, Values &tangents) {
-  Versions none;
-  run(Mode::Tangent, memory, &tangents, none, 0);
+  State state{memory};
+  state.derivatives[{Role::Primal, 1}] = tangents;
+  run(Mode::Primal, 1, state);
+  tangents = state.derivatives[{Role::Primal, 1}];
+}
+
+ir::InterpreterReport Oracle::runGradient(unsigned order, State &state) {
+  if (refusal())
+    throw Stopped{*refusal()};
+  run(overwrites() ? Mode::Recording : Mode::Primal, order, state);
+  return run(Mode::Gradient, order, state);
 }
 
 ir::InterpreterReport Oracle::gradient(Memory &memory, Values &adjoints) {
-  Versions versions;
-  if (refusal())
-    throw Stopped{*refusal()};
-  run(overwrites() ? Mode::Recording : Mode::Primal, memory, nullptr, versions,
-      0);
-  return run(Mode::Gradient, memory, &adjoints, versions, 0);
+  State state{memory};
+  state.derivatives[{Role::Adjoint, 0}] = adjoints;
+  ir::InterpreterReport report = runGradient(0, state);
+  adjoints = state.derivatives[{Role::Adjoint, 0}];
+  return report;
+}
+
+static Values zerosLike(Values values) {
+  for (std::vector<double> &array : values)
+    std::ranges::fill(array, 0.0);
+  return values;
+}
+
+Values Oracle::hessianProduct(const Values &direction) {
+  Memory memory = inputs.memory;
+  State state{memory};
+  state.derivatives = {{{Role::Primal, 1}, direction},
+                       {{Role::Adjoint, 0}, inputs.weights},
+                       {{Role::Adjoint, 1}, zerosLike(inputs.weights)}};
+  runGradient(1, state);
+  return state.derivatives[{Role::Adjoint, 1}];
+}
+
+Values Oracle::curvature(const Values &direction) {
+  Memory memory = inputs.memory;
+  State state{memory};
+  state.derivatives = {{{Role::Primal, 1}, direction},
+                       {{Role::Primal, 2}, zerosLike(direction)}};
+  run(Mode::Primal, 2, state);
+  return state.derivatives[{Role::Primal, 2}];
 }
 
 } // namespace costate::property

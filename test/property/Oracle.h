@@ -17,6 +17,10 @@ struct Stopped {
   bool inPrimal = false;
 };
 
+/// The derivative arrays of a run: adjoints, tangents, tangents of adjoints.
+using Derivatives =
+    std::map<std::pair<runtime::Parameter::Role, uint32_t>, Values>;
+
 class Oracle {
 public:
   Oracle(const Kernel &kernel, const Inputs &inputs);
@@ -28,22 +32,29 @@ public:
   /// Runs the kernel on `memory`, and then its gradient on `adjoints`.
   ir::InterpreterReport gradient(Memory &memory, Values &adjoints);
 
+  /// The derivative along `direction` of what `gradient` makes of the weights.
+  Values hessianProduct(const Values &direction);
+  /// The second derivative of the results along `direction`.
+  Values curvature(const Values &direction);
+
   /// Why there is no gradient, if there is none.
   std::optional<Failure> refusal();
   /// Whether the gradient needs values that the kernel overwrites.
   bool overwrites();
 
 private:
+  struct State;
   using Result = costate::Result<compiler::Interpretable>;
-  Result &code(compiler::Mode mode);
-  /// `versions` are those that the recording primal fills.
-  ir::InterpreterReport
-  run(compiler::Mode mode, Memory &memory, Values *derived,
-      std::map<std::pair<int, int>, ir::HostArray> &versions, uint64_t order);
+
+  compiler::Derivation derivation(compiler::Mode mode, unsigned order) const;
+  Result &code(compiler::Mode mode, unsigned order = 0);
+  ir::InterpreterReport run(compiler::Mode mode, unsigned order, State &state,
+                            uint64_t iterations = 0);
+  ir::InterpreterReport runGradient(unsigned order, State &state);
 
   Kernel kernel; // keeps the program
   const Inputs &inputs;
-  std::map<compiler::Mode, Result> codes;
+  std::map<std::pair<compiler::Mode, unsigned>, Result> codes;
 };
 
 } // namespace costate::property

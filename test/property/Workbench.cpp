@@ -20,8 +20,8 @@ void Workbench::launch(const Kernel &kernel, detail::Mode mode) {
   kernel.launch_with(mode, arguments());
 }
 
-void Workbench::gradientFromStart(const Kernel &kernel) {
-  kernel.launch_with(initial_state, detail::Mode::Gradient, arguments());
+void Workbench::launchFromStart(const Kernel &kernel, detail::Mode mode) {
+  kernel.launch_with(initial_state, mode, arguments());
 }
 
 static ir::HostArray read(const AnyArray &array) {
@@ -33,7 +33,7 @@ static ir::HostArray read(const AnyArray &array) {
 Memory Workbench::get() const {
   Memory memory;
   for (const AnyArray &array : all)
-    memory.push_back(read(array));
+    memory.push_back(property::read(array));
   return memory;
 }
 
@@ -42,20 +42,25 @@ void Workbench::put(const Memory &memory) {
     all[k].write(memory[k].bytes.data(), memory[k].bytes.size());
 }
 
-Values Workbench::adjoints() const {
+template <class F> Values Workbench::read(F derivativeOf) const {
   Values values(all.size());
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
-      values[k] = toDoubles(read(all[k].grad()), arrays()[k].type);
+      values[k] =
+          toDoubles(property::read(derivativeOf(all[k])), arrays()[k].type);
   return values;
 }
 
+Values Workbench::adjoints() const {
+  return read([](const AnyArray &array) { return array.grad(); });
+}
+
 Values Workbench::tangents() const {
-  Values values(all.size());
-  for (size_t k = 0; k < all.size(); ++k)
-    if (inputs.active[k])
-      values[k] = toDoubles(read(all[k].dual()), arrays()[k].type);
-  return values;
+  return read([](const AnyArray &array) { return array.dual(); });
+}
+
+Values Workbench::adjointTangents() const {
+  return read([](const AnyArray &array) { return array.grad().dual(); });
 }
 
 static void write(AnyArray array, DType type,

@@ -12,8 +12,8 @@ public:
   Workbench(Device device, const Inputs &inputs);
 
   void launch(const Kernel &kernel, detail::Mode mode);
-  /// The gradient from the state before the launch.
-  void gradientFromStart(const Kernel &kernel);
+  /// The same from the state before a launch, to which memory is put back.
+  void launchFromStart(const Kernel &kernel, detail::Mode mode);
 
   Memory get() const;
   void put(const Memory &memory);
@@ -22,9 +22,12 @@ public:
   Values tangents() const;
   void putAdjoints(const Values &values);
   void putTangents(const Values &values);
+  /// Tangents of adjoints.
+  Values adjointTangents() const;
 
 private:
   std::vector<detail::ArgumentValue> arguments() const;
+  template <class F> Values read(F derivativeOf) const;
 
   const Inputs &inputs;
   std::vector<AnyArray> all;
