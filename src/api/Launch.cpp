@@ -3,6 +3,7 @@
 #include "api/Checked.h"
 #include "api/Recording.h"
 #include "api/Sections.h"
+#include "runtime/Text.h"
 
 using namespace costate;
 using namespace costate::api;
@@ -138,18 +139,6 @@ size_t VersionArrays::bytes() const {
   return sum;
 }
 
-/// "the tangent of the gradient of argument 2"
-static std::string parameterText(runtime::Parameter parameter) {
-  std::string text = "argument " + std::to_string(parameter.argument + 1);
-  if (parameter.role == Role::Adjoint)
-    text = "the gradient of " + text;
-  if (parameter.role == Role::Version || parameter.role == Role::Scratch)
-    text = "a copy of " + text;
-  for (uint32_t order = 0; order < parameter.order; ++order)
-    text = "the tangent of " + text;
-  return text;
-}
-
 static Arrays givenArrays(const Call &call, const KernelCode &code) {
   Arrays arrays;
   arrays.reserve(code.parameters.size());
@@ -168,8 +157,8 @@ static void requireApart(const KernelImpl &kernel, const KernelCode &code,
       if (arrays[i] == arrays[j] &&
           (isWritten(code, parameters[i]) || isWritten(code, parameters[j])))
         raise(ErrorCode::BadArgument,
-              kernel.title() + ": " + parameterText(parameters[i]) + " and " +
-                  parameterText(parameters[j]) +
+              kernel.title() + ": " + runtime::parameterText(parameters[i]) +
+                  " and " + runtime::parameterText(parameters[j]) +
                   " are the same array, and it is written; pass two arrays");
   }
 }

@@ -54,13 +54,15 @@ std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter) {
   return {extents.begin(), extents.end()};
 }
 
-/// What `parameter` is to its argument: "the tangent of the gradient of ".
-static std::string companionText(const Parameter &parameter) {
-  std::string text;
+std::string parameterText(const Parameter &parameter) {
+  using Role = Parameter::Role;
+  std::string text = "argument " + std::to_string(parameter.argument + 1);
+  if (parameter.role == Role::Adjoint)
+    text = "the gradient of " + text;
+  if (parameter.role == Role::Version || parameter.role == Role::Scratch)
+    text = "a copy of " + text;
   for (uint32_t order = 0; order < parameter.order; ++order)
-    text += "the tangent of ";
-  if (parameter.role == Parameter::Role::Adjoint)
-    text += "the gradient of ";
+    text = "the tangent of " + text;
   return text;
 }
 
@@ -69,9 +71,9 @@ std::string elementText(const LaunchRequest &request, size_t parameter,
   const Parameter &array = request.code->parameters[parameter];
   std::string index = indexText(element, extentsOf(request, parameter));
   return (index.empty() ? "" : "element " + index + " of ") +
-         (naming == Naming::OfParameter ? companionText(array)
-                                        : std::string()) +
-         "argument " + std::to_string(array.argument + 1);
+         (naming == Naming::OfParameter
+              ? parameterText(array)
+              : "argument " + std::to_string(array.argument + 1));
 }
 
 std::string numberText(double number) {

@@ -20,6 +20,9 @@ std::string indexText(int64_t number, std::span<const int64_t> extents);
 /// The extents of the array `parameter` of a launch.
 std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter);
 
+/// `argument 3`, `the tangent of the gradient of argument 3`, ...
+std::string parameterText(const Parameter &parameter);
+
 /// Where the base address of the array `parameter` stands among the arguments.
 size_t slotOf(const KernelCode &code, size_t parameter);
 
