@@ -23,6 +23,19 @@ Kernel makeKernel() {
   });
 }
 
+/// The tangent in one direction (0) or several, with the primal.
+double tangentTime(const Options &options, const Device &device, const Kernel &k,
+                   const std::vector<int32_t> &turns, int directions) {
+  Array<double> x = device.array<double>({turns.size()}, dual, {.directions = directions});
+  Array<double> y = device.array<double>({}, dual, {.directions = directions});
+  Array<int32_t> n = device.array<int32_t>({turns.size()});
+  x.fill(0.5);
+  x.dual().fill(1);
+  n.from_host(turns);
+  k.jvp(x, n, y);
+  return milliseconds(options, [&] { k.jvp(x, n, y); device.synchronize(); });
+}
+
 void measure(const Options &options, Results &results, const std::string &name,
              const std::vector<int32_t> &turns) {
   double total = std::accumulate(turns.begin(), turns.end(), 0.0);
@@ -42,6 +55,8 @@ void measure(const Options &options, Results &results, const std::string &name,
     Row &row = results.add(name, threads);
     row.set("primal_ms", milliseconds(options, [&] { k(x, n, y); device.synchronize(); }));
     row.set("gradient_ms", milliseconds(options, [&] { k.grad(x, n, y); device.synchronize(); }));
+    row.set("tangent_ms", tangentTime(options, device, k, turns, 0));
+    row.set("tangents_8_ms", tangentTime(options, device, k, turns, 8));
     row.set("saved_bytes", saved);
     row.set("peak_bytes", double(device.peak_bytes()));
     row.set("turns", total);

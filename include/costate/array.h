@@ -80,7 +80,8 @@ public:
 
   bool has_grad() const;
   bool has_dual() const;
-  /// The adjoint (tangent) array: same shape, dtype and device. It lives on
+  /// The adjoint (tangent) array: same shape (but see
+  /// ArrayOptions::directions), dtype and device. It lives on
   /// even if this array does not. Error(MissingGradient) if there is none;
   /// Error(OutOfMemory) if it is made now and does not fit.
   AnyArray grad() const;

@@ -21,6 +21,14 @@ struct DeviceOptions {
   size_t memory_limit = 0;
 };
 
+struct ArrayOptions {
+  /// Directions of the tangents of an array with `dual`, 1 to 16: `jvp` then
+  /// takes as many derivatives at once, and the shape of `dual()` is that of
+  /// the array behind an outermost extent for them. 0: one direction, and
+  /// `dual()` has the shape of the array.
+  int directions = 0;
+};
+
 /// A handle to one device; copies mean the same device. Safe to use from
 /// several threads.
 class Device {
@@ -37,14 +45,17 @@ public:
       : handle(std::move(device)) {}
 
   /// A new array, all elements zero, its adjoint and tangent likewise.
-  /// Error(BadArgument) for a negative extent, a rank above 8, more bytes than
-  /// an address can count, or a gradient of an array that is not floating
-  /// point. Error(OutOfMemory) if it does not fit.
+  /// Error(BadArgument) for a negative extent, a rank above 8 (of `dual()` as
+  /// well), more bytes than an address can count, a gradient of an array that
+  /// is not floating point, or directions without `dual`. Error(OutOfMemory) if
+  /// it does not fit.
   template <Element T>
-  Array<T> array(const Extents &extents, Flags flags = none) const {
-    return Array<T>(array(dtypeOf<T>, extents, flags));
+  Array<T> array(const Extents &extents, Flags flags = none,
+                 ArrayOptions options = {}) const {
+    return Array<T>(array(dtypeOf<T>, extents, flags, options));
   }
-  AnyArray array(DType dtype, const Extents &extents, Flags flags = none) const;
+  AnyArray array(DType dtype, const Extents &extents, Flags flags = none,
+                 ArrayOptions options = {}) const;
 
   /// Waits until all launches on this device are done.
   void synchronize() const;

@@ -142,8 +142,12 @@ public:
     launch(initial_state, detail::Mode::Gradient, arguments...);
   }
 
-  /// Forward mode: runs the kernel and pushes `.dual()` through it. Errors like
-  /// those of grad().
+  /// Forward mode: runs the kernel and pushes `.dual()` through it; `=`
+  /// overwrites
+  /// `.dual()`, `+=` adds to it. Arrays whose tangents have several directions
+  /// (ArrayOptions) get them all, for one run of the kernel. Errors like those
+  /// of grad(), and Error(BadArgument) for arrays whose tangents have different
+  /// numbers of directions.
   template <class... A> void jvp(const A &...arguments) const {
     launch(detail::Mode::Tangent, arguments...);
   }

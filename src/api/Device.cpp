@@ -32,9 +32,11 @@ Device Device::best() {
   return found->second;
 }
 
-AnyArray Device::array(DType dtype, const Extents &extents, Flags flags) const {
-  return AnyArray(checked(runtime::makeArray(
-      handle, dtype, extents, flags & costate::grad, flags & costate::dual)));
+AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
+                       ArrayOptions options) const {
+  return AnyArray(
+      checked(runtime::makeArray(handle, dtype, extents, flags & costate::grad,
+                                 flags & costate::dual, options.directions)));
 }
 
 void Device::synchronize() const { checked(handle->synchronize()); }

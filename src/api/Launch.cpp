@@ -27,15 +27,44 @@ std::vector<bool> detail::activeArguments(Mode mode, const Call &call) {
   return active;
 }
 
-compiler::Derivation detail::derivationOf(Chain chain, const Call &call) {
+static std::string directionsText(int64_t directions) {
+  return directions ? std::to_string(directions) + " directions"
+                    : "one direction, without an extent for it";
+}
+
+/// Of the tangents of all arguments.
+static unsigned directionsOf(const KernelImpl &kernel, const Call &call) {
+  std::optional<size_t> first;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const ArrayStorage *array = call.arguments[i].array.get();
+    if (!array || !array->hasTangent())
+      continue;
+    if (!first)
+      first = i;
+    int64_t expected = call.arguments[*first].array->directions;
+    if (array->directions != expected)
+      raise(ErrorCode::BadArgument,
+            argumentText(kernel, i) + " has tangents in " +
+                directionsText(array->directions) + ", but argument " +
+                std::to_string(*first + 1) + " in " + directionsText(expected) +
+                "; make all arrays with the same `directions`");
+  }
+  return first ? static_cast<unsigned>(call.arguments[*first].array->directions)
+               : 0;
+}
+
+compiler::Derivation detail::derivationOf(const KernelImpl &kernel, Chain chain,
+                                          const Call &call) {
   compiler::Derivation derivation;
   if (chain.mode == Mode::Gradient) {
     derivation.mode = compiler::Mode::Gradient;
     derivation.adjoint = activeArguments(Mode::Gradient, call);
   }
   derivation.order = chain.order;
-  if (chain.order)
+  if (chain.order) {
     derivation.tangent = activeArguments(Mode::Tangent, call);
+    derivation.directions = directionsOf(kernel, call);
+  }
   return derivation;
 }
 
@@ -217,7 +246,10 @@ static void announceWrites(const KernelImpl &kernel, Mode mode,
     if (!arrays[i] || !arrays[i]->isWatched() ||
         !changes(mode, code, parameter))
       continue;
-    if (parameter.role == Role::Adjoint)
+    // Sections are those of the argument; directions add a dimension.
+    bool isAlike =
+        arrays[i]->extents == call.arguments[parameter.argument].array->extents;
+    if (parameter.role == Role::Adjoint || !isAlike)
       announceWrite(*arrays[i], writer);
     else
       announceWrite(*arrays[i],
@@ -415,7 +447,7 @@ private:
 
 void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
                                     Chain chain, const Call &call) {
-  compiler::Derivation derivation = derivationOf(chain, call);
+  compiler::Derivation derivation = derivationOf(*kernel, chain, call);
   requireSomeActive(*kernel, derivation);
   Compiled &gradient = kernel->compiled(derivation);
   requireOutputs(*kernel, *gradient.code);
@@ -445,7 +477,7 @@ static void launchOn(TapeImpl &tape, const std::shared_ptr<KernelImpl> &kernel,
 
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
                     const Call &call) {
-  compiler::Derivation derivation = derivationOf(chain, call);
+  compiler::Derivation derivation = derivationOf(*kernel, chain, call);
   requireSomeActive(*kernel, derivation);
   Compiled &compiled = kernel->compiled(derivation);
   requireOutputs(*kernel, *compiled.code);

@@ -26,8 +26,10 @@ Call bind(const KernelImpl &kernel, std::span<const ArgumentValue> values);
 /// empty for Primal.
 std::vector<bool> activeArguments(Mode mode, const Call &call);
 
-/// What a launch with these arguments asks for.
-compiler::Derivation derivationOf(Chain chain, const Call &call);
+/// What a launch with these arguments asks for. Throws BadArgument if their
+/// tangents have different numbers of directions.
+compiler::Derivation derivationOf(const KernelImpl &kernel, Chain chain,
+                                  const Call &call);
 
 /// A whole launch as the user asks for it: all checks, the run, versions, the
 /// recording of a Tape.

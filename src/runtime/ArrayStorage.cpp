@@ -86,14 +86,29 @@ makePlain(const std::shared_ptr<Device> &device, DType dtype,
 }
 
 static Result<std::shared_ptr<ArrayStorage>>
-makeCompanion(const ArrayStorage &array, bool makesTangent) {
-  Result<std::shared_ptr<ArrayStorage>> companion =
-      makePlain(array.device, array.dtype, array.extents);
-  if (!companion)
-    return companion;
-  (*companion)->isCompanion = true;
-  (*companion)->makesTangent = makesTangent;
-  return companion;
+makeAdjoint(const ArrayStorage &array, bool withTangent) {
+  auto adjoint = makePlain(array.device, array.dtype, array.extents);
+  if (!adjoint)
+    return adjoint;
+  (*adjoint)->isCompanion = true;
+  (*adjoint)->makesTangent = withTangent;
+  (*adjoint)->directions = array.directions;
+  return adjoint;
+}
+
+static Result<std::shared_ptr<ArrayStorage>>
+makeTangent(const ArrayStorage &array) {
+  std::vector<int64_t> extents = array.extents;
+  if (array.directions)
+    extents.insert(extents.begin(), array.directions);
+  if (Result<> shape = checkShape(array.dtype, extents); !shape)
+    return shape.error();
+  auto tangent = makePlain(array.device, array.dtype, extents);
+  if (!tangent)
+    return tangent;
+  (*tangent)->isCompanion = true;
+  (*tangent)->makesTangent = true;
+  return tangent;
 }
 
 Result<std::shared_ptr<ArrayStorage>> ArrayStorage::tangent() {
@@ -102,18 +117,15 @@ Result<std::shared_ptr<ArrayStorage>> ArrayStorage::tangent() {
   std::lock_guard lock(mutex);
   if (madeTangent)
     return madeTangent;
-  Result<std::shared_ptr<ArrayStorage>> made =
-      makeCompanion(*this, /*makesTangent=*/true);
+  Result<std::shared_ptr<ArrayStorage>> made = makeTangent(*this);
   if (made)
     madeTangent = *made;
   return made;
 }
 
-Result<std::shared_ptr<ArrayStorage>>
-makeArray(std::shared_ptr<Device> device, DType dtype,
-          const std::vector<int64_t> &extents, bool withGrad, bool withDual) {
-  if (Result<> shape = checkShape(dtype, extents); !shape)
-    return shape.error();
+/// Why an array cannot have these companions, or nothing.
+static Result<> checkCompanions(DType dtype, bool withGrad, bool withDual,
+                                int64_t directions) {
   if ((withGrad || withDual) && !isFloat(dtype))
     return Failure{
         ErrorCode::BadArgument,
@@ -122,19 +134,44 @@ makeArray(std::shared_ptr<Device> device, DType dtype,
              : std::string("an ") + nameOf(dtype) + " integer array") +
             " cannot have a gradient or a tangent; use f32 or f64, or "
             "leave out `grad` and `dual`"};
+  if (directions && !withDual)
+    return Failure{ErrorCode::BadArgument,
+                   "an array without a tangent has no directions; add `dual`, "
+                   "or leave out `directions`"};
+  if (directions < 0 || directions > maxDirections)
+    return Failure{
+        ErrorCode::BadArgument,
+        "an array cannot have tangents in " + std::to_string(directions) +
+            " directions; choose 1 to " + std::to_string(maxDirections) +
+            ", and launch several times for more"};
+  return {};
+}
+
+Result<std::shared_ptr<ArrayStorage>>
+makeArray(std::shared_ptr<Device> device, DType dtype,
+          const std::vector<int64_t> &extents, bool withGrad, bool withDual,
+          int64_t directions) {
+  if (Result<> shape = checkShape(dtype, extents); !shape)
+    return shape.error();
+  if (Result<> fits = checkCompanions(dtype, withGrad, withDual, directions);
+      !fits)
+    return fits.error();
   Result<std::shared_ptr<ArrayStorage>> array =
       makePlain(device, dtype, extents);
   if (!array)
     return array;
-  for (auto [wanted, slot] : {std::pair(withGrad, &(*array)->grad),
-                              std::pair(withDual, &(*array)->dual)}) {
-    if (!wanted)
-      continue;
-    Result<std::shared_ptr<ArrayStorage>> companion =
-        makeCompanion(**array, /*makesTangent=*/withDual);
-    if (!companion)
-      return companion;
-    *slot = *companion;
+  (*array)->directions = directions;
+  if (withGrad) {
+    auto adjoint = makeAdjoint(**array, withDual);
+    if (!adjoint)
+      return adjoint;
+    (*array)->grad = *adjoint;
+  }
+  if (withDual) {
+    auto tangent = makeTangent(**array);
+    if (!tangent)
+      return tangent;
+    (*array)->dual = *tangent;
   }
   return array;
 }

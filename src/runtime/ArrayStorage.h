@@ -59,6 +59,8 @@ struct ArrayStorage {
   /// An adjoint or a tangent. Its own tangent, if `makesTangent`, is made when
   /// it is first asked for.
   bool isCompanion = false, makesTangent = false;
+  /// Of its tangent, which has an outermost extent for them; 0: one, without.
+  int64_t directions = 0;
   bool hasTangent() const { return dual || makesTangent; }
   /// The tangent array, zero at first; null if there is none. OutOfMemory.
   Result<std::shared_ptr<ArrayStorage>> tangent();
@@ -84,7 +86,10 @@ private:
 /// or OutOfMemory with the shape in the text.
 Result<std::shared_ptr<ArrayStorage>>
 makeArray(std::shared_ptr<Device> device, DType dtype,
-          const std::vector<int64_t> &extents, bool withGrad, bool withDual);
+          const std::vector<int64_t> &extents, bool withGrad, bool withDual,
+          int64_t directions = 0);
+
+constexpr int64_t maxDirections = 16;
 
 /// `(64, 3)`
 std::string shapeText(const std::vector<int64_t> &extents);
