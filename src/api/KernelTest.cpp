@@ -288,15 +288,33 @@ TEST_F(Kernels, CheckTheirGradientInSinglePrecision) {
 }
 
 TEST_F(Kernels, CheckTheirGradientInMixedPrecision) {
-  Kernel narrow = kernel("narrow", [](ArrayRef<double, 1> a,
-                                      ArrayRef<double, 1> b) {
-    parallel(a.size(0), [&](Index i) {
-      Var<float> v = cast<float>(a(i));
-      b(i) = cast<double>(v * sin(v));
-    });
-  });
+  Kernel narrow =
+      kernel("narrow", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) {
+          Var<float> v = cast<float>(a(i));
+          b(i) = cast<double>(v * sin(v));
+        });
+      });
   x.fill(0.7);
   EXPECT_TRUE(check_gradient(narrow, x, y)) << check_gradient(narrow, x, y);
+}
+
+TEST_F(Kernels, CheckTheirGradientWhereTheyOverwriteTheirInput) {
+  Kernel power =
+      kernel("power", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) {
+          FOR (t, 0, 3) {
+            a(i) = a(i) * b(i);
+          }
+          b(i) = sin(a(i)) * b(i);
+        });
+      });
+  x.fill(0.7);
+  y.fill(1.3);
+  GradientCheck check = check_gradient(power, x, y);
+  EXPECT_TRUE(check) << check;
+  EXPECT_NE(check.reverse, 0);
+  EXPECT_EQ(x.to_host().front(), 0.7);
 }
 
 TEST_F(Kernels, CheckATinyGradientBesideLargeOutputs) {
