@@ -193,7 +193,8 @@ public:
   std::vector<ArgumentType> arguments() const;
 
   /// For people: signature, what has been compiled and how long that took, its
-  /// size, bytes of one tape record, and the tape of the last launch.
+  /// size; of a gradient what each line of the source saves and what is computed
+  /// again, the tape of the last launch, and copies of arrays.
   std::string report() const;
 
   /// The kernel, its gradient or its tangent as kernel IR, which costate-opt

@@ -18,6 +18,7 @@ struct Compiled {
   std::optional<Failure> failure; ///< why there is none
   double milliseconds = 0;
   std::atomic<size_t> tapeBytes = 0; ///< of the last launch
+  std::atomic<size_t> versionBytes = 0; ///< of its versions of arrays
 };
 
 /// What the arguments were when a kernel had last run on the same arrays.

@@ -204,7 +204,7 @@ TEST_F(Kernels, ReportWhatTheyCompiled) {
   loop.grad(x, turns, y);
   std::string report = loop.report();
   for (const char *part : {"`loop`", "f64 array of rank 1",
-                           "primal: compiled in", "gradient", "per record"})
+                           "primal: compiled in", "gradient", "saves each time"})
     EXPECT_NE(report.find(part), std::string::npos) << report;
   EXPECT_EQ(loop.name(), "loop");
   EXPECT_EQ(loop.arguments().size(), 3u);

@@ -282,6 +282,7 @@ static void execute(const KernelImpl &kernel, Mode mode, const Call &call,
       {&code, slots, adjoints, kernel.options.deterministic});
   bumpVersions(mode, code, arrays);
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
+  compiled.versionBytes = versions.bytes();
 }
 
 void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,

@@ -2,6 +2,7 @@
 
 #include "autodiff/Differentiate.h"
 #include "compiler/Codegen.h"
+#include "compiler/Costs.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Facts.h"
 #include "compiler/Jit.h"
@@ -138,6 +139,7 @@ private:
     code.parameters = parametersOf(derived.kernel);
     code.growsTape = growsTape(derived.kernel);
     code.recordBytes = recordBytes(derived.kernel);
+    code.lines = lineCosts(derived.kernel);
     code.accesses = accessesOf(kernel, derivation.mode == Mode::Primal
                                            ? derivation.tangent
                                            : derivation.adjoint);

@@ -121,6 +121,17 @@ struct Access {
   ArraySection writtenSection; ///< the elements behind `written`
 };
 
+/// What a gradient keeps of one source line, and what it computes again.
+struct LineCost {
+  std::string file;
+  unsigned line = 0;
+  int64_t savedBits = 0; ///< on a tape, each time the line is executed
+  int64_t computed = 0;  ///< values computed again in the reverse sweep
+  int64_t loaded = 0;    ///< values loaded again
+  bool condition = false; ///< something saved says which branch was taken
+  bool tripCount = false; ///< or how often a loop has turned
+};
+
 /// Compiled code of one kernel in one mode, ready to run on the host.
 struct KernelCode {
   std::string name; ///< the kernel's name in the source
@@ -138,6 +149,7 @@ struct KernelCode {
   size_t objectBytes = 0;
   bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
+  std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
   std::string overwritten;     ///< Gradient: why it needs versions; else empty
   std::shared_ptr<void> owner; ///< keeps the code alive
 };

@@ -2,6 +2,7 @@
 
 #include "autodiff/save/Plan.h"
 #include "ir/Kernel.h"
+#include "ir/Source.h"
 #include "ir/Tape.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -67,6 +68,7 @@ Value Scope::materialize(OpBuilder &builder, Value value) {
     if (!mapping.contains(operand))
       mapping.map(operand, materialize(builder, operand));
   Operation *copy = builder.clone(*op, mapping);
+  copy->setLoc(ir::recomputed(op->getLoc()));
   for (auto [original, result] : llvm::zip(op->getResults(), copy->getResults()))
     provided[original] = result;
   return provided.lookup(value);

@@ -1,0 +1,161 @@
+/// What a kernel is made of, for people.
+
+#include "api/KernelImpl.h"
+#include "runtime/Text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+using namespace costate;
+using namespace costate::detail;
+using runtime::KernelCode;
+using runtime::LineCost;
+
+static std::string listText(const std::vector<bool> &chosen) {
+  std::string text;
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (chosen[i])
+      text += (text.empty() ? "" : ", ") + std::to_string(i + 1);
+  return text;
+}
+
+/// "gradient, its tangent with respect to arguments 1, 3"
+static std::string modeText(const compiler::Derivation &derivation) {
+  bool isGradient = derivation.mode == compiler::Mode::Gradient;
+  bool isRecording = derivation.mode == compiler::Mode::Recording;
+  std::string text = isGradient         ? "gradient"
+                     : isRecording      ? "recording primal"
+                     : derivation.order ? "tangent"
+                                        : "primal";
+  std::string with = listText(isGradient || isRecording ? derivation.adjoint
+                                                        : derivation.tangent);
+  if (!with.empty())
+    text += " with respect to arguments " + with;
+  if (isGradient && derivation.order)
+    text += ", its tangent along arguments " + listText(derivation.tangent);
+  if (derivation.order > 1)
+    text += ", to order " + std::to_string(derivation.order);
+  if (derivation.directions)
+    text += ", in " + std::to_string(derivation.directions) + " directions";
+  return text;
+}
+
+namespace {
+/// Rows of text, the first column to the left and numbers to the right.
+class Table {
+public:
+  using Row = std::array<std::string, 4>;
+
+  void add(Row row) { rows.push_back(std::move(row)); }
+
+  std::string text() const {
+    std::array<size_t, 4> widths{};
+    for (const Row &row : rows)
+      for (size_t c = 0; c < row.size(); ++c)
+        widths[c] = std::max(widths[c], row[c].size());
+    std::string text;
+    for (const Row &row : rows) {
+      text += "   ";
+      for (size_t c = 0; c < row.size(); ++c) {
+        std::string pad(widths[c] - row[c].size(), ' ');
+        text += c < 2 ? " " + row[c] + pad + " " : " " + pad + row[c] + " ";
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      text += "\n";
+    }
+    return text;
+  }
+
+private:
+  std::vector<Row> rows;
+};
+} // namespace
+
+static std::string countText(int64_t count) {
+  return count ? std::to_string(count) : "-";
+}
+
+/// `8 bytes + 1 bit (condition)`
+static std::string savedText(const LineCost &line) {
+  std::string text;
+  if (line.savedBits >= 8)
+    text = runtime::bytesText(line.savedBits / 8);
+  if (int64_t bits = line.savedBits % 8)
+    text += (text.empty() ? "" : " + ") + std::to_string(bits) +
+            (bits == 1 ? " bit" : " bits");
+  if (line.condition || line.tripCount)
+    text += std::string(" (") + (line.condition ? "condition" : "") +
+            (line.condition && line.tripCount ? ", " : "") +
+            (line.tripCount ? "trip count" : "") + ")";
+  return text.empty() ? "-" : text;
+}
+
+static std::string placeText(const LineCost &line) {
+  return line.file.substr(line.file.rfind('/') + 1) + ":" +
+         std::to_string(line.line);
+}
+
+static std::string costText(const KernelCode &code) {
+  if (code.lines.empty())
+    return "    nothing is saved or computed again\n";
+  Table table;
+  table.add({"line", "saves each time", "computes again", "loads again"});
+  int64_t computed = 0, loaded = 0;
+  for (const LineCost &line : code.lines) {
+    table.add({placeText(line), savedText(line), countText(line.computed),
+               countText(line.loaded)});
+    computed += line.computed;
+    loaded += line.loaded;
+  }
+  table.add({"all", runtime::bytesText(code.recordBytes), countText(computed),
+             countText(loaded)});
+  return table.text();
+}
+
+/// The versions of arrays that a recorded launch keeps for this gradient.
+static std::string versionText(const Compiled &compiled) {
+  std::string arguments;
+  for (const runtime::Parameter &parameter : compiled.code->parameters)
+    if (parameter.role == runtime::Parameter::Role::Version &&
+        parameter.order == 0)
+      arguments += (arguments.empty() ? "" : ", ") +
+                   std::to_string(parameter.argument + 1);
+  if (arguments.empty())
+    return "";
+  return "    copies of arguments, from before they are overwritten: " +
+         arguments + "; " + runtime::bytesText(compiled.versionBytes.load()) +
+         " in the last launch\n";
+}
+
+static std::string gradientText(const Compiled &compiled) {
+  return costText(*compiled.code) + "    largest tape of the last launch: " +
+         runtime::bytesText(compiled.tapeBytes.load()) + "\n" +
+         versionText(compiled);
+}
+
+static std::string codeText(const compiler::Derivation &derivation,
+                            const Compiled &compiled) {
+  char time[32];
+  std::snprintf(time, sizeof time, "%.1f ms", compiled.milliseconds);
+  std::string text = "  " + modeText(derivation) + ": compiled in " + time +
+                     ", " + runtime::bytesText(compiled.code->objectBytes) +
+                     "\n";
+  bool isGradient = derivation.mode == compiler::Mode::Gradient;
+  return isGradient ? text + gradientText(compiled) : text;
+}
+
+std::string KernelImpl::report() {
+  std::string text = title() + "\n  arguments: ";
+  const std::vector<syntax::Argument> &arguments = program->arguments();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    text += (i ? ", " : "") + typeText(arguments[i]);
+  text += "\n";
+  std::lock_guard lock(mutex);
+  for (auto &[key, compiled] : codes) {
+    std::lock_guard entryLock(compiled.mutex);
+    if (compiled.code)
+      text += codeText(key, compiled);
+  }
+  return text;
+}

@@ -1,0 +1,83 @@
+#include "conformance/Errors.h"
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+using namespace costate;
+
+namespace {
+
+/// What stands behind the line of `text` that contains `part`.
+std::string behind(const std::string &text, const std::string &part) {
+  return text.substr(text.find('\n', text.find(part)) + 1);
+}
+
+} // namespace
+
+TEST(Report, SaysThatStraightCodeSavesNothing) {
+  Kernel k = kernel("square", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) { y(i) = x(i) * x(i); });
+  });
+  Device device = Device::best();
+  auto x = device.array<double>({3}, grad), y = device.array<double>({3}, grad);
+  k(x, y);
+  EXPECT_EQ(k.report().find("saved"), std::string::npos);
+  k.grad(x, y);
+  EXPECT_EQ(behind(k.report(), "gradient with respect to"),
+            "    nothing is saved or computed again\n"
+            "    largest tape of the last launch: 0 bytes\n");
+}
+
+TEST(Report, SaysWhichArgumentsAreCopied) {
+  Kernel k = kernel("squares", [](ArrayRef<double, 1> x) {
+    parallel(x.size(), [&](Index i) { x(i) = x(i) * x(i); });
+  });
+  auto x = Device::best().array<double>({300}, grad);
+  k.grad(initial_state, x);
+  std::string report = k.report();
+  EXPECT_NE(report.find("copies of arguments, from before they are "
+                        "overwritten: 1; 2.344 KiB in the last launch"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("  recording primal with respect to arguments 1:"),
+            std::string::npos)
+      << report;
+}
+
+// The lines from here on are those of another file.
+TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
+#line 10 "walk.cpp"
+  Kernel k = kernel("walk", [](ArrayRef<double, 1> x, ArrayRef<int, 1> turns,
+                               ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (k, 0, turns(i)) {
+        Var<int> n = 0;
+        WHILE (v > 2.0) {
+          v = v / 2.0;
+          n += 1;
+        }
+        IF (v > 0.5) {
+          v = v * sin(v);
+        }
+        v += cast<double>(n) * v;
+      }
+      y(i) = v;
+    });
+  });
+  Device device = Device::open("cpu", {.threads = 1});
+  auto x = device.array<double>({3}, grad), y = device.array<double>({3}, grad);
+  auto turns = device.array<int>({3});
+  x.fill(9);
+  turns.fill(4);
+  k.grad(x, turns, y);
+  EXPECT_EQ(
+      behind(k.report(), "gradient with respect to"),
+      R"(    line         saves each time        computes again  loads again
+    walk.cpp:16  16 bytes (trip count)               1            -
+    walk.cpp:20  1 bit (condition)                   -            -
+    walk.cpp:21  8 bytes                             -            -
+    walk.cpp:23  -                                   1            -
+    all          25 bytes                            2            -
+    largest tape of the last launch: 4 KiB
+)");
+}

@@ -1,0 +1,98 @@
+#include "compiler/Costs.h"
+
+#include "ir/Source.h"
+#include "ir/Tape.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace costate::compiler {
+namespace {
+
+bool steersBranch(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    return isa<scf::IfOp>(use.getOwner());
+  });
+}
+
+bool countsTurns(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    auto loop = dyn_cast<scf::ForOp>(use.getOwner());
+    return loop && &loop.getUpperBoundMutable() == &use;
+  });
+}
+
+class LineCosts {
+public:
+  void addRecord(tape::PushOp push, tape::PopOp pop) {
+    for (auto [k, value] : llvm::enumerate(push.getValues())) {
+      runtime::LineCost *line = lineOf(placeOf(value));
+      if (!line)
+        continue;
+      line->savedBits += value.getType().getIntOrFloatBitWidth();
+      line->condition |= pop && steersBranch(pop.getValues()[k]);
+      line->tripCount |= pop && countsTurns(pop.getValues()[k]);
+    }
+  }
+
+  void addOperation(Operation *op) {
+    if (!ir::isRecomputed(op->getLoc()) || matchPattern(op, m_Constant()))
+      return;
+    if (runtime::LineCost *line = lineOf(op->getLoc()))
+      ++(isa<ir::LoadOp>(op) ? line->loaded : line->computed);
+  }
+
+  std::vector<runtime::LineCost> take() {
+    std::vector<runtime::LineCost> all;
+    for (auto &[place, line] : lines)
+      all.push_back(std::move(line));
+    return all;
+  }
+
+private:
+  /// What a loop carries has the place of the loop.
+  static Location placeOf(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (argument && !ir::sourceOf(argument.getLoc()))
+      return argument.getOwner()->getParentOp()->getLoc();
+    return value.getLoc();
+  }
+
+  /// Null if the place is not known.
+  runtime::LineCost *lineOf(Location loc) {
+    FileLineColLoc place = ir::sourceOf(loc);
+    if (!place)
+      return nullptr;
+    std::string file = place.getFilename().str();
+    runtime::LineCost &line = lines[{file, place.getLine()}];
+    line.file = file;
+    line.line = place.getLine();
+    return &line;
+  }
+
+  std::map<std::pair<std::string, unsigned>, runtime::LineCost> lines;
+};
+
+} // namespace
+
+std::vector<runtime::LineCost> lineCosts(ir::KernelOp gradient) {
+  llvm::DenseMap<int64_t, tape::PopOp> pops;
+  gradient.walk([&](tape::PopOp pop) {
+    if (std::optional<int64_t> record = pop.getRecord())
+      pops[*record] = pop;
+  });
+  LineCosts costs;
+  gradient.walk([&](Operation *op) {
+    costs.addOperation(op);
+    if (auto push = dyn_cast<tape::PushOp>(op))
+      costs.addRecord(push, push.getRecord() ? pops.lookup(*push.getRecord())
+                                             : tape::PopOp());
+  });
+  return costs.take();
+}
+
+} // namespace costate::compiler
