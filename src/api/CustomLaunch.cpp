@@ -17,10 +17,12 @@ required(const CustomLaunch &launch, const std::function<void()> &function,
   return function;
 }
 
+using Arrays = std::vector<std::shared_ptr<ArrayStorage>>;
+
 /// The adjoints or tangents of the arrays that `launch` names.
-static Protected companions(const CustomLaunch &launch,
-                            std::shared_ptr<ArrayStorage> ArrayStorage::*slot) {
-  Protected arrays;
+static Arrays companions(const CustomLaunch &launch,
+                         std::shared_ptr<ArrayStorage> ArrayStorage::*slot) {
+  Arrays arrays;
   for (const std::vector<AnyArray> *list : {&launch.reads, &launch.writes})
     for (const AnyArray &array : *list)
       if (array && array.storage().get()->*slot)
@@ -30,20 +32,16 @@ static Protected companions(const CustomLaunch &launch,
 
 /// Runs `body` as one entry of the recording of this thread, if there is one.
 static void runRecorded(const CustomLaunch &launch,
-                        const std::function<void()> &body,
-                        Protected derivatives) {
+                        const std::function<void()> &body, Arrays derivatives) {
   std::shared_ptr<TapeImpl> tape = recordingTape();
   if (!tape)
     return body();
   auto entry = std::make_unique<CustomEntry>(launch);
   entry->derivatives = std::move(derivatives);
-  entry->begin(tape->log);
-  {
+  recordEntry(*tape, std::move(entry), [&] {
     RecordingPause pause;
     body();
-  }
-  entry->end(tape->log);
-  tape->append(std::move(entry));
+  });
 }
 
 void CustomLaunch::operator()() const {

@@ -249,13 +249,13 @@ static void announceWrites(const KernelImpl &kernel, Mode mode,
     // Sections are those of the argument; directions add a dimension.
     bool isAlike =
         arrays[i]->extents == call.arguments[parameter.argument].array->extents;
-    if (parameter.role == Role::Adjoint || !isAlike)
-      announceWrite(*arrays[i], writer);
-    else
+    if (parameter.role != Role::Adjoint && isAlike)
       announceWrite(*arrays[i],
                     boxOf(code.accesses[parameter.argument].writtenSection,
                           kernel, call, parameter.argument),
                     writer);
+    else
+      announceWrite(*arrays[i], writer);
   }
 }
 
@@ -470,10 +470,8 @@ static void launchOn(TapeImpl &tape, const std::shared_ptr<KernelImpl> &kernel,
   auto entry =
       std::make_unique<LaunchEntry>(kernel, chain, call, compiled, tape);
   entry->derivatives = derivativesOf(chain.mode, call, *compiled.code);
-  entry->begin(tape.log);
-  entry->run();
-  entry->end(tape.log);
-  tape.append(std::move(entry));
+  LaunchEntry &launched = *entry;
+  recordEntry(tape, std::move(entry), [&] { launched.run(); });
 }
 
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,

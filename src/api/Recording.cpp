@@ -58,6 +58,19 @@ void detail::announceWrite(ArrayStorage &array,
     announceWrite(array, runtime::Box::whole(array.extents), std::move(writer));
 }
 
+void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
+                         const std::function<void()> &body) {
+  entry->begin(tape.log);
+  try {
+    body();
+  } catch (...) {
+    entry->abandon(tape.log);
+    throw;
+  }
+  entry->end(tape.log);
+  tape.append(std::move(entry));
+}
+
 void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array,
                              Loc loc) {
   std::shared_ptr<TapeImpl> tape = recordingTape();

@@ -28,6 +28,10 @@ void announceWrite(runtime::ArrayStorage &array, const runtime::Box &elements,
 void announceWrite(runtime::ArrayStorage &array,
                    std::function<std::string()> writer);
 
+/// Runs `body` as `entry` of `tape`; if it throws, it was none.
+void recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
+                 const std::function<void()> &body);
+
 /// Appends to the recording of this thread, if there is one.
 void recordHostWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
                      Loc loc);

@@ -163,8 +163,8 @@ void Reversal::clear(bool written, bool others) {
 }
 
 /// What code of the user must not change for good.
-Protected Reversal::primals() const {
-  Protected arrays;
+Reversal::Arrays Reversal::primals() const {
+  Arrays arrays;
   std::set<const ArrayStorage *> known = isAdjoint;
   for (const auto &entry : entries)
     for (const TapeArgument &argument : entry->arguments)
@@ -173,23 +173,26 @@ Protected Reversal::primals() const {
   return arrays;
 }
 
-void Reversal::reverse(size_t index, const Protected &arrays) {
+void Reversal::reverse(size_t index, const Reversing &with) {
   const TapeEntry &entry = *entries[index];
   for (const Want &want : entry.wants)
-    checked(tape->log.rewind(*entry.arguments[want.argument].array, want.time));
-  entry.reverse(arrays);
+    if (want.inPlace)
+      checked(
+          tape->log.rewind(*entry.arguments[want.argument].array, want.time));
+  entry.reverse(with);
 }
 
 void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
   clear(loss != nullptr, options.clear_inputs);
   if (loss)
     fillGradient(*loss->storage()->grad, 1);
-  Protected arrays = primals();
+  Arrays arrays = primals();
   for (size_t i = entries.size(); i-- > 0;)
-    reverse(i, arrays);
+    reverse(i, {tape->log, arrays});
 }
 
-static size_t totalBytes(const Protected &arrays) {
+static size_t
+totalBytes(const std::vector<std::shared_ptr<ArrayStorage>> &arrays) {
   size_t bytes = 0;
   for (const std::shared_ptr<ArrayStorage> &array : arrays)
     bytes += array->buffer.bytes;

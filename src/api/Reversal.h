@@ -21,10 +21,13 @@ public:
   /// `loss` may be null: gradients are as the user has set them.
   void run(const AnyArray *loss, BackwardOptions options);
   /// The gradients that it changes.
-  const Protected &changed() const { return adjoints; }
+  const std::vector<std::shared_ptr<runtime::ArrayStorage>> &changed() const {
+    return adjoints;
+  }
 
 private:
   using Array = runtime::ArrayStorage;
+  using Arrays = std::vector<std::shared_ptr<Array>>;
 
   void requireWritten(const Array &loss) const;
   void prepare();
@@ -32,15 +35,15 @@ private:
   void checkContinuity(size_t index);
   void checkCarriers(size_t index);
   void checkWants(size_t index) const;
-  Protected primals() const;
+  Arrays primals() const;
   void clear(bool written, bool others);
-  void reverse(size_t index, const Protected &arrays);
+  void reverse(size_t index, const Reversing &with);
   bool copyGradients(runtime::VersionLog &before, bool asked) const;
   void runEntries(const AnyArray *loss, BackwardOptions options);
 
   const std::shared_ptr<TapeImpl> tape;
   const std::vector<std::unique_ptr<TapeEntry>> &entries;
-  Protected adjoints;
+  Arrays adjoints;
   std::set<const Array *> isAdjoint;
   std::map<const Array *, uint64_t> versions; ///< after the last entry
   /// Arrays without gradient that hold differentiable values, by the entry

@@ -68,7 +68,7 @@ Tape::Recording::~Recording() {
 
 static void reverse(const std::shared_ptr<TapeImpl> &tape, const AnyArray *loss,
                     BackwardOptions options) {
-  Protected changed;
+  std::vector<std::shared_ptr<ArrayStorage>> changed;
   {
     RecordingPause pause;
     Reversal reversal(tape);

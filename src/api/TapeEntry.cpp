@@ -13,6 +13,7 @@ using runtime::ArrayStorage;
 using runtime::Box;
 using runtime::VersionLog;
 using Arrays = std::vector<std::shared_ptr<ArrayStorage>>;
+using Role = runtime::Parameter::Role;
 
 std::string TapeEntry::argumentText(size_t argument) const {
   return "argument " + std::to_string(argument + 1);
@@ -30,11 +31,19 @@ void TapeEntry::end(VersionLog &log) {
     if (argument.array)
       argument.after = argument.array->version.load();
   wantAfter(log);
+  added.clear();
 }
 
-void TapeEntry::want(VersionLog &log, size_t argument, Box elements) {
-  uint64_t time = log.want(arguments[argument].array, elements);
-  wants.push_back({argument, std::move(elements), time});
+void TapeEntry::abandon(VersionLog &log) const {
+  for (size_t i = 0; i < wants.size(); ++i)
+    log.drop(*arguments[wants[i].argument].array, added[i]);
+}
+
+void TapeEntry::want(VersionLog &log, size_t argument, Box elements,
+                     bool inPlace) {
+  uint64_t time =
+      log.want(arguments[argument].array, elements, &added.emplace_back());
+  wants.push_back({argument, std::move(elements), time, inPlace});
 }
 
 const VersionArrays &TapeEntry::overwritten() const {
@@ -60,13 +69,19 @@ LaunchEntry::LaunchEntry(std::shared_ptr<KernelImpl> launched, Chain chain,
     refusal = Failure{error.code(), error.what()};
     return;
   }
-  if (!gradient->code->overwritten.empty())
-    prepareVersions(active, tape);
+  const std::vector<runtime::Parameter> &parameters =
+      gradient->code->parameters;
+  if (std::any_of(parameters.begin(), parameters.end(),
+                  [](runtime::Parameter parameter) {
+                    return parameter.role == Role::Version &&
+                           parameter.part > 0;
+                  }))
+    recordParts(active, tape);
 }
 
 /// Makes a recording launch of it, or says why that cannot be.
-void LaunchEntry::prepareVersions(const std::vector<bool> &active,
-                                  const TapeImpl &tape) {
+void LaunchEntry::recordParts(const std::vector<bool> &active,
+                              const TapeImpl &tape) {
   auto refuse = [&](const std::string &why) {
     refusal = Failure{ErrorCode::CannotReplay,
                       "the gradient of " + title() +
@@ -77,7 +92,7 @@ void LaunchEntry::prepareVersions(const std::vector<bool> &active,
     return refuse("and a tangent launch keeps no copy of them; record a primal "
                   "launch");
   for (runtime::Parameter parameter : gradient->code->parameters)
-    if (parameter.role == runtime::Parameter::Role::Version &&
+    if (parameter.role == Role::Version &&
         !tape.log.mayCopy(*call.arguments[parameter.argument].array))
       return refuse("and the tape may not keep a copy of them "
                     "(TapeOptions::snapshot, never_copy)");
@@ -97,6 +112,31 @@ void LaunchEntry::prepareVersions(const std::vector<bool> &active,
 
 void LaunchEntry::run() {
   detail::run(*kernel, chain.mode, call, *compiled, versions);
+}
+
+void LaunchEntry::wantBefore(VersionLog &log) {
+  if (!gradient || chain.mode == Mode::Recording)
+    return;
+  const runtime::KernelCode &code = *gradient->code;
+  for (size_t k = 0; k < code.parameters.size(); ++k) {
+    if (code.parameters[k].role != Role::Version)
+      continue;
+    before.push_back({code.parameters[k], wants.size()});
+    size_t argument = code.parameters[k].argument;
+    want(log, argument, boxOf(code.sections[k], *kernel, call, argument),
+         /*inPlace=*/false);
+  }
+}
+
+/// The arrays that hold what was there before the launch.
+VersionArrays LaunchEntry::versionsBefore(VersionLog &log) const {
+  VersionArrays arrays(call, *gradient->code);
+  for (const Before &one : before) {
+    const Want &want = wants[one.want];
+    checked(log.read(*arguments[want.argument].array, want.elements, want.time,
+                     *arrays.find(one.parameter)));
+  }
+  return arrays;
 }
 
 void LaunchEntry::wantAfter(VersionLog &log) {
@@ -127,9 +167,10 @@ Arrays LaunchEntry::adjoints() const {
   return arrays;
 }
 
-void LaunchEntry::reverse(const Protected &) const {
+void LaunchEntry::reverse(const Reversing &with) const {
   if (gradient)
-    detail::run(*kernel, Mode::Gradient, call, *gradient, versions);
+    detail::run(*kernel, Mode::Gradient, call, *gradient,
+                before.empty() ? versions : versionsBefore(with.log));
 }
 
 std::string detail::reverserText() { return "`backward` of a Tape"; }
@@ -165,7 +206,7 @@ Arrays HostWriteEntry::adjoints() const {
   return adjoint ? Arrays{adjoint} : Arrays{};
 }
 
-void HostWriteEntry::reverse(const Protected &) const {
+void HostWriteEntry::reverse(const Reversing &) const {
   if (arguments[0].array->grad)
     fillGradient(*arguments[0].array->grad, 0);
 }
@@ -263,7 +304,7 @@ namespace {
 /// Puts back what is written to `arrays` while it lives.
 class Guard {
 public:
-  explicit Guard(const Protected &arrays) {
+  explicit Guard(const Arrays &arrays) {
     for (const std::shared_ptr<ArrayStorage> &array : arrays)
       log.want(array, Box::whole(array->extents));
   }
@@ -274,7 +315,7 @@ private:
 };
 } // namespace
 
-void CustomEntry::reverse(const Protected &arrays) const {
-  Guard guard(arrays);
+void CustomEntry::reverse(const Reversing &with) const {
+  Guard guard(with.primals);
   launch.gradient();
 }

@@ -22,11 +22,16 @@ struct TapeArgument {
 struct Want {
   size_t argument;
   runtime::Box elements;
-  uint64_t time; ///< of the VersionLog
+  uint64_t time;       ///< of the VersionLog
+  bool inPlace = true; ///< it looks at the array itself
 };
 
-/// Arrays that `backward` must leave as it found them.
-using Protected = std::vector<std::shared_ptr<runtime::ArrayStorage>>;
+/// What an entry is reversed with.
+struct Reversing {
+  runtime::VersionLog &log;
+  /// Arrays that code of the user must leave as it found them.
+  const std::vector<std::shared_ptr<runtime::ArrayStorage>> &primals;
+};
 
 class TapeEntry {
 public:
@@ -50,11 +55,13 @@ public:
   virtual const VersionArrays &overwritten() const;
   /// Whether code of the user runs in reverse().
   virtual bool isForeign() const { return false; }
-  virtual void reverse(const Protected &arrays) const = 0;
+  virtual void reverse(const Reversing &with) const = 0;
 
-  /// To be called before and after what the entry stands for.
+  /// To be called before what the entry stands for, and after it or after it
+  /// has failed.
   void begin(runtime::VersionLog &log);
   void end(runtime::VersionLog &log);
+  void abandon(runtime::VersionLog &log) const;
 
   std::vector<TapeArgument> arguments;
   std::vector<Want> wants;
@@ -64,14 +71,19 @@ public:
 protected:
   virtual void wantBefore(runtime::VersionLog &) {}
   virtual void wantAfter(runtime::VersionLog &) {}
-  void want(runtime::VersionLog &log, size_t argument, runtime::Box elements);
+  void want(runtime::VersionLog &log, size_t argument, runtime::Box elements,
+            bool inPlace = true);
+
+private:
+  std::vector<runtime::Region> added; ///< by want, until the end
 };
 
 /// A primal launch, or the primal half of a tangent launch.
 class LaunchEntry final : public TapeEntry {
 public:
-  /// Compiles the gradient, which says what it needs, and makes room for what
-  /// the launch itself overwrites. A failure to differentiate is kept.
+  /// Compiles the gradient, which says what it needs; a failure to
+  /// differentiate is kept. Makes room for what is overwritten between the
+  /// parts of the launch.
   LaunchEntry(std::shared_ptr<KernelImpl> kernel, Chain chain, const Call &call,
               Compiled &compiled, const TapeImpl &tape);
 
@@ -83,11 +95,13 @@ public:
   bool writesActive(size_t argument) const override;
   std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   const VersionArrays &overwritten() const override { return versions; }
-  void reverse(const Protected &arrays) const override;
+  void reverse(const Reversing &with) const override;
 
 private:
-  void prepareVersions(const std::vector<bool> &active, const TapeImpl &tape);
+  void recordParts(const std::vector<bool> &active, const TapeImpl &tape);
+  void wantBefore(runtime::VersionLog &log) override;
   void wantAfter(runtime::VersionLog &log) override;
+  VersionArrays versionsBefore(runtime::VersionLog &log) const;
 
   const std::shared_ptr<KernelImpl> kernel;
   Chain chain;
@@ -95,7 +109,13 @@ private:
   Compiled *compiled;
   Compiled *gradient = nullptr;   ///< null if no argument has a gradient
   std::optional<Failure> refusal; ///< why it cannot be differentiated
-  VersionArrays versions;         ///< what the launch itself overwrites
+  VersionArrays versions;         ///< if it is a recording launch
+  /// Else what the gradient reads as it was before the launch.
+  struct Before {
+    runtime::Parameter parameter;
+    size_t want;
+  };
+  std::vector<Before> before;
 };
 
 /// The host sets all elements of an array.
@@ -105,7 +125,7 @@ public:
 
   std::string title() const override;
   std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
-  void reverse(const Protected &arrays) const override;
+  void reverse(const Reversing &with) const override;
 
 private:
   const Loc loc;
@@ -122,7 +142,7 @@ public:
   bool writesActive(size_t argument) const override;
   std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   bool isForeign() const override { return true; }
-  void reverse(const Protected &arrays) const override;
+  void reverse(const Reversing &with) const override;
 
 private:
   void wantBefore(runtime::VersionLog &log) override;
@@ -143,7 +163,7 @@ public:
   adjoints() const override {
     return {};
   }
-  void reverse(const Protected &) const override {}
+  void reverse(const Reversing &) const override {}
 
 private:
   const std::string text;

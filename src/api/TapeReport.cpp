@@ -63,7 +63,7 @@ private:
     const Want *want;
     size_t entry;
   };
-  static constexpr const char *failed = "a custom launch that has failed";
+  static constexpr const char *failed = "a launch that has failed";
   const TapeImpl &tape;
   /// By the identity of the array, in the order of time.
   std::unordered_map<uint64_t, std::vector<Reader>> wants;

@@ -5,6 +5,7 @@
 #include "autodiff/activity/Activity.h"
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Sections.h"
 #include "autodiff/replay/Versions.h"
 #include "autodiff/reverse/Reverser.h"
 #include "ir/Tape.h"
@@ -72,48 +73,21 @@ appendTangents(ir::KernelOp kernel, ArrayRef<bool> active, Curves curves) {
   return tangents;
 }
 
-/// The index as a constant or a scalar argument plus a constant, if it is one.
-std::optional<SliceIndex> sliceOf(Value index) {
-  Affine form = Affine::of(index);
-  if (form.isConstant())
-    return SliceIndex{-1, form.constant};
-  auto [symbol, coefficient] = *form.terms.begin();
-  auto argument = dyn_cast<BlockArgument>(symbol);
-  if (form.terms.size() != 1 || coefficient != 1 || !argument ||
-      !isa<ir::KernelOp>(argument.getOwner()->getParentOp()))
-    return std::nullopt;
-  return SliceIndex{static_cast<int32_t>(argument.getArgNumber()),
-                    form.constant};
-}
-
-/// Adds the element of `access` to `section`, which is empty unless `started`.
-void widen(ArraySection &section, const ArrayAccess &access, bool started) {
-  section.dims.resize(access.indices.size());
-  for (auto [slices, index] : llvm::zip(section.dims, access.indices)) {
-    if (started && slices.empty())
-      continue;
-    std::optional<SliceIndex> slice = sliceOf(index);
-    if (!slice)
-      slices.clear();
-    else if (!llvm::is_contained(slices, *slice))
-      slices.push_back(*slice);
-  }
-}
-
 void describeNeeds(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed,
                    Derivative &derivative) {
   derivative.needed.assign(primal.getNumArguments(), false);
   derivative.reloaded.assign(primal.getNumArguments(), false);
-  derivative.neededSections.resize(primal.getNumArguments());
+  std::vector<std::optional<ArraySection>> sections(primal.getNumArguments());
   Writes writes = writesOf(primal);
   for (ir::LoadOp load : needed) {
     unsigned argument = cast<BlockArgument>(load.getArray()).getArgNumber();
-    widen(derivative.neededSections[argument], *accessOf(load),
-          derivative.needed[argument]);
+    widen(sections[argument], *accessOf(load));
     derivative.needed[argument] = true;
     if (!derivative.reloaded[argument] && readsOwnStore(writes, load))
       derivative.reloaded[argument] = true;
   }
+  for (const std::optional<ArraySection> &section : sections)
+    derivative.neededSections.push_back(section.value_or(ArraySection()));
 }
 
 LogicalResult refuseGradient(ir::KernelOp kernel) {
@@ -136,15 +110,13 @@ LogicalResult refuseGradient(ir::KernelOp kernel) {
 } // namespace
 
 std::vector<ArraySection> writtenSections(ir::KernelOp primal) {
-  std::vector<ArraySection> sections(primal.getNumArguments());
-  SmallVector<bool> started(primal.getNumArguments(), false);
-  for (const ArrayAccess &access : accessesIn(primal)) {
-    if (!access.isWrite())
-      continue;
-    unsigned argument = cast<BlockArgument>(access.array).getArgNumber();
-    widen(sections[argument], access, started[argument]);
-    started[argument] = true;
-  }
+  std::vector<std::optional<ArraySection>> written(primal.getNumArguments());
+  for (const ArrayAccess &access : accessesIn(primal))
+    if (access.isWrite())
+      widen(written[cast<BlockArgument>(access.array).getArgNumber()], access);
+  std::vector<ArraySection> sections;
+  for (const std::optional<ArraySection> &section : written)
+    sections.push_back(section.value_or(ArraySection()));
   return sections;
 }
 
@@ -213,6 +185,7 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     describeNeeds(*round->marked, versions.final(), derivative);
     versions.redirect(round->gradient);
     derivative.versions = llvm::to_vector(versions.all());
+    derivative.versionSections = versions.sections();
     derivative.overwrite = versions.firstOverwrite();
     return derivative;
   }

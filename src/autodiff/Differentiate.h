@@ -29,6 +29,8 @@ struct Derivative {
   /// of its arguments, and the first reason for that.
   llvm::SmallVector<Version> versions;
   std::optional<Overwrite> overwrite;
+  /// By version: the elements of it that the gradient reads.
+  std::vector<ArraySection> versionSections;
   /// By argument of the primal: the gradient reads this array as the launch
   /// left it / elements of it that the kernel itself has stored.
   llvm::SmallVector<bool> needed, reloaded;

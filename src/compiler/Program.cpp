@@ -144,8 +144,10 @@ private:
                                            ? derivation.tangent
                                            : derivation.adjoint);
     code.missing = derived.missing;
-    if (derived.gradient)
+    if (derived.gradient) {
       addNeeds(*derived.gradient, code.accesses);
+      addSections(*derived.gradient, code);
+    }
     if (derived.gradient && derived.gradient->overwrite)
       code.overwritten = reasonOf(*derived.gradient->overwrite);
     return code;
@@ -170,6 +172,19 @@ private:
       access.reloaded = derivative.reloaded[k];
       if (k < derivative.neededSections.size())
         access.neededSection = derivative.neededSections[k];
+    }
+  }
+
+  static void addSections(const autodiff::Derivative &derivative,
+                          runtime::KernelCode &code) {
+    for (runtime::Parameter parameter : code.parameters) {
+      code.sections.emplace_back();
+      for (auto [version, section] :
+           llvm::zip(derivative.versions, derivative.versionSections))
+        if (parameter.role == runtime::Parameter::Role::Version &&
+            version.argument == parameter.argument &&
+            version.part == parameter.part)
+          code.sections.back() = section;
     }
   }
 

@@ -136,8 +136,10 @@ struct LineCost {
 struct KernelCode {
   std::string name; ///< the kernel's name in the source
   Entry entry = nullptr;
-  std::vector<Parameter> parameters; ///< in the order of `arguments`
-  std::vector<Access> accesses;      ///< by argument of the primal
+  std::vector<Parameter> parameters;  ///< in the order of `arguments`
+  std::vector<Access> accesses;       ///< by argument of the primal
+  std::vector<ArraySection> sections; ///< by parameter: of a Version, what the
+                                      ///< gradient reads
   /// Adjoints and tangents that do not exist, so that derivatives of values
   /// that the kernel writes would be dropped.
   std::vector<Parameter> missing;

@@ -68,11 +68,23 @@ VersionLog::historyOf(const std::shared_ptr<ArrayStorage> &array) {
 }
 
 uint64_t VersionLog::want(const std::shared_ptr<ArrayStorage> &array,
-                          const Box &elements) {
+                          const Box &elements, Region *added) {
   History &history = historyOf(array);
   std::lock_guard lock(mutex);
+  if (added) {
+    *added = Region(elements);
+    for (const Box &known : history.wanted.boxes())
+      added->remove(known);
+  }
   history.wanted.add(elements);
   return ++time;
+}
+
+void VersionLog::drop(const ArrayStorage &array, const Region &added) {
+  std::lock_guard lock(mutex);
+  if (History *history = find(array))
+    for (const Box &box : added.boxes())
+      history->wanted.remove(box);
 }
 
 void VersionLog::forbidCopies(const ArrayStorage &array) {
@@ -238,6 +250,45 @@ Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
     ++history->undone;
   }
   return {};
+}
+
+static Result<> copyElements(const ArrayStorage &from, const Box &elements,
+                             ArrayStorage &to) {
+  const size_t width = sizeOf(from.dtype);
+  Result<> result;
+  forEachRun(elements, from.extents, [&](int64_t first, int64_t count) {
+    size_t offset = static_cast<size_t>(first) * width;
+    size_t bytes = static_cast<size_t>(count) * width;
+    if (result)
+      result = to.device->copy({to.buffer.address + offset, bytes},
+                               {from.buffer.address + offset, bytes});
+  });
+  return result;
+}
+
+Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
+                          uint64_t since, ArrayStorage &to) {
+  Result<> done = copyElements(array, elements, to);
+  History *history;
+  {
+    std::lock_guard lock(mutex);
+    history = find(array);
+  }
+  if (!history)
+    return done;
+  // What the earliest write has overwritten comes last.
+  for (size_t i = history->copies.size() - history->undone; i-- > 0;) {
+    const Copy &copy = *history->copies[i];
+    if (!done || copy.time < since)
+      break;
+    if (copy.values)
+      done = forEachPiece(copy, [&](Buffer original, Buffer packed) {
+        std::byte *address =
+            to.buffer.address + (original.address - array.buffer.address);
+        return to.device->copy({address, packed.bytes}, packed);
+      });
+  }
+  return done;
 }
 
 void VersionLog::restore() {

@@ -46,9 +46,11 @@ public:
   VersionLog &operator=(const VersionLog &) = delete;
 
   /// From now on what `elements` hold at present must not be lost. Returns the
-  /// time to rewind to.
-  uint64_t want(const std::shared_ptr<ArrayStorage> &array,
-                const Box &elements);
+  /// time to rewind to, and in `added` the elements that nobody wanted before.
+  uint64_t want(const std::shared_ptr<ArrayStorage> &array, const Box &elements,
+                Region *added = nullptr);
+  /// Takes back a want: nobody else wants `added`.
+  void drop(const ArrayStorage &array, const Region &added);
   /// What is overwritten in this array, or in any, is lost from now on.
   void forbidCopies(const ArrayStorage &array);
   void forbidCopies();
@@ -67,6 +69,10 @@ public:
   /// Puts in place what `array` held at `time`, as far as it was wanted, and
   /// what it holds now aside. Times must not ascend.
   Result<> rewind(const ArrayStorage &array, uint64_t time);
+  /// Copies what `elements` of `array`, and perhaps others, held at `time` to
+  /// the same places of `to`.
+  Result<> read(const ArrayStorage &array, const Box &elements, uint64_t time,
+                ArrayStorage &to);
   /// The newest contents back in place; cannot fail.
   void restore();
   /// Puts everything in place that the log holds, for good.

@@ -84,6 +84,17 @@ TEST_F(Versions, TimesArePutInPlaceAndBack) {
     for (int twice = 0; twice < 2; ++twice) {
       log.beginUse(true);
       for (size_t m = moments.size(); m-- > 0;) {
+        // At any stage, all earlier times can be read.
+        size_t early = random() % (m + 1);
+        auto copy = make({4, 2});
+        for (const Box &box : moments[early].wanted.boxes())
+          EXPECT_TRUE(log.read(*x, box, moments[early].time, *copy).ok());
+        Values old = contents(*copy);
+        for (const Box &box : moments[early].wanted.boxes())
+          forEachRun(box, x->extents, [&](int64_t first, int64_t count) {
+            for (int64_t k = first; k < first + count; ++k)
+              ASSERT_EQ(old[k], moments[early].values[k]);
+          });
         EXPECT_TRUE(log.rewind(*x, moments[m].time).ok());
         Values now = contents(*x);
         for (const Box &box : moments[m].wanted.boxes())
@@ -99,6 +110,16 @@ TEST_F(Versions, TimesArePutInPlaceAndBack) {
     log.clear();
     EXPECT_FALSE(x->isWatched());
   }
+}
+
+TEST_F(Versions, AWantThatIsDroppedLeavesThoseOfOthers) {
+  log.want(x, slot(*x, 1));
+  Region added;
+  log.want(x, whole, &added);
+  EXPECT_EQ(added.size(), 6);
+  log.drop(*x, added);
+  EXPECT_TRUE(write(*x, whole, 3).ok());
+  EXPECT_EQ(log.bytes(), 16u);
 }
 
 TEST_F(Versions, UndoPutsBackWhatWasThere) {

@@ -93,6 +93,7 @@ private:
   void ofGradient(const Derived &gradient, const Arrays &weights);
   void smallTape(const Derived &gradient, const Arrays &weights);
   Memory poisoned(const Derived &gradient);
+  std::vector<Recorded> poisonedVersions(const Derived &gradient);
   Memory initial(const Derived &gradient);
   void optimised(const Derived &gradient, const Arrays &weights);
   Active closed(Active active);

@@ -151,15 +151,32 @@ void Versions::fillScratch(ir::KernelOp gradient) {
   }
 }
 
+void Versions::noteRead(unsigned version, const ArrayAccess &access) {
+  reads.resize(versions.size());
+  widen(reads[version], access);
+}
+
+std::vector<ArraySection> Versions::sections() const {
+  std::vector<ArraySection> all(versions.size());
+  for (auto [section, read] : llvm::zip(all, reads))
+    section = read.value_or(ArraySection());
+  return all;
+}
+
 void Versions::redirect(ir::KernelOp gradient) {
   fillScratch(gradient);
   for (const ArrayAccess &access : accessesIn(gradient)) {
     OpOperand &array = access.op->getOpOperand(access.isLoad() ? 0 : 1);
     std::optional<unsigned> origin = numberOf(access.op, originAttr);
-    if (access.op->hasAttr(ir::replayedAttr))
-      array.set(scratchOf(gradient, argumentOf(access.array)));
-    else if (origin && versionOf.contains(*origin))
+    unsigned argument = argumentOf(access.array);
+    if (auto part = numberOf(access.op, ir::replayedAttr)) {
+      if (access.isLoad())
+        noteRead(add({argument, *part}), access);
+      array.set(scratchOf(gradient, argument));
+    } else if (origin && versionOf.contains(*origin)) {
+      noteRead(versionOf[*origin], access);
       array.set(arrayOf(gradient, versionOf[*origin]));
+    }
     access.op->removeAttr(originAttr);
   }
 }

@@ -4,6 +4,7 @@
 /// repeats its writes.
 
 #include "autodiff/replay/Replay.h"
+#include "autodiff/replay/Sections.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -26,6 +27,8 @@ public:
   void redirect(ir::KernelOp gradient);
 
   llvm::ArrayRef<Version> all() const { return versions; }
+  /// By version: the elements of it that are read. Known after redirect().
+  std::vector<ArraySection> sections() const;
   /// The loads that read memory as the launch left it.
   llvm::ArrayRef<ir::LoadOp> final() const { return finalLoads; }
   const std::optional<Overwrite> &firstOverwrite() const { return overwrite; }
@@ -37,11 +40,13 @@ private:
   mlir::Value arrayOf(ir::KernelOp gradient, unsigned version);
   mlir::Value scratchOf(ir::KernelOp gradient, unsigned argument);
   void fillScratch(ir::KernelOp gradient);
+  void noteRead(unsigned version, const ArrayAccess &access);
 
   llvm::DenseSet<Place> scratch;
   llvm::DenseSet<Place> written;                ///< by the primal
   llvm::DenseMap<unsigned, unsigned> versionOf; ///< by the number of a load
   llvm::SmallVector<Version> versions;
+  std::vector<std::optional<ArraySection>> reads; ///< by version
   llvm::SmallVector<ir::LoadOp> finalLoads;
   std::optional<Overwrite> overwrite;
   llvm::DenseMap<unsigned, mlir::Value> versionArrays, scratchArrays;
