@@ -55,10 +55,10 @@ void measure(const Options &options, Results &results, const std::string &name,
     Row &row = results.add(name, threads);
     row.set("primal_ms", milliseconds(options, [&] { k(x, n, y); device.synchronize(); }));
     row.set("gradient_ms", milliseconds(options, [&] { k.grad(x, n, y); device.synchronize(); }));
-    row.set("tangent_ms", tangentTime(options, device, k, turns, 0));
-    row.set("tangents_8_ms", tangentTime(options, device, k, turns, 8));
     row.set("saved_bytes", saved);
     row.set("peak_bytes", double(device.peak_bytes()));
+    row.set("tangent_ms", tangentTime(options, device, k, turns, 0));
+    row.set("tangents_8_ms", tangentTime(options, device, k, turns, 8));
     row.set("turns", total);
     if (turns.size() == 1)
       row.set("bytes_per_turn", saved / total);

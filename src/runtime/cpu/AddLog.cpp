@@ -77,28 +77,43 @@ void AddLog::noteNotFinite(uintptr_t address) {
   }
 }
 
-/// With `watch`, whether finite numbers have given inf or NaN.
-template <class T> static bool add(uintptr_t address, T value, bool watch) {
+template <class T> static void add(uintptr_t address, T value) {
+  *reinterpret_cast<T *>(address) += value;
+}
+
+/// Whether finite numbers have given inf or NaN.
+template <class T> static bool addWatched(uintptr_t address, T value) {
   T &element = *reinterpret_cast<T *>(address);
   T before = element;
   element = before + value;
-  return watch && !std::isfinite(element) && std::isfinite(before) &&
+  return !std::isfinite(element) && std::isfinite(before) &&
          std::isfinite(value);
 }
 
-void AddLog::apply(int partition, bool watch) {
-  for (Chunk &chunk : log)
-    for (Block *block = chunk[partition].first; block; block = block->next)
+template <class Visit>
+void AddLog::forEach(int partition, const Visit &visit) const {
+  for (const Chunk &chunk : log)
+    for (const Block *block = chunk[partition].first; block;
+         block = block->next)
       for (uint64_t i = 0; i < block->count; ++i) {
         auto [address, bits] = block->additions[i];
-        bool broke =
-            address & 1
-                ? add(address - 1,
-                      std::bit_cast<float>(static_cast<uint32_t>(bits)), watch)
-                : add(address, std::bit_cast<double>(bits), watch);
-        if (broke)
-          noteNotFinite(address);
+        if (address & 1)
+          visit(address - 1, std::bit_cast<float>(static_cast<uint32_t>(bits)));
+        else
+          visit(address, std::bit_cast<double>(bits));
       }
+}
+
+void AddLog::apply(int partition) {
+  forEach(partition,
+          [](uintptr_t address, auto value) { add(address, value); });
+}
+
+void AddLog::applyWatched(int partition) {
+  forEach(partition, [this]<class T>(uintptr_t address, T value) {
+    if (addWatched(address, value))
+      noteNotFinite(address | (sizeof(T) == sizeof(float)));
+  });
 }
 
 } // namespace costate::runtime::cpu

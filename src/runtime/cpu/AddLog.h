@@ -48,14 +48,17 @@ public:
   /// False if memory runs out. Safe for different writers at once.
   bool append(Writer &writer, float *address, float value);
   bool append(Writer &writer, double *address, double value);
-  /// Safe for different partitions at once. With `watch`, looks for sums of
-  /// finite numbers that are inf or NaN.
-  void apply(int partition, bool watch);
+  /// Both are safe for different partitions at once. The second looks for sums
+  /// of finite numbers that are inf or NaN.
+  void apply(int partition);
+  void applyWatched(int partition);
   /// The lowest address of such a sum, its lowest bit as in Addition; 0 if none
   /// was seen in this wave.
   uintptr_t notFinite() const { return firstNotFinite.load(); }
 
 private:
+  template <class Visit>
+  void forEach(int partition, const Visit &visit) const;
   void noteNotFinite(uintptr_t address);
   bool append(Writer &writer, uintptr_t address, uint64_t bits);
   bool refill(Writer &writer) noexcept;

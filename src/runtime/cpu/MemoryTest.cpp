@@ -103,7 +103,7 @@ TEST(Memory, ALogAddsInTheOrderOfChunks) {
       ASSERT_TRUE(log.append(writer, &small, 1.0f));
   }
   for (int partition = 0; partition < AddLog::partitions; ++partition)
-    log.apply(partition, false);
+    log.apply(partition);
   EXPECT_EQ(sum, (1e16 + 1) - 1e16);
   EXPECT_EQ(small, 300.0f);
 }
@@ -119,7 +119,7 @@ TEST(Memory, ALogSeesSumsThatOverflow) {
     for (double &sum : sums)
       ASSERT_TRUE(log.append(writer, &sum, 1e308));
     for (int partition = 0; partition < AddLog::partitions; ++partition)
-      log.apply(partition, watch);
+      watch ? log.applyWatched(partition) : log.apply(partition);
     uintptr_t expected = watch ? reinterpret_cast<uintptr_t>(&sums[1]) : 0;
     EXPECT_EQ(log.notFinite(), expected);
   }
@@ -127,7 +127,7 @@ TEST(Memory, ALogSeesSumsThatOverflow) {
   AddLog::Writer writer{&log.chunk(5)};
   ASSERT_TRUE(log.append(writer, &small, 3e38f));
   for (int partition = 0; partition < AddLog::partitions; ++partition)
-    log.apply(partition, true);
+    log.applyWatched(partition);
   EXPECT_EQ(log.notFinite(), reinterpret_cast<uintptr_t>(&small) | 1);
 }
 

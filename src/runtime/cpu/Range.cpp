@@ -175,12 +175,14 @@ static void applyAdditions(Progress &progress, bool parallel) {
   AddLog &log = *progress.launch.additions;
   const LaunchRequest &request = progress.launch.request;
   bool watch = !request.code->texts.empty();
+  auto apply = [&](int partition) {
+    watch ? log.applyWatched(partition) : log.apply(partition);
+  };
   if (parallel)
-    inParallel(progress.launch.engine, AddLog::partitions,
-               [&](int partition) { log.apply(partition, watch); });
+    inParallel(progress.launch.engine, AddLog::partitions, apply);
   else
     for (int partition = 0; partition < AddLog::partitions; ++partition)
-      log.apply(partition, watch);
+      apply(partition);
   if (uintptr_t address = log.notFinite())
     progress.launch.fail(
         progress.begin,
