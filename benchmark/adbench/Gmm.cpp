@@ -75,15 +75,15 @@ static Kernel makeKernel() {
   });
 }
 
-Gmm::Gmm(const Device &device, const GmmInput &in)
-    : kernel(makeKernel()), alpha(device.array<double>({in.k}, grad)),
-      mu(device.array<double>({in.k, in.d}, grad)),
-      icf(device.array<double>({in.k, in.icfSize()}, grad)),
+Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags)
+    : kernel(makeKernel()), alpha(device.array<double>({in.k}, flags)),
+      mu(device.array<double>({in.k, in.d}, flags)),
+      icf(device.array<double>({in.k, in.icfSize()}, flags)),
       x(device.array<double>({in.n, in.d})),
-      diagonal(device.array<double>({in.k, in.d}, grad)),
-      sums(device.array<double>({in.k}, grad)),
-      terms(device.array<double>({in.k, in.n}, grad)),
-      value(device.array<double>({}, grad)), gamma(in.gamma), m(double(in.m)),
+      diagonal(device.array<double>({in.k, in.d}, flags)),
+      sums(device.array<double>({in.k}, flags)),
+      terms(device.array<double>({in.k, in.n}, flags)),
+      value(device.array<double>({}, flags)), gamma(in.gamma), m(double(in.m)),
       constant(gmmConstant(in)) {
   alpha.from_host(in.alpha);
   mu.from_host(in.mu);
@@ -108,12 +108,36 @@ void Gmm::runGradient() {
   value.device().synchronize();
 }
 
+/// The gradient reads back what the kernel has stored, so the tangents have to
+/// be there too.
+void Gmm::runHessianProduct(const std::vector<double> &direction) {
+  const double *next = direction.data();
+  for (Array<double> *parameter : {&alpha, &mu, &icf}) {
+    parameter->dual().from_host(next, size_t(parameter->size()));
+    next += parameter->size();
+    parameter->grad().fill(0);
+    parameter->grad().dual().fill(0);
+  }
+  launch([&](auto &...arguments) { kernel.jvp(arguments...); });
+  value.grad().fill(1);
+  launch([&](auto &...arguments) { kernel.gradient().jvp(arguments...); });
+  value.device().synchronize();
+}
+
 double Gmm::objective() const { return value.to_host()[0]; }
 
 std::vector<double> Gmm::gradient() const {
   std::vector<double> all;
   for (const Array<double> *parameter : {&alpha, &mu, &icf})
     for (double entry : parameter->grad().to_host())
+      all.push_back(entry);
+  return all;
+}
+
+std::vector<double> Gmm::hessianProduct() const {
+  std::vector<double> all;
+  for (const Array<double> *parameter : {&alpha, &mu, &icf})
+    for (double entry : parameter->grad().dual().to_host())
       all.push_back(entry);
   return all;
 }

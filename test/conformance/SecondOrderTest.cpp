@@ -1,10 +1,12 @@
 /// Derivatives of derivatives: Hessian-vector products, and higher derivatives
 /// along curves.
 
+#include "adbench/Gmm.h"
+#include "adbench/Plain.h"
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
-#include <numbers>
+#include <cstdlib>
 
 using namespace costate;
 using namespace costate::test;
@@ -194,6 +196,180 @@ TEST(SecondOrder, TheHessianIsSymmetric) {
       largest = std::max(largest, std::abs(columns[i][j]));
     }
   EXPECT_GT(largest, 0.1);
+}
+
+//===-- Problems of benchmarks --------------------------------------------===//
+
+size_t parameterCount(const adbench::GmmInput &input) {
+  return input.alpha.size() + input.mu.size() + input.icf.size();
+}
+
+/// The gradient of the GMM objective by complex steps of plain C++.
+Values complexStepGradient(const adbench::GmmInput &input) {
+  Values gradient(parameterCount(input)), unit(gradient.size());
+  for (size_t i = 0; i < unit.size(); ++i) {
+    unit[i] = 1;
+    gradient[i] = adbench::gmmDirectional(input, unit);
+    unit[i] = 0;
+  }
+  return gradient;
+}
+
+Values ownGradient(const adbench::GmmInput &input) {
+  adbench::Gmm gmm(cpu(), input);
+  gmm.runObjective();
+  gmm.runGradient();
+  return gmm.gradient();
+}
+
+adbench::GmmInput moved(adbench::GmmInput input, const Values &direction,
+                        double by) {
+  const double *next = direction.data();
+  for (Values *parameter : {&input.alpha, &input.mu, &input.icf})
+    for (double &value : *parameter)
+      value += by * *next++;
+  return input;
+}
+
+/// Expects differences of `gradientOf(input)`.
+template <class Gradient>
+void expectProduct(const adbench::GmmInput &input, Gradient &&gradientOf) {
+  Values direction = randomValues(parameterCount(input), -1, 1);
+  adbench::Gmm gmm(cpu(), input, grad | dual);
+  gmm.runHessianProduct(direction);
+  auto slope = [&](double h) {
+    Values a = gradientOf(moved(input, direction, h));
+    Values b = gradientOf(moved(input, direction, -h));
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = (a[i] - b[i]) / (2 * h);
+    return a;
+  };
+  Values coarse = slope(2e-4), fine = slope(1e-4);
+  for (size_t i = 0; i < fine.size(); ++i)
+    fine[i] += (fine[i] - coarse[i]) / 3;
+  EXPECT_LE(adbench::relativeError(gmm.hessianProduct(), fine), 1e-6)
+      << input.name;
+  EXPECT_LE(adbench::relativeError(gmm.gradient(), gradientOf(input)), 1e-10)
+      << input.name;
+}
+
+TEST(SecondOrder, GmmAgreesWithDifferencesOfComplexSteps) {
+  adbench::GmmInput input = adbench::randomGmm(3, 4, 30);
+  input.m = 2;
+  input.gamma = 1.25;
+  expectProduct(input, complexStepGradient);
+}
+
+TEST(SecondOrder, GmmOfAdbenchAgreesWithDifferencesOfGradients) {
+  const char *folder = std::getenv("COSTATE_DATA");
+  if (!folder || !std::filesystem::is_directory(folder))
+    GTEST_SKIP() << "no inputs of ADBench: set COSTATE_DATA";
+  for (auto &file : adbench::inputs(folder, "gmm_"))
+    expectProduct(adbench::readGmm(file), ownGradient);
+}
+
+/// The sum over points of the squared distance to the closest centroid.
+struct KMeans : testing::Test {
+  static constexpr int64_t points = 200, count = 5, dimensions = 3;
+  Kernel cost =
+      kernel("kmeans", [](ArrayRef<double, 2> x, ArrayRef<double, 2> c,
+                          ArrayRef<double, 0> sum) {
+        parallel(x.size(0), [&](Index i) {
+          Var<double> best = 0.0;
+          FOR (k, 0, c.size(0)) {
+            Var<double> squares = 0.0;
+            FOR (j, 0, c.size(1)) {
+              Expr<double> difference = x(i, j) - c(k, j);
+              squares += difference * difference;
+            }
+            IF ((k == 0) | (squares < best)) {
+              best = squares;
+            }
+          }
+          sum() += best;
+        });
+      });
+  Values data = randomValues(points * dimensions, -1, 1);
+  Values start = randomValues(count * dimensions, -1, 1, 2);
+  Array<double> x = constant(data, {points, dimensions}),
+                c = active(start, {count, dimensions}), sum = scalar<double>(0);
+
+  /// The gradient into c.grad(), its product with c.dual() beside it.
+  void derive() {
+    c.grad().fill(0);
+    c.grad().dual().fill(0);
+    sum.grad().fill(1);
+    cost.gradient().jvp(x, c, sum);
+  }
+
+  size_t closest(size_t point) const {
+    auto distance = [&](size_t k) {
+      double squares = 0;
+      for (size_t j = 0; j < dimensions; ++j)
+        squares += std::pow(
+            data[point * dimensions + j] - start[k * dimensions + j], 2);
+      return squares;
+    };
+    size_t best = 0;
+    for (size_t k = 1; k < count; ++k)
+      if (distance(k) < distance(best))
+        best = k;
+    return best;
+  }
+};
+
+TEST_F(KMeans, TheProductAgreesWithDifferencesOfGradients) {
+  Values direction = randomValues(start.size(), -1, 1, 3);
+  auto gradientAt = [&](double along) {
+    Values at = start;
+    for (size_t i = 0; i < at.size(); ++i)
+      at[i] += along * direction[i];
+    c.from_host(at);
+    c.grad().fill(0);
+    sum.grad().fill(1);
+    cost.grad(x, c, sum);
+    return c.grad().to_host();
+  };
+  Values above = gradientAt(1e-6), below = gradientAt(-1e-6);
+  c.from_host(start);
+  c.dual().from_host(direction);
+  derive();
+  for (size_t e = 0; e < start.size(); ++e) {
+    double difference = (above[e] - below[e]) / 2e-6;
+    EXPECT_NEAR(c.grad().dual().to_host()[e], difference,
+                1e-6 * std::max(1.0, std::abs(difference)));
+  }
+}
+
+TEST_F(KMeans, TheProductIsThatOfTheDiagonalHessian) {
+  Values direction = randomValues(start.size(), -1, 1, 3), members(count);
+  c.dual().from_host(direction);
+  derive();
+  for (size_t i = 0; i < points; ++i)
+    ++members[closest(i)];
+  for (size_t e = 0; e < start.size(); ++e)
+    EXPECT_NEAR(c.grad().dual().to_host()[e],
+                2 * members[e / dimensions] * direction[e], 1e-11);
+}
+
+/// Newton's step is that of Lloyd: every centroid moves to the mean of its
+/// points.
+TEST_F(KMeans, NewtonGoesToTheMeans) {
+  c.dual().fill(1); // the Hessian is diagonal: this gives the diagonal
+  derive();
+  Values means(start.size()), members(count);
+  for (size_t i = 0; i < points; ++i) {
+    size_t k = closest(i);
+    ++members[k];
+    for (size_t j = 0; j < dimensions; ++j)
+      means[k * dimensions + j] += data[i * dimensions + j];
+  }
+  Values gradient = c.grad().to_host(), diagonal = c.grad().dual().to_host();
+  for (size_t e = 0; e < start.size(); ++e) {
+    ASSERT_GT(members[e / dimensions], 0);
+    EXPECT_NEAR(start[e] - gradient[e] / diagonal[e],
+                means[e] / members[e / dimensions], 1e-13);
+  }
 }
 
 //===-- Closed forms ------------------------------------------------------===//
