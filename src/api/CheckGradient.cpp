@@ -1,261 +1,250 @@
 #include "costate/check_gradient.h"
 
 #include "api/Checked.h"
+#include "api/GradientProbe.h"
 #include "api/Recording.h"
-#include "costate/device.h"
+#include "runtime/Text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <ostream>
-#include <random>
+#include <set>
 
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
-using runtime::ArrayStorage;
-using Values = std::vector<double>;
+using Entry = GradientCheck::Entry;
+
+/// So many entries are looked at besides the one that a search finds.
+static constexpr size_t sampleSize = 8;
 
 namespace {
-/// One float array argument: the kernel runs on copies of it.
-struct Input {
-  size_t argument;
-  Values start;     ///< contents at the point
-  Values direction; ///< of the input
-  Values cotangent; ///< of the output; empty unless the kernel writes it
-};
-
-/// A central difference, and how far rounding alone may have moved it.
-struct Difference {
-  double value = 0, rounding = 0;
+/// The derivatives along one direction, and how much they differ.
+struct Comparison {
+  double reverse = 0, forward = 0, difference = 0, step = 0;
+  double forwardError = 0;
+  double differenceError = std::numeric_limits<double>::infinity();
+  /// How well differences resolve it: to their tolerance, to a tenth, not.
+  enum { Not, Roughly, Well } resolution = Not;
 };
 
 class Check {
 public:
-  Check(const Kernel &kernel, const Call &call);
+  Check(const std::shared_ptr<KernelImpl> &kernel, const Call &call);
   GradientCheck run();
 
 private:
-  void copyArguments();
-  void chooseDirections(const runtime::KernelCode &code);
-  void reset(double along);
-  Values outputs();
-  double reverse();
-  double forward();
-  Difference difference(double step);
-  void compareDifferences(GradientCheck &check);
+  Comparison compare(const Direction &direction);
+  void compareDifferences(Comparison &comparison, const Direction &direction,
+                          double scale);
+  bool isGood(const Comparison &comparison) const;
 
-  KernelImpl &kernel;
-  std::shared_ptr<KernelImpl> shared;
-  Call original, call;
-  std::vector<Input> inputs;
-  std::mt19937_64 random{20240229};
-  bool single;          ///< something is computed in f32
-  double size = 0;      ///< root mean square of the inputs
-  double magnitude = 0; ///< sum of the absolute terms of the inner product
+  /// A place in the gradient.
+  struct Place {
+    size_t input, element;
+  };
+  size_t count() const;
+  Place placeOf(size_t number) const;
+  Direction part(size_t begin, size_t end) const;
+  size_t search(const std::function<double(const Direction &)> &error) const;
+  size_t searchWorst(const Comparison &along);
+  std::set<size_t> chooseEntries(const Comparison &along);
+  Entry entryAt(size_t number);
+  double badness(const Entry &entry) const;
+
+  const std::shared_ptr<KernelImpl> kernel;
+  const Call call;
+  GradientProbe probe;
+  Direction gradient; ///< by reverse mode
+  double forwardTolerance, differenceTolerance;
 };
 } // namespace
 
-static Values download(const ArrayStorage &array) {
-  Values values(static_cast<size_t>(array.size));
-  if (array.dtype == DType::F64) {
-    checked(array.device->download(values.data(), array.buffer));
-    return values;
-  }
-  std::vector<float> narrow(values.size());
-  checked(array.device->download(narrow.data(), array.buffer));
-  std::copy(narrow.begin(), narrow.end(), values.begin());
-  return values;
-}
+Check::Check(const std::shared_ptr<KernelImpl> &kernel, const Call &call)
+    : kernel(kernel), call(call), probe(kernel, call),
+      forwardTolerance(probe.isSingle() ? 1e-3 : 1e-9),
+      differenceTolerance(probe.isSingle() ? 2e-2 : 1e-5) {}
 
-static void upload(ArrayStorage &array, const Values &values) {
-  array.version.fetch_add(1);
-  if (array.dtype == DType::F64)
-    return checked(array.device->upload(array.buffer, values.data()));
-  std::vector<float> narrow(values.begin(), values.end());
-  checked(array.device->upload(array.buffer, narrow.data()));
-}
+//===-- One direction -----------------------------------------------------===//
 
-static double dot(const Values &a, const Values &b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    sum += a[i] * b[i];
-  return sum;
-}
-
-Check::Check(const Kernel &kernel, const Call &call)
-    : kernel(*kernel.shared()), shared(kernel.shared()), original(call),
-      call(call), single(kernel.ir().find("f32") != std::string::npos) {
-  copyArguments();
-  chooseDirections(*this->kernel.compiled(Mode::Primal, {}).code);
-}
-
-void Check::copyArguments() {
-  for (BoundArgument &argument : call.arguments) {
-    if (!argument.array)
-      continue;
-    const ArrayStorage &from = *argument.array;
-    bool real = isFloat(from.dtype);
-    argument.array = checked(
-        runtime::makeArray(from.device, from.dtype, from.extents, real, real));
-    checked(from.device->copy(argument.array->buffer, from.buffer));
-  }
-}
-
-static Values gaussian(std::mt19937_64 &random, size_t count) {
-  std::normal_distribution<double> normal;
-  Values values(count);
-  for (double &value : values)
-    value = normal(random);
-  return values;
-}
-
-void Check::chooseDirections(const runtime::KernelCode &code) {
-  double norm = 0, squares = 0, count = 0;
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const ArrayStorage *array = call.arguments[i].array.get();
-    if (!array || !isFloat(array->dtype))
-      continue;
-    Input input{i, download(*array), {}, {}};
-    input.direction = code.accesses[i].read
-                          ? gaussian(random, input.start.size())
-                          : Values(input.start.size());
-    if (code.accesses[i].written)
-      input.cotangent = gaussian(random, input.start.size());
-    norm += dot(input.direction, input.direction);
-    squares += dot(input.start, input.start);
-    count += static_cast<double>(input.start.size());
-    inputs.push_back(std::move(input));
-  }
-  if (inputs.empty())
-    raise(ErrorCode::MissingGradient,
-          kernel.title() +
-              " takes no floating-point array: it has no gradient");
-  norm = std::sqrt(norm);
-  for (Input &input : inputs)
-    for (double &value : input.direction)
-      value /= norm > 0 ? norm : 1;
-  size = count > 0 ? std::sqrt(squares / count) : 0;
-}
-
-/// Puts the copies at the point plus `along` times the direction.
-void Check::reset(double along) {
-  for (size_t i = 0; i < call.arguments.size(); ++i)
-    if (call.arguments[i].array)
-      checked(call.device->copy(call.arguments[i].array->buffer,
-                                original.arguments[i].array->buffer));
-  for (const Input &input : inputs) {
-    Values values = input.start;
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] += along * input.direction[i];
-    upload(*call.arguments[input.argument].array, values);
-  }
-}
-
-Values Check::outputs() {
-  Values all;
-  for (const Input &input : inputs)
-    if (!input.cotangent.empty()) {
-      Values values = download(*call.arguments[input.argument].array);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-  return all;
-}
-
-/// By hand, or from the initial state if the kernel overwrites what its
-/// gradient needs.
-double Check::reverse() {
-  reset(0);
-  const Compiled &gradient =
-      kernel.compiled(Mode::Gradient, activeArguments(Mode::Gradient, call));
-  bool overwrites = !gradient.code->overwritten.empty();
-  if (!overwrites)
-    detail::launch(shared, Mode::Primal, call);
-  for (const Input &input : inputs)
-    upload(*call.arguments[input.argument].array->grad,
-           input.cotangent.empty() ? Values(input.start.size())
-                                   : input.cotangent);
-  if (overwrites)
-    launchFromInitialState(shared, Mode::Gradient, call);
-  else
-    detail::launch(shared, Mode::Gradient, call);
-  double sum = 0;
-  for (const Input &input : inputs)
-    sum += dot(download(*call.arguments[input.argument].array->grad),
-               input.direction);
-  return sum;
-}
-
-double Check::forward() {
-  reset(0);
-  for (const Input &input : inputs)
-    upload(*call.arguments[input.argument].array->dual, input.direction);
-  detail::launch(shared, Mode::Tangent, call);
-  double sum = 0;
-  for (const Input &input : inputs) {
-    if (input.cotangent.empty())
-      continue;
-    Values tangent = download(*call.arguments[input.argument].array->dual);
-    sum += dot(tangent, input.cotangent);
-    for (size_t i = 0; i < tangent.size(); ++i)
-      magnitude += std::fabs(tangent[i] * input.cotangent[i]);
-  }
-  return sum;
-}
-
-Difference Check::difference(double step) {
-  reset(step);
-  detail::launch(shared, Mode::Primal, call);
-  Values above = outputs();
-  reset(-step);
-  detail::launch(shared, Mode::Primal, call);
-  Values below = outputs();
-  Difference result;
-  double squares = 0;
-  size_t at = 0;
-  for (const Input &input : inputs)
-    for (double weight : input.cotangent) {
-      result.value += weight * ((above[at] - below[at]) / (2 * step));
-      double term =
-          weight * std::max(std::fabs(above[at]), std::fabs(below[at]));
-      squares += term * term;
-      ++at;
-    }
-  double epsilon = single ? 0x1p-24 : 0x1p-53;
-  result.rounding = 8 * epsilon * std::sqrt(squares) / step;
-  return result;
-}
-
-/// Several steps: large ones bend, small ones round. The best counts.
-void Check::compareDifferences(GradientCheck &check) {
-  double scale = std::max({std::fabs(check.reverse), std::fabs(check.forward),
-                           0.01 * magnitude, 1e-300});
-  check.forward_error = std::fabs(check.reverse - check.forward) / scale;
-  check.difference_error = INFINITY;
-  const double first = single ? 1e-1 : 1e-2, last = single ? 1e-3 : 1e-7;
+/// Several steps: large ones bend, small ones round. The best counts, of those
+/// that rounding disturbs least.
+void Check::compareDifferences(Comparison &comparison,
+                               const Direction &direction, double scale) {
+  const double first = probe.isSingle() ? 1e-1 : 1e-2;
+  const double last = probe.isSingle() ? 1e-3 : 1e-7;
   for (double relative = first; relative > 0.9 * last; relative /= 10) {
-    double step = relative * std::max(size, 1e-3);
-    Difference found = difference(step);
-    double distance = std::fabs(check.reverse - found.value);
+    double step = relative * std::max(probe.size(), 1e-3);
+    DifferenceQuotient found = probe.difference(direction, step);
+    double distance = std::fabs(comparison.reverse - found.value);
     double error = std::max(0.0, distance - found.rounding) / scale;
-    if (error < check.difference_error || check.step == 0) {
-      check.difference = found.value;
-      check.step = step;
-      check.difference_error = error;
-    }
+    auto resolution = found.rounding <= differenceTolerance * scale
+                          ? Comparison::Well
+                      : found.rounding <= 0.1 * scale ? Comparison::Roughly
+                                                      : Comparison::Not;
+    bool better = resolution == comparison.resolution
+                      ? error < comparison.differenceError
+                      : resolution > comparison.resolution;
+    if (!better && comparison.step != 0)
+      continue;
+    comparison.difference = found.value;
+    comparison.step = step;
+    comparison.differenceError = error;
+    comparison.resolution = resolution;
   }
+}
+
+Comparison Check::compare(const Direction &direction) {
+  Comparison comparison;
+  ForwardDerivative forward = probe.forward(direction);
+  comparison.reverse = dot(gradient, direction);
+  comparison.forward = forward.value;
+  double scale =
+      std::max({std::fabs(comparison.reverse), std::fabs(comparison.forward),
+                0.01 * forward.magnitude, 1e-300});
+  comparison.forwardError =
+      std::fabs(comparison.reverse - comparison.forward) / scale;
+  compareDifferences(comparison, direction, scale);
+  return comparison;
+}
+
+/// NaN is not good.
+bool Check::isGood(const Comparison &comparison) const {
+  return comparison.forwardError <= forwardTolerance &&
+         comparison.differenceError <= differenceTolerance;
+}
+
+//===-- Single entries ----------------------------------------------------===//
+
+size_t Check::count() const {
+  size_t sum = 0;
+  for (const ProbeInput &input : probe.inputs())
+    sum += input.read ? input.start.size() : 0;
+  return sum;
+}
+
+Check::Place Check::placeOf(size_t number) const {
+  size_t input = 0;
+  for (;; ++input) {
+    const ProbeInput &one = probe.inputs()[input];
+    if (!one.read)
+      continue;
+    if (number < one.start.size())
+      return {input, number};
+    number -= one.start.size();
+  }
+}
+
+/// A 1 or -1 for each entry in between, which differ so that errors do not
+/// cancel.
+Direction Check::part(size_t begin, size_t end) const {
+  Direction direction = probe.zero();
+  for (size_t number = begin; number < end; ++number) {
+    Place place = placeOf(number);
+    uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
+    direction[place.input][place.element] = mixed >> 40 & 1 ? 1 : -1;
+  }
+  return direction;
+}
+
+static double sizeOf(double error) {
+  return std::isnan(error) ? std::numeric_limits<double>::infinity()
+                           : std::fabs(error);
+}
+
+/// Follows the larger half of an error that adds up over parts.
+size_t
+Check::search(const std::function<double(const Direction &)> &error) const {
+  size_t begin = 0, end = count();
+  double all = error(part(begin, end));
+  while (end - begin > 1) {
+    size_t middle = begin + (end - begin) / 2;
+    double left = error(part(begin, middle)), right = all - left;
+    bool goLeft = sizeOf(left) >= sizeOf(right);
+    all = goLeft ? left : right;
+    (goLeft ? end : begin) = middle;
+  }
+  return begin;
+}
+
+size_t Check::searchWorst(const Comparison &along) {
+  if (!(along.forwardError <= forwardTolerance))
+    return search([&](const Direction &direction) {
+      return dot(gradient, direction) - probe.forward(direction).value;
+    });
+  // The same change of an entry in every part: jumps add up as well.
+  double step = along.step / std::sqrt(static_cast<double>(count()));
+  return search([&](const Direction &direction) {
+    return dot(gradient, direction) - probe.difference(direction, step).value;
+  });
+}
+
+std::set<size_t> Check::chooseEntries(const Comparison &along) {
+  std::set<size_t> chosen;
+  size_t all = count();
+  std::mt19937_64 random(all);
+  while (chosen.size() < std::min(all, sampleSize))
+    chosen.insert(all <= sampleSize ? chosen.size() : random() % all);
+  if (all > sampleSize && !isGood(along))
+    chosen.insert(searchWorst(along));
+  return chosen;
+}
+
+static std::vector<int64_t> indexOf(int64_t element,
+                                    const std::vector<int64_t> &extents) {
+  std::vector<int64_t> index(extents.size());
+  for (size_t d = extents.size(); d-- > 0; element /= extents[d])
+    index[d] = element % extents[d];
+  return index;
+}
+
+Entry Check::entryAt(size_t number) {
+  Place place = placeOf(number);
+  const ProbeInput &input = probe.inputs()[place.input];
+  Direction unit = probe.zero();
+  unit[place.input][place.element] = 1;
+  Comparison comparison = compare(unit);
+  return {static_cast<int>(input.argument + 1),
+          indexOf(static_cast<int64_t>(place.element),
+                  call.arguments[input.argument].array->extents),
+          comparison.reverse,
+          comparison.forward,
+          comparison.difference,
+          comparison.forwardError,
+          comparison.differenceError};
+}
+
+/// Above 1 for an entry out of tolerance.
+double Check::badness(const Entry &entry) const {
+  return std::max(sizeOf(entry.forward_error / forwardTolerance),
+                  sizeOf(entry.difference_error / differenceTolerance));
 }
 
 GradientCheck Check::run() {
+  gradient = probe.reverse();
+  Comparison along = compare(probe.randomUnit());
   GradientCheck check;
-  check.kernel = kernel.program->name();
-  check.forward_tolerance = single ? 1e-3 : 1e-9;
-  check.difference_tolerance = single ? 2e-2 : 1e-5;
-  check.reverse = reverse();
-  check.forward = forward();
-  compareDifferences(check);
-  check.ok = check.forward_error <= check.forward_tolerance &&
-             check.difference_error <= check.difference_tolerance;
+  check.kernel = kernel->program->name();
+  check.reverse = along.reverse;
+  check.forward = along.forward;
+  check.difference = along.difference;
+  check.step = along.step;
+  check.forward_error = along.forwardError;
+  check.difference_error = along.differenceError;
+  check.forward_tolerance = forwardTolerance;
+  check.difference_tolerance = differenceTolerance;
+  check.differences_tell = along.resolution != Comparison::Not;
+  check.ok = isGood(along);
+  check.all_entries = count();
+  for (size_t number : chooseEntries(along)) {
+    Entry entry = entryAt(number);
+    check.ok &= badness(entry) <= 1;
+    if (check.entries++ == 0 || badness(entry) > badness(check.worst))
+      check.worst = std::move(entry);
+  }
   return check;
 }
 
@@ -264,27 +253,81 @@ GradientCheck detail::check_gradient(const Kernel &kernel,
   if (!kernel.shared())
     raise(ErrorCode::BadArgument,
           "this kernel is empty; make one with kernel(name, lambda)");
-  if (kernel.derivation().mode != Mode::Primal || kernel.derivation().order)
+  Chain chain = kernel.derivation();
+  if (chain.mode != Mode::Primal || chain.order > 0)
     raise(ErrorCode::BadArgument,
           kernel.shared()->title() +
-              ": check_gradient takes a kernel, not a gradient or a tangent of "
-              "one; give it the kernel itself");
+              ": check_gradient takes a kernel, not a derivative of one");
   RecordingPause pause;
-  return Check(kernel, detail::bind(*kernel.shared(), arguments)).run();
+  return Check(kernel.shared(), detail::bind(*kernel.shared(), arguments))
+      .run();
+}
+
+//===-- Text --------------------------------------------------------------===//
+
+static std::string lineText(const char *name, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "  %-10s  % .15e", name, value);
+  return text;
+}
+
+static std::string errorText(double error, double tolerance) {
+  char text[80];
+  std::snprintf(text, sizeof text, "  relative error %.1e (at most %.1e)",
+                error, tolerance);
+  return text;
+}
+
+static std::string placeText(const Entry &entry) {
+  std::string index;
+  for (int64_t i : entry.index)
+    index += (index.empty() ? "" : ", ") + std::to_string(i);
+  std::string array = "argument " + std::to_string(entry.argument);
+  if (entry.index.empty())
+    return array;
+  return "element " + (entry.index.size() == 1 ? index : "(" + index + ")") +
+         " of " + array;
+}
+
+static std::string advice(const GradientCheck &check) {
+  bool modesDiffer = !(check.forward_error <= check.forward_tolerance &&
+                       check.worst.forward_error <= check.forward_tolerance);
+  if (check.ok)
+    return check.differences_tell
+               ? ""
+               : "  (the outputs are so large that rounding hides their change "
+                 "from differences)\n";
+  if (modesDiffer)
+    return "  reverse and forward mode differ: look for races between "
+           "iterations with KernelOptions::debug;\n"
+           "  if there is none, this is a defect of Costate\n";
+  return "  both modes agree, differences do not: is there a kink or a jump "
+         "near these arguments, or something\n"
+         "  without a derivative on the way, such as a cast to an integer?\n";
 }
 
 std::ostream &costate::operator<<(std::ostream &out,
                                   const GradientCheck &check) {
-  char text[512];
-  std::snprintf(
-      text, sizeof text,
-      "gradient of `%s`: %s\n"
-      "  reverse     % .15e\n"
-      "  forward     % .15e  relative error %.1e (at most %.1e)\n"
-      "  difference  % .15e  relative error %.1e (at most %.1e), step %.1e\n",
-      check.kernel.c_str(), check.ok ? "ok" : "WRONG", check.reverse,
-      check.forward, check.forward_error, check.forward_tolerance,
-      check.difference, check.difference_error, check.difference_tolerance,
-      check.step);
-  return out << text;
+  char step[32];
+  std::snprintf(step, sizeof step, ", step %.1e", check.step);
+  out << "gradient of `" << check.kernel << "`: " << (check.ok ? "ok" : "WRONG")
+      << ", along a random direction:\n"
+      << lineText("reverse", check.reverse) << "\n"
+      << lineText("forward", check.forward)
+      << errorText(check.forward_error, check.forward_tolerance) << "\n"
+      << lineText("difference", check.difference)
+      << errorText(check.difference_error, check.difference_tolerance) << step
+      << "\n";
+  if (check.entries > 0) {
+    const Entry &worst = check.worst;
+    out << "worst of " << check.entries << " entries looked at, of "
+        << check.all_entries << ": " << placeText(worst) << "\n"
+        << lineText("reverse", worst.reverse) << "\n"
+        << lineText("forward", worst.forward)
+        << errorText(worst.forward_error, check.forward_tolerance) << "\n"
+        << lineText("difference", worst.difference)
+        << errorText(worst.difference_error, check.difference_tolerance)
+        << "\n";
+  }
+  return out << advice(check);
 }

@@ -1,0 +1,291 @@
+#include "conformance/Errors.h"
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+#include <sstream>
+
+using namespace costate;
+using costate::test::expectError;
+
+namespace {
+
+using X = ArrayRef<double, 1>;
+
+class CheckGradient : public testing::Test {
+protected:
+  Device device = Device::open("cpu", {.threads = 1});
+  Array<double> x = device.array<double>({100}, grad | dual);
+  Array<double> y = device.array<double>({100}, grad | dual);
+
+  /// v <- v sin v, n[i] times.
+  Kernel loop = kernel("loop", [](X from, ArrayRef<int, 1> turns, X to) {
+    parallel(from.size(), [&](Index i) {
+      Var<double> v = from(i);
+      FOR (k, 0, turns(i)) {
+        v = v * sin(v);
+      }
+      to(i) = v;
+    });
+  });
+
+  void SetUp() override {
+    std::vector<double> values(100);
+    for (int i = 0; i < 100; ++i)
+      values[i] = 0.5 + 0.01 * i;
+    x.from_host(values);
+  }
+
+  static std::string textOf(const GradientCheck &check) {
+    std::ostringstream text;
+    text << check;
+    return text.str();
+  }
+
+  /// Expects that the check fails, and `parts` in its text.
+  static void expectWrong(const GradientCheck &check,
+                          std::initializer_list<std::string> parts) {
+    EXPECT_FALSE(check.ok);
+    std::string text = textOf(check);
+    for (const std::string &part : parts)
+      EXPECT_NE(text.find(part), std::string::npos)
+          << "`" << part << "` is not in: " << text;
+  }
+};
+
+} // namespace
+
+TEST_F(CheckGradient, LeavesTheArgumentsAlone) {
+  Array<int> turns = device.array<int>({100});
+  turns.fill(7);
+  std::vector<double> before = x.to_host();
+  x.grad().fill(5);
+  GradientCheck check = check_gradient(loop, x, turns, y);
+  std::ostringstream text;
+  text << check;
+  EXPECT_TRUE(check.ok) << text.str();
+  EXPECT_NE(check.reverse, 0);
+  EXPECT_NE(text.str().find("gradient of `loop`: ok"), std::string::npos);
+  EXPECT_EQ(x.to_host(), before);
+  EXPECT_EQ(x.grad().to_host()[0], 5);
+  Kernel counts = kernel("counts", [](ArrayRef<int, 1> a) { a(0) = 1; });
+  expectError(ErrorCode::MissingGradient, {"`counts`"},
+              [&] { check_gradient(counts, turns); });
+}
+
+TEST_F(CheckGradient, SinglePrecision) {
+  Kernel product =
+      kernel("product", [](ArrayRef<float, 1> a, ArrayRef<float, 0> total) {
+        parallel(a.size(0), [&](Index i) { total() += a(i) * sin(a(i)); });
+      });
+  Array<float> a = device.array<float>({500}), total = device.array<float>({});
+  a.fill(0.7f);
+  EXPECT_TRUE(check_gradient(product, a, total))
+      << check_gradient(product, a, total);
+}
+
+TEST_F(CheckGradient, MixedPrecision) {
+  Kernel narrow =
+      kernel("narrow", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) {
+          Var<float> v = cast<float>(a(i));
+          b(i) = cast<double>(v * sin(v));
+        });
+      });
+  x.fill(0.7);
+  EXPECT_TRUE(check_gradient(narrow, x, y)) << check_gradient(narrow, x, y);
+}
+
+TEST_F(CheckGradient, KernelsThatOverwriteTheirInput) {
+  Kernel power =
+      kernel("power", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) {
+          FOR (t, 0, 3) {
+            a(i) = a(i) * b(i);
+          }
+          b(i) = sin(a(i)) * b(i);
+        });
+      });
+  x.fill(0.7);
+  y.fill(1.3);
+  GradientCheck check = check_gradient(power, x, y);
+  EXPECT_TRUE(check) << check;
+  EXPECT_NE(check.reverse, 0);
+  EXPECT_EQ(x.to_host().front(), 0.7);
+}
+
+TEST_F(CheckGradient, ATinyGradientBesideLargeOutputs) {
+  Kernel tiny = kernel("tiny", [](ArrayRef<double, 1> a,
+                                  ArrayRef<double, 1> b) {
+    parallel(a.size(0), [&](Index i) { b(i) = 1000.0 + 1e-15 * sin(a(i)); });
+  });
+  GradientCheck check = check_gradient(tiny, x, y);
+  EXPECT_TRUE(check) << check;
+  EXPECT_FALSE(check.differences_tell);
+  EXPECT_NE(textOf(check).find("rounding hides"), std::string::npos);
+}
+
+TEST_F(CheckGradient, ASlopeThatRoundingHides) {
+  // Rounding hides the slope from differences: they cannot agree.
+  Kernel stairs =
+      kernel("stairs", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) { b(i) = (a(i) + 1e15) - 1e15; });
+      });
+  EXPECT_FALSE(check_gradient(stairs, x, y));
+}
+
+TEST_F(CheckGradient, ReadsWell) {
+  Kernel k = kernel("wave", [](ArrayRef<double, 2> a, ArrayRef<double, 0> b) {
+    parallel({a.size(0), a.size(1)},
+             [&](Index i, Index j) { b() += 0.25 * a(i, j); });
+  });
+  auto a = device.array<double>({1, 3}), b = device.array<double>({});
+  GradientCheck check = check_gradient(k, a, b);
+  check.reverse = check.forward = check.difference = 0.125;
+  check.worst.reverse = check.worst.forward = check.worst.difference = -2;
+  check.worst.index = {0, 2};
+  check.forward_error = check.worst.forward_error = 3e-16;
+  check.difference_error = check.worst.difference_error = 1e-12;
+  check.step = 1e-4;
+  EXPECT_EQ(
+      textOf(check),
+      "gradient of `wave`: ok, along a random direction:\n"
+      "  reverse      1.250000000000000e-01\n"
+      "  forward      1.250000000000000e-01  relative error 3.0e-16 (at most "
+      "1.0e-09)\n"
+      "  difference   1.250000000000000e-01  relative error 1.0e-12 (at most "
+      "1.0e-05), step 1.0e-04\n"
+      "worst of 3 entries looked at, of 3: element (0, 2) of argument 1\n"
+      "  reverse     -2.000000000000000e+00\n"
+      "  forward     -2.000000000000000e+00  relative error 3.0e-16 (at most "
+      "1.0e-09)\n"
+      "  difference  -2.000000000000000e+00  relative error 1.0e-12 (at most "
+      "1.0e-05)\n");
+}
+
+TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
+  // Two iterations store one element: the last one in the primal, the first one
+  // in the gradient.
+  Kernel k = kernel("scatter", [](ArrayRef<int, 1> at, X from, X to) {
+    parallel(from.size(), [&](Index i) { to(at(i)) = sin(from(i)); });
+  });
+  const int n = 3000;
+  std::vector<int> order(n);
+  for (int i = 0; i < n; ++i)
+    order[i] = n - 1 - i;
+  auto at = device.array<int>({n});
+  auto from = device.array<double>({n}), to = device.array<double>({n});
+  from.fill(0.5);
+  at.from_host(order);
+  GradientCheck right = check_gradient(k, at, from, to);
+  EXPECT_TRUE(right) << right;
+  order[1234] = order[77];
+  at.from_host(order);
+  GradientCheck wrong = check_gradient(k, at, from, to);
+  expectWrong(wrong, {"`scatter`: WRONG", "forward mode differ", "races",
+                      "of 3000", "of argument 2"});
+  EXPECT_EQ(wrong.worst.argument, 2);
+  ASSERT_EQ(wrong.worst.index.size(), 1u);
+  EXPECT_TRUE(wrong.worst.index[0] == 1234 || wrong.worst.index[0] == 77);
+  EXPECT_EQ(wrong.worst.forward,
+            wrong.worst.index[0] == 77 ? 0 : wrong.worst.forward);
+  EXPECT_NEAR(wrong.worst.forward, wrong.worst.difference, 1e-6);
+  EXPECT_GT(wrong.worst.forward_error, 0.9);
+}
+
+TEST_F(CheckGradient, FindsTheEntryAtAJump) {
+  Kernel k = kernel("jump", [](ArrayRef<double, 2> a, ArrayRef<double, 0> b) {
+    parallel({a.size(0), a.size(1)}, [&](Index i, Index j) {
+      Var<double> v = a(i, j);
+      IF (v < 0.5) {
+        v += 1.0;
+      }
+      b() += v * v;
+    });
+  });
+  auto a = device.array<double>({40, 50}), b = device.array<double>({});
+  a.fill(2);
+  EXPECT_TRUE(check_gradient(k, a, b)) << check_gradient(k, a, b);
+  a.mutable_data()[31 * 50 + 7] = 0.5;
+  expectWrong(check_gradient(k, a, b), {"element (31, 7) of argument 1",
+                                        "both modes agree", "kink", "of 2000"});
+}
+
+TEST_F(CheckGradient, FindsAKinkInASmallArray) {
+  Kernel k = kernel("clamped", [](X a, X b) {
+    parallel(a.size(), [&](Index i) { b(i) = clamp(a(i), 0.0, 1.0); });
+  });
+  auto a = device.array<double>({5}), b = device.array<double>({5});
+  a.from_host({0.5, 0.25, 0, 0.75, 2});
+  GradientCheck check = check_gradient(k, a, b);
+  expectWrong(check, {"element 2 of argument 1"});
+  EXPECT_EQ(check.entries, 5u);
+  EXPECT_NEAR(check.worst.difference, check.worst.reverse / 2, 1e-6);
+}
+
+TEST_F(CheckGradient, FindsWhatRoundingLeavesOfAWrongSlope) {
+  // The steps add as much to the slope as its derivative knows of.
+  Kernel k = kernel("steps", [](X a, ArrayRef<double, 0> b) {
+    parallel(a.size(), [&](Index i) {
+      Var<double> v = cast<double>(cast<int64_t>(1e9 * a(i)));
+      b() += 1e-6 * (a(i) + 1e-9 * v);
+    });
+    b() += 1000;
+  });
+  auto b = device.array<double>({});
+  expectWrong(check_gradient(k, x, b), {"both modes agree", "integer"});
+}
+
+TEST_F(CheckGradient, LooksAtSomeEntriesOfALargeArray) {
+  Kernel k = kernel("squares", [](X a, ArrayRef<double, 0> b) {
+    parallel(a.size(), [&](Index i) { b() += a(i) * a(i); });
+  });
+  auto a = device.array<double>({200000}), b = device.array<double>({});
+  a.fill(1.5);
+  GradientCheck check = check_gradient(k, a, b);
+  EXPECT_TRUE(check) << check;
+  EXPECT_EQ(check.entries, 8u);
+  EXPECT_EQ(check.all_entries, 200000u);
+}
+
+TEST_F(CheckGradient, ThatFailsLeavesTheArgumentsAlone) {
+  Kernel k =
+      kernel("gather",
+             [](ArrayRef<int, 1> at, X from, X to, ArrayRef<int, 1> count) {
+               parallel(at.size(), [&](Index i) {
+                 count(i) += 1;
+                 from(i) = from(i) * from(at(i));
+                 to(i) = from(i);
+               });
+             },
+             {.debug = true});
+  auto at = device.array<int>({100}), count = device.array<int>({100});
+  for (int i = 0; i < 100; ++i)
+    at.mutable_data()[i] = i;
+  x.grad().fill(3);
+  y.dual().fill(4);
+  std::vector<double> before = x.to_host();
+  auto expectUntouched = [&] {
+    EXPECT_EQ(x.to_host(), before);
+    EXPECT_EQ(y.to_host(), std::vector<double>(100, 0));
+    EXPECT_EQ(x.grad().to_host(), std::vector<double>(100, 3));
+    EXPECT_EQ(y.dual().to_host(), std::vector<double>(100, 4));
+    EXPECT_EQ(count.to_host(), std::vector<int>(100, 0));
+  };
+  GradientCheck check = check_gradient(k, at, x, y, count);
+  EXPECT_TRUE(check) << check;
+  expectUntouched();
+  at.mutable_data()[50] = 100;
+  expectError(ErrorCode::OutOfRange, {"`gather`"},
+              [&] { check_gradient(k, at, x, y, count); });
+  expectUntouched();
+  at.mutable_data()[50] = 51;
+  expectError(ErrorCode::Race, {"`gather`"},
+              [&] { check_gradient(k, at, x, y, count); });
+  expectUntouched();
+}
+
+TEST_F(CheckGradient, TakesAKernelAndNotItsDerivative) {
+  auto turns = device.array<int>({100});
+  expectError(ErrorCode::BadArgument, {"`loop`", "derivative"},
+              [&] { check_gradient(loop.gradient(), x, turns, y); });
+}
