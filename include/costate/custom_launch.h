@@ -30,10 +30,12 @@ namespace costate {
 /// ```
 ///
 /// Under a Tape, `primal` is one entry: nothing inside is recorded by that
-/// tape. In its `backward`, `gradient` runs in the place of the entry. Then
+/// tape. It may use the arrays that are named, and those that it makes itself;
+/// Error(BadArgument) for others. In its `backward`, `gradient` runs in the place of the entry. Then
 /// arrays in `reads` hold what `primal` found in them, and arrays that are only
-/// in `writes` what it left in them. What `gradient` writes to arrays of the
-/// tape, other than gradients, is put back when it returns.
+/// in `writes` what it left in them; Error(BadArgument) if it reads others, but
+/// for gradients and what it has written itself. What it writes to arrays of
+/// the tape, other than gradients, is put back when it returns.
 ///
 /// `gradient` keeps the convention of all gradients: it adds to `.grad()` of
 /// what `primal` reads, and clears `.grad()` of what it overwrites. A tape

@@ -69,7 +69,9 @@ std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 /// Copies count against the memory of the device. If there is no room, the
 /// overwriting call is Error(OutOfMemory) and has written nothing.
 ///
-/// Not for use by two threads at once.
+/// Not for use by two threads at once. While `backward` runs, arrays hold old
+/// values: other threads that read those, or write what the tape needs, get
+/// Error(BadArgument).
 class Tape {
 public:
   /// Records while it lives. May be destroyed on another thread: nothing that

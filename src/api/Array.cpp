@@ -1,6 +1,7 @@
 #include "costate/array.h"
 
 #include "api/Checked.h"
+#include "api/CustomScope.h"
 #include "api/Recording.h"
 #include "costate/device.h"
 #include "runtime/ArrayStorage.h"
@@ -22,11 +23,19 @@ static std::string describe(const ArrayStorage &storage) {
 }
 
 /// To be called before the host writes to all of `array`.
-static void noteWrite(const AnyArray &array, Loc loc) {
+static void noteHostWrite(const AnyArray &array, Loc loc) {
+  detail::noteWrite(*array.storage(),
+                    [&] { return describe(*array.storage()); });
   detail::announceWrite(*array.storage(),
                         [loc] { return detail::hostWriteText(loc); });
   array.storage()->version.fetch_add(1);
   detail::recordHostWrite(array.storage(), loc);
+}
+
+/// To be called before the host looks at `array`.
+static void noteHostRead(ArrayStorage &array) {
+  detail::noteRead(array, [&] { return describe(array); });
+  detail::announceRead(array, [] { return std::string("the host"); });
 }
 
 DType AnyArray::dtype() const { return storageOf(*this).dtype; }
@@ -93,19 +102,20 @@ static void checkBytes(const ArrayStorage &storage, size_t bytes) {
 void AnyArray::write(const void *from, size_t bytes, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
-  noteWrite(*this, loc);
+  noteHostWrite(*this, loc);
   checked(storage.device->upload(storage.buffer, from));
 }
 
 void AnyArray::read(void *to, size_t bytes) const {
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
+  noteHostRead(storage);
   checked(storage.device->download(to, storage.buffer));
 }
 
 void AnyArray::fill_element(const void *element, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
-  noteWrite(*this, loc);
+  noteHostWrite(*this, loc);
   checked(storage.device->fill(storage.buffer, element, sizeOf(storage.dtype)));
 }
 
@@ -117,7 +127,9 @@ void AnyArray::check_dtype(DType expected) const {
 }
 
 const void *AnyArray::address() const {
-  return storageOf(*this).buffer.address;
+  ArrayStorage &storage = storageOf(*this);
+  noteHostRead(storage);
+  return storage.buffer.address;
 }
 
 void *AnyArray::writable_address(Loc loc) {
@@ -126,6 +138,6 @@ void *AnyArray::writable_address(Loc loc) {
     raise(ErrorCode::BadArgument,
           "a `Tape` cannot record what is written through a pointer; use "
           "from_host or fill, or take the pointer outside of the recording");
-  noteWrite(*this, loc);
+  noteHostWrite(*this, loc);
   return storage.buffer.address;
 }

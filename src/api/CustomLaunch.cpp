@@ -1,6 +1,7 @@
 #include "costate/custom_launch.h"
 
 #include "api/Checked.h"
+#include "api/CustomScope.h"
 #include "api/Recording.h"
 
 using namespace costate;
@@ -31,15 +32,17 @@ static Arrays companions(const CustomLaunch &launch,
 }
 
 /// Runs `body` as one entry of the recording of this thread, if there is one.
-static void runRecorded(const CustomLaunch &launch,
+static void runRecorded(const CustomLaunch &launch, CustomScope::Part part,
                         const std::function<void()> &body, Arrays derivatives) {
   std::shared_ptr<TapeImpl> tape = recordingTape();
   if (!tape)
     return body();
   auto entry = std::make_unique<CustomEntry>(launch);
   entry->derivatives = std::move(derivatives);
+  const CustomEntry &custom = *entry;
   recordEntry(*tape, std::move(entry), [&] {
     RecordingPause pause;
+    CustomScope scope(custom, part);
     body();
   });
 }
@@ -49,11 +52,12 @@ void CustomLaunch::operator()() const {
     raise(ErrorCode::BadArgument, titleOf(*this) +
                                       " has no `primal`; give it one where it "
                                       "is made");
-  runRecorded(*this, primal, {});
+  runRecorded(*this, CustomScope::Part::Primal, primal, {});
 }
 
 void CustomLaunch::jvp() const {
-  runRecorded(*this, required(*this, tangent, "tangent"),
+  runRecorded(*this, CustomScope::Part::Tangent,
+              required(*this, tangent, "tangent"),
               companions(*this, &ArrayStorage::dual));
 }
 

@@ -132,7 +132,8 @@ TEST_F(CustomLaunches, SeeWhatTheyRead) {
   });
   CustomLaunch inPlace{.name = "in place",
                        .reads = {x},
-                       .writes = {x},
+                       .writes = {x, z},
+                       .unneeded = {z},
                        .primal =
                            [&] {
                              square(x, z);
@@ -317,7 +318,7 @@ TEST_F(CustomLaunches, ThatThrowLeaveEverythingAsItWas) {
 TEST_F(CustomLaunches, ThatFailAreNotRecorded) {
   CustomLaunch launch{.name = "launch",
                       .reads = {x},
-                      .writes = {y},
+                      .writes = {x, y},
                       .primal =
                           [&] {
                             x.fill(2);
@@ -355,6 +356,102 @@ TEST_F(CustomLaunches, NameWhatIsWrongWithThem) {
   recording.reset();
   expectError(ErrorCode::NotDifferentiable, {"`launch`", "`gradient`"},
               [&] { tape.backward(y); });
+}
+
+TEST_F(CustomLaunches, MustNameWhatTheirPrimalUses) {
+  CustomLaunch launch{.name = "launch", .reads = {x}, .writes = {y}};
+  auto expectRefused = [&](std::initializer_list<std::string> parts,
+                           std::function<void()> primal) {
+    launch.primal = std::move(primal);
+    auto recording = tape.record();
+    expectError(ErrorCode::BadArgument, parts, [&] { launch(); });
+    EXPECT_EQ(tape.size(), 0u);
+  };
+  expectRefused({"`primal` of custom launch `launch`", "reads",
+                 "argument 1 of kernel `square`", "`reads`"},
+                [&] { square(z, y); });
+  expectRefused({"writes argument 2 of kernel `square`", "`writes`"},
+                [&] { square(x, z); });
+  expectRefused({"reads an array of f64", "`reads`"}, [&] { z.to_host(); });
+  expectRefused({"reads an array of f64"}, [&] { z.data(); });
+  expectRefused({"writes an array of f64"}, [&] { z.fill(1); });
+  expectRefused({"reads argument 1", "only its `writes`"},
+                [&] { square(y, make()); });
+  expectRefused({"writes argument 2"}, [&] { square(x, x.grad()); });
+  expectRefused({"reads argument 1"},
+                [&] { square.grad(initial_state, z, y); });
+  launch.primal = [&] {
+    Array<double> own = make();
+    square(x, own);
+    square(own, y);
+    square(y, own);
+    (void)y.to_host();
+  };
+  launch(); // is not recorded
+  auto recording = tape.record();
+  launch();
+  EXPECT_EQ(tape.size(), 1u);
+}
+
+TEST_F(CustomLaunches, MustNameWhatTheirGradientReads) {
+  Array<double> w = make(3);
+  CustomLaunch launch{.name = "launch",
+                      .reads = {x, w},
+                      .writes = {y},
+                      .unneeded = {y},
+                      .primal = [&] { square(x, y); }};
+  auto run = [&](std::function<void()> gradient) {
+    launch.gradient = std::move(gradient);
+    tape.clear();
+    {
+      auto recording = tape.record();
+      launch();
+    }
+    tape.backward(y);
+  };
+  expectError(ErrorCode::BadArgument,
+              {"`gradient` of custom launch `launch`", "reads",
+               "argument 1 of kernel `square`", "`reads`"},
+              [&] { run([&] { square(z, x.grad()); }); });
+  expectError(ErrorCode::BadArgument, {"reads argument 1", "`unneeded`"},
+              [&] { run([&] { square(y, x.grad()); }); });
+  expectError(ErrorCode::BadArgument, {"reads argument 1"},
+              [&] { run([&] { square.grad(z, y); }); });
+  run([&] {
+    square(x, y); // again
+    square(y, z);
+    square(w, make());
+    pull(z, y.grad(), x.grad());
+  });
+  EXPECT_NEAR(at(x.grad()), std::pow(0.5, 4), 1e-15);
+}
+
+TEST_F(CustomLaunches, KeepReadersOnOtherThreadsFromOldValues) {
+  CustomLaunch launch{
+      .name = "launch",
+      .reads = {x},
+      .writes = {y},
+      .primal = [&] { square(x, y); },
+      .gradient =
+          [&] {
+            EXPECT_EQ(at(x), 0.5);
+            std::thread([&] {
+              for (auto &&read :
+                   {std::function<void()>([&] { x.to_host(); }),
+                    std::function<void()>([&] { x.data(); }),
+                    std::function<void()>([&] { square(x, z); }),
+                    std::function<void()>([&] { square.grad(x, y); })})
+                expectError(ErrorCode::BadArgument, {"another thread"}, read);
+              EXPECT_EQ(at(z), 0);
+            }).join();
+          }};
+  {
+    auto recording = tape.record();
+    launch();
+  }
+  x.fill(2);
+  tape.backward(y);
+  EXPECT_EQ(at(x), 2);
 }
 
 TEST_F(CustomLaunches, NeedGradientsOfWhatTheyCarry) {

@@ -1,6 +1,7 @@
 #include "api/Launch.h"
 
 #include "api/Checked.h"
+#include "api/CustomScope.h"
 #include "api/Recording.h"
 #include "api/Sections.h"
 #include "runtime/Text.h"
@@ -234,6 +235,41 @@ static bool changes(Mode mode, const KernelCode &code,
   return !isKept && isWritten(code, parameter);
 }
 
+/// Whether a launch looks at the values of an argument.
+static bool looksAt(Mode mode, const KernelCode &code,
+                    runtime::Parameter parameter) {
+  const Access &access = code.accesses[parameter.argument];
+  return parameter.isArgument() &&
+         (mode == Mode::Gradient ? access.needed : access.read);
+}
+
+/// Tells custom launches around this one what it looks at, and what it changes.
+static void noteReads(const KernelImpl &kernel, Mode mode, const Call &call,
+                      const KernelCode &code) {
+  for (runtime::Parameter parameter : code.parameters)
+    if (looksAt(mode, code, parameter))
+      noteRead(*storageOf(call, parameter), [&] {
+        return runtime::parameterText(parameter) + " of " + kernel.title();
+      });
+}
+
+static void noteWrites(const KernelImpl &kernel, Mode mode, const Call &call,
+                       const KernelCode &code) {
+  for (runtime::Parameter parameter : code.parameters)
+    if (changes(mode, code, parameter))
+      noteWrite(*storageOf(call, parameter), [&] {
+        return runtime::parameterText(parameter) + " of " + kernel.title();
+      });
+}
+
+static void announceReads(const KernelImpl &kernel, Mode mode,
+                          const KernelCode &code, const Arrays &arrays) {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i] && arrays[i]->isWatched() &&
+        looksAt(mode, code, code.parameters[i]))
+      announceRead(*arrays[i], [&] { return kernel.title(); });
+}
+
 /// Tells the tapes that need what the launch is about to overwrite.
 static void announceWrites(const KernelImpl &kernel, Mode mode,
                            const Call &call, const KernelCode &code,
@@ -290,6 +326,7 @@ void detail::run(const KernelImpl &kernel, Mode mode, const Call &call,
   const KernelCode &code = *compiled.code;
   Arrays arrays = givenArrays(call, code);
   requireApart(kernel, code, arrays);
+  announceReads(kernel, mode, code, arrays);
   announceWrites(kernel, mode, call, code, arrays);
   execute(kernel, mode, call, compiled, versions, std::move(arrays));
 }
@@ -457,6 +494,11 @@ void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
   requireOutputs(*kernel, *recording.code);
   Arrays arrays = givenArrays(call, *recording.code);
   requireApart(*kernel, *recording.code, arrays);
+  if (CustomScope::isActive()) {
+    noteReads(*kernel, Mode::Recording, call, *recording.code);
+    noteWrites(*kernel, Mode::Gradient, call, *gradient.code);
+  }
+  announceReads(*kernel, Mode::Recording, *recording.code, arrays);
   WrittenArrays written(call, *recording.code);
   VersionArrays versions(call, *gradient.code);
   execute(*kernel, Mode::Recording, call, recording, versions, arrays);
@@ -480,6 +522,10 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
   requireSomeActive(*kernel, derivation);
   Compiled &compiled = kernel->compiled(derivation);
   requireOutputs(*kernel, *compiled.code);
+  if (CustomScope::isActive()) {
+    noteReads(*kernel, chain.mode, call, *compiled.code);
+    noteWrites(*kernel, chain.mode, call, *compiled.code);
+  }
   if (chain.mode == Mode::Gradient) {
     ReplayCheck(*kernel, call, *compiled.code, chain.order).run();
     run(*kernel, chain.mode, call, compiled);

@@ -58,6 +58,12 @@ void detail::announceWrite(ArrayStorage &array,
     announceWrite(array, runtime::Box::whole(array.extents), std::move(writer));
 }
 
+void detail::announceRead(ArrayStorage &array,
+                          const std::function<std::string()> &reader) {
+  if (array.isWatched())
+    checked(array.announceRead(reader));
+}
+
 void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                          const std::function<void()> &body) {
   entry->begin(tape.log);

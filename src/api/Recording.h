@@ -28,6 +28,10 @@ void announceWrite(runtime::ArrayStorage &array, const runtime::Box &elements,
 void announceWrite(runtime::ArrayStorage &array,
                    std::function<std::string()> writer);
 
+/// Tells the tapes that somebody looks at `array`; throws if one refuses.
+void announceRead(runtime::ArrayStorage &array,
+                  const std::function<std::string()> &reader);
+
 /// Runs `body` as `entry` of `tape`; if it throws, it was none.
 void recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                  const std::function<void()> &body);

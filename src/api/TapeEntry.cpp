@@ -1,6 +1,7 @@
 #include "api/TapeEntry.h"
 
 #include "api/Checked.h"
+#include "api/CustomScope.h"
 #include "api/Recording.h"
 #include "api/Sections.h"
 
@@ -257,6 +258,13 @@ std::string CustomEntry::argumentText(size_t argument) const {
              : "array " + numberIn(launch.writes) + " of `writes`";
 }
 
+std::optional<size_t> CustomEntry::find(const ArrayStorage &array) const {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].array.get() == &array)
+      return i;
+  return std::nullopt;
+}
+
 bool CustomEntry::isNeeded(size_t argument) const {
   return std::none_of(launch.unneeded.begin(), launch.unneeded.end(),
                       [&](const AnyArray &array) {
@@ -317,5 +325,6 @@ private:
 
 void CustomEntry::reverse(const Reversing &with) const {
   Guard guard(with.primals);
+  CustomScope scope(*this, CustomScope::Part::Gradient);
   launch.gradient();
 }

@@ -144,10 +144,14 @@ public:
   bool isForeign() const override { return true; }
   void reverse(const Reversing &with) const override;
 
+  /// The argument that is `array`, if it is named.
+  std::optional<size_t> find(const runtime::ArrayStorage &array) const;
+  /// Whether `gradient` may look at its values.
+  bool isNeeded(size_t argument) const;
+
 private:
   void wantBefore(runtime::VersionLog &log) override;
   void wantAfter(runtime::VersionLog &log) override;
-  bool isNeeded(size_t argument) const;
 
   const CustomLaunch launch;
 };

@@ -5,40 +5,48 @@
 
 namespace costate::runtime {
 
-static uint64_t nextIdentity() {
-  static std::atomic<uint64_t> next = 1;
-  return next.fetch_add(1);
-}
+static std::atomic<uint64_t> identities = 0;
+
+uint64_t newestIdentity() { return identities; }
 
 ArrayStorage::ArrayStorage(std::shared_ptr<Device> device, DType dtype,
                            std::vector<int64_t> extents)
     : device(std::move(device)), dtype(dtype), extents(std::move(extents)),
-      identity(nextIdentity()) {
+      identity(identities.fetch_add(1) + 1) {
   for (int64_t extent : this->extents)
     size *= extent;
 }
 
 ArrayStorage::~ArrayStorage() { device->release(buffer); }
 
-void ArrayStorage::watch(WriteWatcher &watcher) {
+void ArrayStorage::watch(ArrayWatcher &watcher) {
   std::lock_guard lock(watchMutex);
   watchers.push_back(&watcher);
   watched = true;
 }
 
-void ArrayStorage::unwatch(WriteWatcher &watcher) {
+void ArrayStorage::unwatch(ArrayWatcher &watcher) {
   std::lock_guard lock(watchMutex);
   std::erase(watchers, &watcher);
   watched = !watchers.empty();
 }
 
 Result<> ArrayStorage::announce(const ArrayWrite &write,
-                                const WriteWatcher *self) {
+                                const ArrayWatcher *self) {
   std::lock_guard lock(watchMutex);
-  for (WriteWatcher *watcher : watchers)
+  for (ArrayWatcher *watcher : watchers)
     if (watcher != self)
       if (Result<> allowed = watcher->beforeWrite(write); !allowed)
         return allowed;
+  return {};
+}
+
+Result<>
+ArrayStorage::announceRead(const std::function<std::string()> &reader) {
+  std::lock_guard lock(watchMutex);
+  for (ArrayWatcher *watcher : watchers)
+    if (Result<> allowed = watcher->beforeRead(*this, reader); !allowed)
+      return allowed;
   return {};
 }
 

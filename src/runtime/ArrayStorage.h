@@ -14,7 +14,7 @@
 namespace costate::runtime {
 
 struct ArrayStorage;
-class WriteWatcher;
+class ArrayWatcher;
 
 /// A write that is about to happen.
 struct ArrayWrite {
@@ -28,14 +28,16 @@ struct ArrayWrite {
   bool certain = false;
 };
 
-/// Wants to know before an array changes. Called by any thread that writes.
-class WriteWatcher {
+/// Wants to know before an array is used. Called by any thread that uses it.
+class ArrayWatcher {
 public:
-  /// A failure refuses the write.
+  /// A failure refuses the use.
   virtual Result<> beforeWrite(const ArrayWrite &write) = 0;
+  virtual Result<> beforeRead(const ArrayStorage &array,
+                              const std::function<std::string()> &reader) = 0;
 
 protected:
-  ~WriteWatcher() = default;
+  ~ArrayWatcher() = default;
 };
 
 /// Shape, dtype and device never change; the memory is released with the last
@@ -66,20 +68,21 @@ struct ArrayStorage {
   Result<std::shared_ptr<ArrayStorage>> tangent();
 
   /// Watchers must live until they are removed.
-  void watch(WriteWatcher &watcher);
-  void unwatch(WriteWatcher &watcher);
-  /// Whoever writes asks this first, and announces the write if so.
+  void watch(ArrayWatcher &watcher);
+  void unwatch(ArrayWatcher &watcher);
+  /// Whoever uses the array asks this first, and announces the use if so.
   bool isWatched() const { return watched.load(std::memory_order_relaxed); }
   /// Tells all watchers but `self`; stops at the first one that refuses.
   Result<> announce(const ArrayWrite &write,
-                    const WriteWatcher *self = nullptr);
+                    const ArrayWatcher *self = nullptr);
+  Result<> announceRead(const std::function<std::string()> &reader);
 
 private:
   std::mutex mutex;
   std::shared_ptr<ArrayStorage> madeTangent;
   std::atomic<bool> watched = false;
   std::mutex watchMutex; ///< held while watchers are told
-  std::vector<WriteWatcher *> watchers;
+  std::vector<ArrayWatcher *> watchers;
 };
 
 /// A zeroed array, with a zeroed adjoint and tangent if asked for. BadArgument
@@ -90,6 +93,9 @@ makeArray(std::shared_ptr<Device> device, DType dtype,
           int64_t directions = 0);
 
 constexpr int64_t maxDirections = 16;
+
+/// The identity of the array that was made last.
+uint64_t newestIdentity();
 
 /// `(64, 3)`
 std::string shapeText(const std::vector<int64_t> &extents);

@@ -130,14 +130,32 @@ Result<> VersionLog::refuseForeign(const History &history,
                      "wait until that has returned"};
 }
 
+/// Whether another thread uses the log.
+bool VersionLog::isForeign() const {
+  return user != std::thread::id() && user != std::this_thread::get_id();
+}
+
+Result<> VersionLog::beforeRead(const ArrayStorage &array,
+                                const std::function<std::string()> &reader) {
+  std::lock_guard lock(mutex);
+  History *history = find(array);
+  if (purpose == Purpose::Undo || !history || history->copies.empty() ||
+      !isForeign())
+    return {};
+  return Failure{ErrorCode::BadArgument,
+                 reader() + " reads " + describe(array) +
+                     ", which holds old values while `backward` of a Tape runs "
+                     "on another thread; wait until that has returned"};
+}
+
 Result<> VersionLog::beforeWrite(const ArrayWrite &write) {
   std::lock_guard lock(mutex);
   History *history = find(write.array);
   if (!history)
     return {};
-  const bool used = user != std::thread::id();
-  if (used && user != std::this_thread::get_id())
+  if (isForeign())
     return refuseForeign(*history, write);
+  const bool used = user != std::thread::id();
   // The user of the log puts things right itself.
   if (used && purpose == Purpose::Versions)
     return {};

@@ -16,10 +16,11 @@ namespace costate::runtime {
 /// Remembers the elements that somebody wants: before one of them is
 /// overwritten, it is copied, and nothing else ever is. Time counts wants.
 ///
-/// One thread wants, rewinds and restores. Any thread may write watched arrays
+/// One thread wants, rewinds and restores. Any thread may use watched arrays
 /// meanwhile; while the log is in use (rewound, or a log for Undo), other
-/// threads are refused.
-class VersionLog final : public WriteWatcher {
+/// threads are refused to write what it may look at, and to read what it may
+/// have rewound.
+class VersionLog final : public ArrayWatcher {
 public:
   enum class Purpose : uint8_t {
     Versions, ///< for later, whoever writes
@@ -61,6 +62,8 @@ public:
   void endRecording();
 
   Result<> beforeWrite(const ArrayWrite &write) override;
+  Result<> beforeRead(const ArrayStorage &array,
+                      const std::function<std::string()> &reader) override;
 
   /// The first write since `time` that has lost some of `elements`, or null.
   const Copy *loss(const ArrayStorage &array, const Box &elements,
@@ -103,6 +106,7 @@ private:
 
   History *find(const ArrayStorage &array);
   History &historyOf(const std::shared_ptr<ArrayStorage> &array);
+  bool isForeign() const;
   Result<> refuseForeign(const History &history, const ArrayWrite &write) const;
   Result<> keep(History &history, const ArrayWrite &write);
   bool isAllowed(const ArrayStorage &array) const;
