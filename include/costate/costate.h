@@ -7,6 +7,7 @@
 #include "costate/array.h"
 #include "costate/array_ref.h"
 #include "costate/control.h"
+#include "costate/custom_derivative.h"
 #include "costate/custom_launch.h"
 #include "costate/device.h"
 #include "costate/error.h"

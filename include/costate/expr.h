@@ -206,7 +206,7 @@ public:
   const ElementRef &operator+=(Source<T> source) const
     requires(detail::isNumber<T>)
   {
-    detail::atomicAdd(place, source.value, source.loc);
+    detail::update(detail::Op::Add, place, source.value, source.loc);
     return *this;
   }
   const ElementRef &operator-=(Source<T> source) const
@@ -214,8 +214,27 @@ public:
   {
     detail::Handle negative =
         detail::pure(detail::Op::Neg, dtypeOf<T>, {source.value}, source.loc);
-    detail::atomicAdd(place, negative, source.loc);
+    detail::update(detail::Op::Add, place, negative, source.loc);
     return *this;
+  }
+
+  /// `element += value`
+  friend void atomic_add(const ElementRef &element, Source<T> value)
+    requires(detail::isNumber<T>)
+  {
+    element += value;
+  }
+  /// Replaces the element by its minimum with `value`, whoever else updates it
+  /// at the same time; NaN counts as missing.
+  friend void atomic_min(const ElementRef &element, Source<T> value)
+    requires(detail::isNumber<T>)
+  {
+    detail::update(detail::Op::Min, element.place, value.value, value.loc);
+  }
+  friend void atomic_max(const ElementRef &element, Source<T> value)
+    requires(detail::isNumber<T>)
+  {
+    detail::update(detail::Op::Max, element.place, value.value, value.loc);
   }
 
   detail::Handle value(Loc at) const { return detail::load(place, at); }

@@ -138,6 +138,18 @@ select(Operand<bool> condition, const A &a, const B &b,
                               place));
 }
 
+/// `x`, which counts as a constant in every derivative.
+template <detail::Traced A>
+Expr<detail::TypeOf<A>>
+stop_gradient(const A &x,
+              std::source_location place = std::source_location::current()) {
+  using T = detail::TypeOf<A>;
+  if constexpr (std::is_floating_point_v<T>)
+    return detail::call<T>(detail::Op::StopGradient, place, x);
+  else
+    return Expr<T>(x, place);
+}
+
 /// `x` converted to T: float to integer rounds towards zero and saturates,
 /// NaN gives 0; anything but 0 gives true.
 template <class T, detail::Traced A>

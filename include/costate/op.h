@@ -22,7 +22,7 @@ enum class Op : uint8_t {
   // floats only
   Floor, Ceil, Round, Trunc, Sqrt, Rsqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2,
   Log10, Log1p, Pow, Hypot, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh,
-  Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma,
+  Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma, StopGradient,
 };
 
 } // namespace costate::syntax

@@ -5,6 +5,7 @@
 #include "autodiff/activity/Activity.h"
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Sections.h"
 #include "autodiff/replay/Versions.h"
 #include "autodiff/reverse/Reverser.h"
@@ -156,6 +157,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   normalizeLoops(gradient);
   auto turns = countTurns(gradient);
   expressInductions(gradient, turns);
+  probeExtrema(gradient, active);
   versions.mark(gradient);
   OwningOpRef<ir::KernelOp> marked(copyOf(gradient, ".marked"));
   auto adjoints = appendAdjoints(gradient, active);
@@ -197,7 +199,9 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
-  if (failed(refuseGradient(primal)) || failed(checkOrderFree(primal, refusal)))
+  if (failed(refuseGradient(primal)) ||
+      failed(checkOrderFree(primal, refusal)) ||
+      failed(checkExtrema(primal, active, refusal)))
     return failure();
   auto forwarded = differentiateReverse(primal, active, Reloads::Forwarded);
   if (failed(forwarded) || !forwarded->overwrite)

@@ -80,6 +80,11 @@ mlir::FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                                  Curves curves,
                                                  Refusal &refusal);
 
+/// For kernels with `fast_math`: refuses minima and maxima that elements of
+/// `active` arrays take, since their gradient compares bits.
+mlir::LogicalResult checkExactExtrema(ir::KernelOp primal,
+                                      llvm::ArrayRef<bool> active);
+
 /// For deterministic kernels, whose ranges make additions at their end: refuses
 /// a range that reads or stores elements of an array that it also adds to,
 /// unless each iteration certainly has its own elements.

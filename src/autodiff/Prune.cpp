@@ -145,6 +145,8 @@ public:
         op.erase();
         continue;
       }
+      if (isa<ir::CustomOp>(op))
+        continue;
       if (op.getNumRegions())
         shrink(&op);
       else if (auto push = dyn_cast<tape::PushOp>(op))

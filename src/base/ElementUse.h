@@ -12,6 +12,8 @@ enum class ElementUse : uint8_t {
   Store = 2,
   Update = 4,
   SharedStore = 8, ///< of a value that all iterations have in common
+  Minimum = 16,
+  Maximum = 32,
 };
 
 } // namespace costate

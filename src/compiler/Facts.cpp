@@ -86,14 +86,11 @@ static llvm::SmallVector<bool> activeFlags(ir::KernelOp primal,
 std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
                                         const std::vector<bool> &active) {
   std::vector<runtime::Access> accesses(primal.getNumArguments());
-  primal.walk([&](ir::LoadOp op) {
-    accesses[argumentNumber(op.getArray())].read = true;
-  });
-  primal.walk([&](ir::StoreOp op) {
-    accesses[argumentNumber(op.getArray())].written = true;
-  });
-  primal.walk([&](ir::AtomicAddOp op) {
-    accesses[argumentNumber(op.getArray())].written = true;
+  primal.walk([&](ir::ElementAccess op) {
+    runtime::Access &access = accesses[argumentNumber(op.getArray())];
+    access.written |= ir::writesElement(op);
+    // The gradient reads what a minimum or maximum has become.
+    access.read |= !isa<ir::StoreOp, ir::AtomicAddOp>(op.getOperation());
   });
   auto activeWrites =
       autodiff::activeWrites(primal, activeFlags(primal, active));

@@ -38,6 +38,7 @@ void addDerivativePasses(OpPassManager &passes) {
 }
 
 void addHostPasses(OpPassManager &passes, const Options &options) {
+  passes.addPass(conversion::createInlineCustom());
   if (options.debug)
     passes.addNestedPass<ir::KernelOp>(autodiff::createWatchAccesses());
   if (options.findNan)

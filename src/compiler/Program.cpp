@@ -267,6 +267,9 @@ private:
     llvm::SmallVector<bool> flags(derivation.adjoint.begin(),
                                   derivation.adjoint.end());
     flags.resize(declared.size());
+    if (options.fastMath &&
+        failed(autodiff::checkExactExtrema(derived.kernel, flags)))
+      return Failure{ErrorCode::NotDifferentiable, diagnostics.take("")};
     autodiff::Refusal refusal;
     auto gradient =
         autodiff::differentiateReverse(derived.kernel, flags, refusal);

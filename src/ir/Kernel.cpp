@@ -13,6 +13,8 @@
 #define GET_TYPEDEF_CLASSES
 #include "ir/KernelTypes.cpp.inc"
 
+#include "ir/KernelInterfaces.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "ir/KernelOps.cpp.inc"
 
@@ -195,6 +197,49 @@ LogicalResult RangeOp::verify() {
   return success();
 }
 
+//===-- CustomOp ----------------------------------------------------------===//
+
+static unsigned countFloats(TypeRange types) {
+  return llvm::count_if(types, [](Type type) { return isa<FloatType>(type); });
+}
+
+Value CustomOp::getPartial(unsigned index) {
+  auto before = TypeRange(getInputs().getTypes()).take_front(index);
+  return getPartials().front().getTerminator()->getOperand(countFloats(before));
+}
+
+static LogicalResult verifyEnds(CustomOp op, Region &region, TypeRange takes,
+                                TypeRange yields) {
+  Block &block = region.front();
+  auto end = dyn_cast<YieldOp>(block.getTerminator());
+  if (block.getArgumentTypes() == takes && end &&
+      end.getValues().getTypes() == yields)
+    return success();
+  InFlightDiagnostic error = op.emitOpError("region ")
+                             << region.getRegionNumber() << " must take (";
+  llvm::interleaveComma(takes, error);
+  error << ") and yield (";
+  llvm::interleaveComma(yields, error);
+  return error << ')';
+}
+
+LogicalResult CustomOp::verifyRegions() {
+  SmallVector<Type> takes(getInputs().getTypes());
+  SmallVector<Type> partials(countFloats(takes), getType());
+  if (failed(verifyEnds(*this, getPrimal(), takes, getType())))
+    return failure();
+  takes.push_back(getType());
+  if (failed(verifyEnds(*this, getPartials(), takes, partials)))
+    return failure();
+  if (!isMemoryEffectFree(*this))
+    return emitOpError("must not have effects");
+  for (Operation &op : getPartials().front())
+    if (op.getNumRegions() && !isa<CustomOp>(op))
+      return op.emitOpError("stands in the partial derivatives of a function; "
+                            "these must be straight code");
+  return success();
+}
+
 //===-- Array accesses ----------------------------------------------------===//
 
 static LogicalResult verifyIndices(Operation *op, Value array, size_t count) {
@@ -211,11 +256,18 @@ LogicalResult LoadOp::verify() {
 LogicalResult StoreOp::verify() {
   return verifyIndices(*this, getArray(), getIndices().size());
 }
-LogicalResult AtomicAddOp::verify() {
-  if (getValue().getType().isInteger(1))
-    return emitOpError("cannot add bools");
+LogicalResult AtomicTakeOp::verify() {
   return verifyIndices(*this, getArray(), getIndices().size());
 }
+
+template <class Op> static LogicalResult verifyUpdate(Op op) {
+  if (op.getValue().getType().isInteger(1))
+    return op.emitOpError("cannot update bools");
+  return verifyIndices(op, op.getArray(), op.getIndices().size());
+}
+LogicalResult AtomicAddOp::verify() { return verifyUpdate(*this); }
+LogicalResult AtomicMinOp::verify() { return verifyUpdate(*this); }
+LogicalResult AtomicMaxOp::verify() { return verifyUpdate(*this); }
 
 LogicalResult ExtentOp::verify() {
   uint64_t rank = getArray().getType().getRank();

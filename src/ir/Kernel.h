@@ -19,10 +19,17 @@
 #define GET_TYPEDEF_CLASSES
 #include "ir/KernelTypes.h.inc"
 
+#include "ir/KernelInterfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "ir/KernelOps.h.inc"
 
 namespace costate::ir {
+
+/// Whether `op` stores or updates an element of an array.
+inline bool writesElement(mlir::Operation *op) {
+  return mlir::isa<ElementAccess>(op) && !mlir::isa<LoadOp>(op);
+}
 
 /// Names of argument attributes of derived kernels (see KernelOp).
 inline constexpr llvm::StringLiteral adjointOfAttr = "costate.adjoint_of";
@@ -36,7 +43,8 @@ inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
 inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";
 
 /// On an access whose element several iterations of a range may use: `"load"`,
-/// `"store"`, `"shared_store"` or `"update"`, in terms of the primal.
+/// `"store"`, `"shared_store"`, `"update"`, `"minimum"` or `"maximum"`, in terms
+/// of the primal.
 inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
 
 } // namespace costate::ir

@@ -136,8 +136,9 @@ def Costate_RangeOp : Costate_Op<"range", [
   let hasVerifier = 1;
 }
 
-def Costate_YieldOp : Costate_Op<"yield", [Pure, Terminator, HasParent<"RangeOp">]> {
-  let summary = "end of an iteration, with its contributions to the sums";
+def Costate_YieldOp : Costate_Op<"yield", [Pure, Terminator,
+    ParentOneOf<["RangeOp", "CustomOp"]>]> {
+  let summary = "end of an iteration, with its contributions to the sums; or of a region of `custom`";
   let arguments = (ins Variadic<Costate_Float>:$values);
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
@@ -153,8 +154,16 @@ def Costate_ExtentOp : Costate_Op<"extent", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Costate_ElementAccess : OpInterface<"ElementAccess"> {
+  let cppNamespace = "::costate::ir";
+  let description = "Loads, stores or updates one element of an array.";
+  let methods = [
+    InterfaceMethod<"", "::mlir::Value", "getArray">,
+    InterfaceMethod<"", "::mlir::OperandRange", "getIndices">];
+}
+
 class Costate_AccessOp<string mnemonic, list<Trait> traits = []>
-    : Costate_Op<mnemonic, traits> {
+    : Costate_Op<mnemonic, !listconcat([Costate_ElementAccess], traits)> {
   let hasVerifier = 1;
 }
 
@@ -178,19 +187,57 @@ def Costate_StoreOp : Costate_AccessOp<"store", [
   let assemblyFormat = "$value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))";
 }
 
-def Costate_AtomicAddOp : Costate_AccessOp<"atomic_add", [
+/// An update is one indivisible step. With `exclusive` no other iteration of
+/// the range touches the element, so a plain load and store does the same.
+class Costate_UpdateOp<string mnemonic> : Costate_AccessOp<mnemonic, [
     TypesMatchWith<"the value has the value type of the array", "array", "value",
                    "::llvm::cast<ArrayType>($_self).getValueType()">]> {
-  let summary = "add to one element, as one indivisible step";
-  let description = [{
-    With `exclusive` no other iteration of the range touches the element, so a
-    plain load, addition and store does the same.
-  }];
   let arguments = (ins Costate_Value:$value,
                        Arg<Costate_Array, "", [MemRead, MemWrite]>:$array,
                        Variadic<I64>:$indices, UnitAttr:$exclusive);
   let assemblyFormat = [{
     (`exclusive` $exclusive^)? $value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))
+  }];
+}
+
+def Costate_AtomicAddOp : Costate_UpdateOp<"atomic_add"> {
+  let summary = "add to one element, as one indivisible step";
+  let description = [{
+    With `exclusive` no other iteration of the range touches the element, so a
+    plain load, addition and store does the same.
+  }];
+}
+def Costate_AtomicMinOp : Costate_UpdateOp<"atomic_min"> {
+  let summary = "replace one element by its minimum with a value, as one indivisible step";
+  let description = [{
+    NaN counts as missing, and -0 as less than 0: the element that remains does
+    not depend on the order of the updates. The dtype of the array says whether
+    integers have a sign. `exclusive` as in `atomic_add`.
+  }];
+}
+def Costate_AtomicMaxOp : Costate_UpdateOp<"atomic_max"> {
+  let summary = "replace one element by its maximum with a value, as one indivisible step";
+  let description = "Like `atomic_min`.";
+}
+
+def Costate_AtomicTakeOp : Costate_AccessOp<"atomic_take", [
+    TypesMatchWith<"the result has the value type of the array", "array", "value",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">]> {
+  let summary = "read one element and leave 0, as one indivisible step";
+  let description = [{
+    Of several iterations that take one element, one gets it and the others
+    get 0: how the adjoint of a minimum goes to one of those that have it.
+    `exclusive` as in `atomic_add`.
+
+    ```mlir
+    %g = costate.atomic_take %y_grad[%j] : !costate.array<f64, 1>
+    ```
+  }];
+  let arguments = (ins Arg<Costate_Array, "", [MemRead, MemWrite]>:$array,
+                       Variadic<I64>:$indices, UnitAttr:$exclusive);
+  let results = (outs Costate_Float:$value);
+  let assemblyFormat = [{
+    (`exclusive` $exclusive^)? $array `[` $indices `]` attr-dict `:` qualified(type($array))
   }];
 }
 
@@ -271,6 +318,53 @@ def Costate_StrongMulOp : Costate_Op<"strong_mul", [Pure, SameOperandsAndResultT
     (`symmetric` $symmetric^)? $g `,` $f attr-dict `:` type($result)
   }];
   let hasFolder = 1;
+}
+
+def Costate_StopGradientOp : Costate_Op<"stop_gradient", [Pure, SameOperandsAndResultType]> {
+  let summary = "its operand, as a constant to every derivative";
+  let arguments = (ins Costate_Float:$value);
+  let results = (outs Costate_Float:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def Costate_CustomOp : Costate_Op<"custom", [
+    IsolatedFromAbove, RecursiveMemoryEffects, RecursivelySpeculatable, SingleBlock]> {
+  let summary = "a function with partial derivatives of its own";
+  let description = [{
+    The first region computes the result from the arguments; it is not
+    differentiated and saves nothing. The second one computes, from the
+    arguments and the result, the partial derivative by each argument that is a
+    float, in the type of the result; it is straight code, which is
+    differentiated for derivatives of higher order. Regions use their arguments
+    only, and no arrays.
+
+    ```mlir
+    // The positive root of y * y = x, however it is found.
+    %y = costate.custom(%x) {
+    ^bb0(%a: f64):
+      %r = math.sqrt %a : f64
+      costate.yield %r : f64
+    } partials {
+    ^bb0(%a: f64, %r: f64):
+      %half = arith.constant 0.5 : f64
+      %p = arith.divf %half, %r : f64
+      costate.yield %p : f64
+    } : (f64) -> f64
+    ```
+  }];
+  let arguments = (ins Variadic<Costate_Value>:$inputs);
+  let results = (outs Costate_Float:$result);
+  let regions = (region SizedRegion<1>:$primal, SizedRegion<1>:$partials);
+  let extraClassDeclaration = [{
+    /// The value of the partial derivative by argument `index`, a float, as an
+    /// operand of the terminator of `partials`.
+    ::mlir::Value getPartial(unsigned index);
+  }];
+  let assemblyFormat = [{
+    `(` $inputs `)` $primal `partials` $partials attr-dict `:`
+    functional-type($inputs, $result)
+  }];
+  let hasRegionVerifier = 1;
 }
 
 def Costate_HypotOp : Costate_Op<"hypot", [Pure, SameOperandsAndResultType]> {

@@ -15,7 +15,8 @@ Jumps &Jumps::operator|=(Jumps other) {
 }
 
 static bool hasBlocks(const Statement &statement) {
-  return statement.kind >= Kind::If && statement.kind <= Kind::Range;
+  return statement.kind == Kind::Custom ||
+         (statement.kind >= Kind::If && statement.kind <= Kind::Range);
 }
 
 static bool isLoop(const Statement &statement) {
@@ -38,6 +39,8 @@ Jumps Analysis::jumpsOf(const Statement &statement) const {
 void Analysis::count(const Statement &statement) {
   for (ValueId operand : statement.operands)
     ++useCounts[operand];
+  for (ValueId result : statement.results)
+    ++useCounts[result];
   if (statement.condition != none)
     ++useCounts[statement.condition];
 }

@@ -39,7 +39,7 @@ class Analysis {
 public:
   explicit Analysis(const Kernel &kernel);
 
-  /// Of an If, For, While or Range.
+  /// Of an If, For, While, Range or Custom.
   const Facts &of(const Statement &statement) const {
     return facts.at(&statement);
   }

@@ -3,6 +3,7 @@
 #include "lowering/Operations.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
@@ -107,11 +108,8 @@ void Lowering::simple(const Statement &statement) {
                         arguments[statement.argument],
                         valuesOf(statement.operands, 1));
     return;
-  case Kind::AtomicAdd:
-    ir::AtomicAddOp::create(b, loc, values[statement.operands[0]],
-                            arguments[statement.argument],
-                            valuesOf(statement.operands, 1));
-    return;
+  case Kind::Update:
+    return update(statement);
   default:
     return define(statement);
   }
@@ -133,6 +131,9 @@ void Lowering::define(const Statement &statement) {
   case Kind::Load:
     value = load(statement);
     return;
+  case Kind::Custom:
+    value = custom(statement);
+    return;
   case Kind::ReadVar:
     value = current[statement.variable];
     return;
@@ -142,9 +143,52 @@ void Lowering::define(const Statement &statement) {
   }
 }
 
+void Lowering::update(const Statement &statement) {
+  auto emit = [&](auto kind) {
+    using Op = decltype(kind);
+    Op::create(b, at(statement), values[statement.operands[0]],
+               arguments[statement.argument], valuesOf(statement.operands, 1));
+  };
+  if (statement.op == syntax::Op::Add)
+    emit(ir::AtomicAddOp());
+  else if (statement.op == syntax::Op::Min)
+    emit(ir::AtomicMinOp());
+  else
+    emit(ir::AtomicMaxOp());
+}
+
 Value Lowering::load(const Statement &statement) {
   return ir::LoadOp::create(b, at(statement), arguments[statement.argument],
                             valuesOf(statement.operands));
+}
+
+/// Jumps do not leave the regions of a function with partial derivatives.
+Value Lowering::custom(const Statement &statement) {
+  auto op = ir::CustomOp::create(b, at(statement),
+                                 typeOf(b.getContext(), statement.type),
+                                 valuesOf(statement.operands));
+  size_t arity = statement.operands.size();
+  llvm::ArrayRef<ValueId> arguments = statement.indices,
+                          results = statement.results;
+  llvm::SaveAndRestore scope(flags, Flags());
+  fill(op.getPrimal(), statement.blocks[0], arguments.take_front(arity),
+       results.take_front(1), at(statement));
+  fill(op.getPartials(), statement.blocks[1], arguments.drop_front(arity),
+       results.drop_front(1), at(statement));
+  return op.getResult();
+}
+
+/// Lowers `block` into the empty `region`.
+void Lowering::fill(Region &region, const Block &block,
+                    llvm::ArrayRef<ValueId> arguments,
+                    llvm::ArrayRef<ValueId> results, Location loc) {
+  OpBuilder::InsertionGuard guard(b);
+  mlir::Block *inner = b.createBlock(&region);
+  for (ValueId id : arguments)
+    values[id] =
+        inner->addArgument(typeOf(b.getContext(), kernel.values[id]), loc);
+  lower(block);
+  ir::YieldOp::create(b, loc, valuesOf(results));
 }
 
 Value Lowering::pure(const Statement &statement) {

@@ -42,7 +42,12 @@ private:
   void jump(const Statement &statement);
   void simple(const Statement &statement);
   void define(const Statement &statement);
+  void update(const Statement &statement);
   mlir::Value load(const Statement &statement);
+  mlir::Value custom(const Statement &statement);
+  void fill(mlir::Region &region, const Block &block,
+            llvm::ArrayRef<ValueId> arguments, llvm::ArrayRef<ValueId> results,
+            mlir::Location loc);
   mlir::Value pure(const Statement &statement);
 
   // Control.cpp

@@ -205,6 +205,8 @@ Value Emission::floatFunction() {
     COSTATE_FUNCTION(Erf, Erf)
     COSTATE_FUNCTION(Erfc, Erfc)
 #undef COSTATE_FUNCTION
+  case SyntaxOp::StopGradient:
+    return unary<ir::StopGradientOp>();
   default:
     llvm_unreachable("not an operation on floats");
   }

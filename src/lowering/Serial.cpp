@@ -44,6 +44,8 @@ void Lowering::lowerAfterReturn(const Run &run, size_t first) {
 void Lowering::findLastUses(const Statement &statement, uint32_t part) {
   for (ValueId operand : statement.operands)
     lastUseOfValue[operand] = part;
+  for (ValueId result : statement.results)
+    lastUseOfValue[result] = part;
   if (statement.condition != none)
     lastUseOfValue[statement.condition] = part;
   if (statement.variable != none)

@@ -3,6 +3,7 @@
 #include "syntax/Print.h"
 #include "syntax/Trace.h"
 
+#include "costate/custom_derivative.h"
 #include "costate/math.h"
 #include "costate/syntax.h"
 #include "costate/trace.h"
@@ -112,6 +113,81 @@ TEST(Language, ElementsLoadStoreAndAdd) {
   %4 = const 1 : f32
   %5 = neg %4 : f32
   atomic_add %5, a1[]
+)");
+}
+
+TEST(Language, ElementsAreUpdated) {
+  EXPECT_EQ(trace([](ArrayRef<double, 1> x, ArrayRef<unsigned, 0> y) {
+              atomic_add(x(2), 1);
+              atomic_min(x(2), x(3));
+              atomic_max(y(), 4);
+            }),
+            R"(kernel k(a0: array f64 1, a1: array u32 0)
+  %0 = const 2 : i64
+  %1 = const 1 : f64
+  atomic_add %1, a0[%0]
+  %2 = const 2 : i64
+  %3 = const 3 : i64
+  %4 = load a0[%3]
+  atomic_min %4, a0[%2]
+  %5 = const 4 : u32
+  atomic_max %5, a1[]
+)");
+}
+
+template <class T, class A>
+concept HasExtremum = requires(ArrayRef<T, 0> x, A value) {
+  atomic_min(x(), value);
+  atomic_max(x(), value);
+};
+static_assert(HasExtremum<double, float>);
+static_assert(HasExtremum<int, int>);
+static_assert(!HasExtremum<bool, bool>);
+static_assert(!HasExtremum<int, double>);
+static_assert(!HasExtremum<float, Expr<double>>);
+
+TEST(Language, CustomDerivatives) {
+  EXPECT_EQ(trace([](ArrayRef<double, 0> x, ArrayRef<float, 0> y) {
+              auto f = custom_derivative(
+                  [](Expr<double> a, auto n) { return a * a + cast<double>(n); },
+                  [](Expr<double> a, Expr<int> n, Expr<double> r) {
+                    return 2.0 * a;
+                  });
+              auto g = custom_derivative(
+                  [](auto a, Expr<float> b) {
+                    Var<float> v = a;
+                    return v;
+                  },
+                  [](auto a, auto b, auto r) { return std::tuple(r, 1); });
+              x() = f(x(), Expr<int>(3));
+              y() = stop_gradient(g(y(), 2.0f));
+            }),
+            R"(kernel k(a0: array f64 0, a1: array f32 0)
+  %0 = const 3 : i32
+  %1 = load a0[]
+  %12 = custom (%1, %0) as (%2, %3)
+    %4 = mul %2, %2 : f64
+    %5 = cast %3 : f64
+    %6 = add %4, %5 : f64
+    gives %6
+  partials (%7, %8, %9)
+    %10 = const 2 : f64
+    %11 = mul %10, %7 : f64
+    gives %11
+  store %12, a0[]
+  %13 = load a1[]
+  %14 = const 2 : f32
+  %23 = custom (%13, %14) as (%15, %16)
+    var v0 = %15
+    %17 = read v0
+    var v1 = %17
+    %18 = read v1
+    gives %18
+  partials (%19, %20, %21)
+    %22 = const 1 : f32
+    gives %21, %22
+  %24 = stop_gradient %23 : f32
+  store %24, a1[]
 )");
 }
 

@@ -1,5 +1,6 @@
 #include "syntax/Print.h"
 
+#include <algorithm>
 #include <bit>
 #include <sstream>
 
@@ -7,14 +8,16 @@ namespace costate::syntax {
 
 const char *nameOf(Op op) {
   static constexpr const char *names[] = {
-      "neg",   "add",   "sub",   "mul",   "div",   "rem",   "min",    "max",
-      "clamp", "abs",   "and",   "or",    "xor",   "not",   "shl",    "shr",
-      "lt",    "le",    "gt",    "ge",    "eq",    "ne",    "select", "cast",
-      "floor", "ceil",  "round", "trunc", "sqrt",  "rsqrt", "cbrt",   "exp",
-      "exp2",  "expm1", "log",   "log2",  "log10", "log1p", "pow",    "hypot",
-      "sin",   "cos",   "tan",   "asin",  "acos",  "atan",  "atan2",  "sinh",
-      "cosh",  "tanh",  "asinh", "acosh", "atanh", "erf",   "erfc",   "fma"};
-  static_assert(std::size(names) == static_cast<size_t>(Op::Fma) + 1);
+      "neg",          "add",    "sub",   "mul",   "div",   "rem",   "min",
+      "max",          "clamp",  "abs",   "and",   "or",    "xor",   "not",
+      "shl",          "shr",    "lt",    "le",    "gt",    "ge",    "eq",
+      "ne",           "select", "cast",  "floor", "ceil",  "round", "trunc",
+      "sqrt",         "rsqrt",  "cbrt",  "exp",   "exp2",  "expm1", "log",
+      "log2",         "log10",  "log1p", "pow",   "hypot", "sin",   "cos",
+      "tan",          "asin",   "acos",  "atan",  "atan2", "sinh",  "cosh",
+      "tanh",         "asinh",  "acosh", "atanh", "erf",   "erfc",  "fma",
+      "stop_gradient"};
+  static_assert(std::size(names) == static_cast<size_t>(Op::StopGradient) + 1);
   return names[static_cast<size_t>(op)];
 }
 
@@ -29,8 +32,10 @@ private:
   void statement(const Statement &statement, int depth);
   void rest(const Statement &statement);
   void header(const Statement &statement);
+  void custom(const Statement &statement, int depth);
   void blocks(const Statement &statement, int depth);
-  void values(const std::vector<ValueId> &ids, size_t first = 0);
+  void values(const std::vector<ValueId> &ids, size_t first = 0,
+              size_t last = SIZE_MAX);
   void element(const Statement &statement, size_t first);
   void constant(const Statement &statement);
   std::ostream &line(int depth) {
@@ -65,7 +70,9 @@ void Printer::statement(const Statement &statement, int depth) {
   line(depth);
   if (statement.value != none && statement.kind != Kind::For)
     out << "%" << statement.value << " = ";
-  if (statement.kind >= Kind::If && statement.kind <= Kind::Range) {
+  if (statement.kind == Kind::Custom) {
+    custom(statement, depth);
+  } else if (statement.kind >= Kind::If && statement.kind <= Kind::Range) {
     header(statement);
     blocks(statement, depth);
   } else {
@@ -73,8 +80,9 @@ void Printer::statement(const Statement &statement, int depth) {
   }
 }
 
-void Printer::values(const std::vector<ValueId> &ids, size_t first) {
-  for (size_t i = first; i < ids.size(); ++i)
+void Printer::values(const std::vector<ValueId> &ids, size_t first,
+                     size_t last) {
+  for (size_t i = first; i < std::min(ids.size(), last); ++i)
     out << (i == first ? "%" : ", %") << ids[i];
 }
 
@@ -127,9 +135,11 @@ void Printer::rest(const Statement &statement) {
     out << "v" << statement.variable << " = %" << statement.operands[0];
     return;
   case Kind::Store:
-  case Kind::AtomicAdd:
-    out << (statement.kind == Kind::Store ? "store %" : "atomic_add %")
-        << statement.operands[0] << ", ";
+    out << "store %" << statement.operands[0] << ", ";
+    return element(statement, 1);
+  case Kind::Update:
+    out << "atomic_" << nameOf(statement.op) << " %" << statement.operands[0]
+        << ", ";
     return element(statement, 1);
   case Kind::Break:
     out << "break";
@@ -158,6 +168,24 @@ void Printer::header(const Statement &statement) {
     values(statement.operands);
     out << ")";
   }
+}
+
+void Printer::custom(const Statement &statement, int depth) {
+  size_t arity = statement.operands.size();
+  out << "custom (";
+  values(statement.operands);
+  out << ") as (";
+  values(statement.indices, 0, arity);
+  out << ")";
+  block(statement.blocks[0], depth + 1);
+  line(depth + 1) << "gives ";
+  values(statement.results, 0, 1);
+  line(depth) << "partials (";
+  values(statement.indices, arity);
+  out << ")";
+  block(statement.blocks[1], depth + 1);
+  line(depth + 1) << "gives ";
+  values(statement.results, 1);
 }
 
 void Printer::blocks(const Statement &statement, int depth) {

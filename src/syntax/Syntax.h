@@ -25,12 +25,16 @@ enum class Kind : uint8_t {
   Extent,  ///< i64 extent `dim` of array argument `argument`
   Load,    ///< element `operands` of array argument `argument`
   Pure,    ///< `op` on `operands`
+  Custom,  ///< a function of `operands` with partial derivatives; blocks: the
+           ///< function, the derivatives; `indices`: their arguments, one block
+           ///< after the other, the last one the result; `results`: of each block
   ReadVar, ///< the current value of `variable`
   // define nothing
   DeclareVar, ///< `variable` starts with operands[0]
   AssignVar,  ///< `variable` becomes operands[0]
   Store,      ///< element operands[1..] of `argument` becomes operands[0]
-  AtomicAdd,  ///< operands[0] is added to element operands[1..] of `argument`
+  Update,     ///< element operands[1..] of `argument` becomes `op` (Add, Min or
+              ///< Max) of itself and operands[0], in one indivisible step
   If,         ///< operands[0]; blocks: then and, if there is one, else
   For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
   While,      ///< blocks: condition (ends in the value `condition`), body
@@ -53,6 +57,7 @@ struct Statement {
   ValueId condition = none;  ///< While: defined in blocks[0]
   std::vector<ValueId> operands;
   std::vector<ValueId> indices; ///< Range: one i64 per extent
+  std::vector<ValueId> results; ///< Custom
   std::vector<Block> blocks;
   Loc loc;
 };

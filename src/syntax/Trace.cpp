@@ -73,8 +73,8 @@ void store(const Place &place, Handle value, Loc loc) {
   tracer().store(place, value, loc);
 }
 
-void atomicAdd(const Place &place, Handle value, Loc loc) {
-  tracer().atomicAdd(place, value, loc);
+void update(Op op, const Place &place, Handle value, Loc loc) {
+  tracer().update(op, place, value, loc);
 }
 
 Handle declare(DType type, Handle start, Loc loc) {
@@ -106,6 +106,16 @@ Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
 }
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc) {
   tracer().beginRange(extents, indices, loc);
+}
+
+void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc) {
+  tracer().beginCustom(inputs, arguments, loc);
+}
+void beginPartials(Handle result, Handle *arguments, Loc loc) {
+  tracer().beginPartials(result, arguments, loc);
+}
+Handle endCustom(std::span<const Handle> partials, Loc loc) {
+  return tracer().endCustom(partials, loc);
 }
 
 void end() noexcept {

@@ -66,6 +66,7 @@ Tracer::Handle Tracer::extent(Handle array, int rank, int dim, Loc loc) {
          "an array of rank " + std::to_string(rank) + " has no dimension " +
              std::to_string(dim),
          "dimensions count from 0");
+  checkArray(loc);
   Statement &statement = append(Kind::Extent, loc);
   statement.argument = useArray(array, loc);
   statement.dim = dim;
@@ -73,6 +74,7 @@ Tracer::Handle Tracer::extent(Handle array, int rank, int dim, Loc loc) {
 }
 
 Tracer::Handle Tracer::load(const Place &place, Loc loc) {
+  checkArray(loc);
   Statement &statement = access(Kind::Load, place, loc);
   addIndices(statement, place, loc);
   return define(statement, place.type);
@@ -85,9 +87,10 @@ void Tracer::store(const Place &place, Handle value, Loc loc) {
   addIndices(statement, place, loc);
 }
 
-void Tracer::atomicAdd(const Place &place, Handle value, Loc loc) {
-  checkEffect("adds to an array", loc);
-  Statement &statement = access(Kind::AtomicAdd, place, loc);
+void Tracer::update(Op op, const Place &place, Handle value, Loc loc) {
+  checkEffect(op == Op::Add ? "adds to an array" : "updates an array", loc);
+  Statement &statement = access(Kind::Update, place, loc);
+  statement.op = op;
   statement.operands.push_back(use(value, loc));
   addIndices(statement, place, loc);
 }
@@ -139,6 +142,7 @@ void Tracer::assign(Handle variable, Handle value, Loc loc) {
 
 void Tracer::beginIf(Handle condition, Loc loc) {
   settle();
+  checkStraight(loc);
   Statement statement = make(Kind::If, loc);
   statement.operands.push_back(use(condition, loc));
   push(std::move(statement));
@@ -176,6 +180,7 @@ void Tracer::beginElifBody(Handle condition, Loc loc) {
 
 void Tracer::beginWhile(Loc loc) {
   settle();
+  checkStraight(loc);
   push(make(Kind::While, loc));
   top().inLoop = false;
   top().condition = static_cast<uint32_t>(frames.size() - 1);
@@ -194,6 +199,7 @@ void Tracer::beginWhileBody(Handle condition, Loc loc) {
 
 Tracer::Handle Tracer::beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
   settle();
+  checkStraight(loc);
   Statement statement = make(Kind::For, loc);
   statement.operands = {use(lo, loc), use(hi, loc), use(step, loc)};
   if (statement.operands[2] != none && isZero[statement.operands[2]])
@@ -229,6 +235,53 @@ void Tracer::end() {
     pop();
 }
 
+void Tracer::beginCustom(std::span<const Handle> inputs, Handle *arguments,
+                         Loc loc) {
+  settle();
+  Statement statement = make(Kind::Custom, loc);
+  for (Handle input : inputs)
+    statement.operands.push_back(use(input, loc));
+  openCustom(std::move(statement), arguments);
+}
+
+/// Opens the next block of `statement`, with arguments like its operands.
+void Tracer::openCustom(Statement statement, Handle *arguments) {
+  push(std::move(statement));
+  top().inLoop = false;
+  top().partials = false;
+  top().custom = static_cast<uint32_t>(frames.size() - 1);
+  for (ValueId operand : top().owner.operands) {
+    *arguments =
+        newValue(operand == none ? DType::F64 : kernel.values[operand]);
+    top().owner.indices.push_back(arguments++->id);
+  }
+}
+
+void Tracer::beginPartials(Handle result, Handle *arguments, Loc loc) {
+  settle();
+  ValueId value = use(result, loc);
+  Statement statement = std::move(top().owner);
+  statement.results.push_back(value);
+  statement.type = value == none ? DType::F64 : kernel.values[value];
+  statement.blocks.push_back(std::move(top().block));
+  blockOpen[top().number] = false;
+  frames.pop_back();
+  size_t arity = statement.operands.size();
+  openCustom(std::move(statement), arguments);
+  top().partials = true;
+  arguments[arity] = newValue(top().owner.type);
+  top().owner.indices.push_back(arguments[arity].id);
+}
+
+Tracer::Handle Tracer::endCustom(std::span<const Handle> partials, Loc loc) {
+  settle();
+  for (Handle partial : partials)
+    top().owner.results.push_back(use(partial, loc));
+  pop();
+  Statement &statement = top().block.back();
+  return define(statement, statement.type);
+}
+
 void Tracer::jump(Kind kind, Loc loc) {
   append(kind, loc);
   if (kind == Kind::Return)
@@ -249,6 +302,8 @@ void Tracer::push(Statement owner) {
     frame.inLoop = top().inLoop;
     frame.range = top().range;
     frame.condition = top().condition;
+    frame.custom = top().custom;
+    frame.partials = top().partials;
   }
   frame.owner = std::move(owner);
   frame.number = static_cast<uint32_t>(blockOpen.size());
@@ -308,6 +363,31 @@ void Tracer::checkEffect(const char *what, Loc loc) {
   if (top().condition != none)
     fail(loc, std::string("the condition of a `WHILE` ") + what,
          "a condition only computes: do this in the body");
+  if (top().custom != none)
+    fail(loc, std::string("a `custom_derivative` ") + what,
+         "it only computes: do this with its result");
+}
+
+void Tracer::checkStraight(Loc loc) {
+  if (top().partials)
+    fail(loc,
+         "the partial derivatives of a `custom_derivative` have control flow",
+         "use `select`, or put it into a `custom_derivative` of its own");
+}
+
+void Tracer::checkArray(Loc loc) {
+  if (top().custom != none)
+    fail(loc, "a `custom_derivative` reads an array",
+         "pass the element as an argument, so that it gets a derivative");
+}
+
+/// A function with partial derivatives knows its arguments only: the derivative
+/// of anything else would be lost.
+void Tracer::checkInside(uint32_t block, const char *what, Loc loc) {
+  if (top().custom != none && block < frames[top().custom].number)
+    fail(loc,
+         std::string(what) + " from outside is used in a `custom_derivative`",
+         "pass it as an argument, so that it gets a derivative");
 }
 
 bool Tracer::owns(Handle handle, const char *what, Loc loc) {
@@ -328,6 +408,7 @@ ValueId Tracer::use(Handle value, Loc loc) {
   if (!blockOpen[blockOf[value.id]])
     fail(loc, "a value is used outside of the block that computed it",
          "declare a `Var` in front of the block and assign it inside");
+  checkInside(blockOf[value.id], "a value", loc);
   return value.id;
 }
 
@@ -337,6 +418,7 @@ VarId Tracer::useVariable(Handle variable, Loc loc) {
   if (!blockOpen[scopes[variable.id].block])
     fail(loc, "a `Var` is used outside of the block that declared it",
          "declare it in front of the block");
+  checkInside(scopes[variable.id].block, "a `Var`", loc);
   return variable.id;
 }
 

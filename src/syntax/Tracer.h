@@ -27,7 +27,8 @@ public:
   Handle extent(Handle array, int rank, int dim, Loc loc);
   Handle load(const Place &place, Loc loc);
   void store(const Place &place, Handle value, Loc loc);
-  void atomicAdd(const Place &place, Handle value, Loc loc);
+  /// `op`: Add, Min or Max.
+  void update(Op op, const Place &place, Handle value, Loc loc);
 
   Handle declare(DType type, Handle start, Loc loc);
   Handle read(DType type, Handle variable, Loc loc);
@@ -47,6 +48,12 @@ public:
   void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
   void end();
 
+  /// A function with partial derivatives; its `arguments` stand for `inputs`.
+  void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc);
+  /// The same for its derivatives, with `result` as one argument more.
+  void beginPartials(Handle result, Handle *arguments, Loc loc);
+  Handle endCustom(std::span<const Handle> partials, Loc loc);
+
   /// Break, Continue or Return.
   void jump(Kind kind, Loc loc);
 
@@ -63,6 +70,8 @@ private:
     bool inLoop = false;       ///< BREAK has a target
     uint32_t range = none;     ///< depth of the range around it
     uint32_t condition = none; ///< depth of the WHILE condition around it
+    uint32_t custom = none;    ///< depth of the block of a Custom around it
+    bool partials = false;     ///< it holds the derivatives of a Custom
   };
   struct VariableScope {
     uint32_t block; ///< number of the block that declares it
@@ -82,6 +91,10 @@ private:
   std::optional<Statement> takeIf();
   void startElse(Statement branch);
   void checkEffect(const char *what, Loc loc);
+  void checkStraight(Loc loc);
+  void checkArray(Loc loc);
+  void checkInside(uint32_t block, const char *what, Loc loc);
+  void openCustom(Statement statement, Handle *arguments);
   bool owns(Handle handle, const char *what, Loc loc);
   ValueId use(Handle value, Loc loc);
   VarId useVariable(Handle variable, Loc loc);

@@ -3,6 +3,7 @@
 #include "syntax/Trace.h"
 #include "syntax/Tracer.h"
 
+#include "costate/custom_derivative.h"
 #include "costate/math.h"
 #include "costate/syntax.h"
 #include "costate/trace.h"
@@ -129,6 +130,124 @@ TEST(Tracer, KernelsShareNothing) {
             "a value of another kernel is used");
   EXPECT_EQ(mistakeOf([&](X x) { x(0) = *variable; }),
             "a `Var` of another kernel is used");
+}
+
+/// The mistake of a function with partial derivatives that does `effect`.
+template <class F> std::string mistakeInCustom(F effect) {
+  return mistakeOf([&](X x) {
+    auto f = custom_derivative(
+        [&](Expr<double> a) {
+          effect(x, a);
+          return a;
+        },
+        [](Expr<double>, Expr<double>) { return 1.0; });
+    x(0) = f(x(0));
+  });
+}
+
+TEST(Tracer, CustomDerivativesOnlyCompute) {
+  using A = Expr<double>;
+  EXPECT_EQ(mistakeInCustom([](X, A) {}), "none");
+  EXPECT_EQ(mistakeInCustom([](X, A a) {
+              Var<double> v = a;
+              WHILE (v > 1) {
+                v *= 0.5;
+                IF (v < 2) { BREAK; }
+              }
+            }),
+            "none");
+  EXPECT_EQ(mistakeInCustom([](X x, A) { A read = x(0); }),
+            "a `custom_derivative` reads an array");
+  EXPECT_EQ(mistakeInCustom([](X x, A) { x.size(); }),
+            "a `custom_derivative` reads an array");
+  EXPECT_EQ(mistakeInCustom([](X x, A a) { x(0) = a; }),
+            "a `custom_derivative` stores into an array");
+  EXPECT_EQ(mistakeInCustom([](X x, A a) { x(0) += a; }),
+            "a `custom_derivative` adds to an array");
+  EXPECT_EQ(mistakeInCustom([](X x, A a) { atomic_max(x(0), a); }),
+            "a `custom_derivative` updates an array");
+  EXPECT_EQ(mistakeInCustom([](X, A) { RETURN; }),
+            "a `custom_derivative` has a `RETURN`");
+  EXPECT_EQ(mistakeInCustom([](X, A) { BREAK; }), "`BREAK` outside a loop");
+  EXPECT_EQ(mistakeInCustom([](X, A) { parallel(3, [](Index) {}); }),
+            "a `custom_derivative` has a `parallel`");
+}
+
+TEST(Tracer, CustomDerivativesKnowTheirArgumentsOnly) {
+  EXPECT_EQ(mistakeOf([&](X x) {
+              Expr<double> outside = x(1);
+              auto f = custom_derivative(
+                  [&](Expr<double> a) { return a * outside; },
+                  [](Expr<double>, Expr<double>) { return 1.0; });
+              x(0) = f(x(0));
+            }),
+            "a value from outside is used in a `custom_derivative`");
+  EXPECT_EQ(mistakeOf([&](X x, Scalar<double> outside) {
+              auto f = custom_derivative(
+                  [&](Expr<double> a) { return a; },
+                  [&](Expr<double>, Expr<double>) { return 1.0 * outside; });
+              x(0) = f(x(0));
+            }),
+            "a value from outside is used in a `custom_derivative`");
+  EXPECT_EQ(mistakeOf([&](X x) {
+              Var<double> outside = x(1);
+              auto f = custom_derivative(
+                  [&](Expr<double> a) { return a * outside; },
+                  [](Expr<double>, Expr<double>) { return 1.0; });
+              x(0) = f(x(0));
+            }),
+            "a `Var` from outside is used in a `custom_derivative`");
+  EXPECT_EQ(mistakeOf([&](X x) {
+              Var<double> outside;
+              auto f = custom_derivative(
+                  [&](Expr<double> a) {
+                    outside = a;
+                    return a;
+                  },
+                  [](Expr<double>, Expr<double>) { return 1.0; });
+              x(0) = f(x(0));
+            }),
+            "a `Var` from outside is used in a `custom_derivative`");
+  EXPECT_EQ(mistakeOf([&](X x) {
+              std::optional<Expr<double>> inner;
+              auto f = custom_derivative(
+                  [&](Expr<double> a) {
+                    inner = a * a;
+                    return a;
+                  },
+                  [&](Expr<double>, Expr<double>) { return *inner; });
+              x(0) = f(x(0));
+            }),
+            "a value is used outside of the block that computed it");
+}
+
+TEST(Tracer, PartialDerivativesAreStraightCode) {
+  auto partialsThat = [](auto effect) {
+    return mistakeOf([&](X x) {
+      auto f = custom_derivative([](Expr<double> a) { return a; },
+                                 [&](Expr<double> a, Expr<double>) {
+                                   effect(a);
+                                   return a;
+                                 });
+      x(0) = f(x(0));
+    });
+  };
+  const char *text =
+      "the partial derivatives of a `custom_derivative` have control flow";
+  EXPECT_EQ(partialsThat([](auto a) { IF (a > 1) {} }), text);
+  EXPECT_EQ(partialsThat([](auto) { FOR (k, 0, 3) {} }), text);
+  EXPECT_EQ(partialsThat([](auto a) { WHILE (a > 1) {} }), text);
+  // But for those of another function.
+  EXPECT_EQ(partialsThat([](Expr<double> a) {
+              auto g = custom_derivative(
+                  [](Expr<double> b) {
+                    FOR (k, 0, 3) {}
+                    return b;
+                  },
+                  [](Expr<double>, Expr<double>) { return 1.0; });
+              g(a);
+            }),
+            "none");
 }
 
 TEST(Tracer, ConditionsOnlyCompute) {

@@ -30,6 +30,7 @@ int floatsOf(Op op) {
   case Op::Ge:
   case Op::Eq:
   case Op::Ne:
+  case Op::StopGradient:
     return 0;
   case Op::Neg:
   case Op::Abs:

@@ -297,7 +297,7 @@ void Checker::sections() {
   std::vector<ArraySection> written = autodiff::writtenSections(kernel);
   SmallVector<bool> writes(before.arrays.size(), false);
   kernel.walk([&](Operation *op) {
-    if (isa<ir::StoreOp, ir::AtomicAddOp>(op))
+    if (ir::writesElement(op))
       writes[cast<BlockArgument>(op->getOperand(1)).getArgNumber()] = true;
   });
   forElements([&](size_t k, Type element, size_t at) {

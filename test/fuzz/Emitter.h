@@ -30,7 +30,8 @@ enum class Role {
   Own,   ///< load, store and update the elements that belong to an iteration
   Write, ///< the same without loads
   Read,  ///< load any element
-  Sum    ///< update any element
+  Sum,   ///< add to any element
+  Most   ///< take minima, or maxima, of any element
 };
 
 using Values = llvm::SmallVector<mlir::Value>;
@@ -42,6 +43,7 @@ struct Array {
   bool isPermutation = false; ///< of 0 to extent - 1, never written
   bool isConstant = false;    ///< not written any more
   Role role = Role::Read;
+  bool takesMaxima = false; ///< Most
   /// Emits the indices of an element that belongs to the iteration.
   std::function<Values()> own;
   mlir::Value column; ///< of an array of rank 2, if the iteration owns it all

@@ -87,7 +87,7 @@ constexpr Function functions[] = {
     {"math.roundeven", Domain::Any},  {"math.trunc", Domain::Any},
 };
 
-constexpr int unaries = std::size(functions), specials = 12, conversions = 4;
+constexpr int unaries = std::size(functions), specials = 13, conversions = 4;
 } // namespace
 
 bool Expressions::isConversion(int favourite) {
@@ -229,6 +229,8 @@ Value Expressions::special(Kind kind, int depth, int choice) {
     Value yes = condition(depth - 1), x = part(), y = part();
     return make<arith::SelectOp>(yes, x, y);
   }
+  case 12:
+    return custom(kind, depth);
   default: {
     static constexpr llvm::StringLiteral extrema[] = {
         "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"};
@@ -236,6 +238,50 @@ Value Expressions::special(Kind kind, int depth, int choice) {
     return named(extrema[choice - 8], {x, y});
   }
   }
+}
+
+/// tanh(x + ... + x + y), n mod 3 times x, with partial derivatives that
+/// use the result.
+Value Expressions::custom(Kind kind, int depth) {
+  Type type = typeOf(kind);
+  Value x = number(kind, depth - 1), n = whole(Kind::I64, depth - 1);
+  Value inputs[] = {x, n, number(kind, depth - 1)};
+  auto op = ir::CustomOp::create(b, here(), type, inputs);
+  OpBuilder::InsertionGuard guard(b);
+  Location loc = here();
+  Block *primal = b.createBlock(&op.getPrimal());
+  Value a = primal->addArgument(type, loc);
+  Value count = primal->addArgument(b.getI64Type(), loc);
+  Value sum = primal->addArgument(type, loc);
+  auto turns = [&](Value value) {
+    Value three = integer(3);
+    auto rest = ir::RemOp::create(b, here(), value, three);
+    rest.setIsUnsigned(true);
+    return Value(rest);
+  };
+  Value zero = integer(0), one = integer(1);
+  auto loop = scf::ForOp::create(b, here(), zero, turns(count), one, sum);
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    Value next = make<arith::AddFOp>(loop.getRegionIterArg(0), a);
+    scf::YieldOp::create(b, here(), next);
+  }
+  Value result = make<math::TanhOp>(loop.getResult(0));
+  ir::YieldOp::create(b, here(), result);
+
+  Block *partials = b.createBlock(&op.getPartials());
+  partials->addArgument(type, loc);
+  count = partials->addArgument(b.getI64Type(), loc);
+  partials->addArgument(type, loc);
+  Value y = partials->addArgument(type, loc);
+  Value unit = real(1, kind);
+  Value low = make<arith::SubFOp>(unit, y), high = make<arith::AddFOp>(unit, y);
+  Value slope = make<arith::MulFOp>(low, high);
+  Value times = make<arith::UIToFPOp>(type, turns(count));
+  Value byX = make<arith::MulFOp>(slope, times);
+  ir::YieldOp::create(b, here(), ValueRange{byX, slope});
+  return op.getResult();
 }
 
 /// From an integer or the other float type.

@@ -49,6 +49,7 @@ private:
   mlir::Value unary(Kind kind, int depth, int choice);
   mlir::Value binary(Kind kind, int depth);
   mlir::Value special(Kind kind, int depth, int choice);
+  mlir::Value custom(Kind kind, int depth);
   mlir::Value converted(Kind kind, int depth);
   mlir::Value positive(Kind kind, int depth);
   mlir::Value shortCircuit(int depth);

@@ -161,6 +161,9 @@ private:
       array.role = array.isConstant ? Role::Read
                    : inPlace        ? Role::Own
                                     : Role::Write;
+      if (!array.isConstant && array.kind != Kind::Bool && random.chance(10))
+        array.role = Role::Most;
+      array.takesMaxima = random.chance(50);
       array.own = nullptr;
       array.column = {};
     }
@@ -291,6 +294,8 @@ private:
   Role chooseRole(const Array &array) {
     int choice = random.below(100);
     bool canAdd = array.kind != Kind::Bool;
+    if (canAdd && !isFloat(array.kind) && random.chance(15))
+      return Role::Most;
     if (!array.own)
       return canAdd && (!inPlace || choice < 60) ? Role::Sum : Role::Read;
     if (canAdd && choice < 25)

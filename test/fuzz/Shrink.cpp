@@ -179,10 +179,14 @@ private:
     return true;
   }
 
+  /// Not those of functions with partial derivatives, which would not be their
+  /// derivatives any more.
   static SmallVector<Operation *> operationsOf(ir::KernelOp kernel) {
     SmallVector<Operation *> ops;
     kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (op != kernel.getOperation() && !op->hasTrait<OpTrait::IsTerminator>())
+      if (op != kernel.getOperation() &&
+          !op->hasTrait<OpTrait::IsTerminator>() &&
+          !op->getParentOfType<ir::CustomOp>())
         ops.push_back(op);
     });
     return ops;

@@ -88,6 +88,12 @@ void Statements::declareSome(int count) {
 void Statements::update(const Array &array) {
   Value value = expression(array.kind, 2);
   Values indices = place(array);
+  if (array.role == Role::Most && array.takesMaxima)
+    return (void)ir::AtomicMaxOp::create(b, here(), value, array.argument,
+                                         indices, false);
+  if (array.role == Role::Most)
+    return (void)ir::AtomicMinOp::create(b, here(), value, array.argument,
+                                         indices, false);
   ir::AtomicAddOp::create(b, here(), value, array.argument, indices, false);
 }
 
@@ -99,8 +105,9 @@ void Statements::write() {
   if (found.empty())
     return assign();
   Array &array = *random.pick(found);
-  bool adds = array.role == Role::Sum || random.chance(15);
-  if (adds && array.kind != Kind::Bool)
+  bool updates =
+      array.role == Role::Sum || array.role == Role::Most || random.chance(15);
+  if (updates && array.kind != Kind::Bool)
     return update(array);
   Value value = expression(array.kind, 2);
   if (!isFloat(array.kind) && array.kind != Kind::Bool) {
@@ -162,7 +169,7 @@ void Statements::sink() {
   SmallVector<Array *> found;
   for (Array &array : arrays)
     if (array.kind == Kind::F64 && !array.isConstant &&
-        array.role != Role::Read)
+        array.role != Role::Read && array.role != Role::Most)
       found.push_back(&array);
   if (!sum || found.empty())
     return;

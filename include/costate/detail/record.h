@@ -36,7 +36,7 @@ Handle pure(Op op, DType type, std::initializer_list<Handle> operands, Loc loc);
 Handle extent(Handle array, int rank, int dim, Loc loc);
 Handle load(const Place &place, Loc loc);
 void store(const Place &place, Handle value, Loc loc);
-void atomicAdd(const Place &place, Handle value, Loc loc);
+void update(Op op, const Place &place, Handle value, Loc loc);
 Handle declare(DType type, Handle start, Loc loc);
 Handle read(DType type, Handle variable, Loc loc);
 void assign(Handle variable, Handle value, Loc loc);
@@ -51,6 +51,12 @@ void beginWhileBody(Handle condition, Loc loc);
 Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc); ///< the index
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
 void end() noexcept;
+
+// A function with partial derivatives: two blocks, the second one with the
+// result as one argument more.
+void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc);
+void beginPartials(Handle result, Handle *arguments, Loc loc);
+Handle endCustom(std::span<const Handle> partials, Loc loc);
 
 void jumpBreak(Loc loc);
 void jumpContinue(Loc loc);

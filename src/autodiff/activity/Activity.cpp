@@ -11,9 +11,10 @@ namespace costate::autodiff {
 Activity::Activity(ir::KernelOp kernel,
                    llvm::function_ref<bool(Value)> isActive)
     : records(tape::recordsOf(kernel)) {
-  kernel.walk([&](ir::LoadOp load) {
-    if (isActive(load.getArray()))
-      mark(load.getValue());
+  kernel.walk([&](ir::ElementAccess access) {
+    if (isActive(access.getArray()))
+      for (Value value : access->getResults())
+        mark(value);
   });
   while (!pending.empty())
     for (OpOperand &use : pending.pop_back_val().getUses())

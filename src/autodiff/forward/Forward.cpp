@@ -1,5 +1,6 @@
 #include "autodiff/forward/Forward.h"
 
+#include "autodiff/replay/Accesses.h"
 #include "autodiff/rules/Rules.h"
 
 using namespace mlir;
@@ -70,7 +71,7 @@ LogicalResult Forward::block(Block &block) {
 }
 
 LogicalResult Forward::op(Operation *op) {
-  if (op->getNumRegions())
+  if (op->getNumRegions() && !isa<ir::CustomOp>(op))
     return region(op);
   if (auto record = dyn_cast<tape::PushOp>(op))
     return push(record);
@@ -97,6 +98,10 @@ LogicalResult Forward::straight(const Task &task, Emission &out) {
     store(access, task, out);
   else if (auto access = dyn_cast<ir::AtomicAddOp>(task.op))
     update(access, task, out);
+  else if (auto access = dyn_cast<ir::AtomicTakeOp>(task.op))
+    take(access, task, out);
+  else if (isExtremum(task.op))
+    return extremum(task.op, task, out);
   else
     return scalar(task, out);
   return success();
@@ -158,6 +163,54 @@ void Forward::update(ir::AtomicAddOp update, const Task &task, Emission &out) {
                               indicesIn(array, update.getIndices(), curve),
                               update.getExclusive());
   }
+}
+
+void Forward::take(ir::AtomicTakeOp take, const Task &task, Emission &out) {
+  Value array = tangentArrays.lookup(take.getArray());
+  if (!array)
+    return;
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    tangents[curve][take.getValue()] = ir::AtomicTakeOp::create(
+        out.b, take.getType(), array,
+        indicesIn(array, take.getIndices(), curve), take.getExclusive());
+  }
+}
+
+static LogicalResult refuseShared(Operation *update) {
+  InFlightDiagnostic error = update->emitError(
+      "several iterations may give this minimum or maximum, and which of them "
+      "does is known behind the range only; so it has no forward derivative");
+  error.attachNote() << "take it in serial code, or let each iteration have an "
+                        "element of its own; it has a reverse derivative";
+  return failure();
+}
+
+/// Where no other iteration interferes, the tangent is that of the value if the
+/// element has become that value.
+LogicalResult Forward::extremum(Operation *update, const Task &task,
+                                Emission &out) {
+  ArrayAccess access = *accessOf(update);
+  Value array = tangentArrays.lookup(access.array);
+  if (!array)
+    return success();
+  if (update->getParentOfType<ir::RangeOp>() && !isExclusive(update))
+    return refuseShared(update);
+  Value value = update->getOperand(0);
+  out.along(task.first, task.last);
+  Value now =
+      ir::LoadOp::create(out.b, value.getType(), access.array, access.indices);
+  Value wins =
+      arith::CmpFOp::create(out.b, arith::CmpFPredicate::OEQ, value, now);
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    SmallVector<Value> indices = indicesIn(array, access.indices, curve);
+    Value tangent = tangentOf(out.b, value, curve);
+    Value old = ir::LoadOp::create(out.b, value.getType(), array, indices);
+    Value next = arith::SelectOp::create(out.b, wins, tangent, old);
+    ir::StoreOp::create(out.b, next, array, indices);
+  }
+  return success();
 }
 
 /// Factors serve all curves; the products belong to one.

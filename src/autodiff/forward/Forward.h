@@ -55,6 +55,9 @@ private:
   void load(ir::LoadOp load, const Task &task, Emission &out);
   void store(ir::StoreOp store, const Task &task, Emission &out);
   void update(ir::AtomicAddOp update, const Task &task, Emission &out);
+  void take(ir::AtomicTakeOp take, const Task &task, Emission &out);
+  mlir::LogicalResult extremum(mlir::Operation *update, const Task &task,
+                               Emission &out);
 
   bool hasTangent(mlir::Value value, const Task &task) const;
   /// The tangent of `value` along a curve: 0 if it has none.

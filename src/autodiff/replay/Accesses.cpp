@@ -1,16 +1,14 @@
 #include "autodiff/replay/Accesses.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 
 namespace costate::autodiff {
 
 std::optional<ArrayAccess> accessOf(Operation *op) {
-  if (auto load = dyn_cast<ir::LoadOp>(op))
-    return ArrayAccess{op, load.getArray(), load.getIndices()};
-  if (auto store = dyn_cast<ir::StoreOp>(op))
-    return ArrayAccess{op, store.getArray(), store.getIndices()};
-  if (auto update = dyn_cast<ir::AtomicAddOp>(op))
-    return ArrayAccess{op, update.getArray(), update.getIndices()};
+  if (auto access = dyn_cast<ir::ElementAccess>(op))
+    return ArrayAccess{op, access.getArray(), access.getIndices()};
   return std::nullopt;
 }
 
@@ -70,9 +68,13 @@ llvm::DenseSet<Value> exclusiveArrays(ir::RangeOp range) {
 void markExclusive(ir::KernelOp kernel) {
   kernel.walk([](ir::RangeOp range) {
     llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
-    range.walk([&](ir::AtomicAddOp update) {
-      if (exclusive.contains(update.getArray()))
-        update.setExclusive(true);
+    range.walk([&](Operation *op) {
+      llvm::TypeSwitch<Operation *>(op)
+          .Case<ir::AtomicAddOp, ir::AtomicMinOp, ir::AtomicMaxOp>(
+              [&](auto update) {
+                if (exclusive.contains(update.getArray()))
+                  update.setExclusive(true);
+              });
     });
   });
 }

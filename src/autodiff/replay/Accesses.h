@@ -18,6 +18,21 @@ struct ArrayAccess {
   bool isWrite() const { return !isLoad(); }
 };
 
+/// Whether `op` takes a minimum or maximum with an element.
+inline bool isExtremum(mlir::Operation *op) {
+  return mlir::isa<ir::AtomicMinOp, ir::AtomicMaxOp>(op);
+}
+
+/// Whether `op` is an atomic update.
+inline bool isUpdate(mlir::Operation *op) {
+  return mlir::isa<ir::AtomicAddOp>(op) || isExtremum(op);
+}
+
+/// Whether no other iteration touches the element of the update `op`.
+inline bool isExclusive(mlir::Operation *op) {
+  return op->hasAttr("exclusive");
+}
+
 /// The access that `op` makes, if it makes one.
 std::optional<ArrayAccess> accessOf(mlir::Operation *op);
 

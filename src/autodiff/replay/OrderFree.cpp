@@ -12,10 +12,15 @@ namespace costate::autodiff {
 static LogicalResult refuseMixed(const ArrayAccess &load,
                                  const ArrayAccess &update, Refusal &refusal) {
   refusal.code = ErrorCode::CannotReplay;
-  InFlightDiagnostic error = load.op->emitError(
-      "this read may or may not see additions that other iterations of the "
-      "same range make, so the gradient is not defined");
-  error.attachNote(update.op->getLoc()) << "the additions are made here";
+  bool adds = isa<ir::AtomicAddOp>(update.op);
+  InFlightDiagnostic error = load.op->emitError()
+                             << "this read may or may not see "
+                             << (adds ? "additions" : "minima or maxima")
+                             << " that other iterations of the same range "
+                             << (adds ? "make" : "take")
+                             << ", so the gradient is not defined";
+  error.attachNote(update.op->getLoc())
+      << (adds ? "the additions are made here" : "they are taken here");
   error.attachNote() << "read the array in a range of its own, before or after";
   return failure();
 }
@@ -25,7 +30,7 @@ static LogicalResult checkMixed(ir::RangeOp range, Refusal &refusal) {
   llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
   llvm::DenseMap<Value, const ArrayAccess *> updates;
   for (const ArrayAccess &access : accesses)
-    if (isa<ir::AtomicAddOp>(access.op) && !exclusive.contains(access.array))
+    if (isUpdate(access.op) && !exclusive.contains(access.array))
       updates.try_emplace(access.array, &access);
   for (const ArrayAccess &access : accesses)
     if (access.isLoad() && updates.contains(access.array))

@@ -7,6 +7,21 @@
 using namespace mlir;
 
 namespace costate::autodiff {
+
+bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
+                    llvm::function_ref<bool(Value)> isFixed) {
+  for (auto [left, right] : llvm::zip(a.indices, b.indices)) {
+    Affine l = Affine::of(left), r = Affine::of(right);
+    auto fixed = [&](auto &term) { return isFixed(term.first); };
+    if (!llvm::all_of(l.terms, fixed) || !llvm::all_of(r.terms, fixed))
+      continue;
+    std::optional<int64_t> distance = constantDifference(l, r);
+    if (distance && *distance != 0)
+      return true;
+  }
+  return false;
+}
+
 namespace {
 
 /// When two accesses that stand in common loops meet on one element.
@@ -150,22 +165,6 @@ bool samePart(Operation *a, Operation *b) {
   return true;
 }
 
-/// Whether two accesses certainly differ in a dimension, by symbols that do not
-/// change during the launch or the common iteration.
-bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
-                    llvm::function_ref<bool(Value)> isFixed) {
-  for (auto [left, right] : llvm::zip(a.indices, b.indices)) {
-    Affine l = Affine::of(left), r = Affine::of(right);
-    auto fixed = [&](auto &term) { return isFixed(term.first); };
-    if (!llvm::all_of(l.terms, fixed) || !llvm::all_of(r.terms, fixed))
-      continue;
-    std::optional<int64_t> distance = constantDifference(l, r);
-    if (distance && *distance != 0)
-      return true;
-  }
-  return false;
-}
-
 /// Fixed within one iteration, too.
 bool isIterationValue(Value value) {
   return isSerialValue(value) ||
@@ -175,7 +174,7 @@ bool isIterationValue(Value value) {
 bool mayOverwrite(const ArrayAccess &load, const ArrayAccess &write) {
   Operation *loadPart = partOf(load.op), *writePart = partOf(write.op);
   if (samePart(loadPart, writePart))
-    return SamePart(load, write).mayFollow();
+    return !readsBehindPart(load.op) && SamePart(load, write).mayFollow();
   if (writePart->isBeforeInBlock(loadPart))
     return false;
   return !certainlyApart(load, write, isSerialValue);
@@ -252,6 +251,17 @@ static LogicalResult checkLateAdditions(ir::RangeOp range) {
     if (auto update = dyn_cast<ir::AtomicAddOp>(access.op))
       if (!update.getExclusive() && isa<FloatType>(update.getValue().getType()))
         late.try_emplace(access.array, update);
+  for (const ArrayAccess &access : accesses)
+    if (auto take = dyn_cast<ir::AtomicTakeOp>(access.op);
+        take && !take.getExclusive()) {
+      take.emitError("several iterations may give this minimum or maximum, and "
+                     "which of them gets the gradient is left to chance; this "
+                     "kernel is deterministic")
+              .attachNote()
+          << "take it in serial code, or make the kernel without "
+             "`deterministic`";
+      return failure();
+    }
   for (const ArrayAccess &access : accesses) {
     Operation *update = late.lookup(access.array);
     if (!update || isa<ir::AtomicAddOp>(access.op))

@@ -17,6 +17,11 @@ mlir::LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal);
 /// there is a serial run, perhaps empty, before each range and at the end.
 unsigned partNumber(mlir::Operation *op);
 
+/// Whether two accesses certainly differ in a dimension, by symbols that do not
+/// change during the launch or the common iteration.
+bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
+                    llvm::function_ref<bool(mlir::Value)> isFixed);
+
 /// The writes of a kernel by array. Loops are in the form of expressInductions.
 using Writes = llvm::DenseMap<mlir::Value, llvm::SmallVector<ArrayAccess>>;
 Writes writesOf(ir::KernelOp kernel);
@@ -29,6 +34,23 @@ std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load);
 /// Whether `load` may read what its own iteration (its own serial run) has
 /// written before in the same part.
 bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load);
+
+/// Whether `load` reads what its part leaves in the element: what a minimum or
+/// maximum that the part takes has become.
+inline constexpr llvm::StringLiteral behindPartAttr = "costate.behind_part";
+inline bool readsBehindPart(mlir::Operation *load) {
+  return load->hasAttr(behindPartAttr);
+}
+
+/// Refuses minima and maxima of elements of `active` arrays that are used
+/// otherwise in the same part: their gradient goes to the values that are
+/// equal to what the part leaves.
+mlir::LogicalResult checkExtrema(ir::KernelOp primal,
+                                 llvm::ArrayRef<bool> active, Refusal &refusal);
+
+/// Puts behind each minimum and maximum that an element of an `active` array
+/// takes a load that reads behind the part.
+void probeExtrema(ir::KernelOp kernel, llvm::ArrayRef<bool> active);
 
 /// Marks the accesses of ranges whose elements several iterations may use in
 /// ways that exclude each other (see the pass `watch-accesses`).

@@ -19,8 +19,10 @@ static unsigned argumentOf(Value array) {
   return cast<BlockArgument>(array).getArgNumber();
 }
 
+/// What a part leaves is what the next one finds.
 static std::pair<unsigned, unsigned> placeOf(const ArrayAccess &access) {
-  return {argumentOf(access.array), partNumber(access.op)};
+  return {argumentOf(access.array),
+          partNumber(access.op) + readsBehindPart(access.op)};
 }
 
 static std::optional<unsigned> numberOf(Operation *op, StringRef attribute) {
@@ -48,7 +50,8 @@ void Versions::mark(ir::KernelOp kernel) const {
   if (scratch.empty())
     return;
   for (const ArrayAccess &access : accessesIn(kernel))
-    if (Place place = placeOf(access); scratch.contains(place))
+    if (Place place = placeOf(access);
+        scratch.contains(place) && !readsBehindPart(access.op))
       access.op->setAttr(ir::replayedAttr,
                          builder.getI64IntegerAttr(place.second));
 }
@@ -77,7 +80,7 @@ bool Versions::settle(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed) {
   size_t known = scratch.size();
   for (ir::LoadOp load : needed) {
     Place place = placeOf(*accessOf(load));
-    if (scratch.contains(place))
+    if (scratch.contains(place) && !readsBehindPart(load))
       continue;
     std::optional<Overwrite> reason = findOverwrite(writes, load);
     if (!reason) {
@@ -86,7 +89,7 @@ bool Versions::settle(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed) {
     }
     if (!overwrite)
       overwrite = reason;
-    if (mayFollowOwnWrite(writes, load))
+    if (!readsBehindPart(load) && mayFollowOwnWrite(writes, load))
       scratch.insert(place);
     else
       versionOf[*numberOf(load, originAttr)] = add(place);

@@ -20,11 +20,12 @@ public:
   /// other.
   bool mayConflict() const {
     auto isOwnUpdate = [](const ArrayAccess &access) {
-      auto update = dyn_cast<ir::AtomicAddOp>(access.op);
-      return update && update.getExclusive();
+      return isExclusive(access.op);
     };
+    int kinds = any<ir::LoadOp>() + any<ir::AtomicAddOp>() +
+                any<ir::AtomicMinOp>() + any<ir::AtomicMaxOp>();
     return any<ir::StoreOp>() || llvm::any_of(accesses, isOwnUpdate) ||
-           (any<ir::LoadOp>() && any<ir::AtomicAddOp>());
+           kinds > 1;
   }
 
   bool isTangent() const { return has(ir::tangentOfAttr); }
@@ -62,7 +63,11 @@ private:
     if (auto store = dyn_cast<ir::StoreOp>(op))
       return storesShared(store) ? "shared_store" : "store";
     // One that is not atomic stores what it has loaded.
-    return cast<ir::AtomicAddOp>(op).getExclusive() ? "store" : "update";
+    if (isExclusive(op))
+      return "store";
+    return isa<ir::AtomicMinOp>(op)   ? "minimum"
+           : isa<ir::AtomicMaxOp>(op) ? "maximum"
+                                      : "update";
   }
 
   /// A load of the primal is reversed by an update, an update by a load, a
@@ -70,6 +75,8 @@ private:
   StringRef useOfAdjoint(Operation *op) const {
     if (auto update = dyn_cast<ir::AtomicAddOp>(op))
       return update.getExclusive() ? "store" : "load";
+    if (isa<ir::AtomicTakeOp>(op))
+      return isExclusive(op) ? "store" : "maximum";
     if (isa<ir::LoadOp>(op))
       return hasPartner<ir::StoreOp>(op) ? "store" : "update";
     return hasPartner<ir::LoadOp>(op) ? "store" : "shared_store";

@@ -26,7 +26,7 @@ static void keepSums(ir::RangeOp range) {
   OpBuilder builder(range);
   Operation *copy = builder.clone(*range);
   copy->walk([](Operation *op) {
-    if (isa<ir::StoreOp, ir::AtomicAddOp>(op) && !op->hasAttr(ir::replayedAttr))
+    if (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr))
       op->erase();
   });
   range.replaceAllUsesWith(copy->getResults());

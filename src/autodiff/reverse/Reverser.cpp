@@ -1,6 +1,6 @@
 #include "autodiff/reverse/Reverser.h"
 
-#include "autodiff/replay/Accesses.h"
+#include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
 
@@ -54,7 +54,7 @@ LogicalResult Reverser::run() {
   Block &block = kernel.getBodyRegion().front();
   SmallVector<Operation *> effects;
   kernel.walk([&](Operation *op) {
-    if (isa<ir::StoreOp, ir::AtomicAddOp>(op) && !op->hasAttr(ir::replayedAttr))
+    if (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr))
       effects.push_back(op);
   });
   Builder b(kernel.getLoc(), block.getTerminator());
@@ -133,7 +133,9 @@ LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
     reverseStore(store, sweep);
   } else if (auto update = dyn_cast<ir::AtomicAddOp>(op)) {
     reverseUpdate(update, sweep);
-  } else if (op->getNumRegions() == 0) {
+  } else if (isExtremum(op)) {
+    reverseExtremum(op, sweep);
+  } else if (op->getNumRegions() == 0 || isa<ir::CustomOp>(op)) {
     reverseScalar(op, sweep);
   } else {
     SmallVector<Value> g;
@@ -199,6 +201,54 @@ void Reverser::reverseUpdate(ir::AtomicAddOp update, Sweep &sweep) {
   Value g = ir::LoadOp::create(sweep.b, update.getValue().getType(), adjoint,
                                indices);
   add(sweep, update.getValue(), g);
+}
+
+/// Of the updates that have given the element its value, the first one to be
+/// reversed takes the adjoint; if none has, it stays with the earlier value.
+void Reverser::reverseExtremum(Operation *update, Sweep &sweep) {
+  ArrayAccess access = *accessOf(update);
+  Value adjoint = adjointArrays.lookup(access.array);
+  if (!adjoint)
+    return;
+  Value value = update->getOperand(0);
+  SmallVector<Value> indices = use(sweep, access.indices);
+  Value final = loadFinal(update, indices, sweep.b);
+  Value wins = arith::CmpFOp::create(sweep.b, arith::CmpFPredicate::OEQ,
+                                     sweep.scope.use(value), final);
+  auto branch = scf::IfOp::create(sweep.b, value.getType(), wins,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  Builder taking(update->getLoc(), update->getContext());
+  taking.setInsertionPointToEnd(branch.thenBlock());
+  Value g = take(update, adjoint, indices, taking);
+  scf::YieldOp::create(taking, g);
+  taking.setInsertionPointToEnd(branch.elseBlock());
+  Value zero = floatConstant(taking, value.getType(), 0);
+  scf::YieldOp::create(taking, zero);
+  add(sweep, value, branch.getResult(0));
+}
+
+/// The value that the part leaves in the element of `update`.
+Value Reverser::loadFinal(Operation *update, ValueRange indices, Builder &b) {
+  auto probe = cast<ir::LoadOp>(update->getNextNode());
+  assert(probe->hasAttr(behindPartAttr) && "extrema must have been probed");
+  auto load = ir::LoadOp::create(b, probe.getType(), probe.getArray(), indices);
+  load->setAttrs(probe->getAttrs());
+  return load;
+}
+
+/// The adjoint of an element, which is 0 then.
+Value Reverser::take(Operation *update, Value adjoint, ValueRange indices,
+                     Builder &b) {
+  Type type = update->getOperand(0).getType();
+  bool shared = update->getParentOfType<ir::RangeOp>() &&
+                !exclusive.contains(accessOf(update)->array);
+  if (shared)
+    return ir::AtomicTakeOp::create(b, type, adjoint, indices,
+                                    /*exclusive=*/false);
+  Value g = ir::LoadOp::create(b, type, adjoint, indices);
+  Value zero = floatConstant(b, type, 0);
+  ir::StoreOp::create(b, zero, adjoint, indices);
+  return g;
 }
 
 void Reverser::reverseScalar(Operation *op, Sweep &sweep) {

@@ -60,6 +60,11 @@ private:
   void reverseLoad(ir::LoadOp load, Sweep &sweep);
   void reverseStore(ir::StoreOp store, Sweep &sweep);
   void reverseUpdate(ir::AtomicAddOp update, Sweep &sweep);
+  void reverseExtremum(mlir::Operation *update, Sweep &sweep);
+  mlir::Value loadFinal(mlir::Operation *update, mlir::ValueRange indices,
+                        Builder &b);
+  mlir::Value take(mlir::Operation *update, mlir::Value adjoint,
+                   mlir::ValueRange indices, Builder &b);
   void reverseScalar(mlir::Operation *op, Sweep &sweep);
   void add(Sweep &sweep, mlir::Value value, mlir::Value g);
   llvm::SmallVector<mlir::Value> use(Sweep &sweep, mlir::ValueRange values);

@@ -16,16 +16,17 @@ Rule findRule(Operation *op) {
     llvm::StringMap<Rule> rules;
     addArithRules(rules);
     addMathRules(rules);
+    addCustomRule(rules);
     return rules;
   }();
   return table.lookup(op->getName().getStringRef());
 }
 
 bool isDiscrete(Operation *op) {
-  return isa<arith::CmpFOp, ir::ToIntOp, arith::FPToSIOp, arith::FPToUIOp,
-             math::IsNaNOp, math::IsInfOp, math::IsFiniteOp, math::IsNormalOp,
-             math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
-             math::TruncOp>(op);
+  return isa<arith::CmpFOp, ir::ToIntOp, ir::StopGradientOp, arith::FPToSIOp,
+             arith::FPToUIOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp,
+             math::IsNormalOp, math::FloorOp, math::CeilOp, math::RoundOp,
+             math::RoundEvenOp, math::TruncOp>(op);
 }
 
 Value floatConstant(ImplicitLocOpBuilder &b, Type type, double value) {
@@ -46,6 +47,13 @@ static Value convert(ImplicitLocOpBuilder &b, Value g, Type type) {
   return arith::TruncFOp::create(b, type, g);
 }
 
+static Value product(ImplicitLocOpBuilder &b, Value g, Value factor) {
+  g = convert(b, g, factor.getType());
+  if (isFiniteConstant(factor))
+    return arith::MulFOp::create(b, g, factor);
+  return ir::StrongMulOp::create(b, g, factor);
+}
+
 Value applyFactor(ImplicitLocOpBuilder &b, Value g, Factor factor, Type type) {
   switch (factor.kind) {
   case Factor::Zero:
@@ -55,9 +63,7 @@ Value applyFactor(ImplicitLocOpBuilder &b, Value g, Factor factor, Type type) {
   case Factor::MinusOne:
     return arith::NegFOp::create(b, g);
   case Factor::Times:
-    if (isFiniteConstant(factor.value))
-      return arith::MulFOp::create(b, g, factor.value);
-    return ir::StrongMulOp::create(b, g, factor.value);
+    return convert(b, product(b, g, factor.value), type);
   case Factor::StrongBy:
     return ir::StrongMulOp::create(b, factor.value, g, /*symmetric=*/true);
   case Factor::If: {

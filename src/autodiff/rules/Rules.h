@@ -39,7 +39,7 @@ using Rule = Factor (*)(const RuleArguments &, unsigned index);
 Rule findRule(mlir::Operation *op);
 
 /// Whether results of `op` never depend smoothly on its operands: comparisons,
-/// conversions to integer, rounding.
+/// conversions to integer, what the user declares constant, rounding.
 bool isDiscrete(mlir::Operation *op);
 
 /// `g` times `factor`, in the type `type`; null if nothing passes. `g` is an

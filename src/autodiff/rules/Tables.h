@@ -10,6 +10,7 @@ namespace costate::autodiff {
 
 void addArithRules(llvm::StringMap<Rule> &rules);
 void addMathRules(llvm::StringMap<Rule> &rules);
+void addCustomRule(llvm::StringMap<Rule> &rules);
 
 inline Factor times(mlir::Value value) { return {Factor::Times, value}; }
 

@@ -22,7 +22,7 @@ bool isConstant(Value value) {
 
 /// The cost of one execution, in additions.
 unsigned costOf(Operation *op) {
-  if (op->hasTrait<OpTrait::ConstantLike>())
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<ir::StopGradientOp>(op))
     return 0;
   if (isa<ir::LoadOp>(op))
     return 2;

@@ -55,3 +55,14 @@ costate.kernel @strided(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
     costate.atomic_add %v, %y[%l] : !costate.array<f64, 1>
   }
 }
+
+// CHECK-LABEL: costate.kernel @extrema
+// CHECK:         costate.atomic_min exclusive
+// CHECK:         costate.atomic_max %
+costate.kernel @extrema(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>, %v: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    costate.atomic_min %v, %x[%i] : !costate.array<f64, 1>
+    costate.atomic_max %v, %m[] : !costate.array<f64, 0>
+  }
+}

@@ -68,3 +68,16 @@ costate.kernel @derived(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>,
     costate.store %h, %tx[%j] : !costate.array<f64, 1> loc("a.cpp":11:1)
   }
 }
+
+// Updates of one kind do not exclude each other; those of two kinds do.
+// CHECK-LABEL: costate.kernel @extrema
+// CHECK:         costate.atomic_max %{{.*}}, %arg0[%{{.*}}] : !costate.array<f64, 1>
+// CHECK:         costate.atomic_max %{{.*}}, %arg1[%{{.*}}] {costate.watched = "maximum"}
+// CHECK:         costate.atomic_min %{{.*}}, %arg1[%{{.*}}] {costate.watched = "minimum"}
+costate.kernel @extrema(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %a: f64, %j: i64, %k: i64) {
+  costate.range (%i) in (%j) {
+    costate.atomic_max %a, %x[%j] : !costate.array<f64, 1>
+    costate.atomic_max %a, %y[%j] : !costate.array<f64, 1>
+    costate.atomic_min %a, %y[%k] : !costate.array<f64, 1>
+  }
+}

@@ -1,4 +1,4 @@
-/// Loads, stores and atomic additions.
+/// Loads, stores and atomic updates.
 
 #include "conversion/KernelToLLVM/Patterns.h"
 #include "conversion/KernelToLLVM/Runtime.h"
@@ -21,8 +21,8 @@ Value elementAddress(ImplicitLocOpBuilder &builder, ArrayView array,
   if (indices.empty())
     return array.base;
   Value linear = indices.front();
-  for (auto [index, extent] : llvm::zip(indices.drop_front(),
-                                        array.extents.drop_front())) {
+  for (auto [index, extent] :
+       llvm::zip(indices.drop_front(), array.extents.drop_front())) {
     linear = LLVM::MulOp::create(builder, linear, extent, noWrap);
     linear = LLVM::AddOp::create(builder, linear, index, noWrap);
   }
@@ -127,6 +127,124 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   bool deterministic;
 };
 
+/// Whether a number comes before another one as their minimum or maximum. The
+/// order of all values is total, so that the order of updates does not matter:
+/// NaN comes last, and -0 is less than 0.
+struct Before {
+  bool isMax, isUnsigned;
+
+  Value floats(ImplicitLocOpBuilder &b, Value x, Value y) const {
+    using F = LLVM::FCmpPredicate;
+    Value isNumber = LLVM::FCmpOp::create(b, F::ord, x, x);
+    Value beats = LLVM::FCmpOp::create(b, isMax ? F::ugt : F::ult, x, y);
+    Value equal = LLVM::FCmpOp::create(b, F::oeq, x, y);
+    Type bits = b.getIntegerType(x.getType().getIntOrFloatBitWidth());
+    Value xBits = LLVM::BitcastOp::create(b, bits, x);
+    Value yBits = LLVM::BitcastOp::create(b, bits, y);
+    Value bySign = Before{isMax, false}.integers(b, xBits, yBits);
+    Value tie = LLVM::AndOp::create(b, equal, bySign);
+    Value either = LLVM::OrOp::create(b, beats, tie);
+    return LLVM::AndOp::create(b, isNumber, either);
+  }
+
+  Value integers(ImplicitLocOpBuilder &b, Value x, Value y) const {
+    using I = LLVM::ICmpPredicate;
+    I predicate =
+        isMax ? (isUnsigned ? I::ugt : I::sgt) : (isUnsigned ? I::ult : I::slt);
+    return LLVM::ICmpOp::create(b, predicate, x, y);
+  }
+
+  Value operator()(ImplicitLocOpBuilder &b, Value x, Value y) const {
+    return isa<FloatType>(x.getType()) ? floats(b, x, y) : integers(b, x, y);
+  }
+};
+
+/// Most values are no new extremum: they are compared with the element first.
+template <class Op> struct AtomicExtremumPattern : AccessPattern<Op> {
+  using AccessPattern<Op>::AccessPattern;
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    Value place = this->address(builder, op, adaptor.getIndices());
+    auto array = cast<ir::ArrayType>(op.getArray().getType());
+    Before before{std::is_same_v<Op, ir::AtomicMaxOp>,
+                  array.getElementType().isUnsignedInteger()};
+    if (op.getExclusive())
+      takeAlone(builder, before, place, adaptor.getValue());
+    else
+      takeAtomically(builder, rewriter, op, before, place, adaptor.getValue());
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  static void takeAlone(ImplicitLocOpBuilder &b, Before before, Value place,
+                        Value value) {
+    Value old = LLVM::LoadOp::create(b, value.getType(), place);
+    Value isBefore = before(b, value, old);
+    Value next = LLVM::SelectOp::create(b, isBefore, value, old);
+    LLVM::StoreOp::create(b, next, place);
+  }
+
+  /// old = load; while (value before old and exchange of old for value fails)
+  ///   old = what the exchange found
+  static void takeAtomically(ImplicitLocOpBuilder &b,
+                             ConversionPatternRewriter &rewriter, Operation *op,
+                             Before before, Value place, Value value) {
+    constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
+    unsigned width = value.getType().getIntOrFloatBitWidth();
+    Type bits = b.getIntegerType(width);
+    Value next = LLVM::BitcastOp::create(b, bits, value);
+    Value first =
+        LLVM::LoadOp::create(b, bits, place, width / 8, /*isVolatile=*/false,
+                             /*isNonTemporal=*/false, /*isInvariant=*/false,
+                             /*isInvariantGroup=*/false, relaxed);
+    mlir::Block *head = rewriter.getInsertionBlock();
+    mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
+    mlir::Block *test = rewriter.createBlock(end, {bits}, {op->getLoc()});
+    mlir::Block *exchange = rewriter.createBlock(end);
+    b.setInsertionPointToEnd(head);
+    LLVM::BrOp::create(b, first, test);
+    b.setInsertionPointToEnd(test);
+    Value old = test->getArgument(0);
+    Value element = LLVM::BitcastOp::create(b, value.getType(), old);
+    Value isBefore = before(b, value, element);
+    LLVM::CondBrOp::create(b, isBefore, exchange, end);
+    b.setInsertionPointToEnd(exchange);
+    Value found =
+        LLVM::AtomicCmpXchgOp::create(b, place, old, next, relaxed, relaxed);
+    Value seen = LLVM::ExtractValueOp::create(b, found, 0);
+    Value done = LLVM::ExtractValueOp::create(b, found, 1);
+    LLVM::CondBrOp::create(b, done, end, ValueRange(), test, seen);
+    b.setInsertionPointToStart(end);
+  }
+};
+
+struct AtomicTakePattern : AccessPattern<ir::AtomicTakeOp> {
+  using AccessPattern::AccessPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::AtomicTakeOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    Value place = address(builder, op, adaptor.getIndices());
+    Type type = op.getType();
+    Value zero = LLVM::ConstantOp::create(builder, type,
+                                          builder.getFloatAttr(type, 0.0));
+    Value taken;
+    if (op.getExclusive()) {
+      taken = LLVM::LoadOp::create(builder, type, place);
+      LLVM::StoreOp::create(builder, zero, place);
+    } else {
+      taken = LLVM::AtomicRMWOp::create(builder, LLVM::AtomicBinOp::xchg, place,
+                                        zero, LLVM::AtomicOrdering::monotonic);
+    }
+    rewriter.replaceOp(op, taken);
+    return success();
+  }
+};
+
 struct ExtentPattern : ConvertOpToLLVMPattern<ir::ExtentOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -142,7 +260,9 @@ struct ExtentPattern : ConvertOpToLLVMPattern<ir::ExtentOp> {
 
 void populateAccessPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns, bool deterministic) {
-  patterns.add<LoadPattern, StorePattern, ExtentPattern>(converter);
+  patterns.add<LoadPattern, StorePattern, ExtentPattern, AtomicTakePattern,
+               AtomicExtremumPattern<ir::AtomicMinOp>,
+               AtomicExtremumPattern<ir::AtomicMaxOp>>(converter);
   patterns.add<AtomicAddPattern>(converter, deterministic);
 }
 

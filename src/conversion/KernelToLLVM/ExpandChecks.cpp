@@ -53,6 +53,8 @@ std::optional<ElementUse> watchedUse(Operation *op) {
       .Case("store", ElementUse::Store)
       .Case("update", ElementUse::Update)
       .Case("shared_store", ElementUse::SharedStore)
+      .Case("minimum", ElementUse::Minimum)
+      .Case("maximum", ElementUse::Maximum)
       .Default(std::nullopt);
 }
 
@@ -125,13 +127,8 @@ struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
         [&](ir::CheckFiniteOp op) { expandFinite(runtime, op); });
     getOperation()->walk(
         [&](ir::CheckElementOp op) { expandElement(runtime, op); });
-    getOperation()->walk([&](Operation *op) {
-      if (auto load = dyn_cast<ir::LoadOp>(op))
-        checkAccess(runtime, op, load.getArray(), load.getIndices());
-      else if (auto store = dyn_cast<ir::StoreOp>(op))
-        checkAccess(runtime, op, store.getArray(), store.getIndices());
-      else if (auto add = dyn_cast<ir::AtomicAddOp>(op))
-        checkAccess(runtime, op, add.getArray(), add.getIndices());
+    getOperation()->walk([&](ir::ElementAccess op) {
+      checkAccess(runtime, op, op.getArray(), op.getIndices());
     });
   }
 

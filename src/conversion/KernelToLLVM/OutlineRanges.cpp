@@ -60,7 +60,7 @@ void splice(OpBuilder &builder, Block *block, Block::iterator first,
 
 bool isWritten(Value array, Region &region) {
   return llvm::any_of(array.getUsers(), [&](Operation *user) {
-    return isa<ir::StoreOp, ir::AtomicAddOp>(user) &&
+    return ir::writesElement(user) &&
            region.isAncestor(user->getParentRegion());
   });
 }
@@ -77,8 +77,7 @@ bool isPush(Operation *op) { return isa<tape::PushOp>(op); }
 
 /// Whether `op` changes memory that outlives a launch.
 bool isEffect(Operation *op) {
-  return isa<ir::StoreOp, ir::AtomicAddOp>(op) &&
-         !op->hasAttr(ir::replayedAttr);
+  return ir::writesElement(op) && !op->hasAttr(ir::replayedAttr);
 }
 
 /// One range of an outlined kernel.
@@ -369,13 +368,15 @@ public:
       eraseTurns();
     createEntry();
     callCopies();
+    expandTakes();
     if (measures)
       guardSerialWrites();
     SmallVector<ir::RangeOp> ranges;
     entry.walk([&](ir::RangeOp range) { ranges.push_back(range); });
-    entry.walk([&](ir::AtomicAddOp add) {
-      if (!add->getParentOfType<ir::RangeOp>())
-        add.setExclusive(true);
+    entry.walk([&](Operation *op) {
+      if (isa<ir::AtomicAddOp, ir::AtomicMinOp, ir::AtomicMaxOp>(op) &&
+          !op->getParentOfType<ir::RangeOp>())
+        op->setAttr("exclusive", UnitAttr::get(op->getContext()));
     });
     for (auto [number, range] : llvm::enumerate(ranges))
       RangeOutliner(module, runtime, range, name, number, measures, debug)
@@ -429,6 +430,22 @@ private:
       runtime.callCopy(builder,
                        {entry.getArgument(0), to.base, from.base, bytes});
       copy.erase();
+    });
+  }
+
+  /// In serial code no other iteration interferes.
+  void expandTakes() {
+    entry.walk([](ir::AtomicTakeOp take) {
+      if (take->getParentOfType<ir::RangeOp>())
+        return;
+      ImplicitLocOpBuilder builder(take.getLoc(), take);
+      Value old = ir::LoadOp::create(builder, take.getType(), take.getArray(),
+                                     take.getIndices());
+      Value zero = arith::ConstantOp::create(
+          builder, builder.getFloatAttr(take.getType(), 0.0));
+      ir::StoreOp::create(builder, zero, take.getArray(), take.getIndices());
+      take.replaceAllUsesWith(old);
+      take.erase();
     });
   }
 

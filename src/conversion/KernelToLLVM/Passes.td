@@ -6,6 +6,18 @@ include "mlir/Pass/PassBase.td"
 defvar dialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
                    "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 
+def InlineCustom : Pass<"inline-custom", "::mlir::ModuleOp"> {
+  let summary = "functions with partial derivatives become what they compute";
+  let description = [{
+    After all differentiation, `costate.custom` is replaced by its first region.
+
+    ```mlir
+    %y = costate.custom(%x) { ... } partials { ... } : (f64) -> f64  // before
+    %y = math.sqrt %x : f64                                          // after
+    ```
+  }];
+}
+
 def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
   let summary = "kernels and their ranges become functions";
   let description = [{

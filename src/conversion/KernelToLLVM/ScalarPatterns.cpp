@@ -157,12 +157,22 @@ struct StrongMulPattern : ScalarPattern<StrongMulPattern, ir::StrongMulOp> {
   }
 };
 
+struct StopGradientPattern
+    : ScalarPattern<StopGradientPattern, ir::StopGradientOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &, ir::StopGradientOp,
+                    ir::StopGradientOp::Adaptor operands) {
+    return operands.getValue();
+  }
+};
+
 } // namespace
 
 void populateScalarPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns) {
   patterns.add<DivPattern, RemPattern, ShlPattern, ShrPattern, ToIntPattern,
-               TripCountPattern, StrongMulPattern>(converter);
+               TripCountPattern, StrongMulPattern, StopGradientPattern>(
+      converter);
 }
 
 } // namespace costate::conversion

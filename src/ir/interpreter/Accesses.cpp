@@ -8,6 +8,7 @@
 #include "mlir/IR/Matchers.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -103,6 +104,44 @@ template <class T> bool add(Machine &m, const Instruction &op) {
   return true;
 }
 
+/// Whether `a` comes before `b` as their maximum: NaN comes last, and -0 is
+/// less than 0.
+template <class T> bool isAbove(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b))
+      return !std::isnan(a);
+    if (a == b)
+      return std::signbit(b) && !std::signbit(a);
+  }
+  return a > b;
+}
+
+template <class T, bool isMax>
+bool takeExtremum(Machine &m, const Instruction &op) {
+  std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
+  if (!at)
+    return false;
+  T value, old = read<T>(at);
+  if constexpr (std::is_floating_point_v<T>)
+    value = m.floating<T>(op, 0);
+  else
+    value = static_cast<T>(m.operand(op, 0));
+  bool isNumber = value == value;
+  if (isNumber &&
+      (isMax ? isAbove(value, old) : old != old || isAbove(old, value)))
+    write<T>(at, value);
+  return true;
+}
+
+template <class T> bool take(Machine &m, const Instruction &op) {
+  std::byte *at = access(m, op, 0, static_cast<Use>(op.detail));
+  if (!at)
+    return false;
+  m.put(op, read<T>(at));
+  write<T>(at, 0);
+  return true;
+}
+
 bool extent(Machine &m, const Instruction &op) {
   m.put(op, uint64_t(m.array(op, 0).extents[op.detail]));
   return true;
@@ -151,6 +190,28 @@ Handler selectAdd(Operation *op, Instruction &instruction, Code &) {
   return type.isInteger(32) ? add<uint32_t> : add<uint64_t>;
 }
 
+template <bool isMax>
+Handler selectExtremum(Operation *op, Instruction &instruction, Code &) {
+  instruction.detail = op->hasAttr("exclusive") ? Stores
+                       : isMax                  ? Maxima
+                                                : Minima;
+  Type element = cast<ArrayType>(op->getOperand(1).getType()).getElementType();
+  if (element.isF32())
+    return takeExtremum<float, isMax>;
+  if (element.isF64())
+    return takeExtremum<double, isMax>;
+  if (element.isUnsignedInteger())
+    return element.isUnsignedInteger(32) ? takeExtremum<uint32_t, isMax>
+                                         : takeExtremum<uint64_t, isMax>;
+  return element.isInteger(32) ? takeExtremum<int32_t, isMax>
+                               : takeExtremum<int64_t, isMax>;
+}
+
+Handler selectTake(Operation *op, Instruction &instruction, Code &) {
+  instruction.detail = cast<AtomicTakeOp>(op).getExclusive() ? Stores : Takes;
+  return op->getResult(0).getType().isF32() ? take<float> : take<double>;
+}
+
 Handler selectExtent(Operation *op, Instruction &instruction, Code &) {
   instruction.detail = cast<ExtentOp>(op).getDim();
   return extent;
@@ -194,10 +255,17 @@ Handler selectPop(Operation *op, Instruction &instruction, Code &code) {
 
 llvm::ArrayRef<KnownOperation> accessOperations() {
   static const KnownOperation known[] = {
-      {"costate.load", selectLoad},      {"costate.store", selectStore},
-      {"costate.atomic_add", selectAdd}, {"costate.extent", selectExtent},
-      {"costate.copy", always<copy>},    {"tape.push", selectPush},
-      {"tape.pop", selectPop},           {"tape.turn", always<turn>},
+      {"costate.load", selectLoad},
+      {"costate.store", selectStore},
+      {"costate.atomic_add", selectAdd},
+      {"costate.atomic_min", selectExtremum<false>},
+      {"costate.atomic_max", selectExtremum<true>},
+      {"costate.atomic_take", selectTake},
+      {"costate.extent", selectExtent},
+      {"costate.copy", always<copy>},
+      {"tape.push", selectPush},
+      {"tape.pop", selectPop},
+      {"tape.turn", always<turn>},
   };
   return known;
 }

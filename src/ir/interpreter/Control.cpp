@@ -23,6 +23,16 @@ bool branch(Machine &m, const Instruction &op) {
   return true;
 }
 
+/// Its second block is for derivatives only.
+bool custom(Machine &m, const Instruction &op) {
+  const Block &primal = m.code.blocks[op.block];
+  m.move(op.operands, primal.argument);
+  if (!m.run(op.block))
+    return false;
+  m.move(primal.yields, op.result);
+  return true;
+}
+
 Slots dropFront(Slots slots, uint32_t count) {
   return {slots.first + count, slots.count - count};
 }
@@ -217,6 +227,7 @@ llvm::ArrayRef<KnownOperation> controlOperations() {
       {"scf.for", selectFor},
       {"scf.while", always<conditionalLoop>},
       {"costate.range", selectRange},
+      {"costate.custom", always<custom>},
   };
   return known;
 }

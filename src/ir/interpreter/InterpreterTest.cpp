@@ -523,6 +523,70 @@ costate.kernel @k(%n: !costate.array<i32, 1>, %x: !costate.array<f64, 1>) {
   EXPECT_EQ(report.steps, 1 + 1 + 3 * 3u);
 }
 
+/// NaN counts as missing, -0 is less than 0, and unsigned elements have no sign.
+TEST(Interpreter, MinimaAndMaximaOfElements) {
+  Data<double> x({3, -0.0, nan, 5, nan}), least({0, nan}), most({-0.0, 9});
+  Data<uint32_t> n({7, 7});
+  runs(R"(
+costate.kernel @k(%x: !costate.array<f64, 1>, %l: !costate.array<f64, 1>,
+                  %m: !costate.array<f64, 1>, %n: !costate.array<ui32, 1>) {
+  %z = arith.constant 0 : i64
+  %o = arith.constant 1 : i64
+  %five = arith.constant 5 : i64
+  %minus = arith.constant -1 : i32
+  costate.range (%i) in (%five) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.atomic_min %v, %l[%z] : !costate.array<f64, 1>
+    costate.atomic_min %v, %l[%o] : !costate.array<f64, 1>
+    costate.atomic_max %v, %m[%z] : !costate.array<f64, 1>
+    costate.atomic_max %v, %m[%o] : !costate.array<f64, 1>
+    costate.atomic_min %minus, %n[%z] : !costate.array<ui32, 1>
+    costate.atomic_max %minus, %n[%o] : !costate.array<ui32, 1>
+  }
+})",
+       x, least, most, n);
+  EXPECT_TRUE(equal(least.values(), {-0.0, -0.0}));
+  EXPECT_TRUE(equal(most.values(), {5, 9}));
+  EXPECT_TRUE(equal(n.values(), {7, ~0u}));
+}
+
+TEST(Interpreter, OneIterationTakes) {
+  Data<double> x({7, 5}), y({0, 0, 0});
+  runs(R"(
+costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %z = arith.constant 0 : i64
+  %three = arith.constant 3 : i64
+  costate.range (%i) in (%three) {
+    %v = costate.atomic_take %x[%z] : !costate.array<f64, 1>
+    costate.store %v, %y[%i] : !costate.array<f64, 1>
+  }
+})",
+       x, y);
+  EXPECT_TRUE(equal(x.values(), {0, 5}));
+  EXPECT_TRUE(equal(y.values(), {7, 0, 0}));
+}
+
+TEST(Interpreter, CustomRunsItsFirstRegion) {
+  Data<double> x({9});
+  runs(R"(
+costate.kernel @k(%x: !costate.array<f64, 1>) {
+  %z = arith.constant 0 : i64
+  %v = costate.load %x[%z] : !costate.array<f64, 1>
+  %w = costate.custom(%v) {
+  ^bb0(%a: f64):
+    %r = math.sqrt %a : f64
+    costate.yield %r : f64
+  } partials {
+  ^bb0(%a: f64, %r: f64):
+    costate.yield %a : f64
+  } : (f64) -> f64
+  %s = costate.stop_gradient %w : f64
+  costate.store %s, %x[%z] : !costate.array<f64, 1>
+})",
+       x);
+  EXPECT_TRUE(equal(x.values(), {3}));
+}
+
 //===-- Races -------------------------------------------------------------===//
 
 /// `body` for each of three iterations %i; %v is the same for all.
@@ -548,14 +612,18 @@ const std::string
     addFirst = "costate.atomic_add %v, %x[%z] : !costate.array<f64, 1>\n",
     loadAgain = "%c = costate.load %x[%i] : !costate.array<f64, 1>\n",
     addAlone = "costate.atomic_add exclusive %v, %x[%z] : "
-               "!costate.array<f64, 1>\n";
+               "!costate.array<f64, 1>\n",
+    minFirst = "costate.atomic_min %v, %x[%z] : !costate.array<f64, 1>\n",
+    maxFirst = "costate.atomic_max %v, %x[%z] : !costate.array<f64, 1>\n",
+    takeFirst = "%d = costate.atomic_take %x[%z] : !costate.array<f64, 1>\n";
 
 TEST(Interpreter, RacesAreRefusedInAnyOrder) {
   for (const std::string &body :
        {storeFirst, storeSame + loadFirst, storeFirst + storeSame,
         storeSame + addOwn, storeOwn + loadFirst, loadFirst + storeOwn,
         storeOwn + addFirst, addFirst + loadOwn, loadFirst + addOwn, addAlone,
-        addAlone + loadFirst})
+        addAlone + loadFirst, minFirst + loadFirst, minFirst + maxFirst,
+        minFirst + addFirst, takeFirst + addFirst})
     for (uint64_t order = 0; order < 6; ++order) {
       Data<double> x({1, 2, 3});
       expectFailure(run(rangeText(body), {{&x}}, {.order = order}),
@@ -569,7 +637,7 @@ TEST(Interpreter, RacesAreRefusedInAnyOrder) {
 TEST(Interpreter, WhatIsNoRacePasses) {
   for (const std::string &body :
        {loadFirst, addFirst, storeSame, loadOwn + storeOwn + addOwn + loadAgain,
-        addOwn + loadOwn, addFirst + addOwn}) {
+        addOwn + loadOwn, addFirst + addOwn, minFirst, maxFirst, takeFirst}) {
     Data<double> x({1, 2, 3});
     EXPECT_TRUE(run(rangeText(body), {{&x}}));
   }

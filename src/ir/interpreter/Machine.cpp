@@ -51,12 +51,14 @@ static std::string indexText(const Array &array, size_t element) {
 
 /// Whether several iterations may use an element in these ways.
 static bool mayShare(uint8_t uses) {
-  return uses == Loads || uses == Updates || uses == SharedStores;
+  return std::has_single_bit(uses) && uses != Stores;
 }
 
 static const char *describe(uint8_t uses) {
   if (uses & (Stores | SharedStores))
     return "stored by one of them";
+  if (!(uses & Loads))
+    return "updated by them in different ways";
   return "updated by one of them and loaded by the other";
 }
 

@@ -13,7 +13,15 @@ namespace costate::ir {
 
 /// What an iteration does to an element. A shared store is one of a value that
 /// all iterations have in common.
-enum Use : uint8_t { Loads = 1, Updates = 2, Stores = 4, SharedStores = 8 };
+enum Use : uint8_t {
+  Loads = 1,
+  Updates = 2,
+  Stores = 4,
+  SharedStores = 8,
+  Minima = 16,
+  Maxima = 32,
+  Takes = 64
+};
 
 /// What the iterations of a range have done to an element.
 struct Mark {

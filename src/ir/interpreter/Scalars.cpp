@@ -547,6 +547,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
        floats<[](auto x) { return uint64_t(std::isfinite(x)); }>},
       {"math.isnan", floats<[](auto x) { return uint64_t(std::isnan(x)); }>},
       {"costate.strong_mul", selectStrongMul},
+      {"costate.stop_gradient", always<copyBits>},
 
       FUNCTION("math.absf", std::fabs),
       FUNCTION("math.floor", std::floor),

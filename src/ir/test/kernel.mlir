@@ -68,6 +68,41 @@ costate.kernel @sums(%x: !costate.array<f32, 1>, %n: i64) {
   }
 }
 
+// CHECK-LABEL: costate.kernel @updates(
+costate.kernel @updates(%x: !costate.array<f64, 1>, %k: !costate.array<ui32, 0>, %v: f64, %w: i32, %n: i64) {
+  costate.range (%i) in (%n) {
+    // CHECK: costate.atomic_min %{{.*}}, %{{.*}}[%{{.*}}] : !costate.array<f64, 1>
+    costate.atomic_min %v, %x[%i] : !costate.array<f64, 1>
+    // CHECK: costate.atomic_max exclusive %{{.*}}, %{{.*}}[%{{.*}}] : !costate.array<f64, 1>
+    costate.atomic_max exclusive %v, %x[%i] : !costate.array<f64, 1>
+    // CHECK: costate.atomic_max %{{.*}}, %{{.*}}[] : !costate.array<ui32, 0>
+    costate.atomic_max %w, %k[] : !costate.array<ui32, 0>
+    // CHECK: costate.atomic_take %{{.*}}[%{{.*}}] : !costate.array<f64, 1>
+    %g = costate.atomic_take %x[%i] : !costate.array<f64, 1>
+    // CHECK: costate.atomic_take exclusive %{{.*}}[%{{.*}}] : !costate.array<f64, 1>
+    %h = costate.atomic_take exclusive %x[%i] : !costate.array<f64, 1>
+  }
+}
+
+// CHECK-LABEL: costate.kernel @custom(
+costate.kernel @custom(%x: f64, %n: i64, %z: f32) {
+  // CHECK: costate.stop_gradient %{{.*}} : f64
+  %s = costate.stop_gradient %x : f64
+  // CHECK: costate.custom(%{{.*}}, %{{.*}}, %{{.*}}) {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f64, %{{.*}}: i64, %{{.*}}: f32):
+  // CHECK: } partials {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f64, %{{.*}}: i64, %{{.*}}: f32, %{{.*}}: f64):
+  // CHECK: costate.yield %{{.*}}, %{{.*}} : f64, f64
+  // CHECK: } : (f64, i64, f32) -> f64
+  %y = costate.custom(%x, %n, %z) {
+  ^bb0(%a: f64, %k: i64, %b: f32):
+    costate.yield %a : f64
+  } partials {
+  ^bb0(%a: f64, %k: i64, %b: f32, %r: f64):
+    costate.yield %r, %a : f64, f64
+  } : (f64, i64, f32) -> f64
+}
+
 // CHECK-LABEL: costate.kernel @scalars(
 costate.kernel @scalars(%a: i64, %b: i32, %x: f64, %y: f32, %s: i64) {
   // CHECK: costate.div %{{.*}}, %{{.*}} : i64

@@ -113,8 +113,105 @@ costate.kernel @atomic(%x: !costate.array<f64, 1>, %v: f64) {
 // -----
 
 costate.kernel @bools(%x: !costate.array<i1, 0>, %v: i1) {
-  // expected-error @+1 {{cannot add bools}}
+  // expected-error @+1 {{cannot update bools}}
   costate.atomic_add %v, %x[] : !costate.array<i1, 0>
+}
+
+// -----
+
+costate.kernel @least_bool(%x: !costate.array<i1, 0>, %v: i1) {
+  // expected-error @+1 {{cannot update bools}}
+  costate.atomic_min %v, %x[] : !costate.array<i1, 0>
+}
+
+// -----
+
+costate.kernel @most(%x: !costate.array<f64, 1>, %v: f64) {
+  // expected-error @+1 {{has 0 indices for an array of rank 1}}
+  costate.atomic_max %v, %x[] : !costate.array<f64, 1>
+}
+
+// -----
+
+costate.kernel @take(%x: !costate.array<f64, 1>, %n: i64) {
+  costate.range (%i) in (%n) {
+    // expected-error @+1 {{has 0 indices for an array of rank 1}}
+    %v = costate.atomic_take %x[] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+costate.kernel @custom_arguments(%x: f64, %n: i64) {
+  // expected-error @+1 {{region 0 must take ('f64', 'i64') and yield ('f64')}}
+  %y = costate.custom(%x, %n) {
+  ^bb0(%a: f64):
+    costate.yield %a : f64
+  } partials {
+  ^bb0(%a: f64, %k: i64, %r: f64):
+    costate.yield %a : f64
+  } : (f64, i64) -> f64
+}
+
+// -----
+
+costate.kernel @custom_partials(%x: f64, %n: i64) {
+  // expected-error @+1 {{region 1 must take ('f64', 'i64', 'f64') and yield ('f64')}}
+  %y = costate.custom(%x, %n) {
+  ^bb0(%a: f64, %k: i64):
+    costate.yield %a : f64
+  } partials {
+  ^bb0(%a: f64, %k: i64, %r: f64):
+    costate.yield %a, %a : f64, f64
+  } : (f64, i64) -> f64
+}
+
+// -----
+
+costate.kernel @custom_effect(%x: f64) {
+  // expected-error @+1 {{must not have effects}}
+  %y = costate.custom(%x) {
+  ^bb0(%a: f64):
+    tape.turn
+    costate.yield %a : f64
+  } partials {
+  ^bb0(%a: f64, %r: f64):
+    costate.yield %a : f64
+  } : (f64) -> f64
+}
+
+// -----
+
+costate.kernel @custom_branch(%x: f64) {
+  %y = costate.custom(%x) {
+  ^bb0(%a: f64):
+    costate.yield %a : f64
+  } partials {
+  ^bb0(%a: f64, %r: f64):
+    %c = arith.cmpf olt, %a, %r : f64
+    // expected-error @+1 {{stands in the partial derivatives of a function; these must be straight code}}
+    %p = scf.if %c -> f64 {
+      scf.yield %a : f64
+    } else {
+      scf.yield %r : f64
+    }
+    costate.yield %p : f64
+  } : (f64) -> f64
+}
+
+// -----
+
+costate.kernel @custom_outside(%x: f64, %z: f64) {
+  // expected-note @+1 {{required by region isolation constraints}}
+  %y = costate.custom(%x) {
+  ^bb0(%a: f64):
+    // expected-error @+1 {{using value defined outside the region}}
+    %w = arith.addf %a, %z : f64
+    costate.yield %w : f64
+  } partials {
+  ^bb0(%a: f64, %r: f64):
+    costate.yield %a : f64
+  } : (f64) -> f64
 }
 
 // -----
@@ -164,7 +261,7 @@ costate.kernel @loaded_type(%x: !costate.array<ui32, 0>) {
 // -----
 
 costate.kernel @yield_outside(%n: i64) {
-  // expected-error @+1 {{expects parent op 'costate.range'}}
+  // expected-error @+1 {{expects parent op to be one of 'costate.range, costate.custom'}}
   costate.yield
 }
 

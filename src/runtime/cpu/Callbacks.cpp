@@ -96,18 +96,25 @@ static std::string waysOut(const ElementTrace &trace, ElementUse use) {
   auto has = [&](ElementUse one) { return use == one || trace.has(one); };
   bool stores = trace.stores() || use == ElementUse::Store ||
                 use == ElementUse::SharedStore;
+  if (!stores && !has(ElementUse::Load))
+    return "use one range for each way to update";
   if (!stores)
     return "read the array in a range of its own, before or after";
   if (has(ElementUse::Load))
     return "store into another array, or use one range for each";
-  if (has(ElementUse::Update))
+  if (has(ElementUse::Update) || has(ElementUse::Minimum) ||
+      has(ElementUse::Maximum))
     return "store in a range of its own, before or after";
   return "let every iteration store elements of its own, or add with `+=`";
 }
 
-static std::string verb(bool stores, bool updates, bool plural) {
-  std::string stem = stores ? "store" : updates ? "add" : "read";
-  return stem + (plural ? "" : "s") + (!stores && updates ? " to" : "");
+static std::string verb(const ElementTrace &trace, bool plural) {
+  bool adds = !trace.stores() && trace.has(ElementUse::Update);
+  std::string stem = trace.stores()    ? "store"
+                     : adds            ? "add"
+                     : trace.updates() ? "update"
+                                       : "read";
+  return stem + (plural ? "" : "s") + (adds ? " to" : "");
 }
 
 /// What the trace tells about the iterations before `now`.
@@ -118,9 +125,7 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
       !known          ? "other iterations "
       : trace.several ? iterationText(launch, trace.iteration) + " and others "
                       : iterationText(launch, trace.iteration) + " ";
-  return who +
-         verb(trace.stores(), trace.has(ElementUse::Update),
-              !known || trace.several) +
+  return who + verb(trace, !known || trace.several) +
          (known ? siteText(*launch.request.code, trace.site) : "");
 }
 
@@ -129,11 +134,11 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
                                        ElementUse use,
                                        const ElementTrace &trace) {
   const Launch &launch = *worker.launch;
-  bool stores = use == ElementUse::Store || use == ElementUse::SharedStore;
+  ElementTrace now{static_cast<uint8_t>(use)};
   fail(worker, ErrorCode::Race,
        siteText(*launch.request.code, site) + ": " +
-           iterationText(launch, worker.iteration) + " " +
-           verb(stores, use == ElementUse::Update, false) + " " +
+           iterationText(launch, worker.iteration) + " " + verb(now, false) +
+           " " +
            elementText(launch.request, parameter, element, Naming::OfPrimal) +
            ", which " + usersText(launch, trace, worker.iteration) +
            "; iterations have no order, so the result and its gradient are "

@@ -20,6 +20,8 @@ static int rankOf(ElementUse use) {
   case ElementUse::Load:
     return 0;
   case ElementUse::Update:
+  case ElementUse::Minimum:
+  case ElementUse::Maximum:
     return 1;
   case ElementUse::Store:
   case ElementUse::SharedStore:
@@ -31,7 +33,7 @@ static int rankOf(ElementUse use) {
 static int rankOf(const ElementTrace &trace) {
   if (trace.stores())
     return 2;
-  return trace.has(ElementUse::Update) ? 1 : 0;
+  return trace.updates() ? 1 : 0;
 }
 
 ElementTrace ElementTrace::after(ElementUse use, int64_t by,

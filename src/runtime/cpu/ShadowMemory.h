@@ -22,14 +22,19 @@ struct ElementTrace {
   bool stores() const {
     return has(ElementUse::Store) || has(ElementUse::SharedStore);
   }
-  /// Several iterations may only all read, all update, or all store the same.
+  bool updates() const {
+    return has(ElementUse::Update) || has(ElementUse::Minimum) ||
+           has(ElementUse::Maximum);
+  }
+  /// Several iterations may only all read, all update in one way, or all store
+  /// the same.
   bool isRace() const;
   ElementTrace after(ElementUse use, int64_t iteration, int64_t site) const;
 
   /// In `bits` bits. A site is below 2^siteBits - 1, or -1.
   uint64_t pack() const;
   static ElementTrace unpack(uint64_t word);
-  static constexpr int iterationBits = 42, siteBits = 11, useBits = 4;
+  static constexpr int iterationBits = 40, siteBits = 11, useBits = 6;
   static constexpr int bits = iterationBits + siteBits + useBits + 1;
   static constexpr int64_t mostIterations = int64_t(1) << iterationBits;
 };

@@ -12,7 +12,9 @@ using namespace costate::runtime::cpu;
 namespace {
 constexpr ElementUse load = ElementUse::Load, store = ElementUse::Store,
                      update = ElementUse::Update,
-                     shared = ElementUse::SharedStore;
+                     shared = ElementUse::SharedStore,
+                     minimum = ElementUse::Minimum,
+                     maximum = ElementUse::Maximum;
 
 struct UseBy {
   ElementUse use;
@@ -53,6 +55,11 @@ TEST(ElementTrace, SeveralMayOnlyAllReadOrAllUpdateOrAllStoreTheSame) {
     EXPECT_TRUE(isRace({{other, 0}, {store, 1}}));
     EXPECT_EQ(isRace({{shared, 0}, {other, 1}}), other != shared);
   }
+  EXPECT_FALSE(isRace({{minimum, 0}, {minimum, 1}}));
+  EXPECT_FALSE(isRace({{maximum, 0, 7}, {maximum, 1, 8}}));
+  EXPECT_TRUE(isRace({{maximum, 0}, {minimum, 1}}));
+  EXPECT_TRUE(isRace({{maximum, 0}, {update, 1}}));
+  EXPECT_TRUE(isRace({{maximum, 0}, {load, 1}}));
   EXPECT_TRUE(isRace({{load, 0}, {update, 1}}));
   EXPECT_TRUE(isRace({{load, 0}, {load, 1}, {update, 1}}));
   EXPECT_TRUE(isRace({{shared, 0, 7}, {shared, 1, 8}}));

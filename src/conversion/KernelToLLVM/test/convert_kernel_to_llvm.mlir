@@ -42,6 +42,34 @@ costate.kernel @adds(%n: i64, %x: !costate.array<f64, 1>, %k: !costate.array<i32
   }
 }
 
+// A minimum compares before it exchanges; unsigned integers compare unsigned.
+// CHECK-LABEL: llvm.func @extrema.entry(
+// CHECK-NOT: llvm.cmpxchg
+// CHECK-LABEL: llvm.func internal @extrema.chunk0(
+// CHECK: %[[FIRST:.*]] = llvm.load %{{.*}} atomic monotonic {{.*}} -> i64
+// CHECK: llvm.br ^[[TEST:bb[0-9]+]](%[[FIRST]] : i64)
+// CHECK: ^[[TEST]](%[[OLD:.*]]: i64):
+// CHECK: %[[ELEMENT:.*]] = llvm.bitcast %[[OLD]] : i64 to f64
+// CHECK: llvm.fcmp "ord"
+// CHECK: llvm.fcmp "ult" %{{.*}}, %[[ELEMENT]]
+// CHECK: llvm.cond_br %{{.*}}, ^[[EXCHANGE:bb[0-9]+]], ^[[END:bb[0-9]+]]
+// CHECK: ^[[EXCHANGE]]:
+// CHECK: %[[FOUND:.*]] = llvm.cmpxchg %{{.*}}, %[[OLD]], %{{.*}} monotonic monotonic
+// CHECK: %[[SEEN:.*]] = llvm.extractvalue %[[FOUND]][0]
+// CHECK: llvm.cond_br %{{.*}}, ^[[END]], ^[[TEST]](%[[SEEN]] : i64)
+// CHECK: llvm.icmp "ugt"
+// CHECK: llvm.atomicrmw xchg %{{.*}}, %{{.*}} monotonic {{.*}}f64
+costate.kernel @extrema(%n: i64, %x: !costate.array<f64, 1>, %k: !costate.array<ui32, 0>, %v: f64, %w: i32) {
+  %c0 = arith.constant 0 : i64
+  costate.atomic_min %v, %x[%c0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    costate.atomic_min %v, %x[%c0] : !costate.array<f64, 1>
+    costate.atomic_max exclusive %w, %k[] : !costate.array<ui32, 0>
+    %g = costate.atomic_take %x[%i] : !costate.array<f64, 1>
+    costate.atomic_add exclusive %g, %x[%i] : !costate.array<f64, 1>
+  }
+}
+
 // Bools take a byte; strong_mul is a select; conversions saturate.
 // CHECK-LABEL: llvm.func @scalars.entry(
 // CHECK: %[[BYTE:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i8
