@@ -150,6 +150,31 @@ TEST(Program, ErrorsNameThePlaceInTheText) {
       << program.error().text;
 }
 
+TEST(Program, TextsThatNestTooDeepAreRefused) {
+  auto nested = [](int depth) {
+    std::string text = "costate.kernel @k(%c: i1) {\n";
+    for (int k = 0; k < depth; ++k)
+      text += "scf.if %c {\n";
+    for (int k = 0; k < depth; ++k)
+      text += "}\n";
+    return Program::parse(text + "}", "test.mlir", "", {});
+  };
+  EXPECT_TRUE(nested(200));
+  auto program = nested(20000);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::BadKernel);
+  EXPECT_EQ(program.error().text,
+            "test.mlir:257: error: more than 256 brackets "
+            "are open; kernels do not nest so deep");
+}
+
+TEST(Program, BytecodeIsRefused) {
+  auto program = Program::parse("ML\xefR\x01garbage", "test.mlir", "", {});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::BadKernel);
+  EXPECT_EQ(program.error().text, "test.mlir: is no text");
+}
+
 TEST(Program, AKernelOfSeveralIsChosenByName) {
   const char *two =
       "costate.kernel @f(%x: i64) {}\ncostate.kernel @g(%x: i64) {}\n";

@@ -277,11 +277,24 @@ LogicalResult ExtentOp::verify() {
          << int64_t(getDim()) << " of an array of rank " << rank;
 }
 
-LogicalResult TripCountOp::verify() {
-  APInt step;
-  if (matchPattern(getStep(), m_ConstantInt(&step)) && step.isZero())
-    return emitOpError("of a loop whose step is 0");
-  return success();
+//===-- The search for inf and NaN ----------------------------------------===//
+
+static LogicalResult verifyText(Operation *op, StringRef text, size_t numbers) {
+  if (text.count('%') <= numbers)
+    return success();
+  return op->emitOpError("has a text for more than ") << numbers << " numbers";
+}
+
+LogicalResult CheckFiniteOp::verify() {
+  return verifyText(*this, getText(), getOperandValues().size() + 1);
+}
+
+LogicalResult CheckElementOp::verify() {
+  if (getArray().getType().getValueType() != getValue().getType())
+    return emitOpError("of a value that is no element of the array");
+  if (failed(verifyIndices(*this, getArray(), getIndices().size())))
+    return failure();
+  return verifyText(*this, getText(), getAdded() ? 2 : 1);
 }
 
 } // namespace costate::ir

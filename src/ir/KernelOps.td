@@ -296,7 +296,6 @@ def Costate_TripCountOp : Costate_Op<"trip_count", [NoMemoryEffect]> {
   let results = (outs I64:$count);
   let assemblyFormat = "$lo `to` $hi `by` $step attr-dict";
   let hasFolder = 1;
-  let hasVerifier = 1;
 }
 
 //===-- Float operations that other dialects lack -------------------------===//
@@ -390,6 +389,7 @@ def Costate_CheckFiniteOp : Costate_Op<"check_finite", [
   }];
   let arguments = (ins StrAttr:$text, Costate_Float:$value,
                        Optional<I1>:$condition, Variadic<Costate_Float>:$operandValues);
+  let hasVerifier = 1;
   let assemblyFormat = [{
     $text $value (`if` $condition^)? (`from` $operandValues^)? attr-dict `:`
     functional-type($operandValues, $value)
@@ -412,6 +412,7 @@ def Costate_CheckElementOp : Costate_Op<"check_element", [
   let arguments = (ins StrAttr:$text, Costate_Float:$value, Costate_Array:$array,
                        Variadic<I64>:$indices, Optional<I1>:$condition,
                        UnitAttr:$added);
+  let hasVerifier = 1;
   let assemblyFormat = [{
     (`added` $added^)? $text $value `,` $array `[` $indices `]` (`if` $condition^)?
     attr-dict `:` type($value) `,` qualified(type($array))

@@ -1,6 +1,7 @@
 #include "run/Tensor.h"
 
 #include "run/Npy.h"
+#include "runtime/cpu/MemoryBudget.h"
 
 #include <charconv>
 #include <cstring>
@@ -113,7 +114,7 @@ std::string elementText(DType type, const std::byte *at) {
   return "";
 }
 
-/// Fills the elements of `tensor` from a list, or all from one value.
+/// Makes the elements of `tensor` from a list, or all from one value.
 Result<> fill(Tensor &tensor, std::string_view values, bool repeat,
               const std::string &whole) {
   std::vector<std::string_view> parts = split(values);
@@ -122,7 +123,14 @@ Result<> fill(Tensor &tensor, std::string_view values, bool repeat,
   if (static_cast<int64_t>(parts.size()) != wanted)
     return bad(whole, "has " + std::to_string(parts.size()) + " values where " +
                           std::to_string(wanted) + " are needed");
+  Result<size_t> limit = runtime::cpu::defaultMemoryLimit();
+  if (!limit)
+    return limit.error();
   size_t bytes = sizeOf(tensor.type);
+  if (size_t(size) > *limit / bytes)
+    return Failure{ErrorCode::OutOfMemory,
+                   "`" + whole + "`: does not fit into memory"};
+  tensor.bytes.resize(size * bytes);
   for (int64_t k = 0; k < size; ++k) {
     std::string_view value = trim(parts[repeat ? 0 : k]);
     if (!parseElement(tensor.type, value, tensor.bytes.data() + k * bytes))
@@ -190,8 +198,7 @@ Result<Tensor> parseTensor(const std::string &whole) {
   }
   if (!rest.starts_with('=') && !rest.starts_with(':'))
     return bad(whole, "needs `=` and its values, or `:` and one for all");
-  Tensor tensor = zeros(*type, std::move(shape));
-  tensor.isScalar = isScalar;
+  Tensor tensor{*type, isScalar, std::move(shape), {}};
   if (Result<> filled = fill(tensor, rest.substr(1), rest[0] == ':', whole);
       !filled)
     return filled.error();

@@ -32,6 +32,8 @@ TEST(Tensor, SaysWhatIsWrong) {
             "`f64[1,1,1,1,1,1,1,1,1]=1`: has more than 8 dimensions");
   EXPECT_EQ(again("f64[1000000,1000000,1000000]:0"),
             "`f64[1000000,1000000,1000000]:0`: is too large");
+  EXPECT_EQ(again("f64[100000000000]:0"),
+            "`f64[100000000000]:0`: does not fit into memory");
   EXPECT_NE(again("half=1").find("starts with no type"), std::string::npos);
   EXPECT_EQ(again("missing.npy"), "missing.npy: cannot be opened");
 }

@@ -13,10 +13,7 @@
 using namespace mlir;
 
 namespace costate::ir {
-namespace {
 
-/// Operand `position` is an array; the operands behind it are the indices of
-/// an element. Its number, unless an index is out of range.
 std::optional<size_t> elementOf(Machine &m, const Instruction &op,
                                 uint32_t position) {
   const Array &array = m.array(op, position);
@@ -37,6 +34,8 @@ std::optional<size_t> elementOf(Machine &m, const Instruction &op,
   }
   return element;
 }
+
+namespace {
 
 /// Where an access goes; null if it must not.
 std::byte *access(Machine &m, const Instruction &op, uint32_t position,

@@ -73,6 +73,13 @@ struct Record {
   }
 };
 
+/// A check for inf and NaN.
+struct Check {
+  std::string text;
+  int condition; ///< which operand; -1: none
+  bool added;    ///< see costate.check_element
+};
+
 struct Code {
   std::string name;
   std::vector<Parameter> parameters;
@@ -82,6 +89,7 @@ struct Code {
   std::vector<Place> places; ///< the first is the kernel's
   std::vector<std::string> files;
   std::vector<Record> records;
+  std::vector<Check> checks;
 
   /// "kernel `NAME` at FILE:LINE"
   std::string describe(uint32_t place) const {

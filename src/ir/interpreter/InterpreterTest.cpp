@@ -250,6 +250,20 @@ TEST(Interpreter, MinAndMaxPreferNumbers) {
       std::signbit(apply64("arith.maximumf %0, %1", {{-0.}, {0.}})[0]));
 }
 
+TEST(Interpreter, SineAndCosineTogether) {
+  Data<double> x({0.7, 0});
+  runs(R"(costate.kernel @k(%x: !costate.array<f64, 1>) {
+  %z = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %v = costate.load %x[%z] : !costate.array<f64, 1>
+  %s, %c = math.sincos %v : f64
+  costate.store %s, %x[%z] : !costate.array<f64, 1>
+  costate.store %c, %x[%one] : !costate.array<f64, 1>
+})",
+       x);
+  EXPECT_TRUE(equal(x.values(), {std::sin(0.7), std::cos(0.7)}));
+}
+
 TEST(Interpreter, FmaRoundsOnce) {
   double x = 1 + 0x1p-52;
   double exact = 0x1p-51 + 0x1p-104; // x * x - 1
@@ -634,6 +648,14 @@ TEST(Interpreter, RacesAreRefusedInAnyOrder) {
     }
 }
 
+/// Whoever comes last leaves its value.
+TEST(Interpreter, TwoSharedStoresOfOneElementRace) {
+  std::string two = "%u = arith.constant 2.0 : f64\n" + storeSame +
+                    "costate.store %u, %x[%z] : !costate.array<f64, 1>\n";
+  Data<double> x({1, 2, 3});
+  expectFailure(run(rangeText(two), {{&x}}), ErrorCode::Race, "element [0]");
+}
+
 TEST(Interpreter, WhatIsNoRacePasses) {
   for (const std::string &body :
        {loadFirst, addFirst, storeSame, loadOwn + storeOwn + addOwn + loadAgain,
@@ -740,6 +762,36 @@ TEST(Interpreter, ATapeHasALimit) {
   expectFailure(
       run(text, {real(1)}, {.tapeBytes = 15}), ErrorCode::OutOfMemory,
       "k.mlir:3: a record of 8 bytes does not fit behind the 8 bytes");
+}
+
+//===-- The search for inf and NaN ----------------------------------------===//
+
+TEST(Interpreter, FiniteNumbersThatGiveNoNumberAreFound) {
+  const char *text = R"(costate.kernel @k(%x: f64, %y: f64, %c: i1) {
+  costate.check_finite "f(%) is %#" %y if %c from %x : (f64) -> f64
+})";
+  expectFailure(run(text, {real(2), real(inf), integer(1)}),
+                ErrorCode::NotFinite,
+                "kernel `k` at k.mlir:2: f(2.000000) is inf");
+  EXPECT_TRUE(run(text, {real(2), real(inf), integer(0)}));
+  EXPECT_TRUE(run(text, {real(2), real(1), integer(1)}));
+  EXPECT_TRUE(run(text, {real(nan), real(nan), integer(1)}));
+}
+
+TEST(Interpreter, ElementsThatAreNoNumbersAreFound) {
+  const char *text =
+      R"(costate.kernel @k(%x: !costate.array<f64, 1>, %v: f64, %c: i1) {
+  %one = arith.constant 1 : i64
+  costate.check_element added "@ + % = %" %v, %x[%one] if %c : f64, !costate.array<f64, 1>
+  costate.check_element "@ holds %" %v, %x[%one] if %c : f64, !costate.array<f64, 1>
+})";
+  Data<double> x({1, inf}), y({inf, 1});
+  expectFailure(run(text, {{&x}, real(3), integer(1)}), ErrorCode::NotFinite,
+                "k.mlir:3: an element + 3.000000 = inf");
+  expectFailure(run(text, {{&y}, real(nan), integer(1)}), ErrorCode::NotFinite,
+                "k.mlir:4: an element holds nan");
+  EXPECT_TRUE(run(text, {{&x}, real(3), integer(0)}));
+  EXPECT_TRUE(run(text, {{&y}, real(3), integer(1)}));
 }
 
 //===-- Arguments ---------------------------------------------------------===//

@@ -69,8 +69,10 @@ bool Machine::watch(const Instruction &op, uint32_t argument, size_t element,
     array.marks.resize(array.size);
   Mark &mark = array.marks[element];
   if (mark.range != ranges)
-    mark = Mark{ranges, iteration, 0, false};
+    mark = Mark{ranges, iteration, op.place, 0, false};
   mark.shared |= mark.iteration != iteration;
+  if (use == SharedStores && mark.place != op.place)
+    use = Stores; // perhaps of another value
   mark.uses |= use;
   if (!mark.shared || mayShare(mark.uses))
     return true;

@@ -27,6 +27,7 @@ enum Use : uint8_t {
 struct Mark {
   uint64_t range = 0; ///< in which range; an older one counts as nothing
   int64_t iteration = 0;
+  uint32_t place = 0; ///< of the first use
   uint8_t uses = 0;
   bool shared = false; ///< by several iterations
 };

@@ -1,6 +1,6 @@
 #pragma once
 /// The operations that the interpreter knows. To teach it another one, add a
-/// row to a table: of Scalars.cpp, Accesses.cpp or Control.cpp.
+/// row to a table: of Scalars.cpp, Accesses.cpp, Control.cpp or Checks.cpp.
 
 #include "ir/interpreter/Code.h"
 
@@ -28,12 +28,18 @@ struct KnownOperation {
 llvm::ArrayRef<KnownOperation> scalarOperations();
 llvm::ArrayRef<KnownOperation> accessOperations();
 llvm::ArrayRef<KnownOperation> controlOperations();
+llvm::ArrayRef<KnownOperation> checkOperations();
 
 /// A row that runs the same code for all types.
 template <Handler handler>
 Handler always(mlir::Operation *, Instruction &, Code &) {
   return handler;
 }
+
+/// Operand `position` is an array; the operands behind it are the indices of
+/// an element. Its number, unless an index is out of range.
+std::optional<size_t> elementOf(Machine &machine, const Instruction &op,
+                                uint32_t position);
 
 /// Calls the function of its instruction.
 Handler callOf(mlir::Type type, unsigned operands);

@@ -310,6 +310,17 @@ constexpr auto symmetricMul = [](auto g, auto f) {
   return g == 0 || f == 0 ? 0 : g * f;
 };
 
+template <class T> bool sinCos(Machine &m, const Instruction &op) {
+  T angle = m.floating<T>(op, 0);
+  m.slots[op.result] = Machine::asBits(std::sin(angle));
+  m.slots[op.result + 1] = Machine::asBits(std::cos(angle));
+  return true;
+}
+
+Handler selectSinCos(Operation *op, Instruction &, Code &) {
+  return op->getOperand(0).getType().isF32() ? sinCos<float> : sinCos<double>;
+}
+
 template <class T> bool call1(Machine &m, const Instruction &op) {
   auto function = reinterpret_cast<T (*)(T)>(op.function);
   m.put(op, function(m.floating<T>(op, 0)));
@@ -541,6 +552,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       {"arith.maximumf", floats<maximum>},
       {"arith.cmpf", selectCmpF},
       {"math.fma", selectFma},
+      {"math.sincos", selectSinCos},
       {"math.copysign",
        floats<[](auto a, auto b) { return std::copysign(a, b); }>},
       {"math.isfinite",

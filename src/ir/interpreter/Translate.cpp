@@ -15,8 +15,8 @@ namespace {
 Select find(StringRef name) {
   static const llvm::StringMap<Select> known = [] {
     llvm::StringMap<Select> map;
-    for (auto table :
-         {scalarOperations(), accessOperations(), controlOperations()})
+    for (auto table : {scalarOperations(), accessOperations(),
+                       controlOperations(), checkOperations()})
       for (const KnownOperation &operation : table)
         map[operation.name] = operation.select;
     return map;

@@ -230,10 +230,31 @@ costate.kernel @negative_extent(%x: !costate.array<f64, 2>) {
 
 // -----
 
-costate.kernel @step(%n: i64) {
-  %c0 = arith.constant 0 : i64
-  // expected-error @+1 {{of a loop whose step is 0}}
-  %count = costate.trip_count %c0 to %n by %c0
+costate.kernel @text(%x: f64, %a: !costate.array<f64, 1>, %i: i64) {
+  // expected-error @+1 {{has a text for more than 1 numbers}}
+  costate.check_finite "% is %" %x : () -> f64
+}
+
+// -----
+
+costate.kernel @element_text(%x: f64, %a: !costate.array<f64, 1>, %i: i64) {
+  costate.check_element added "% and %" %x, %a[%i] : f64, !costate.array<f64, 1>
+  // expected-error @+1 {{has a text for more than 1 numbers}}
+  costate.check_element "% and %" %x, %a[%i] : f64, !costate.array<f64, 1>
+}
+
+// -----
+
+costate.kernel @element_type(%x: f32, %a: !costate.array<f64, 1>, %i: i64) {
+  // expected-error @+1 {{of a value that is no element of the array}}
+  costate.check_element "" %x, %a[%i] : f32, !costate.array<f64, 1>
+}
+
+// -----
+
+costate.kernel @element_rank(%x: f64, %a: !costate.array<f64, 1>) {
+  // expected-error @+1 {{has 0 indices for an array of rank 1}}
+  costate.check_element "" %x, %a[] : f64, !costate.array<f64, 1>
 }
 
 // -----
