@@ -841,6 +841,36 @@ TEST(SecondOrder, DerivedKernelsSayWhatTheyAre) {
       << report;
 }
 
+/// Its records are twice as wide as those of the gradient, which still fit.
+TEST(SecondOrder, ATapeThatDoesNotFitHasChangedNothing) {
+  Device device = Device::open("cpu", {.threads = 1, .memory_limit = 6 << 20});
+  Kernel k = kernel("long", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                               Scalar<int> turns) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (j, 0, turns) {
+        v = sin(v) * x(i) + 0.1;
+      }
+      y(i) = v;
+    });
+  });
+  Array<double> x = device.array<double>({4}, grad | dual),
+                y = device.array<double>({4}, grad | dual);
+  std::vector<Array<double>> changing = {x.grad(), x.grad().dual(), y.grad(),
+                                         y.grad().dual()};
+  x.fill(0.5);
+  x.dual().fill(1);
+  k.grad(x, y, 250000);
+  for (Array<double> &array : changing)
+    array.from_host({1, 2, 3, 4});
+  expectError(ErrorCode::OutOfMemory, {"long"},
+              [&] { k.gradient().jvp(x, y, 250000); });
+  for (Array<double> &array : changing)
+    EXPECT_EQ(array.to_host(), (Values{1, 2, 3, 4}));
+  k.gradient().jvp(x, y, 1000);
+  EXPECT_NE(x.grad().dual().to_host(), (Values{1, 2, 3, 4}));
+}
+
 TEST(SecondOrder, RunsInDebugAndDeterministicKernels) {
   auto make = [](KernelOptions options) {
     return kernel(
@@ -859,7 +889,8 @@ TEST(SecondOrder, RunsInDebugAndDeterministicKernels) {
   auto x = active(randomValues(300, -1, 1)), s = scalar<double>(0);
   std::vector<Values> found;
   for (KernelOptions options : {KernelOptions{}, KernelOptions{.debug = true},
-                                KernelOptions{.deterministic = true}}) {
+                                KernelOptions{.deterministic = true},
+                                KernelOptions{.find_nan = true}}) {
     x.grad().fill(0);
     x.grad().dual().fill(0);
     x.dual().from_host(randomValues(300, -1, 1, 2));
@@ -872,6 +903,7 @@ TEST(SecondOrder, RunsInDebugAndDeterministicKernels) {
     double scale = std::max(1.0, std::abs(found[0][i]));
     EXPECT_NEAR(found[0][i], found[1][i], 1e-12 * scale);
     EXPECT_NEAR(found[0][i], found[2][i], 1e-12 * scale);
+    EXPECT_NEAR(found[0][i], found[3][i], 1e-12 * scale);
     largest = std::max(largest, std::abs(found[0][i]));
   }
   EXPECT_GT(largest, 0.1);
