@@ -2,8 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from report import Counts
+
+sys.path.append(str(Path(__file__).parent / "mutation"))
+import faults
 
 
 def run(root, build, preset):
@@ -11,4 +15,6 @@ def run(root, build, preset):
     for script in ("check_layers.py", "check_tables.py", "check_text.py"):
         counts.check(script, subprocess.run([sys.executable, root / "tools" / script],
                                             capture_output=True, text=True))
+    wrong = faults.problems(root, faults.load())
+    counts.check("faults.toml", subprocess.CompletedProcess([], len(wrong), "\n".join(wrong), ""))
     return counts

@@ -9,30 +9,14 @@ using namespace mlir;
 namespace costate::fuzz {
 
 llvm::StringRef nameOf(Property property) {
-  static constexpr llvm::StringLiteral names[] = {"verifies",
-                                                  "prints",
-                                                  "runs",
-                                                  "passes",
-                                                  "sections",
-                                                  "refuses",
-                                                  "forward",
-                                                  "records",
-                                                  "still",
-                                                  "finite",
-                                                  "gradient",
-                                                  "keeps-memory",
-                                                  "entries",
-                                                  "differences",
-                                                  "order",
-                                                  "needs",
-                                                  "by-hand",
-                                                  "small-tape",
-                                                  "subset",
-                                                  "prepared",
-                                                  "optimised",
-                                                  "second",
-                                                  "second-differences",
-                                                  "curves"};
+  static constexpr llvm::StringLiteral names[] = {
+      "verifies",     "prints",    "runs",        "watches",
+      "passes",       "sections",  "refuses",     "forward",
+      "records",      "still",     "finite",      "gradient",
+      "keeps-memory", "entries",   "differences", "order",
+      "needs",        "by-hand",   "small-tape",  "subset",
+      "prepared",     "optimised", "second",      "second-differences",
+      "curves"};
   static_assert(std::size(names) == size_t(Property::count));
   return names[size_t(property)];
 }
@@ -46,9 +30,9 @@ Properties Properties::of(std::initializer_list<Property> list) {
 
 Properties Properties::sampled(uint64_t seed) {
   Random random(seed * 77 + 5);
-  Properties some = of({Property::Runs, Property::Refuses, Property::Forward,
-                        Property::Records, Property::Finite, Property::Gradient,
-                        Property::KeepsMemory});
+  Properties some = of({Property::Runs, Property::Watches, Property::Refuses,
+                        Property::Forward, Property::Records, Property::Finite,
+                        Property::Gradient, Property::KeepsMemory});
   struct {
     Property property;
     int percent;
@@ -136,8 +120,11 @@ void Checker::primal() {
   auto report = launchable.run(after, {.steps = 20000});
   if (!report) {
     const std::string &text = report.error().text;
-    if (text.find("depends on their order") != std::string::npos)
+    if (text.find("depends on their order") != std::string::npos) {
+      if (wanted.has(Property::Watches))
+        watches(text);
       throw SetAside{Verdict::Racy};
+    }
     if (text.find("has not come to its end") != std::string::npos)
       throw SetAside{Verdict::Long};
     throw Mismatch{Property::Runs, text};
@@ -258,6 +245,28 @@ Memory Checker::nudged() {
   Arrays direction = randomLike(kernel, before, allFloats(kernel), random);
   addTo(kernel, memory.arrays, direction, 0.05);
   return memory;
+}
+
+/// A debug kernel looks only at accesses that are marked. `race` says which
+/// argument the iterations of a range do not share as they should.
+void Checker::watches(StringRef race) {
+  unsigned argument = 0;
+  race = race.split("of argument ").second;
+  race.consumeInteger(10, argument);
+  OwningOpRef<ModuleOp> marked = moduleWith(kernel);
+  apply(session.watch(), *marked, Property::Watches);
+  WalkResult found = marked->walk([&](Operation *op) {
+    bool isWatched = op->hasAttr(ir::watchedAttr) &&
+                     llvm::any_of(op->getOperands(), [&](Value operand) {
+                       auto array = dyn_cast<BlockArgument>(operand);
+                       return array && isa<ir::ArrayType>(array.getType()) &&
+                              array.getArgNumber() + 1 == argument;
+                     });
+    return isWatched ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!found.wasInterrupted())
+    throw Mismatch{Property::Watches, "argument " + std::to_string(argument) +
+                                          race.str() + " is not watched"};
 }
 
 void Checker::prepared() {

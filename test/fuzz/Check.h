@@ -12,6 +12,7 @@ enum class Property : unsigned {
   Verifies,    ///< the IR verifies, and so does that of its derivatives
   Prints,      ///< its text reads as it prints
   Runs,        ///< it runs to its end, inside of its arrays
+  Watches,     ///< accesses that race are among those that are watched
   Passes,      ///< a pass does not change what it computes
   Sections,    ///< what it writes is where its sections say
   Refuses,     ///< a refusal has one of its codes, a place and a text

@@ -56,6 +56,7 @@ private:
   void passes();
   bool differsNearby(const Launchable &launchable);
   Memory nudged();
+  void watches(llvm::StringRef race);
   void prepared();
 
   // Sections.

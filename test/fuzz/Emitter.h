@@ -83,6 +83,8 @@ protected:
   mlir::Value offer(mlir::Value value);
   /// Says that 0 <= value < bound.
   mlir::Value within(mlir::Value value, int64_t bound);
+  /// What `within` has said, or 0.
+  int64_t boundOf(mlir::Value value) const { return bounds.lookup(value); }
   /// A visible value or variable of `kind`; null if there is none.
   mlir::Value visible(Kind kind);
   /// A visible i64 that is certainly an index of an extent; null if there is

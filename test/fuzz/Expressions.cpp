@@ -14,7 +14,24 @@ Value Expressions::expression(Kind kind, int depth) {
 
 //===-- Accesses ----------------------------------------------------------===//
 
+/// A visible index times something plus something.
+Value Expressions::linearIndex(int64_t extent) {
+  static constexpr int slopes[] = {1, 1, 2, -1};
+  int64_t slope = random.pick(slopes);
+  Value base = visibleIndex((extent - 1) / std::abs(slope) + 1);
+  if (!base)
+    return {};
+  int64_t span = (boundOf(base) - 1) * std::abs(slope);
+  int64_t start = random.below(int(extent - span)) + (slope < 0 ? span : 0);
+  Value scale = integer(slope), offset = integer(start);
+  Value scaled = slope == 1 ? base : make<arith::MulIOp>(base, scale);
+  return make<arith::AddIOp>(scaled, offset);
+}
+
 Value Expressions::index(int64_t extent) {
+  if (random.chance(20))
+    if (Value value = linearIndex(extent))
+      return value;
   if (random.chance(50))
     if (Value value = visibleIndex(extent))
       return value;
@@ -144,6 +161,21 @@ Value Expressions::positive(Kind kind, int depth) {
   return make<arith::AddFOp>(square, more);
 }
 
+/// Where x is 0, a factor of the derivative is infinite, and another one is 0.
+Value Expressions::edge(Kind kind) {
+  Value x = leaf(kind);
+  switch (random.below(3)) {
+  case 0:
+    return named("costate.hypot", {x, x});
+  case 1:
+    return named("math.atan2", {x, x});
+  default:
+    Value square = make<arith::MulFOp>(x, x);
+    Value power = real(random.below(4), kind);
+    return named("math.powf", {square, power});
+  }
+}
+
 /// A function with a pole or an edge, where its operand is on the right side.
 Value Expressions::protectedPole(Kind kind, int depth) {
   static constexpr llvm::StringLiteral names[] = {
@@ -225,7 +257,9 @@ Value Expressions::special(Kind kind, int depth, int choice) {
   }
   case 6:
     return protectedPole(kind, depth);
-  case 7: {
+  case 7:
+    return edge(kind);
+  case 8: {
     Value yes = condition(depth - 1), x = part(), y = part();
     return make<arith::SelectOp>(yes, x, y);
   }
@@ -235,7 +269,7 @@ Value Expressions::special(Kind kind, int depth, int choice) {
     static constexpr llvm::StringLiteral extrema[] = {
         "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"};
     Value x = part(), y = part();
-    return named(extrema[choice - 8], {x, y});
+    return named(extrema[choice - 9], {x, y});
   }
   }
 }

@@ -44,6 +44,7 @@ protected:
   int loops = 0;           ///< around the builder
 
 private:
+  mlir::Value linearIndex(int64_t extent);
   mlir::Value leaf(Kind kind);
   mlir::Value focus(Kind kind, int depth);
   mlir::Value unary(Kind kind, int depth, int choice);
@@ -56,6 +57,7 @@ private:
   mlir::Value chosen(mlir::Value condition, mlir::Type type,
                      llvm::function_ref<mlir::Value()> yes,
                      llvm::function_ref<mlir::Value()> no);
+  mlir::Value edge(Kind kind);
   mlir::Value protectedPole(Kind kind, int depth);
   mlir::Value comparison(int depth);
   mlir::Value integerOperation(Kind kind, int depth);

@@ -118,7 +118,7 @@ private:
       return at;
     if (!isFloat(array.kind))
       return random.below(array.kind == Kind::Bool ? 2 : 4);
-    if (random.chance(5))
+    if (random.chance(10))
       return random.below(2);
     return float(random.real(-1.5, 1.5));
   }
@@ -337,6 +337,12 @@ private:
             Value offset = integer(shift);
             return Values{make<arith::AddIOp>(i, offset)};
           });
+    found.push_back([=, this] {
+      Value zero = integer(0, Kind::I32);
+      Value narrow = make<arith::TruncIOp>(b.getI32Type(), i);
+      Value same = make<arith::AddIOp>(narrow, zero);
+      return Values{make<arith::ExtSIOp>(b.getI64Type(), same)};
+    });
     if (2 * bound <= extent) {
       found.append(2, strided(i, 2, 1));
       found.append(2, strided(i, 1, bound));

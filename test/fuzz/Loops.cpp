@@ -238,6 +238,10 @@ void Statements::after(While &loop, int depth) {
     Value &counter = variables[loop.counter].current;
     counter = make<arith::AddIOp>(counter, loop.step);
   };
+  // No limit is above 5.
+  Value counter = variables[loop.counter].current;
+  if (!loop.isFor && loop.kind == Kind::I64)
+    offer(within(counter, 5));
   if (advancesFirst)
     advance();
   for (int flag : loop.leave)
@@ -346,7 +350,9 @@ void Statements::leavableLoop(int depth) {
   auto turn = [&] {
     Value change =
         make<arith::MulIOp>(variables[loop.counter].current, bounds.step);
-    offer(make<arith::AddIOp>(change, bounds.lo));
+    Value index = offer(make<arith::AddIOp>(change, bounds.lo));
+    if (bounds.bound)
+      within(index, bounds.bound);
   };
   loop.turn = turn;
   emit(loop, depth);

@@ -57,6 +57,9 @@ Session::Session() : mlirContext(MLIRContext::Threading::DISABLED) {
         compiler::addPrimalPasses(passes, /*contract=*/true);
       },
       /*rounds=*/true);
+  watched = makeChange("watch-accesses", [](OpPassManager &passes) {
+    passes.addNestedPass<ir::KernelOp>(autodiff::createWatchAccesses());
+  });
   derivatives =
       makeChange("the passes of a derivative", compiler::addDerivativePasses);
 }

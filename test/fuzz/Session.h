@@ -29,6 +29,8 @@ public:
   std::vector<Change> &changes() { return all; }
   /// All of them, in their order.
   Change &primal(bool contract) { return contract ? contracted : plain; }
+  /// The search for races that a kernel is prepared for.
+  Change &watch() { return watched; }
   /// Those for derivatives.
   Change &derivative() { return derivatives; }
 
@@ -49,7 +51,7 @@ private:
 
   mlir::MLIRContext mlirContext;
   std::vector<Change> all;
-  Change plain, contracted, derivatives;
+  Change plain, contracted, watched, derivatives;
 };
 
 /// The only kernel of a module.

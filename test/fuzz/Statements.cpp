@@ -57,6 +57,8 @@ void Statements::statement(int depth) {
   if (choice < 86)
     return (void)offer(
         expression(random.chance(60) ? Kind::F64 : Kind::I64, 2));
+  if (choice < 90)
+    return count();
   assign();
 }
 
@@ -73,6 +75,22 @@ void Statements::assign() {
   unsigned k = random.chance(50) ? found.back() : random.pick(found);
   Value value = expression(variables[k].kind, 2);
   variables[k].current = tamed(value);
+}
+
+/// v = v + something that is often the same in every turn.
+void Statements::count() {
+  for (Variable &variable : llvm::reverse(variables)) {
+    if (!variable.isAssignable || variable.isFlag || isFloat(variable.kind) ||
+        variable.kind == Kind::Bool)
+      continue;
+    Value step =
+        random.chance(60) ? literal(variable.kind) : whole(variable.kind, 0);
+    variable.current = random.chance(70)
+                           ? make<arith::AddIOp>(variable.current, step)
+                           : make<arith::AddIOp>(step, variable.current);
+    return;
+  }
+  assign();
 }
 
 void Statements::declareSome(int count) {

@@ -41,6 +41,7 @@ protected:
 private:
   void statement(int depth);
   void body(int depth, int most);
+  void count();
   void write();
   void update(const Array &array);
   void inPlace();
