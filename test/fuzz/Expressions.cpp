@@ -104,7 +104,7 @@ constexpr Function functions[] = {
     {"math.roundeven", Domain::Any},  {"math.trunc", Domain::Any},
 };
 
-constexpr int unaries = std::size(functions), specials = 13, conversions = 4;
+constexpr int unaries = std::size(functions), specials = 14, conversions = 4;
 } // namespace
 
 bool Expressions::isConversion(int favourite) {
@@ -263,7 +263,7 @@ Value Expressions::special(Kind kind, int depth, int choice) {
     Value yes = condition(depth - 1), x = part(), y = part();
     return make<arith::SelectOp>(yes, x, y);
   }
-  case 12:
+  case 13:
     return custom(kind, depth);
   default: {
     static constexpr llvm::StringLiteral extrema[] = {
