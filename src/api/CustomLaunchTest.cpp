@@ -315,6 +315,64 @@ TEST_F(CustomLaunches, ThatThrowLeaveEverythingAsItWas) {
   EXPECT_EQ(at(x), 2);
 }
 
+/// What their gradients write and is put back is no write between entries, and
+/// not what the last launch left.
+TEST_F(CustomLaunches, MayBeReversedBetweenTwoRecordings) {
+  Kernel both = kernel("both", [](ArrayRef<double, 1> from,
+                                  ArrayRef<double, 1> to,
+                                  ArrayRef<double, 0> total) {
+    parallel(from.size(0), [&](Index i) { to(i) = sin(from(i)); });
+    parallel(from.size(0), [&](Index i) { total() += to(i) * to(n - 1 - i); });
+  });
+  auto compute = [&] { both(x, y, loss); };
+  CustomLaunch part{.name = "part",
+                    .reads = {x, loss},
+                    .writes = {y, loss},
+                    .primal = compute,
+                    .gradient = [&] {
+                      Tape inner;
+                      {
+                        auto recording = inner.record();
+                        x.fill(0.1); // is put back, as what follows
+                        compute();
+                      }
+                      inner.clear();
+                      {
+                        auto recording = inner.record();
+                        x.fill(0.5);
+                        compute();
+                      }
+                      both.grad(x, y, loss);
+                    }};
+  {
+    auto recording = tape.record();
+    part();
+  }
+  y.fill(1);
+  tape.backward(loss);
+  double slope = 2 * std::sin(0.5) * std::cos(0.5);
+  EXPECT_NEAR(at(x.grad()), slope, 1e-15);
+  expectError(ErrorCode::CannotReplay, {"`both`", "written since"},
+              [&] { both.grad(x, y, loss); });
+  tape.clear();
+  for (int times = 0; times < 3; ++times) {
+    {
+      auto recording = tape.record();
+      part();
+    }
+    EXPECT_EQ(at(x), 0.5);
+    tape.backward(loss, {.clear_inputs = true});
+    EXPECT_NEAR(at(x.grad()), (times + 1) * slope, 1e-14);
+  }
+  x.fill(1);
+  {
+    auto recording = tape.record();
+    part();
+  }
+  expectError(ErrorCode::CannotReplay, {"outside of the recording"},
+              [&] { tape.backward(loss); });
+}
+
 TEST_F(CustomLaunches, ThatFailAreNotRecorded) {
   CustomLaunch launch{.name = "launch",
                       .reads = {x},

@@ -244,10 +244,11 @@ static bool looksAt(Mode mode, const KernelCode &code,
 }
 
 /// Tells custom launches around this one what it looks at, and what it changes.
+/// What it does both to it may well have written first.
 static void noteReads(const KernelImpl &kernel, Mode mode, const Call &call,
                       const KernelCode &code) {
   for (runtime::Parameter parameter : code.parameters)
-    if (looksAt(mode, code, parameter))
+    if (looksAt(mode, code, parameter) && !changes(mode, code, parameter))
       noteRead(*storageOf(call, parameter), [&] {
         return runtime::parameterText(parameter) + " of " + kernel.title();
       });

@@ -52,20 +52,19 @@ void Reversal::collectAdjoints() {
 /// A write between two entries that is not among them would have to clear the
 /// adjoint of what it overwrites.
 void Reversal::checkContinuity(size_t index) {
-  const TapeEntry &entry = *entries[index];
+  TapeEntry &entry = *entries[index];
   for (size_t i = 0; i < entry.arguments.size(); ++i) {
-    const TapeArgument &argument = entry.arguments[i];
-    const ArrayStorage *array = argument.array.get();
-    if (!array || !array->grad)
+    TapeArgument &argument = entry.arguments[i];
+    if (!argument.array || !argument.array->grad)
       continue;
-    auto [known, isNew] = versions.try_emplace(array, argument.before);
-    if (known->second != argument.before)
+    TapeArgument *&last = lastUse[argument.array.get()];
+    if (last && last->after != argument.before)
       raise(ErrorCode::CannotReplay,
             entry.argumentText(i) + " of " + tape->entryText(index) +
                 " was written outside of the recording since the entry that "
                 "used it last; record that write too, or call `backward` and "
                 "`clear` before it");
-    known->second = argument.after;
+    last = &argument;
   }
 }
 
@@ -179,6 +178,37 @@ void Reversal::reverse(size_t index, const Reversing &with) {
     if (want.inPlace)
       checked(
           tape->log.rewind(*entry.arguments[want.argument].array, want.time));
+  if (entry.isForeign())
+    reverseForeign(*entries[index], with);
+  else
+    entry.reverse(with);
+}
+
+namespace {
+/// Code of the user has written arrays of the tape and everything has been put
+/// back: such writes count as none between the last entry and the next.
+class WritesPutBack {
+public:
+  explicit WritesPutBack(
+      const std::map<const ArrayStorage *, TapeArgument *> &lastUse)
+      : lastUse(lastUse) {
+    for (auto &[array, argument] : lastUse)
+      versions.push_back(array->version);
+  }
+  ~WritesPutBack() {
+    size_t k = 0;
+    for (auto &[array, argument] : lastUse)
+      argument->after += array->version - versions[k++];
+  }
+
+private:
+  const std::map<const ArrayStorage *, TapeArgument *> &lastUse;
+  std::vector<uint64_t> versions;
+};
+} // namespace
+
+void Reversal::reverseForeign(TapeEntry &entry, const Reversing &with) {
+  WritesPutBack versions(lastUse);
   entry.reverse(with);
 }
 

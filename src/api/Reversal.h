@@ -38,6 +38,7 @@ private:
   Arrays primals() const;
   void clear(bool written, bool others);
   void reverse(size_t index, const Reversing &with);
+  void reverseForeign(TapeEntry &entry, const Reversing &with);
   bool copyGradients(runtime::VersionLog &before, bool asked) const;
   void runEntries(const AnyArray *loss, BackwardOptions options);
 
@@ -45,7 +46,7 @@ private:
   const std::vector<std::unique_ptr<TapeEntry>> &entries;
   Arrays adjoints;
   std::set<const Array *> isAdjoint;
-  std::map<const Array *, uint64_t> versions; ///< after the last entry
+  std::map<const Array *, TapeArgument *> lastUse; ///< by an entry
   /// Arrays without gradient that hold differentiable values, by the entry
   /// that wrote them.
   std::map<const Array *, size_t> carriers;

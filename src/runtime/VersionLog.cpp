@@ -317,11 +317,14 @@ void VersionLog::restore() {
 }
 
 void VersionLog::rollBack() {
-  for (auto &[identity, history] : histories)
+  for (auto &[identity, history] : histories) {
+    if (history.undone < history.copies.size())
+      history.array->version.fetch_add(1);
     for (; history.undone < history.copies.size(); ++history.undone)
       (void)exchange(
           *history.copies[history.copies.size() - 1 - history.undone],
           /*temporary=*/false, /*certain=*/true);
+  }
 }
 
 void VersionLog::clear() {

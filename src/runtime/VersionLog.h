@@ -78,7 +78,7 @@ public:
                 ArrayStorage &to);
   /// The newest contents back in place; cannot fail.
   void restore();
-  /// Puts everything in place that the log holds, for good.
+  /// Puts everything in place that the log holds, for good: counts as a write.
   void rollBack();
   /// Forgets all wants and copies.
   void clear();
