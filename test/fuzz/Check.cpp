@@ -9,14 +9,32 @@ using namespace mlir;
 namespace costate::fuzz {
 
 llvm::StringRef nameOf(Property property) {
-  static constexpr llvm::StringLiteral names[] = {
-      "verifies",     "prints",    "runs",        "watches",
-      "passes",       "sections",  "refuses",     "forward",
-      "records",      "still",     "finite",      "gradient",
-      "keeps-memory", "entries",   "differences", "order",
-      "needs",        "by-hand",   "small-tape",  "subset",
-      "prepared",     "optimised", "second",      "second-differences",
-      "curves"};
+  static constexpr llvm::StringLiteral names[] = {"verifies",
+                                                  "prints",
+                                                  "runs",
+                                                  "watches",
+                                                  "passes",
+                                                  "sections",
+                                                  "refuses",
+                                                  "forward",
+                                                  "records",
+                                                  "still",
+                                                  "finite",
+                                                  "gradient",
+                                                  "steers",
+                                                  "keeps-memory",
+                                                  "entries",
+                                                  "differences",
+                                                  "order",
+                                                  "needs",
+                                                  "by-hand",
+                                                  "small-tape",
+                                                  "subset",
+                                                  "prepared",
+                                                  "optimised",
+                                                  "second",
+                                                  "second-differences",
+                                                  "curves"};
   static_assert(std::size(names) == size_t(Property::count));
   return names[size_t(property)];
 }
@@ -36,16 +54,24 @@ Properties Properties::sampled(uint64_t seed) {
   struct {
     Property property;
     int percent;
-  } const dear[] = {
-      {Property::Verifies, 10},   {Property::Prints, 2},
-      {Property::Passes, 8},      {Property::Sections, 20},
-      {Property::Still, 6},       {Property::Entries, 5},
-      {Property::Differences, 6}, {Property::Order, 10},
-      {Property::Needs, 20},      {Property::ByHand, 15},
-      {Property::SmallTape, 15},  {Property::Subset, 15},
-      {Property::Prepared, 12},   {Property::Optimised, 5},
-      {Property::Second, 5},      {Property::SecondDifferences, 2},
-      {Property::Curves, 2}};
+  } const dear[] = {{Property::Verifies, 10},
+                    {Property::Prints, 2},
+                    {Property::Passes, 8},
+                    {Property::Steers, 10},
+                    {Property::Sections, 20},
+                    {Property::Still, 6},
+                    {Property::Entries, 5},
+                    {Property::Differences, 6},
+                    {Property::Order, 10},
+                    {Property::Needs, 20},
+                    {Property::ByHand, 15},
+                    {Property::SmallTape, 15},
+                    {Property::Subset, 15},
+                    {Property::Prepared, 12},
+                    {Property::Optimised, 5},
+                    {Property::Second, 5},
+                    {Property::SecondDifferences, 2},
+                    {Property::Curves, 2}};
   for (auto [property, percent] : dear)
     if (random.chance(percent))
       some.add(property);

@@ -21,6 +21,7 @@ enum class Property : unsigned {
   Still,       ///< derivatives along zero are zero, whatever the values
   Finite,      ///< where values are small, derivatives are finite
   Gradient,    ///< reverse mode agrees with forward mode
+  Steers,      ///< what steers a reverse sweep is not computed from floats
   KeepsMemory, ///< a gradient leaves primal memory as it found it
   Entries,     ///< entries of the gradient agree with forward mode
   Differences, ///< both agree with central differences

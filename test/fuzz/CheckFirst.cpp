@@ -2,6 +2,10 @@
 
 #include "fuzz/Checker.h"
 
+#include "ir/Tape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Verifier.h"
 
 #include <cmath>
@@ -182,6 +186,8 @@ void Checker::ofGradient(const Derived &gradient, const Arrays &weights) {
   result.versions |= !gradient.info.versions.empty();
   for (unsigned k = 0; k < gradient.kernel.getNumArguments(); ++k)
     result.scratch |= bool(gradient.kernel.getArgAttr(k, ir::scratchOfAttr));
+  if (wanted.has(Property::Steers))
+    steers(gradient.kernel);
   if (wanted.has(Property::SmallTape) && peak > 0)
     smallTape(gradient, weights);
   if (wanted.has(Property::Order))
@@ -199,6 +205,57 @@ void Checker::ofGradient(const Derived &gradient, const Arrays &weights) {
                                             weights, {}, Property::ByHand));
   if (wanted.has(Property::Optimised))
     optimised(gradient, weights);
+}
+
+/// Whether `use` decides about control or addresses.
+static bool isSteering(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<scf::IfOp, scf::ForOp>(user))
+    return !isa<FloatType>(use.get().getType()) &&
+           use.getOperandNumber() < (isa<scf::IfOp>(user) ? 1 : 3);
+  return isa<ir::LoadOp, ir::StoreOp, ir::AtomicAddOp>(user) &&
+         use.get().getType().isInteger(64) && use.getOperandNumber() > 0;
+}
+
+/// The user behind `value`, over integers and bools, that it steers.
+static Operation *steeredBy(Value value) {
+  SmallVector<Value> pending{value};
+  llvm::DenseSet<Value> seen;
+  while (!pending.empty())
+    for (OpOperand &use : pending.pop_back_val().getUses()) {
+      if (isSteering(use))
+        return use.getOwner();
+      for (Value result : use.getOwner()->getResults())
+        if (!isa<FloatType>(result.getType()) && seen.insert(result).second)
+          pending.push_back(result);
+    }
+  return nullptr;
+}
+
+/// Of minima and maxima, the one whose value stands in the element takes the
+/// adjoint: that needs a comparison.
+static bool looksForExtremum(Operation *op) {
+  auto comparison = dyn_cast<arith::CmpFOp>(op);
+  return comparison && comparison.getPredicate() == arith::CmpFPredicate::OEQ &&
+         comparison.getRhs().getDefiningOp<ir::LoadOp>();
+}
+
+/// A float that is computed again may differ from the first one in the last
+/// bit, on some device: what it decides must have been saved.
+void Checker::steers(ir::KernelOp gradient) {
+  gradient.walk([&](tape::TurnOp turn) {
+    for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
+      if (isa<ir::RangeOp>(op))
+        continue; // it has a turn of its own
+      op->walk([&](Operation *inner) {
+        if (isa<arith::CmpFOp, ir::ToIntOp>(inner) &&
+            !looksForExtremum(inner) && steeredBy(inner->getResult(0)))
+          throw Mismatch{Property::Steers,
+                         "the reverse sweep decides by `" +
+                             inner->getName().getStringRef().str() + "`"};
+      });
+    }
+  });
 }
 
 void Checker::smallTape(const Derived &gradient, const Arrays &weights) {

@@ -92,6 +92,7 @@ private:
              const Arrays &weights);
   void expectAdjoints(Property property, const Arrays &actual);
   void ofGradient(const Derived &gradient, const Arrays &weights);
+  void steers(ir::KernelOp gradient);
   void smallTape(const Derived &gradient, const Arrays &weights);
   Memory poisoned(const Derived &gradient);
   std::vector<Recorded> poisonedVersions(const Derived &gradient);

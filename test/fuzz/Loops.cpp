@@ -34,7 +34,12 @@ Value Statements::smallCount() {
 Statements::Bounds Statements::normalBounds() {
   Bounds bounds;
   bounds.lo = integer(0);
-  bounds.hi = smallCount();
+  if (random.chance(15)) {
+    Value n = whole(Kind::I64, 1), five = integer(5);
+    bounds.hi = make<ir::RemOp>(n, five); // negative, perhaps
+  } else {
+    bounds.hi = smallCount();
+  }
   bounds.step = integer(1);
   bounds.bound = 4;
   bounds.isUnsigned = random.chance(3);
@@ -55,6 +60,7 @@ Statements::Bounds Statements::anyBounds() {
   bounds.lo = end(-1, 4);
   bounds.hi = end(-2, 5);
   bounds.step = integer(random.pick(steps), kind);
+  bounds.isUnsigned = random.chance(15);
   if (random.chance(20)) {
     Value other = integer(random.pick(steps), kind), yes = condition(1);
     bounds.step = make<arith::SelectOp>(yes, bounds.step, other);
@@ -151,7 +157,7 @@ Array *Statements::timeIndexed() {
   return found.empty() ? nullptr : random.pick(found);
 }
 
-/// u[t+1, i] = f(u[t, i])
+/// u[t+1, i] = f(u[t, i]), or in the other direction
 void Statements::timeLoop(int depth) {
   Array &array = *timeIndexed();
   Bounds bounds = normalBounds();
@@ -159,10 +165,17 @@ void Statements::timeLoop(int depth) {
   bounds.bound = array.extents[0] - 1;
   Value column = array.column ? array.column : index(array.extents[1]);
   Flags outer = std::exchange(flags, Flags{});
+  bool runsDown = random.chance(30);
   counted(bounds, [&] {
-    Value t = counters.back(), one = integer(1);
-    Value next = make<arith::AddIOp>(t, one);
-    if (random.chance(10))
+    Value t = counters.back(), one = integer(1), next;
+    if (runsDown) {
+      Value top = integer(array.extents[0] - 1);
+      t = make<arith::SubIOp>(top, t);
+      next = make<arith::SubIOp>(t, one);
+    } else {
+      next = make<arith::AddIOp>(t, one);
+    }
+    if (random.chance(20))
       std::swap(t, next);
     Value now = make<ir::LoadOp>(typeOf(array.kind), array.argument,
                                  ValueRange{t, column});
