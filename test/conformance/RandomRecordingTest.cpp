@@ -4,6 +4,7 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
+#include <chrono>
 #include <map>
 
 using namespace costate;
@@ -487,23 +488,43 @@ protected:
     expectGradients(world, reference);
   }
 
+  void checkSeed(unsigned seed) {
+    SCOPED_TRACE("recording of seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    check(randomProgram(pool, random));
+  }
+
   Device device = Device::open("cpu", {.threads = 1});
+  Pool pool;
   size_t copies = 0, refusals = 0;
 };
 
 TEST_F(RandomRecordings, EqualProgramsThatOverwriteNothing) {
-  Pool pool;
-  const char *given = std::getenv("COSTATE_RANDOM_RECORDINGS");
-  const int rounds = given ? std::atoi(given) : 300;
-  for (int round = 0; round < rounds && !HasFailure(); ++round) {
-    SCOPED_TRACE("program " + std::to_string(round));
-    std::mt19937 random(static_cast<unsigned>(round));
-    check(randomProgram(pool, random));
-  }
+  constexpr unsigned rounds = 300;
+  for (unsigned seed = 0; seed < rounds && !HasFailure(); ++seed)
+    checkSeed(seed);
   // The programs are worth it: many copies, and both ends without them.
   EXPECT_GT(copies, size_t(rounds));
   EXPECT_GT(refusals, size_t(rounds) / 4);
   EXPECT_LT(refusals, size_t(rounds));
+}
+
+TEST_F(RandomRecordings, EqualThemForLonger) {
+  using Clock = std::chrono::steady_clock;
+  auto fromEnvironment = [](const char *name) {
+    const char *text = std::getenv(name);
+    return text ? static_cast<unsigned>(std::atoi(text)) : 0;
+  };
+  unsigned seconds = fromEnvironment("COSTATE_FUZZ_SECONDS");
+  if (seconds == 0)
+    GTEST_SKIP() << "COSTATE_FUZZ_SECONDS is not set";
+  unsigned first = std::max(fromEnvironment("COSTATE_FUZZ_SEED"), 1000u);
+  Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
+  unsigned seed = first;
+  for (; Clock::now() < end && !HasFailure(); ++seed)
+    checkSeed(seed);
+  std::cout << seed - first << " recordings from seed " << first << " on, "
+            << copies << " copies\n";
 }
 
 } // namespace

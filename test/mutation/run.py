@@ -24,7 +24,10 @@ SCRATCH = ROOT / "build" / "mutation"
 TREE = SCRATCH / "tree"
 BUILD = TREE / "build" / "release"
 FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
-           "language": re.compile(r"(?:Failure|^\[  FAILED)")}
+           "language": re.compile(r"(?:Failure|^\[  FAILED)"),
+           "recordings": re.compile(r"(?:Failure|^\[  FAILED)")}
+TESTS = {"language": "RandomKernel.AgreeForLonger",
+         "recordings": "RandomRecordings.EqualThemForLonger"}
 
 
 def listed():
@@ -49,7 +52,7 @@ def copy_tree():
 
 
 def targets(kinds):
-    return sorted({"ir": "costate-fuzz", "language": "costate-test"}[kind] for kind in kinds)
+    return sorted({"costate-fuzz" if kind == "ir" else "costate-test" for kind in kinds})
 
 
 def build(kinds):
@@ -68,7 +71,7 @@ def command(kind, seconds):
     if kind == "ir":
         return [BUILD / "bin" / "costate-fuzz", "--seconds", str(seconds)], environment
     return [BUILD / "bin" / "costate-test",
-            "--gtest_filter=RandomKernel.AgreeForLonger", "--gtest_color=no"], environment
+            f"--gtest_filter={TESTS[kind]}", "--gtest_color=no"], environment
 
 
 def what(kind, line, following):
@@ -154,7 +157,7 @@ def text_of(row):
     if "error" in row:
         return row["error"]
     found = [f"{kind}: {row[kind]['by']}, {row[kind]['seconds']:.1f} s"
-             for kind in ("ir", "language") if kind in row]
+             for kind in FINDING if kind in row]
     return "; ".join(found) or "NOT FOUND"
 
 
@@ -173,14 +176,15 @@ def main():
     if unknown:
         sys.exit(f"no fault {', '.join(sorted(unknown))}")
     chosen = [fault for fault in every if not arguments.names or fault.name in arguments.names]
-    kinds_of = lambda fault: ["ir", "language"] if arguments.both else [fault.by]
+    kinds_of = lambda fault: (["ir", "language"] if arguments.both and fault.by != "recordings"
+                              else [fault.by])
 
     copy_tree()
     check_baseline(sorted({kind for fault in chosen for kind in kinds_of(fault)}))
     found = 0
     for fault in chosen:
         row = judge(fault, kinds_of(fault), 60 * arguments.minutes)
-        found += any(kind in row for kind in ("ir", "language"))
+        found += any(kind in row for kind in FINDING)
         print(f"{fault.name:42} {text_of(row)}", flush=True)
         if arguments.json:
             with open(arguments.json, "a") as file:
