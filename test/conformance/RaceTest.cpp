@@ -244,6 +244,38 @@ TEST_P(Races, AFlagThatAnyIterationRaises) {
               [&] { k(x, flags, 0); });
 }
 
+TEST_P(Races, AValueInCommonThatManyIterationsStore) {
+  Kernel k = kernel(
+      "common",
+      [](X x, At at, X y) {
+        Var<double> both = x(0) * x(1);
+        parallel(x.size(), [&](Index i) {
+          IF (x(i) > 0.7) {
+            y(at(i)) = both;
+          }
+          y(7) = both;
+        });
+      },
+      debug);
+  const int n = 4000;
+  auto x = numbers(n), y = numbers(8);
+  std::vector<int> at(n);
+  for (int i = 0; i < n; ++i)
+    at[size_t(i)] = i % 5;
+  auto targets = array(at);
+  expectNone(k, x, targets, y);
+  for (int round = 0; round < 20; ++round) {
+    x.grad().fill(0);
+    y.grad().from_host({1, 2, 4, 8, 16, 32, 64, 128});
+    k.grad(x, targets, y);
+    std::vector<double> values = x.to_host(), g = x.grad().to_host();
+    EXPECT_EQ(g[0], (31 + 128) * values[1]);
+    EXPECT_EQ(g[1], (31 + 128) * values[0]);
+    EXPECT_EQ(y.grad().to_host(),
+              (std::vector<double>{0, 0, 0, 0, 0, 32, 64, 0}));
+  }
+}
+
 TEST_P(Races, TimeIndexedArrays) {
   Kernel k = kernel(
       "relax",

@@ -1,5 +1,6 @@
 #include "autodiff/replay/Accesses.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -23,6 +24,11 @@ SmallVector<ArrayAccess> accessesIn(Operation *op) {
 
 bool isSerialValue(Value value) {
   return isa<ir::KernelOp>(value.getParentBlock()->getParentOp());
+}
+
+bool isUniform(Value value, ir::RangeOp range) {
+  return matchPattern(value, m_Constant()) ||
+         !range.getRegion().isAncestor(value.getParentRegion());
 }
 
 /// Whether dimension `dim` of all accesses is the same multiple of `index` plus

@@ -43,6 +43,9 @@ llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
 /// branches: it is the same during the whole launch.
 bool isSerialValue(mlir::Value value);
 
+/// Whether all iterations of `range` have `value` in common.
+bool isUniform(mlir::Value value, ir::RangeOp range);
+
 /// The arrays of which each iteration of `range` touches elements that no other
 /// iteration touches: for every index of the range there is a dimension in
 /// which all accesses use the same multiple of that index plus constants that

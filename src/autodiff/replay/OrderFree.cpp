@@ -43,14 +43,6 @@ static bool isAtMostOne(Value extent) {
   return matchPattern(extent, m_ConstantInt(&count)) && count.sle(1);
 }
 
-/// Numbers that the caller passes and constants have no derivative, and it does
-/// not matter which iteration stores them.
-static bool mayHaveDerivative(Value value) {
-  bool isArgument = isa<BlockArgument>(value) && isSerialValue(value);
-  return isa<FloatType>(value.getType()) && !isArgument &&
-         !matchPattern(value, m_Constant());
-}
-
 /// Whether iterations of `range` that differ in one index only store to the
 /// same element. An extent that is not known counts as more than 1.
 static bool isShared(ir::StoreOp store, ir::RangeOp range) {
@@ -68,7 +60,9 @@ static bool isShared(ir::StoreOp store, ir::RangeOp range) {
 
 static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
   for (auto store : range.getBody()->getOps<ir::StoreOp>()) {
-    if (!mayHaveDerivative(store.getValue()) || !isShared(store, range))
+    Value value = store.getValue();
+    if (!isa<FloatType>(value.getType()) || isUniform(value, range) ||
+        !isShared(store, range))
       continue;
     refusal.code = ErrorCode::CannotReplay;
     InFlightDiagnostic error = store.emitError(

@@ -254,11 +254,11 @@ static LogicalResult checkLateAdditions(ir::RangeOp range) {
   for (const ArrayAccess &access : accesses)
     if (auto take = dyn_cast<ir::AtomicTakeOp>(access.op);
         take && !take.getExclusive()) {
-      take.emitError("several iterations may give this minimum or maximum, and "
+      take.emitError("several iterations may give the element this value, and "
                      "which of them gets the gradient is left to chance; this "
                      "kernel is deterministic")
               .attachNote()
-          << "take it in serial code, or make the kernel without "
+          << "write it in serial code, or make the kernel without "
              "`deterministic`";
       return failure();
     }

@@ -50,18 +50,11 @@ private:
     return bool(kernel.getArgAttr(array.getArgNumber(), attribute));
   }
 
-  /// Whether all iterations that store through `store` store the same.
-  bool storesShared(ir::StoreOp store) {
-    Value value = store.getValue();
-    return matchPattern(value, m_Constant()) ||
-           !range.getRegion().isAncestor(value.getParentRegion());
-  }
-
   StringRef useOf(Operation *op) {
     if (isa<ir::LoadOp>(op))
       return "load";
     if (auto store = dyn_cast<ir::StoreOp>(op))
-      return storesShared(store) ? "shared_store" : "store";
+      return isUniform(store.getValue(), range) ? "shared_store" : "store";
     // One that is not atomic stores what it has loaded.
     if (isExclusive(op))
       return "store";
@@ -71,7 +64,8 @@ private:
   }
 
   /// A load of the primal is reversed by an update, an update by a load, a
-  /// store by a load and a store, or by a store if the value has no derivative.
+  /// store by a load and a store, by an atomic take if iterations may share it,
+  /// or by a store if the value has no derivative.
   StringRef useOfAdjoint(Operation *op) const {
     if (auto update = dyn_cast<ir::AtomicAddOp>(op))
       return update.getExclusive() ? "store" : "load";

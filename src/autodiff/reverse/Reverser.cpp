@@ -184,12 +184,12 @@ void Reverser::reverseStore(ir::StoreOp store, Sweep &sweep) {
   if (!adjoint)
     return;
   SmallVector<Value> indices = use(sweep, store.getIndices());
-  if (isVaried(store.getValue())) {
-    Value g = ir::LoadOp::create(sweep.b, store.getValue().getType(), adjoint,
-                                 indices);
-    add(sweep, store.getValue(), g);
+  Value value = store.getValue();
+  if (isVaried(value)) {
+    add(sweep, value, take(store, adjoint, indices, sweep.b));
+    return;
   }
-  Value zero = floatConstant(sweep.b, store.getValue().getType(), 0);
+  Value zero = floatConstant(sweep.b, value.getType(), 0);
   ir::StoreOp::create(sweep.b, zero, adjoint, indices);
 }
 
@@ -236,13 +236,21 @@ Value Reverser::loadFinal(Operation *update, ValueRange indices, Builder &b) {
   return load;
 }
 
-/// The adjoint of an element, which is 0 then.
-Value Reverser::take(Operation *update, Value adjoint, ValueRange indices,
+/// Whether several iterations may write to one element through `write`: an
+/// extremum, or a store of a value that they have in common.
+bool Reverser::isShared(Operation *write) const {
+  auto range = write->getParentOfType<ir::RangeOp>();
+  if (!range || exclusive.contains(accessOf(write)->array))
+    return false;
+  auto store = dyn_cast<ir::StoreOp>(write);
+  return !store || isUniform(store.getValue(), range);
+}
+
+/// The adjoint of an element, which is 0 then. One iteration gets all of it.
+Value Reverser::take(Operation *write, Value adjoint, ValueRange indices,
                      Builder &b) {
-  Type type = update->getOperand(0).getType();
-  bool shared = update->getParentOfType<ir::RangeOp>() &&
-                !exclusive.contains(accessOf(update)->array);
-  if (shared)
+  Type type = write->getOperand(0).getType();
+  if (isShared(write))
     return ir::AtomicTakeOp::create(b, type, adjoint, indices,
                                     /*exclusive=*/false);
   Value g = ir::LoadOp::create(b, type, adjoint, indices);

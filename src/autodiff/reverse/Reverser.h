@@ -63,7 +63,8 @@ private:
   void reverseExtremum(mlir::Operation *update, Sweep &sweep);
   mlir::Value loadFinal(mlir::Operation *update, mlir::ValueRange indices,
                         Builder &b);
-  mlir::Value take(mlir::Operation *update, mlir::Value adjoint,
+  bool isShared(mlir::Operation *write) const;
+  mlir::Value take(mlir::Operation *write, mlir::Value adjoint,
                    mlir::ValueRange indices, Builder &b);
   void reverseScalar(mlir::Operation *op, Sweep &sweep);
   void add(Sweep &sweep, mlir::Value value, mlir::Value g);

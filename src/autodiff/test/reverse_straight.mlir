@@ -69,3 +69,20 @@ costate.kernel @serial(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// Several iterations may store a value that they have in common, and only one
+// of them may take its adjoint.
+// CHECK-LABEL: costate.kernel @common.grad
+// CHECK:         %[[SUM:.*]] = costate.range
+// CHECK:           %[[G:.*]] = costate.atomic_take %{{.*}}[%{{.*}}]
+// CHECK-NEXT:      costate.yield %[[G]]
+// CHECK:         costate.atomic_add %[[SUM]]
+costate.kernel @common(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %to: !costate.array<i64, 1>) {
+  %e = costate.extent %to[0] : !costate.array<i64, 1>
+  %zero = arith.constant 0 : i64
+  %p = costate.load %x[%zero] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    %j = costate.load %to[%i] : !costate.array<i64, 1>
+    costate.store %p, %y[%j] : !costate.array<f64, 1>
+  }
+}
