@@ -35,8 +35,8 @@ Statements::Bounds Statements::normalBounds() {
   Bounds bounds;
   bounds.lo = integer(0);
   if (random.chance(15)) {
-    Value n = whole(Kind::I64, 1), five = integer(5);
-    bounds.hi = make<ir::RemOp>(n, five); // negative, perhaps
+    Value n = smallCount(), most = integer(random.between(0, 3));
+    bounds.hi = make<arith::SubIOp>(n, most); // negative, perhaps
   } else {
     bounds.hi = smallCount();
   }
@@ -124,12 +124,14 @@ void Statements::forLoop(int depth) {
   raised = outerRaised;
 }
 
-/// Up to 9 turns around a carried value.
+/// Up to 9 turns around a carried value and a tally.
 void Statements::longLoop() {
   Kind kind = hasSingles && random.chance(30) ? Kind::F32 : Kind::F64;
-  Value lo = integer(0), hi = integer(random.below(10)), one = integer(1);
-  Value init = number(kind, 1);
-  auto op = scf::ForOp::create(b, here(), lo, hi, one, ValueRange(init));
+  Value lo = integer(0), one = integer(1);
+  Value hi = random.chance(30) ? normalBounds().hi : integer(random.below(10));
+  Value init = number(kind, 1), first = integer(random.between(1, 3));
+  auto op =
+      scf::ForOp::create(b, here(), lo, hi, one, ValueRange{init, first});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(op.getBody());
@@ -141,9 +143,12 @@ void Statements::longLoop() {
     ++loops;
     next = tamed(product);
     --loops;
-    scf::YieldOp::create(b, here(), next);
+    Value tally = make<arith::AddIOp>(op.getRegionIterArg(1), first);
+    scf::YieldOp::create(b, here(), ValueRange{next, tally});
   }
-  offer(op.getResult(0));
+  Value tally = make<arith::SIToFPOp>(typeOf(kind), op.getResult(1));
+  Value scaled = make<arith::MulFOp>(op.getResult(0), tally);
+  offer(tamed(scaled));
 }
 
 /// An array of rank 2 of which an iteration owns a column.
