@@ -48,23 +48,28 @@ private:
     environment.define(node);
   }
 
-  /// (range (i extent [j extent]) ...)
+  /// (range (i extent [j extent [k extent]]) ...)
   void range(const Node &node) {
     const Node &head = node[0];
-    if (head.children.size() == 1)
-      return parallel(index(head[0]), [&](Index i) {
-        Environment::Block names(environment);
-        Environment::Inside inside(environment, Range);
-        environment.bind(head.text, i);
-        statements(node);
-      });
-    parallel({index(head[0]), index(head[2])}, [&](Index i, Index j) {
+    auto extent = [&](size_t dim) { return index(head[2 * dim]); };
+    auto body = [&](auto... indices) {
       Environment::Block names(environment);
       Environment::Inside inside(environment, Range);
-      environment.bind(head.text, i);
-      environment.bind(head[1].text, j);
+      size_t dim = 0;
+      auto bind = [&](Index index) {
+        environment.bind(dim ? head[2 * dim - 1].text : head.text, index);
+        ++dim;
+      };
+      (bind(indices), ...);
       statements(node);
-    });
+    };
+    if (head.children.size() == 1)
+      return parallel(extent(0), [&](Index i) { body(i); });
+    if (head.children.size() == 3)
+      return parallel({extent(0), extent(1)},
+                      [&](Index i, Index j) { body(i, j); });
+    parallel({extent(0), extent(1), extent(2)},
+             [&](Index i, Index j, Index k) { body(i, j, k); });
   }
 
   /// (for k lo hi step ...)

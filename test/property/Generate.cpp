@@ -51,7 +51,7 @@ private:
 
   Node range() {
     size_t outer = names.size();
-    bool pair = chance(15);
+    bool pair = chance(18), triple = pair && chance(30);
     outside();
     Node most = extent(pair ? 3 : width);
     inRange = true;
@@ -62,6 +62,10 @@ private:
                                   : Role::Scatter;
     roles["u"] = chance(75) ? Role::Own : Role::Gather;
     roles["v"] = chance(65) ? Role::Own : Role::Scatter;
+    if (triple) { // whose elements are nobody's own
+      roles["u"] = Role::Gather;
+      roles["v"] = Role::Scatter;
+    }
     roles["out"] = chance(60) ? Role::Scatter : Role::Gather;
     roles["s"] = chance(30) ? Role::Scatter : Role::Gather;
     if (roles["c"] == Role::Scatter)
@@ -77,6 +81,13 @@ private:
       head.children.push_back(atom(j));
       head.children.push_back(atom(between(1, width)));
       names.push_back({j, "i64", false, width});
+    }
+    if (triple) {
+      std::string k = fresh("k");
+      own.push_back(atom(k));
+      head.children.push_back(atom(k));
+      head.children.push_back(atom(between(1, 4)));
+      names.push_back({k, "i64", false, 4});
     }
     for (Name &name : names)
       name.writable = false;
