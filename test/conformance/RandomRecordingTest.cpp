@@ -216,7 +216,7 @@ public:
   Step randomLaunch(std::mt19937 &random) const {
     auto [x, y, z] = distinct(random);
     auto time = [&](int count) { return static_cast<int>(random() % count); };
-    switch (random() % 17) {
+    switch (random() % 19) {
     case 0:
       return step(wavy, {x, y}, {false, true});
     case 1:
@@ -248,6 +248,9 @@ public:
           step(twice, {Slots, x}, {true, false}, {time(slots), time(slots)}));
     case 14:
       return overwriting(step(halve, {x, y}, {true, true}));
+    case 15:
+    case 16:
+      return step(patch, {x, Slots}, {false, true}, {time(slots), time(n)});
     default:
       return overwriting(step(count, {Turns, x}, {true, true}));
     }
@@ -340,6 +343,10 @@ private:
   Kernel get = kernel("get", [](Table s, Vector x, Scalar<int> t) {
     parallel(n, [&](Index i) { x(i) += s(t, i) * s(t, n - 1 - i); });
   });
+  Kernel patch =
+      kernel("patch", [](Vector x, Table s, Scalar<int> t, Scalar<int> column) {
+        s(t, column) = x(column) * x(0);
+      });
   // These overwrite what their gradients need.
   Kernel inPlace = kernel("inPlace", [](Vector x) {
     parallel(n, [&](Index i) { x(i) = x(i) * sin(x(i)); });
