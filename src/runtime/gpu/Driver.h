@@ -1,0 +1,63 @@
+#pragma once
+/// What a GPU has to offer: memory, code and launches on one stream. Devices of
+/// `gpu::GpuDevice` differ in this only.
+
+#include "base/Result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace costate::runtime::gpu {
+
+struct Properties {
+  std::string name;
+  int multiprocessors = 1;
+  int residentThreads = 1; ///< of the whole device, at most
+  size_t memory = 0;       ///< bytes
+};
+
+/// Code that is loaded; unloaded when it dies, once nothing queued needs it.
+class Module {
+public:
+  virtual ~Module() = default;
+};
+
+/// A number of threads, in blocks of `blockThreads`.
+struct Grid {
+  int64_t blocks = 1;
+  int blockThreads = 1;
+};
+
+/// Work is queued on one stream, in the order of the calls. Safe to use from
+/// several threads.
+class Driver {
+public:
+  virtual ~Driver() = default;
+  virtual const Properties &properties() const = 0;
+
+  /// Contents are undefined. OutOfMemory.
+  virtual Result<std::byte *> allocate(size_t bytes) = 0;
+  /// When nothing queued so far needs it any more.
+  virtual void release(std::byte *address) = 0;
+  virtual size_t freeBytes() = 0;
+
+  /// `from` may change as soon as this returns.
+  virtual Result<> upload(std::byte *to, const void *from, size_t bytes) = 0;
+  /// Waits for the stream.
+  virtual Result<> download(void *to, const std::byte *from, size_t bytes) = 0;
+  virtual Result<> copy(std::byte *to, const std::byte *from, size_t bytes) = 0;
+  /// Repeats a pattern of 1, 4 or 8 bytes.
+  virtual Result<> fill(std::byte *to, size_t bytes, const void *pattern,
+                        size_t patternBytes) = 0;
+
+  virtual Result<std::shared_ptr<Module>> load(const std::string &image) = 0;
+  /// Every thread calls `symbol` with `words`.
+  virtual Result<> launch(Module &module, const std::string &symbol, Grid grid,
+                          std::span<const uint64_t> words) = 0;
+  virtual Result<> synchronize() = 0;
+};
+
+} // namespace costate::runtime::gpu
