@@ -17,6 +17,7 @@ struct Options {
   bool deterministic = false; ///< sums in an order that no thread count changes
   bool fastMath = false;      ///< allow reassociation and contraction anywhere
   bool findNan = false;       ///< stop where inf or NaN arise
+  bool contract = true; ///< fuse products with sums, where the processor does
 };
 
 /// Recording: the primal, which also fills the versions of arrays that the

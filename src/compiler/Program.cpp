@@ -263,7 +263,7 @@ private:
     return run(
         *module,
         [&](OpPassManager &passes) {
-          addPrimalPasses(passes, host().hasFma);
+          addPrimalPasses(passes, options.contract && host().hasFma);
           if (options.findNan)
             addNamingPasses(passes);
         },

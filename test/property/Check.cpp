@@ -2,7 +2,11 @@
 
 #include "property/Emit.h"
 #include "property/Oracle.h"
+#include "property/Reference.h"
 #include "property/Workbench.h"
+
+#include "api/KernelImpl.h"
+#include "syntax/Trace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,12 +122,39 @@ Way wayOf(unsigned seed) {
   return ways[seed % std::size(ways)];
 }
 
+/// Bit by bit: functions are those of libm, and no sum is fused.
+void againstTree(const syntax::Kernel &tree, const Inputs &inputs) {
+  Memory expected = inputs.memory, actual = inputs.memory;
+  std::vector<ir::InterpreterArgument> arguments;
+  for (ir::HostArray &array : expected)
+    arguments.push_back({&array});
+  arguments.push_back({nullptr, 0, inputs.p});
+  arguments.push_back({nullptr, inputs.q});
+  if (!evaluate(tree, arguments))
+    return;
+  auto plain = compiler::Program::lower(tree, {.contract = false});
+  if (!plain)
+    throw Stopped{plain.error()};
+  try {
+    Oracle(*plain, inputs, /*compiledFunctions=*/false).primal(actual);
+  } catch (const Stopped &stopped) {
+    if (stopped.failure.code != ErrorCode::KernelFailed)
+      throw;
+    throw Mismatch("the statement tree ends, interpreted code does not: " +
+                   stopped.failure.text);
+  }
+  compare("interpreted results against the statement tree", actual, expected,
+          0);
+}
+
 class Checker {
 public:
   Checker(const Node &program, unsigned seed, Coverage *coverage)
-      : program(program), kernel(emit(program, {}, &uses)), seed(seed),
-        engine(seed), inputs(widthOf(program), seed), oracle(kernel, inputs),
-        single(usesSingle(program)), coverage(coverage) {}
+      : program(program), tree(traced(program, &uses)),
+        kernel(detail::make_kernel(*tree, {})), seed(seed), engine(seed),
+        inputs(widthOf(program), seed),
+        oracle(kernel.shared()->program, inputs), single(usesSingle(program)),
+        coverage(coverage) {}
 
   Verdict::Kind run() {
     if (!primal())
@@ -156,6 +187,7 @@ private:
     results = inputs.memory;
     ir::InterpreterReport report;
     try {
+      againstTree(tree->kernel, inputs);
       report = oracle.primal(results);
     } catch (const Stopped &stopped) {
       if (stopped.failure.code != ErrorCode::Race)
@@ -493,6 +525,7 @@ private:
 
   const Node &program;
   Uses uses;
+  std::shared_ptr<detail::TracedKernel> tree;
   Kernel kernel;
   unsigned seed;
   std::mt19937 engine;
@@ -521,11 +554,10 @@ Verdict::Kind kindOf(const Stopped &stopped) {
 
 } // namespace
 
-Verdict check(const Node &program, unsigned seed, Coverage *coverage) {
+/// The verdict that `judge` gives, or what its failure means.
+template <class F> static Verdict verdictOf(F judge) {
   try {
-    Checker checker(program, seed, coverage);
-    Verdict::Kind kind = checker.run();
-    return {kind, "", checker.judged};
+    return judge();
   } catch (const InvalidProgram &error) {
     return {Verdict::Invalid, error.what()};
   } catch (const Mismatch &error) {
@@ -535,6 +567,30 @@ Verdict check(const Node &program, unsigned seed, Coverage *coverage) {
   } catch (const Error &error) {
     return {Verdict::Wrong, error.what()};
   }
+}
+
+Verdict check(const Node &program, unsigned seed, Coverage *coverage) {
+  return verdictOf([&]() -> Verdict {
+    Checker checker(program, seed, coverage);
+    Verdict::Kind kind = checker.run();
+    return {kind, "", checker.judged};
+  });
+}
+
+Verdict checkLowering(const Node &program, unsigned seed) {
+  return verdictOf([&]() -> Verdict {
+    auto tree = traced(program);
+    if (tree->failure)
+      return {Verdict::Wrong, tree->failure->text};
+    try {
+      againstTree(tree->kernel, Inputs(widthOf(program), seed));
+      return {};
+    } catch (const Stopped &stopped) {
+      if (stopped.failure.code != ErrorCode::Race)
+        throw;
+      return {Verdict::Racing};
+    }
+  });
 }
 
 } // namespace costate::property

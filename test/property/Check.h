@@ -19,12 +19,16 @@ struct Verdict {
   int differences = 0; ///< entries that central differences could judge
 };
 
-/// On the interpreter: compares reverse mode with forward mode and with central
+/// On the interpreter: compares the results with those of the statement tree
+/// (Reference.h), bit by bit; reverse mode with forward mode and with central
 /// differences in every entry of every array, at values that `seed` chooses;
 /// and what a gradient must keep: memory, sums of adjoints. Then compares
 /// compiled code with the interpreter, bit by bit where the order of additions
 /// is fixed: the primal and its gradient in one of several ways, or the
 /// tangent, by the seed. Adds what was right to `coverage`.
 Verdict check(const Node &program, unsigned seed, Coverage *coverage = nullptr);
+
+/// Only the results against those of the statement tree: many times faster.
+Verdict checkLowering(const Node &program, unsigned seed);
 
 } // namespace costate::property

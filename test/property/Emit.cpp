@@ -35,6 +35,8 @@ private:
       return whileLoop(node);
     if (node.is("if"))
       return branch(node);
+    if (node.is("let"))
+      return environment.bind(node[0].text, index(node[1]));
     if (node.is("break") || node.is("continue") || node.is("return"))
       environment.note(node.text);
     if (node.is("break"))
@@ -145,10 +147,10 @@ private:
 
 int widthOf(const Node &program) { return std::stoi(program[0].text); }
 
-Kernel emit(const Node &program, KernelOptions options, Uses *uses) {
+std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
   using Vector = ArrayRef<double, 1>;
   using Matrix = ArrayRef<double, 2>;
-  return kernel(
+  return detail::trace(
       "random",
       [&](Vector x, Vector y, Vector z, Matrix u, Matrix v, Vector out,
           ArrayRef<double, 0> s, ArrayRef<float, 1> a, ArrayRef<float, 1> b,
@@ -162,7 +164,11 @@ Kernel emit(const Node &program, KernelOptions options, Uses *uses) {
         if (uses)
           *uses = emitter.uses();
       },
-      options);
+      std::source_location::current());
+}
+
+Kernel emit(const Node &program, KernelOptions options, Uses *uses) {
+  return detail::make_kernel(*traced(program, uses), options);
 }
 
 } // namespace costate::property

@@ -11,8 +11,12 @@ namespace costate::property {
 /// The extent that arrays of `program` have where none is fixed.
 int widthOf(const Node &program);
 
-/// Traces `program`: a kernel whose arguments are the arrays of Arrays.h and
-/// p: f64, q: i32. Tells in `uses` what it is made of. Throws InvalidProgram.
+/// The statement tree of `program`: a kernel whose arguments are the arrays of
+/// Arrays.h and p: f64, q: i32. Tells in `uses` what it is made of. Throws
+/// InvalidProgram.
+std::shared_ptr<detail::TracedKernel> traced(const Node &program,
+                                             Uses *uses = nullptr);
+/// The kernel that it becomes.
 Kernel emit(const Node &program, KernelOptions options = {},
             Uses *uses = nullptr);
 

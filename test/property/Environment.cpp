@@ -3,27 +3,6 @@
 namespace costate::property {
 namespace {
 
-/// Calls `f` with a value of the C++ type that `type` stands for.
-template <class F> auto withType(DType type, F &&f) {
-  switch (type) {
-  case DType::Bool:
-    return f(bool());
-  case DType::I32:
-    return f(int32_t());
-  case DType::I64:
-    return f(int64_t());
-  case DType::U32:
-    return f(uint32_t());
-  case DType::U64:
-    return f(uint64_t());
-  case DType::F32:
-    return f(float());
-  case DType::F64:
-    return f(double());
-  }
-  throw InvalidProgram("type");
-}
-
 /// Of numbers; what it compares is its first child.
 bool isComparison(const Node &node) {
   for (const char *head : {"lt", "le", "gt", "ge", "eq", "ne"})

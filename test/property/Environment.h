@@ -57,6 +57,7 @@ public:
   /// The value of an expression of type T.
   template <class T> Expr<T> value(const Node &node);
 
+  /// (let name e)
   void bind(const std::string &name, Index index) { names[name] = index; }
   /// Assigns to a variable if there is one of this name.
   void set(const std::string &name, const Expr<double> &value);

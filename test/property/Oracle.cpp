@@ -1,7 +1,5 @@
 #include "property/Oracle.h"
 
-#include "api/KernelImpl.h"
-
 #include <tuple>
 
 namespace costate::property {
@@ -21,8 +19,10 @@ struct Oracle::State {
   std::map<std::tuple<uint32_t, int, uint32_t>, ir::HostArray> versions = {};
 };
 
-Oracle::Oracle(const Kernel &kernel, const Inputs &inputs)
-    : kernel(kernel), inputs(inputs) {}
+Oracle::Oracle(std::shared_ptr<compiler::Program> program, const Inputs &inputs,
+               bool compiledFunctions)
+    : program(std::move(program)), inputs(inputs),
+      compiledFunctions(compiledFunctions) {}
 
 compiler::Derivation Oracle::derivation(Mode mode, unsigned order) const {
   std::vector<bool> active = inputs.active;
@@ -41,8 +41,7 @@ Oracle::Result &Oracle::code(Mode mode, unsigned order) {
   auto known = codes.find({mode, order});
   if (known != codes.end())
     return known->second;
-  auto code = kernel.shared()->program->interpret(derivation(mode, order),
-                                                  /*compiledFunctions=*/true);
+  auto code = program->interpret(derivation(mode, order), compiledFunctions);
   return codes.emplace(std::pair(mode, order), code).first->second;
 }
 

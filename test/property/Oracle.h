@@ -4,7 +4,6 @@
 #include "property/Arrays.h"
 
 #include "compiler/Compiler.h"
-#include "costate/kernel.h"
 
 #include <map>
 #include <optional>
@@ -23,7 +22,9 @@ using Derivatives =
 
 class Oracle {
 public:
-  Oracle(const Kernel &kernel, const Inputs &inputs);
+  /// Functions like `sin` are those of compiled code, or of the host's libm.
+  Oracle(std::shared_ptr<compiler::Program> program, const Inputs &inputs,
+         bool compiledFunctions = true);
 
   /// Runs the kernel on `memory`.
   ir::InterpreterReport primal(Memory &memory, uint64_t order = 0);
@@ -52,8 +53,9 @@ private:
                             uint64_t iterations = 0);
   ir::InterpreterReport runGradient(unsigned order, State &state);
 
-  Kernel kernel; // keeps the program
+  std::shared_ptr<compiler::Program> program;
   const Inputs &inputs;
+  bool compiledFunctions;
   std::map<std::pair<compiler::Mode, unsigned>, Result> codes;
 };
 

@@ -22,7 +22,11 @@ bool isBlock(const Node &node) {
   return node.isList && blocks().contains(node.text);
 }
 
-size_t firstStatement(const Node &block) { return blocks().at(block.text); }
+size_t firstStatement(const Node &block) {
+  if (!isBlock(block))
+    throw InvalidProgram("no block: " + block.text);
+  return blocks().at(block.text);
+}
 
 size_t countStatements(const Node &node) {
   if (!isBlock(node))

@@ -36,7 +36,8 @@ Node list(std::string head, std::vector<Node> children = {});
 
 /// Whether a node is a statement or holds statements.
 bool isBlock(const Node &node);
-/// The place of the first statement among the children of a block.
+/// The place of the first statement among the children of a block; throws
+/// InvalidProgram for another node.
 size_t firstStatement(const Node &block);
 size_t countStatements(const Node &node);
 
@@ -50,5 +51,26 @@ struct InvalidProgram : std::runtime_error {
 };
 
 DType typeNamed(const std::string &name);
+
+/// Calls `f` with a value of the C++ type that `type` stands for.
+template <class F> auto withType(DType type, F &&f) {
+  switch (type) {
+  case DType::Bool:
+    return f(bool());
+  case DType::I32:
+    return f(int32_t());
+  case DType::I64:
+    return f(int64_t());
+  case DType::U32:
+    return f(uint32_t());
+  case DType::U64:
+    return f(uint64_t());
+  case DType::F32:
+    return f(float());
+  case DType::F64:
+    return f(double());
+  }
+  throw InvalidProgram("type");
+}
 
 } // namespace costate::property

@@ -7,6 +7,8 @@
 #include "property/Shrink.h"
 #include "property/Vocabulary.h"
 
+#include "syntax/Trace.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,8 +40,10 @@ std::string kindOf(const Verdict &verdict) {
   return verdict.text.substr(0, verdict.text.find(':'));
 }
 
-/// Fails with the smallest program that is wrong in the same way.
-void reportWrong(const Node &program, unsigned seed, const Verdict &verdict) {
+/// Fails with the smallest program that `check` finds wrong in the same way.
+template <class F>
+void reportWrong(const Node &program, unsigned seed, const Verdict &verdict,
+                 F check) {
   std::string kind = kindOf(verdict);
   Node smallest = shrink(program, [&](const Node &candidate) {
     Verdict other = check(candidate, seed);
@@ -86,15 +90,28 @@ void checkSeed(unsigned seed, Counts &counts) {
   counts.add(verdict, coverage);
   EXPECT_NE(verdict.kind, Verdict::Invalid) << describe(program, seed, verdict);
   if (verdict.kind == Verdict::Wrong)
-    reportWrong(program, seed, verdict);
+    reportWrong(program, seed, verdict, [](const Node &candidate, unsigned s) {
+      return check(candidate, s);
+    });
+}
+
+/// False if lowering is wrong.
+bool checkStatements(unsigned seed) {
+  Node program = generate(seed);
+  Verdict verdict = checkLowering(program, seed);
+  EXPECT_NE(verdict.kind, Verdict::Invalid) << describe(program, seed, verdict);
+  if (verdict.kind == Verdict::Wrong)
+    reportWrong(program, seed, verdict, checkLowering);
+  return verdict.kind != Verdict::Wrong;
 }
 
 /// Checks seeds from `first` on, on all cores, while `goesOn(seed)`.
-template <class F> void checkSeeds(unsigned first, Counts &counts, F goesOn) {
+template <class F, class Check>
+void checkSeeds(unsigned first, F goesOn, Check checkOne) {
   std::atomic<unsigned> next = first;
   auto work = [&] {
     for (unsigned seed; goesOn(seed = next++);)
-      checkSeed(seed, counts);
+      checkOne(seed);
   };
   std::vector<std::jthread> threads;
   for (unsigned k = 0; k < std::thread::hardware_concurrency(); ++k)
@@ -109,10 +126,16 @@ unsigned fromEnvironment(const char *name) {
 
 TEST(RandomKernel, Agree) {
   Counts counts;
-  checkSeeds(1, counts, [](unsigned seed) { return seed <= 160; });
+  checkSeeds(
+      1, [](unsigned seed) { return seed <= 160; },
+      [&](unsigned seed) { checkSeed(seed, counts); });
   counts.print(std::cout);
   EXPECT_GT(10 * counts.of(Verdict::Right), 7 * counts.all());
   EXPECT_GT(counts.differences, 10 * counts.of(Verdict::Right));
+}
+
+TEST(RandomKernel, AgreeWithTheirStatements) {
+  checkSeeds(1, [](unsigned seed) { return seed <= 1000; }, checkStatements);
 }
 
 TEST(RandomKernel, AgreeForLonger) {
@@ -123,9 +146,17 @@ TEST(RandomKernel, AgreeForLonger) {
   unsigned first = std::max(fromEnvironment("COSTATE_FUZZ_SEED"), 1000u);
   Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
   Counts counts;
-  checkSeeds(first, counts, [&](unsigned) {
-    return Clock::now() < end && counts.of(Verdict::Wrong) < 10;
-  });
+  std::atomic<int> wrong = 0;
+  checkSeeds(
+      first,
+      [&](unsigned) {
+        return Clock::now() < end && counts.of(Verdict::Wrong) + wrong < 10;
+      },
+      [&](unsigned seed) {
+        checkSeed(seed, counts);
+        for (unsigned k = 0; k < 4; ++k) // lowering needs no code
+          wrong += !checkStatements(1'000'000 + 4 * seed + k);
+      });
   counts.coverage.print(std::cout);
   std::cout << "seeds from " << first << " on: ";
   counts.print(std::cout);
@@ -172,10 +203,20 @@ TEST(RandomKernel, ProgramsReadAsTheyPrint) {
   }
 }
 
+/// Whether a candidate that the shrinker makes can be traced.
+bool isProgram(const Node &candidate) {
+  try {
+    return !traced(candidate)->failure;
+  } catch (const InvalidProgram &) {
+    return false;
+  }
+}
+
 /// What cannot be shrunk further still holds all that it fails for.
 TEST(RandomKernel, ShrinkingKeepsTheFailure) {
   auto fails = [](const Node &program) {
-    return print(program).find("update") != std::string::npos;
+    return print(program).find("update") != std::string::npos &&
+           isProgram(program);
   };
   for (unsigned seed = 1; seed <= 20; ++seed) {
     Node program = generate(seed);

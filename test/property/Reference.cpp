@@ -1,0 +1,450 @@
+#include "property/Reference.h"
+
+#include "property/Program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace costate::property {
+namespace {
+
+using namespace syntax;
+
+/// More statements than any program of the generator needs.
+constexpr int64_t mostStatements = 20'000'000;
+
+struct Stop {};
+
+//===-- Representations ---------------------------------------------------===//
+
+template <class T> uint64_t bitsOf(T value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+template <class T> T valueOf(uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+//===-- Operations --------------------------------------------------------===//
+
+template <class T> bool isNaN(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::isnan(value);
+  return false;
+}
+
+/// Of a number and NaN the number; of equal ones the first.
+template <class T> T least(T a, T b) { return b < a || isNaN(a) ? b : a; }
+template <class T> T largest(T a, T b) { return b > a || isNaN(a) ? b : a; }
+
+template <class T> bool compare(Op op, T a, T b) {
+  switch (op) {
+  case Op::Lt:
+    return a < b;
+  case Op::Le:
+    return a <= b;
+  case Op::Gt:
+    return a > b;
+  case Op::Ge:
+    return a >= b;
+  case Op::Eq:
+    return a == b;
+  default:
+    return a != b;
+  }
+}
+
+/// Towards zero, saturating; NaN gives 0.
+template <class To, class From> To toInteger(From value) {
+  using Limits = std::numeric_limits<To>;
+  if (std::isnan(value))
+    return 0;
+  From above = std::ldexp(From(1), Limits::digits); // the first too large
+  if (value >= above)
+    return Limits::max();
+  if (value <= (Limits::is_signed ? -above : 0))
+    return Limits::min();
+  return static_cast<To>(value);
+}
+
+template <class To, class From> To convert(From value) {
+  if constexpr (std::is_same_v<To, bool>)
+    return value != From(0);
+  else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>)
+    return toInteger<To>(value);
+  else
+    return static_cast<To>(value);
+}
+
+bool pure(Op op, bool a, bool b, bool) {
+  switch (op) {
+  case Op::And:
+    return a && b;
+  case Op::Or:
+    return a || b;
+  case Op::Xor:
+    return a != b;
+  default:
+    return !a;
+  }
+}
+
+template <std::integral T> T quotient(T a, T b) {
+  if (b == 0)
+    return 0;
+  if (b == T(-1) && std::is_signed_v<T>)
+    return T(0 - std::make_unsigned_t<T>(a));
+  return a / b;
+}
+
+/// What overflows wraps.
+template <std::integral T> T pure(Op op, T a, T b, T c) {
+  using U = std::make_unsigned_t<T>;
+  U count = U(b) % std::numeric_limits<U>::digits;
+  switch (op) {
+  case Op::Neg:
+    return T(0 - U(a));
+  case Op::Add:
+    return T(U(a) + U(b));
+  case Op::Sub:
+    return T(U(a) - U(b));
+  case Op::Mul:
+    return T(U(a) * U(b));
+  case Op::Div:
+    return quotient(a, b);
+  case Op::Rem:
+    return b == 0 ? 0 : T(U(a) - U(quotient(a, b)) * U(b));
+  case Op::Min:
+    return least(a, b);
+  case Op::Max:
+    return largest(a, b);
+  case Op::Clamp:
+    return least(largest(a, b), c);
+  case Op::Abs:
+    return a < 0 ? T(0 - U(a)) : a;
+  case Op::And:
+    return a & b;
+  case Op::Or:
+    return a | b;
+  case Op::Xor:
+    return a ^ b;
+  case Op::Not:
+    return ~a;
+  case Op::Shl:
+    return T(U(a) << count);
+  default:
+    return a >> count;
+  }
+}
+
+template <std::floating_point T> T pure(Op op, T a, T b, T c) {
+  switch (op) {
+  case Op::Neg:
+    return -a;
+  case Op::Add:
+    return a + b;
+  case Op::Sub:
+    return a - b;
+  case Op::Mul:
+    return a * b;
+  case Op::Div:
+    return a / b;
+  case Op::Min:
+    return least(a, b);
+  case Op::Max:
+    return largest(a, b);
+  case Op::Clamp:
+    return least(largest(a, b), c);
+  case Op::Rsqrt:
+    return 1 / std::sqrt(a);
+  case Op::Rem:
+    return std::fmod(a, b);
+  case Op::Pow:
+    return std::pow(a, b);
+  case Op::Hypot:
+    return std::hypot(a, b);
+  case Op::Atan2:
+    return std::atan2(a, b);
+  case Op::Fma:
+    return std::fma(a, b, c);
+#define COSTATE_FUNCTION(Name, name)                                           \
+  case Op::Name:                                                               \
+    return std::name(a);
+    COSTATE_FUNCTION(Abs, fabs)
+    COSTATE_FUNCTION(Floor, floor)
+    COSTATE_FUNCTION(Ceil, ceil)
+    COSTATE_FUNCTION(Round, round)
+    COSTATE_FUNCTION(Trunc, trunc)
+    COSTATE_FUNCTION(Sqrt, sqrt)
+    COSTATE_FUNCTION(Cbrt, cbrt)
+    COSTATE_FUNCTION(Exp, exp)
+    COSTATE_FUNCTION(Exp2, exp2)
+    COSTATE_FUNCTION(Expm1, expm1)
+    COSTATE_FUNCTION(Log, log)
+    COSTATE_FUNCTION(Log2, log2)
+    COSTATE_FUNCTION(Log10, log10)
+    COSTATE_FUNCTION(Log1p, log1p)
+    COSTATE_FUNCTION(Sin, sin)
+    COSTATE_FUNCTION(Cos, cos)
+    COSTATE_FUNCTION(Tan, tan)
+    COSTATE_FUNCTION(Asin, asin)
+    COSTATE_FUNCTION(Acos, acos)
+    COSTATE_FUNCTION(Atan, atan)
+    COSTATE_FUNCTION(Sinh, sinh)
+    COSTATE_FUNCTION(Cosh, cosh)
+    COSTATE_FUNCTION(Tanh, tanh)
+    COSTATE_FUNCTION(Asinh, asinh)
+    COSTATE_FUNCTION(Acosh, acosh)
+    COSTATE_FUNCTION(Atanh, atanh)
+    COSTATE_FUNCTION(Erf, erf)
+    COSTATE_FUNCTION(Erfc, erfc)
+#undef COSTATE_FUNCTION
+  default: // StopGradient
+    return a;
+  }
+}
+
+/// `+=`, atomic_min, atomic_max: NaN is ignored, and -0 is less than 0.
+template <class T> T updated(Op op, T old, T value) {
+  if (op == Op::Add)
+    return pure(op, old, value, T());
+  if (isNaN(old) || isNaN(value))
+    return least(old, value);
+  bool isLess = value < old;
+  if constexpr (std::is_floating_point_v<T>)
+    isLess |= value == old && std::signbit(value) && !std::signbit(old);
+  bool isMore = value != old && !isLess;
+  if constexpr (std::is_floating_point_v<T>)
+    isMore |= value == old && std::signbit(old) && !std::signbit(value);
+  return (op == Op::Min ? isLess : isMore) ? value : old;
+}
+
+//===-- Statements --------------------------------------------------------===//
+
+class Evaluation {
+public:
+  Evaluation(const Kernel &kernel,
+             std::vector<ir::InterpreterArgument> arguments)
+      : kernel(kernel), arguments(std::move(arguments)),
+        values(kernel.values.size()), variables(kernel.variables.size()) {}
+
+  void run() { run(kernel.body); }
+
+private:
+  enum class Then { Next, Break, Continue, Return };
+
+  Then run(const Block &block) {
+    for (const Statement &statement : block)
+      if (Then then = run(statement); then != Then::Next)
+        return then;
+    return Then::Next;
+  }
+
+  Then run(const Statement &statement) {
+    if (--statementsLeft < 0)
+      throw Stop();
+    switch (statement.kind) {
+    case Kind::If:
+      return branch(statement);
+    case Kind::For:
+      return forLoop(statement);
+    case Kind::While:
+      return whileLoop(statement);
+    case Kind::Break:
+      return Then::Break;
+    case Kind::Continue:
+      return Then::Continue;
+    case Kind::Return:
+      return Then::Return;
+    default:
+      simple(statement);
+      return Then::Next;
+    }
+  }
+
+  void simple(const Statement &statement) {
+    switch (statement.kind) {
+    case Kind::Range:
+      return range(statement);
+    case Kind::DeclareVar:
+    case Kind::AssignVar:
+      variables[statement.variable] = operand(statement, 0);
+      return;
+    case Kind::Store:
+    case Kind::Update:
+      return write(statement);
+    default:
+      values[statement.value] = value(statement);
+    }
+  }
+
+  Then branch(const Statement &statement) {
+    if (operand(statement, 0))
+      return run(statement.blocks[0]);
+    return statement.blocks.size() > 1 ? run(statement.blocks[1]) : Then::Next;
+  }
+
+  /// hi is excluded, in both directions.
+  Then forLoop(const Statement &statement) {
+    auto bound = [&](size_t i) { return int64_t(operand(statement, i)); };
+    int64_t lo = bound(0), hi = bound(1), step = bound(2);
+    if (step == 0)
+      throw Stop();
+    for (__int128 i = lo; step > 0 ? i < hi : i > hi; i += step) {
+      values[statement.value] = uint64_t(i);
+      Then then = run(statement.blocks[0]);
+      if (then == Then::Break || then == Then::Return)
+        return then == Then::Return ? then : Then::Next;
+    }
+    return Then::Next;
+  }
+
+  Then whileLoop(const Statement &statement) {
+    while (run(statement.blocks[0]), values[statement.condition]) {
+      Then then = run(statement.blocks[1]);
+      if (then == Then::Break || then == Then::Return)
+        return then == Then::Return ? then : Then::Next;
+    }
+    return Then::Next;
+  }
+
+  /// A RETURN ends its iteration.
+  void range(const Statement &statement) {
+    int64_t total = 1;
+    for (ValueId extent : statement.operands)
+      total *= std::max<int64_t>(values[extent], 0);
+    for (int64_t iteration = 0; iteration < total; ++iteration) {
+      uint64_t rest = iteration;
+      for (size_t dim = statement.indices.size(); dim-- > 0;) {
+        uint64_t extent = operand(statement, dim);
+        values[statement.indices[dim]] = rest % extent;
+        rest /= extent;
+      }
+      run(statement.blocks[0]);
+    }
+  }
+
+  uint64_t operand(const Statement &statement, size_t i) const {
+    return values[statement.operands[i]];
+  }
+
+  uint64_t value(const Statement &statement) {
+    switch (statement.kind) {
+    case Kind::Const:
+      return statement.bits;
+    case Kind::Scalar:
+      return scalar(statement);
+    case Kind::Extent:
+      return arguments[statement.argument].array->extents[statement.dim];
+    case Kind::ReadVar:
+      return variables[statement.variable];
+    case Kind::Load:
+      return load(statement);
+    case Kind::Custom:
+      return custom(statement);
+    default:
+      return pure(statement);
+    }
+  }
+
+  uint64_t scalar(const Statement &statement) const {
+    const ir::InterpreterArgument &argument = arguments[statement.argument];
+    return withType(statement.type, [&](auto type) {
+      using T = decltype(type);
+      return bitsOf(std::is_floating_point_v<T> ? T(argument.real)
+                                                : T(argument.integer));
+    });
+  }
+
+  /// Null if an index is out of range.
+  std::byte *element(const Statement &statement, size_t firstIndex) {
+    ir::HostArray &array = *arguments[statement.argument].array;
+    uint64_t at = 0;
+    for (size_t dim = 0; dim < array.extents.size(); ++dim) {
+      uint64_t index = operand(statement, firstIndex + dim),
+               extent = array.extents[dim];
+      if (index >= extent)
+        return nullptr;
+      at = at * extent + index;
+    }
+    return &array.bytes[at * sizeOf(kernel.arguments[statement.argument].type)];
+  }
+
+  /// Out of range only as the right operand of a `&` or `|` that does not need
+  /// it.
+  uint64_t load(const Statement &statement) {
+    uint64_t bits = 0;
+    if (std::byte *from = element(statement, 0))
+      std::memcpy(&bits, from, sizeOf(statement.type));
+    return bits;
+  }
+
+  void write(const Statement &statement) {
+    std::byte *to = element(statement, 1);
+    if (!to)
+      throw Stop();
+    withType(kernel.values[statement.operands[0]], [&](auto type) {
+      using T = decltype(type);
+      T value = valueOf<T>(operand(statement, 0)), old;
+      std::memcpy(&old, to, sizeof old);
+      if (statement.kind == Kind::Update)
+        value = updated(statement.op, old, value);
+      std::memcpy(to, &value, sizeof value);
+    });
+  }
+
+  uint64_t custom(const Statement &statement) {
+    for (size_t i = 0; i < statement.operands.size(); ++i)
+      values[statement.indices[i]] = operand(statement, i);
+    run(statement.blocks[0]);
+    return values[statement.results[0]];
+  }
+
+  uint64_t pure(const Statement &statement) const {
+    if (statement.op == Op::Select)
+      return operand(statement, operand(statement, 0) ? 1 : 2);
+    return withType(kernel.values[statement.operands[0]], [&](auto type) {
+      return pureOn<decltype(type)>(statement);
+    });
+  }
+
+  template <class T> uint64_t pureOn(const Statement &statement) const {
+    T operands[3] = {};
+    for (size_t i = 0; i < statement.operands.size(); ++i)
+      operands[i] = valueOf<T>(operand(statement, i));
+    auto [a, b, c] = operands;
+    if (statement.op == Op::Cast)
+      return withType(statement.type, [&](auto to) {
+        return bitsOf(convert<decltype(to)>(a));
+      });
+    if (statement.op >= Op::Lt && statement.op <= Op::Ne)
+      return compare(statement.op, a, b);
+    return bitsOf(property::pure(statement.op, a, b, c));
+  }
+
+  const Kernel &kernel;
+  std::vector<ir::InterpreterArgument> arguments;
+  std::vector<uint64_t> values;    ///< of each ValueId, zero extended
+  std::vector<uint64_t> variables; ///< of each VarId
+  int64_t statementsLeft = mostStatements;
+};
+
+} // namespace
+
+bool evaluate(const Kernel &kernel,
+              std::vector<ir::InterpreterArgument> arguments) {
+  try {
+    Evaluation(kernel, std::move(arguments)).run();
+    return true;
+  } catch (const Stop &) {
+    return false;
+  }
+}
+
+} // namespace costate::property
