@@ -47,6 +47,17 @@ private:
     outside();
     for (int count = between(1, wild ? 2 : 4); count > 0; --count)
       program.children.push_back(statement(2));
+    if (chance(15))
+      returnPerhaps(program);
+  }
+
+  /// What follows may not run. Some of its extents are known before.
+  void returnPerhaps(Node &program) {
+    std::string name = fresh("len");
+    program.children.push_back(list("let", {atom(name), extent(width)}));
+    names.push_back({name, "i64", false, width + 1});
+    extents.push_back(name);
+    program.children.push_back(jump());
   }
 
   Node range() {
@@ -54,6 +65,8 @@ private:
     bool pair = chance(18), triple = pair && chance(30);
     outside();
     Node most = extent(pair ? 3 : width);
+    if (!pair && !extents.empty() && chance(50))
+      most = atom(pick(extents));
     inRange = true;
     for (const char *array : {"y", "z", "b", "n", "g", "h", "w", "c"})
       roles[array] = pair         ? (chance(50) ? Role::Gather : Role::Scatter)
@@ -285,6 +298,8 @@ private:
   }
 
   Node whileLoop(int depth) {
+    if (chance(25))
+      return scan(depth);
     if (chance(25)) {
       Node result = list("decay", {real(1), atom("0.2")});
       enter();
@@ -299,6 +314,27 @@ private:
     block(result, depth - 1, between(1, 4));
     leave();
     return result;
+  }
+
+  /// Walks to the end of the arrays, behind which its condition must not look.
+  Node scan(int depth) {
+    std::string k = fresh("k");
+    names.push_back({k, "i64", false, width});
+    Node here = list("load", {atom("x"), atom(k)});
+    Node result =
+        list("while", {atom(5), list("lt", {atom("f64"), here, real(1)})});
+    enter();
+    block(result, depth - 1, between(1, 3));
+    leave();
+    names.pop_back();
+    Node ends = list("ge", {atom("i64"), atom(k), atom(width)});
+    result.children.push_back(list("add", {atom(k), atom(1)}));
+    result.children.push_back(
+        list("if", {ends, list("then", {list("break")})}));
+    Node start = atom(width - between(1, std::min(width, 4)));
+    return list("if", {atom("true"),
+                       list("then", {list("var", {atom(k), atom("i64"), start}),
+                                     result})});
   }
 
   /// Writes u(t+1, _) from u(t, _).
@@ -403,6 +439,7 @@ private:
   }
 
   int most, made = 0, counter = 0;
+  std::vector<std::string> extents; ///< names of values that a range may have
 };
 
 } // namespace
