@@ -211,6 +211,7 @@ private:
     ErrorCode primal = codeOf([&] { bench.launch(debug, Mode::Primal); });
     if (primal != ErrorCode::Race)
       throw Mismatch("a race: a debug kernel does not find it");
+    bench.put(inputs.memory); // what it left may have no race
     bench.putAdjoints(inputs.weights);
     ErrorCode gradient =
         codeOf([&] { bench.launchFromStart(debug, Mode::Gradient); });
