@@ -32,7 +32,7 @@ const Function functions[] = {
     UNARY(log),   UNARY(log2),  UNARY(log10), UNARY(log1p), UNARY(cbrt),
     UNARY(erf),   UNARY(erfc),  UNARY(sqrt),  UNARY(floor), UNARY(ceil),
     UNARY(trunc), UNARY(round), BINARY("math.powf", pow),
-    BINARY("math.atan2", atan2), BINARY("costate.hypot", hypot),
+    BINARY("costate.atan2", atan2), BINARY("costate.hypot", hypot),
     BINARY("arith.remf", fmod)};
 
 std::string kernelText(const Function &function, const std::string &type) {

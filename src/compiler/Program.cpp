@@ -14,6 +14,7 @@
 #include "lowering/Lower.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -108,6 +109,7 @@ public:
     kernel->moveBefore(module->getBody(), module->getBody()->end());
     declared = argumentsOf(kernel);
     forgetOrigins();
+    replaceAngles();
     return prepare(diagnostics);
   }
 
@@ -225,6 +227,17 @@ private:
            {ir::adjointOfAttr, ir::tangentOfAttr, ir::versionOfAttr,
             ir::partAttr, ir::scratchOfAttr})
         kernel.removeArgAttr(k, StringAttr::get(&context, origin));
+  }
+
+  /// Of two zeros upstream's operation folds to NaN.
+  void replaceAngles() {
+    kernel.walk([](math::Atan2Op op) {
+      OpBuilder b(op);
+      Value angle =
+          ir::Atan2Op::create(b, op.getLoc(), op.getLhs(), op.getRhs());
+      op.replaceAllUsesWith(angle);
+      op.erase();
+    });
   }
 
   static Result<ir::KernelOp> select(ModuleOp file, const std::string &fileName,

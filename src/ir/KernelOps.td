@@ -373,6 +373,14 @@ def Costate_HypotOp : Costate_Op<"hypot", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
+def Costate_Atan2Op : Costate_Op<"atan2", [Pure, SameOperandsAndResultType]> {
+  let summary = "angle of the point (x, y), from -pi to pi; 0 or pi, with the sign of y, for zeros";
+  let description = "`math.atan2`, which folds to NaN for two zeros, becomes this when a kernel is read.";
+  let arguments = (ins Costate_Float:$y, Costate_Float:$x);
+  let results = (outs Costate_Float:$result);
+  let assemblyFormat = "$y `,` $x attr-dict `:` type($result)";
+}
+
 //===-- The search for inf and NaN ----------------------------------------===//
 
 def Costate_CheckFiniteOp : Costate_Op<"check_finite", [

@@ -162,7 +162,7 @@ Value Emission::floating() {
   case SyntaxOp::Hypot:
     return binary<ir::HypotOp>();
   case SyntaxOp::Atan2:
-    return binary<math::Atan2Op>();
+    return binary<ir::Atan2Op>();
   case SyntaxOp::Fma:
     return math::FmaOp::create(b, loc, operands[0], operands[1], operands[2]);
   default:

@@ -172,7 +172,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>, %arg1: f64, %arg2: f64) {
   %3 = math.powf %arg2, %cst : f64
   %4 = costate.hypot %arg1, %3 : f64
   %5 = arith.negf %arg2 : f64
-  %6 = math.atan2 %arg1, %5 : f64
+  %6 = costate.atan2 %arg1, %5 : f64
   %7 = math.fma %arg1, %arg2, %6 : f64
   %8 = math.round %7 : f64
   %9 = arith.addf %4, %8 : f64

@@ -269,6 +269,36 @@ TEST(LanguageConformance, NothingToDo) {
   }
 }
 
+/// What is folded is what the device would compute.
+TEST(LanguageConformance, AnglesOfZerosThatAreKnown) {
+  Device device = Device::best();
+  Kernel traced = kernel("traced", [](ArrayRef<double, 1> y) {
+    Expr<double> zero = 0.0, minus = -0.0;
+    y(0) = atan2(zero, zero);
+    y(1) = atan2(minus, zero);
+    y(2) = atan2(zero, minus);
+    y(3) = atan2(minus, minus);
+  });
+  Kernel read = Kernel::from_ir(R"(
+costate.kernel @read(%y: !costate.array<f64, 1>) {
+  %zero = arith.constant 0.0 : f64
+  %at = arith.constant 0 : i64
+  %angle = math.atan2 %zero, %zero : f64
+  costate.store %angle, %y[%at] : !costate.array<f64, 1>
+})");
+  auto y = device.array<double>({4}), one = device.array<double>({1});
+  traced(y);
+  std::vector<double> angles = y.to_host();
+  for (int k = 0; k < 4; ++k) {
+    double wanted = std::atan2(k % 2 ? -0.0 : 0.0, k > 1 ? -0.0 : 0.0);
+    EXPECT_DOUBLE_EQ(angles[size_t(k)], wanted);
+    EXPECT_EQ(std::signbit(angles[size_t(k)]), std::signbit(wanted));
+  }
+  one.fill(1);
+  read(one);
+  EXPECT_EQ(one.to_host(), std::vector<double>{0});
+}
+
 TEST(LanguageConformance, AdditionsToIntegers) {
   constexpr int count = 10003;
   Kernel k =

@@ -168,7 +168,7 @@ Value Expressions::edge(Kind kind) {
   case 0:
     return named("costate.hypot", {x, x});
   case 1:
-    return named("math.atan2", {x, x});
+    return named("costate.atan2", {x, x});
   default:
     Value square = make<arith::MulFOp>(x, x);
     Value power = real(random.below(4), kind);
@@ -245,7 +245,7 @@ Value Expressions::special(Kind kind, int depth, int choice) {
   }
   case 3: {
     Value x = part(), y = positive(kind, depth - 1);
-    return named("math.atan2", {x, y});
+    return named("costate.atan2", {x, y});
   }
   case 4: {
     Value x = part(), y = positive(kind, depth - 1);

@@ -217,7 +217,7 @@ void addMathRules(llvm::StringMap<Rule> &rules) {
   rules["math.asin"] = asinRule;
   rules["math.acos"] = acosRule;
   rules["math.atan"] = atanRule;
-  rules["math.atan2"] = atan2Rule;
+  rules["costate.atan2"] = atan2Rule;
   rules["math.sinh"] = sinhRule;
   rules["math.cosh"] = coshRule;
   rules["math.tanh"] = tanhRule;

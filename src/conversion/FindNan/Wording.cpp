@@ -24,8 +24,8 @@ static Wording function(StringRef name, unsigned operands) {
 static bool staysFinite(Operation *op) {
   return isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::RoundOp,
              math::RoundEvenOp, math::TruncOp, math::CopySignOp, math::SinOp,
-             math::CosOp, math::TanhOp, math::AtanOp, math::Atan2Op,
-             math::AsinhOp, math::CbrtOp, math::ErfOp, math::ErfcOp>(op);
+             math::CosOp, math::TanhOp, math::AtanOp, math::AsinhOp,
+             math::CbrtOp, math::ErfOp, math::ErfcOp>(op);
 }
 
 static std::optional<Wording> wordingOfMath(Operation *op) {

@@ -23,7 +23,7 @@ const MathLibrary::Entry *MathLibrary::find(StringRef operation) {
       {"math.asin", "asin", 1, Source::Sleef},
       {"math.acos", "acos", 1, Source::Sleef},
       {"math.atan", "atan", 1, Source::Sleef},
-      {"math.atan2", "atan2", 2, Source::Sleef},
+      {"costate.atan2", "atan2", 2, Source::Sleef},
       {"math.sinh", "sinh", 1, Source::Libm},
       {"math.cosh", "cosh", 1, Source::Libm},
       {"math.tanh", "tanh", 1, Source::Sleef},

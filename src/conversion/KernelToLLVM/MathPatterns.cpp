@@ -54,21 +54,20 @@ void populateMathPatterns(const LLVMTypeConverter &converter,
                           RewritePatternSet &patterns,
                           const MathLibrary &library) {
   patterns.add<RsqrtPattern>(converter);
-  patterns.add<
-      LibraryPattern<math::SinOp>, LibraryPattern<math::CosOp>,
-      LibraryPattern<math::TanOp>, LibraryPattern<math::AsinOp>,
-      LibraryPattern<math::AcosOp>, LibraryPattern<math::AtanOp>,
-      LibraryPattern<math::Atan2Op>, LibraryPattern<math::SinhOp>,
-      LibraryPattern<math::CoshOp>, LibraryPattern<math::TanhOp>,
-      LibraryPattern<math::AsinhOp>, LibraryPattern<math::AcoshOp>,
-      LibraryPattern<math::AtanhOp>, LibraryPattern<math::ExpOp>,
-      LibraryPattern<math::Exp2Op>, LibraryPattern<math::ExpM1Op>,
-      LibraryPattern<math::LogOp>, LibraryPattern<math::Log2Op>,
-      LibraryPattern<math::Log10Op>, LibraryPattern<math::Log1pOp>,
-      LibraryPattern<math::PowFOp>, LibraryPattern<math::CbrtOp>,
-      LibraryPattern<math::ErfOp>, LibraryPattern<math::ErfcOp>,
-      LibraryPattern<ir::HypotOp>, LibraryPattern<arith::RemFOp>>(converter,
-                                                                  library);
+  patterns.add<LibraryPattern<math::SinOp>, LibraryPattern<math::CosOp>,
+               LibraryPattern<math::TanOp>, LibraryPattern<math::AsinOp>,
+               LibraryPattern<math::AcosOp>, LibraryPattern<math::AtanOp>,
+               LibraryPattern<ir::Atan2Op>, LibraryPattern<math::SinhOp>,
+               LibraryPattern<math::CoshOp>, LibraryPattern<math::TanhOp>,
+               LibraryPattern<math::AsinhOp>, LibraryPattern<math::AcoshOp>,
+               LibraryPattern<math::AtanhOp>, LibraryPattern<math::ExpOp>,
+               LibraryPattern<math::Exp2Op>, LibraryPattern<math::ExpM1Op>,
+               LibraryPattern<math::LogOp>, LibraryPattern<math::Log2Op>,
+               LibraryPattern<math::Log10Op>, LibraryPattern<math::Log1pOp>,
+               LibraryPattern<math::PowFOp>, LibraryPattern<math::CbrtOp>,
+               LibraryPattern<math::ErfOp>, LibraryPattern<math::ErfcOp>,
+               LibraryPattern<ir::HypotOp>, LibraryPattern<arith::RemFOp>>(
+      converter, library);
 }
 
 } // namespace costate::conversion

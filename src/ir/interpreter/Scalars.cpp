@@ -591,7 +591,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       FUNCTION("math.atanh", std::atanh),
       FUNCTION("math.erf", std::erf),
       FUNCTION("math.erfc", std::erfc),
-      {"math.atan2", floats<[](auto a, auto b) { return std::atan2(a, b); }>},
+      {"costate.atan2", floats<[](auto a, auto b) { return std::atan2(a, b); }>},
       {"math.powf", floats<[](auto a, auto b) { return std::pow(a, b); }>},
       {"costate.hypot",
        floats<[](auto a, auto b) { return std::hypot(a, b); }>},
