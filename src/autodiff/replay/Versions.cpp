@@ -169,7 +169,10 @@ std::vector<ArraySection> Versions::sections() const {
 void Versions::redirect(ir::KernelOp gradient) {
   fillScratch(gradient);
   for (const ArrayAccess &access : accessesIn(gradient)) {
-    OpOperand &array = access.op->getOpOperand(access.isLoad() ? 0 : 1);
+    OpOperand &array =
+        *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
+          return operand.get() == access.array;
+        });
     std::optional<unsigned> origin = numberOf(access.op, originAttr);
     unsigned argument = argumentOf(access.array);
     if (auto part = numberOf(access.op, ir::replayedAttr)) {
