@@ -21,6 +21,12 @@ if(COSTATE_SANITIZE)
                    -Wl,-rpath,${sanitizers})
 endif()
 
+set(COSTATE_LLVM MLIR LLVM)
+if(COSTATE_STATIC)
+  include(cmake/StaticLlvm.cmake)
+  set(COSTATE_LLVM costate-llvm)
+endif()
+
 # Generated headers; every library that includes MLIR waits for them.
 add_custom_target(costate-headers)
 
@@ -39,7 +45,7 @@ endfunction()
 function(costate_uses_mlir name)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
                                                    ${MLIR_INCLUDE_DIRS})
-  target_link_libraries(${name} PUBLIC MLIR LLVM)
+  target_link_libraries(${name} PUBLIC ${COSTATE_LLVM})
   add_dependencies(${name} costate-headers)
   target_precompile_headers(${name} REUSE_FROM costate-pch)
 endfunction()

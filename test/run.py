@@ -1,8 +1,8 @@
 """Runs every test of a build and sums them up in one line.
 
 The parts: unit tests (GoogleTest), text tests (lit), a program outside the
-tree, the listings of the documentation, a round through the benchmarks, and
-the rules about the tree itself.
+tree, the listings of the documentation, a round through the benchmarks, the
+rules about the tree itself, and whether it links without shared LLVM.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import external
 import listings
+import package
 import smoke
 import structure
 import text
@@ -54,7 +55,7 @@ def main():
     start = time.monotonic()
     report = Report()
     parts = {"unit": unit, "text": text, "external": external,
-             "listings": listings, "smoke": smoke, "structure": structure}
+             "listings": listings, "smoke": smoke, "structure": structure, "package": package}
     for name, part in parts.items():
         if not arguments.only or name in arguments.only:
             report.run(name, lambda: part.run(ROOT, build, arguments.preset))

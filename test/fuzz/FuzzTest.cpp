@@ -1,5 +1,6 @@
 /// Random kernels of kernel IR. `costate-fuzz` goes on for longer.
 
+#include "SourceTree.h"
 #include "fuzz/Fuzzer.h"
 #include "fuzz/Shrink.h"
 
@@ -35,10 +36,9 @@ TEST(RandomIr, DerivativesAreRightOfEveryOperationEverywhere) {
 }
 
 std::vector<std::filesystem::path> corpus() {
-  std::filesystem::path folder(__FILE__);
-  folder.replace_filename("corpus");
   std::vector<std::filesystem::path> files;
-  for (const auto &entry : std::filesystem::directory_iterator(folder))
+  for (const auto &entry : std::filesystem::directory_iterator(
+           test::inSourceTree("test/fuzz/corpus")))
     files.push_back(entry.path());
   return files;
 }

@@ -1,5 +1,7 @@
 #include "inputs/Texts.h"
 
+#include "SourceTree.h"
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -68,11 +70,10 @@ size_t endOfToken(const std::string &text, size_t at) {
 const std::vector<std::string> &corpus() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> kernels;
-    fs::path root =
-        fs::path(__FILE__).parent_path().parent_path().parent_path();
     std::vector<fs::path> files;
     for (const char *folder : {"src", "test"})
-      for (const auto &entry : fs::recursive_directory_iterator(root / folder))
+      for (const auto &entry :
+           fs::recursive_directory_iterator(test::inSourceTree(folder)))
         if (entry.path().extension() == ".mlir")
           files.push_back(entry.path());
     std::ranges::sort(files); // the same order everywhere

@@ -1,6 +1,7 @@
 /// Random kernels: interpreted and compiled, primal and derivatives. With
 /// COSTATE_FUZZ_SECONDS for longer, from COSTATE_FUZZ_SEED on.
 
+#include "SourceTree.h"
 #include "property/Check.h"
 #include "property/Emit.h"
 #include "property/Generate.h"
@@ -163,8 +164,8 @@ TEST(RandomKernel, AgreeForLonger) {
 }
 
 TEST(RandomKernel, CorpusAgrees) {
-  std::filesystem::path corpus(__FILE__);
-  corpus.replace_filename("corpus.txt");
+  std::filesystem::path corpus =
+      costate::test::inSourceTree("test/property/corpus.txt");
   std::ifstream file(corpus);
   ASSERT_TRUE(file) << corpus;
   std::stringstream text;

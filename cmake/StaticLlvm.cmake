@@ -1,0 +1,51 @@
+# LLVM and MLIR for machines without them: one shared library of what this tree
+# uses of their static archives. The programs share it, so it is there once.
+
+set(COSTATE_LLVM_FILE ${PROJECT_BINARY_DIR}/lib/libcostate-llvm.so)
+
+# The same layout in the build folder and in the archive; lib/runtime holds what
+# only the programs of the archive must find.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib" "$ORIGIN/../lib/runtime")
+
+# Texts of messages and of tests name no folder of the machine that built them.
+add_compile_options(-ffunction-sections -fdata-sections
+                    -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+add_link_options(-Wl,--gc-sections)
+
+# A path, not a target: the library is linked after the objects of all targets
+# that link it are compiled, and a cycle between files there is not.
+add_library(costate-llvm INTERFACE)
+target_link_libraries(costate-llvm INTERFACE ${COSTATE_LLVM_FILE})
+
+function(costate_compiled_targets folder result)
+  get_property(found DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  set(all)
+  foreach(target ${found})
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "STATIC_LIBRARY|EXECUTABLE")
+      list(APPEND all ${target})
+    endif()
+  endforeach()
+  foreach(inner ${below})
+    costate_compiled_targets(${inner} more)
+    list(APPEND all ${more})
+  endforeach()
+  set(${result} ${all} PARENT_SCOPE)
+endfunction()
+
+# Called when all targets are there.
+function(costate_link_llvm)
+  costate_compiled_targets(${PROJECT_SOURCE_DIR} targets)
+  list(TRANSFORM targets REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/objects.txt
+       CONTENT "$<JOIN:$<FILTER:${objects},EXCLUDE,[.]pch$>,\n>\n")
+  add_custom_command(OUTPUT ${COSTATE_LLVM_FILE}
+    COMMAND ${PROJECT_SOURCE_DIR}/cmake/link_llvm.sh ${PROJECT_BINARY_DIR}/objects.txt
+            ${COSTATE_LLVM_FILE} ${LLVM_LIBRARY_DIRS} ${LLVM_TOOLS_BINARY_DIR}
+            ${CMAKE_CXX_COMPILER}
+    DEPENDS ${objects} ${PROJECT_SOURCE_DIR}/cmake/link_llvm.sh
+    COMMENT "Linking libcostate-llvm.so" VERBATIM)
+  add_custom_target(costate-llvm-file DEPENDS ${COSTATE_LLVM_FILE})
+endfunction()

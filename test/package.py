@@ -1,0 +1,34 @@
+"""What `./dev package` rests on: the objects of this build link with nothing
+but LLVM's static archives, and only what they use of them comes along."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from report import Counts
+
+LLVM = Path("/usr/lib/llvm-22")
+LARGEST = 120_000_000  # with names; everything that is in the archives has four times that
+
+
+def link(root, build, folder):
+    objects = folder / "objects.txt"
+    objects.write_text("".join(f"{path}\n" for path in sorted(build.rglob("*.o"))))
+    library = folder / "libcostate-llvm.so"
+    process = subprocess.run([root / "cmake/link_llvm.sh", objects, library, LLVM / "lib",
+                              LLVM / "bin", "clang++-22"], capture_output=True, text=True)
+    return library, process
+
+
+def run(root, build, preset):
+    counts = Counts()
+    if preset != "release":
+        counts.skips("all", "(the package is made of release code)")
+        return counts
+    with tempfile.TemporaryDirectory() as name:
+        library, process = link(root, build, Path(name))
+        counts.check("link", process)
+        if process.returncode == 0 and library.stat().st_size > LARGEST:
+            counts.fails("size", f"libcostate-llvm.so has {library.stat().st_size} bytes; "
+                         "does something name all targets or all dialects?")
+    return counts
