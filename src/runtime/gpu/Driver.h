@@ -17,6 +17,7 @@ struct Properties {
   int multiprocessors = 1;
   int residentThreads = 1; ///< of the whole device, at most
   size_t memory = 0;       ///< bytes
+  std::string chip;        ///< for the compiler: `sm_90`
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.

@@ -1,0 +1,125 @@
+#pragma once
+/// The part of the CUDA driver API that is in use. It comes with the driver, as
+/// libcuda.so.1, and is loaded at run time; names, types and numbers are those
+/// of cuda.h.
+
+#include "base/Result.h"
+
+#include <cstddef>
+#include <string>
+
+namespace costate::runtime::cuda {
+
+using Status = int;
+constexpr Status success = 0;
+constexpr Status invalidValue = 1;
+constexpr Status outOfMemory = 2;
+constexpr Status noDevice = 100;
+constexpr Status unsupportedPtx = 222;
+/// The context is unusable from then on.
+constexpr Status illegalAddress = 700;
+constexpr Status launchTimeout = 702;
+constexpr Status deviceAssert = 710;
+constexpr Status firstOfLaunch = 714; ///< hardware stack, instruction, ...
+constexpr Status lastOfLaunch = 719;
+
+using DeviceNumber = int;
+using Address = unsigned long long;
+using Context = struct ContextObject *;
+using Stream = struct StreamObject *;
+using Event = struct EventObject *;
+using Pool = struct PoolObject *;
+using Code = struct CodeObject *;
+using Function = struct FunctionObject *;
+
+enum class DeviceAttribute : int {
+  Multiprocessors = 16,
+  ThreadsOfMultiprocessor = 39,
+  CapabilityMajor = 75,
+  CapabilityMinor = 76,
+  HasPools = 115,
+};
+
+enum class PoolAttribute : int { ReleaseThreshold = 4, Reserved = 5, Used = 7 };
+
+struct PoolProperties {
+  int allocationType = 1; ///< pinned
+  int handleTypes = 0;
+  int locationType = 1; ///< a device
+  int location = 0;
+  void *security = nullptr;
+  size_t maximum = 0;
+  unsigned char reserved[56] = {};
+};
+
+enum class JitOption : int { ErrorLog = 5, ErrorLogBytes = 6 };
+
+/// Entries of the last argument of launchKernel.
+inline void *const launchBuffer = reinterpret_cast<void *>(1);
+inline void *const launchBufferBytes = reinterpret_cast<void *>(2);
+inline void *const launchEnd = nullptr;
+
+constexpr unsigned nonBlockingStream = 1;
+constexpr unsigned eventWithoutTime = 2;
+
+// clang-format off
+#define COSTATE_CUDA_FUNCTIONS(F)                                              \
+  F(init, cuInit, unsigned)                                                    \
+  F(driverVersion, cuDriverGetVersion, int *)                                  \
+  F(errorName, cuGetErrorName, Status, const char **)                          \
+  F(errorString, cuGetErrorString, Status, const char **)                      \
+  F(deviceCount, cuDeviceGetCount, int *)                                      \
+  F(device, cuDeviceGet, DeviceNumber *, int)                                  \
+  F(deviceName, cuDeviceGetName, char *, int, DeviceNumber)                    \
+  F(deviceMemory, cuDeviceTotalMem_v2, size_t *, DeviceNumber)                 \
+  F(attribute, cuDeviceGetAttribute, int *, DeviceAttribute, DeviceNumber)     \
+  F(retainContext, cuDevicePrimaryCtxRetain, Context *, DeviceNumber)          \
+  F(releaseContext, cuDevicePrimaryCtxRelease_v2, DeviceNumber)                \
+  F(pushContext, cuCtxPushCurrent_v2, Context)                                 \
+  F(popContext, cuCtxPopCurrent_v2, Context *)                                 \
+  F(createStream, cuStreamCreate, Stream *, unsigned)                          \
+  F(destroyStream, cuStreamDestroy_v2, Stream)                                 \
+  F(waitForStream, cuStreamSynchronize, Stream)                                \
+  F(createEvent, cuEventCreate, Event *, unsigned)                             \
+  F(destroyEvent, cuEventDestroy_v2, Event)                                    \
+  F(recordEvent, cuEventRecord, Event, Stream)                                 \
+  F(waitForEvent, cuEventSynchronize, Event)                                   \
+  F(memoryInfo, cuMemGetInfo_v2, size_t *, size_t *)                           \
+  F(allocate, cuMemAlloc_v2, Address *, size_t)                                \
+  F(free, cuMemFree_v2, Address)                                               \
+  F(allocateHost, cuMemHostAlloc, void **, size_t, unsigned)                   \
+  F(freeHost, cuMemFreeHost, void *)                                           \
+  F(createPool, cuMemPoolCreate, Pool *, const PoolProperties *)               \
+  F(destroyPool, cuMemPoolDestroy, Pool)                                       \
+  F(setPool, cuMemPoolSetAttribute, Pool, PoolAttribute, void *)               \
+  F(getPool, cuMemPoolGetAttribute, Pool, PoolAttribute, void *)               \
+  F(trimPool, cuMemPoolTrimTo, Pool, size_t)                                   \
+  F(allocateFromPool, cuMemAllocFromPoolAsync, Address *, size_t, Pool, Stream)\
+  F(freeAsync, cuMemFreeAsync, Address, Stream)                                \
+  F(copyToDevice, cuMemcpyHtoDAsync_v2, Address, const void *, size_t, Stream) \
+  F(copyToHost, cuMemcpyDtoHAsync_v2, void *, Address, size_t, Stream)         \
+  F(copy, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)              \
+  F(fill8, cuMemsetD8Async, Address, unsigned char, size_t, Stream)            \
+  F(fill32, cuMemsetD32Async, Address, unsigned, size_t, Stream)               \
+  F(loadCode, cuModuleLoadDataEx, Code *, const void *, unsigned, JitOption *, \
+    void **)                                                                   \
+  F(unloadCode, cuModuleUnload, Code)                                          \
+  F(function, cuModuleGetFunction, Function *, Code, const char *)             \
+  F(launchKernel, cuLaunchKernel, Function, unsigned, unsigned, unsigned,      \
+    unsigned, unsigned, unsigned, unsigned, Stream, void **, void **)
+// clang-format on
+
+struct Api {
+#define COSTATE_CUDA_MEMBER(member, symbol, ...)                               \
+  Status (*member)(__VA_ARGS__) = nullptr;
+  COSTATE_CUDA_FUNCTIONS(COSTATE_CUDA_MEMBER)
+#undef COSTATE_CUDA_MEMBER
+};
+
+/// Loaded once and initialised. NoDevice says what is missing.
+Result<const Api *> loadApi();
+
+/// `CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)`.
+std::string statusText(const Api &api, Status status);
+
+} // namespace costate::runtime::cuda

@@ -1,0 +1,330 @@
+#include "runtime/cuda/CudaDriver.h"
+
+#include "base/DeviceSymbol.h"
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Staging.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <unordered_map>
+
+namespace costate::runtime::cuda {
+namespace {
+
+/// Older ones lack atomics with an order and a scope.
+constexpr int oldestCapability = 7;
+
+Address addressOf(const std::byte *pointer) {
+  return reinterpret_cast<Address>(pointer);
+}
+
+class CudaModule final : public gpu::Module {
+public:
+  CudaModule(std::shared_ptr<Session> session, Code code)
+      : session(std::move(session)), code(code) {}
+  ~CudaModule() override {
+    (void)session->wait();
+    (void)session->call(session->api().unloadCode, code);
+  }
+
+  Result<Function> find(const std::string &symbol);
+
+private:
+  std::shared_ptr<Session> session;
+  Code code;
+  std::mutex mutex;
+  std::unordered_map<std::string, Function> found;
+};
+
+class CudaDriver final : public gpu::Driver {
+public:
+  CudaDriver(gpu::Properties properties, std::shared_ptr<Session> session,
+             std::unique_ptr<Memory> memory)
+      : gpuProperties(std::move(properties)), session(std::move(session)),
+        memory(std::move(memory)), staging(this->session) {}
+  ~CudaDriver() override { (void)session->wait(); }
+
+  const gpu::Properties &properties() const override { return gpuProperties; }
+  Result<std::byte *> allocate(size_t bytes) override {
+    return memory->allocate(bytes);
+  }
+  void release(std::byte *address) override { memory->release(address); }
+  size_t freeBytes() override { return memory->freeBytes(); }
+
+  Result<> upload(std::byte *to, const void *from, size_t bytes) override;
+  Result<> download(void *to, const std::byte *from, size_t bytes) override;
+  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override;
+  Result<> fill(std::byte *to, size_t bytes, const void *pattern,
+                size_t patternBytes) override;
+
+  Result<std::shared_ptr<gpu::Module>> load(const std::string &image) override;
+  Result<> launch(gpu::Module &module, const std::string &symbol,
+                  gpu::Grid grid, std::span<const uint64_t> words) override;
+  Result<> synchronize() override;
+
+private:
+  Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);
+  Result<std::shared_ptr<gpu::Module>> ownCode();
+
+  gpu::Properties gpuProperties;
+  std::shared_ptr<Session> session;
+  std::unique_ptr<Memory> memory;
+  Staging staging;
+  std::mutex ownCodeMutex;
+  std::shared_ptr<gpu::Module> ownCodeModule;
+};
+
+Result<Function> CudaModule::find(const std::string &symbol) {
+  std::lock_guard lock(mutex);
+  if (auto known = found.find(symbol); known != found.end())
+    return known->second;
+  Function function = nullptr;
+  Status status = session->call(session->api().function, &function, code,
+                                deviceSymbol(symbol).c_str());
+  if (status != success)
+    return session->failure(status, "find the kernel `" + symbol + "`");
+  found.emplace(symbol, function);
+  return function;
+}
+
+Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {
+  return session->result(staging.upload(to, from, bytes), "receive data");
+}
+
+Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
+  Status status = success;
+  if (bytes)
+    status = session->call(session->api().copyToHost, to, addressOf(from),
+                           bytes, session->stream());
+  if (status == success)
+    status = session->wait();
+  return session->result(status, "send data");
+}
+
+Result<> CudaDriver::copy(std::byte *to, const std::byte *from, size_t bytes) {
+  if (bytes == 0)
+    return {};
+  return session->result(session->call(session->api().copy, addressOf(to),
+                                       addressOf(from), bytes,
+                                       session->stream()),
+                         "copy data");
+}
+
+Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,
+                          size_t patternBytes) {
+  if (bytes == 0)
+    return {};
+  const Api &api = session->api();
+  uint64_t value = 0;
+  std::memcpy(&value, pattern, patternBytes);
+  auto low = static_cast<uint32_t>(value);
+  bool isRepeated = patternBytes == 8 && low == value >> 32;
+  if (patternBytes == 8 && !isRepeated)
+    return fillWords(to, bytes / 8, value);
+  Status status = patternBytes == 1
+                      ? session->call(api.fill8, addressOf(to),
+                                      static_cast<unsigned char>(value), bytes,
+                                      session->stream())
+                      : session->call(api.fill32, addressOf(to), low, bytes / 4,
+                                      session->stream());
+  return session->result(status, "fill memory");
+}
+
+/// words: address, number of elements, value.
+constexpr const char *fillCode = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry fill$kernel(.param .align 8 .b8 words[24]) {
+  .reg .pred %done;
+  .reg .b32 %block, %size, %lane, %blocks;
+  .reg .b64 %to, %count, %value, %thread, %threads, %place;
+  ld.param.u64 %to, [words];
+  ld.param.u64 %count, [words+8];
+  ld.param.u64 %value, [words+16];
+  cvta.to.global.u64 %to, %to;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %size, %ntid.x;
+  mov.u32 %lane, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %thread, %block, %size;
+  cvt.u64.u32 %place, %lane;
+  add.u64 %thread, %thread, %place;
+  mul.wide.u32 %threads, %blocks, %size;
+next:
+  setp.ge.u64 %done, %thread, %count;
+  @%done ret;
+  shl.b64 %place, %thread, 3;
+  add.u64 %place, %to, %place;
+  st.global.u64 [%place], %value;
+  add.u64 %thread, %thread, %threads;
+  bra next;
+}
+)";
+
+Result<std::shared_ptr<gpu::Module>> CudaDriver::ownCode() {
+  std::lock_guard lock(ownCodeMutex);
+  if (!ownCodeModule) {
+    Result<std::shared_ptr<gpu::Module>> module = load(fillCode);
+    if (!module)
+      return module;
+    ownCodeModule = *module;
+  }
+  return ownCodeModule;
+}
+
+/// CUDA fills with at most 4 bytes.
+Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
+  constexpr size_t blockThreads = 256;
+  Result<std::shared_ptr<gpu::Module>> module = ownCode();
+  if (!module)
+    return module.error();
+  size_t resident = gpuProperties.residentThreads / blockThreads;
+  size_t blocks = std::min((words + blockThreads - 1) / blockThreads, resident);
+  gpu::Grid grid{static_cast<int64_t>(blocks), blockThreads};
+  uint64_t arguments[] = {addressOf(to), words, pattern};
+  return launch(**module, "fill", grid, arguments);
+}
+
+Result<std::shared_ptr<gpu::Module>>
+CudaDriver::load(const std::string &image) {
+  char log[4096] = "";
+  JitOption options[] = {JitOption::ErrorLog, JitOption::ErrorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
+  Code code = nullptr;
+  Status status = session->call(session->api().loadCode, &code,
+                                static_cast<const void *>(image.c_str()), 2u,
+                                options, values);
+  if (status == success)
+    return std::shared_ptr<gpu::Module>(
+        std::make_shared<CudaModule>(session, code));
+  if (status == unsupportedPtx)
+    return Failure{ErrorCode::NoDevice,
+                   "the NVIDIA driver is too old for this GPU's code: " +
+                       statusText(session->api(), status) + "; update it"};
+  Failure failure = session->failure(status, "load code");
+  if (*log)
+    failure.text += std::string(": ") + log;
+  return failure;
+}
+
+Result<> CudaDriver::launch(gpu::Module &module, const std::string &symbol,
+                            gpu::Grid grid, std::span<const uint64_t> words) {
+  Result<Function> function = static_cast<CudaModule &>(module).find(symbol);
+  if (!function)
+    return function.error();
+  if (grid.blocks <= 0)
+    return {};
+  if (grid.blocks > INT_MAX)
+    return session->failure(invalidValue,
+                            "run `" + symbol + "` in so many blocks");
+  uint64_t none = 0;
+  size_t bytes = std::max(words.size_bytes(), sizeof none);
+  auto *data = words.empty() ? &none : const_cast<uint64_t *>(words.data());
+  void *extra[] = {launchBuffer, data, launchBufferBytes, &bytes, launchEnd};
+  Status status = session->call(
+      session->api().launchKernel, *function,
+      static_cast<unsigned>(grid.blocks), 1u, 1u,
+      static_cast<unsigned>(grid.blockThreads), 1u, 1u, 0u, session->stream(),
+      static_cast<void **>(nullptr), static_cast<void **>(extra));
+  return session->result(status, "start the kernel `" + symbol + "`");
+}
+
+Result<> CudaDriver::synchronize() {
+  return session->result(session->wait(), "finish its work");
+}
+
+/// Reads the properties of one GPU; remembers the first failure.
+class Query {
+public:
+  Query(const Api &api, DeviceNumber device) : api(api), device(device) {}
+
+  int attribute(DeviceAttribute which) {
+    int value = 0;
+    note(api.attribute(&value, which, device));
+    return value;
+  }
+  std::string name() {
+    char text[256] = "";
+    note(api.deviceName(text, sizeof text, device));
+    return text;
+  }
+  size_t memory() {
+    size_t bytes = 0;
+    note(api.deviceMemory(&bytes, device));
+    return bytes;
+  }
+  Status failed = success;
+
+private:
+  void note(Status status) { failed = failed ? failed : status; }
+  const Api &api;
+  DeviceNumber device;
+};
+
+Result<gpu::Properties> queryProperties(const Api &api, DeviceNumber device) {
+  Query query(api, device);
+  int major = query.attribute(DeviceAttribute::CapabilityMajor);
+  int minor = query.attribute(DeviceAttribute::CapabilityMinor);
+  gpu::Properties properties;
+  properties.name = query.name();
+  properties.multiprocessors =
+      query.attribute(DeviceAttribute::Multiprocessors);
+  properties.residentThreads =
+      properties.multiprocessors *
+      query.attribute(DeviceAttribute::ThreadsOfMultiprocessor);
+  properties.memory = query.memory();
+  properties.chip = "sm_" + std::to_string(10 * major + minor);
+  if (query.failed)
+    return Failure{ErrorCode::NoDevice,
+                   "the GPU does not answer: " + statusText(api, query.failed)};
+  if (major < oldestCapability)
+    return Failure{ErrorCode::NoDevice,
+                   properties.name + " is too old a GPU (" + properties.chip +
+                       "; sm_70 is the oldest that will do); choose another "
+                       "device"};
+  return properties;
+}
+
+Result<DeviceNumber> findDevice(const Api &api, int ordinal) {
+  int count = 0;
+  DeviceNumber device = 0;
+  Status status = api.deviceCount(&count);
+  if (status == success && ordinal >= 0 && ordinal < count)
+    status = api.device(&device, ordinal);
+  else if (status == success)
+    return Failure{ErrorCode::NoDevice,
+                   "there is no NVIDIA GPU number " + std::to_string(ordinal) +
+                       ": this machine has " + std::to_string(count) +
+                       ", counted from 0"};
+  if (status == success)
+    return device;
+  return Failure{ErrorCode::NoDevice,
+                 "the NVIDIA driver lists no GPU: " + statusText(api, status)};
+}
+
+} // namespace
+
+Result<std::shared_ptr<gpu::Driver>> openCuda(int ordinal) {
+  Result<const Api *> api = loadApi();
+  if (!api)
+    return api.error();
+  Result<DeviceNumber> device = findDevice(**api, ordinal);
+  if (!device)
+    return device.error();
+  Result<gpu::Properties> properties = queryProperties(**api, *device);
+  if (!properties)
+    return properties.error();
+  Result<std::shared_ptr<Session>> session = Session::open(**api, *device);
+  if (!session)
+    return session.error();
+  Result<std::unique_ptr<Memory>> memory =
+      Memory::open(*session, *device, properties->memory);
+  if (!memory)
+    return memory.error();
+  return std::shared_ptr<gpu::Driver>(
+      std::make_shared<CudaDriver>(*properties, *session, std::move(*memory)));
+}
+
+} // namespace costate::runtime::cuda

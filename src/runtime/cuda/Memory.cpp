@@ -1,0 +1,102 @@
+#include "runtime/cuda/Memory.h"
+
+#include "runtime/Text.h"
+
+#include <cstdint>
+
+namespace costate::runtime::cuda {
+
+Result<std::unique_ptr<Memory>> Memory::open(std::shared_ptr<Session> session,
+                                             DeviceNumber device,
+                                             size_t total) {
+  const Api &api = session->api();
+  std::unique_ptr<Memory> memory(new Memory(std::move(session), total));
+  int hasPools = 0;
+  Status status = api.attribute(&hasPools, DeviceAttribute::HasPools, device);
+  if (status == success && hasPools)
+    status = memory->createPool(device);
+  if (status == success)
+    return memory;
+  return Failure{ErrorCode::NoDevice,
+                 "the GPU offers no memory: " + statusText(api, status) +
+                     "; choose another device"};
+}
+
+/// A pool of our own: others of this process keep theirs as they are.
+Status Memory::createPool(DeviceNumber device) {
+  const Api &api = session->api();
+  PoolProperties properties;
+  properties.location = device;
+  if (Status status = session->call(api.createPool, &pool, &properties))
+    return status;
+  uint64_t keepAll = UINT64_MAX;
+  return session->call(api.setPool, pool, PoolAttribute::ReleaseThreshold,
+                       &keepAll);
+}
+
+Memory::~Memory() {
+  if (pool)
+    (void)session->call(session->api().destroyPool, pool);
+}
+
+Status Memory::tryAllocate(Address &address, size_t bytes) const {
+  const Api &api = session->api();
+  if (!pool)
+    return session->call(api.allocate, &address, bytes);
+  return session->call(api.allocateFromPool, &address, bytes, pool,
+                       session->stream());
+}
+
+/// Gives back what is free, once it is.
+void Memory::trim() const {
+  if (session->wait() == success && pool)
+    (void)session->call(session->api().trimPool, pool, size_t(0));
+}
+
+Result<std::byte *> Memory::allocate(size_t bytes) {
+  if (bytes == 0)
+    return nullptr;
+  Address address = 0;
+  Status status = bytes <= total ? tryAllocate(address, bytes) : outOfMemory;
+  if (status == outOfMemory && bytes <= total) {
+    trim();
+    status = tryAllocate(address, bytes);
+  }
+  if (status == success)
+    return reinterpret_cast<std::byte *>(address);
+  if (status != outOfMemory)
+    return session->failure(status, "allocate " + bytesText(bytes));
+  return Failure{ErrorCode::OutOfMemory,
+                 bytesText(bytes) + " do not fit: " + bytesText(freeBytes()) +
+                     " of the GPU's " + bytesText(total) +
+                     " are free; release arrays, or end other programs that "
+                     "use this GPU"};
+}
+
+void Memory::release(std::byte *address) {
+  if (!address)
+    return;
+  const Api &api = session->api();
+  auto place = reinterpret_cast<Address>(address);
+  if (pool)
+    (void)session->call(api.freeAsync, place, session->stream());
+  else if (session->wait() == success)
+    (void)session->call(api.free, place);
+}
+
+size_t Memory::poolBytes(PoolAttribute attribute) const {
+  uint64_t bytes = 0;
+  if (pool)
+    (void)session->call(session->api().getPool, pool, attribute, &bytes);
+  return bytes;
+}
+
+size_t Memory::freeBytes() const {
+  size_t free = 0, all = 0;
+  if (session->call(session->api().memoryInfo, &free, &all) != success)
+    return 0;
+  return free + poolBytes(PoolAttribute::Reserved) -
+         poolBytes(PoolAttribute::Used);
+}
+
+} // namespace costate::runtime::cuda

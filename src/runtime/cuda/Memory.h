@@ -1,0 +1,34 @@
+#pragma once
+/// Memory of one GPU, in the order of its stream.
+
+#include "runtime/cuda/Session.h"
+
+namespace costate::runtime::cuda {
+
+/// Freed memory is kept for the next allocation; a GPU without pools, as some
+/// virtual ones are, waits for its queue instead.
+class Memory {
+public:
+  static Result<std::unique_ptr<Memory>>
+  open(std::shared_ptr<Session> session, DeviceNumber device, size_t total);
+  ~Memory();
+  Memory(const Memory &) = delete;
+
+  Result<std::byte *> allocate(size_t bytes);
+  void release(std::byte *address);
+  size_t freeBytes() const;
+
+private:
+  Memory(std::shared_ptr<Session> session, size_t total)
+      : session(std::move(session)), total(total) {}
+  Status createPool(DeviceNumber device);
+  Status tryAllocate(Address &address, size_t bytes) const;
+  void trim() const;
+  size_t poolBytes(PoolAttribute attribute) const;
+
+  std::shared_ptr<Session> session;
+  size_t total;
+  Pool pool = nullptr;
+};
+
+} // namespace costate::runtime::cuda

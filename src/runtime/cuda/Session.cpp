@@ -1,0 +1,53 @@
+#include "runtime/cuda/Session.h"
+
+namespace costate::runtime::cuda {
+
+Result<std::shared_ptr<Session>> Session::open(const Api &api,
+                                               DeviceNumber device) {
+  Context context = nullptr;
+  Status status = api.retainContext(&context, device);
+  if (status == success) {
+    std::shared_ptr<Session> session(new Session(api, device, context));
+    status =
+        session->call(api.createStream, &session->queue, nonBlockingStream);
+    if (status == success)
+      return session;
+  }
+  return Failure{ErrorCode::NoDevice,
+                 "the GPU cannot be opened: " + statusText(api, status) +
+                     "; see nvidia-smi, or choose another device"};
+}
+
+Session::~Session() {
+  if (queue)
+    (void)call(functions.destroyStream, queue);
+  functions.releaseContext(device);
+}
+
+Result<> Session::result(Status status, const std::string &doing) const {
+  if (status == success)
+    return {};
+  return failure(status, doing);
+}
+
+static bool hasStopped(Status status) {
+  return status == illegalAddress || status == launchTimeout ||
+         status == deviceAssert ||
+         (status >= firstOfLaunch && status <= lastOfLaunch);
+}
+
+Failure Session::failure(Status status, const std::string &doing) const {
+  std::string text = statusText(functions, status);
+  if (hasStopped(status))
+    return {ErrorCode::KernelFailed,
+            "a kernel has failed on the GPU: " + text +
+                "; what its arrays hold is lost, and a restart of the program "
+                "may be needed before the GPU can be used again (`debug` in "
+                "KernelOptions finds indices out of range)"};
+  if (status == outOfMemory)
+    return {ErrorCode::OutOfMemory,
+            "the GPU has no memory left to " + doing + "; release arrays"};
+  return {ErrorCode::Internal, "the GPU fails to " + doing + ": " + text};
+}
+
+} // namespace costate::runtime::cuda
