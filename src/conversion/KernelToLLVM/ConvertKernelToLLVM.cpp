@@ -43,7 +43,7 @@ struct ConvertKernelToLLVM
     ModuleOp module = getOperation();
     std::optional<Maths> family = parseMaths(maths);
     if (!family) {
-      module.emitError("unknown family of vector functions: ") << maths;
+      module.emitError("unknown family of functions: ") << maths;
       return signalPassFailure();
     }
     MathLibrary library(*family);

@@ -53,6 +53,7 @@ const MathLibrary::Entry *MathLibrary::find(StringRef operation) {
 std::optional<Maths> parseMaths(StringRef name) {
   return llvm::StringSwitch<std::optional<Maths>>(name)
       .Case("libm", Maths::Libm)
+      .Case("libclc", Maths::Libclc)
       .Case("sse2", Maths::SSE2)
       .Case("avx2", Maths::AVX2)
       .Case("avx512", Maths::AVX512)
@@ -60,12 +61,19 @@ std::optional<Maths> parseMaths(StringRef name) {
 }
 
 StringRef nameOf(Maths maths) {
-  static constexpr StringLiteral names[] = {"libm", "sse2", "avx2", "avx512"};
+  static constexpr StringLiteral names[] = {"libm", "libclc", "sse2", "avx2",
+                                            "avx512"};
   return names[static_cast<int>(maths)];
 }
 
 bool MathLibrary::usesSleef(const Entry &entry) const {
-  return maths != Maths::Libm && entry.source == Source::Sleef;
+  return maths >= Maths::SSE2 && entry.source == Source::Sleef;
+}
+
+/// As C++ mangles it: `_Z3sind`, `_Z3powff`.
+static std::string libclcName(StringRef name, bool isF64, unsigned operands) {
+  return "_Z" + llvm::utostr(name.size()) + name.str() +
+         std::string(operands, isF64 ? 'd' : 'f');
 }
 
 /// `Sleef_finz_*` use fused multiply-add, `Sleef_cinz_*` do not.
@@ -81,6 +89,8 @@ std::string MathLibrary::function(StringRef operation, bool isF64) const {
   const Entry *entry = find(operation);
   if (!entry)
     return "";
+  if (maths == Maths::Libclc)
+    return libclcName(entry->name, isF64, entry->operands);
   if (!usesSleef(*entry))
     return (entry->name + (isF64 ? "" : "f")).str();
   return sleefName(entry->name, isF64, 1,

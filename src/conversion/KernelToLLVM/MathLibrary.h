@@ -7,6 +7,8 @@
 /// asinh, acosh and log1p overflow early) or whose scalar form is several times
 /// slower than libm's (pow, hypot, erf, erfc) use libm, and are never
 /// vectorised.
+///
+/// GPUs have libclc, whose functions have the names of OpenCL's.
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,8 +16,8 @@
 
 namespace costate::conversion {
 
-/// Families of vector functions, by what the processor offers.
-enum class Maths { Libm, SSE2, AVX2, AVX512 };
+/// Families of functions, by what the device offers; vectors from SSE2 on.
+enum class Maths { Libm, Libclc, SSE2, AVX2, AVX512 };
 std::optional<Maths> parseMaths(llvm::StringRef name);
 llvm::StringRef nameOf(Maths maths);
 

@@ -124,13 +124,14 @@ def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
     %y = llvm.call @Sleef_finz_sind1_u10purecfma(%x) : (f64) -> f64   // after
     ```
 
-    `maths` names the family of vector forms: `libm` (none), `sse2`, `avx2` or
-    `avx512`. Nothing is contracted or reassociated unless `fast-math` says so.
+    `maths` names the family of functions: `libm`, `libclc` (of GPUs), or one
+    with vector forms: `sse2`, `avx2` or `avx512`. Nothing is contracted or
+    reassociated unless `fast-math` says so.
     With `deterministic`, additions to floats that several iterations may reach
     are handed to the runtime, which performs them in order.
   }];
   let options = [
-    Option<"maths", "maths", "std::string", "\"avx2\"", "family of vector functions">,
+    Option<"maths", "maths", "std::string", "\"avx2\"", "family of functions">,
     Option<"deterministic", "deterministic", "bool", "false",
            "float atomics happen in an order that no thread count changes">,
     Option<"fastMath", "fast-math", "bool", "false",

@@ -1,8 +1,9 @@
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm | FileCheck %s
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libm | FileCheck %s --check-prefix=LIBM
+// RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libclc | FileCheck %s --check-prefix=LIBCLC
 // RUN: costate-opt %s --outline-ranges --convert-scf-to-cf --convert-kernel-to-llvm=deterministic | FileCheck %s --check-prefix=ORDERED
 // RUN: not costate-opt %s --convert-kernel-to-llvm=maths=abacus 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: unknown family of vector functions: abacus
+// UNKNOWN: unknown family of functions: abacus
 
 // CHECK: llvm.func @Sleef_finz_expd1_u10purecfma(f64) -> f64
 // CHECK-SAME: "vector-function-abi-variant", "_ZGV_LLVM_N2v_Sleef_finz_expd1_u10purecfma(Sleef_finz_expd2_u10avx2128),_ZGV_LLVM_N4v_Sleef_finz_expd1_u10purecfma(Sleef_finz_expd4_u10avx2)"
@@ -13,6 +14,11 @@
 // CHECK: llvm.fdiv
 // LIBM-LABEL: llvm.func @maths.entry(
 // LIBM: llvm.call @exp(
+// LIBCLC: llvm.func @_Z3powdd(f64, f64) -> f64
+// LIBCLC-SAME: passthrough = ["nobuiltin"]
+// LIBCLC-LABEL: llvm.func @maths.entry(
+// LIBCLC: llvm.call @_Z3expd(
+// LIBCLC: llvm.call @_Z3powdd(
 costate.kernel @maths(%x: f64, %y: !costate.array<f64, 0>) {
   %0 = math.exp %x : f64
   %1 = math.powf %0, %x : f64

@@ -1,0 +1,359 @@
+#include "compiler/Nvidia.h"
+
+#include "compiler/MathsReference.h"
+#include "conversion/KernelToLLVM/MathLibrary.h"
+#include "runtime/cuda/CudaDriver.h"
+
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace costate::compiler {
+namespace {
+
+using conversion::MathLibrary;
+
+Result<std::string> emit(const std::string &ir,
+                         const std::string &chip = "sm_90") {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic error;
+  std::unique_ptr<llvm::Module> module =
+      llvm::parseAssemblyString(ir, error, context);
+  if (!module)
+    return Failure{ErrorCode::Internal, error.getMessage().str()};
+  return emitPtx(*module, chip);
+}
+
+std::string ptx(const std::string &ir, const std::string &chip = "sm_90") {
+  Result<std::string> text = emit(ir, chip);
+  EXPECT_TRUE(text.ok()) << text.error().text;
+  return text ? *text : "";
+}
+
+/// A device function for the address of a number in word 0.
+std::string withNumber(const std::string &type, const std::string &body,
+                       const std::string &declarations = "", int words = 1) {
+  return declarations +
+         "\ndefine void @f.range0(ptr %words, i64 %thread, i64 "
+         "%threads) #0 {\n  %a = load ptr, ptr %words\n"
+         "  %p = getelementptr " +
+         type + ", ptr %a, i64 %thread\n  %x = load " + type + ", ptr %p\n" +
+         body + "  store " + type +
+         " %y, ptr %p\n  ret void\n}\n"
+         "attributes #0 = { noinline \"target-cpu\"=\"x86-64\" "
+         "\"costate-words\"=\"" +
+         std::to_string(words) + "\" }\n";
+}
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expectFailure(const std::string &ir, const std::string &part) {
+  Result<std::string> text = emit(ir);
+  ASSERT_FALSE(text.ok()) << *text;
+  EXPECT_EQ(text.error().code, ErrorCode::Internal);
+  EXPECT_TRUE(contains(text.error().text, part)) << text.error().text;
+}
+
+const std::string squarePlusOne =
+    "  %s = fmul double %x, %x\n  %y = fadd double %s, 1.0\n";
+
+TEST(Nvidia, AKernelTakesTheWordsByValueAndUsesGlobalMemory) {
+  std::string text = ptx(withNumber("double", squarePlusOne, "", 3));
+  EXPECT_TRUE(contains(text, ".visible .entry f$2erange0$kernel(")) << text;
+  EXPECT_TRUE(
+      contains(text, ".param .align 8 .b8 f$2erange0$kernel_param_0[24]"))
+      << text;
+  EXPECT_TRUE(contains(text, ".target sm_90")) << text;
+  EXPECT_TRUE(contains(text, "ld.global.b64")) << text;
+  EXPECT_TRUE(contains(text, "st.global.b64")) << text;
+  EXPECT_FALSE(contains(text, ".func")) << text;
+}
+
+TEST(Nvidia, NothingIsContracted) {
+  std::string text = ptx(withNumber("double", squarePlusOne));
+  EXPECT_TRUE(contains(text, "mul.rn.f64")) << text;
+  EXPECT_TRUE(contains(text, "add.rn.f64")) << text;
+  EXPECT_FALSE(contains(text, "fma")) << text;
+}
+
+TEST(Nvidia, AFusedOperationThatIsAskedForIsOne) {
+  std::string text =
+      ptx(withNumber("float",
+                     "  %y = call float @llvm.fma.f32(float %x, float %x, "
+                     "float 1.0)\n",
+                     "declare float @llvm.fma.f32(float, float, float)"));
+  EXPECT_TRUE(contains(text, "fma.rn.f32")) << text;
+}
+
+TEST(Nvidia, DivisionAndRootAreExactAndKeepDenormals) {
+  std::string text =
+      ptx(withNumber("float",
+                     "  %s = call float @llvm.sqrt.f32(float %x)\n"
+                     "  %y = fdiv float %s, %x\n",
+                     "declare float @llvm.sqrt.f32(float)"));
+  EXPECT_TRUE(contains(text, "sqrt.rn.f32")) << text;
+  EXPECT_TRUE(contains(text, "div.rn.f32")) << text;
+  EXPECT_FALSE(contains(text, "ftz")) << text;
+}
+
+TEST(Nvidia, AtomicsHaveTheScopeOfTheDevice) {
+  for (std::string type : {"float", "double"}) {
+    std::string text = ptx(withNumber(type, "  %y = atomicrmw fadd ptr %a, " +
+                                                type + " %x monotonic\n"));
+    std::string name = type == "float" ? "f32" : "f64";
+    EXPECT_TRUE(contains(text, "atom.relaxed.gpu.global.add." + name) ||
+                contains(text, "atom.global.add." + name))
+        << text;
+    EXPECT_FALSE(contains(text, ".sys")) << text;
+  }
+}
+
+/// The operations of the language that are functions, as device functions.
+std::string callOf(const Function &function, bool isF64) {
+  std::string type = isF64 ? "double" : "float";
+  std::string name = MathLibrary(conversion::Maths::Libclc)
+                         .function(function.operation, isF64);
+  std::string params = type + (function.isBinary ? ", " + type : "");
+  std::string arguments =
+      type + " %x" + (function.isBinary ? ", " + type + " %v" : "");
+  std::string element = "getelementptr " + type + ", ptr ";
+  return "declare " + type + " @" + name + "(" + params +
+         ")\ndefine void @f(ptr %words, i64 %i, i64 %threads) "
+         "\"costate-words\"=\"4\" {\n"
+         "  %w1 = getelementptr i64, ptr %words, i64 1\n"
+         "  %w2 = getelementptr i64, ptr %words, i64 2\n"
+         "  %w3 = getelementptr i64, ptr %words, i64 3\n"
+         "  %n = load i64, ptr %w3\n"
+         "  %in = icmp ult i64 %i, %n\n"
+         "  br i1 %in, label %body, label %done\n"
+         "body:\n  %a = load ptr, ptr %words\n  %b = load ptr, ptr %w1\n"
+         "  %c = load ptr, ptr %w2\n"
+         "  %p = " +
+         element + "%a, i64 %i\n  %q = " + element +
+         "%b, i64 %i\n  %r = " + element +
+         "%c, i64 %i\n"
+         "  %x = load " +
+         type + ", ptr %p\n  %v = load " + type + ", ptr %q\n  %y = call " +
+         type + " @" + name + "(" + arguments + ")\n  store " + type +
+         " %y, ptr %r\n  br label %done\n"
+         "done:\n  ret void\n}\n";
+}
+
+bool isCalled(const Function &function) {
+  return !MathLibrary(conversion::Maths::Libclc)
+              .function(function.operation, true)
+              .empty();
+}
+
+TEST(Nvidia, EveryFunctionIsInTheLibraryAndNoneIsApproximate) {
+  size_t found = 0;
+  for (const Function &function : functions) {
+    if (!isCalled(function))
+      continue;
+    for (bool isF64 : {false, true}) {
+      std::string text = ptx(callOf(function, isF64));
+      EXPECT_TRUE(contains(text, ".entry")) << function.operation;
+      EXPECT_FALSE(contains(text, ".approx")) << function.operation;
+      EXPECT_FALSE(contains(text, ".extern")) << function.operation;
+      EXPECT_FALSE(contains(text, "ftz")) << function.operation;
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 52u);
+}
+
+TEST(Nvidia, FunctionsOfConstantsAreFolded) {
+  std::string text = ptx(withNumber(
+      "double",
+      "  %h = call double @_Z4sinhd(double 1.0e300)\n"
+      "  %s = call double @_Z3sind(double -0.0)\n"
+      "  %y = call double @llvm.copysign.f64(double %h, double %s)\n",
+      "declare double @_Z4sinhd(double)\ndeclare double @_Z3sind(double)\n"
+      "declare double @llvm.copysign.f64(double, double)"));
+  EXPECT_TRUE(contains(text, ", -4503599627370496;")) << text; // -inf
+}
+
+TEST(Nvidia, AFewCallsAreInlinedAndManyAreNot) {
+  auto sines = [](int count) {
+    std::string body = "  %y0 = fadd double %x, 0.0\n";
+    for (int i = 0; i < count; ++i)
+      body += "  %y" + std::to_string(i + 1) +
+              " = call double @_Z3sind(double %y" + std::to_string(i) + ")\n";
+    return ptx(withNumber(
+        "double", body + "  %y = fneg double %y" + std::to_string(count) + "\n",
+        "declare double @_Z3sind(double)"));
+  };
+  EXPECT_FALSE(contains(sines(2), ".func"));
+  EXPECT_TRUE(contains(sines(20), ".func"));
+}
+
+TEST(Nvidia, WhatHasNoCodeIsNamedAndTheProcessLivesOn) {
+  expectFailure(withNumber("double",
+                           "  %y = call double @llvm.sin.f64(double %x)\n",
+                           "declare double @llvm.sin.f64(double)"),
+                "`llvm.sin.f64`");
+  expectFailure(withNumber("float",
+                           "  %y = call float @llvm.exp2.f32(float %x)\n",
+                           "declare float @llvm.exp2.f32(float)"),
+                "`llvm.exp2.f32`");
+  expectFailure(withNumber("double",
+                           "  %y = call double @costate_other(double %x)\n",
+                           "declare double @costate_other(double)"),
+                "`costate_other`");
+  expectFailure(withNumber("double", "  %y = frem double %x, 3.0\n"), "`frem`");
+  expectFailure(
+      withNumber("i128", "  %y = atomicrmw add ptr %p, i128 %x monotonic\n"),
+      "`atomicrmw`");
+}
+
+TEST(Nvidia, ANewerChipGetsTheCodeOfTheNewestThatIsKnown) {
+  std::string ir = withNumber("double", squarePlusOne);
+  EXPECT_TRUE(contains(ptx(ir, "sm_75"), ".target sm_75"));
+  EXPECT_TRUE(contains(ptx(ir, "sm_100"), ".target sm_100"));
+  EXPECT_TRUE(contains(ptx(ir, "sm_999"), ".target sm_1"));
+  for (const char *chip : {"gfx90a", "", "sm_1"}) {
+    Result<std::string> text = emit(ir, chip);
+    ASSERT_FALSE(text.ok()) << chip;
+    EXPECT_TRUE(contains(text.error().text, "no NVIDIA chip")) << chip;
+  }
+}
+
+TEST(Nvidia, ManyWordsNeedANewerPtxAndTooManyAreAnError) {
+  auto version = [](int words) {
+    return ptx(withNumber("double", squarePlusOne, "", words));
+  };
+  EXPECT_TRUE(contains(version(512), ".version 7.8"));
+  EXPECT_TRUE(contains(version(513), ".version 8.1"));
+  EXPECT_TRUE(contains(version(4095), "[32760]"));
+  expectFailure(withNumber("double", squarePlusOne, "", 4096), "4096 words");
+}
+
+/// Each thread adds the sine of its number, and 1, to shared sums.
+const char *const sums = R"(
+declare double @_Z3sind(double)
+define void @sums(ptr %words, i64 %thread, i64 %threads) "costate-words"="3" {
+  %w1 = getelementptr i64, ptr %words, i64 1
+  %w2 = getelementptr i64, ptr %words, i64 2
+  %out = load ptr, ptr %words
+  %a = load i64, ptr %w1
+  %sum = inttoptr i64 %a to ptr
+  %count = load ptr, ptr %w2
+  %i = sitofp i64 %thread to double
+  %s = call double @_Z3sind(double %i)
+  %p = getelementptr double, ptr %out, i64 %thread
+  store double %s, ptr %p
+  %old = atomicrmw fadd ptr %sum, double %s monotonic
+  %older = atomicrmw add ptr %count, i64 %threads monotonic
+  ret void
+}
+)";
+
+TEST(Nvidia, AddressesAreGlobalHoweverTheyArrive) {
+  std::string text = ptx(sums);
+  EXPECT_TRUE(contains(text, "st.global.b64")) << text;
+  EXPECT_TRUE(contains(text, "atom.global.add.f64")) << text;
+  EXPECT_TRUE(contains(text, "atom.global.add.u64")) << text;
+  EXPECT_FALSE(contains(text, "atom.add")) << text;
+}
+
+/// With a GPU: code that is emitted here, and runs there.
+class NvidiaGpu : public testing::Test {
+protected:
+  void SetUp() override {
+    auto opened = runtime::cuda::openCuda(0);
+    if (!opened)
+      GTEST_SKIP() << opened.error().text;
+    driver = *opened;
+  }
+
+  void run(const std::string &ir, const std::string &symbol, uint64_t threads,
+           std::span<const uint64_t> words) {
+    auto module = driver->load(ptx(ir, driver->properties().chip));
+    ASSERT_TRUE(module.ok()) << module.error().text;
+    runtime::gpu::Grid grid{static_cast<int64_t>((threads + 127) / 128), 128};
+    auto launched = driver->launch(**module, symbol, grid, words);
+    ASSERT_TRUE(launched.ok()) << launched.error().text;
+  }
+  template <class T> std::byte *upload(const std::vector<T> &values) {
+    auto memory = driver->allocate(values.size() * sizeof(T));
+    EXPECT_TRUE(memory.ok());
+    EXPECT_TRUE(
+        driver->upload(*memory, values.data(), values.size() * sizeof(T)));
+    return *memory;
+  }
+  template <class T> std::vector<T> download(std::byte *memory, size_t count) {
+    std::vector<T> values(count);
+    auto done = driver->download(values.data(), memory, count * sizeof(T));
+    EXPECT_TRUE(done.ok()) << done.error().text;
+    driver->release(memory);
+    return values;
+  }
+  static uint64_t word(std::byte *address) {
+    return reinterpret_cast<uint64_t>(address);
+  }
+  template <class T> void expectAccurate(const Function &function);
+
+  std::shared_ptr<runtime::gpu::Driver> driver;
+};
+
+TEST_F(NvidiaGpu, ThreadsKnowTheirNumberAndAddAtomically) {
+  constexpr uint64_t count = 100 * 128;
+  std::byte *out = upload(std::vector<double>(count));
+  std::byte *sum = upload(std::vector<double>(1));
+  std::byte *total = upload(std::vector<uint64_t>(1));
+  uint64_t words[] = {word(out), word(sum), word(total)};
+  run(sums, "sums", count, words);
+  std::vector<double> sines = download<double>(out, count);
+  double expected = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    EXPECT_LE(error(sines[i], std::sin(static_cast<long double>(i))), 4) << i;
+    expected += sines[i];
+  }
+  EXPECT_NEAR(download<double>(sum, 1)[0], expected, 1e-10);
+  EXPECT_EQ(download<uint64_t>(total, 1)[0], count * count);
+}
+
+/// In units of the last place.
+constexpr double largestError = 4;
+
+template <class T> void NvidiaGpu::expectAccurate(const Function &function) {
+  constexpr bool isF64 = sizeof(T) == 8;
+  std::vector<T> x = samples<T>(1), y = samples<T>(2);
+  std::shuffle(y.begin(), y.end(), std::mt19937(3));
+  std::byte *a = upload(x), *b = upload(y), *c = upload(x);
+  uint64_t words[] = {word(a), word(b), word(c), x.size()};
+  run(callOf(function, isF64), "f", x.size(), words);
+  std::vector<T> z = download<T>(c, x.size());
+  double worst = 0;
+  for (size_t k = 0; k < x.size(); ++k) {
+    long double exact = function.reference(x[k], y[k]);
+    double off = error(z[k], exact);
+    worst = std::max(worst, off);
+    EXPECT_LE(off, largestError)
+        << function.operation << '(' << x[k] << ", " << y[k] << ") is " << z[k]
+        << ", not " << exact;
+  }
+  std::string name =
+      std::string(function.operation) + (isF64 ? ".f64" : ".f32");
+  RecordProperty(name, std::to_string(worst));
+  driver->release(a);
+  driver->release(b);
+}
+
+TEST_F(NvidiaGpu, FunctionsAreAsExactAsDocumented) {
+  for (const Function &function : functions) {
+    if (!isCalled(function))
+      continue;
+    expectAccurate<float>(function);
+    expectAccurate<double>(function);
+  }
+}
+
+} // namespace
+} // namespace costate::compiler
