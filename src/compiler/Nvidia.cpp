@@ -244,13 +244,21 @@ bool hasNoCode(const Instruction &instruction) {
           instruction.getType()->getIntegerBitWidth() > widestAtomic);
 }
 
+/// Functions of others, and intrinsics of other processors.
+bool hasNoCode(const Function &function) {
+  if (!function.isIntrinsic())
+    return true;
+  if (function.isTargetIntrinsic())
+    return !function.getName().starts_with("llvm.nvvm.");
+  return hasNoCode(function.getIntrinsicID());
+}
+
 /// What is left over that has no code on the GPU.
 std::string leftOver(const Module &module) {
   SetVector<StringRef> names;
   for (const Function &function : module) {
-    bool isCalled = function.isDeclaration() && !function.use_empty();
-    if (isCalled &&
-        (!function.isIntrinsic() || hasNoCode(function.getIntrinsicID())))
+    if (function.isDeclaration() && !function.use_empty() &&
+        hasNoCode(function))
       names.insert(function.getName());
     for (const Instruction &instruction : instructions(function))
       if (hasNoCode(instruction))

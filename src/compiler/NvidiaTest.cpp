@@ -206,6 +206,9 @@ TEST(Nvidia, WhatHasNoCodeIsNamedAndTheProcessLivesOn) {
                            "  %y = call double @costate_other(double %x)\n",
                            "declare double @costate_other(double)"),
                 "`costate_other`");
+  expectFailure(withNumber("i64", "  %y = call i64 @llvm.x86.rdtsc()\n",
+                           "declare i64 @llvm.x86.rdtsc()"),
+                "`llvm.x86.rdtsc`");
   expectFailure(withNumber("double", "  %y = frem double %x, 3.0\n"), "`frem`");
   expectFailure(
       withNumber("i128", "  %y = atomicrmw add ptr %p, i128 %x monotonic\n"),
