@@ -31,7 +31,8 @@ enum class Role {
   Write, ///< the same without loads
   Read,  ///< load any element
   Sum,   ///< add to any element
-  Most   ///< take minima, or maxima, of any element
+  Most,  ///< take minima, or maxima, of any element
+  Common ///< store a value that all iterations have in common, in one place
 };
 
 using Values = llvm::SmallVector<mlir::Value>;

@@ -226,6 +226,7 @@ private:
     SmallVector<Type> types;
     for (Kind kind : sums)
       types.push_back(typeOf(kind));
+    common = random.chance(20) ? number(Kind::F64, 1) : Value();
     auto op = ir::RangeOp::create(b, here(), counts, types);
     fillRange(op, extents, sums);
     for (Value sum : op.getSums())
@@ -289,6 +290,17 @@ private:
       array.own = owning(array, indices, extents);
       array.role = chooseRole(array);
     }
+    if (common)
+      chooseCommon();
+  }
+
+  void chooseCommon() {
+    SmallVector<Array *> found;
+    for (Array &array : arrays)
+      if (!array.isConstant && array.kind == Kind::F64)
+        found.push_back(&array);
+    if (!found.empty())
+      random.pick(found)->role = Role::Common;
   }
 
   Role chooseRole(const Array &array) {

@@ -130,8 +130,7 @@ void Statements::longLoop() {
   Value lo = integer(0), one = integer(1);
   Value hi = random.chance(30) ? normalBounds().hi : integer(random.below(10));
   Value init = number(kind, 1), first = integer(random.between(1, 3));
-  auto op =
-      scf::ForOp::create(b, here(), lo, hi, one, ValueRange{init, first});
+  auto op = scf::ForOp::create(b, here(), lo, hi, one, ValueRange{init, first});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(op.getBody());

@@ -118,11 +118,14 @@ void Statements::update(const Array &array) {
 void Statements::write() {
   SmallVector<Array *> found;
   for (Array &array : arrays)
-    if (!array.isConstant && array.role != Role::Read)
+    if (!array.isConstant && array.role != Role::Read &&
+        (array.role != Role::Common || common))
       found.push_back(&array);
   if (found.empty())
     return assign();
   Array &array = *random.pick(found);
+  if (array.role == Role::Common)
+    return storeCommon(array);
   bool updates =
       array.role == Role::Sum || array.role == Role::Most || random.chance(15);
   if (updates && array.kind != Kind::Bool)
@@ -134,6 +137,12 @@ void Statements::write() {
   }
   Values indices = place(array);
   ir::StoreOp::create(b, here(), value, array.argument, indices);
+}
+
+void Statements::storeCommon(const Array &array) {
+  Values indices = place(array);
+  ir::StoreOp::create(b, here(), std::exchange(common, {}), array.argument,
+                      indices);
 }
 
 /// x[i] = f(x[i])
@@ -187,7 +196,8 @@ void Statements::sink() {
   SmallVector<Array *> found;
   for (Array &array : arrays)
     if (array.kind == Kind::F64 && !array.isConstant &&
-        array.role != Role::Read && array.role != Role::Most)
+        array.role != Role::Read && array.role != Role::Most &&
+        array.role != Role::Common)
       found.push_back(&array);
   if (!sum || found.empty())
     return;

@@ -31,6 +31,7 @@ protected:
               llvm::function_ref<void()> otherwise);
 
   llvm::SmallVector<mlir::Value> counters; ///< indices of loops, i64
+  mlir::Value common; ///< to be stored in a range; null: not any more
 
   using Carried = llvm::SmallVector<unsigned>;
   /// Makes constants of the variables that are not carried; returns which were
@@ -42,6 +43,7 @@ private:
   void statement(int depth);
   void body(int depth, int most);
   void count();
+  void storeCommon(const Array &array);
   void write();
   void update(const Array &array);
   void inPlace();
