@@ -32,7 +32,7 @@ std::string nest(int64_t depth) {
             ") -> (f64) : i64 {\n";
   }
   std::string last = std::to_string(depth);
-  text += "%s = math.sin %v" + last + " : f64\n%p = arith.mulf %v" + last +
+  text += "%s = costate.sin %v" + last + " : f64\n%p = arith.mulf %v" + last +
           ", %s : f64\n";
   for (int64_t d = depth; d > 0; --d)
     text += "scf.yield " +

@@ -13,7 +13,7 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
     // before
     costate.range (%i) in (%n) {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
-      %w = math.sin %v : f64
+      %w = costate.sin %v : f64
       costate.store %w, %y[%i] : !costate.array<f64, 1>
     }
     // after: %x_grad and %y_grad are new arguments
@@ -22,7 +22,7 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
       tape.turn
       %g = costate.load %y_grad[%i] : !costate.array<f64, 1>
       costate.store %zero, %y_grad[%i] : !costate.array<f64, 1>
-      %c = math.cos %v : f64
+      %c = costate.cos %v : f64
       %h = costate.strong_mul %g, %c : f64
       costate.atomic_add exclusive %h, %x_grad[%i] : !costate.array<f64, 1>
     }
@@ -45,10 +45,10 @@ def DifferentiateForward : Pass<"differentiate-forward", "::mlir::ModuleOp"> {
   let description = [{
     ```mlir
     // before
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     // after
-    %w = math.sin %v : f64
-    %c = math.cos %v : f64
+    %w = costate.sin %v : f64
+    %c = costate.cos %v : f64
     %dw = costate.strong_mul %dv, %c : f64
     ```
   }];

@@ -19,22 +19,28 @@ struct Function {
   bool isBinary = false;
 };
 
-#define UNARY(name)                                                            \
-  {"math." #name, [](long double x, long double) { return std::name(x); }}
+#define UNARY(op, name)                                                        \
+  {op, [](long double x, long double) { return std::name(x); }}
 #define BINARY(op, name)                                                       \
   {op, [](long double x, long double y) { return std::name(x, y); }, true}
 
-// clang-format off
 inline const Function functions[] = {
-    UNARY(sin),   UNARY(cos),   UNARY(tan),   UNARY(asin),  UNARY(acos),
-    UNARY(atan),  UNARY(sinh),  UNARY(cosh),  UNARY(tanh),  UNARY(asinh),
-    UNARY(acosh), UNARY(atanh), UNARY(exp),   UNARY(exp2),  UNARY(expm1),
-    UNARY(log),   UNARY(log2),  UNARY(log10), UNARY(log1p), UNARY(cbrt),
-    UNARY(erf),   UNARY(erfc),  UNARY(sqrt),  UNARY(floor), UNARY(ceil),
-    UNARY(trunc), UNARY(round), BINARY("math.powf", pow),
+    UNARY("costate.sin", sin),      UNARY("costate.cos", cos),
+    UNARY("costate.tan", tan),      UNARY("costate.asin", asin),
+    UNARY("costate.acos", acos),    UNARY("costate.atan", atan),
+    UNARY("costate.sinh", sinh),    UNARY("costate.cosh", cosh),
+    UNARY("costate.tanh", tanh),    UNARY("costate.asinh", asinh),
+    UNARY("costate.acosh", acosh),  UNARY("costate.atanh", atanh),
+    UNARY("costate.exp", exp),      UNARY("costate.exp2", exp2),
+    UNARY("costate.expm1", expm1),  UNARY("costate.log", log),
+    UNARY("costate.log2", log2),    UNARY("costate.log10", log10),
+    UNARY("costate.log1p", log1p),  UNARY("costate.cbrt", cbrt),
+    UNARY("costate.erf", erf),      UNARY("costate.erfc", erfc),
+    UNARY("math.sqrt", sqrt),       UNARY("math.floor", floor),
+    UNARY("math.ceil", ceil),       UNARY("math.trunc", trunc),
+    UNARY("math.round", round),     BINARY("costate.powf", pow),
     BINARY("costate.atan2", atan2), BINARY("costate.hypot", hypot),
     BINARY("arith.remf", fmod)};
-// clang-format on
 
 #undef UNARY
 #undef BINARY

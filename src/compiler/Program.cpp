@@ -14,7 +14,6 @@
 #include "lowering/Lower.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -109,7 +108,7 @@ public:
     kernel->moveBefore(module->getBody(), module->getBody()->end());
     declared = argumentsOf(kernel);
     forgetOrigins();
-    replaceAngles();
+    replaceFunctions();
     return prepare(diagnostics);
   }
 
@@ -229,14 +228,21 @@ private:
         kernel.removeArgAttr(k, StringAttr::get(&context, origin));
   }
 
-  /// Of two zeros upstream's operation folds to NaN.
-  void replaceAngles() {
-    kernel.walk([](math::Atan2Op op) {
+  /// Upstream's functions fold with those of the host, whose bits are others.
+  void replaceFunctions() {
+    kernel.walk([&](Operation *op) {
+      StringRef name = op->getName().getStringRef();
+      if (!name.consume_front("math."))
+        return;
+      auto own =
+          RegisteredOperationName::lookup(("costate." + name).str(), &context);
+      if (!own || !own->hasTrait<ir::OpTrait::IsFunction>())
+        return;
       OpBuilder b(op);
-      Value angle =
-          ir::Atan2Op::create(b, op.getLoc(), op.getLhs(), op.getRhs());
-      op.replaceAllUsesWith(angle);
-      op.erase();
+      OperationState state(op->getLoc(), *own, op->getOperands(),
+                           op->getResultTypes());
+      op->replaceAllUsesWith(b.create(state));
+      op->erase();
     });
   }
 

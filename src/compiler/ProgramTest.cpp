@@ -11,8 +11,8 @@ costate.kernel @exp_sin(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %s = math.sin %v : f64
-    %w = math.exp %s : f64
+    %s = costate.sin %v : f64
+    %w = costate.exp %s : f64
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
 }
@@ -51,7 +51,7 @@ costate.kernel @scatter(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>)
   costate.range (%i) in (%n) {
     %j = costate.load %at[%i] : !costate.array<i64, 1>
     %v = costate.load %x[%j] : !costate.array<f64, 1>
-    %w = math.log %v : f64
+    %w = costate.log %v : f64
     costate.store %w, %x[%j] : !costate.array<f64, 1>
   }
 }
@@ -100,7 +100,7 @@ costate.kernel @looped(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   costate.range (%i) in (%e) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %w = scf.for unsigned %k = %c0 to %n step %c1 iter_args(%u = %v) -> f64 : i64 {
-      %s = math.sin %u : f64
+      %s = costate.sin %u : f64
       scf.yield %s : f64
     }
     costate.store %w, %y[%i] : !costate.array<f64, 1>

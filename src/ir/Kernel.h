@@ -14,6 +14,12 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace costate::ir::OpTrait {
+/// A function of floats that one of the device's functions computes.
+template <class Op>
+class IsFunction : public mlir::OpTrait::TraitBase<Op, IsFunction> {};
+} // namespace costate::ir::OpTrait
+
 #include "ir/KernelDialect.h.inc"
 
 #define GET_TYPEDEF_CLASSES
@@ -43,8 +49,8 @@ inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
 inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";
 
 /// On an access whose element several iterations of a range may use: `"load"`,
-/// `"store"`, `"shared_store"`, `"update"`, `"minimum"` or `"maximum"`, in terms
-/// of the primal.
+/// `"store"`, `"shared_store"`, `"update"`, `"minimum"` or `"maximum"`, in
+/// terms of the primal.
 inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
 
 } // namespace costate::ir

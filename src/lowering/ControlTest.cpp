@@ -13,7 +13,7 @@ using LowerControl = lowering::Lower;
 TEST_F(LowerControl, AVariableIsAResultOnlyWhereItIsAssigned) {
   EXPECT_EQ(lower([](ArrayRef<double, 1> x, Scalar<bool> c) {
               Var<double> a = x(0), b = x(1);
-              IF(c) {
+              IF (c) {
                 Var<double> local = a;
                 local += 1;
                 b = local;
@@ -45,7 +45,9 @@ TEST_F(LowerControl, ALoopCountsItsTurnsFromZero) {
   EXPECT_EQ(lower([](ArrayRef<double, 0> x, Scalar<int64_t> lo,
                      Scalar<int64_t> hi, Scalar<int64_t> step) {
               Var<double> s = 0;
-              FOR(i, lo, hi, step) { s += cast<double>(i); }
+              FOR (i, lo, hi, step) {
+                s += cast<double>(i);
+              }
               x() = s;
             }),
             R"(
@@ -70,8 +72,10 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>, %arg1: i64, %arg2: i64, %arg3: 
 TEST_F(LowerControl, ContinueKeepsTheFor) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               Var<double> s = 0;
-              FOR(i, 0, n) {
-                IF(x(i) > 3) { CONTINUE; }
+              FOR (i, 0, n) {
+                IF (x(i) > 3) {
+                  CONTINUE;
+                }
                 s += x(i);
               }
               x(0) = s;
@@ -104,8 +108,10 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 TEST_F(LowerControl, BreakMakesAWhileWithItsOwnCounter) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               Var<double> s = 0;
-              FOR(i, 5, n) {
-                IF(x(i) > 3) { BREAK; }
+              FOR (i, 5, n) {
+                IF (x(i) > 3) {
+                  BREAK;
+                }
                 s += x(i);
               }
               x(0) = s;
@@ -149,9 +155,11 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 TEST_F(LowerControl, AWhileThatWasLeftDoesNotEvaluateItsCondition) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x) {
               Var<int64_t> i = 0;
-              WHILE(x(i) > 0) {
+              WHILE (x(i) > 0) {
                 i += 1;
-                IF(i > 7) { BREAK; }
+                IF (i > 7) {
+                  BREAK;
+                }
               }
               x(0) = cast<double>(i);
             }),
@@ -187,7 +195,9 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>) {
 TEST_F(LowerControl, AWhileWithoutJumpsHasNoFlags) {
   EXPECT_EQ(canonical([](ArrayRef<double, 0> x) {
               Var<double> v = x();
-              WHILE(v > 1) { v *= 0.5; }
+              WHILE (v > 1) {
+                v *= 0.5;
+              }
               x() = v;
             }),
             R"(
@@ -212,9 +222,11 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>) {
 TEST_F(LowerControl, ReturnLeavesAllLoopsOfTheIteration) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               parallel(n, [&](Index i) {
-                FOR(j, 0, n) {
-                  FOR(k, 0, n) {
-                    IF(x(k) > 3) { RETURN; }
+                FOR (j, 0, n) {
+                  FOR (k, 0, n) {
+                    IF (x(k) > 3) {
+                      RETURN;
+                    }
                   }
                 }
                 x(i) = 1;
@@ -264,7 +276,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 
 TEST_F(LowerControl, StatementsBehindAJumpAreDropped) {
   EXPECT_EQ(lower([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
-              FOR(i, 0, n) {
+              FOR (i, 0, n) {
                 CONTINUE;
                 x(i) = 1;
               }
@@ -287,10 +299,14 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 
 TEST_F(LowerControl, ASerialReturnEmptiesLaterRanges) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x) {
-              IF(x(0) > 0) { RETURN; }
+              IF (x(0) > 0) {
+                RETURN;
+              }
               Expr<double> a = x(1);
               parallel(x.size(), [&](Index i) { x(i) = a; });
-              IF(x(2) > 0) { RETURN; }
+              IF (x(2) > 0) {
+                RETURN;
+              }
               Var<double> b = x(3);
               parallel(7, [&](Index i) { x(i) = b; });
               x(0) = 1;
@@ -346,9 +362,11 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>) {
 
 TEST_F(LowerControl, RangesStandInSerialLoops) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
-              FOR(t, 0, n) {
+              FOR (t, 0, n) {
                 parallel({n, t}, [&](Index i, Index j) { x(i + j) += 1; });
-                IF(x(t) > 3) { RETURN; }
+                IF (x(t) > 3) {
+                  RETURN;
+                }
               }
             }),
             R"(
@@ -385,7 +403,7 @@ TEST_F(LowerControl, EveryOpHasTheLineOfItsStatement) {
   uint32_t loop = 0;
   lower([&](ArrayRef<double, 1> x) {
     loop = Loc::current().line + 1;
-    FOR(i, x.size(), 0, -1) { // the loop
+    FOR (i, x.size(), 0, -1) { // the loop
       x(i) = cast<double>(i);
     }
   });
@@ -406,8 +424,10 @@ TEST_F(LowerControl, NestsMayBeDeep) {
     std::function<void(int)> level = [&](int depth) {
       if (depth == 0)
         return;
-      FOR(i, 0, 2) {
-        IF(x(i) > depth) { CONTINUE; }
+      FOR (i, 0, 2) {
+        IF (x(i) > depth) {
+          CONTINUE;
+        }
         level(depth - 1);
         s += 1;
       }

@@ -10,7 +10,7 @@ using LowerGuards = lowering::Lower;
 
 TEST_F(LowerGuards, ConditionsGuardLoads) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
-              IF((n > 3) & (x(n) > 0) & ((n > 4) | (x(n + 1) > 0))) {
+              IF ((n > 3) & (x(n) > 0) & ((n > 4) | (x(n + 1) > 0))) {
                 x(0) = 0;
               }
             }),

@@ -158,7 +158,7 @@ Value Emission::floating() {
     return bounded(Predicate::OGT, above, operands[2]);
   }
   case SyntaxOp::Pow:
-    return binary<math::PowFOp>();
+    return binary<ir::PowFOp>();
   case SyntaxOp::Hypot:
     return binary<ir::HypotOp>();
   case SyntaxOp::Atan2:
@@ -174,36 +174,36 @@ Value Emission::floatFunction() {
   switch (op) {
 #define COSTATE_FUNCTION(name, Name)                                           \
   case SyntaxOp::name:                                                         \
-    return unary<math::Name##Op>();
-    COSTATE_FUNCTION(Abs, AbsF)
-    COSTATE_FUNCTION(Floor, Floor)
-    COSTATE_FUNCTION(Ceil, Ceil)
-    COSTATE_FUNCTION(Round, Round)
-    COSTATE_FUNCTION(Trunc, Trunc)
-    COSTATE_FUNCTION(Sqrt, Sqrt)
-    COSTATE_FUNCTION(Rsqrt, Rsqrt)
-    COSTATE_FUNCTION(Cbrt, Cbrt)
-    COSTATE_FUNCTION(Exp, Exp)
-    COSTATE_FUNCTION(Exp2, Exp2)
-    COSTATE_FUNCTION(Expm1, ExpM1)
-    COSTATE_FUNCTION(Log, Log)
-    COSTATE_FUNCTION(Log2, Log2)
-    COSTATE_FUNCTION(Log10, Log10)
-    COSTATE_FUNCTION(Log1p, Log1p)
-    COSTATE_FUNCTION(Sin, Sin)
-    COSTATE_FUNCTION(Cos, Cos)
-    COSTATE_FUNCTION(Tan, Tan)
-    COSTATE_FUNCTION(Asin, Asin)
-    COSTATE_FUNCTION(Acos, Acos)
-    COSTATE_FUNCTION(Atan, Atan)
-    COSTATE_FUNCTION(Sinh, Sinh)
-    COSTATE_FUNCTION(Cosh, Cosh)
-    COSTATE_FUNCTION(Tanh, Tanh)
-    COSTATE_FUNCTION(Asinh, Asinh)
-    COSTATE_FUNCTION(Acosh, Acosh)
-    COSTATE_FUNCTION(Atanh, Atanh)
-    COSTATE_FUNCTION(Erf, Erf)
-    COSTATE_FUNCTION(Erfc, Erfc)
+    return unary<Name>();
+    COSTATE_FUNCTION(Abs, math::AbsFOp)
+    COSTATE_FUNCTION(Floor, math::FloorOp)
+    COSTATE_FUNCTION(Ceil, math::CeilOp)
+    COSTATE_FUNCTION(Round, math::RoundOp)
+    COSTATE_FUNCTION(Trunc, math::TruncOp)
+    COSTATE_FUNCTION(Sqrt, math::SqrtOp)
+    COSTATE_FUNCTION(Rsqrt, ir::RsqrtOp)
+    COSTATE_FUNCTION(Cbrt, ir::CbrtOp)
+    COSTATE_FUNCTION(Exp, ir::ExpOp)
+    COSTATE_FUNCTION(Exp2, ir::Exp2Op)
+    COSTATE_FUNCTION(Expm1, ir::ExpM1Op)
+    COSTATE_FUNCTION(Log, ir::LogOp)
+    COSTATE_FUNCTION(Log2, ir::Log2Op)
+    COSTATE_FUNCTION(Log10, ir::Log10Op)
+    COSTATE_FUNCTION(Log1p, ir::Log1pOp)
+    COSTATE_FUNCTION(Sin, ir::SinOp)
+    COSTATE_FUNCTION(Cos, ir::CosOp)
+    COSTATE_FUNCTION(Tan, ir::TanOp)
+    COSTATE_FUNCTION(Asin, ir::AsinOp)
+    COSTATE_FUNCTION(Acos, ir::AcosOp)
+    COSTATE_FUNCTION(Atan, ir::AtanOp)
+    COSTATE_FUNCTION(Sinh, ir::SinhOp)
+    COSTATE_FUNCTION(Cosh, ir::CoshOp)
+    COSTATE_FUNCTION(Tanh, ir::TanhOp)
+    COSTATE_FUNCTION(Asinh, ir::AsinhOp)
+    COSTATE_FUNCTION(Acosh, ir::AcoshOp)
+    COSTATE_FUNCTION(Atanh, ir::AtanhOp)
+    COSTATE_FUNCTION(Erf, ir::ErfOp)
+    COSTATE_FUNCTION(Erfc, ir::ErfcOp)
 #undef COSTATE_FUNCTION
   case SyntaxOp::StopGradient:
     return unary<ir::StopGradientOp>();

@@ -169,7 +169,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>, %arg1: f64, %arg2: f64) {
   %2 = arith.remf %0, %1 : f64
   costate.store %2, %arg0[] : !costate.array<f64, 0>
   %cst = arith.constant 2.000000e+00 : f64
-  %3 = math.powf %arg2, %cst : f64
+  %3 = costate.powf %arg2, %cst : f64
   %4 = costate.hypot %arg1, %3 : f64
   %5 = arith.negf %arg2 : f64
   %6 = costate.atan2 %arg1, %5 : f64
@@ -178,8 +178,8 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>, %arg1: f64, %arg2: f64) {
   %9 = arith.addf %4, %8 : f64
   costate.store %9, %arg0[] : !costate.array<f64, 0>
   %10 = arith.cmpf une, %arg1, %arg2 : f64
-  %11 = math.erf %arg1 : f64
-  %12 = math.expm1 %arg2 : f64
+  %11 = costate.erf %arg1 : f64
+  %12 = costate.expm1 %arg2 : f64
   %13 = arith.select %10, %11, %12 : f64
   costate.store %13, %arg0[] : !costate.array<f64, 0>
   costate.return

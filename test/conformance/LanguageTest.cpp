@@ -269,6 +269,28 @@ TEST(LanguageConformance, NothingToDo) {
   }
 }
 
+/// Functions have the bits of the device, whether operands are known or not.
+TEST(LanguageConformance, FunctionsOfKnownOperandsHaveTheSameBits) {
+  constexpr int count = 40;
+  auto functions = [](const Expr<double> &x) {
+    return sin(x) + exp(x) * 1e-3 + log(x) * 1e-6 + pow(x, 1.7) * 1e-9;
+  };
+  std::vector<double> values = randomValues(count, 0.5, 4);
+  Kernel known = kernel("known", [&](ArrayRef<double, 1> y) {
+    for (int k = 0; k < count; ++k)
+      y(k) = functions(values[size_t(k)]);
+  });
+  Kernel loaded =
+      kernel("loaded", [&](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+        parallel(x.size(), [&](Index i) { y(i) = functions(x(i)); });
+      });
+  auto x = constant<double>(values), y = cpu().array<double>({count}),
+       z = cpu().array<double>({count});
+  known(y);
+  loaded(x, z);
+  EXPECT_EQ(y.to_host(), z.to_host());
+}
+
 /// What is folded is what the device would compute.
 TEST(LanguageConformance, AnglesOfZerosThatAreKnown) {
   Device device = Device::best();

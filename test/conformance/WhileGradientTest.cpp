@@ -18,7 +18,7 @@ TEST(WhileGradient, ConditionBlockComputes) {
       costate.range (%i) in (%n) {
         %v = costate.load %x[%i] : !costate.array<f64, 1>
         %r:2 = scf.while (%k = %c0, %a = %v) : (i64, f64) -> (i64, f64) {
-          %s = math.sin %a : f64
+          %s = costate.sin %a : f64
           %b = arith.mulf %s, %v : f64
           %e = arith.addf %b, %half : f64
           %w = costate.load %x[%k] : !costate.array<f64, 1>
@@ -28,7 +28,7 @@ TEST(WhileGradient, ConditionBlockComputes) {
         } do {
         ^bb0(%k: i64, %f: f64):
           %next = arith.addi %k, %c1 : i64
-          %c = math.cos %f : f64
+          %c = costate.cos %f : f64
           %g = arith.mulf %c, %v : f64
           scf.yield %next, %g : i64, f64
         }
@@ -57,7 +57,7 @@ TEST(WhileGradient, ConditionBlockSwapsItsResults) {
           scf.condition(%go) %b, %p : f64, f64
         } do {
         ^bb0(%b: f64, %p: f64):
-          %s = math.sin %p : f64
+          %s = costate.sin %p : f64
           scf.yield %b, %s : f64, f64
         }
         %t = arith.mulf %r#0, %v : f64

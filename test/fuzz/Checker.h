@@ -120,6 +120,7 @@ private:
                                            const Arrays &direction);
   mlir::FailureOr<std::vector<Recorded>>
   tangentsOfVersions(const Derived &gradient, const Arrays &direction);
+  bool isRightNearby();
   void gradientDifferences(const Derived &gradient, const Arrays &weights,
                            const Arrays &direction, const Arrays &expected);
   std::optional<Arrays> gradientAt(const Derived &gradient,
@@ -133,6 +134,7 @@ private:
   ir::KernelOp kernel;
   const Memory &before;
   const bool isSingular;
+  bool isNearby = false; ///< looks at a point beside the one that was given
   const uint64_t seed;
   Properties wanted;
   Random random;

@@ -86,22 +86,22 @@ struct Function {
 };
 
 constexpr Function functions[] = {
-    {"math.sin", Domain::Any},        {"math.cos", Domain::Any},
-    {"math.sin", Domain::Any},        {"math.tanh", Domain::Any},
-    {"math.tan", Domain::Unit},       {"math.asin", Domain::Unit},
-    {"math.acos", Domain::Unit},      {"math.atan", Domain::Any},
-    {"math.sinh", Domain::Small},     {"math.cosh", Domain::Small},
-    {"math.asinh", Domain::Any},      {"math.acosh", Domain::AboveOne},
-    {"math.atanh", Domain::Unit},     {"math.exp", Domain::Small},
-    {"math.exp2", Domain::Small},     {"math.expm1", Domain::Small},
-    {"math.log", Domain::Positive},   {"math.log2", Domain::Positive},
-    {"math.log10", Domain::Positive}, {"math.log1p", Domain::Positive},
-    {"math.cbrt", Domain::Positive},  {"math.sqrt", Domain::Positive},
-    {"math.rsqrt", Domain::Positive}, {"math.erf", Domain::Any},
-    {"math.erfc", Domain::Any},       {"math.absf", Domain::Any},
-    {"arith.negf", Domain::Any},      {"math.floor", Domain::Any},
-    {"math.ceil", Domain::Any},       {"math.round", Domain::Any},
-    {"math.roundeven", Domain::Any},  {"math.trunc", Domain::Any},
+    {"costate.sin", Domain::Any},        {"costate.cos", Domain::Any},
+    {"costate.sin", Domain::Any},        {"costate.tanh", Domain::Any},
+    {"costate.tan", Domain::Unit},       {"costate.asin", Domain::Unit},
+    {"costate.acos", Domain::Unit},      {"costate.atan", Domain::Any},
+    {"costate.sinh", Domain::Small},     {"costate.cosh", Domain::Small},
+    {"costate.asinh", Domain::Any},      {"costate.acosh", Domain::AboveOne},
+    {"costate.atanh", Domain::Unit},     {"costate.exp", Domain::Small},
+    {"costate.exp2", Domain::Small},     {"costate.expm1", Domain::Small},
+    {"costate.log", Domain::Positive},   {"costate.log2", Domain::Positive},
+    {"costate.log10", Domain::Positive}, {"costate.log1p", Domain::Positive},
+    {"costate.cbrt", Domain::Positive},  {"math.sqrt", Domain::Positive},
+    {"costate.rsqrt", Domain::Positive}, {"costate.erf", Domain::Any},
+    {"costate.erfc", Domain::Any},       {"math.absf", Domain::Any},
+    {"arith.negf", Domain::Any},         {"math.floor", Domain::Any},
+    {"math.ceil", Domain::Any},          {"math.round", Domain::Any},
+    {"math.roundeven", Domain::Any},     {"math.trunc", Domain::Any},
 };
 
 constexpr int unaries = std::size(functions), specials = 14, conversions = 4;
@@ -172,22 +172,22 @@ Value Expressions::edge(Kind kind) {
   default:
     Value square = make<arith::MulFOp>(x, x);
     Value power = real(random.below(4), kind);
-    return named("math.powf", {square, power});
+    return named("costate.powf", {square, power});
   }
 }
 
 /// A function with a pole or an edge, where its operand is on the right side.
 Value Expressions::protectedPole(Kind kind, int depth) {
   static constexpr llvm::StringLiteral names[] = {
-      "math.log",   "math.log2",  "math.log10", "math.sqrt",
-      "math.rsqrt", "arith.divf", "math.powf"};
+      "costate.log",   "costate.log2", "costate.log10", "math.sqrt",
+      "costate.rsqrt", "arith.divf",   "costate.powf"};
   llvm::StringRef name = random.pick(names);
   Value x = leaf(kind), zero = real(0, kind);
   Value isSafe = make<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, zero);
   auto function = [&] {
     if (name == "arith.divf")
       return named(name, {leaf(kind), x});
-    if (name != "math.powf")
+    if (name != "costate.powf")
       return named(name, x);
     Value half = real(0.5, kind);
     return named(name, {x, half});
@@ -219,10 +219,10 @@ Value Expressions::unary(Kind kind, int depth, int choice) {
     Value one = real(1, kind);
     x = make<arith::AddFOp>(x, one);
   } else if (function.domain == Domain::Unit) {
-    Value scale = real(0.875, kind), sine = make<math::SinOp>(x);
+    Value scale = real(0.875, kind), sine = make<ir::SinOp>(x);
     x = make<arith::MulFOp>(sine, scale);
   } else if (function.domain == Domain::Small) {
-    x = make<math::TanhOp>(x);
+    x = make<ir::TanhOp>(x);
   }
   return named(function.name, x);
 }
@@ -236,8 +236,8 @@ Value Expressions::special(Kind kind, int depth, int choice) {
   }
   case 1: {
     Value x = positive(kind, depth - 1), y = part();
-    Value power = make<math::TanhOp>(y);
-    return make<math::PowFOp>(x, power);
+    Value power = make<ir::TanhOp>(y);
+    return make<ir::PowFOp>(x, power);
   }
   case 2: {
     Value x = part(), y = positive(kind, depth - 1);
@@ -301,7 +301,7 @@ Value Expressions::custom(Kind kind, int depth) {
     Value next = make<arith::AddFOp>(loop.getRegionIterArg(0), a);
     scf::YieldOp::create(b, here(), next);
   }
-  Value result = make<math::TanhOp>(loop.getResult(0));
+  Value result = make<ir::TanhOp>(loop.getResult(0));
   ir::YieldOp::create(b, here(), result);
 
   Block *partials = b.createBlock(&op.getPartials());
@@ -342,8 +342,8 @@ Value Expressions::tamed(Value value) {
     Value half = real(0.5, kindOf(value));
     return make<arith::MulFOp>(value, half);
   }
-  static constexpr llvm::StringLiteral names[] = {"math.sin", "math.tanh",
-                                                  "math.cos"};
+  static constexpr llvm::StringLiteral names[] = {"costate.sin", "costate.tanh",
+                                                  "costate.cos"};
   return named(random.pick(names), value);
 }
 

@@ -178,7 +178,7 @@ void Statements::readThenOverwrite() {
   Value old = make<ir::LoadOp>(typeOf(array.kind), array.argument, indices);
   Value next = number(array.kind, 1);
   ir::StoreOp::create(b, here(), next, array.argument, indices);
-  Value used = make<math::SinOp>(old);
+  Value used = make<ir::SinOp>(old);
   Value product = make<arith::MulFOp>(old, used);
   declare(array.kind, product);
 }

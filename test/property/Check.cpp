@@ -200,7 +200,8 @@ private:
     Memory shuffled = inputs.memory;
     oracle.primal(shuffled, seed + 1);
     if (tame)
-      compare("another order of iterations", shuffled, results, tolerance());
+      compare("another order of iterations", shuffled, results,
+              inOrder() ? tolerance() : orderTolerance());
     return true;
   }
 
@@ -259,6 +260,9 @@ private:
 
   /// Results of different precision or order of additions.
   double tolerance() const { return (single ? 1e-3 : 1e-10) * scale; }
+
+  /// Of sums over thousands of iterations, of which functions may be steep.
+  double orderTolerance() const { return (single ? 1e-1 : 1e-6) * scale; }
 
   /// Where derivatives are compared: everywhere, or at random.
   std::vector<std::pair<size_t, size_t>> entries() {
@@ -497,11 +501,16 @@ private:
     compareRun("recorded results", bench.get(), results);
   }
 
-  /// The same bits for any number of threads.
+  /// The same bits for any number of threads, if it has a gradient at all.
   void deterministic() {
     Kernel same = emit(program, {.deterministic = true});
     Workbench one(device(1), inputs), four(device(4), inputs);
-    Values alone = gradientOn(one, same);
+    Values alone;
+    ErrorCode code = codeOf([&] { alone = gradientOn(one, same); });
+    if (code == ErrorCode::CannotReplay)
+      return;
+    if (alone.empty())
+      gradientOn(one, same); // tells why
     compareRun("deterministic gradient", alone, expected, false);
     compareRun("deterministic results", one.get(), results, false);
     compare("deterministic gradient on four threads", gradientOn(four, same),

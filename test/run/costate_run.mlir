@@ -39,8 +39,8 @@ costate.kernel @exp_sin(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %s = math.sin %v : f64
-    %w = math.exp %s : f64
+    %s = costate.sin %v : f64
+    %w = costate.exp %s : f64
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
 }

@@ -18,7 +18,7 @@ costate.kernel @power(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %y
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %m = costate.load %n[%i] : !costate.array<i64, 1>
     %w = scf.for %k = %c0 to %m step %c1 iter_args(%u = %v) -> f64 : i64 {
-      %s = math.sin %u : f64
+      %s = costate.sin %u : f64
       %p = arith.mulf %u, %s : f64
       scf.yield %p : f64
     }

@@ -16,7 +16,7 @@ costate.kernel @power(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %y
     %m = costate.load %n[%i] : !costate.array<i64, 1>
     %t = costate.trip_count %c0 to %m by %c1
     %w = scf.for unsigned %k = %c0 to %t step %c1 iter_args(%u = %v) -> f64 : i64 {
-      %s = math.sin %u : f64
+      %s = costate.sin %u : f64
       %p = arith.mulf %u, %s : f64
       scf.yield %p : f64
     }

@@ -53,7 +53,7 @@ Factor exp2Rule(const RuleArguments &a, unsigned) {
 
 /// exp(x), which unlike y + 1 keeps its digits for large negative x
 Factor expm1Rule(const RuleArguments &a, unsigned) {
-  return times(math::ExpOp::create(a.b, a.operand(0)));
+  return times(ir::ExpOp::create(a.b, a.operand(0)));
 }
 
 Factor logRule(const RuleArguments &a, unsigned) {
@@ -84,7 +84,7 @@ Value logOfBase(Formula &f, const RuleArguments &a) {
   Value pIsZero = arith::CmpFOp::create(a.b, equal, a.operand(1), zero);
   Value jumps = arith::AndIOp::create(a.b, xIsZero, pIsZero);
   Value base = arith::SelectOp::create(a.b, jumps, f.constant(1), x);
-  return math::LogOp::create(a.b, base);
+  return ir::LogOp::create(a.b, base);
 }
 
 /// x^p: p x^(p-1) dx + x^p log(x) dp; a factor p of 0 hides 1/x.
@@ -94,15 +94,15 @@ Factor powRule(const RuleArguments &a, unsigned index) {
     return times(f.strong(a.result(), logOfBase(f, a)));
   Value x = a.operand(0), p = a.operand(1);
   Value lower = f.sub(p, f.constant(1));
-  return times(f.strong(p, math::PowFOp::create(a.b, x, lower)));
+  return times(f.strong(p, ir::PowFOp::create(a.b, x, lower)));
 }
 
 Factor sinRule(const RuleArguments &a, unsigned) {
-  return times(math::CosOp::create(a.b, a.operand(0)));
+  return times(ir::CosOp::create(a.b, a.operand(0)));
 }
 
 Factor cosRule(const RuleArguments &a, unsigned) {
-  return times(Formula(a).neg(math::SinOp::create(a.b, a.operand(0))));
+  return times(Formula(a).neg(ir::SinOp::create(a.b, a.operand(0))));
 }
 
 /// 1 + y^2
@@ -145,11 +145,11 @@ Factor atan2Rule(const RuleArguments &a, unsigned index) {
 }
 
 Factor sinhRule(const RuleArguments &a, unsigned) {
-  return times(math::CoshOp::create(a.b, a.operand(0)));
+  return times(ir::CoshOp::create(a.b, a.operand(0)));
 }
 
 Factor coshRule(const RuleArguments &a, unsigned) {
-  return times(math::SinhOp::create(a.b, a.operand(0)));
+  return times(ir::SinhOp::create(a.b, a.operand(0)));
 }
 
 /// (1 - y)(1 + y)
@@ -186,7 +186,7 @@ Factor atanhRule(const RuleArguments &a, unsigned) {
 template <int sign> Factor erfRule(const RuleArguments &a, unsigned) {
   Formula f(a);
   Value x = a.operand(0);
-  Value bell = math::ExpOp::create(a.b, f.neg(f.mul(x, x)));
+  Value bell = ir::ExpOp::create(a.b, f.neg(f.mul(x, x)));
   return times(f.mul(f.constant(sign * 2 * std::numbers::inv_sqrtpi), bell));
 }
 
@@ -201,31 +201,31 @@ Factor fmaRule(const RuleArguments &a, unsigned index) {
 void addMathRules(llvm::StringMap<Rule> &rules) {
   rules["math.absf"] = absRule;
   rules["math.sqrt"] = sqrtRule;
-  rules["math.rsqrt"] = rsqrtRule;
-  rules["math.cbrt"] = cbrtRule;
-  rules["math.exp"] = expRule;
-  rules["math.exp2"] = exp2Rule;
-  rules["math.expm1"] = expm1Rule;
-  rules["math.log"] = logRule;
-  rules["math.log2"] = log2Rule;
-  rules["math.log10"] = log10Rule;
-  rules["math.log1p"] = log1pRule;
-  rules["math.powf"] = powRule;
-  rules["math.sin"] = sinRule;
-  rules["math.cos"] = cosRule;
-  rules["math.tan"] = tanRule;
-  rules["math.asin"] = asinRule;
-  rules["math.acos"] = acosRule;
-  rules["math.atan"] = atanRule;
+  rules["costate.rsqrt"] = rsqrtRule;
+  rules["costate.cbrt"] = cbrtRule;
+  rules["costate.exp"] = expRule;
+  rules["costate.exp2"] = exp2Rule;
+  rules["costate.expm1"] = expm1Rule;
+  rules["costate.log"] = logRule;
+  rules["costate.log2"] = log2Rule;
+  rules["costate.log10"] = log10Rule;
+  rules["costate.log1p"] = log1pRule;
+  rules["costate.powf"] = powRule;
+  rules["costate.sin"] = sinRule;
+  rules["costate.cos"] = cosRule;
+  rules["costate.tan"] = tanRule;
+  rules["costate.asin"] = asinRule;
+  rules["costate.acos"] = acosRule;
+  rules["costate.atan"] = atanRule;
   rules["costate.atan2"] = atan2Rule;
-  rules["math.sinh"] = sinhRule;
-  rules["math.cosh"] = coshRule;
-  rules["math.tanh"] = tanhRule;
-  rules["math.asinh"] = asinhRule;
-  rules["math.acosh"] = acoshRule;
-  rules["math.atanh"] = atanhRule;
-  rules["math.erf"] = erfRule<1>;
-  rules["math.erfc"] = erfRule<-1>;
+  rules["costate.sinh"] = sinhRule;
+  rules["costate.cosh"] = coshRule;
+  rules["costate.tanh"] = tanhRule;
+  rules["costate.asinh"] = asinhRule;
+  rules["costate.acosh"] = acoshRule;
+  rules["costate.atanh"] = atanhRule;
+  rules["costate.erf"] = erfRule<1>;
+  rules["costate.erfc"] = erfRule<-1>;
   rules["math.fma"] = fmaRule;
 }
 

@@ -32,7 +32,7 @@ unsigned costOf(Operation *op) {
           math::TruncOp>(op))
     return 1;
   if (isa<math::MathDialect>(op->getDialect()) ||
-      isa<ir::Atan2Op, ir::HypotOp, arith::RemFOp>(op))
+      op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op))
     return 2 * dearest;
   return 1;
 }

@@ -34,7 +34,7 @@ protected:
           %index = costate.load %at[%i] : !costate.array<i64, 1>
           %double = arith.muli %index, %two : i64
           %sum = arith.addf %load, %load : f64
-          %sine = math.sin %sum : f64
+          %sine = costate.sin %sum : f64
           %steers = arith.cmpf ogt, %load, %zero : f64
           %rounded = costate.to_int %load : f64 to i64
           %branch = scf.if %steers -> f64 {

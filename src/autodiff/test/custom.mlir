@@ -11,7 +11,7 @@
 // GRAD:         } : (f64, i64) -> f64
 // GRAD:         tape.turn
 // GRAD:         %[[G:.*]] = costate.load
-// GRAD-NOT:     math.exp
+// GRAD-NOT:     costate.exp
 // GRAD:         %[[P:.*]] = arith.divf %{{.*}}, %[[R]] : f64
 // GRAD-NEXT:    costate.strong_mul %[[G]], %[[P]]
 // JVP-LABEL:  costate.kernel @root.jvp
@@ -19,7 +19,7 @@
 // JVP:          %[[DA:.*]] = costate.load %arg2
 // JVP:          %[[R:.*]] = costate.custom
 // JVP:          } : (f64, i64) -> f64
-// JVP-NOT:      math.exp
+// JVP-NOT:      costate.exp
 // JVP:          %[[P:.*]] = arith.divf %{{.*}}, %[[R]] : f64
 // JVP-NEXT:     costate.strong_mul %[[DA]], %[[P]]
 costate.kernel @root(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
@@ -46,7 +46,7 @@ costate.kernel @root(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
       costate.yield %t : f64
     } partials {
     ^bb0(%a: f64, %k: i64, %r: f64):
-      %unused = math.exp %a : f64
+      %unused = costate.exp %a : f64
       %half = arith.constant 0.5 : f64
       %p = arith.divf %half, %r : f64
       costate.yield %p : f64
@@ -89,6 +89,6 @@ costate.kernel @loop(%x: !costate.array<f64, 0>, %n: i64) {
 costate.kernel @stopped(%x: !costate.array<f64, 0>, %y: !costate.array<f64, 0>) {
   %v = costate.load %x[] : !costate.array<f64, 0>
   %s = costate.stop_gradient %v : f64
-  %w = math.sin %s : f64
+  %w = costate.sin %s : f64
   costate.store %w, %y[] : !costate.array<f64, 0>
 }

@@ -4,7 +4,7 @@
 // CHECK-LABEL: costate.kernel @iterate.jvp
 // CHECK-SAME:    %[[DX:[a-z0-9]+]]: {{.*}}tangent_of = 0{{.*}}, %[[DY:[a-z0-9]+]]: {{.*}}tangent_of = 1
 // CHECK:         %[[R:.*]]:3 = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[DA:.*]] = %{{.*}}) -> (f64, f64, f64)
-// CHECK:           %[[COS:.*]] = math.cos %[[A]]
+// CHECK:           %[[COS:.*]] = costate.cos %[[A]]
 // CHECK:           costate.strong_mul %[[DA]], %[[COS]]
 // CHECK:         costate.store %[[R]]#0
 // CHECK:         costate.store %[[R]]#2, %[[DY]]
@@ -16,7 +16,7 @@ costate.kernel @iterate(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %r, %s = scf.for %k = %zero to %n step %one iter_args(%a = %v, %b = %half) -> (f64, f64) : i64 {
-      %q = math.sin %a : f64
+      %q = costate.sin %a : f64
       %w = arith.mulf %b, %half : f64
       %z = arith.addf %q, %w : f64
       scf.yield %z, %w : f64, f64

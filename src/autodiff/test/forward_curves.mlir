@@ -24,10 +24,10 @@
 // TWO-DAG:     %[[ONE:.*]] = arith.constant 1 : i64
 // TWO:         %[[A:.*]] = costate.load %[[DX]][%[[ZERO]]]
 // TWO:         %[[B:.*]] = costate.load %[[DX]][%[[ONE]]]
-// TWO:         %[[COS:.*]] = math.cos
+// TWO:         %[[COS:.*]] = costate.cos
 // TWO:         costate.strong_mul %[[A]], %[[COS]]
 // TWO:         costate.strong_mul %[[B]], %[[COS]]
-// TWO-NOT:     math.cos
+// TWO-NOT:     costate.cos
 // TWO:         costate.atomic_add %{{.*}}, %[[DS]][%[[ZERO]]]
 // TWO:         costate.atomic_add %{{.*}}, %[[DS]][%[[ONE]]]
 
@@ -41,7 +41,7 @@
 // THRICE-NOT:   costate.atomic_add
 costate.kernel @square(%x: !costate.array<f64, 0>, %s: !costate.array<f64, 0>) {
   %v = costate.load %x[] : !costate.array<f64, 0>
-  %w = math.sin %v : f64
+  %w = costate.sin %v : f64
   costate.atomic_add %w, %s[] : !costate.array<f64, 0>
 }
 

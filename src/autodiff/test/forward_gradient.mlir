@@ -11,8 +11,8 @@
 // CHECK-SAME:    %[[DX:[a-z0-9]+]]: !costate.array<f64, 1> {costate.tangent_of = 0 : i64}
 // CHECK-SAME:    %[[DGX:[a-z0-9]+]]: !costate.array<f64, 1> {costate.tangent_of = 4 : i64}, %[[DGY:[a-z0-9]+]]: !costate.array<f64, 1> {costate.tangent_of = 5 : i64}
 // CHECK:         scf.for {{.*}} iter_args(%[[A:[a-z0-9]+]] = %{{.*}}, %[[DA:[a-z0-9]+]] = %{{.*}})
-// CHECK:           %[[SIN:.*]] = math.sin %[[A]]
-// CHECK:           %[[COS:.*]] = math.cos %[[A]]
+// CHECK:           %[[SIN:.*]] = costate.sin %[[A]]
+// CHECK:           %[[COS:.*]] = costate.cos %[[A]]
 // CHECK:           %[[DSIN:.*]] = costate.strong_mul %[[DA]], %[[COS]]
 // CHECK:           tape.push record(0) %[[A]], %[[SIN]], %[[DA]], %[[DSIN]] : f64, f64, f64, f64
 // CHECK:         tape.turn
@@ -31,7 +31,7 @@ costate.kernel @iterate(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
   costate.range (%i) in (%e) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %r = scf.for %k = %zero to %n step %one iter_args(%a = %v) -> (f64) : i64 {
-      %q = math.sin %a : f64
+      %q = costate.sin %a : f64
       %p = arith.mulf %a, %q : f64
       scf.yield %p : f64
     }
@@ -55,7 +55,7 @@ costate.kernel @sharp(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %c
     %r:3 = scf.for %k = %zero to %n step %one iter_args(%a = %v, %b = %u, %w = %v) -> (f64, f64, f64) : i64 {
       %p = arith.mulf %a, %b : f64
       %m = arith.maxnumf %p, %b : f64
-      %s = math.sin %b : f64
+      %s = costate.sin %b : f64
       %q = arith.mulf %w, %w : f64
       scf.yield %m, %s, %q : f64, f64, f64
     }
@@ -74,7 +74,7 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   %s = costate.load %x[%zero] : !costate.array<f64, 1>
-  %t = math.sin %s : f64
+  %t = costate.sin %s : f64
   costate.range (%i) in (%e) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %w = arith.mulf %v, %t : f64

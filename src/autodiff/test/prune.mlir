@@ -28,7 +28,7 @@ costate.kernel @forwarded(%x: !costate.array<i64, 1>, %v: f64, %m: i64) {
     scf.condition(%c) %a, %i : f64, i64
   } do {
   ^bb0(%a: f64, %i: i64):
-    %b = math.sin %a : f64
+    %b = costate.sin %a : f64
     %j = arith.addi %i, %one : i64
     scf.yield %b, %j : f64, i64
   }
@@ -40,11 +40,11 @@ costate.kernel @forwarded(%x: !costate.array<i64, 1>, %v: f64, %m: i64) {
 // CHECK-NEXT:      scf.yield
 costate.kernel @branches(%x: !costate.array<f64, 0>, %c: i1, %v: f64) {
   %p, %q = scf.if %c -> (f64, f64) {
-    %s = math.sin %v : f64
+    %s = costate.sin %v : f64
     scf.yield %s, %v : f64, f64
   } else {
-    %t = math.cos %v : f64
-    %u = math.exp %v : f64
+    %t = costate.cos %v : f64
+    %u = costate.exp %v : f64
     scf.yield %t, %u : f64, f64
   }
   costate.store %q, %x[] : !costate.array<f64, 0>
@@ -56,7 +56,7 @@ costate.kernel @nothing(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
   }
 }
 
@@ -71,7 +71,7 @@ costate.kernel @records(%x: !costate.array<f64, 1>, %n: i64) {
   %one = arith.constant 1 : i64
   scf.for %k = %zero to %n step %one : i64 {
     %v = costate.load %x[%k] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     tape.push record(0) %v, %w : f64, f64
   }
   scf.for %k = %zero to %n step %one : i64 {
@@ -81,7 +81,7 @@ costate.kernel @records(%x: !costate.array<f64, 1>, %n: i64) {
   tape.turn
   scf.for %k = %zero to %n step %one : i64 {
     %v = tape.pop record(1) : f64
-    %w = math.cos %v : f64
+    %w = costate.cos %v : f64
   }
   scf.for %k = %zero to %n step %one : i64 {
     %p, %q = tape.pop record(0) : f64, f64

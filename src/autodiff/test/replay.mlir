@@ -23,7 +23,7 @@ costate.kernel @time(%u: !costate.array<f64, 2>) {
     scf.for %t = %zero to %m step %one : i64 {
       %s = arith.addi %t, %one : i64
       %v = costate.load %u[%t, %i] : !costate.array<f64, 2>
-      %w = math.sin %v : f64
+      %w = costate.sin %v : f64
       costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
     }
   }
@@ -38,7 +38,7 @@ costate.kernel @step(%u: !costate.array<f64, 2>, %at: i32) {
   %to = arith.extsi %next : i32 to i64
   costate.range (%i) in (%n) {
     %v = costate.load %u[%from, %i] : !costate.array<f64, 2>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.store %w, %u[%to, %i] : !costate.array<f64, 2>
   }
 }
@@ -49,12 +49,12 @@ costate.kernel @reload(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
   costate.range (%i) in (%n) {
     %v = costate.load %y[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.atomic_add %w, %s[] : !costate.array<f64, 0>
   }
 }
@@ -72,7 +72,7 @@ costate.kernel @sweep(%u: !costate.array<f64, 2>, %to: !costate.array<i64, 1>) {
     scf.for %i = %zero to %n step %one : i64 {
       %j = costate.load %to[%i] : !costate.array<i64, 1>
       %v = costate.load %u[%t, %j] : !costate.array<f64, 2>
-      %w = math.sin %v : f64
+      %w = costate.sin %v : f64
       costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
     }
   }
@@ -93,7 +93,7 @@ costate.kernel @until(%u: !costate.array<f64, 1>) {
   ^bb0(%t: i64, %done: i1):
     %s = arith.addi %t, %one : i64
     %v = costate.load %u[%t] : !costate.array<f64, 1>
-    %w = math.exp %v : f64
+    %w = costate.exp %v : f64
     costate.store %w, %u[%s] : !costate.array<f64, 1>
     %big = arith.cmpf ogt, %w, %f9 : f64
     scf.yield %s, %big : i64, i1
@@ -134,11 +134,11 @@ costate.kernel @other_element(%x: !costate.array<f64, 1>, %u: !costate.array<f64
   %next = arith.addi %t, %one : i64
   %f0 = arith.constant 0.0 : f64
   %v = costate.load %x[%zero] : !costate.array<f64, 1>
-  %w = math.sin %v : f64
+  %w = costate.sin %v : f64
   costate.atomic_add %w, %s[] : !costate.array<f64, 0>
   costate.range (%i) in (%n) {
     %a = costate.load %u[%t, %i] : !costate.array<f64, 2>
-    %b = math.sin %a : f64
+    %b = costate.sin %a : f64
     costate.atomic_add %b, %s[] : !costate.array<f64, 0>
   }
   costate.range (%i) in (%n) {
@@ -156,7 +156,7 @@ costate.kernel @own_store(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1
     %j = costate.load %at[%i] : !costate.array<i64, 1>
     costate.store %f0, %x[%j] : !costate.array<f64, 1>
     %v = costate.load %x[%j] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.atomic_add %w, %s[] : !costate.array<f64, 0>
   }
 }
@@ -169,7 +169,7 @@ costate.kernel @sides(%x: !costate.array<f64, 1>, %c: i1, %s: !costate.array<f64
   costate.range (%i) in (%n) {
     scf.if %c {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
-      %w = math.sin %v : f64
+      %w = costate.sin %v : f64
       costate.atomic_add %w, %s[] : !costate.array<f64, 0>
     } else {
       costate.store %f0, %x[%i] : !costate.array<f64, 1>
@@ -190,11 +190,11 @@ costate.kernel @strides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
     %even = arith.muli %t, %two : i64
     %odd = arith.addi %even, %one : i64
     %v = costate.load %x[%even] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.store %w, %x[%odd] : !costate.array<f64, 1>
     %ahead = arith.addi %even, %four : i64
     %a = costate.load %y[%even] : !costate.array<f64, 1>
-    %b = math.sin %a : f64
+    %b = costate.sin %a : f64
     costate.store %b, %y[%ahead] : !costate.array<f64, 1>
   }
 }

@@ -6,7 +6,7 @@ costate.kernel @in_place(%x: !costate.array<f64, 1>) {
     // expected-error @+2 {{the gradient needs the value read here from argument 1, but it is overwritten before the kernel ends}}
     // expected-note @+1 {{keep every version: give the array a time index and write element t+1 from element t, or write the result to another array}}
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     // expected-note @+1 {{it may be overwritten here}}
     costate.store %w, %x[%i] : !costate.array<f64, 1>
   }
@@ -22,7 +22,7 @@ costate.kernel @later_part(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1
     // expected-error @+2 {{the gradient needs the value read here}}
     // expected-note @+1 {{keep every version}}
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.store %w, %y[%i] : !costate.array<f64, 1>
   }
   costate.range (%i) in (%n) {
@@ -43,7 +43,7 @@ costate.kernel @backwards(%u: !costate.array<f64, 1>) {
     // expected-error @+2 {{the gradient needs the value read here}}
     // expected-note @+1 {{keep every version}}
     %v = costate.load %u[%s] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     // expected-note @+1 {{it may be overwritten here}}
     costate.store %w, %u[%t] : !costate.array<f64, 1>
   }
@@ -135,7 +135,7 @@ costate.kernel @again(%u: !costate.array<f64, 2>) {
       // expected-error @+2 {{the gradient needs the value read here}}
       // expected-note @+1 {{keep every version}}
       %v = costate.load %u[%t, %zero] : !costate.array<f64, 2>
-      %w = math.sin %v : f64
+      %w = costate.sin %v : f64
       // expected-note @+1 {{it may be overwritten here}}
       costate.store %w, %u[%s, %zero] : !costate.array<f64, 2>
     }
@@ -155,7 +155,7 @@ costate.kernel @in_the_slice(%u: !costate.array<f64, 2>) {
       // expected-error @+2 {{the gradient needs the value read here}}
       // expected-note @+1 {{keep every version}}
       %v = costate.load %u[%t, %j] : !costate.array<f64, 2>
-      %w = math.sin %v : f64
+      %w = costate.sin %v : f64
       // expected-note @+1 {{it may be overwritten here}}
       costate.store %w, %u[%t, %i] : !costate.array<f64, 2>
     }
@@ -189,7 +189,7 @@ costate.kernel @any_element(%x: !costate.array<f64, 1>, %at: !costate.array<i64,
   // expected-error @+2 {{the gradient needs the value read here}}
   // expected-note @+1 {{keep every version}}
   %v = costate.load %x[%zero] : !costate.array<f64, 1>
-  %w = math.sin %v : f64
+  %w = costate.sin %v : f64
   costate.atomic_add %w, %s[] : !costate.array<f64, 0>
   costate.range (%i) in (%n) {
     %j = costate.load %at[%i] : !costate.array<i64, 1>
@@ -237,7 +237,7 @@ costate.kernel @stride_back(%x: !costate.array<f64, 1>) {
     // expected-error @+2 {{the gradient needs the value read here}}
     // expected-note @+1 {{keep every version}}
     %v = costate.load %x[%from] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     // expected-note @+1 {{it may be overwritten here}}
     costate.store %w, %x[%to] : !costate.array<f64, 1>
   }

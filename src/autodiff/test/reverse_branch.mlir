@@ -5,11 +5,11 @@
 // CHECK-LABEL: costate.kernel @direct.grad
 // CHECK-NOT:     tape.push
 // CHECK:         %[[KEPT:.*]] = scf.if %[[C:.*]] -> (f64) {
-// CHECK-NEXT:      %[[E:.*]] = math.exp
+// CHECK-NEXT:      %[[E:.*]] = costate.exp
 // CHECK-NEXT:      scf.yield %[[E]]
 // CHECK-NEXT:    } else {
 // CHECK-NEXT:      %[[S:.*]] = math.sqrt
-// CHECK:           %[[T:.*]] = math.exp %[[S]]
+// CHECK:           %[[T:.*]] = costate.exp %[[S]]
 // CHECK-NEXT:      scf.yield %[[T]]
 // CHECK:         tape.turn
 // CHECK:         scf.if %[[C]]
@@ -20,11 +20,11 @@ costate.kernel @direct(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %c = arith.cmpf ogt, %v, %f0 : f64
     scf.if %c {
-      %w = math.exp %v : f64
+      %w = costate.exp %v : f64
       costate.store %w, %y[%i] : !costate.array<f64, 1>
     } else {
       %s = math.sqrt %v : f64
-      %t = math.exp %s : f64
+      %t = costate.exp %s : f64
       costate.store %t, %y[%i] : !costate.array<f64, 1>
     }
   }
@@ -37,7 +37,7 @@ costate.kernel @direct(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK:           %[[INNER:[0-9]+]]:{{[0-9]+}} = scf.if
 // CHECK:           scf.yield %{{.*}}, %[[INNER]]#0
 // CHECK:         tape.turn
-// CHECK:         math.cos %[[KEPT]]#
+// CHECK:         costate.cos %[[KEPT]]#
 costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %f0 = arith.constant 0.0 : f64
@@ -48,13 +48,13 @@ costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
     scf.if %c {
       %d = arith.cmpf ogt, %v, %f1 : f64
       %r = scf.if %d -> (f64) {
-        %w = math.exp %v : f64
-        %t = math.exp %w : f64
+        %w = costate.exp %v : f64
+        %t = costate.exp %w : f64
         scf.yield %t : f64
       } else {
         scf.yield %v : f64
       }
-      %s = math.sin %r : f64
+      %s = costate.sin %r : f64
       costate.store %s, %y[%i] : !costate.array<f64, 1>
     }
   }
@@ -81,7 +81,7 @@ costate.kernel @in_a_loop(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
     %r = scf.for %k = %zero to %e step %one iter_args(%a = %v) -> (f64) : i64 {
       %c = arith.cmpf ogt, %a, %f0 : f64
       %b = scf.if %c -> (f64) {
-        %w = math.exp %a : f64
+        %w = costate.exp %a : f64
         scf.yield %w : f64
       } else {
         scf.yield %a : f64

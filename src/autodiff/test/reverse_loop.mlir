@@ -15,7 +15,7 @@
 // CHECK:         costate.range (%[[I:.*]]) in
 // CHECK:           %[[N:.*]] = costate.trip_count
 // CHECK:           scf.for {{.*}} iter_args(%[[A:.*]] =
-// CHECK:             %[[SIN:.*]] = math.sin %[[A]]
+// CHECK:             %[[SIN:.*]] = costate.sin %[[A]]
 // CHECK:             tape.push record({{[0-9]+}}) %[[A]], %[[SIN]] : f64, f64
 // CHECK:           tape.turn
 // CHECK:           %[[G:.*]] = costate.load %[[GY]][%[[I]]]
@@ -33,7 +33,7 @@ costate.kernel @iterate(%x: !costate.array<f64, 1>, %n: !costate.array<i32, 1>, 
     %hi = arith.extsi %m : i32 to i64
     %t = costate.trip_count %zero to %hi by %one
     %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f64) : i64 {
-      %q = math.sin %a : f64
+      %q = costate.sin %a : f64
       %p = arith.mulf %a, %q : f64
       scf.yield %p : f64
     }

@@ -52,17 +52,17 @@ costate.kernel @gather(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
 // Serial values that ranges use: their adjoints are sums over the range, which
 // is reversed before the serial code.
 // CHECK-LABEL: costate.kernel @serial.grad
-// CHECK:         %[[S:.*]] = math.sin
+// CHECK:         %[[S:.*]] = costate.sin
 // CHECK:         tape.turn
 // CHECK:         %[[SUM:.*]] = costate.range {{.*}} -> f64
 // CHECK:           costate.yield
-// CHECK:         %[[COS:.*]] = math.cos
+// CHECK:         %[[COS:.*]] = costate.cos
 // CHECK:         costate.strong_mul %[[SUM]], %[[COS]]
 costate.kernel @serial(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   %p = costate.load %x[%zero] : !costate.array<f64, 1>
-  %s = math.sin %p : f64
+  %s = costate.sin %p : f64
   costate.range (%i) in (%e) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %w = arith.mulf %v, %s : f64

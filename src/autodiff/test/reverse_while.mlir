@@ -56,7 +56,7 @@ costate.kernel @computing(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
       scf.condition(%c) %b : f64
     } do {
     ^bb0(%b: f64):
-      %w = math.exp %b : f64
+      %w = costate.exp %b : f64
       scf.yield %w : f64
     }
     costate.store %r, %y[%i] : !costate.array<f64, 1>

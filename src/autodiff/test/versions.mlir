@@ -66,7 +66,7 @@ costate.kernel @two(%x: !costate.array<f64, 1>) {
   }
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.store %w, %x[%i] : !costate.array<f64, 1>
   }
 }
@@ -95,7 +95,7 @@ costate.kernel @serial(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
   }
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.atomic_add %w, %s[] : !costate.array<f64, 0>
   }
 }
@@ -110,7 +110,7 @@ costate.kernel @forwarded(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
   %zero = arith.constant 0.0 : f64
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %w = math.sin %v : f64
+    %w = costate.sin %v : f64
     costate.store %w, %y[%i] : !costate.array<f64, 1>
     %u = costate.load %y[%i] : !costate.array<f64, 1>
     %p = arith.mulf %u, %u : f64

@@ -23,7 +23,7 @@ def FindNan : Pass<"find-nan", "::costate::ir::KernelOp"> {
     it found; behind an update, the element.
 
     ```mlir
-    %y = math.log %x : f64
+    %y = costate.log %x : f64
     costate.check_finite "log(%) gives %#; ..." %y from %x : (f64) -> f64
     ```
 

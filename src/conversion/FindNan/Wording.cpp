@@ -23,14 +23,17 @@ static Wording function(StringRef name, unsigned operands) {
 
 static bool staysFinite(Operation *op) {
   return isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::RoundOp,
-             math::RoundEvenOp, math::TruncOp, math::CopySignOp, math::SinOp,
-             math::CosOp, math::TanhOp, math::AtanOp, math::AsinhOp,
-             math::CbrtOp, math::ErfOp, math::ErfcOp>(op);
+             math::RoundEvenOp, math::TruncOp, math::CopySignOp, ir::SinOp,
+             ir::CosOp, ir::TanhOp, ir::AtanOp, ir::Atan2Op, ir::AsinhOp,
+             ir::CbrtOp, ir::ErfOp, ir::ErfcOp>(op);
 }
 
 static std::optional<Wording> wordingOfMath(Operation *op) {
   StringRef name = op->getName().getStringRef();
-  if (!name.consume_front("math.") || staysFinite(op))
+  bool isFunction =
+      name.consume_front("math.") || (op->hasTrait<ir::OpTrait::IsFunction>() &&
+                                      name.consume_front("costate."));
+  if (!isFunction || staysFinite(op))
     return std::nullopt;
   return function(name, op->getNumOperands());
 }
@@ -47,7 +50,7 @@ std::optional<Wording> wordingOf(Operation *op) {
       .Case<arith::RemFOp>([](auto) { return function("fmod", 2); })
       .Case<arith::TruncFOp>([](auto) { return function("cast<float>", 1); })
       .Case<ir::HypotOp>([](auto) { return function("hypot", 2); })
-      .Case<math::PowFOp>([](auto) { return function("pow", 2); })
+      .Case<ir::PowFOp>([](auto) { return function("pow", 2); })
       .Case<math::FmaOp>([](auto) { return Wording{"fma", "% * % + %"}; })
       .Default(wordingOfMath);
 }

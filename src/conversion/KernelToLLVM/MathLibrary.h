@@ -25,7 +25,7 @@ class MathLibrary {
 public:
   explicit MathLibrary(Maths maths) : maths(maths) {}
 
-  /// The function for an operation such as `math.sin`, on f32 or f64; empty if
+  /// The function for an operation such as `costate.sin`, on f32 or f64; empty if
   /// there is none, as for operations that are instructions.
   std::string function(llvm::StringRef operation, bool isF64) const;
 

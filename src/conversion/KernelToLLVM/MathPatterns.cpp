@@ -31,12 +31,12 @@ template <class Op> struct LibraryPattern : ConvertOpToLLVMPattern<Op> {
   const MathLibrary &library;
 };
 
-struct RsqrtPattern : ConvertOpToLLVMPattern<math::RsqrtOp> {
+struct RsqrtPattern : ConvertOpToLLVMPattern<ir::RsqrtOp> {
   explicit RsqrtPattern(const LLVMTypeConverter &converter)
       : ConvertOpToLLVMPattern(converter, preferred) {}
 
   LogicalResult
-  matchAndRewrite(math::RsqrtOp op, OpAdaptor adaptor,
+  matchAndRewrite(ir::RsqrtOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Type type = op.getType();
@@ -54,18 +54,18 @@ void populateMathPatterns(const LLVMTypeConverter &converter,
                           RewritePatternSet &patterns,
                           const MathLibrary &library) {
   patterns.add<RsqrtPattern>(converter);
-  patterns.add<LibraryPattern<math::SinOp>, LibraryPattern<math::CosOp>,
-               LibraryPattern<math::TanOp>, LibraryPattern<math::AsinOp>,
-               LibraryPattern<math::AcosOp>, LibraryPattern<math::AtanOp>,
-               LibraryPattern<ir::Atan2Op>, LibraryPattern<math::SinhOp>,
-               LibraryPattern<math::CoshOp>, LibraryPattern<math::TanhOp>,
-               LibraryPattern<math::AsinhOp>, LibraryPattern<math::AcoshOp>,
-               LibraryPattern<math::AtanhOp>, LibraryPattern<math::ExpOp>,
-               LibraryPattern<math::Exp2Op>, LibraryPattern<math::ExpM1Op>,
-               LibraryPattern<math::LogOp>, LibraryPattern<math::Log2Op>,
-               LibraryPattern<math::Log10Op>, LibraryPattern<math::Log1pOp>,
-               LibraryPattern<math::PowFOp>, LibraryPattern<math::CbrtOp>,
-               LibraryPattern<math::ErfOp>, LibraryPattern<math::ErfcOp>,
+  patterns.add<LibraryPattern<ir::SinOp>, LibraryPattern<ir::CosOp>,
+               LibraryPattern<ir::TanOp>, LibraryPattern<ir::AsinOp>,
+               LibraryPattern<ir::AcosOp>, LibraryPattern<ir::AtanOp>,
+               LibraryPattern<ir::Atan2Op>, LibraryPattern<ir::SinhOp>,
+               LibraryPattern<ir::CoshOp>, LibraryPattern<ir::TanhOp>,
+               LibraryPattern<ir::AsinhOp>, LibraryPattern<ir::AcoshOp>,
+               LibraryPattern<ir::AtanhOp>, LibraryPattern<ir::ExpOp>,
+               LibraryPattern<ir::Exp2Op>, LibraryPattern<ir::ExpM1Op>,
+               LibraryPattern<ir::LogOp>, LibraryPattern<ir::Log2Op>,
+               LibraryPattern<ir::Log10Op>, LibraryPattern<ir::Log1pOp>,
+               LibraryPattern<ir::PowFOp>, LibraryPattern<ir::CbrtOp>,
+               LibraryPattern<ir::ErfOp>, LibraryPattern<ir::ErfcOp>,
                LibraryPattern<ir::HypotOp>, LibraryPattern<arith::RemFOp>>(
       converter, library);
 }

@@ -120,7 +120,7 @@ def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
     through `vector-function-abi-variant`.
 
     ```mlir
-    %y = math.sin %x : f64                                    // before
+    %y = costate.sin %x : f64                                    // before
     %y = llvm.call @Sleef_finz_sind1_u10purecfma(%x) : (f64) -> f64   // after
     ```
 

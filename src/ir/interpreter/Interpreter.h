@@ -49,7 +49,7 @@ struct InterpreterReport {
   double largestAddend = 0;
 };
 
-/// The function that computes an operation like `math.sin`, over float or over
+/// The function that computes an operation like `costate.sin`, over float or over
 /// double; null: the one of the host's libm.
 using Functions = void *(*)(std::string_view operation, bool isF64);
 

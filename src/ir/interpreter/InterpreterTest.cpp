@@ -537,7 +537,8 @@ costate.kernel @k(%n: !costate.array<i32, 1>, %x: !costate.array<f64, 1>) {
   EXPECT_EQ(report.steps, 1 + 1 + 3 * 3u);
 }
 
-/// NaN counts as missing, -0 is less than 0, and unsigned elements have no sign.
+/// NaN counts as missing, -0 is less than 0, and unsigned elements have no
+/// sign.
 TEST(Interpreter, MinimaAndMaximaOfElements) {
   Data<double> x({3, -0.0, nan, 5, nan}), least({0, nan}), most({-0.0, 9});
   Data<uint32_t> n({7, 7});

@@ -7,7 +7,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1> {fuzz.values = dense<[0.25, 1.25
     %c-1_i64 = arith.constant -1 : i64
     %v = costate.load %arg0[%i] : !costate.array<f64, 1>
     %w = scf.for %k = %c2_i64 to %c-1_i64 step %c-1_i64 iter_args(%a = %v) -> f64 : i64 {
-      %b = math.sin %a : f64
+      %b = costate.sin %a : f64
       %c = costate.load %arg0[%k] : !costate.array<f64, 1>
       %d = arith.mulf %b, %c : f64
       scf.yield %d : f64

@@ -5,9 +5,9 @@
 // CHECK-LABEL: costate.kernel @checked
 // CHECK:         %[[V:.*]] = costate.load
 // CHECK-NEXT:    costate.check_element "@ holds %#;{{.*}}" %[[V]], %arg0[%[[I:.*]]] : f64, !costate.array<f64, 1>
-// CHECK-NEXT:    %[[L:.*]] = math.log %[[V]]
+// CHECK-NEXT:    %[[L:.*]] = costate.log %[[V]]
 // CHECK-NEXT:    costate.check_finite "log(%) gives %#;{{.*}}" %[[L]] from %[[V]] : (f64) -> f64
-// CHECK-NEXT:    math.sin
+// CHECK-NEXT:    costate.sin
 // CHECK-NEXT:    %[[F:.*]] = math.fma %[[S:.*]], %[[V]], %[[L]]
 // CHECK-NEXT:    costate.check_finite "% * % + % gives %#;{{.*}}" %[[F]] from %[[S]], %[[V]], %[[L]]
 // CHECK-NEXT:    costate.atomic_add %[[F]], %arg1[]
@@ -17,8 +17,8 @@ costate.kernel @checked(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) 
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %sum = costate.range (%i) in (%n) -> f64 {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    %l = math.log %v : f64
-    %t = math.sin %l : f64
+    %l = costate.log %v : f64
+    %t = costate.sin %l : f64
     %f = math.fma %t, %v, %l : f64
     costate.atomic_add %f, %s[] : !costate.array<f64, 0>
     costate.yield %t : f64
@@ -29,7 +29,7 @@ costate.kernel @checked(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) 
 // A result that reaches the side of a select only counts if the select takes
 // it; the check waits for the select. One that is also stored always counts.
 // CHECK-LABEL: costate.kernel @selected
-// CHECK:         %[[L:.*]] = math.log
+// CHECK:         %[[L:.*]] = costate.log
 // CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[L]]
 // CHECK-NEXT:    arith.select %arg1, %[[P]]
 // CHECK-DAG:     costate.check_finite "log(%){{.*}}" %[[L]] if %arg1
@@ -38,7 +38,7 @@ costate.kernel @checked(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) 
 // CHECK-NEXT:    costate.check_finite "sqrt(%){{.*}}" %[[R]] from
 // CHECK-NEXT:    arith.select %arg1, %{{.*}}, %[[R]]
 costate.kernel @selected(%x: f64, %c: i1, %s: !costate.array<f64, 0>) {
-  %l = math.log %x : f64
+  %l = costate.log %x : f64
   %p = arith.mulf %l, %x : f64
   %y = arith.select %c, %p, %x : f64
   costate.store %y, %s[] : !costate.array<f64, 0>
@@ -81,9 +81,9 @@ costate.kernel @hoisted(%x: f64, %n: i64, %s: !costate.array<f64, 0>) {
 // The text says in which sweep of a gradient an operation stands. A value that
 // is saved for a factor only is checked behind the pop.
 // CHECK-LABEL: costate.kernel @sweeps
-// CHECK:         %[[L:.*]] = math.log
+// CHECK:         %[[L:.*]] = costate.log
 // CHECK-NEXT:    costate.check_finite "in the forward sweep of the gradient, log(%){{.*}}" %[[L]]
-// CHECK:         %[[F:.*]] = math.exp
+// CHECK:         %[[F:.*]] = costate.exp
 // CHECK-NOT:     %[[F]] from
 // CHECK:         tape.turn
 // CHECK:         %[[OUT:.*]]:2 = tape.pop record(0)
@@ -91,8 +91,8 @@ costate.kernel @hoisted(%x: f64, %n: i64, %s: !costate.array<f64, 0>) {
 // CHECK:         %[[COUNTS:.*]] = arith.cmpf une, %[[OUT]]#0
 // CHECK:         costate.check_finite "in the reverse sweep of the gradient, a value that the forward sweep saved is %#;{{.*}}" %[[OUT]]#1 if %[[COUNTS]] : () -> f64
 costate.kernel @sweeps(%x: f64, %s: !costate.array<f64, 0>) {
-  %l = math.log %x : f64
-  %f = math.exp %x : f64
+  %l = costate.log %x : f64
+  %f = costate.exp %x : f64
   tape.push record(0) %l, %f : f64, f64
   tape.turn
   %p:2 = tape.pop record(0) : f64, f64

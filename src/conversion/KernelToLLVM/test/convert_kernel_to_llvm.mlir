@@ -20,9 +20,9 @@
 // LIBCLC: llvm.call @_Z3expd(
 // LIBCLC: llvm.call @_Z3powdd(
 costate.kernel @maths(%x: f64, %y: !costate.array<f64, 0>) {
-  %0 = math.exp %x : f64
-  %1 = math.powf %0, %x : f64
-  %2 = math.rsqrt %1 : f64
+  %0 = costate.exp %x : f64
+  %1 = costate.powf %0, %x : f64
+  %2 = costate.rsqrt %1 : f64
   costate.store %2, %y[] : !costate.array<f64, 0>
 }
 
