@@ -15,9 +15,9 @@ BEGIN = re.compile(r"^\[ RUN      \] (\S+)", re.M)
 END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)", re.M)
 
 
-def start(binary, shard, folder):
+def start(binary, shard, folder, chosen):
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=str(SHARDS),
-                       GTEST_SHARD_INDEX=str(shard))
+                       GTEST_SHARD_INDEX=str(shard), **chosen)
     log = open(folder / f"{shard}.log", "w")
     return subprocess.Popen(
         [binary, f"--gtest_output=json:{folder}/{shard}.json", "--gtest_color=no"],
@@ -58,7 +58,8 @@ def count_crashed(log, status, counts):
     counts.fails(f"the test binary ended with status {status} {where}", log)
 
 
-def run(root, build, preset):
+def run(root, build, preset, **chosen):
+    """`chosen`: environment variables."""
     counts = Counts()
     binary = build / "bin" / "costate-test"
     if not binary.exists():
@@ -66,7 +67,7 @@ def run(root, build, preset):
         return counts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shards = [start(binary, shard, folder) for shard in range(SHARDS)]
+        shards = [start(binary, shard, folder, chosen) for shard in range(SHARDS)]
         for index, process in enumerate(shards):
             try:
                 status = process.wait(LIMIT_S)

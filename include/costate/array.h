@@ -165,10 +165,11 @@ public:
     }
   }
 
-  /// The elements in the memory of a CPU device, for reading.
+  /// The elements in the memory of the host, for reading. Error(BadArgument) on
+  /// devices with memory of their own.
   const T *data() const { return static_cast<const T *>(address()); }
-  /// The same for writing: counts as one write by the host, at this call. What a
-  /// Tape needs is copied now, so take a new pointer after a recording.
+  /// The same for writing: counts as one write by the host, at this call. What
+  /// a Tape needs is copied now, so take a new pointer after a recording.
   /// Error(BadArgument) while a Tape records on this thread.
   T *mutable_data(Loc loc = std::source_location::current()) {
     return static_cast<T *>(writable_address(loc));

@@ -33,11 +33,12 @@ struct ArrayOptions {
 /// several threads.
 class Device {
 public:
-  /// The best device of this machine, the same one at every call. The
+  /// The CPU, the same device at every call. The
   /// environment variable COSTATE_DEVICE names another one. Error(NoDevice) if
   /// that does not exist.
   static Device best();
-  /// A new device with its own memory limit and threads. `name`: `cpu`.
+  /// A new device with its own memory limit and threads. `name`: `cpu`, `cuda`
+  /// (the first NVIDIA GPU) or `simt` (the code of a GPU on the host).
   /// Error(NoDevice) for any other name; the text says what exists.
   static Device open(const std::string &name, DeviceOptions options = {});
 

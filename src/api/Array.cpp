@@ -126,14 +126,24 @@ void AnyArray::check_dtype(DType expected) const {
                                       nameOf(expected));
 }
 
+static void requireHost(const ArrayStorage &storage) {
+  const runtime::DeviceInfo &device = storage.device->info();
+  if (!device.isHost)
+    raise(ErrorCode::BadArgument,
+          describe(storage) + " lives in the memory of `" + device.name +
+              "`, which the host cannot address; use to_host and from_host");
+}
+
 const void *AnyArray::address() const {
   ArrayStorage &storage = storageOf(*this);
+  requireHost(storage);
   noteHostRead(storage);
   return storage.buffer.address;
 }
 
 void *AnyArray::writable_address(Loc loc) {
   ArrayStorage &storage = storageOf(*this);
+  requireHost(storage);
   if (detail::recordingTape())
     raise(ErrorCode::BadArgument,
           "a `Tape` cannot record what is written through a pointer; use "

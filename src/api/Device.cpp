@@ -3,6 +3,9 @@
 #include "api/Checked.h"
 #include "runtime/ArrayStorage.h"
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/cuda/CudaDriver.h"
+#include "runtime/gpu/GpuDevice.h"
+#include "runtime/simt/SimtDevice.h"
 
 #include <cstdlib>
 #include <map>
@@ -11,12 +14,25 @@
 using namespace costate;
 using namespace costate::api;
 
+static Result<std::shared_ptr<runtime::Device>> openCuda(size_t memoryLimit) {
+  auto driver = runtime::cuda::openCuda(0);
+  if (!driver)
+    return driver.error();
+  std::string chip = (*driver)->properties().chip;
+  return runtime::gpu::openGpu("cuda", chip, *driver, memoryLimit);
+}
+
 Device Device::open(const std::string &name, DeviceOptions options) {
-  if (name != "cpu")
-    raise(ErrorCode::NoDevice,
-          "there is no device `" + name + "`; this build has: cpu");
-  return Device(
-      checked(runtime::openCpu(options.threads, options.memory_limit)));
+  if (name == "cpu")
+    return Device(
+        checked(runtime::openCpu(options.threads, options.memory_limit)));
+  if (name == "simt")
+    return Device(
+        checked(runtime::openSimt(options.threads, options.memory_limit)));
+  if (name == "cuda")
+    return Device(checked(openCuda(options.memory_limit)));
+  raise(ErrorCode::NoDevice,
+        "there is no device `" + name + "`; this build has: cpu, cuda, simt");
 }
 
 Device Device::best() {

@@ -51,6 +51,7 @@ GradientProbe::GradientProbe(const std::shared_ptr<KernelImpl> &kernel,
   single = checked(kernel->program->print(primal, false)).find("f32") !=
            std::string::npos;
   copyArguments();
+  primal.target = call.device->info().target;
   const runtime::KernelCode &code = *kernel->compiled(primal).code;
   for (size_t i = 0; i < this->call.arguments.size(); ++i) {
     const ArrayStorage *array = this->call.arguments[i].array.get();
@@ -144,8 +145,8 @@ Numbers GradientProbe::outputs() {
 /// gradient needs.
 Direction GradientProbe::reverse() {
   reset({}, 0);
-  const Compiled &gradient =
-      kernel->compiled(Mode::Gradient, activeArguments(Mode::Gradient, call));
+  const Compiled &gradient = kernel->compiled(
+      Mode::Gradient, activeArguments(Mode::Gradient, call), *call.device);
   bool overwrites = !gradient.code->overwritten.empty();
   if (!overwrites)
     detail::launch(kernel, Mode::Primal, call);

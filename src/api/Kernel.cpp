@@ -128,8 +128,11 @@ std::string Kernel::ir(Mode mode, bool llvm) const {
   return checked(impl->program->print(derivation, llvm));
 }
 
-Compiled &KernelImpl::compiled(Mode mode, const std::vector<bool> &active) {
-  return compiled(compiler::Derivation(compilerMode(mode), active));
+Compiled &KernelImpl::compiled(Mode mode, const std::vector<bool> &active,
+                               const runtime::Device &device) {
+  compiler::Derivation derivation(compilerMode(mode), active);
+  derivation.target = device.info().target;
+  return compiled(derivation);
 }
 
 Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {

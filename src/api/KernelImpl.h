@@ -3,6 +3,7 @@
 
 #include "compiler/Compiler.h"
 #include "costate/kernel.h"
+#include "runtime/Device.h"
 
 #include <atomic>
 #include <map>
@@ -17,7 +18,7 @@ struct Compiled {
   std::optional<runtime::KernelCode> code;
   std::optional<Failure> failure; ///< why there is none
   double milliseconds = 0;
-  std::atomic<size_t> tapeBytes = 0; ///< of the last launch
+  std::atomic<size_t> tapeBytes = 0;    ///< of the last launch
   std::atomic<size_t> versionBytes = 0; ///< of its versions of arrays
 };
 
@@ -41,7 +42,8 @@ struct KernelImpl {
 
   /// Compiles on first use; others that want the same code wait for it.
   Compiled &compiled(const compiler::Derivation &derivation);
-  Compiled &compiled(Mode mode, const std::vector<bool> &active);
+  Compiled &compiled(Mode mode, const std::vector<bool> &active,
+                     const runtime::Device &device);
 
   /// Past launches by the identities of their arguments. Forgets old ones: to
   /// the caller that looks like never launched.

@@ -57,6 +57,7 @@ static unsigned directionsOf(const KernelImpl &kernel, const Call &call) {
 compiler::Derivation detail::derivationOf(const KernelImpl &kernel, Chain chain,
                                           const Call &call) {
   compiler::Derivation derivation;
+  derivation.target = call.device->info().target;
   if (chain.mode == Mode::Gradient) {
     derivation.mode = compiler::Mode::Gradient;
     derivation.adjoint = activeArguments(Mode::Gradient, call);

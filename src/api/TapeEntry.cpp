@@ -65,7 +65,7 @@ LaunchEntry::LaunchEntry(std::shared_ptr<KernelImpl> launched, Chain chain,
   if (std::find(active.begin(), active.end(), true) == active.end())
     return;
   try {
-    gradient = &kernel->compiled(Mode::Gradient, active);
+    gradient = &kernel->compiled(Mode::Gradient, active, *call.device);
   } catch (const Error &error) {
     refusal = Failure{error.code(), error.what()};
     return;
@@ -108,7 +108,7 @@ void LaunchEntry::recordParts(const std::vector<bool> &active,
                             "`clear` before, or give the array a time index");
   }
   chain.mode = Mode::Recording;
-  compiled = &kernel->compiled(Mode::Recording, active);
+  compiled = &kernel->compiled(Mode::Recording, active, *call.device);
 }
 
 void LaunchEntry::run() {

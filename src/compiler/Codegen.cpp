@@ -2,6 +2,7 @@
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Jit.h"
+#include "compiler/Nvidia.h"
 #include "compiler/Pipelines.h"
 #include "compiler/Target.h"
 #include "compiler/Timings.h"
@@ -11,12 +12,15 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 #include <deque>
+#include <functional>
 
 using namespace mlir;
 
@@ -36,18 +40,28 @@ struct CodeOwner {
   }
 };
 
+/// Whether device code runs on the host.
+bool isForHost(const std::string &target) {
+  return target == "cpu" || target == "simt";
+}
+
 struct LLVMCode {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
+  std::string image; ///< of a GPU
 };
 
 Result<> convert(ModuleOp module, const Options &options,
-                 DiagnosticText &diagnostics) {
+                 const std::string &target, DiagnosticText &diagnostics) {
   Stopwatch watch(lastTimings().convert);
   PassManager passes(module.getContext());
   enableChecks(passes);
-  addHostPasses(passes, options);
+  if (target == "cpu")
+    addHostPasses(passes, options);
+  else
+    addDevicePasses(passes, options,
+                    isForHost(target) ? host().maths : "libclc");
   if (succeeded(passes.run(module)))
     return {};
   return Failure{ErrorCode::Internal,
@@ -67,14 +81,49 @@ Result<LLVMCode> translate(ModuleOp module, DiagnosticText &diagnostics) {
   return code;
 }
 
-Result<LLVMCode> optimised(ModuleOp module, const Options &options,
+/// Takes everything but the functions for which `isKept` holds, and what they
+/// call, out of `module`.
+void keepOnly(llvm::Module &module,
+              llvm::function_ref<bool(const llvm::Function &)> isKept) {
+  llvm::SmallVector<llvm::Function *> dropped;
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration() && !isKept(function))
+      dropped.push_back(&function);
+  for (llvm::Function *function : dropped)
+    function->dropAllReferences();
+  for (llvm::Function *function : dropped) {
+    function->replaceAllUsesWith(llvm::PoisonValue::get(function->getType()));
+    function->eraseFromParent();
+  }
+}
+
+/// Takes the device code out of `llvm`, which keeps the entry `symbol`.
+Result<std::string> emitDevice(LLVMCode &llvm, const std::string &symbol,
+                               const std::string &chip) {
+  std::unique_ptr<llvm::Module> device = llvm::CloneModule(*llvm.module);
+  auto isEntry = [&](const llvm::Function &function) {
+    return function.getName() == symbol;
+  };
+  keepOnly(*llvm.module, isEntry);
+  keepOnly(*device, std::not_fn(isEntry));
+  return emitPtx(*device, chip);
+}
+
+Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
+                           const Options &options, const std::string &target,
                            DiagnosticText &diagnostics) {
-  if (Result<> done = convert(module, options, diagnostics); !done)
+  if (Result<> done = convert(module, options, target, diagnostics); !done)
     return done.error();
   Result<LLVMCode> code = translate(module, diagnostics);
   if (!code)
     return code.error();
   Stopwatch watch(lastTimings().optimise);
+  if (!isForHost(target)) {
+    Result<std::string> image = emitDevice(*code, entry, target);
+    if (!image)
+      return image.error();
+    code->image = std::move(*image);
+  }
   optimise(*code->module, *code->machine);
   return code;
 }
@@ -101,6 +150,48 @@ void fillWatched(ModuleOp module, runtime::KernelCode &code) {
                         watched.asArrayRef().end());
 }
 
+/// What the attributes of `module` say of its device functions.
+std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
+                                                         StringRef name) {
+  auto code = std::make_shared<runtime::gpu::DeviceCode>();
+  auto functions = module->getAttrOfType<ArrayAttr>("costate.functions");
+  for (DictionaryAttr of : functions.getAsRange<DictionaryAttr>()) {
+    auto text = [&](StringRef key) {
+      return of.getAs<StringAttr>(key).getValue().str();
+    };
+    auto flag = [&](StringRef key) {
+      return of.getAs<BoolAttr>(key).getValue();
+    };
+    auto number = [&](StringRef key) {
+      return of.getAs<IntegerAttr>(key).getInt();
+    };
+    code->functions.push_back(
+        {text("symbol"), text("measure"), flag("serial"), flag("after_turn"),
+         flag("effects"), flag("ordered"), number("sums"), number("sum_slot"),
+         number("words"), number("site"), number("tape_site")});
+    code->pushes |= !code->functions.back().measure.empty();
+  }
+  code->sum = (name + ".sum").str();
+  code->frameSlots =
+      module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
+  for (StringRef reporter :
+       {"costate_device_index_error", "costate_device_step_zero",
+        "costate_device_not_finite", "costate_device_element_not_finite",
+        "costate_device_sum_not_finite"})
+    code->mayFail |= bool(module.lookupSymbol(reporter));
+  return code;
+}
+
+std::vector<std::string> symbolsOf(const runtime::gpu::DeviceCode &code) {
+  std::vector<std::string> symbols = {code.sum};
+  for (const runtime::gpu::DeviceFunction &function : code.functions) {
+    symbols.push_back(function.symbol);
+    if (!function.measure.empty())
+      symbols.push_back(function.measure);
+  }
+  return symbols;
+}
+
 } // namespace
 
 void enableChecks(PassManager &passes) {
@@ -117,9 +208,11 @@ void registerTranslations(DialectRegistry &registry) {
 }
 
 Result<> generate(ModuleOp module, StringRef name, const Options &options,
-                  DiagnosticText &diagnostics, runtime::KernelCode &code) {
+                  const std::string &target, DiagnosticText &diagnostics,
+                  runtime::KernelCode &code) {
   std::string symbol = (name + ".entry").str();
-  Result<LLVMCode> llvm = optimised(module, options, diagnostics);
+  Result<LLVMCode> llvm =
+      optimised(module, symbol, options, target, diagnostics);
   if (!llvm)
     return llvm.error();
   auto owner = std::make_shared<CodeOwner>();
@@ -135,9 +228,19 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
   code.objectBytes = (*object)->getBufferSize();
   lastTimings().objectHash = llvm::xxh3_64bits((*object)->getBuffer());
   Stopwatch watch(lastTimings().load);
-  Result<LoadedCode> loaded = load(std::move(*object), symbol);
+  std::shared_ptr<runtime::gpu::DeviceCode> device;
+  if (target != "cpu")
+    device = describeDevice(module, name);
+  Result<LoadedCode> loaded =
+      load(std::move(*object), symbol,
+           target == "simt" ? symbolsOf(*device) : std::vector<std::string>());
   if (!loaded)
     return loaded.error();
+  if (device) {
+    device->addresses = std::move(loaded->addresses);
+    device->image = std::move(llvm->image);
+  }
+  code.device = std::move(device);
   code.entry = loaded->entry;
   owner->code = std::move(loaded->owner);
   code.owner = std::move(owner);
@@ -146,7 +249,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
 
 Result<std::string> printLLVM(ModuleOp module, const Options &options,
                               DiagnosticText &diagnostics) {
-  Result<LLVMCode> code = optimised(module, options, diagnostics);
+  Result<LLVMCode> code = optimised(module, "", options, "cpu", diagnostics);
   if (!code)
     return code.error();
   std::string text;

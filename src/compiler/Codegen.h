@@ -19,12 +19,12 @@ void enableChecks(mlir::PassManager &passes);
 /// What translation to LLVM IR needs.
 void registerTranslations(mlir::DialectRegistry &registry);
 
-/// Compiles `module`, whose one kernel is `name`, and fills in `entry`, `sites`,
-/// `objectBytes` and `owner`. The object depends on the kernel and the options
-/// only.
+/// Compiles `module`, whose one kernel is `name`, and fills in `entry`,
+/// `sites`, `device`, `objectBytes` and `owner`. The object depends on the
+/// kernel and the options only.
 Result<> generate(mlir::ModuleOp module, llvm::StringRef name,
-                  const Options &options, DiagnosticText &diagnostics,
-                  runtime::KernelCode &code);
+                  const Options &options, const std::string &target,
+                  DiagnosticText &diagnostics, runtime::KernelCode &code);
 
 /// The optimised LLVM IR of `module`.
 Result<std::string> printLLVM(mlir::ModuleOp module, const Options &options,

@@ -34,6 +34,8 @@ struct Derivation {
   unsigned directions = 0;
   /// By argument: it comes with an adjoint array, with tangent arrays.
   std::vector<bool> adjoint, tangent;
+  /// Of what device: DeviceInfo::target.
+  std::string target = "cpu";
 
   Derivation() = default;
   /// `active`: the adjoint flags, or for Tangent, which means order 1, those of
@@ -70,8 +72,8 @@ public:
   virtual const std::string &name() const = 0;
   virtual const std::vector<syntax::Argument> &arguments() const = 0;
 
-  /// Compiles for this machine's CPU. Texts of failures name the user's lines.
-  /// Not cached: each call compiles.
+  /// Compiles for a device of this machine. Texts of failures name the user's
+  /// lines. Not cached: each call compiles.
   virtual Result<runtime::KernelCode> compile(const Derivation &derivation) = 0;
   Result<runtime::KernelCode> compile(Mode mode,
                                       const std::vector<bool> &active) {

@@ -1,6 +1,7 @@
 #include "compiler/Jit.h"
 
 #include "compiler/Target.h"
+#include "runtime/simt/Callbacks.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -41,6 +42,15 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_element_not_finite", &costate_element_not_finite);
   add("costate_check_sum_f32", &costate_check_sum_f32);
   add("costate_check_sum_f64", &costate_check_sum_f64);
+  add("costate_device_run", &costate_device_run);
+  add("costate_device_read", &costate_device_read);
+  add("costate_device_copy", &costate_device_copy);
+  add("costate_device_begin_range", &costate_device_begin_range);
+  add("costate_device_index_error", &costate_device_index_error);
+  add("costate_device_step_zero", &costate_device_step_zero);
+  add("costate_device_not_finite", &costate_device_not_finite);
+  add("costate_device_element_not_finite", &costate_device_element_not_finite);
+  add("costate_device_sum_not_finite", &costate_device_sum_not_finite);
   return symbols;
 }
 
@@ -106,7 +116,8 @@ void *findFunction(const std::string &name) {
 }
 
 Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
-                        const std::string &symbol) {
+                        const std::string &entry,
+                        const std::vector<std::string> &others) {
   static std::atomic<uint64_t> number{0};
   Expected<LLJIT &> jit = sharedJit();
   if (!jit)
@@ -119,10 +130,18 @@ Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
   library->addToLinkOrder(jit->getMainJITDylib());
   if (llvm::Error error = jit->addObjectFile(*library, std::move(object)))
     return internal(std::move(error));
-  Expected<ExecutorAddr> address = jit->lookup(*library, symbol);
+  LoadedCode code{nullptr, {}, std::move(owner)};
+  Expected<ExecutorAddr> address = jit->lookup(*library, entry);
   if (!address)
     return internal(address.takeError());
-  return LoadedCode{address->toPtr<runtime::Entry>(), std::move(owner)};
+  code.entry = address->toPtr<runtime::Entry>();
+  for (const std::string &symbol : others) {
+    address = jit->lookup(*library, symbol);
+    if (!address)
+      return internal(address.takeError());
+    code.addresses[symbol] = address->toPtr<void *>();
+  }
+  return code;
 }
 
 } // namespace costate::compiler

@@ -277,7 +277,7 @@ protected:
 
   void run(const std::string &ir, const std::string &symbol, uint64_t threads,
            std::span<const uint64_t> words) {
-    auto module = driver->load(ptx(ir, driver->properties().chip));
+    auto module = driver->load({.image = ptx(ir, driver->properties().chip)});
     ASSERT_TRUE(module.ok()) << module.error().text;
     runtime::gpu::Grid grid{static_cast<int64_t>((threads + 127) / 128), 128};
     auto launched = driver->launch(**module, symbol, grid, words);

@@ -5,6 +5,7 @@
 #include "compiler/Target.h"
 #include "conversion/Contract/Passes.h"
 #include "conversion/FindNan/Passes.h"
+#include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
@@ -55,6 +56,22 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
        .fastMath = options.fastMath}));
 }
 
+void addDevicePasses(OpPassManager &passes, const Options &options,
+                     const std::string &maths) {
+  passes.addPass(conversion::createInlineCustom());
+  passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
+  if (options.findNan)
+    passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
+  passes.addPass(conversion::createOutlineDevice(
+      {.debug = options.debug || options.findNan}));
+  passes.addPass(
+      conversion::createExpandChecks({.indexChecks = options.debug}));
+  passes.addPass(conversion::createExpandTape());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(conversion::createConvertKernelToLLVM(
+      {.maths = maths, .deterministic = false, .fastMath = options.fastMath}));
+}
+
 void registerPipelines() {
   PassPipelineRegistration<>(
       "primal", "kernel IR of the primal, before anything is derived from it",
@@ -63,6 +80,11 @@ void registerPipelines() {
       });
   PassPipelineRegistration<>("derivative", "kernel IR of a derivative",
                              addDerivativePasses);
+  PassPipelineRegistration<>(
+      "device", "kernel IR to the LLVM dialect, for a device and its host",
+      [](OpPassManager &passes) {
+        addDevicePasses(passes, Options(), host().maths);
+      });
   PassPipelineRegistration<>(
       "host", "kernel IR to the LLVM dialect, for this machine",
       [](OpPassManager &passes) { addHostPasses(passes, Options()); });

@@ -1,6 +1,8 @@
 #pragma once
 /// Every pipeline of the compiler, on one page.
 
+#include <string>
+
 namespace mlir {
 class OpPassManager;
 }
@@ -22,7 +24,12 @@ void addDerivativePasses(mlir::OpPassManager &passes);
 /// Kernel IR to the LLVM dialect, for this machine.
 void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 
-/// Registers the above as `primal`, `derivative` and `host`.
+/// Kernel IR to the LLVM dialect: functions of a device, and host code that
+/// drives them. `maths`: see convert-kernel-to-llvm.
+void addDevicePasses(mlir::OpPassManager &passes, const Options &options,
+                     const std::string &maths);
+
+/// Registers the above as `primal`, `derivative`, `host` and `device`.
 void registerPipelines();
 
 } // namespace costate::compiler

@@ -126,7 +126,7 @@ public:
       return derived.error();
     runtime::KernelCode code = describe(*derived, derivation);
     if (Result<> done = generate(*derived->module, derived->kernel.getName(),
-                                 options, diagnostics, code);
+                                 options, derivation.target, diagnostics, code);
         !done)
       return done.error();
     return code;

@@ -4,6 +4,7 @@
 #include "compiler/Pipelines.h"
 #include "conversion/Contract/Passes.h"
 #include "conversion/FindNan/Passes.h"
+#include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
 #include "ir/Registration.h"
 
@@ -29,6 +30,7 @@ void registerAllPasses() {
   autodiff::registerAutodiffPasses();
   conversion::registerCostateContractPasses();
   conversion::registerCostateFindNanPasses();
+  conversion::registerCostateKernelToDevicePasses();
   conversion::registerCostateKernelToLLVMPasses();
   registerPipelines();
 }

@@ -197,6 +197,21 @@ LogicalResult RangeOp::verify() {
   return success();
 }
 
+//===-- SerialOp ----------------------------------------------------------===//
+
+LogicalResult SerialOp::verifyRegions() {
+  auto yield = cast<YieldOp>(getBody()->getTerminator());
+  if (yield.getValues().getTypes() != getValues().getTypes())
+    return emitOpError("must yield one value for each of its results");
+  WalkResult result = walk([&](Operation *op) {
+    return isa<RangeOp, CopyOp>(op) ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return emitOpError("holds a range or a copy, which the host begins");
+  return success();
+}
+
 //===-- CustomOp ----------------------------------------------------------===//
 
 static unsigned countFloats(TypeRange types) {

@@ -136,10 +136,34 @@ def Costate_RangeOp : Costate_Op<"range", [
   let hasVerifier = 1;
 }
 
+def Costate_SerialOp : Costate_Op<"serial", [
+    RecursiveMemoryEffects, AutomaticAllocationScope,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a piece of serial code that one thread of a device runs";
+  let description = [{
+    Where host code drives a kernel, serial code that touches memory or computes
+    with floats stands in such regions. Results stay on the device unless the
+    host needs them. `afterTurn` marks what belongs to the reverse sweep.
+
+    ```mlir
+    %s = costate.serial -> f64 {
+      %v = costate.load %x[%zero] : !costate.array<f64, 1>
+      %w = math.sin %v : f64
+      costate.yield %w : f64
+    }
+    ```
+  }];
+  let arguments = (ins UnitAttr:$afterTurn);
+  let results = (outs Variadic<Costate_Value>:$values);
+  let regions = (region SizedRegion<1>:$bodyRegion);
+  let assemblyFormat = "(`after_turn` $afterTurn^)? (`->` type($values)^)? $bodyRegion attr-dict";
+  let hasRegionVerifier = 1;
+}
+
 def Costate_YieldOp : Costate_Op<"yield", [Pure, Terminator,
-    ParentOneOf<["RangeOp", "CustomOp"]>]> {
-  let summary = "end of an iteration, with its contributions to the sums; or of a region of `custom`";
-  let arguments = (ins Variadic<Costate_Float>:$values);
+    ParentOneOf<["RangeOp", "CustomOp", "SerialOp"]>]> {
+  let summary = "end of an iteration, with its contributions to the sums; of a region of `custom`; or of serial code";
+  let arguments = (ins Variadic<Costate_Value>:$values);
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }

@@ -14,7 +14,9 @@ namespace costate::runtime {
 struct DeviceInfo {
   std::string name;
   int threads = 1;
-  size_t memoryLimit = 0; ///< bytes
+  size_t memoryLimit = 0;     ///< bytes
+  std::string target = "cpu"; ///< what code is compiled for: `cpu`, `simt`, ...
+  bool isHost = true;         ///< the host can dereference addresses
 };
 
 /// A piece of device memory, aligned to 64 bytes. On a host device `address`

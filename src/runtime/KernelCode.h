@@ -4,6 +4,7 @@
 
 #include "base/ArraySection.h"
 #include "costate/types.h"
+#include "runtime/gpu/DeviceCode.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -125,9 +126,9 @@ struct Access {
 struct LineCost {
   std::string file;
   unsigned line = 0;
-  int64_t savedBits = 0; ///< on a tape, each time the line is executed
-  int64_t computed = 0;  ///< values computed again in the reverse sweep
-  int64_t loaded = 0;    ///< values loaded again
+  int64_t savedBits = 0;  ///< on a tape, each time the line is executed
+  int64_t computed = 0;   ///< values computed again in the reverse sweep
+  int64_t loaded = 0;     ///< values loaded again
   bool condition = false; ///< something saved says which branch was taken
   bool tripCount = false; ///< or how often a loop has turned
 };
@@ -153,7 +154,8 @@ struct KernelCode {
   int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
   std::string overwritten;     ///< Gradient: why it needs versions; else empty
-  std::shared_ptr<void> owner; ///< keeps the code alive
+  std::shared_ptr<const gpu::DeviceCode> device; ///< null for a CPU
+  std::shared_ptr<void> owner;                   ///< keeps the code alive
 };
 
 } // namespace costate::runtime

@@ -72,7 +72,7 @@ TEST(DeterminismConformance, ScatterInEveryMode) {
   Kernel k = scatter();
   std::vector<std::vector<double>> first;
   for (int threads : {1, 2, 7}) {
-    Device device = Device::open("cpu", {.threads = threads});
+    Device device = openDevice({.threads = threads});
     for (int run = 0; run < 10; ++run) {
       auto results = resultsOf(k, device);
       if (first.empty())
@@ -105,7 +105,7 @@ TEST(DeterminismConformance, AdjointsOfGathersAndOfSharedValues) {
     values[i] = 0.01f * i * i;
   std::vector<std::vector<float>> first;
   for (int threads : {1, 2, 7}) {
-    Device device = Device::open("cpu", {.threads = threads});
+    Device device = openDevice({.threads = threads});
     auto table = device.array<float>({37}, grad);
     auto at = device.array<int>({count});
     auto by = device.array<float>({}, grad),

@@ -173,11 +173,11 @@ TEST(ErrorConformance, AStepOfZero) {
 }
 
 TEST(ErrorConformance, MoreIterationsThanCanBeCounted) {
-  Kernel k = kernel("vast", [](ArrayRef<int, 1> x, Scalar<int64_t> n,
-                               Scalar<int64_t> m) {
-    line = __LINE__ + 1;
-    parallel({n, n, m}, [&](Index i, Index, Index) { x(i) += 1; });
-  });
+  Kernel k = kernel(
+      "vast", [](ArrayRef<int, 1> x, Scalar<int64_t> n, Scalar<int64_t> m) {
+        line = __LINE__ + 1;
+        parallel({n, n, m}, [&](Index i, Index, Index) { x(i) += 1; });
+      });
   auto x = constant<int>({0, 0});
   int64_t half = int64_t(1) << 32;
   expectError(ErrorCode::KernelFailed, {"`vast`", here(__FILE__, line)},
@@ -284,7 +284,7 @@ protected:
                parallel(x.size(), [&](Index i) { z(i) = y(i) * y(i) * x(i); });
              },
              {.deterministic = GetParam()});
-  Device device = Device::open("cpu", {.memory_limit = 16 << 20});
+  Device device = openDevice({.memory_limit = 16 << 20});
   Array<double> x = device.array<double>({64}, grad),
                 y = device.array<double>({64}, grad),
                 z = device.array<double>({64}, grad);
@@ -293,8 +293,9 @@ protected:
 
 TEST_P(OutOfMemory, InATapeChangesNothing) {
   x.fill(1.3);
-  n.fill(100);
-  n.mutable_data()[5] = 4000000;
+  std::vector<int> turns(64, 100);
+  turns[5] = 4000000;
+  n.from_host(turns);
   std::vector<double> before = randomValues(64, -1, 1);
   x.grad().from_host(before);
   y.grad().from_host(before);
@@ -310,7 +311,8 @@ TEST_P(OutOfMemory, InATapeChangesNothing) {
   EXPECT_EQ(z.grad().to_host(), std::vector<double>(64, 1));
   EXPECT_EQ(z.to_host(), values);
 
-  n.mutable_data()[5] = 3;
+  turns[5] = 3;
+  n.from_host(turns);
   deep(x, y, n, z);
   deep.grad(x, y, n, z);
   EXPECT_NE(x.grad().to_host(), before);
@@ -326,7 +328,7 @@ TEST(ErrorConformance, OutOfMemoryInSerialCode) {
     }
     y() = v;
   });
-  Device device = Device::open("cpu", {.memory_limit = 16 << 20});
+  Device device = openDevice({.memory_limit = 16 << 20});
   auto x = device.array<double>({}, grad), y = device.array<double>({}, grad);
   x.fill(1.3);
   y.grad().fill(1);

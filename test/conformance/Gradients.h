@@ -1,6 +1,8 @@
 #pragma once
 /// Derivatives of a kernel, entry by entry, in three ways.
 
+#include "conformance/TestDevice.h"
+
 #include <costate/costate.h>
 #include <costate/syntax.h>
 
@@ -12,7 +14,7 @@
 namespace costate::test {
 
 inline Device &cpu() {
-  static Device device = Device::open("cpu");
+  static Device device = openDevice();
   return device;
 }
 

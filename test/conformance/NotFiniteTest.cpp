@@ -111,7 +111,7 @@ TEST(NotFinite, TracesItThroughOperationsThatOnlyPassItOn) {
 TEST(NotFinite, ReportsTheLowestIterationOnAnyNumberOfThreads) {
   Kernel k = mapped([](E x) { return log(x); });
   for (int threads : {1, 3}) {
-    Device device = Device::open("cpu", {.threads = threads});
+    Device device = openDevice({.threads = threads});
     auto x = device.array<double>({100000}), y = device.array<double>({100000});
     std::vector<double> values(100000, 1);
     for (int bad : {71234, 71235, 99999, 80000})
@@ -307,7 +307,7 @@ TEST(NotFinite, AllowsInfinitiesThatTheKernelWrites) {
 TEST(NotFinite, FindsSumsThatOverflow) {
   for (bool deterministic : {false, true})
     for (int threads : {1, 3}) {
-      Device device = Device::open("cpu", {.threads = threads});
+      Device device = openDevice({.threads = threads});
       Kernel k =
           kernel("sum",
                  [](X x, ArrayRef<int, 1> at, ArrayRef<double, 2> sums) {

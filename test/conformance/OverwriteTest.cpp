@@ -1,6 +1,7 @@
 /// Gradients of kernels that overwrite what their gradient needs.
 
 #include "conformance/Errors.h"
+#include "conformance/TestDevice.h"
 #include "costate/costate.h"
 #include "costate/syntax.h"
 
@@ -30,7 +31,7 @@ protected:
           << i;
   }
 
-  Device device = Device::open("cpu");
+  Device device = openDevice();
   Array<double> x = array({0.5, 1.5, -0.8});
 };
 
@@ -145,7 +146,7 @@ TEST_F(Overwrites, AreAnErrorOfTheBareGradient) {
 TEST_F(Overwrites, ThatRunOutOfMemoryChangeNothing) {
   DeviceOptions options;
   options.memory_limit = 64 << 20;
-  Device small = Device::open("cpu", options);
+  Device small = openDevice(options);
   Kernel square = kernel("square", [](ArrayRef<double, 1> x) {
     parallel(x.size(0), [&](Index i) {
       FOR (k, 0, 3) {

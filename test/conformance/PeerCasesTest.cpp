@@ -282,7 +282,7 @@ TEST(PeerCases, WhatALoopCarriesLinearlyTakesNoMemoryPerTurn) {
       out(i) = carry;
     });
   });
-  Device device = Device::open("cpu");
+  Device device = openDevice();
   auto x = device.array<double>({100}, grad),
        y = device.array<double>({10}, grad),
        z = device.array<double>({10}, grad),

@@ -500,7 +500,7 @@ TEST(PeerLoops, ManyIterationsOfManyTurnsNeedLittleMemory) {
       y(i) = v;
     });
   });
-  Device device = Device::open("cpu", {.memory_limit = 8 << 20});
+  Device device = openDevice({.memory_limit = 8 << 20});
   auto x = device.array<double>({iterations}, grad);
   auto y = device.array<double>({iterations}, grad);
   auto n = device.array<int>({1});

@@ -28,6 +28,11 @@ std::vector<int> permutation(int n) {
 /// Arrays on a device of the given number of threads.
 class Races : public testing::TestWithParam<int> {
 protected:
+  void SetUp() override {
+    if (!isOnCpu())
+      GTEST_SKIP() << "races are looked for on the CPU";
+  }
+
   template <class T> Array<T> array(const std::vector<T> &values) {
     Array<T> made = device.array<T>({int64_t(values.size())}, flagsOf<T>());
     made.from_host(values);
@@ -58,7 +63,7 @@ protected:
     EXPECT_NO_THROW(k.jvp(arguments...));
   }
 
-  Device device = Device::open("cpu", {.threads = GetParam()});
+  Device device = openDevice({.threads = GetParam()});
 
 private:
   template <class T> static Flags flagsOf() {
@@ -333,8 +338,7 @@ TEST_P(Races, AreFoundInDeterministicKernels) {
 }
 
 TEST_P(Races, NeedMemoryAndSaySo) {
-  Device small =
-      Device::open("cpu", {.threads = GetParam(), .memory_limit = 4 << 20});
+  Device small = openDevice({.threads = GetParam(), .memory_limit = 4 << 20});
   Kernel k = kernel(
       "scatter",
       [](At at, X x, X y) {

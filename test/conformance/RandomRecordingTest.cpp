@@ -501,7 +501,7 @@ protected:
     check(randomProgram(pool, random));
   }
 
-  Device device = Device::open("cpu", {.threads = 1});
+  Device device = openDevice({.threads = 1});
   Pool pool;
   size_t copies = 0, refusals = 0;
 };

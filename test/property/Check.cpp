@@ -1,5 +1,6 @@
 #include "property/Check.h"
 
+#include "conformance/TestDevice.h"
 #include "property/Emit.h"
 #include "property/Oracle.h"
 #include "property/Reference.h"
@@ -97,8 +98,8 @@ void compare(const std::string &what, double actual, double expected,
 }
 
 Device device(int threads) {
-  thread_local Device one = Device::open("cpu", {.threads = 1});
-  thread_local Device four = Device::open("cpu", {.threads = 4});
+  thread_local Device one = test::openDevice({.threads = 1});
+  thread_local Device four = test::openDevice({.threads = 4});
   return threads == 1 ? one : four;
 }
 
@@ -207,6 +208,8 @@ private:
 
   /// In debug kernels; the gradient of such a kernel may be refused as well.
   void raceIsFound() {
+    if (!test::isOnCpu())
+      return;
     Kernel debug = emit(program, {.debug = true});
     Workbench bench(device(1), inputs);
     ErrorCode primal = codeOf([&] { bench.launch(debug, Mode::Primal); });

@@ -302,7 +302,7 @@ Node Expressions::condition(int depth) {
   static const std::vector<std::string> joins = {"and", "or", "xor"};
   if (isComparison(wish.head) && chance(30) && (wish.type != "f32" || single))
     return compare(wish.head, wish.type, depth);
-  if (wish.head == "cast" && wish.type == "bool" && chance(25))
+  if (wish.head == "cast" && wish.type == "bool" && chance(60))
     return list("cast", {atom(wish.from), expression(wish.from, depth)});
   if (depth > 0 && chance(25))
     return list(pick(joins), {condition(depth - 1), condition(depth - 1)});

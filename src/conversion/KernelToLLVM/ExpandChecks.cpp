@@ -98,6 +98,17 @@ void expandFinite(Runtime &runtime, ir::CheckFiniteOp check) {
   check.erase();
 }
 
+/// On a device the element is looked at in place.
+void expandSum(Runtime &runtime, ir::CheckElementOp check,
+               ImplicitLocOpBuilder &builder, int64_t parameter, Value element,
+               Value added) {
+  Value sum = ir::LoadOp::create(builder, check.getValue().getType(),
+                                 check.getArray(), check.getIndices());
+  enterIf(builder, isOfClass(builder, sum, notFinite));
+  runtime.callSumNotFinite(builder, workerOf(check), check.getText(), parameter,
+                           element, {added, widened(builder, sum)});
+}
+
 void expandElement(Runtime &runtime, ir::CheckElementOp check) {
   ImplicitLocOpBuilder builder(check.getLoc(), check);
   ArrayView view(check.getArray());
@@ -108,7 +119,10 @@ void expandElement(Runtime &runtime, ir::CheckElementOp check) {
     enterIf(builder, check.getCondition());
   Value element = rowMajor(builder, check.getIndices(), view.extents);
   Value number = widened(builder, value);
-  if (check.getAdded())
+  if (check.getAdded() &&
+      check->getParentOfType<ModuleOp>()->hasAttr(deviceAttr))
+    expandSum(runtime, check, builder, view.parameter, element, number);
+  else if (check.getAdded())
     runtime.callCheckSum(builder, worker, check.getText(), view.parameter,
                          element, number, value.getType().isF32());
   else

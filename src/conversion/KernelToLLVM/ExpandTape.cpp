@@ -13,20 +13,24 @@ namespace {
 /// Emits the tape operations of one place.
 class TapeBuilder {
 public:
-  TapeBuilder(Operation *op, TypeRange types, int64_t lanes)
-      : builder(op->getLoc(), op), record(types), lanes(lanes),
-        worker(workerOf(op)),
-        pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
+  TapeBuilder(Operation *op, TypeRange types)
+      : builder(op->getLoc(), op), record(types), worker(workerOf(op)),
+        pointer(LLVM::LLVMPointerType::get(op->getContext())) {
+    auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+    auto count = function->getAttrOfType<IntegerAttr>(lanesAttr);
+    onDevice = bool(count);
+    lanes = count ? count.getInt() : 1;
+    measures = function->hasAttr(measuresAttr);
+    if (lanes > 1)
+      lane = LLVM::LoadOp::create(builder, builder.getI64Type(),
+                                  advance(worker, 8 * laneSlot));
+  }
 
   void push(Runtime &runtime, ValueRange values) {
-    Value top = makeRoom(runtime);
-    for (auto [value, field] : llvm::zip_equal(values, record.fields))
-      if (!field.isBit)
-        LLVM::StoreOp::create(builder, value, address(top, field.offset),
-                              1);
-    for (int64_t byte = 0; byte < record.bitBytes; ++byte)
-      LLVM::StoreOp::create(builder, packed(values, byte),
-                            address(top, record.firstBit + byte), 1);
+    Value top = onDevice ? LLVM::LoadOp::create(builder, pointer, worker)
+                         : makeRoom(runtime);
+    if (!measures)
+      store(top, values);
     LLVM::StoreOp::create(builder, advance(top, bytes()), worker);
   }
 
@@ -37,13 +41,14 @@ public:
     for (int64_t byte = 0; byte < record.bitBytes; ++byte)
       bits.push_back(
           LLVM::LoadOp::create(builder, builder.getI8Type(),
-                               address(top, record.firstBit + byte), 1));
+                               address(top, record.firstBit + byte, 1), 1));
     for (auto [type, field] : llvm::zip_equal(types, record.fields)) {
       if (field.isBit)
         values.push_back(bit(bits[field.offset / 8], field.offset % 8));
       else
         values.push_back(LLVM::LoadOp::create(
-            builder, type, address(top, field.offset), 1));
+            builder, type, address(top, field.offset, field.size),
+            alignment(field.size)));
     }
     LLVM::StoreOp::create(builder, top, worker);
     return values;
@@ -57,16 +62,40 @@ private:
                                LLVM::GEPArg(distance));
   }
 
-  /// A worker of a CPU is always in lane 0.
-  Value address(Value top, int64_t offset) {
-    return offset == 0 ? top : advance(top, offset * lanes);
+  void store(Value top, ValueRange values) {
+    for (auto [value, field] : llvm::zip_equal(values, record.fields))
+      if (!field.isBit)
+        LLVM::StoreOp::create(builder, value,
+                              address(top, field.offset, field.size),
+                              alignment(field.size));
+    for (int64_t byte = 0; byte < record.bitBytes; ++byte)
+      LLVM::StoreOp::create(builder, packed(values, byte),
+                            address(top, record.firstBit + byte, 1), 1);
+  }
+
+  /// Where the field of `size` bytes stands. A worker of a CPU is always in
+  /// lane 0.
+  Value address(Value top, int64_t offset, int64_t size) {
+    Value row = offset == 0 ? top : advance(top, offset * lanes);
+    if (!lane)
+      return row;
+    Value distance = lane;
+    if (size > 1)
+      distance = arith::MulIOp::create(builder, lane, constant(builder, size));
+    return LLVM::GEPOp::create(builder, pointer, builder.getI8Type(), row,
+                               ArrayRef<LLVM::GEPArg>(distance));
+  }
+
+  /// Records without gaps are aligned only where lanes are interleaved.
+  unsigned alignment(int64_t size) const {
+    return lanes > 1 ? static_cast<unsigned>(size) : 1;
   }
 
   /// The top of the tape, with room for the record.
   Value makeRoom(Runtime &runtime) {
     Value top = LLVM::LoadOp::create(builder, pointer, worker);
-    Value end =
-        LLVM::LoadOp::create(builder, pointer, advance(worker, 8 * tapeEndSlot));
+    Value end = LLVM::LoadOp::create(builder, pointer,
+                                     advance(worker, 8 * tapeEndSlot));
     Value from = LLVM::PtrToIntOp::create(builder, builder.getI64Type(), top);
     Value to = LLVM::PtrToIntOp::create(builder, builder.getI64Type(), end);
     Value left = arith::SubIOp::create(builder, to, from);
@@ -110,8 +139,9 @@ private:
 
   ImplicitLocOpBuilder builder;
   RecordLayout record;
-  int64_t lanes;
-  Value worker;
+  int64_t lanes = 1;
+  bool onDevice = false, measures = false;
+  Value worker, lane;
   Type pointer;
 };
 
@@ -123,14 +153,13 @@ struct ExpandTape : impl::ExpandTapeBase<ExpandTape> {
     getOperation()->walk([&](tape::PushOp push) {
       ValueRange values = push.getValues();
       if (!values.empty())
-        TapeBuilder(push, values.getTypes(), lanes).push(runtime, values);
+        TapeBuilder(push, values.getTypes()).push(runtime, values);
       push.erase();
     });
     getOperation()->walk([&](tape::PopOp pop) {
       if (pop.getNumResults())
         pop.replaceAllUsesWith(
-            TapeBuilder(pop, pop.getResultTypes(), lanes)
-                .pop(pop.getResultTypes()));
+            TapeBuilder(pop, pop.getResultTypes()).pop(pop.getResultTypes()));
       pop.erase();
     });
   }

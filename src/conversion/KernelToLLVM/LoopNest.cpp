@@ -31,19 +31,6 @@ Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
   return Values(loop.getResults());
 }
 
-/// The indices of iteration `number`.
-Values decode(ImplicitLocOpBuilder &builder, Value number, ValueRange extents) {
-  Values indices(extents.size());
-  for (unsigned d = extents.size() - 1; d > 0; --d) {
-    indices[d] = ir::RemOp::create(builder, number.getType(), number,
-                                   extents[d], /*isUnsigned=*/true);
-    number = ir::DivOp::create(builder, number.getType(), number, extents[d],
-                               /*isUnsigned=*/true);
-  }
-  indices[0] = number;
-  return indices;
-}
-
 /// The indices of the row after `outer`.
 Values nextRow(ImplicitLocOpBuilder &builder, ValueRange outer,
                ValueRange extents) {
@@ -74,15 +61,15 @@ public:
 
   Values emit(Value begin, Values sums) {
     Values carried = {begin};
-    Values indices = decode(builder, begin, extents);
+    Values indices = indicesOf(builder, begin, extents);
     carried.push_back(indices.pop_back_val());
     llvm::append_range(carried, indices);
     llvm::append_range(carried, sums);
     auto loop = scf::WhileOp::create(
         builder, TypeRange(ValueRange(carried)), carried,
         [&](OpBuilder &b, Location loc, ValueRange args) {
-          Value more = arith::CmpIOp::create(
-              b, loc, arith::CmpIPredicate::ult, args[0], end);
+          Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                             args[0], end);
           scf::ConditionOp::create(b, loc, more, args);
         },
         [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -116,6 +103,19 @@ private:
 };
 
 } // namespace
+
+SmallVector<Value> indicesOf(ImplicitLocOpBuilder &builder, Value number,
+                             ValueRange extents) {
+  Values indices(extents.size());
+  for (unsigned d = extents.size() - 1; d > 0; --d) {
+    indices[d] = ir::RemOp::create(builder, number.getType(), number,
+                                   extents[d], /*isUnsigned=*/true);
+    number = ir::DivOp::create(builder, number.getType(), number, extents[d],
+                               /*isUnsigned=*/true);
+  }
+  indices[0] = number;
+  return indices;
+}
 
 SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
                              Value end, ValueRange extents, unsigned sumCount,

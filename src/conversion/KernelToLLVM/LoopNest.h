@@ -10,6 +10,11 @@ namespace costate::conversion {
 using Iteration = llvm::function_ref<llvm::SmallVector<mlir::Value>(
     mlir::ImplicitLocOpBuilder &, mlir::ValueRange indices)>;
 
+/// The indices of iteration `number`, counted row-major over `extents`.
+llvm::SmallVector<mlir::Value> indicesOf(mlir::ImplicitLocOpBuilder &builder,
+                                         mlir::Value number,
+                                         mlir::ValueRange extents);
+
 /// Emits loops over the iterations [begin, end), counted row-major over
 /// `extents`, and returns the `sumCount` sums. Ranges of several dimensions are
 /// rows around an innermost loop over the last one, so that only the borders of

@@ -1,7 +1,5 @@
 #include "conversion/KernelToLLVM/LoopNest.h"
-#include "ir/Tape.h"
-
-#include "mlir/Transforms/RegionUtils.h"
+#include "conversion/KernelToLLVM/Outline.h"
 
 using namespace mlir;
 
@@ -11,75 +9,6 @@ namespace costate::conversion {
 
 namespace {
 
-using Values = SmallVector<Value>;
-
-LLVM::LLVMFuncOp createFunction(ModuleOp module, Location loc,
-                                const Twine &name, TypeRange params,
-                                LLVM::Linkage linkage) {
-  auto builder = OpBuilder::atBlockEnd(module.getBody());
-  auto none = LLVM::LLVMVoidType::get(module.getContext());
-  auto type = LLVM::LLVMFunctionType::get(none, llvm::to_vector(params));
-  auto function =
-      LLVM::LLVMFuncOp::create(builder, loc, name.str(), type, linkage);
-  function.setNoUnwind(true);
-  function.addEntryBlock(builder);
-  return function;
-}
-
-Value slot(ImplicitLocOpBuilder &builder, Value frame, int64_t number) {
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  return LLVM::GEPOp::create(builder, pointer, builder.getI64Type(), frame,
-                             LLVM::GEPArg(number),
-                             LLVM::GEPNoWrapFlags::inbounds);
-}
-
-/// Reads a frame or argument slot; a bool fills a byte.
-Value loadSlot(ImplicitLocOpBuilder &builder, Type type, Value frame,
-               int64_t number) {
-  Value address = slot(builder, frame, number);
-  if (!type.isInteger(1))
-    return LLVM::LoadOp::create(builder, type, address);
-  Value byte = LLVM::LoadOp::create(builder, builder.getI8Type(), address);
-  return arith::TruncIOp::create(builder, type, byte);
-}
-
-void storeSlot(ImplicitLocOpBuilder &builder, Value value, Value frame,
-               int64_t number) {
-  Value address = slot(builder, frame, number);
-  if (value.getType().isInteger(1))
-    value = arith::ExtUIOp::create(builder, builder.getI8Type(), value);
-  LLVM::StoreOp::create(builder, value, address);
-}
-
-/// Moves everything but the terminator of `block` to the builder's place.
-void splice(OpBuilder &builder, Block *block, Block::iterator first,
-            Block::iterator last) {
-  builder.getInsertionBlock()->getOperations().splice(
-      builder.getInsertionPoint(), block->getOperations(), first, last);
-}
-
-bool isWritten(Value array, Region &region) {
-  return llvm::any_of(array.getUsers(), [&](Operation *user) {
-    return ir::writesElement(user) &&
-           region.isAncestor(user->getParentRegion());
-  });
-}
-
-bool contains(Region &region, function_ref<bool(Operation *)> isWanted) {
-  return region
-      .walk([&](Operation *op) {
-        return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-bool isPush(Operation *op) { return isa<tape::PushOp>(op); }
-
-/// Whether `op` changes memory that outlives a launch.
-bool isEffect(Operation *op) {
-  return ir::writesElement(op) && !op->hasAttr(ir::replayedAttr);
-}
-
 /// One range of an outlined kernel.
 class RangeOutliner {
 public:
@@ -87,11 +16,11 @@ public:
                 StringRef kernel, unsigned number, bool measures, bool debug)
       : module(module), runtime(runtime), range(range), kernel(kernel),
         number(number), measures(measures), debug(debug),
+        uses(range.getRegion(), range.getExtents().drop_front()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i64(IntegerType::get(module.getContext(), 64)) {}
 
   void run() {
-    collectCaptures();
     LLVM::LLVMFuncOp chunk = createChunk();
     fillChunk(chunk);
     LLVM::LLVMFuncOp body = createBody(chunk);
@@ -99,30 +28,9 @@ public:
   }
 
 private:
-  void collectCaptures() {
-    llvm::SetVector<Value> used;
-    getUsedValuesDefinedAbove(range.getRegion(), used);
-    for (Value extent : range.getExtents().drop_front())
-      used.insert(extent);
-    for (Value value : used) {
-      if (matchPattern(value, m_Constant())) {
-        constants.push_back(value);
-        continue;
-      }
-      captured.push_back(value);
-      if (isa<ir::ArrayType>(value.getType())) {
-        ArrayView view(value);
-        parts.push_back(view.base);
-        llvm::append_range(parts, view.extents);
-      } else {
-        parts.push_back(value);
-      }
-    }
-  }
-
   LLVM::LLVMFuncOp createChunk() {
     SmallVector<Type> params = {pointer, pointer, i64, i64};
-    llvm::append_range(params, ValueRange(parts).getTypes());
+    llvm::append_range(params, ValueRange(uses.parts).getTypes());
     auto chunk = createFunction(module, range.getLoc(),
                                 kernel + ".chunk" + Twine(number), params,
                                 LLVM::Linkage::Internal);
@@ -130,7 +38,7 @@ private:
     setAlias(chunk, 0, "llvm.noalias");
     setAlias(chunk, 1, "llvm.noalias");
     unsigned position = firstCapture;
-    for (Value value : captured) {
+    for (Value value : uses.captured) {
       auto array = dyn_cast<ir::ArrayType>(value.getType());
       if (array) {
         setAlias(chunk, position, "llvm.noalias");
@@ -146,31 +54,13 @@ private:
     function.setArgAttr(argument, name, UnitAttr::get(module.getContext()));
   }
 
-  /// Values of the kernel, as the chunk knows them.
-  void mapCaptures(ImplicitLocOpBuilder &builder, LLVM::LLVMFuncOp chunk) {
-    unsigned position = firstCapture;
-    for (Value value : captured) {
-      auto array = dyn_cast<ir::ArrayType>(value.getType());
-      unsigned size = array ? 1 + array.getRank() : 1;
-      ValueRange here = chunk.getArguments().slice(position, size);
-      mapping.map(value, array ? castToArray(builder, here, array,
-                                             ArrayView(value).parameter)
-                               : here.front());
-      position += size;
-    }
-    for (Value value : constants)
-      builder.clone(*value.getDefiningOp(), mapping);
-  }
-
   void fillChunk(LLVM::LLVMFuncOp chunk) {
     auto builder = ImplicitLocOpBuilder::atBlockBegin(
         range.getLoc(), &chunk.getFunctionBody().front());
-    mapCaptures(builder, chunk);
+    uses.map(builder, chunk.getArguments().drop_front(firstCapture),
+             range.getRegion());
     bool pushes = contains(range.getRegion(), isPush);
     bool writes = contains(range.getRegion(), isEffect);
-    for (Value value : llvm::concat<Value>(captured, constants))
-      replaceAllUsesInRegionWith(value, mapping.lookup(value),
-                                 range.getRegion());
     worker = chunk.getArgument(1);
     if (measures && (pushes || writes))
       dry = runtime.callDryRun(builder, worker);
@@ -189,7 +79,7 @@ private:
   void emitChunk(ImplicitLocOpBuilder &builder, LLVM::LLVMFuncOp chunk) {
     Values extents;
     for (Value extent : range.getExtents())
-      extents.push_back(mapping.lookupOrDefault(extent));
+      extents.push_back(uses.mapping.lookupOrDefault(extent));
     Values sums =
         emitLoops(builder, chunk.getArgument(2), chunk.getArgument(3), extents,
                   range.getNumResults(),
@@ -273,7 +163,7 @@ private:
         range.getLoc(), &body.getFunctionBody().front());
     Values args = {body.getArgument(4), body.getArgument(1),
                    body.getArgument(2), body.getArgument(3)};
-    for (auto [k, value] : llvm::enumerate(parts))
+    for (auto [k, value] : llvm::enumerate(uses.parts))
       args.push_back(
           loadSlot(builder, value.getType(), body.getArgument(0), k));
     LLVM::CallOp::create(builder, chunk, args);
@@ -291,15 +181,15 @@ private:
 
   void replaceByCall(LLVM::LLVMFuncOp body) {
     ImplicitLocOpBuilder builder(range.getLoc(), range);
-    Value frame = allocate(std::max<int64_t>(parts.size(), 1));
+    Value frame = allocate(std::max<int64_t>(uses.parts.size(), 1));
     Value sums = allocate(std::max<int64_t>(range.getNumResults(), 1));
-    for (auto [k, value] : llvm::enumerate(parts))
+    for (auto [k, value] : llvm::enumerate(uses.parts))
       storeSlot(builder, value, frame, k);
     Value launch = range->getParentOfType<LLVM::LLVMFuncOp>().getArgument(0);
     Value address = LLVM::AddressOfOp::create(builder, body);
     Value sumCount = constant(builder, range.getNumResults());
     Value site = constant(builder, runtime.site(range.getLoc()));
-    Value count = iterations(builder);
+    Value count = iterationsOf(builder, range.getExtents());
     if (debug)
       describe(builder, launch);
     runtime.callRange(builder,
@@ -321,24 +211,6 @@ private:
     runtime.callBeginRange(builder, launch, extents, all.size());
   }
 
-  /// -1 if there are more than an i64 can count.
-  Value iterations(ImplicitLocOpBuilder &builder) {
-    Value zero = constant(builder, 0), product;
-    for (Value extent : range.getExtents()) {
-      Value clamped = arith::MaxSIOp::create(builder, extent, zero);
-      product = product ? cappedProduct(builder, product, clamped) : clamped;
-    }
-    return product;
-  }
-
-  Value cappedProduct(ImplicitLocOpBuilder &builder, Value a, Value b) {
-    auto product = arith::MulUIExtendedOp::create(builder, a, b);
-    Value zero = constant(builder, 0), capped = constant(builder, -1);
-    Value fits = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                       product.getHigh(), zero);
-    return arith::SelectOp::create(builder, fits, product.getLow(), capped);
-  }
-
   static constexpr unsigned firstCapture = 4;
   ModuleOp module;
   Runtime &runtime;
@@ -346,11 +218,8 @@ private:
   StringRef kernel;
   unsigned number;
   bool measures, debug;
+  Captures uses;
   Type pointer, i64;
-  Values captured;  ///< values of the kernel that the range uses
-  Values parts;     ///< the same, arrays as base and extents
-  Values constants; ///< used constants; the chunk has its own
-  IRMapping mapping;
   Value worker, dry;
 };
 
@@ -398,26 +267,11 @@ private:
                        {pointer, pointer, pointer}, LLVM::Linkage::External);
     Block *block = &entry.getFunctionBody().front();
     auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
-    int64_t next = 0;
-    for (BlockArgument argument : kernel.getRegion().getArguments())
-      argument.replaceAllUsesWith(unpack(builder, argument, next));
+    unpackArguments(builder, kernel, entry.getArgument(2));
     Block *body = &kernel.getRegion().front();
     splice(builder, body, body->begin(), std::prev(body->end()));
     LLVM::ReturnOp::create(builder, ValueRange());
     kernel.erase();
-  }
-
-  Value unpack(ImplicitLocOpBuilder &builder, BlockArgument argument,
-               int64_t &next) {
-    Value slots = entry.getArgument(2);
-    auto array = dyn_cast<ir::ArrayType>(argument.getType());
-    if (!array)
-      return loadSlot(builder, argument.getType(), slots, next++);
-    auto pointer = LLVM::LLVMPointerType::get(module.getContext());
-    Values parts = {loadSlot(builder, pointer, slots, next++)};
-    for (unsigned d = 0; d < array.getRank(); ++d)
-      parts.push_back(loadSlot(builder, builder.getI64Type(), slots, next++));
-    return castToArray(builder, parts, array, argument.getArgNumber());
   }
 
   void callCopies() {

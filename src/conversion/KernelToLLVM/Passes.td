@@ -91,9 +91,9 @@ def ExpandTape : Pass<"expand-tape", "::mlir::ModuleOp"> {
   let summary = "tape operations become stores and loads at the top of the worker's tape";
   let description = [{
     A record holds its values by decreasing size without gaps, then its bools,
-    8 per byte. With `lanes` interleaved tapes, field `f` of lane `l` stands at
-    `top + offset(f) * lanes + l * sizeof(f)`; a worker of a CPU runs one
-    iteration at a time, in lane 0.
+    8 per byte. In functions of a device with `costate.lanes` interleaved tapes,
+    field `f` of lane `l` stands at `top + offset(f) * lanes + l * sizeof(f)`;
+    such a tape has room, and is only measured where `costate.measures` says so.
 
     ```mlir
     tape.push %x : f64                     // before
@@ -106,8 +106,6 @@ def ExpandTape : Pass<"expand-tape", "::mlir::ModuleOp"> {
     llvm.store %x, %top {alignment = 1 : i64} : f64, !llvm.ptr
     ```
   }];
-  let options = [Option<"lanes", "lanes", "int64_t", "1",
-                        "number of tapes that are interleaved">];
   let dependentDialects = dialects;
 }
 

@@ -89,8 +89,11 @@ int64_t Runtime::site(Location loc) {
   return known - sites.begin();
 }
 
-LLVM::LLVMFuncOp Runtime::declare(StringRef name, Type result, TypeRange params,
-                                  Traits traits) {
+LLVM::LLVMFuncOp Runtime::declare(StringRef plainName, Type result,
+                                  TypeRange params, Traits traits) {
+  std::string name = plainName.str();
+  if (module->hasAttr(deviceAttr))
+    name.insert(StringRef("costate_").size(), "device_");
   if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return known;
   auto builder =
@@ -124,6 +127,16 @@ void Runtime::callBeginRange(ImplicitLocOpBuilder &builder, Value launch,
       declare("costate_begin_range", none, {pointer, pointer, i64}, {});
   Value count = constant(builder, rank);
   LLVM::CallOp::create(builder, function, ValueRange{launch, extents, count});
+}
+
+void Runtime::callDeviceRun(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {pointer, i64, pointer, i64};
+  LLVM::CallOp::create(builder, declare("costate_run", none, params, {}), args);
+}
+
+Value Runtime::callDeviceRead(ImplicitLocOpBuilder &builder, ValueRange args) {
+  auto function = declare("costate_read", i64, {pointer, i64}, {});
+  return LLVM::CallOp::create(builder, function, args).getResult();
 }
 
 void Runtime::callCopy(ImplicitLocOpBuilder &builder, ValueRange args) {
@@ -224,6 +237,20 @@ void Runtime::callCheckSum(ImplicitLocOpBuilder &builder, Value worker,
   LLVM::CallOp::create(
       builder, function,
       ValueRange{worker, place, words, number, element, added});
+}
+
+void Runtime::callSumNotFinite(ImplicitLocOpBuilder &builder, Value worker,
+                               StringRef text, int64_t parameter, Value element,
+                               ValueRange numbers) {
+  Type params[] = {pointer, i64, i64, i64, i64, f64, f64};
+  auto function = declare("costate_sum_not_finite", none, params,
+                          {.cold = true, .noReturn = true});
+  Value place = constant(builder, site(builder.getLoc()));
+  Value words = constant(builder, this->text(text));
+  Value number = constant(builder, parameter);
+  LLVM::CallOp::create(builder, function,
+                       ValueRange{worker, place, words, number, element,
+                                  numbers[0], numbers[1]});
 }
 
 void Runtime::declareAddLater() {

@@ -15,9 +15,19 @@ inline constexpr llvm::StringLiteral parameterAttr = "costate.parameter";
 inline constexpr llvm::StringLiteral watchedParametersAttr =
     "costate.watched_parameters";
 
+/// On a module whose code is for a device and the host that drives it: the
+/// functions of the runtime are called `costate_device_...`.
+inline constexpr llvm::StringLiteral deviceAttr = "costate.device";
+/// On functions of a device: how many tapes are interleaved, and whether the
+/// tape is only measured.
+inline constexpr llvm::StringLiteral lanesAttr = "costate.lanes";
+inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
+
 /// The words of a worker (see runtime/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the iteration that it runs.
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, iterationSlot = 3;
+/// Devices only: the lane of the thread, and the cell for errors.
+inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
 
 /// The worker of the function around `op`.
 mlir::Value workerOf(mlir::Operation *op);
@@ -54,6 +64,12 @@ public:
   void callRange(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   void callBeginRange(mlir::ImplicitLocOpBuilder &builder, mlir::Value launch,
                       mlir::Value extents, int64_t rank);
+  /// On a module for a device: runs one of its functions, and reads a slot of
+  /// the frame.
+  void callDeviceRun(mlir::ImplicitLocOpBuilder &builder,
+                     mlir::ValueRange args);
+  mlir::Value callDeviceRead(mlir::ImplicitLocOpBuilder &builder,
+                             mlir::ValueRange args);
   void callCopy(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   /// Whether the reverse sweep is to be skipped, as an i1.
   mlir::Value callDryRun(mlir::ImplicitLocOpBuilder &builder,
@@ -77,6 +93,10 @@ public:
   void callCheckSum(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                     llvm::StringRef text, int64_t parameter,
                     mlir::Value element, mlir::Value added, bool single);
+  /// Devices only: `numbers` are what was added, and the element now.
+  void callSumNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
+                        llvm::StringRef text, int64_t parameter,
+                        mlir::Value element, mlir::ValueRange numbers);
   /// Declares `costate_add_later_f32` and `_f64`.
   void declareAddLater();
 
@@ -84,7 +104,7 @@ private:
   struct Traits {
     bool cold = false, noReturn = false, readsOnly = false;
   };
-  mlir::LLVM::LLVMFuncOp declare(llvm::StringRef name, mlir::Type result,
+  mlir::LLVM::LLVMFuncOp declare(llvm::StringRef plainName, mlir::Type result,
                                  mlir::TypeRange params, Traits traits);
 
   mlir::ModuleOp module;

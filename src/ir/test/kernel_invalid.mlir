@@ -282,7 +282,7 @@ costate.kernel @loaded_type(%x: !costate.array<ui32, 0>) {
 // -----
 
 costate.kernel @yield_outside(%n: i64) {
-  // expected-error @+1 {{expects parent op to be one of 'costate.range, costate.custom'}}
+  // expected-error @+1 {{expects parent op to be one of 'costate.range, costate.custom, costate.serial'}}
   costate.yield
 }
 

@@ -1,6 +1,7 @@
 /// The functions that compiled code calls. Those that leave it do so by
 /// longjmp, so they keep no object with a destructor: helpers do the work.
 
+#include "runtime/FailureText.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/Range.h"
 
@@ -21,6 +22,14 @@ static void fail(CpuWorker &worker, ErrorCode code, const std::string &text) {
   worker.launch->fail(
       worker.chunk,
       {code, "kernel `" + worker.launch->request.code->name + "`" + text});
+}
+
+static void fail(CpuWorker &worker, Failure failure) {
+  worker.launch->fail(worker.chunk, std::move(failure));
+}
+
+static IterationPlace placeOf(const CpuWorker &worker) {
+  return {worker.iteration, worker.launch->extents};
 }
 
 static std::string memoryText(const cpu::MemoryBudget &budget) {
@@ -60,36 +69,22 @@ static const char *const raiseLimit =
 }
 
 static std::string iterationText(const Launch &launch, int64_t iteration) {
-  return "iteration " + indexText(iteration, launch.extents);
+  return IterationPlace{iteration, launch.extents}.text();
 }
 
 [[gnu::noinline]] static void failIndex(CpuWorker &worker, int64_t site,
                                         int64_t parameter, int64_t dim,
                                         int64_t index, int64_t extent) {
-  const Launch &launch = *worker.launch;
-  const KernelCode &code = *launch.request.code;
-  fail(worker, ErrorCode::OutOfRange,
-       siteText(code, site) + ": index " + std::to_string(index) +
-           " is outside dimension " + std::to_string(dim) + " of argument " +
-           std::to_string(code.parameters[parameter].argument + 1) +
-           ", whose extent is " + std::to_string(extent) +
-           (worker.iteration < 0
-                ? ""
-                : ", in " + iterationText(launch, worker.iteration)));
+  fail(worker, indexFailure(worker.launch->request, site, parameter, dim, index,
+                            extent, placeOf(worker)));
 }
 
 [[gnu::noinline]] static void failStep(CpuWorker &worker, int64_t site) {
-  fail(worker, ErrorCode::KernelFailed,
-       siteText(*worker.launch->request.code, site) +
-           ": the step of this loop is 0, so it would not end; give it another "
-           "step");
+  fail(worker, stepFailure(*worker.launch->request.code, site));
 }
 
 [[gnu::noinline]] static void failRange(CpuWorker &worker, int64_t site) {
-  fail(worker, ErrorCode::KernelFailed,
-       siteText(*worker.launch->request.code, site) +
-           ": this range has more iterations than can be counted; give it "
-           "smaller extents");
+  fail(worker, countFailure(*worker.launch->request.code, site));
 }
 
 static std::string waysOut(const ElementTrace &trace, ElementUse use) {
@@ -163,46 +158,19 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
            "tell apart; use smaller extents while `debug` is on");
 }
 
-/// The text with its numbers, element and iteration.
-static std::string filled(const CpuWorker &worker, int64_t text,
-                          std::span<const double> numbers,
-                          const std::string &element = "") {
-  const Launch &launch = *worker.launch;
-  std::string result;
-  for (char c : launch.request.code->texts[text]) {
-    if (c == '%') {
-      result += numberText(numbers.front());
-      numbers = numbers.subspan(1);
-    } else if (c == '@') {
-      result += element;
-    } else if (c == '#') {
-      if (worker.iteration >= 0)
-        result += ", in " + iterationText(launch, worker.iteration);
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 [[gnu::noinline]] static void failFinite(CpuWorker &worker, int64_t site,
                                          int64_t text,
                                          std::span<const double> numbers) {
-  fail(worker, ErrorCode::NotFinite,
-       siteText(*worker.launch->request.code, site) + ": " +
-           filled(worker, text, numbers));
+  fail(worker, finiteFailure(worker.launch->request, site, text, numbers,
+                             placeOf(worker)));
 }
 
 [[gnu::noinline]] static void failElement(CpuWorker &worker, int64_t site,
                                           int64_t text, int64_t parameter,
                                           int64_t element,
                                           std::span<const double> numbers) {
-  const LaunchRequest &request = worker.launch->request;
-  fail(worker, ErrorCode::NotFinite,
-       siteText(*request.code, site) + ": " +
-           filled(
-               worker, text, numbers,
-               elementText(request, parameter, element, Naming::OfParameter)));
+  fail(worker, elementFailure(worker.launch->request, site, text, parameter,
+                              element, numbers, placeOf(worker)));
 }
 
 /// False if the element, which `added` has been added to, is inf or NaN.

@@ -58,13 +58,17 @@ public:
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override;
 
-  Result<std::shared_ptr<gpu::Module>> load(const std::string &image) override;
+  Result<std::shared_ptr<gpu::Module>>
+  load(const gpu::DeviceCode &code) override {
+    return loadImage(code.image);
+  }
   Result<> launch(gpu::Module &module, const std::string &symbol,
                   gpu::Grid grid, std::span<const uint64_t> words) override;
   Result<> synchronize() override;
 
 private:
   Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);
+  Result<std::shared_ptr<gpu::Module>> loadImage(const std::string &image);
   Result<std::shared_ptr<gpu::Module>> ownCode();
 
   gpu::Properties gpuProperties;
@@ -166,7 +170,7 @@ next:
 Result<std::shared_ptr<gpu::Module>> CudaDriver::ownCode() {
   std::lock_guard lock(ownCodeMutex);
   if (!ownCodeModule) {
-    Result<std::shared_ptr<gpu::Module>> module = load(fillCode);
+    Result<std::shared_ptr<gpu::Module>> module = loadImage(fillCode);
     if (!module)
       return module;
     ownCodeModule = *module;
@@ -188,7 +192,7 @@ Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
 }
 
 Result<std::shared_ptr<gpu::Module>>
-CudaDriver::load(const std::string &image) {
+CudaDriver::loadImage(const std::string &image) {
   char log[4096] = "";
   JitOption options[] = {JitOption::ErrorLog, JitOption::ErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof log)};

@@ -83,7 +83,7 @@ protected:
     return *memory;
   }
   std::shared_ptr<gpu::Module> load() {
-    Result<std::shared_ptr<gpu::Module>> module = driver->load(code);
+    Result<std::shared_ptr<gpu::Module>> module = driver->load({.image = code});
     EXPECT_TRUE(module.ok()) << module.error().text;
     return *module;
   }
@@ -253,8 +253,8 @@ TEST_F(CudaGpu, TooLargeAnAllocationIsAnErrorAndFreedMemoryComesBack) {
 }
 
 TEST_F(CudaGpu, TextThatIsNoCodeIsAnErrorWithTheReason) {
-  Result<std::shared_ptr<gpu::Module>> module =
-      driver->load(".version 7.0\n.target sm_70\n.address_size 64\nnonsense");
+  Result<std::shared_ptr<gpu::Module>> module = driver->load(
+      {.image = ".version 7.0\n.target sm_70\n.address_size 64\nnonsense"});
   ASSERT_FALSE(module.ok());
   EXPECT_EQ(module.error().code, ErrorCode::Internal);
   EXPECT_NE(module.error().text.find("CUDA_ERROR_INVALID_PTX"),
@@ -315,7 +315,8 @@ TEST_F(CudaGpu, AModuleOutlivesItsDriver) {
 /// its own.
 void crash() {
   Result<std::shared_ptr<gpu::Driver>> driver = openCuda(0);
-  Result<std::shared_ptr<gpu::Module>> module = (*driver)->load(code);
+  Result<std::shared_ptr<gpu::Module>> module =
+      (*driver)->load({.image = code});
   uint64_t word = 0;
   Result<> launched = (*driver)->launch(**module, "crash", {1, 1}, {&word, 1});
   Result<> done = (*driver)->synchronize();

@@ -3,6 +3,7 @@
 /// `gpu::GpuDevice` differ in this only.
 
 #include "base/Result.h"
+#include "runtime/gpu/DeviceCode.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +55,7 @@ public:
   virtual Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                         size_t patternBytes) = 0;
 
-  virtual Result<std::shared_ptr<Module>> load(const std::string &image) = 0;
+  virtual Result<std::shared_ptr<Module>> load(const DeviceCode &code) = 0;
   /// Every thread calls `symbol` with `words`.
   virtual Result<> launch(Module &module, const std::string &symbol, Grid grid,
                           std::span<const uint64_t> words) = 0;

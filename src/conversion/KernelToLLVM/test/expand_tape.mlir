@@ -1,5 +1,5 @@
 // RUN: costate-opt %s --outline-ranges --expand-tape | FileCheck %s
-// RUN: costate-opt %s --outline-ranges --expand-tape=lanes=4 | FileCheck %s --check-prefix=LANES
+// RUN: costate-opt %s --split-serial --outline-device --expand-tape | FileCheck %s --check-prefix=DEVICE
 
 // A record of f64, i32 and two bools takes 13 bytes: larger values first, bools
 // in the bits of one byte.
@@ -22,12 +22,14 @@
 // CHECK: arith.andi
 // CHECK: arith.cmpi ne
 
-// With 4 lanes the same record takes 52 bytes and its fields stand 4 times as
-// far apart.
-// LANES-LABEL: llvm.func @record.entry(
-// LANES: arith.constant 52 : i64
-// LANES: llvm.getelementptr %{{.*}}[32]
-// LANES: llvm.getelementptr %{{.*}}[48]
+// On a device the tape has room; what only measures it stores nothing there.
+// DEVICE-LABEL: llvm.func internal @record.measure0.body(
+// DEVICE:         %[[TOP:.*]] = llvm.load %arg1
+// DEVICE-NEXT:    %[[NEW:.*]] = llvm.getelementptr %[[TOP]][13]
+// DEVICE-NEXT:    llvm.store %[[NEW]], %arg1
+// DEVICE-LABEL: llvm.func internal @record.device0.body(
+// DEVICE-NOT:     costate_tape_grow
+// DEVICE:         llvm.store %{{.*}}, %{{.*}} {alignment = 1 : i64} : f64
 costate.kernel @record(%b: i1, %k: i32, %x: f64, %c: i1, %y: !costate.array<f64, 0>) {
   tape.push %b, %k, %x, %c : i1, i32, f64, i1
   tape.turn

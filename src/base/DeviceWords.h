@@ -1,0 +1,39 @@
+#pragma once
+/// What compiled code of a GPU is called with, and what it reports.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace costate {
+
+/// The words that every device function starts with; those of the function
+/// follow. Addresses are of the device.
+enum DeviceWord : size_t {
+  IterationsWord, ///< of the range; 1 for serial code
+  TapeBaseWord,   ///< ranges: tapes of all warps
+  TapeBytesWord,  ///< of one thread; a warp has 32 times that, interleaved
+  PartialsWord,   ///< f64, one for each sum and thread
+  FrameWord,      ///< 8-byte slots; slot 0: top of the tape of the serial code
+  ErrorsWord,     ///< a DeviceErrorCell
+  NeedWord,       ///< measuring: u64, the largest tape of a thread so far
+  firstOwnWord,
+};
+
+/// What threads report; of one function, the smallest iteration wins.
+struct DeviceErrorCell {
+  enum Kind : uint32_t {
+    None,
+    IndexError, ///< parameter, dim, index, extent
+    StepZero,
+    NotFinite,        ///< text, count, up to four f64
+    ElementNotFinite, ///< text, parameter, element, f64
+    SumNotFinite,     ///< text, parameter, element, two f64
+  };
+  uint32_t lock;
+  uint32_t kind;
+  int64_t iteration;
+  int64_t site;
+  int64_t words[6];
+};
+
+} // namespace costate

@@ -1,0 +1,68 @@
+// What threads of a GPU call to report an error: the smallest iteration wins.
+// For bitcode that is linked into device code; see CMakeLists.txt. Layouts are
+// those of base/DeviceWords.h and conversion/KernelToLLVM/Runtime.h.
+
+typedef struct {
+  unsigned lock, kind;
+  long iteration, site, words[6];
+} Cell;
+
+typedef struct {
+  char *tapeTop, *tapeEnd, *tapeBase;
+  long iteration, lane;
+  Cell *errors;
+} Worker;
+
+enum Kind { IndexError = 1, StepZero, NotFinite, ElementNotFinite, SumNotFinite };
+
+static long bits(double number) { return __builtin_bit_cast(long, number); }
+
+__attribute__((noinline, noreturn)) static void
+report(Worker *worker, unsigned kind, long site, long a, long b, long c, long d,
+       long e, long f) {
+  volatile Cell *cell = worker->errors;
+  while (__atomic_exchange_n(&worker->errors->lock, 1u, __ATOMIC_RELAXED))
+    ;
+  __nvvm_membar_gl();
+  if (!cell->kind || worker->iteration < cell->iteration) {
+    cell->kind = kind;
+    cell->iteration = worker->iteration;
+    cell->site = site;
+    long words[] = {a, b, c, d, e, f};
+    for (int k = 0; k < 6; ++k)
+      cell->words[k] = words[k];
+  }
+  __nvvm_membar_gl();
+  cell->lock = 0;
+  __asm__ volatile("exit;");
+  __builtin_unreachable();
+}
+
+void costate_device_index_error(Worker *worker, long site, long parameter,
+                                long dim, long index, long extent) {
+  report(worker, IndexError, site, parameter, dim, index, extent, 0, 0);
+}
+
+void costate_device_step_zero(Worker *worker, long site) {
+  report(worker, StepZero, site, 0, 0, 0, 0, 0, 0);
+}
+
+void costate_device_not_finite(Worker *worker, long site, long text, long count,
+                               double a, double b, double c, double d) {
+  report(worker, NotFinite, site, text, count, bits(a), bits(b), bits(c),
+         bits(d));
+}
+
+void costate_device_element_not_finite(Worker *worker, long site, long text,
+                                       long parameter, long element,
+                                       double value) {
+  report(worker, ElementNotFinite, site, text, parameter, element, bits(value),
+         0, 0);
+}
+
+void costate_device_sum_not_finite(Worker *worker, long site, long text,
+                                   long parameter, long element, double added,
+                                   double sum) {
+  report(worker, SumNotFinite, site, text, parameter, element, bits(added),
+         bits(sum), 0);
+}

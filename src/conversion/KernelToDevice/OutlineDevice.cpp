@@ -1,0 +1,565 @@
+#include "base/DeviceWords.h"
+#include "conversion/KernelToDevice/Passes.h"
+#include "conversion/KernelToLLVM/LoopNest.h"
+#include "conversion/KernelToLLVM/Outline.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_OUTLINEDEVICE
+#include "conversion/KernelToDevice/Passes.h.inc"
+
+namespace {
+
+/// On what stands for a value in the frame of the launch.
+constexpr StringLiteral frameSlotAttr = "costate.frame_slot";
+constexpr int64_t warpSize = 32;
+
+LLVM::LLVMPointerType pointerType(MLIRContext *context) {
+  return LLVM::LLVMPointerType::get(context);
+}
+
+/// What all parts of one kernel share.
+struct Launcher {
+  ModuleOp module;
+  Runtime &runtime;
+  std::string kernel;
+  bool debug;
+  int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
+  SmallVector<Attribute> functions;
+};
+
+/// A device function under construction.
+class Function {
+public:
+  Function(Launcher &launcher, Location loc, const Twine &name, int64_t words,
+           bool serial, bool measures)
+      : module(launcher.module), serial(serial) {
+    MLIRContext *context = module.getContext();
+    Type pointer = pointerType(context), i64 = IntegerType::get(context, 64);
+    outer = createFunction(module, loc, name, {pointer, i64, i64},
+                           LLVM::Linkage::External);
+    setAttribute(outer, "costate-words", std::to_string(words));
+    body =
+        createFunction(module, loc, name + ".body",
+                       {pointer, pointer, i64, i64}, LLVM::Linkage::Internal);
+    body.setPassthroughAttr(
+        ArrayAttr::get(context, StringAttr::get(context, "alwaysinline")));
+    body->setAttr(lanesAttr, IntegerAttr::get(i64, serial ? 1 : warpSize));
+    if (measures)
+      body->setAttr(measuresAttr, UnitAttr::get(context));
+    fillOuter();
+  }
+
+  Value words() { return body.getArgument(0); }
+  Value worker() { return body.getArgument(1); }
+  Value thread() { return body.getArgument(2); }
+  Value threads() { return body.getArgument(3); }
+  Block *block() { return &body.getFunctionBody().front(); }
+
+  void end(ImplicitLocOpBuilder &b) {
+    b.setInsertionPointToEnd(block());
+    LLVM::ReturnOp::create(b, ValueRange());
+  }
+
+private:
+  static void setAttribute(LLVM::LLVMFuncOp function, StringRef name,
+                           const Twine &value) {
+    Builder b(function.getContext());
+    function.setPassthroughAttr(
+        b.getArrayAttr(b.getStrArrayAttr({name, value.str()})));
+  }
+
+  /// Makes a worker: an empty tape.
+  void fillOuter() {
+    auto b = ImplicitLocOpBuilder::atBlockBegin(
+        outer.getLoc(), &outer.getFunctionBody().front());
+    Type pointer = pointerType(b.getContext());
+    Value args = outer.getArgument(0), thread = outer.getArgument(1);
+    Value count = constant(b, workerSlots);
+    Value worker = LLVM::AllocaOp::create(b, pointer, b.getI64Type(), count, 8);
+    Value errors = loadSlot(b, pointer, args, ErrorsWord);
+    storeSlot(b, errors, worker, errorSlot);
+    Value iteration = constant(b, -1), lane = constant(b, 0), base;
+    storeSlot(b, iteration, worker, iterationSlot);
+    if (serial) {
+      Value frame = loadSlot(b, pointer, args, FrameWord);
+      base = loadSlot(b, pointer, frame, 0);
+    } else {
+      Value size = constant(b, warpSize);
+      lane = arith::RemUIOp::create(b, thread, size);
+      base = tapeOf(b, args, thread, lane);
+    }
+    storeSlot(b, lane, worker, laneSlot);
+    storeSlot(b, base, worker, tapeBaseSlot);
+    LLVM::StoreOp::create(b, base, worker);
+    LLVM::CallOp::create(
+        b, body, ValueRange{args, worker, thread, outer.getArgument(2)});
+    if (serial) {
+      Value frame = loadSlot(b, pointer, args, FrameWord);
+      Value top = LLVM::LoadOp::create(b, pointer, worker);
+      storeSlot(b, top, frame, 0);
+    }
+    LLVM::ReturnOp::create(b, ValueRange());
+  }
+
+  /// Where the tapes of a warp start.
+  static Value tapeOf(ImplicitLocOpBuilder &b, Value args, Value thread,
+                      Value lane) {
+    Type pointer = pointerType(b.getContext());
+    Value start = loadSlot(b, pointer, args, TapeBaseWord);
+    Value bytes = loadSlot(b, b.getI64Type(), args, TapeBytesWord);
+    Value before = arith::SubIOp::create(b, thread, lane);
+    Value offset = arith::MulIOp::create(b, before, bytes);
+    return LLVM::GEPOp::create(b, pointer, b.getI8Type(), start,
+                               ArrayRef<LLVM::GEPArg>(offset));
+  }
+
+  ModuleOp module;
+  bool serial;
+  LLVM::LLVMFuncOp outer, body;
+};
+
+/// A range or a serial part of an outlined kernel.
+class PartOutliner {
+public:
+  PartOutliner(Launcher &launcher, Operation *part)
+      : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
+        region(part->getRegion(0)), number(launcher.functions.size()),
+        uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
+        pushes(contains(region, isPush)),
+        measured(pushes ? part->clone() : nullptr) {}
+
+  void run() {
+    firstSlot = launcher.frameSlots;
+    launcher.frameSlots += part->getNumResults();
+    describe();
+    if (measured) {
+      // Standing in the kernel it can be mapped like the part itself.
+      part->getBlock()->getOperations().insert(part->getIterator(), measured);
+      emit("measure", measured, /*measures=*/true);
+      measured->erase();
+    }
+    emit("device", part, /*measures=*/false);
+    call();
+    replaceResults();
+    part->erase();
+  }
+
+private:
+  std::string nameOf(StringRef kind) const {
+    return (launcher.kernel + "." + kind + Twine(number)).str();
+  }
+
+  bool isOrdered() {
+    return contains(region, [](Operation *op) {
+      auto update = dyn_cast<ir::AtomicAddOp>(op);
+      return update && isa<FloatType>(update.getValue().getType()) &&
+             !update.getExclusive();
+    });
+  }
+
+  /// The place of the push in the innermost loop.
+  int64_t tapeSite() {
+    Operation *deepest = nullptr;
+    int most = -1;
+    region.walk([&](tape::PushOp push) {
+      int depth = 0;
+      for (Operation *op = push; op; op = op->getParentOp())
+        depth += isa<LoopLikeOpInterface>(op);
+      if (depth > most)
+        deepest = push;
+      most = std::max(most, depth);
+    });
+    return launcher.runtime.site((deepest ? deepest : part)->getLoc());
+  }
+
+  void describe() {
+    Builder b(part->getContext());
+    auto named = [&](StringRef name, Attribute value) {
+      return b.getNamedAttr(name, value);
+    };
+    auto serial = dyn_cast<ir::SerialOp>(part);
+    launcher.functions.push_back(b.getDictionaryAttr(
+        {named("symbol", b.getStringAttr(nameOf("device"))),
+         named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
+         named("serial", b.getBoolAttr(!range)),
+         named("after_turn", b.getBoolAttr(serial && serial.getAfterTurn())),
+         named("effects", b.getBoolAttr(contains(region, isEffect))),
+         named("ordered", b.getBoolAttr(range && isOrdered())),
+         named("sums", b.getI64IntegerAttr(range ? range.getNumResults() : 0)),
+         named("sum_slot", b.getI64IntegerAttr(firstSlot)),
+         named("words", b.getI64IntegerAttr(firstOwnWord + uses.parts.size())),
+         named("site",
+               b.getI64IntegerAttr(launcher.runtime.site(part->getLoc()))),
+         named("tape_site", b.getI64IntegerAttr(tapeSite()))}));
+  }
+
+  //===-- The function ---------------------------------------------------===//
+
+  static std::optional<int64_t> frameSlotOf(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !op->hasAttr(frameSlotAttr))
+      return std::nullopt;
+    return op->getAttrOfType<IntegerAttr>(frameSlotAttr).getInt();
+  }
+
+  /// What the function finds in its words and in the frame.
+  Values partsHere(ImplicitLocOpBuilder &b, Function &function) {
+    Value frame =
+        loadSlot(b, pointerType(b.getContext()), function.words(), FrameWord);
+    Values here;
+    for (auto [k, value] : llvm::enumerate(uses.parts))
+      if (auto slot = frameSlotOf(value))
+        here.push_back(loadFromFrame(b, value, frame, *slot));
+      else
+        here.push_back(
+            loadSlot(b, value.getType(), function.words(), firstOwnWord + k));
+    return here;
+  }
+
+  /// Sums are f64 in the frame, whatever their type.
+  static Value loadFromFrame(ImplicitLocOpBuilder &b, Value value, Value frame,
+                             int64_t slot) {
+    bool narrow =
+        value.getType().isF32() && value.getDefiningOp()->hasAttr("sum");
+    if (!narrow)
+      return loadSlot(b, value.getType(), frame, slot);
+    Value wide = loadSlot(b, b.getF64Type(), frame, slot);
+    return arith::TruncFOp::create(b, value.getType(), wide);
+  }
+
+  void emit(StringRef kind, Operation *op, bool measures) {
+    Function function(launcher, op->getLoc(), nameOf(kind),
+                      firstOwnWord + uses.parts.size(), !range, measures);
+    auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
+    Captures own = uses;
+    own.map(b, partsHere(b, function), op->getRegion(0));
+    if (range)
+      emitIterations(b, function, cast<ir::RangeOp>(op), own, measures);
+    else
+      emitSerial(b, function, cast<ir::SerialOp>(op));
+    function.end(b);
+  }
+
+  void emitSerial(ImplicitLocOpBuilder &b, Function &function,
+                  ir::SerialOp serial) {
+    Block *body = serial.getBody();
+    auto yield = cast<ir::YieldOp>(body->getTerminator());
+    splice(b, body, body->begin(), yield->getIterator());
+    Value frame =
+        loadSlot(b, pointerType(b.getContext()), function.words(), FrameWord);
+    for (auto [k, value] : llvm::enumerate(yield.getValues()))
+      storeSlot(b, value, frame, firstSlot + k);
+  }
+
+  /// for (k = thread; k < iterations; k += threads) iteration(k)
+  void emitIterations(ImplicitLocOpBuilder &b, Function &function,
+                      ir::RangeOp op, const Captures &own, bool measures) {
+    Values extents;
+    for (Value extent : op.getExtents())
+      extents.push_back(own.mapping.lookup(extent));
+    Value count = loadSlot(b, b.getI64Type(), function.words(), IterationsWord);
+    Values carried;
+    if (measures) {
+      carried.push_back(constant(b, 0));
+    } else {
+      for (unsigned k = 0; k < op.getNumResults(); ++k)
+        carried.push_back(arith::ConstantOp::create(b, b.getF64FloatAttr(0.0)));
+    }
+    auto turn = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
+      ImplicitLocOpBuilder inner(loc, nested);
+      if (launcher.debug)
+        storeSlot(inner, k, function.worker(), iterationSlot);
+      Values indices = indicesOf(inner, k, extents);
+      for (auto [argument, index] :
+           llvm::zip(op.getBody()->getArguments(), indices))
+        argument.replaceAllUsesWith(index);
+      scf::YieldOp::create(inner, measures
+                                      ? measure(inner, function, op, args[0])
+                                      : iterate(inner, op, args));
+    };
+    auto loop = scf::ForOp::create(b, function.thread(), count,
+                                   function.threads(), carried, turn);
+    if (measures)
+      commitNeed(b, function, loop.getResult(0));
+    else
+      storePartials(b, function, loop.getResults());
+  }
+
+  Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {
+    Block *body = op.getBody();
+    for (tape::TurnOp turn :
+         llvm::make_early_inc_range(body->getOps<tape::TurnOp>()))
+      turn.erase();
+    auto yield = cast<ir::YieldOp>(body->getTerminator());
+    splice(b, body, body->begin(), yield->getIterator());
+    Values next;
+    for (auto [sum, value] : llvm::zip_equal(sums, yield.getValues())) {
+      Value term = value.getType().isF64()
+                       ? value
+                       : arith::ExtFOp::create(b, b.getF64Type(), value);
+      next.push_back(arith::AddFOp::create(b, sum, term));
+    }
+    return next;
+  }
+
+  /// The forward sweep; returns the largest tape so far.
+  Values measure(ImplicitLocOpBuilder &b, Function &function, ir::RangeOp op,
+                 Value most) {
+    Block *body = op.getBody();
+    auto turns = body->getOps<tape::TurnOp>();
+    Block::iterator end = turns.empty() ? body->getTerminator()->getIterator()
+                                        : (*turns.begin())->getIterator();
+    splice(b, body, body->begin(), end);
+    Type pointer = pointerType(b.getContext());
+    Value base = loadSlot(b, pointer, function.worker(), tapeBaseSlot);
+    Value top = LLVM::LoadOp::create(b, pointer, function.worker());
+    Value from = LLVM::PtrToIntOp::create(b, b.getI64Type(), base);
+    Value to = LLVM::PtrToIntOp::create(b, b.getI64Type(), top);
+    Value used = arith::SubIOp::create(b, to, from);
+    Value lanes = constant(b, warpSize);
+    used = arith::DivUIOp::create(b, used, lanes);
+    LLVM::StoreOp::create(b, base, function.worker());
+    return {arith::MaxUIOp::create(b, most, used)};
+  }
+
+  void commitNeed(ImplicitLocOpBuilder &b, Function &function, Value need) {
+    Value cell =
+        loadSlot(b, pointerType(b.getContext()), function.words(), NeedWord);
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, cell, need,
+                              LLVM::AtomicOrdering::monotonic);
+  }
+
+  void storePartials(ImplicitLocOpBuilder &b, Function &function,
+                     ValueRange sums) {
+    if (sums.empty())
+      return;
+    Value partials = loadSlot(b, pointerType(b.getContext()), function.words(),
+                              PartialsWord);
+    for (auto [k, sum] : llvm::enumerate(sums)) {
+      Value row = constant(b, k);
+      row = arith::MulIOp::create(b, row, function.threads());
+      Value at = arith::AddIOp::create(b, row, function.thread());
+      Value address =
+          LLVM::GEPOp::create(b, pointerType(b.getContext()), b.getF64Type(),
+                              partials, ArrayRef<LLVM::GEPArg>(at));
+      LLVM::StoreOp::create(b, sum, address);
+    }
+  }
+
+  //===-- The host -------------------------------------------------------===//
+
+  void call() {
+    ImplicitLocOpBuilder b(part->getLoc(), part);
+    auto entry = part->getParentOfType<LLVM::LLVMFuncOp>();
+    auto top = ImplicitLocOpBuilder::atBlockBegin(
+        part->getLoc(), &entry.getFunctionBody().front());
+    Type pointer = pointerType(b.getContext());
+    int64_t count = firstOwnWord + uses.parts.size();
+    Value size = constant(top, count);
+    Value words =
+        LLVM::AllocaOp::create(top, pointer, top.getI64Type(), size, 8);
+    for (auto [k, value] : llvm::enumerate(uses.parts))
+      if (!frameSlotOf(value))
+        storeSlot(b, value, words, firstOwnWord + k);
+    Value which = constant(b, number);
+    Value iterations =
+        range ? iterationsOf(b, range.getExtents()) : constant(b, 1);
+    if (launcher.debug && range)
+      tellExtents(b, entry.getArgument(0), top);
+    launcher.runtime.callDeviceRun(
+        b, {entry.getArgument(0), which, words, iterations});
+  }
+
+  void tellExtents(ImplicitLocOpBuilder &b, Value launch,
+                   ImplicitLocOpBuilder &top) {
+    Value size = constant(top, range.getExtents().size());
+    Value extents = LLVM::AllocaOp::create(top, pointerType(b.getContext()),
+                                           top.getI64Type(), size, 8);
+    for (auto [k, extent] : llvm::enumerate(range.getExtents()))
+      storeSlot(b, extent, extents, k);
+    launcher.runtime.callBeginRange(b, launch, extents,
+                                    range.getExtents().size());
+  }
+
+  /// Uses of a result by the host make it wait for the value.
+  void replaceResults() {
+    ImplicitLocOpBuilder b(part->getLoc(), part);
+    b.setInsertionPointAfter(part);
+    for (auto [k, result] : llvm::enumerate(part->getResults())) {
+      if (result.use_empty())
+        continue;
+      Value stand = usedByHost(result) ? readBack(b, result, firstSlot + k)
+                                       : standIn(b, result, firstSlot + k);
+      result.replaceAllUsesWith(stand);
+    }
+  }
+
+  static bool usedByHost(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return isa<ir::RangeOp>(user) || !(user->getParentOfType<ir::RangeOp>() ||
+                                         user->getParentOfType<ir::SerialOp>());
+    });
+  }
+
+  Value standIn(ImplicitLocOpBuilder &b, Value result, int64_t slot) {
+    auto cast = UnrealizedConversionCastOp::create(b, result.getType(),
+                                                   constant(b, slot));
+    cast->setAttr(frameSlotAttr, b.getI64IntegerAttr(slot));
+    if (range)
+      cast->setAttr("sum", b.getUnitAttr());
+    return cast.getResult(0);
+  }
+
+  Value readBack(ImplicitLocOpBuilder &b, Value result, int64_t slot) {
+    auto entry = part->getParentOfType<LLVM::LLVMFuncOp>();
+    Value number = constant(b, slot);
+    Value bits =
+        launcher.runtime.callDeviceRead(b, {entry.getArgument(0), number});
+    return fromBits(b, result.getType(), bits);
+  }
+
+  Value fromBits(ImplicitLocOpBuilder &b, Type type, Value bits) {
+    if (type.isInteger(64))
+      return bits;
+    if (type.isF64() || (range && type.isF32())) {
+      Value wide = arith::BitcastOp::create(b, b.getF64Type(), bits);
+      return type.isF64() ? wide
+                          : Value(arith::TruncFOp::create(b, type, wide));
+    }
+    if (type.isInteger(1)) {
+      Value byte = arith::TruncIOp::create(b, b.getI8Type(), bits);
+      return arith::TruncIOp::create(b, type, byte);
+    }
+    Value narrow = arith::TruncIOp::create(b, b.getI32Type(), bits);
+    return type.isF32() ? Value(arith::BitcastOp::create(b, type, narrow))
+                        : narrow;
+  }
+
+  Launcher &launcher;
+  Operation *part;
+  ir::RangeOp range; ///< null for serial code
+  Region &region;
+  size_t number;
+  Captures uses;
+  bool pushes;
+  Operation *measured;
+  int64_t firstSlot = 0;
+};
+
+/// NAME.sum(words: from, count, to): to[thread] = the sum over
+/// from[thread + k * threads].
+void createSum(Launcher &launcher, Location loc) {
+  Function function(launcher, loc, launcher.kernel + ".sum", firstOwnWord + 3,
+                    /*serial=*/false, /*measures=*/false);
+  auto b = ImplicitLocOpBuilder::atBlockBegin(loc, function.block());
+  Type pointer = pointerType(b.getContext()), f64 = b.getF64Type();
+  Value from = loadSlot(b, pointer, function.words(), firstOwnWord);
+  Value count = loadSlot(b, b.getI64Type(), function.words(), firstOwnWord + 1);
+  Value to = loadSlot(b, pointer, function.words(), firstOwnWord + 2);
+  auto element = [&](ImplicitLocOpBuilder &at, Value base, Value k) -> Value {
+    return LLVM::GEPOp::create(at, pointer, f64, base,
+                               ArrayRef<LLVM::GEPArg>(k));
+  };
+  Value zero = arith::ConstantOp::create(b, b.getF64FloatAttr(0.0));
+  auto turn = [&](OpBuilder &nested, Location at, Value k, ValueRange args) {
+    ImplicitLocOpBuilder inner(at, nested);
+    Value term = LLVM::LoadOp::create(inner, f64, element(inner, from, k));
+    Value sum = arith::AddFOp::create(inner, args[0], term);
+    scf::YieldOp::create(inner, sum);
+  };
+  auto loop = scf::ForOp::create(b, function.thread(), count,
+                                 function.threads(), zero, turn);
+  LLVM::StoreOp::create(b, loop.getResult(0),
+                        element(b, to, function.thread()));
+  function.end(b);
+}
+
+/// The host code of a kernel.
+class KernelOutliner {
+public:
+  KernelOutliner(Launcher &launcher, ir::KernelOp kernel)
+      : launcher(launcher), kernel(kernel) {}
+
+  void run() {
+    kernel.walk([](ir::SerialOp serial) { runAlone(serial); });
+    createEntry();
+    SmallVector<Operation *> parts;
+    entry.walk([&](Operation *op) {
+      if (isa<ir::RangeOp, ir::SerialOp>(op))
+        parts.push_back(op);
+    });
+    for (Operation *part : parts)
+      PartOutliner(launcher, part).run();
+    entry.walk([](UnrealizedConversionCastOp cast) {
+      if (cast->hasAttr(frameSlotAttr))
+        cast.erase();
+    });
+    callCopies();
+    createSum(launcher, entry.getLoc());
+  }
+
+private:
+  /// No other iteration interferes with serial code.
+  static void runAlone(ir::SerialOp serial) {
+    serial.walk([](Operation *op) {
+      if (isa<ir::AtomicAddOp, ir::AtomicMinOp, ir::AtomicMaxOp,
+              ir::AtomicTakeOp>(op))
+        op->setAttr("exclusive", UnitAttr::get(op->getContext()));
+    });
+  }
+
+  void createEntry() {
+    Type pointer = pointerType(kernel.getContext());
+    entry = createFunction(
+        launcher.module, kernel.getLoc(), launcher.kernel + ".entry",
+        {pointer, pointer, pointer}, LLVM::Linkage::External);
+    Block *block = &entry.getFunctionBody().front();
+    auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
+    unpackArguments(builder, kernel, entry.getArgument(2));
+    Block *body = &kernel.getRegion().front();
+    splice(builder, body, body->begin(), std::prev(body->end()));
+    LLVM::ReturnOp::create(builder, ValueRange());
+    kernel.erase();
+  }
+
+  void callCopies() {
+    entry.walk([&](ir::CopyOp copy) {
+      ImplicitLocOpBuilder b(copy.getLoc(), copy);
+      ArrayView from(copy.getFrom()), to(copy.getTo());
+      Value bytes = constant(b, copy.getFrom().getType().elementBytes());
+      for (Value extent : from.extents)
+        bytes = arith::MulIOp::create(b, bytes, extent);
+      launcher.runtime.callCopy(
+          b, {entry.getArgument(0), to.base, from.base, bytes});
+      copy.erase();
+    });
+  }
+
+  Launcher &launcher;
+  ir::KernelOp kernel;
+  LLVM::LLVMFuncOp entry;
+};
+
+struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
+  using OutlineDeviceBase::OutlineDeviceBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module->setAttr(deviceAttr, UnitAttr::get(module.getContext()));
+    Runtime runtime(module);
+    for (ir::KernelOp kernel :
+         llvm::make_early_inc_range(module.getOps<ir::KernelOp>())) {
+      Launcher launcher{module, runtime, kernel.getName().str(), debug};
+      KernelOutliner(launcher, kernel).run();
+      Builder b(module.getContext());
+      module->setAttr("costate.functions", b.getArrayAttr(launcher.functions));
+      module->setAttr("costate.frame_slots",
+                      b.getI64IntegerAttr(launcher.frameSlots));
+    }
+  }
+};
+
+} // namespace
+} // namespace costate::conversion

@@ -1,0 +1,19 @@
+#pragma once
+/// Kernel IR to functions of a device and host code that drives them; passes
+/// are documented in Passes.td.
+
+#include "ir/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace costate::conversion {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "conversion/KernelToDevice/Passes.h.inc"
+
+} // namespace costate::conversion

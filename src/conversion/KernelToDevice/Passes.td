@@ -1,0 +1,58 @@
+#ifndef COSTATE_CONVERSION_KERNELTODEVICE_PASSES
+#define COSTATE_CONVERSION_KERNELTODEVICE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SplitSerial : Pass<"split-serial", "::costate::ir::KernelOp"> {
+  let summary = "serial code becomes what the host computes and what one thread of the device runs";
+  let description = [{
+    The host knows extents and scalar arguments, and computes integers from
+    them. What touches memory or computes with floats goes into regions of
+    `costate.serial`, as large as the ranges, the copies and the control flow
+    around them allow.
+
+    ```mlir
+    %n = costate.extent %x[0] : !costate.array<f64, 1>      // before
+    %v = costate.load %x[%zero] : !costate.array<f64, 1>
+    %w = math.sin %v : f64
+    costate.range (%i) in (%n) { ... %w ... }
+
+    %n = costate.extent %x[0] : !costate.array<f64, 1>      // after
+    %w = costate.serial -> f64 {
+      %v = costate.load %x[%zero] : !costate.array<f64, 1>
+      %s = math.sin %v : f64
+      costate.yield %s : f64
+    }
+    costate.range (%i) in (%n) { ... %w ... }
+    ```
+  }];
+  let dependentDialects = ["::costate::ir::CostateDialect"];
+}
+
+def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
+  let summary = "ranges and serial code become functions of a device, kernels host code";
+  let description = [{
+    Runs after `split-serial`. A kernel NAME becomes
+
+    - `NAME.entry(launch, null, arguments)`, host code: it unpacks the arguments
+      and calls `costate_device_run` with the number of a device function and
+      its words, in program order;
+    - `NAME.device0(words, thread, threads)` for each range and serial part, run
+      by every thread of a grid. Iterations are taken with a stride of the
+      number of threads; serial code is run by thread 0;
+    - `NAME.measure0`, where it pushes onto a tape: its forward sweep, which
+      only counts the bytes that it would push.
+
+    `runtime/gpu/DeviceCode.h` says what the words are. Values that one device
+    function computes and another one uses stay in the frame of the launch; what
+    the host needs it reads back (`costate_device_read`), and waits for that.
+    Sums of a range are left as one partial sum for each thread.
+    The attribute `costate.functions` of the module lists the functions.
+  }];
+  let options = [Option<"debug", "debug", "bool", "false",
+                        "let errors name the iteration">];
+  let dependentDialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+#endif

@@ -1,0 +1,127 @@
+#include "conversion/KernelToDevice/Passes.h"
+#include "ir/Tape.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_SPLITSERIAL
+#include "conversion/KernelToDevice/Passes.h.inc"
+
+namespace {
+
+/// Whether the host begins `op`, or control flow around such operations.
+bool isOfHost(Operation *op) {
+  if (isa<ir::RangeOp, ir::CopyOp, tape::TurnOp>(op) ||
+      op->hasTrait<OpTrait::IsTerminator>())
+    return true;
+  return op
+      ->walk([](Operation *nested) {
+        return isa<ir::RangeOp, ir::CopyOp>(nested) ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+class Splitter {
+public:
+  explicit Splitter(ir::KernelOp kernel) : kernel(kernel) {}
+
+  void run() { split(kernel.getRegion().front()); }
+
+private:
+  void split(Block &block) {
+    known.insert(block.args_begin(), block.args_end());
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (isKnown(&op)) {
+        known.insert(op.result_begin(), op.result_end());
+      } else if (isOfHost(&op)) {
+        close(&op);
+        enter(&op);
+      } else {
+        group.insert(&op);
+      }
+    }
+  }
+
+  void enter(Operation *op) {
+    if (isa<tape::TurnOp>(op)) {
+      turned = true;
+      op->erase();
+      return;
+    }
+    if (isa<ir::RangeOp>(op))
+      return;
+    for (Region &region : op->getRegions())
+      split(region.front());
+    known.insert(op->result_begin(), op->result_end());
+  }
+
+  /// Integers that follow from what the host knows, and constants.
+  bool isKnown(Operation *op) {
+    if (op->hasTrait<OpTrait::ConstantLike>() || isa<ir::ExtentOp>(op))
+      return true;
+    auto isInteger = [](Type type) { return type.isIntOrIndex(); };
+    return op->getNumResults() && !op->getNumRegions() &&
+           (isPure(op) || isSafe(op)) &&
+           llvm::all_of(op->getResultTypes(), isInteger) &&
+           llvm::all_of(op->getOperandTypes(), isInteger) &&
+           llvm::all_of(op->getOperands(),
+                        [&](Value value) { return known.contains(value); });
+  }
+
+  /// A trip count that cannot fail.
+  static bool isSafe(Operation *op) {
+    auto count = dyn_cast<ir::TripCountOp>(op);
+    APInt step;
+    return count && matchPattern(count.getStep(), m_ConstantInt(&step)) &&
+           !step.isZero();
+  }
+
+  bool isUsedOutside(Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      Operation *top = value.getParentBlock()->findAncestorOpInBlock(*user);
+      return !group.contains(top);
+    });
+  }
+
+  /// Makes a region of the group, in front of `end`.
+  void close(Operation *end) {
+    if (group.empty())
+      return;
+    SmallVector<Value> results;
+    for (Operation *op : group)
+      llvm::copy_if(op->getResults(), std::back_inserter(results),
+                    [&](Value value) { return isUsedOutside(value); });
+    OpBuilder b(end);
+    Location loc = group.front()->getLoc();
+    auto serial =
+        ir::SerialOp::create(b, loc, ValueRange(results).getTypes(), turned);
+    Block &body = serial.getBodyRegion().emplaceBlock();
+    for (auto [value, result] : llvm::zip(results, serial.getValues()))
+      value.replaceUsesWithIf(result, [&](OpOperand &use) {
+        return !group.contains(
+            value.getParentBlock()->findAncestorOpInBlock(*use.getOwner()));
+      });
+    for (Operation *op : group)
+      op->moveBefore(&body, body.end());
+    b.setInsertionPointToEnd(&body);
+    ir::YieldOp::create(b, loc, results);
+    group.clear();
+  }
+
+  ir::KernelOp kernel;
+  llvm::DenseSet<Value> known; ///< to the host
+  llvm::SetVector<Operation *> group;
+  bool turned = false;
+};
+
+struct SplitSerial : impl::SplitSerialBase<SplitSerial> {
+  void runOnOperation() override { Splitter(getOperation()).run(); }
+};
+
+} // namespace
+} // namespace costate::conversion

@@ -1,0 +1,38 @@
+// RUN: costate-opt %s --split-serial --outline-device | FileCheck %s
+
+// The host passes addresses, extents and integers; what serial code has
+// computed is found in the frame, and sums are left there as partial ones.
+// CHECK:       costate.frame_slots = 3
+// CHECK-SAME:  serial = true
+// CHECK-SAME:  symbol = "scaled.device0"
+// CHECK-SAME:  sums = 1
+// CHECK-SAME:  symbol = "scaled.device1"
+
+// CHECK-LABEL: llvm.func @scaled.entry(
+// CHECK:         llvm.call @costate_device_run(%arg0, %{{.*}}, %{{.*}}, %{{.*}})
+// CHECK-NOT:     costate_device_read
+// CHECK:         llvm.call @costate_device_run
+// CHECK-NOT:     costate.load
+// CHECK:         llvm.return
+
+// CHECK-LABEL: llvm.func internal @scaled.device0.body(
+// CHECK-SAME:    costate.lanes = 1
+// CHECK:         costate.sin
+
+// CHECK-LABEL: llvm.func @scaled.device1(
+// CHECK-SAME:    ["costate-words", "11"]
+// CHECK-LABEL: llvm.func internal @scaled.device1.body(
+// CHECK-SAME:    costate.lanes = 32
+// CHECK:         scf.for %{{.*}} = %arg2 to %{{.*}} step %arg3 iter_args
+costate.kernel @scaled(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>) {
+  %zero = arith.constant 0 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  %s = costate.sin %v : f64
+  %sum = costate.range (%i) in (%n) -> f64 {
+    %w = costate.load %x[%i] : !costate.array<f64, 1>
+    %p = arith.mulf %w, %s : f64
+    costate.yield %p : f64
+  }
+  costate.atomic_add %sum, %y[] : !costate.array<f64, 0>
+}

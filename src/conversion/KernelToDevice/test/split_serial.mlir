@@ -1,0 +1,68 @@
+// RUN: costate-opt %s --split-serial | FileCheck %s
+
+// Extents and integers stay with the host; what touches memory or computes with
+// floats goes to the device, up to the range and behind it.
+// CHECK-LABEL: costate.kernel @around
+// CHECK:         %[[N:.*]] = costate.extent %{{.*}}[0]
+// CHECK:         %[[M:.*]] = arith.addi %[[N]]
+// CHECK:         %[[S:.*]] = costate.serial -> f64 {
+// CHECK:           costate.load
+// CHECK:           costate.sin
+// CHECK:           costate.yield
+// CHECK:         costate.range (%{{.*}}) in (%[[M]])
+// CHECK:           arith.mulf %{{.*}}, %[[S]]
+// CHECK:         costate.serial {
+// CHECK:           costate.store
+costate.kernel @around(%x: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  %m = arith.addi %n, %one : i64
+  %s = costate.sin %v : f64
+  costate.range (%i) in (%m) {
+    %w = costate.load %x[%i] : !costate.array<f64, 1>
+    %p = arith.mulf %w, %s : f64
+    costate.atomic_add %p, %x[%i] : !costate.array<f64, 1>
+  }
+  costate.store %s, %x[%one] : !costate.array<f64, 1>
+}
+
+// The host runs control flow around ranges; its condition comes from the device.
+// CHECK-LABEL: costate.kernel @loop
+// CHECK:         scf.while
+// CHECK:           %[[C:.*]] = costate.serial -> i1
+// CHECK:           scf.condition(%[[C]])
+// CHECK:           costate.range
+costate.kernel @loop(%x: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %limit = arith.constant 1.0 : f64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  scf.while : () -> () {
+    %v = costate.load %x[%zero] : !costate.array<f64, 1>
+    %c = arith.cmpf ogt, %v, %limit : f64
+    scf.condition(%c)
+  } do {
+    costate.range (%i) in (%n) {
+      %w = costate.load %x[%i] : !costate.array<f64, 1>
+      %p = arith.mulf %w, %w : f64
+      costate.store %p, %x[%i] : !costate.array<f64, 1>
+    }
+    scf.yield
+  }
+}
+
+// Serial code of the reverse sweep says so.
+// CHECK-LABEL: costate.kernel @turns
+// CHECK:         costate.serial {
+// CHECK:           tape.push
+// CHECK-NOT:     tape.turn
+// CHECK:         costate.serial after_turn
+// CHECK:           tape.pop
+costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>) {
+  %v = costate.load %x[] : !costate.array<f64, 0>
+  tape.push record(0) %v : f64
+  tape.turn
+  %w = tape.pop record(0) : f64
+  costate.store %w, %g[] : !costate.array<f64, 0>
+}

@@ -1,0 +1,147 @@
+#include "conversion/KernelToLLVM/Outline.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+LLVM::LLVMFuncOp createFunction(ModuleOp module, Location loc,
+                                const Twine &name, TypeRange params,
+                                LLVM::Linkage linkage) {
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  auto none = LLVM::LLVMVoidType::get(module.getContext());
+  auto type = LLVM::LLVMFunctionType::get(none, llvm::to_vector(params));
+  auto function =
+      LLVM::LLVMFuncOp::create(builder, loc, name.str(), type, linkage);
+  function.setNoUnwind(true);
+  function.addEntryBlock(builder);
+  return function;
+}
+
+Value slot(ImplicitLocOpBuilder &builder, Value frame, int64_t number) {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  return LLVM::GEPOp::create(builder, pointer, builder.getI64Type(), frame,
+                             LLVM::GEPArg(number),
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value loadSlot(ImplicitLocOpBuilder &builder, Type type, Value frame,
+               int64_t number) {
+  Value address = slot(builder, frame, number);
+  if (!type.isInteger(1))
+    return LLVM::LoadOp::create(builder, type, address);
+  Value byte = LLVM::LoadOp::create(builder, builder.getI8Type(), address);
+  return arith::TruncIOp::create(builder, type, byte);
+}
+
+void storeSlot(ImplicitLocOpBuilder &builder, Value value, Value frame,
+               int64_t number) {
+  Value address = slot(builder, frame, number);
+  if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(builder, builder.getI8Type(), value);
+  LLVM::StoreOp::create(builder, value, address);
+}
+
+void splice(OpBuilder &builder, Block *block, Block::iterator first,
+            Block::iterator last) {
+  builder.getInsertionBlock()->getOperations().splice(
+      builder.getInsertionPoint(), block->getOperations(), first, last);
+}
+
+bool isWritten(Value array, Region &region) {
+  return llvm::any_of(array.getUsers(), [&](Operation *user) {
+    return ir::writesElement(user) &&
+           region.isAncestor(user->getParentRegion());
+  });
+}
+
+bool contains(Region &region, function_ref<bool(Operation *)> isWanted) {
+  return region
+      .walk([&](Operation *op) {
+        return isWanted(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+bool isPush(Operation *op) { return isa<tape::PushOp>(op); }
+
+bool isEffect(Operation *op) {
+  return ir::writesElement(op) && !op->hasAttr(ir::replayedAttr);
+}
+
+static Value cappedProduct(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  auto product = arith::MulUIExtendedOp::create(builder, a, b);
+  Value zero = constant(builder, 0), capped = constant(builder, -1);
+  Value fits = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                     product.getHigh(), zero);
+  return arith::SelectOp::create(builder, fits, product.getLow(), capped);
+}
+
+Value iterationsOf(ImplicitLocOpBuilder &builder, ValueRange extents) {
+  Value zero = constant(builder, 0), product;
+  for (Value extent : extents) {
+    Value clamped = arith::MaxSIOp::create(builder, extent, zero);
+    product = product ? cappedProduct(builder, product, clamped) : clamped;
+  }
+  return product;
+}
+
+static Value unpack(ImplicitLocOpBuilder &builder, BlockArgument argument,
+                    Value slots, int64_t &next) {
+  auto array = dyn_cast<ir::ArrayType>(argument.getType());
+  if (!array)
+    return loadSlot(builder, argument.getType(), slots, next++);
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Values parts = {loadSlot(builder, pointer, slots, next++)};
+  for (unsigned d = 0; d < array.getRank(); ++d)
+    parts.push_back(loadSlot(builder, builder.getI64Type(), slots, next++));
+  return castToArray(builder, parts, array, argument.getArgNumber());
+}
+
+void unpackArguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel,
+                     Value slots) {
+  int64_t next = 0;
+  for (BlockArgument argument : kernel.getRegion().getArguments())
+    argument.replaceAllUsesWith(unpack(builder, argument, slots, next));
+}
+
+Captures::Captures(Region &region, ValueRange more) {
+  llvm::SetVector<Value> used;
+  getUsedValuesDefinedAbove(region, used);
+  used.insert(more.begin(), more.end());
+  for (Value value : used) {
+    if (matchPattern(value, m_Constant())) {
+      constants.push_back(value);
+      continue;
+    }
+    captured.push_back(value);
+    if (isa<ir::ArrayType>(value.getType())) {
+      ArrayView view(value);
+      parts.push_back(view.base);
+      llvm::append_range(parts, view.extents);
+    } else {
+      parts.push_back(value);
+    }
+  }
+}
+
+void Captures::map(ImplicitLocOpBuilder &builder, ValueRange here,
+                   Region &region) {
+  for (Value value : captured) {
+    auto array = dyn_cast<ir::ArrayType>(value.getType());
+    unsigned size = array ? 1 + array.getRank() : 1;
+    ValueRange own = here.take_front(size);
+    mapping.map(value, array ? castToArray(builder, own, array,
+                                           ArrayView(value).parameter)
+                             : own.front());
+    here = here.drop_front(size);
+  }
+  for (Value value : constants)
+    builder.clone(*value.getDefiningOp(), mapping);
+  for (Value value : llvm::concat<Value>(captured, constants))
+    replaceAllUsesInRegionWith(value, mapping.lookup(value), region);
+}
+
+} // namespace costate::conversion

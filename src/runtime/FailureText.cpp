@@ -1,0 +1,113 @@
+#include "runtime/FailureText.h"
+
+#include "runtime/Text.h"
+
+#include <bit>
+
+namespace costate::runtime {
+
+static Failure failure(ErrorCode code, const KernelCode &kernel, int64_t site,
+                       const std::string &text) {
+  return {code, "kernel `" + kernel.name + "`" + siteText(kernel, site) + ": " +
+                    text};
+}
+
+std::string IterationPlace::text() const {
+  return "iteration " + indexText(number, extents);
+}
+
+/// `, in iteration 5`, or nothing.
+static std::string suffix(const IterationPlace &iteration) {
+  return iteration.number < 0 ? "" : ", in " + iteration.text();
+}
+
+Failure indexFailure(const LaunchRequest &request, int64_t site,
+                     int64_t parameter, int64_t dim, int64_t index,
+                     int64_t extent, IterationPlace iteration) {
+  const KernelCode &code = *request.code;
+  size_t argument = code.parameters[static_cast<size_t>(parameter)].argument;
+  return failure(ErrorCode::OutOfRange, code, site,
+                 "index " + std::to_string(index) + " is outside dimension " +
+                     std::to_string(dim) + " of argument " +
+                     std::to_string(argument + 1) + ", whose extent is " +
+                     std::to_string(extent) + suffix(iteration));
+}
+
+Failure stepFailure(const KernelCode &code, int64_t site) {
+  return failure(ErrorCode::KernelFailed, code, site,
+                 "the step of this loop is 0, so it would not end; give it "
+                 "another step");
+}
+
+Failure countFailure(const KernelCode &code, int64_t site) {
+  return failure(ErrorCode::KernelFailed, code, site,
+                 "this range has more iterations than can be counted; give it "
+                 "smaller extents");
+}
+
+/// The text with its numbers, element and iteration.
+static std::string filled(const KernelCode &code, int64_t text,
+                          std::span<const double> numbers,
+                          const IterationPlace &iteration,
+                          const std::string &element = "") {
+  std::string result;
+  for (char c : code.texts[static_cast<size_t>(text)]) {
+    if (c == '%') {
+      result += numberText(numbers.front());
+      numbers = numbers.subspan(1);
+    } else if (c == '@') {
+      result += element;
+    } else if (c == '#') {
+      result += suffix(iteration);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+Failure finiteFailure(const LaunchRequest &request, int64_t site, int64_t text,
+                      std::span<const double> numbers,
+                      IterationPlace iteration) {
+  return failure(ErrorCode::NotFinite, *request.code, site,
+                 filled(*request.code, text, numbers, iteration));
+}
+
+Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
+                       int64_t parameter, int64_t element,
+                       std::span<const double> numbers,
+                       IterationPlace iteration) {
+  return failure(ErrorCode::NotFinite, *request.code, site,
+                 filled(*request.code, text, numbers, iteration,
+                        elementText(request, static_cast<size_t>(parameter),
+                                    element, Naming::OfParameter)));
+}
+
+Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
+                      std::span<const int64_t> extents) {
+  IterationPlace iteration{cell.iteration, extents};
+  const int64_t *w = cell.words;
+  double numbers[4];
+  auto floats = [&](int first, size_t count) {
+    for (size_t k = 0; k < count; ++k)
+      numbers[k] = std::bit_cast<double>(w[first + static_cast<int>(k)]);
+    return std::span<const double>(numbers, count);
+  };
+  switch (cell.kind) {
+  case DeviceErrorCell::IndexError:
+    return indexFailure(request, cell.site, w[0], w[1], w[2], w[3], iteration);
+  case DeviceErrorCell::NotFinite:
+    return finiteFailure(request, cell.site, w[0],
+                         floats(2, static_cast<size_t>(w[1])), iteration);
+  case DeviceErrorCell::ElementNotFinite:
+    return elementFailure(request, cell.site, w[0], w[1], w[2], floats(3, 1),
+                          iteration);
+  case DeviceErrorCell::SumNotFinite:
+    return elementFailure(request, cell.site, w[0], w[1], w[2], floats(3, 2),
+                          iteration);
+  default:
+    return stepFailure(*request.code, cell.site);
+  }
+}
+
+} // namespace costate::runtime

@@ -1,0 +1,59 @@
+#pragma once
+/// The border between compiled code of a GPU and the runtime. No LLVM here.
+
+#include "base/DeviceWords.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace costate::runtime {
+
+struct Launch;
+
+extern "C" {
+/// What host code calls. Runs a device function: `words` are its own ones,
+/// behind room for the first ones.
+void costate_device_run(Launch *launch, int64_t function, uint64_t *words,
+                        int64_t iterations);
+/// A slot of the frame; waits for it.
+uint64_t costate_device_read(Launch *launch, int64_t slot);
+void costate_device_copy(Launch *launch, void *to, const void *from,
+                         int64_t bytes);
+/// Debug kernels, before a range: its extents, which stay there until its end.
+void costate_device_begin_range(Launch *launch, const int64_t *extents,
+                                int64_t rank);
+}
+
+} // namespace costate::runtime
+
+namespace costate::runtime::gpu {
+
+/// A range or a part of the serial code.
+struct DeviceFunction {
+  std::string symbol;
+  std::string
+      measure; ///< only counts what it would push; empty: pushes nothing
+  bool serial = false;
+  bool afterTurn = false; ///< serial code of the reverse sweep
+  bool effects = false;   ///< stores to memory that outlives the launch
+  bool ordered = false;   ///< adds in an order that is left to chance
+  int64_t sums = 0;
+  int64_t sumSlot = 0; ///< of the frame: the first one
+  int64_t words = 0;   ///< how many it is called with
+  int64_t site = -1;
+  int64_t tapeSite = -1; ///< of what pushes most often
+};
+
+struct DeviceCode {
+  std::string image = {}; ///< for a GPU
+  /// For the host as a GPU: what symbols stand for.
+  std::map<std::string, void *> addresses = {};
+  std::vector<DeviceFunction> functions = {};
+  std::string sum = {}; ///< adds numbers: words are from, count, to
+  int64_t frameSlots = 1;
+  bool pushes = false;  ///< onto any tape
+  bool mayFail = false; ///< threads may report errors
+};
+
+} // namespace costate::runtime::gpu

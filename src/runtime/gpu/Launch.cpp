@@ -1,0 +1,402 @@
+#include "runtime/gpu/Launch.h"
+
+#include "runtime/FailureText.h"
+#include "runtime/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace costate::runtime {
+
+/// One pass over the host code of a launch.
+struct Launch {
+  gpu::Engine &engine;
+  const LaunchRequest &request;
+  const gpu::DeviceCode &code;
+  gpu::Module &module;
+  const bool dryRun;  ///< forward sweeps only, to size the tapes
+  size_t tapeBytes;   ///< of one thread
+  size_t tapeThreads; ///< that have one; measuring: that would need one
+  std::span<const int64_t> extents = {};
+  std::jmp_buf escape = {};
+  Failure failure{ErrorCode::Internal, ""};
+};
+
+} // namespace costate::runtime
+
+namespace costate::runtime::gpu {
+
+static constexpr int blockThreads = 128;
+static constexpr size_t warp = 32;
+static constexpr int64_t reducers = 1024;
+/// The cell for errors, and behind it the need of each function.
+static constexpr size_t needOffset = 128;
+static_assert(sizeof(DeviceErrorCell) <= needOffset);
+
+//===-- Errors of threads
+//-------------------------------------------------------===//
+
+static Result<> clearCells(Engine &engine) {
+  static constexpr uint64_t zero = 0;
+  return engine.driver().fill(engine.cells.address(), engine.cells.bytes(),
+                              &zero, 8);
+}
+
+/// What the threads have reported, if they can report anything.
+static Result<> reported(Launch &launch) {
+  if (!launch.code.mayFail)
+    return {};
+  Engine &engine = launch.engine;
+  DeviceErrorCell cell;
+  if (auto done =
+          engine.driver().download(&cell, engine.cells.address(), sizeof cell);
+      !done)
+    return done;
+  if (cell.kind == DeviceErrorCell::None)
+    return {};
+  if (auto done = clearCells(engine); !done)
+    return done;
+  return deviceFailure(launch.request, cell, launch.extents);
+}
+
+//===-- What the host code calls ------------------------------------------===//
+
+/// Whether `result` is none; what failed is kept for the end of the launch.
+static bool failed(Launch &launch, const Result<> &result) {
+  if (result)
+    return false;
+  launch.failure = result.error();
+  return true;
+}
+
+static size_t mostThreads(const Launch &launch,
+                          const DeviceFunction &function) {
+  bool alone =
+      function.serial || (function.ordered && launch.request.deterministic);
+  if (alone)
+    return 1;
+  auto resident =
+      static_cast<size_t>(launch.engine.driver().properties().residentThreads);
+  bool usesTape = !function.measure.empty() && !launch.dryRun;
+  return usesTape ? std::min(resident, launch.tapeThreads) : resident;
+}
+
+static Grid gridOf(const Launch &launch, const DeviceFunction &function,
+                   int64_t iterations) {
+  size_t threads =
+      std::min(mostThreads(launch, function), static_cast<size_t>(iterations));
+  if (threads <= blockThreads)
+    return {1, static_cast<int>(threads)};
+  return {static_cast<int64_t>(threads / blockThreads), blockThreads};
+}
+
+/// Adds the partial sums of all threads, in an order that only their number
+/// decides.
+static Result<> addSums(Launch &launch, const DeviceFunction &function,
+                        int64_t threads) {
+  Engine &engine = launch.engine;
+  auto *partials = reinterpret_cast<double *>(engine.partials.address());
+  double *between = partials + function.sums * threads;
+  for (int64_t k = 0; k < function.sums; ++k) {
+    uint64_t words[firstOwnWord + 3] = {};
+    auto call = [&](const void *from, int64_t count, void *to,
+                    int64_t adders) -> Result<> {
+      words[firstOwnWord] = reinterpret_cast<uint64_t>(from);
+      words[firstOwnWord + 1] = static_cast<uint64_t>(count);
+      words[firstOwnWord + 2] = reinterpret_cast<uint64_t>(to);
+      int block = static_cast<int>(std::min<int64_t>(adders, blockThreads));
+      return engine.driver().launch(launch.module, launch.code.sum,
+                                    {adders / block, block}, words);
+    };
+    std::byte *slot = engine.frame.address() + 8 * (function.sumSlot + k);
+    int64_t adders = std::min(threads, reducers);
+    adders -= adders > blockThreads ? adders % blockThreads : 0;
+    if (auto done = call(partials + k * threads, threads, between, adders);
+        !done)
+      return done;
+    if (auto done = call(between, adders, slot, 1); !done)
+      return done;
+  }
+  return {};
+}
+
+static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
+  static constexpr uint64_t zero = 0;
+  if (function.sums == 0)
+    return {};
+  return launch.engine.driver().fill(
+      launch.engine.frame.address() + 8 * function.sumSlot,
+      8 * static_cast<size_t>(function.sums), &zero, 8);
+}
+
+/// Which function runs; null for none.
+static const std::string *chosen(const Launch &launch,
+                                 const DeviceFunction &function) {
+  if (!launch.dryRun)
+    return &function.symbol;
+  if (!function.measure.empty())
+    return &function.measure;
+  bool skipped = function.effects || function.afterTurn;
+  return skipped ? nullptr : &function.symbol;
+}
+
+static Result<> runFunction(Launch &launch, const DeviceFunction &function,
+                            uint64_t *words, int64_t iterations) {
+  const std::string *symbol = chosen(launch, function);
+  if (!symbol)
+    return {};
+  if (iterations == 0)
+    return clearSums(launch, function);
+  Engine &engine = launch.engine;
+  Grid grid = gridOf(launch, function, iterations);
+  int64_t threads = grid.blocks * grid.blockThreads;
+  if (launch.dryRun && !function.measure.empty() && !function.serial)
+    launch.tapeThreads =
+        std::max(launch.tapeThreads, static_cast<size_t>(threads));
+  if (function.sums) {
+    size_t count = static_cast<size_t>(function.sums * threads + reducers);
+    if (auto done = engine.partials.reserve(8 * count); !done)
+      return done;
+  }
+  auto address = [](std::byte *place) {
+    return reinterpret_cast<uint64_t>(place);
+  };
+  words[IterationsWord] = static_cast<uint64_t>(iterations);
+  words[TapeBaseWord] = address(engine.tapes.address());
+  words[TapeBytesWord] = launch.tapeBytes;
+  words[PartialsWord] = address(engine.partials.address());
+  words[FrameWord] = address(engine.frame.address());
+  auto number = static_cast<size_t>(&function - launch.code.functions.data());
+  words[ErrorsWord] = address(engine.cells.address());
+  words[NeedWord] = address(engine.cells.address() + needOffset + 8 * number);
+  if (auto done =
+          engine.driver().launch(launch.module, *symbol, grid,
+                                 {words, static_cast<size_t>(function.words)});
+      !done)
+    return done;
+  if (auto done = reported(launch); !done)
+    return done;
+  bool sums = function.sums && symbol == &function.symbol;
+  return sums ? addSums(launch, function, threads) : Result<>();
+}
+
+[[gnu::noinline]] static bool run(Launch &launch, int64_t number,
+                                  uint64_t *words, int64_t iterations) {
+  const DeviceFunction &function =
+      launch.code.functions[static_cast<size_t>(number)];
+  if (iterations < 0) {
+    launch.failure = countFailure(*launch.request.code, function.site);
+    return false;
+  }
+  return !failed(launch, runFunction(launch, function, words, iterations));
+}
+
+[[gnu::noinline]] static bool read(Launch &launch, int64_t slot,
+                                   uint64_t &bits) {
+  return !failed(launch,
+                 launch.engine.driver().download(
+                     &bits, launch.engine.frame.address() + 8 * slot, 8));
+}
+
+[[gnu::noinline]] static bool copy(Launch &launch, void *to, const void *from,
+                                   int64_t bytes) {
+  return bytes <= 0 || !failed(launch, launch.engine.driver().copy(
+                                           static_cast<std::byte *>(to),
+                                           static_cast<const std::byte *>(from),
+                                           static_cast<size_t>(bytes)));
+}
+
+//===-- The launch --------------------------------------------------------===//
+
+static Result<Module *>
+moduleOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
+  std::erase_if(engine.known, [&](const auto &known) {
+    bool dead = known.second.expired();
+    if (dead)
+      engine.modules.erase(known.first);
+    return dead;
+  });
+  std::shared_ptr<Module> &module = engine.modules[code.get()];
+  if (!module) {
+    auto loaded = engine.driver().load(*code);
+    if (!loaded)
+      return loaded.error();
+    module = *loaded;
+    engine.known[code.get()] = code;
+  }
+  return module.get();
+}
+
+static Result<> prepare(Engine &engine, const DeviceCode &code) {
+  if (auto done =
+          engine.frame.reserve(8 * static_cast<size_t>(code.frameSlots));
+      !done)
+    return done;
+  size_t bytes = needOffset + 8 * code.functions.size();
+  if (engine.cells.bytes() >= bytes)
+    return {};
+  if (auto done = engine.cells.reserve(bytes); !done)
+    return done;
+  return clearCells(engine);
+}
+
+/// Nothing here has a destructor: errors arrive by longjmp.
+[[gnu::noinline]] static bool callEntry(Launch &launch) {
+  if (_setjmp(launch.escape) != 0)
+    return false;
+  launch.request.code->entry(&launch, nullptr, launch.request.arguments.data());
+  return true;
+}
+
+static Result<> pass(Launch &launch) {
+  uint64_t serialTop =
+      reinterpret_cast<uint64_t>(launch.engine.serialTape.address());
+  if (launch.dryRun)
+    serialTop = 0;
+  if (auto done = launch.engine.driver().upload(launch.engine.frame.address(),
+                                                &serialTop, 8);
+      !done)
+    return done;
+  if (!callEntry(launch))
+    return launch.failure;
+  return {};
+}
+
+namespace {
+struct Needs {
+  uint64_t thread = 0, serial = 0;
+  size_t threads = 0;
+  int64_t threadSite = -1, serialSite = -1;
+};
+} // namespace
+
+static Needs largest(const DeviceCode &code, std::span<const uint64_t> needs) {
+  Needs most;
+  for (size_t k = 0; k < needs.size(); ++k) {
+    const DeviceFunction &function = code.functions[k];
+    if (function.serial && !function.measure.empty())
+      most.serialSite = function.tapeSite;
+    if (needs[k] <= most.thread)
+      continue;
+    most.thread = needs[k];
+    most.threadSite = function.tapeSite;
+  }
+  return most;
+}
+
+static Result<Needs> measure(Launch &&launch) {
+  Engine &engine = launch.engine;
+  if (auto done = clearCells(engine); !done)
+    return done.error();
+  if (auto done = pass(launch); !done)
+    return done.error();
+  std::vector<uint64_t> needs(launch.code.functions.size());
+  if (auto done = engine.driver().download(
+          needs.data(), engine.cells.address() + needOffset, 8 * needs.size());
+      !done)
+    return done.error();
+  Needs most = largest(launch.code, needs);
+  most.threads = launch.tapeThreads;
+  if (auto done =
+          engine.driver().download(&most.serial, engine.frame.address(), 8);
+      !done)
+    return done.error();
+  return most;
+}
+
+static Failure tapeFailure(const Engine &engine, const KernelCode &code,
+                           int64_t site, const std::string &who, size_t bytes) {
+  const cpu::MemoryBudget &budget = engine.memory.budget;
+  return {ErrorCode::OutOfMemory,
+          "kernel `" + code.name + "`" + siteText(code, site) +
+              ": out of memory for the values that this loop saves for its "
+              "gradient: " +
+              who + " " + bytesText(bytes) + ", " + bytesText(budget.left()) +
+              " of the limit of " + bytesText(budget.limit()) +
+              " are left; split the loop over several launches, or raise the "
+              "limit (DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)"};
+}
+
+/// Room for tapes of `bytes` for as many threads as memory allows, a warp at
+/// least; returns their number.
+static Result<size_t> reserveTapes(Engine &engine, const KernelCode &code,
+                                   const Needs &needs) {
+  size_t bytes = needs.thread;
+  size_t threads = (needs.threads + warp - 1) / warp * warp;
+  if (bytes == 0)
+    return threads;
+  size_t fitting = engine.tapes.bytes() / bytes / warp * warp;
+  if (fitting >= threads)
+    return threads;
+  for (; threads >= warp; threads /= 2) {
+    if (fitting >= threads / 2 && fitting >= warp)
+      return fitting;
+    if (bytes > SIZE_MAX / threads)
+      continue;
+    threads = threads / warp * warp;
+    if (Result<> done = engine.tapes.reserve(bytes * threads); done)
+      return threads;
+  }
+  return tapeFailure(engine, code, needs.threadSite,
+                     "32 iterations of the range need", bytes * warp);
+}
+
+Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
+  std::lock_guard lock(engine.mutex);
+  const DeviceCode &code = *request.code->device;
+  Result<Module *> module = moduleOf(engine, request.code->device);
+  if (!module)
+    return module.error();
+  if (auto done = prepare(engine, code); !done)
+    return done.error();
+  Needs needs;
+  if (code.pushes) {
+    auto measured = measure({engine, request, code, **module, true, 0, 0});
+    if (!measured)
+      return measured.error();
+    needs = *measured;
+  }
+  if (auto done = engine.serialTape.reserve(needs.serial); !done)
+    return tapeFailure(engine, *request.code, needs.serialSite,
+                       "the serial code needs", needs.serial);
+  auto threads = reserveTapes(engine, *request.code, needs);
+  if (!threads)
+    return threads.error();
+  Launch real{engine, request, code, **module, false, needs.thread, *threads};
+  if (auto done = pass(real); !done)
+    return done.error();
+  return LaunchReport{std::max<size_t>(needs.thread, needs.serial)};
+}
+
+} // namespace costate::runtime::gpu
+
+using costate::runtime::Launch;
+
+extern "C" {
+
+void costate::runtime::costate_device_run(Launch *launch, int64_t function,
+                                          uint64_t *words, int64_t iterations) {
+  if (!gpu::run(*launch, function, words, iterations))
+    longjmp(launch->escape, 1);
+}
+
+void costate::runtime::costate_device_begin_range(Launch *launch,
+                                                  const int64_t *extents,
+                                                  int64_t rank) {
+  launch->extents = {extents, static_cast<size_t>(rank)};
+}
+
+uint64_t costate::runtime::costate_device_read(Launch *launch, int64_t slot) {
+  uint64_t bits = 0;
+  if (!gpu::read(*launch, slot, bits))
+    longjmp(launch->escape, 1);
+  return bits;
+}
+
+void costate::runtime::costate_device_copy(Launch *launch, void *to,
+                                           const void *from, int64_t bytes) {
+  if (!gpu::copy(*launch, to, from, bytes))
+    longjmp(launch->escape, 1);
+}
+
+} // extern "C"

@@ -1,0 +1,32 @@
+#pragma once
+/// A running launch on a GPU.
+
+#include "runtime/Device.h"
+#include "runtime/gpu/DeviceCode.h"
+#include "runtime/gpu/Memory.h"
+
+#include <csetjmp>
+#include <map>
+#include <mutex>
+
+namespace costate::runtime::gpu {
+
+/// What all launches of one device share; `mutex` is held during a launch.
+struct Engine {
+  Engine(std::shared_ptr<Driver> driver, size_t limit)
+      : memory(std::move(driver), limit), frame(memory), tapes(memory),
+        serialTape(memory), partials(memory), cells(memory) {}
+
+  Driver &driver() { return *memory.driver; }
+
+  std::mutex mutex;
+  Memory memory;
+  Scratch frame, tapes, serialTape, partials, cells;
+  std::map<const DeviceCode *, std::weak_ptr<const DeviceCode>> known;
+  std::map<const DeviceCode *, std::shared_ptr<Module>> modules;
+};
+
+/// Runs `request`; waits for it only where values or errors decide.
+Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request);
+
+} // namespace costate::runtime::gpu

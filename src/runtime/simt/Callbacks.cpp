@@ -1,0 +1,87 @@
+#include "runtime/simt/Callbacks.h"
+
+#include "base/DeviceWords.h"
+
+#include <algorithm>
+#include <bit>
+#include <csetjmp>
+#include <initializer_list>
+#include <mutex>
+
+namespace costate::runtime {
+
+struct DeviceWorker {
+  std::byte *tapeTop, *tapeEnd, *tapeBase;
+  int64_t iteration;
+  int64_t lane;
+  DeviceErrorCell *errors;
+};
+
+static thread_local std::jmp_buf *escape;
+
+static void report(const DeviceWorker &worker, DeviceErrorCell::Kind kind,
+                   int64_t site, std::initializer_list<int64_t> words) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  DeviceErrorCell &cell = *worker.errors;
+  if (cell.kind != DeviceErrorCell::None && cell.iteration <= worker.iteration)
+    return;
+  cell.kind = kind;
+  cell.iteration = worker.iteration;
+  cell.site = site;
+  std::ranges::copy(words, cell.words);
+}
+
+static int64_t bits(double number) { return std::bit_cast<int64_t>(number); }
+
+extern "C" {
+
+void costate_device_index_error(DeviceWorker *worker, int64_t site,
+                                int64_t parameter, int64_t dim, int64_t index,
+                                int64_t extent) {
+  report(*worker, DeviceErrorCell::IndexError, site,
+         {parameter, dim, index, extent});
+  std::longjmp(*escape, 1);
+}
+
+void costate_device_step_zero(DeviceWorker *worker, int64_t site) {
+  report(*worker, DeviceErrorCell::StepZero, site, {});
+  std::longjmp(*escape, 1);
+}
+
+void costate_device_not_finite(DeviceWorker *worker, int64_t site, int64_t text,
+                               int64_t count, double a, double b, double c,
+                               double d) {
+  report(*worker, DeviceErrorCell::NotFinite, site,
+         {text, count, bits(a), bits(b), bits(c), bits(d)});
+  std::longjmp(*escape, 1);
+}
+
+void costate_device_element_not_finite(DeviceWorker *worker, int64_t site,
+                                       int64_t text, int64_t parameter,
+                                       int64_t element, double value) {
+  report(*worker, DeviceErrorCell::ElementNotFinite, site,
+         {text, parameter, element, bits(value)});
+  std::longjmp(*escape, 1);
+}
+
+void costate_device_sum_not_finite(DeviceWorker *worker, int64_t site,
+                                   int64_t text, int64_t parameter,
+                                   int64_t element, double added, double sum) {
+  report(*worker, DeviceErrorCell::SumNotFinite, site,
+         {text, parameter, element, bits(added), bits(sum)});
+  std::longjmp(*escape, 1);
+}
+
+} // extern "C"
+
+/// Nothing here has a destructor: errors arrive by longjmp.
+void simt::runThread(DeviceEntry entry, const uint64_t *words, int64_t thread,
+                     int64_t threads) {
+  std::jmp_buf here;
+  escape = &here;
+  if (_setjmp(here) == 0)
+    entry(words, thread, threads);
+}
+
+} // namespace costate::runtime

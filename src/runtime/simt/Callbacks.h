@@ -1,0 +1,42 @@
+#pragma once
+/// What device code calls on the host as a GPU.
+
+#include <cstdint>
+
+namespace costate::runtime {
+
+/// The words of a thread: see conversion/KernelToLLVM/Runtime.h.
+struct DeviceWorker;
+
+extern "C" {
+[[noreturn]] void costate_device_index_error(DeviceWorker *worker, int64_t site,
+                                             int64_t parameter, int64_t dim,
+                                             int64_t index, int64_t extent);
+[[noreturn]] void costate_device_step_zero(DeviceWorker *worker, int64_t site);
+[[noreturn]] void costate_device_not_finite(DeviceWorker *worker, int64_t site,
+                                            int64_t text, int64_t count,
+                                            double a, double b, double c,
+                                            double d);
+[[noreturn]] void costate_device_element_not_finite(DeviceWorker *worker,
+                                                    int64_t site, int64_t text,
+                                                    int64_t parameter,
+                                                    int64_t element,
+                                                    double value);
+[[noreturn]] void costate_device_sum_not_finite(DeviceWorker *worker,
+                                                int64_t site, int64_t text,
+                                                int64_t parameter,
+                                                int64_t element, double added,
+                                                double sum);
+}
+
+namespace simt {
+
+using DeviceEntry = void (*)(const uint64_t *words, int64_t thread,
+                             int64_t threads);
+
+/// Runs one thread until it returns or reports an error.
+void runThread(DeviceEntry entry, const uint64_t *words, int64_t thread,
+               int64_t threads);
+
+} // namespace simt
+} // namespace costate::runtime

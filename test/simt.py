@@ -1,0 +1,11 @@
+"""The unit tests that launch kernels, on the host as a GPU."""
+
+import unit
+
+# Of one layer, or of a device that they open themselves.
+OTHERS = ("-RandomIr*:*Mutation*:ArrayApi*:Nvidia*:Cuda*:*Interpreter*:Lower*:Tracer*:"
+          "ShadowMemory*:LaunchTest*:Damaged*:Reference*:*.AgreeForLonger:*.EqualThemForLonger")
+
+
+def run(root, build, preset):
+    return unit.run(root, build, preset, COSTATE_DEVICE="simt", GTEST_FILTER=OTHERS)
