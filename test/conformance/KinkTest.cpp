@@ -615,7 +615,10 @@ TEST(KinkOfConditions, GuardIndirectLoads) {
   auto at = constant<int>({1, -1, 0, -7});
   auto x = active<double>({0, 3}), y = active(std::vector<double>(4, 0.0));
   k(at, x, y);
-  EXPECT_EQ(y.to_host(), (std::vector<double>{std::log(3.0), 1, 1, 1}));
+  std::vector<double> values = y.to_host();
+  EXPECT_NEAR(values[0], std::log(3.0), 1e-15);
+  EXPECT_EQ(std::vector(values.begin() + 1, values.end()),
+            (std::vector<double>{1, 1, 1}));
   y.grad().fill(1);
   k.grad(at, x, y);
   EXPECT_EQ(x.grad().to_host(), (std::vector<double>{0, 1 / 3.0}));

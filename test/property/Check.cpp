@@ -374,8 +374,12 @@ private:
 
   //===-- Compiled code --------------------------------------------------===//
 
-  /// Ranges of few iterations add in the order of the interpreter.
-  bool inOrder() const { return inputs.width <= 64; }
+  /// Ranges of few iterations add in the order of the interpreter, with the
+  /// functions of the host.
+  bool inOrder() const {
+    static const bool onHost = device(1).shared()->info().isHost;
+    return onHost && inputs.width <= 64;
+  }
 
   /// Compares bits, or values where the order of additions may differ.
   template <class T>
