@@ -14,12 +14,11 @@ namespace {
 class TapeBuilder {
 public:
   TapeBuilder(Operation *op, TypeRange types)
-      : builder(op->getLoc(), op), record(types), worker(workerOf(op)),
+      : builder(op->getLoc(), op), lanes(lanesOf(op)),
+        record(types, /*words=*/lanes > 1), worker(workerOf(op)),
         pointer(LLVM::LLVMPointerType::get(op->getContext())) {
     auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
-    auto count = function->getAttrOfType<IntegerAttr>(lanesAttr);
-    onDevice = bool(count);
-    lanes = count ? count.getInt() : 1;
+    onDevice = function->hasAttr(lanesAttr);
     measures = function->hasAttr(measuresAttr);
     if (lanes > 1)
       lane = LLVM::LoadOp::create(builder, builder.getI64Type(),
@@ -39,22 +38,27 @@ public:
     Value top = advance(end, -bytes());
     SmallVector<Value> bits, values;
     for (int64_t byte = 0; byte < record.bitBytes; ++byte)
-      bits.push_back(
-          LLVM::LoadOp::create(builder, builder.getI8Type(),
-                               address(top, record.firstBit + byte, 1), 1));
+      bits.push_back(LLVM::LoadOp::create(
+          builder, builder.getI8Type(),
+          address(top, record.firstBit + byte * record.bitStep), 1));
     for (auto [type, field] : llvm::zip_equal(types, record.fields)) {
       if (field.isBit)
         values.push_back(bit(bits[field.offset / 8], field.offset % 8));
       else
         values.push_back(LLVM::LoadOp::create(
-            builder, type, address(top, field.offset, field.size),
-            alignment(field.size)));
+            builder, type, address(top, field.offset), alignment(field.size)));
     }
     LLVM::StoreOp::create(builder, top, worker);
     return values;
   }
 
 private:
+  static int64_t lanesOf(Operation *op) {
+    auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+    auto count = function->getAttrOfType<IntegerAttr>(lanesAttr);
+    return count ? count.getInt() : 1;
+  }
+
   int64_t bytes() const { return record.size() * lanes; }
 
   Value advance(Value base, int64_t distance) {
@@ -65,23 +69,20 @@ private:
   void store(Value top, ValueRange values) {
     for (auto [value, field] : llvm::zip_equal(values, record.fields))
       if (!field.isBit)
-        LLVM::StoreOp::create(builder, value,
-                              address(top, field.offset, field.size),
+        LLVM::StoreOp::create(builder, value, address(top, field.offset),
                               alignment(field.size));
     for (int64_t byte = 0; byte < record.bitBytes; ++byte)
-      LLVM::StoreOp::create(builder, packed(values, byte),
-                            address(top, record.firstBit + byte, 1), 1);
+      LLVM::StoreOp::create(
+          builder, packed(values, byte),
+          address(top, record.firstBit + byte * record.bitStep), 1);
   }
 
-  /// Where the field of `size` bytes stands. A worker of a CPU is always in
-  /// lane 0.
-  Value address(Value top, int64_t offset, int64_t size) {
+  /// Where a field stands. A worker of a CPU is always in lane 0.
+  Value address(Value top, int64_t offset) {
     Value row = offset == 0 ? top : advance(top, offset * lanes);
     if (!lane)
       return row;
-    Value distance = lane;
-    if (size > 1)
-      distance = arith::MulIOp::create(builder, lane, constant(builder, size));
+    Value distance = arith::MulIOp::create(builder, lane, constant(builder, 8));
     return LLVM::GEPOp::create(builder, pointer, builder.getI8Type(), row,
                                ArrayRef<LLVM::GEPArg>(distance));
   }
@@ -138,8 +139,8 @@ private:
   }
 
   ImplicitLocOpBuilder builder;
+  int64_t lanes;
   RecordLayout record;
-  int64_t lanes = 1;
   bool onDevice = false, measures = false;
   Value worker, lane;
   Type pointer;

@@ -92,8 +92,9 @@ def ExpandTape : Pass<"expand-tape", "::mlir::ModuleOp"> {
   let description = [{
     A record holds its values by decreasing size without gaps, then its bools,
     8 per byte. In functions of a device with `costate.lanes` interleaved tapes,
-    field `f` of lane `l` stands at `top + offset(f) * lanes + l * sizeof(f)`;
-    such a tape has room, and is only measured where `costate.measures` says so.
+    each field takes 8 bytes and that of lane `l` stands at
+    `top + offset(f) * lanes + l * 8`: lanes whose tapes have grown apart do not
+    meet. Such a tape has room, and is only measured where `costate.measures` says so.
 
     ```mlir
     tape.push %x : f64                     // before

@@ -6,7 +6,9 @@
 
 namespace costate::conversion {
 
-/// Values by decreasing size without gaps, then bools, 8 per byte.
+/// Values by decreasing size without gaps, then bools, 8 per byte. With `words`
+/// every value and every such byte takes 8 bytes: where the tapes of several
+/// lanes are interleaved and grow apart, each lane has words of its own then.
 struct RecordLayout {
   struct Field {
     bool isBit;
@@ -14,12 +16,13 @@ struct RecordLayout {
     int64_t size;   ///< bytes; 0 for a bit
   };
 
-  explicit RecordLayout(mlir::TypeRange types) : fields(types.size()) {
+  explicit RecordLayout(mlir::TypeRange types, bool words = false)
+      : fields(types.size()), bitStep(words ? 8 : 1) {
     for (int64_t size : {8, 4})
       for (auto [type, field] : llvm::zip(types, fields))
         if (type.getIntOrFloatBitWidth() == 8 * size) {
           field = {false, firstBit, size};
-          firstBit += size;
+          firstBit += words ? 8 : size;
         }
     int64_t bits = 0;
     for (auto [type, field] : llvm::zip(types, fields))
@@ -28,11 +31,12 @@ struct RecordLayout {
     bitBytes = (bits + 7) / 8;
   }
 
-  int64_t size() const { return firstBit + bitBytes; }
+  int64_t size() const { return firstBit + bitBytes * bitStep; }
 
   llvm::SmallVector<Field> fields; ///< in the order of the values
   int64_t firstBit = 0;            ///< where the bools start, in bytes
   int64_t bitBytes = 0;
+  int64_t bitStep; ///< bytes from one byte of bools to the next
 };
 
 } // namespace costate::conversion
