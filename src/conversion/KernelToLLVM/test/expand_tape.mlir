@@ -37,3 +37,22 @@ costate.kernel @record(%b: i1, %k: i32, %x: f64, %c: i1, %y: !costate.array<f64,
   %s = arith.select %0#0, %0#2, %x : f64
   costate.store %s, %y[] : !costate.array<f64, 0>
 }
+
+// Where 32 tapes are interleaved, every value has 8 bytes, and so has each byte
+// of bools: whatever lanes have pushed before, they do not meet.
+// DEVICE-LABEL: llvm.func internal @lanes.device0.body(
+// DEVICE:         %[[TOP:.*]] = llvm.load %arg1
+// DEVICE:         arith.muli %{{.*}}, %{{.*}} : i64
+// DEVICE:         llvm.getelementptr %[[TOP]][256]
+// DEVICE:         llvm.getelementptr %[[TOP]][512]
+// DEVICE:         llvm.getelementptr %[[TOP]][768]
+costate.kernel @lanes(%x: !costate.array<f64, 1>, %k: i32, %b: i1) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    tape.push %v, %k, %b : f64, i32, i1
+    tape.turn
+    %0:3 = tape.pop : f64, i32, i1
+    costate.store %0#0, %x[%i] : !costate.array<f64, 1>
+  }
+}
