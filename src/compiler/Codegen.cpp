@@ -174,11 +174,7 @@ std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
   code->sum = (name + ".sum").str();
   code->frameSlots =
       module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
-  for (StringRef reporter :
-       {"costate_device_index_error", "costate_device_step_zero",
-        "costate_device_not_finite", "costate_device_element_not_finite",
-        "costate_device_sum_not_finite"})
-    code->mayFail |= bool(module.lookupSymbol(reporter));
+  code->mayFail = module->hasAttr(conversion::mayFailAttr);
   return code;
 }
 

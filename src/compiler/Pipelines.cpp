@@ -38,6 +38,19 @@ void addDerivativePasses(OpPassManager &passes) {
   passes.addPass(createLoopInvariantCodeMotionPass());
 }
 
+/// From outlined functions to the LLVM dialect.
+static void addOutlinedPasses(OpPassManager &passes, const Options &options,
+                              const std::string &maths, bool deterministic) {
+  passes.addPass(
+      conversion::createExpandChecks({.indexChecks = options.debug}));
+  passes.addPass(conversion::createExpandTape());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(
+      conversion::createConvertKernelToLLVM({.maths = maths,
+                                             .deterministic = deterministic,
+                                             .fastMath = options.fastMath}));
+}
+
 void addHostPasses(OpPassManager &passes, const Options &options) {
   passes.addPass(conversion::createInlineCustom());
   if (options.debug)
@@ -46,14 +59,7 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
   passes.addPass(conversion::createOutlineRanges(
       {.debug = options.debug || options.findNan}));
-  passes.addPass(
-      conversion::createExpandChecks({.indexChecks = options.debug}));
-  passes.addPass(conversion::createExpandTape());
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(conversion::createConvertKernelToLLVM(
-      {.maths = host().maths,
-       .deterministic = options.deterministic,
-       .fastMath = options.fastMath}));
+  addOutlinedPasses(passes, options, host().maths, options.deterministic);
 }
 
 void addDevicePasses(OpPassManager &passes, const Options &options,
@@ -64,12 +70,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan}));
-  passes.addPass(
-      conversion::createExpandChecks({.indexChecks = options.debug}));
-  passes.addPass(conversion::createExpandTape());
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(conversion::createConvertKernelToLLVM(
-      {.maths = maths, .deterministic = false, .fastMath = options.fastMath}));
+  addOutlinedPasses(passes, options, maths, /*deterministic=*/false);
 }
 
 void registerPipelines() {

@@ -127,8 +127,7 @@ public:
       : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
         region(part->getRegion(0)), number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
-        pushes(contains(region, isPush)),
-        measured(pushes ? part->clone() : nullptr) {}
+        measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
   void run() {
     firstSlot = launcher.frameSlots;
@@ -443,8 +442,7 @@ private:
   Region &region;
   size_t number;
   Captures uses;
-  bool pushes;
-  Operation *measured;
+  Operation *measured; ///< a copy to be measured; null: it pushes nothing
   int64_t firstSlot = 0;
 };
 
@@ -484,7 +482,7 @@ public:
 
   void run() {
     kernel.walk([](ir::SerialOp serial) { runAlone(serial); });
-    createEntry();
+    entry = createEntry(launcher.module, kernel);
     SmallVector<Operation *> parts;
     entry.walk([&](Operation *op) {
       if (isa<ir::RangeOp, ir::SerialOp>(op))
@@ -496,7 +494,7 @@ public:
       if (cast->hasAttr(frameSlotAttr))
         cast.erase();
     });
-    callCopies();
+    callCopies(launcher.runtime, entry);
     createSum(launcher, entry.getLoc());
   }
 
@@ -507,33 +505,6 @@ private:
       if (isa<ir::AtomicAddOp, ir::AtomicMinOp, ir::AtomicMaxOp,
               ir::AtomicTakeOp>(op))
         op->setAttr("exclusive", UnitAttr::get(op->getContext()));
-    });
-  }
-
-  void createEntry() {
-    Type pointer = pointerType(kernel.getContext());
-    entry = createFunction(
-        launcher.module, kernel.getLoc(), launcher.kernel + ".entry",
-        {pointer, pointer, pointer}, LLVM::Linkage::External);
-    Block *block = &entry.getFunctionBody().front();
-    auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
-    unpackArguments(builder, kernel, entry.getArgument(2));
-    Block *body = &kernel.getRegion().front();
-    splice(builder, body, body->begin(), std::prev(body->end()));
-    LLVM::ReturnOp::create(builder, ValueRange());
-    kernel.erase();
-  }
-
-  void callCopies() {
-    entry.walk([&](ir::CopyOp copy) {
-      ImplicitLocOpBuilder b(copy.getLoc(), copy);
-      ArrayView from(copy.getFrom()), to(copy.getTo());
-      Value bytes = constant(b, copy.getFrom().getType().elementBytes());
-      for (Value extent : from.extents)
-        bytes = arith::MulIOp::create(b, bytes, extent);
-      launcher.runtime.callCopy(
-          b, {entry.getArgument(0), to.base, from.base, bytes});
-      copy.erase();
     });
   }
 

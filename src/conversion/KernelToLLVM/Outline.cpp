@@ -100,11 +100,39 @@ static Value unpack(ImplicitLocOpBuilder &builder, BlockArgument argument,
   return castToArray(builder, parts, array, argument.getArgNumber());
 }
 
-void unpackArguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel,
-                     Value slots) {
+static void unpackArguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel,
+                            Value slots) {
   int64_t next = 0;
   for (BlockArgument argument : kernel.getRegion().getArguments())
     argument.replaceAllUsesWith(unpack(builder, argument, slots, next));
+}
+
+LLVM::LLVMFuncOp createEntry(ModuleOp module, ir::KernelOp kernel) {
+  auto pointer = LLVM::LLVMPointerType::get(module.getContext());
+  auto entry =
+      createFunction(module, kernel.getLoc(), kernel.getName() + ".entry",
+                     {pointer, pointer, pointer}, LLVM::Linkage::External);
+  Block *block = &entry.getFunctionBody().front();
+  auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
+  unpackArguments(builder, kernel, entry.getArgument(2));
+  Block *body = &kernel.getRegion().front();
+  splice(builder, body, body->begin(), std::prev(body->end()));
+  LLVM::ReturnOp::create(builder, ValueRange());
+  kernel.erase();
+  return entry;
+}
+
+void callCopies(Runtime &runtime, LLVM::LLVMFuncOp entry) {
+  entry.walk([&](ir::CopyOp copy) {
+    ImplicitLocOpBuilder builder(copy.getLoc(), copy);
+    ArrayView from(copy.getFrom()), to(copy.getTo());
+    Value bytes = constant(builder, copy.getFrom().getType().elementBytes());
+    for (Value extent : from.extents)
+      bytes = arith::MulIOp::create(builder, bytes, extent);
+    runtime.callCopy(builder,
+                     {entry.getArgument(0), to.base, from.base, bytes});
+    copy.erase();
+  });
 }
 
 Captures::Captures(Region &region, ValueRange more) {

@@ -43,9 +43,12 @@ bool isEffect(mlir::Operation *op);
 mlir::Value iterationsOf(mlir::ImplicitLocOpBuilder &builder,
                          mlir::ValueRange extents);
 
-/// Replaces the arguments of `kernel` by what `slots` hold.
-void unpackArguments(mlir::ImplicitLocOpBuilder &builder, ir::KernelOp kernel,
-                     mlir::Value slots);
+/// Makes the body of `kernel`, which it erases, that of a function
+/// `NAME.entry(launch, worker, arguments)`.
+mlir::LLVM::LLVMFuncOp createEntry(mlir::ModuleOp module, ir::KernelOp kernel);
+
+/// Hands the copies of `entry` to the runtime.
+void callCopies(Runtime &runtime, mlir::LLVM::LLVMFuncOp entry);
 
 /// What a region uses of the kernel around it.
 struct Captures {

@@ -235,8 +235,8 @@ public:
     bool measures = contains(kernel.getRegion(), isPush);
     if (!measures)
       eraseTurns();
-    createEntry();
-    callCopies();
+    entry = createEntry(module, kernel);
+    callCopies(runtime, entry);
     expandTakes();
     if (measures)
       guardSerialWrites();
@@ -258,33 +258,6 @@ private:
   void eraseTurns() { eraseTurns(kernel); }
   void eraseTurns(Operation *root) {
     root->walk([](tape::TurnOp turn) { turn.erase(); });
-  }
-
-  void createEntry() {
-    auto pointer = LLVM::LLVMPointerType::get(module.getContext());
-    entry =
-        createFunction(module, kernel.getLoc(), name + ".entry",
-                       {pointer, pointer, pointer}, LLVM::Linkage::External);
-    Block *block = &entry.getFunctionBody().front();
-    auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
-    unpackArguments(builder, kernel, entry.getArgument(2));
-    Block *body = &kernel.getRegion().front();
-    splice(builder, body, body->begin(), std::prev(body->end()));
-    LLVM::ReturnOp::create(builder, ValueRange());
-    kernel.erase();
-  }
-
-  void callCopies() {
-    entry.walk([&](ir::CopyOp copy) {
-      ImplicitLocOpBuilder builder(copy.getLoc(), copy);
-      ArrayView from(copy.getFrom()), to(copy.getTo());
-      Value bytes = constant(builder, copy.getFrom().getType().elementBytes());
-      for (Value extent : from.extents)
-        bytes = arith::MulIOp::create(builder, bytes, extent);
-      runtime.callCopy(builder,
-                       {entry.getArgument(0), to.base, from.base, bytes});
-      copy.erase();
-    });
   }
 
   /// In serial code no other iteration interferes.

@@ -92,8 +92,11 @@ int64_t Runtime::site(Location loc) {
 LLVM::LLVMFuncOp Runtime::declare(StringRef plainName, Type result,
                                   TypeRange params, Traits traits) {
   std::string name = plainName.str();
-  if (module->hasAttr(deviceAttr))
+  if (module->hasAttr(deviceAttr)) {
     name.insert(StringRef("costate_").size(), "device_");
+    if (traits.noReturn)
+      module->setAttr(mayFailAttr, UnitAttr::get(module.getContext()));
+  }
   if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return known;
   auto builder =
@@ -210,47 +213,43 @@ void Runtime::callNotFinite(ImplicitLocOpBuilder &builder, Value worker,
   LLVM::CallOp::create(builder, function, args);
 }
 
-void Runtime::callElementNotFinite(ImplicitLocOpBuilder &builder, Value worker,
-                                   StringRef text, int64_t parameter,
-                                   Value element, Value value) {
-  Type params[] = {pointer, i64, i64, i64, i64, f64};
-  auto function = declare("costate_element_not_finite", none, params,
-                          {.cold = true, .noReturn = true});
+void Runtime::callOfElement(ImplicitLocOpBuilder &builder, StringRef name,
+                            Traits traits, Value worker, StringRef text,
+                            int64_t parameter, Value element,
+                            ValueRange numbers) {
+  SmallVector<Type> params = {pointer, i64, i64, i64, i64};
+  params.append(numbers.size(), f64);
+  auto function = declare(name, none, params, traits);
   Value place = constant(builder, site(builder.getLoc()));
   Value words = constant(builder, this->text(text));
   Value number = constant(builder, parameter);
-  LLVM::CallOp::create(
-      builder, function,
-      ValueRange{worker, place, words, number, element, value});
+  SmallVector<Value> args = {worker, place, words, number, element};
+  llvm::append_range(args, numbers);
+  LLVM::CallOp::create(builder, function, args);
+}
+
+void Runtime::callElementNotFinite(ImplicitLocOpBuilder &builder, Value worker,
+                                   StringRef text, int64_t parameter,
+                                   Value element, Value value) {
+  callOfElement(builder, "costate_element_not_finite",
+                {.cold = true, .noReturn = true}, worker, text, parameter,
+                element, value);
 }
 
 void Runtime::callCheckSum(ImplicitLocOpBuilder &builder, Value worker,
                            StringRef text, int64_t parameter, Value element,
                            Value added, bool single) {
-  Type params[] = {pointer, i64, i64, i64, i64, f64};
-  auto function =
-      declare(single ? "costate_check_sum_f32" : "costate_check_sum_f64", none,
-              params, {});
-  Value place = constant(builder, site(builder.getLoc()));
-  Value words = constant(builder, this->text(text));
-  Value number = constant(builder, parameter);
-  LLVM::CallOp::create(
-      builder, function,
-      ValueRange{worker, place, words, number, element, added});
+  callOfElement(builder,
+                single ? "costate_check_sum_f32" : "costate_check_sum_f64", {},
+                worker, text, parameter, element, added);
 }
 
 void Runtime::callSumNotFinite(ImplicitLocOpBuilder &builder, Value worker,
                                StringRef text, int64_t parameter, Value element,
                                ValueRange numbers) {
-  Type params[] = {pointer, i64, i64, i64, i64, f64, f64};
-  auto function = declare("costate_sum_not_finite", none, params,
-                          {.cold = true, .noReturn = true});
-  Value place = constant(builder, site(builder.getLoc()));
-  Value words = constant(builder, this->text(text));
-  Value number = constant(builder, parameter);
-  LLVM::CallOp::create(builder, function,
-                       ValueRange{worker, place, words, number, element,
-                                  numbers[0], numbers[1]});
+  callOfElement(builder, "costate_sum_not_finite",
+                {.cold = true, .noReturn = true}, worker, text, parameter,
+                element, numbers);
 }
 
 void Runtime::declareAddLater() {

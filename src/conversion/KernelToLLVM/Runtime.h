@@ -18,6 +18,8 @@ inline constexpr llvm::StringLiteral watchedParametersAttr =
 /// On a module whose code is for a device and the host that drives it: the
 /// functions of the runtime are called `costate_device_...`.
 inline constexpr llvm::StringLiteral deviceAttr = "costate.device";
+/// On such a module: threads may report errors.
+inline constexpr llvm::StringLiteral mayFailAttr = "costate.may_fail";
 /// On functions of a device: how many tapes are interleaved, and whether the
 /// tape is only measured.
 inline constexpr llvm::StringLiteral lanesAttr = "costate.lanes";
@@ -104,6 +106,11 @@ private:
   struct Traits {
     bool cold = false, noReturn = false, readsOnly = false;
   };
+  /// Calls `name` with the worker, the place, the text, the element and f64s.
+  void callOfElement(mlir::ImplicitLocOpBuilder &builder, llvm::StringRef name,
+                     Traits traits, mlir::Value worker, llvm::StringRef text,
+                     int64_t parameter, mlir::Value element,
+                     mlir::ValueRange numbers);
   mlir::LLVM::LLVMFuncOp declare(llvm::StringRef plainName, mlir::Type result,
                                  mlir::TypeRange params, Traits traits);
 

@@ -32,8 +32,8 @@ namespace costate::runtime::gpu {
 /// A range or a part of the serial code.
 struct DeviceFunction {
   std::string symbol;
-  std::string
-      measure; ///< only counts what it would push; empty: pushes nothing
+  /// Only counts what it would push; empty: pushes nothing.
+  std::string measure;
   bool serial = false;
   bool afterTurn = false; ///< serial code of the reverse sweep
   bool effects = false;   ///< stores to memory that outlives the launch

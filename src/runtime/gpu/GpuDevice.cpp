@@ -2,8 +2,6 @@
 
 #include "runtime/gpu/Launch.h"
 
-#include <vector>
-
 namespace costate::runtime::gpu {
 namespace {
 

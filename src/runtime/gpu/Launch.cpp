@@ -4,7 +4,6 @@
 #include "runtime/Text.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace costate::runtime {
 
@@ -33,8 +32,7 @@ static constexpr int64_t reducers = 1024;
 static constexpr size_t needOffset = 128;
 static_assert(sizeof(DeviceErrorCell) <= needOffset);
 
-//===-- Errors of threads
-//-------------------------------------------------------===//
+//===-- Errors of threads -------------------------------------------------===//
 
 static Result<> clearCells(Engine &engine) {
   static constexpr uint64_t zero = 0;
@@ -210,21 +208,17 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
 
 static Result<Module *>
 moduleOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
-  std::erase_if(engine.known, [&](const auto &known) {
-    bool dead = known.second.expired();
-    if (dead)
-      engine.modules.erase(known.first);
-    return dead;
+  std::erase_if(engine.loaded, [](const auto &loaded) {
+    return loaded.second.code.expired();
   });
-  std::shared_ptr<Module> &module = engine.modules[code.get()];
-  if (!module) {
-    auto loaded = engine.driver().load(*code);
-    if (!loaded)
-      return loaded.error();
-    module = *loaded;
-    engine.known[code.get()] = code;
+  LoadedCode &loaded = engine.loaded[code.get()];
+  if (!loaded.module) {
+    auto module = engine.driver().load(*code);
+    if (!module)
+      return module.error();
+    loaded = {code, *module};
   }
-  return module.get();
+  return loaded.module.get();
 }
 
 static Result<> prepare(Engine &engine, const DeviceCode &code) {

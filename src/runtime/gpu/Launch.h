@@ -11,6 +11,11 @@
 
 namespace costate::runtime::gpu {
 
+struct LoadedCode {
+  std::weak_ptr<const DeviceCode> code; ///< it is unloaded after this
+  std::shared_ptr<Module> module;
+};
+
 /// What all launches of one device share; `mutex` is held during a launch.
 struct Engine {
   Engine(std::shared_ptr<Driver> driver, size_t limit)
@@ -22,8 +27,7 @@ struct Engine {
   std::mutex mutex;
   Memory memory;
   Scratch frame, tapes, serialTape, partials, cells;
-  std::map<const DeviceCode *, std::weak_ptr<const DeviceCode>> known;
-  std::map<const DeviceCode *, std::shared_ptr<Module>> modules;
+  std::map<const DeviceCode *, LoadedCode> loaded;
 };
 
 /// Runs `request`; waits for it only where values or errors decide.

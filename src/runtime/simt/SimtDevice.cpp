@@ -8,7 +8,6 @@
 #include <new>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-#include <vector>
 
 namespace costate::runtime::simt {
 namespace {
