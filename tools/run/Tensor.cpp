@@ -1,7 +1,7 @@
 #include "run/Tensor.h"
 
 #include "run/Npy.h"
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
 
 #include <charconv>
 #include <cstring>
@@ -123,7 +123,7 @@ Result<> fill(Tensor &tensor, std::string_view values, bool repeat,
   if (static_cast<int64_t>(parts.size()) != wanted)
     return bad(whole, "has " + std::to_string(parts.size()) + " values where " +
                           std::to_string(wanted) + " are needed");
-  Result<size_t> limit = runtime::cpu::defaultMemoryLimit();
+  Result<size_t> limit = runtime::defaultMemoryLimit();
   if (!limit)
     return limit.error();
   size_t bytes = sizeOf(tensor.type);

@@ -2,7 +2,7 @@
 /// Additions that wait for the end of their range, so that their order does
 /// not depend on the number of threads.
 
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
 
 #include <array>
 #include <atomic>
@@ -57,8 +57,7 @@ public:
   uintptr_t notFinite() const { return firstNotFinite.load(); }
 
 private:
-  template <class Visit>
-  void forEach(int partition, const Visit &visit) const;
+  template <class Visit> void forEach(int partition, const Visit &visit) const;
   void noteNotFinite(uintptr_t address);
   bool append(Writer &writer, uintptr_t address, uint64_t bits);
   bool refill(Writer &writer) noexcept;

@@ -32,14 +32,6 @@ static IterationPlace placeOf(const CpuWorker &worker) {
   return {worker.iteration, worker.launch->extents};
 }
 
-static std::string memoryText(const cpu::MemoryBudget &budget) {
-  return bytesText(budget.left()) + " of the limit of " +
-         bytesText(budget.limit()) + " are left";
-}
-
-static const char *const raiseLimit =
-    "raise the limit (DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)";
-
 [[gnu::noinline]] static bool growTape(CpuWorker &worker, size_t bytes,
                                        int64_t site) {
   if (worker.grow(bytes))
@@ -49,14 +41,12 @@ static const char *const raiseLimit =
   if (worker.grow(bytes))
     return true;
   fail(worker, ErrorCode::OutOfMemory,
-       siteText(*worker.launch->request.code, site) +
-           ": out of memory for the values that this loop saves for its "
-           "gradient: " +
-           (worker.chunk < 0 ? "the serial code"
-                             : "one iteration of the range") +
-           " needs more than " + bytesText(worker.tapeUsed() + bytes) + ", " +
-           memoryText(engine.budget) +
-           "; split the loop over several launches, or " + raiseLimit);
+       siteText(*worker.launch->request.code, site) + ": " +
+           tapeMemoryText(
+               engine.budget,
+               std::string(worker.chunk < 0 ? "the serial code"
+                                            : "one iteration of the range") +
+                   " needs more than " + bytesText(worker.tapeUsed() + bytes)));
   return false;
 }
 
@@ -64,7 +54,7 @@ static const char *const raiseLimit =
   fail(
       worker, ErrorCode::OutOfMemory,
       ": out of memory for the additions that `deterministic` puts in order; " +
-          memoryText(worker.launch->engine.budget) +
+          leftText(worker.launch->engine.budget) +
           "; split the range over several launches, or " + raiseLimit);
 }
 

@@ -102,12 +102,7 @@ Result<Buffer> CpuDevice::allocate(size_t bytes) {
     allowed = engine.budget.take(taken);
   }
   if (!allowed)
-    return Failure{ErrorCode::OutOfMemory,
-                   bytesText(bytes) +
-                       " do not fit: " + bytesText(engine.budget.left()) +
-                       " of the limit of " + bytesText(engine.budget.limit()) +
-                       " are left; release arrays, or raise the limit "
-                       "(DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)"};
+    return noRoomFailure(engine.budget, bytes);
   std::byte *address = systemAllocate(bytes);
   if (address)
     return Buffer{address, bytes};
@@ -183,7 +178,7 @@ Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit) {
   if (!count)
     return count.error();
   if (memoryLimit == 0) {
-    Result<size_t> limit = cpu::defaultMemoryLimit();
+    Result<size_t> limit = defaultMemoryLimit();
     if (!limit)
       return limit.error();
     memoryLimit = *limit;

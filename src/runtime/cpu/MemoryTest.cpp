@@ -1,6 +1,5 @@
 #include "runtime/cpu/AddLog.h"
 #include "runtime/cpu/CpuDevice.h"
-#include "runtime/cpu/MemoryBudget.h"
 #include "runtime/cpu/TapeArena.h"
 
 #include <cmath>
@@ -16,34 +15,6 @@ static std::shared_ptr<Device> open(size_t limit, int threads = 2) {
   Result<std::shared_ptr<Device>> device = openCpu(threads, limit);
   EXPECT_TRUE(device.ok());
   return *device;
-}
-
-TEST(Memory, SizesAreReadWithTheirSuffix) {
-  EXPECT_EQ(*parseBytes("512"), 512u);
-  EXPECT_EQ(*parseBytes("64k"), 64u << 10);
-  EXPECT_EQ(*parseBytes("1.5G"), size_t(1.5 * (1u << 30)));
-  for (const char *text : {"", "k", "-1", "12x", "1e30", "nan", "0"}) {
-    Result<size_t> size = parseBytes(text);
-    ASSERT_FALSE(size.ok()) << text;
-    EXPECT_EQ(size.error().code, ErrorCode::BadArgument);
-  }
-}
-
-TEST(Memory, TheDefaultLimitIsPositiveAndBelowTheMachine) {
-  Result<size_t> limit = defaultMemoryLimit();
-  ASSERT_TRUE(limit.ok());
-  EXPECT_GT(*limit, 1u << 20);
-}
-
-TEST(Memory, ABudgetNeverExceedsItsLimit) {
-  MemoryBudget budget(100);
-  EXPECT_TRUE(budget.take(60));
-  EXPECT_FALSE(budget.take(41));
-  EXPECT_FALSE(budget.take(SIZE_MAX));
-  EXPECT_TRUE(budget.take(40));
-  budget.give(60);
-  EXPECT_EQ(budget.current(), 40u);
-  EXPECT_EQ(budget.peak(), 100u);
 }
 
 TEST(Memory, TooLargeAnAllocationIsAnErrorNotACrash) {

@@ -109,11 +109,8 @@ ShadowMemory::make(MemoryBudget &budget, const LaunchRequest &request) {
           "kernel `" + request.code->name +
               "`: out of memory for the search for races in argument " +
               std::to_string(request.code->parameters[parameter].argument + 1) +
-              ", which takes 8 bytes per element; " + bytesText(budget.left()) +
-              " of the limit of " + bytesText(budget.limit()) +
-              " are left; raise the limit (DeviceOptions::memory_limit, "
-              "COSTATE_MEMORY_LIMIT), or use smaller arrays while `debug` is "
-              "on"};
+              ", which takes 8 bytes per element; " + leftText(budget) + "; " +
+              raiseLimit + ", or use smaller arrays while `debug` is on"};
   }
   return memory;
 }

@@ -3,7 +3,7 @@
 
 #include "base/ElementUse.h"
 #include "runtime/Device.h"
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
 
 #include <memory>
 #include <optional>

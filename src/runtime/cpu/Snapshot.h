@@ -2,7 +2,7 @@
 /// A copy of adjoint arrays, to undo a launch that failed.
 
 #include "runtime/Device.h"
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
 
 #include <memory>
 #include <span>

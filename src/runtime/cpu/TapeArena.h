@@ -1,7 +1,7 @@
 #pragma once
 /// The memory of one worker's tape.
 
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
 
 namespace costate::runtime::cpu {
 

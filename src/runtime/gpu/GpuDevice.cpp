@@ -33,7 +33,7 @@ public:
       engine.memory.release(buffer.address, buffer.bytes);
   }
   MemoryUse memory() const override {
-    const cpu::MemoryBudget &budget = engine.memory.budget;
+    const MemoryBudget &budget = engine.memory.budget;
     return {budget.current(), budget.peak()};
   }
   void resetPeak() override { engine.memory.budget.resetPeak(); }

@@ -300,15 +300,10 @@ static Result<Needs> measure(Launch &&launch) {
 
 static Failure tapeFailure(const Engine &engine, const KernelCode &code,
                            int64_t site, const std::string &who, size_t bytes) {
-  const cpu::MemoryBudget &budget = engine.memory.budget;
-  return {ErrorCode::OutOfMemory,
-          "kernel `" + code.name + "`" + siteText(code, site) +
-              ": out of memory for the values that this loop saves for its "
-              "gradient: " +
-              who + " " + bytesText(bytes) + ", " + bytesText(budget.left()) +
-              " of the limit of " + bytesText(budget.limit()) +
-              " are left; split the loop over several launches, or raise the "
-              "limit (DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)"};
+  return {
+      ErrorCode::OutOfMemory,
+      "kernel `" + code.name + "`" + siteText(code, site) + ": " +
+          tapeMemoryText(engine.memory.budget, who + " " + bytesText(bytes))};
 }
 
 /// Room for tapes of `bytes` for as many threads as memory allows, a warp at

@@ -1,17 +1,10 @@
 #include "runtime/gpu/Memory.h"
 
-#include "runtime/Text.h"
-
 namespace costate::runtime::gpu {
 
 Result<std::byte *> Memory::allocate(size_t bytes) {
   if (!budget.take(bytes))
-    return Failure{ErrorCode::OutOfMemory,
-                   bytesText(bytes) +
-                       " do not fit: " + bytesText(budget.left()) +
-                       " of the limit of " + bytesText(budget.limit()) +
-                       " are left; release arrays, or raise the limit "
-                       "(DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)"};
+    return noRoomFailure(budget, bytes);
   Result<std::byte *> address = driver->allocate(bytes);
   if (!address)
     budget.give(bytes);

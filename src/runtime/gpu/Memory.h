@@ -1,7 +1,7 @@
 #pragma once
 /// Memory of a GPU within a limit.
 
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
 #include "runtime/gpu/Driver.h"
 
 namespace costate::runtime::gpu {
@@ -15,7 +15,7 @@ public:
   void release(std::byte *address, size_t bytes);
 
   const std::shared_ptr<Driver> driver;
-  cpu::MemoryBudget budget;
+  MemoryBudget budget;
 };
 
 /// Memory that a device keeps from launch to launch, and that only grows.

@@ -1,4 +1,6 @@
-#include "runtime/cpu/MemoryBudget.h"
+#include "runtime/MemoryBudget.h"
+
+#include "runtime/Text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace costate::runtime::cpu {
+namespace costate::runtime {
 
 bool MemoryBudget::take(size_t bytes) {
   size_t before = used.load();
@@ -27,6 +29,25 @@ bool MemoryBudget::take(size_t bytes) {
 size_t MemoryBudget::left() const {
   size_t taken = used.load();
   return taken < limitBytes ? limitBytes - taken : 0;
+}
+
+std::string leftText(const MemoryBudget &budget) {
+  return bytesText(budget.left()) + " of the limit of " +
+         bytesText(budget.limit()) + " are left";
+}
+
+Failure noRoomFailure(const MemoryBudget &budget, size_t bytes) {
+  return {ErrorCode::OutOfMemory, bytesText(bytes) +
+                                      " do not fit: " + leftText(budget) +
+                                      "; release arrays, or " + raiseLimit};
+}
+
+std::string tapeMemoryText(const MemoryBudget &budget,
+                           const std::string &need) {
+  return "out of memory for the values that this loop saves for its "
+         "gradient: " +
+         need + ", " + leftText(budget) +
+         "; split the loop over several launches, or " + raiseLimit;
 }
 
 Result<size_t> parseBytes(const std::string &text) {
@@ -113,4 +134,4 @@ Result<size_t> defaultMemoryLimit() {
   return available - reserve;
 }
 
-} // namespace costate::runtime::cpu
+} // namespace costate::runtime

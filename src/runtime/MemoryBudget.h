@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-namespace costate::runtime::cpu {
+namespace costate::runtime {
 
 /// Counts bytes against a limit. Safe to use from several threads.
 class MemoryBudget {
@@ -28,6 +28,19 @@ private:
   std::atomic<size_t> most = 0;
 };
 
+/// `3 KiB of the limit of 1 MiB are left`
+std::string leftText(const MemoryBudget &budget);
+
+inline constexpr const char *raiseLimit =
+    "raise the limit (DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)";
+
+/// Why an array of `bytes` cannot be had.
+Failure noRoomFailure(const MemoryBudget &budget, size_t bytes);
+
+/// Why a gradient cannot run, where `need` says who needs how much:
+/// `out of memory for the values that this loop saves ...`.
+std::string tapeMemoryText(const MemoryBudget &budget, const std::string &need);
+
 /// `512`, `64k`, `1.5G`: bytes, or BadArgument.
 Result<size_t> parseBytes(const std::string &text);
 
@@ -36,4 +49,4 @@ Result<size_t> parseBytes(const std::string &text);
 /// for the rest of the process.
 Result<size_t> defaultMemoryLimit();
 
-} // namespace costate::runtime::cpu
+} // namespace costate::runtime
