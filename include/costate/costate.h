@@ -14,5 +14,6 @@
 #include "costate/expr.h"
 #include "costate/kernel.h"
 #include "costate/math.h"
+#include "costate/statistics.h"
 #include "costate/tape.h"
 #include "costate/types.h"

@@ -2,6 +2,7 @@
 /// Devices: where arrays live and kernels run.
 
 #include "costate/array.h"
+#include "costate/statistics.h"
 
 #include <string>
 
@@ -70,6 +71,11 @@ public:
   size_t peak_bytes() const;
   size_t memory_limit() const;
   void reset_peak_bytes() const;
+
+  /// What the device has done since it was opened or reset_statistics was
+  /// called.
+  Statistics statistics() const;
+  void reset_statistics() const;
 
   bool operator==(const Device &other) const { return handle == other.handle; }
   const std::shared_ptr<runtime::Device> &shared() const { return handle; }

@@ -3,6 +3,7 @@
 /// through this interface only.
 
 #include "base/Result.h"
+#include "costate/statistics.h"
 #include "runtime/KernelCode.h"
 
 #include <cstddef>
@@ -71,6 +72,10 @@ public:
 
   virtual Result<LaunchReport> launch(const LaunchRequest &request) = 0;
   virtual Result<> synchronize() = 0;
+
+  /// Since the device was opened or the last resetStatistics.
+  virtual Statistics statistics() const = 0;
+  virtual void resetStatistics() = 0;
 };
 
 } // namespace costate::runtime

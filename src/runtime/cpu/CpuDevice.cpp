@@ -1,5 +1,6 @@
 #include "runtime/cpu/CpuDevice.h"
 
+#include "runtime/Counters.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/Launch.h"
 #include "runtime/cpu/Pages.h"
@@ -62,19 +63,19 @@ public:
   void resetPeak() override { engine.budget.resetPeak(); }
 
   Result<> upload(Buffer to, const void *from) override {
-    if (to.bytes)
-      std::memcpy(to.address, from, to.bytes);
-    return {};
+    counters.uploads += to.bytes > 0;
+    return move(to.address, from, to.bytes);
   }
   Result<> download(void *to, Buffer from) override {
-    if (from.bytes)
-      std::memcpy(to, from.address, from.bytes);
-    return {};
+    counters.downloads += from.bytes > 0;
+    return move(to, from.address, from.bytes);
   }
   Result<> copy(Buffer to, Buffer from) override {
-    return upload(to, from.address);
+    counters.copies += to.bytes > 0;
+    return move(to.address, from.address, to.bytes);
   }
   Result<> exchange(Buffer one, Buffer other) override {
+    counters.copies += one.bytes > 0;
     std::swap_ranges(one.address, one.address + one.bytes, other.address);
     return {};
   }
@@ -82,13 +83,24 @@ public:
                 size_t patternBytes) override;
 
   Result<LaunchReport> launch(const LaunchRequest &request) override {
+    ++counters.launches;
     return cpu::launch(engine, request);
   }
   Result<> synchronize() override { return {}; }
 
+  Statistics statistics() const override { return counters.read(); }
+  void resetStatistics() override { counters.reset(); }
+
 private:
+  static Result<> move(void *to, const void *from, size_t bytes) {
+    if (bytes)
+      std::memcpy(to, from, bytes);
+    return {};
+  }
+
   DeviceInfo deviceInfo;
   Engine engine;
+  Counters counters;
 };
 } // namespace
 
@@ -124,6 +136,7 @@ void CpuDevice::release(Buffer buffer) {
 
 Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
                          size_t patternBytes) {
+  counters.fills += buffer.bytes > 0;
   if (patternBytes == 1)
     fillWith<uint8_t>(buffer, pattern);
   else if (patternBytes == 4)

@@ -65,8 +65,11 @@ public:
   Result<> launch(gpu::Module &module, const std::string &symbol,
                   gpu::Grid grid, std::span<const uint64_t> words) override;
   Result<> synchronize() override;
+  Counters &counters() override { return session->counters; }
 
 private:
+  Result<> start(gpu::Module &module, const std::string &symbol, gpu::Grid grid,
+                 std::span<const uint64_t> words);
   Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);
   Result<std::shared_ptr<gpu::Module>> loadImage(const std::string &image);
   Result<std::shared_ptr<gpu::Module>> ownCode();
@@ -93,14 +96,16 @@ Result<Function> CudaModule::find(const std::string &symbol) {
 }
 
 Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {
+  session->counters.uploads += bytes > 0;
   return session->result(staging.upload(to, from, bytes), "receive data");
 }
 
 Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
-  Status status = success;
-  if (bytes)
-    status = session->call(session->api().copyToHost, to, addressOf(from),
-                           bytes, session->stream());
+  if (bytes == 0)
+    return {};
+  ++session->counters.downloads;
+  Status status = session->call(session->api().copyToHost, to, addressOf(from),
+                                bytes, session->stream());
   if (status == success)
     status = session->wait();
   return session->result(status, "send data");
@@ -109,6 +114,7 @@ Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
 Result<> CudaDriver::copy(std::byte *to, const std::byte *from, size_t bytes) {
   if (bytes == 0)
     return {};
+  ++session->counters.copies;
   return session->result(session->call(session->api().copy, addressOf(to),
                                        addressOf(from), bytes,
                                        session->stream()),
@@ -119,6 +125,7 @@ Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,
                           size_t patternBytes) {
   if (bytes == 0)
     return {};
+  ++session->counters.fills;
   const Api &api = session->api();
   uint64_t value = 0;
   std::memcpy(&value, pattern, patternBytes);
@@ -188,7 +195,7 @@ Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
   size_t blocks = std::min((words + blockThreads - 1) / blockThreads, resident);
   gpu::Grid grid{static_cast<int64_t>(blocks), blockThreads};
   uint64_t arguments[] = {addressOf(to), words, pattern};
-  return launch(**module, "fill", grid, arguments);
+  return start(**module, "fill", grid, arguments);
 }
 
 Result<std::shared_ptr<gpu::Module>>
@@ -215,11 +222,17 @@ CudaDriver::loadImage(const std::string &image) {
 
 Result<> CudaDriver::launch(gpu::Module &module, const std::string &symbol,
                             gpu::Grid grid, std::span<const uint64_t> words) {
+  if (grid.blocks <= 0)
+    return {};
+  ++session->counters.launches;
+  return start(module, symbol, grid, words);
+}
+
+Result<> CudaDriver::start(gpu::Module &module, const std::string &symbol,
+                           gpu::Grid grid, std::span<const uint64_t> words) {
   Result<Function> function = static_cast<CudaModule &>(module).find(symbol);
   if (!function)
     return function.error();
-  if (grid.blocks <= 0)
-    return {};
   if (grid.blocks > INT_MAX)
     return session->failure(invalidValue,
                             "run `" + symbol + "` in so many blocks");

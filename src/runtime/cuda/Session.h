@@ -1,6 +1,7 @@
 #pragma once
 /// One stream of one GPU, and what every call to CUDA needs.
 
+#include "runtime/Counters.h"
 #include "runtime/cuda/CudaApi.h"
 
 #include <memory>
@@ -35,7 +36,13 @@ public:
   Result<> result(Status status, const std::string &doing) const;
   Failure failure(Status status, const std::string &doing) const;
 
-  Status wait() const { return call(functions.waitForStream, queue); }
+  /// For all that is queued.
+  Status wait() {
+    ++counters.synchronizations;
+    return call(functions.waitForStream, queue);
+  }
+
+  Counters counters;
 
 private:
   Session(const Api &api, DeviceNumber device, Context context)

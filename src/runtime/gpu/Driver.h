@@ -3,6 +3,7 @@
 /// `gpu::GpuDevice` differ in this only.
 
 #include "base/Result.h"
+#include "runtime/Counters.h"
 #include "runtime/gpu/DeviceCode.h"
 
 #include <cstddef>
@@ -60,6 +61,9 @@ public:
   virtual Result<> launch(Module &module, const std::string &symbol, Grid grid,
                           std::span<const uint64_t> words) = 0;
   virtual Result<> synchronize() = 0;
+
+  /// What the functions above have done; zero bytes do not count.
+  virtual Counters &counters() = 0;
 };
 
 } // namespace costate::runtime::gpu

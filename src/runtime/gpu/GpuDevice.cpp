@@ -63,6 +63,11 @@ public:
   }
   Result<> synchronize() override { return engine.driver().synchronize(); }
 
+  Statistics statistics() const override {
+    return engine.memory.driver->counters().read();
+  }
+  void resetStatistics() override { engine.driver().counters().reset(); }
+
 private:
   /// Tapes can be made again.
   void dropScratch() {

@@ -242,14 +242,19 @@ static Result<> prepare(Engine &engine, const DeviceCode &code) {
   return true;
 }
 
-static Result<> pass(Launch &launch) {
-  uint64_t serialTop =
-      reinterpret_cast<uint64_t>(launch.engine.serialTape.address());
+/// The tape of the serial code is empty.
+static Result<> resetSerialTape(Launch &launch) {
+  if (!launch.code.pushes)
+    return {};
+  Engine &engine = launch.engine;
+  uint64_t top = reinterpret_cast<uint64_t>(engine.serialTape.address());
   if (launch.dryRun)
-    serialTop = 0;
-  if (auto done = launch.engine.driver().upload(launch.engine.frame.address(),
-                                                &serialTop, 8);
-      !done)
+    top = 0;
+  return engine.driver().fill(engine.frame.address(), 8, &top, 8);
+}
+
+static Result<> pass(Launch &launch) {
+  if (auto done = resetSerialTape(launch); !done)
     return done;
   if (!callEntry(launch))
     return launch.failure;

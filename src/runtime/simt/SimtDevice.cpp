@@ -38,20 +38,25 @@ public:
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override {
     std::memcpy(to, from, bytes);
+    ++count.uploads;
     return {};
   }
   Result<> download(void *to, const std::byte *from, size_t bytes) override {
     std::memcpy(to, from, bytes);
+    ++count.downloads;
+    ++count.synchronizations;
     return {};
   }
   Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override {
     std::memcpy(to, from, bytes);
+    ++count.copies;
     return {};
   }
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override {
     for (size_t at = 0; at < bytes; at += patternBytes)
       std::memcpy(to + at, pattern, patternBytes);
+    ++count.fills;
     return {};
   }
 
@@ -73,12 +78,18 @@ public:
                   threads);
     };
     arena.execute([&] { tbb::parallel_for(int64_t(0), grid.blocks, block); });
+    ++count.launches;
     return {};
   }
-  Result<> synchronize() override { return {}; }
+  Result<> synchronize() override {
+    ++count.synchronizations;
+    return {};
+  }
+  Counters &counters() override { return count; }
 
 private:
   gpu::Properties info;
+  Counters count;
   tbb::task_arena arena;
 };
 
