@@ -24,7 +24,7 @@ struct KernelOptions {
   bool debug = false;
   /// Results are the same to the last bit for any number of threads.
   bool deterministic = false;
-  /// Allows reassociation and contraction everywhere.
+  /// Allows reassociation, contraction and less exact functions of `float`.
   bool fast_math = false;
   /// Stops a launch at the first operation that gives inf or NaN for finite
   /// operands, in derivatives too: Error(NotFinite). The environment variable

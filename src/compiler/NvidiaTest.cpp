@@ -102,6 +102,23 @@ TEST(Nvidia, DivisionAndRootAreExactAndKeepDenormals) {
   EXPECT_FALSE(contains(text, "ftz")) << text;
 }
 
+TEST(Nvidia, ApproximationsAreInstructionsThatKeepDenormals) {
+  std::string text = ptx(
+      withNumber("float",
+                 "  %s = call float @llvm.nvvm.sin.approx.f(float %x)\n"
+                 "  %e = call float @llvm.nvvm.ex2.approx.f32(float %s)\n"
+                 "  %l = call float @llvm.nvvm.lg2.approx.f(float %e)\n"
+                 "  %y = call float @llvm.nvvm.div.full(float %l, float %x)\n",
+                 "declare float @llvm.nvvm.sin.approx.f(float)\n"
+                 "declare float @llvm.nvvm.ex2.approx.f32(float)\n"
+                 "declare float @llvm.nvvm.lg2.approx.f(float)\n"
+                 "declare float @llvm.nvvm.div.full(float, float)"));
+  for (const char *instruction :
+       {"sin.approx.f32", "ex2.approx.f32", "lg2.approx.f32", "div.full.f32"})
+    EXPECT_TRUE(contains(text, instruction)) << text;
+  EXPECT_FALSE(contains(text, "ftz")) << text;
+}
+
 TEST(Nvidia, AtomicsHaveTheScopeOfTheDevice) {
   for (std::string type : {"float", "double"}) {
     std::string text = ptx(withNumber(type, "  %y = atomicrmw fadd ptr %a, " +

@@ -33,7 +33,7 @@ std::vector<E> functionsOf(X x, Z z) {
 
 const size_t functionCount = functionsOf<double>(0.5, 1.5).size();
 
-template <class T> Kernel allFunctions() {
+template <class T> Kernel allFunctions(KernelOptions options = {}) {
   return kernel("functions", [](ArrayRef<T, 1> x, ArrayRef<T, 1> z,
                                 ArrayRef<T, 2> y) {
     parallel(x.size(0), [&](Index i) {
@@ -42,10 +42,11 @@ template <class T> Kernel allFunctions() {
       for (size_t f = 0; f < values.size(); ++f)
         y(f, i) = values[f];
     });
-  });
+  }, options);
 }
 
-template <class T> void expectValues(double tolerance) {
+template <class T>
+void expectValues(double tolerance, KernelOptions options = {}) {
   std::vector<T> xs, zs;
   for (double v : randomValues(64, 0.2, 0.9, 3))
     xs.push_back(static_cast<T>(v));
@@ -54,7 +55,7 @@ template <class T> void expectValues(double tolerance) {
   auto x = active(xs), z = active(zs);
   auto y = active(std::vector<T>(64 * functionCount, T(0)),
                   {static_cast<int64_t>(functionCount), 64});
-  allFunctions<T>()(x, z, y);
+  allFunctions<T>(options)(x, z, y);
   std::vector<T> got = y.to_host();
   for (size_t i = 0; i < xs.size(); ++i) {
     std::vector<T> want = functionsOf<T>(xs[i], zs[i]);
@@ -66,6 +67,9 @@ template <class T> void expectValues(double tolerance) {
 
 TEST(Operation, ValuesInDouble) { expectValues<double>(4e-16); }
 TEST(Operation, ValuesInFloat) { expectValues<float>(3e-7); }
+TEST(Operation, ValuesInFloatWithFastMath) {
+  expectValues<float>(1e-6, {.fast_math = true});
+}
 
 TEST(Operation, Derivatives) {
   auto x = active(randomValues(3, 0.25, 0.85, 5));

@@ -46,7 +46,7 @@ struct ConvertKernelToLLVM
       module.emitError("unknown family of functions: ") << maths;
       return signalPassFailure();
     }
-    MathLibrary library(*family);
+    MathLibrary library(*family, fastMath);
     library.declare(module);
     if (deterministic)
       Runtime(module).declareAddLater();

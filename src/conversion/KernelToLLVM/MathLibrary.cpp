@@ -2,6 +2,8 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
+#include <numbers>
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -64,6 +66,27 @@ StringRef nameOf(Maths maths) {
   static constexpr StringLiteral names[] = {"libm", "libclc", "sse2", "avx2",
                                             "avx512"};
   return names[static_cast<int>(maths)];
+}
+
+/// As CUDA's: `__expf` is a power of two, `__logf` a logarithm by two.
+std::optional<Approximation> MathLibrary::approximation(StringRef operation,
+                                                        Type type) const {
+  if (!approximates || maths != Maths::Libclc || !type.isF32())
+    return std::nullopt;
+  using Found = std::optional<Approximation>;
+  constexpr StringLiteral power = "llvm.nvvm.ex2.approx",
+                          logarithm = "llvm.nvvm.lg2.approx.f";
+  return llvm::StringSwitch<Found>(operation)
+      .Case("costate.sin", Found({"llvm.nvvm.sin.approx.f"}))
+      .Case("costate.cos", Found({"llvm.nvvm.cos.approx.f"}))
+      .Case("costate.exp", Found({power, std::numbers::log2e}))
+      .Case("costate.exp2", Found({power}))
+      .Case("costate.log", Found({logarithm, 1, std::numbers::ln2}))
+      .Case("costate.log2", Found({logarithm}))
+      .Case("costate.log10",
+            Found({logarithm, 1, std::numbers::ln2 / std::numbers::ln10}))
+      .Case("costate.rsqrt", Found({"llvm.nvvm.rsqrt.approx.f"}))
+      .Default(std::nullopt);
 }
 
 bool MathLibrary::usesSleef(const Entry &entry) const {
@@ -173,7 +196,7 @@ void MathLibrary::declare(ModuleOp module) const {
       return;
     const Entry *entry = find(op->getName().getStringRef());
     Type type = op->getResult(0).getType();
-    if (entry && isa<FloatType>(type))
+    if (entry && isa<FloatType>(type) && !approximation(entry->operation, type))
       declare(module, *entry, type.isF64());
   });
 }

@@ -8,7 +8,8 @@
 /// slower than libm's (pow, hypot, erf, erfc) use libm, and are never
 /// vectorised.
 ///
-/// GPUs have libclc, whose functions have the names of OpenCL's.
+/// GPUs have libclc, whose functions have the names of OpenCL's. NVIDIA's have
+/// instructions besides that approximate some functions of f32.
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,12 +22,25 @@ enum class Maths { Libm, Libclc, SSE2, AVX2, AVX512 };
 std::optional<Maths> parseMaths(llvm::StringRef name);
 llvm::StringRef nameOf(Maths maths);
 
+/// `after * intrinsic(before * x)`
+struct Approximation {
+  llvm::StringRef intrinsic;
+  double before = 1, after = 1;
+};
+
 class MathLibrary {
 public:
-  explicit MathLibrary(Maths maths) : maths(maths) {}
+  /// `approximates`: with instructions of the device, where it has some.
+  explicit MathLibrary(Maths maths, bool approximates = false)
+      : maths(maths), approximates(approximates) {}
 
-  /// The function for an operation such as `costate.sin`, on f32 or f64; empty if
-  /// there is none, as for operations that are instructions.
+  /// What stands for an operation on `type`; none if that is a function.
+  std::optional<Approximation> approximation(llvm::StringRef operation,
+                                             mlir::Type type) const;
+  bool dividesInFull() const { return approximates && maths == Maths::Libclc; }
+
+  /// The function for an operation such as `costate.sin`, on f32 or f64; empty
+  /// if there is none, as for operations that are instructions.
   std::string function(llvm::StringRef operation, bool isF64) const;
 
   /// Declares what the operations of `module` call, vector forms included.
@@ -43,6 +57,7 @@ private:
   llvm::SmallVector<unsigned> laneCounts(bool isF64) const;
 
   Maths maths;
+  bool approximates;
 };
 
 } // namespace costate::conversion

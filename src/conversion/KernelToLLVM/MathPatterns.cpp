@@ -14,6 +14,60 @@ namespace {
 
 constexpr unsigned preferred = 10; // over upstream's patterns
 
+Value scaled(ImplicitLocOpBuilder &builder, Value value, double factor) {
+  if (factor == 1)
+    return value;
+  Type type = value.getType();
+  Value constant = LLVM::ConstantOp::create(builder, type,
+                                            builder.getFloatAttr(type, factor));
+  return LLVM::FMulOp::create(builder, value, constant);
+}
+
+/// What the device computes in an instruction, as well as it can.
+template <class Op> struct ApproximatePattern : ConvertOpToLLVMPattern<Op> {
+  ApproximatePattern(const LLVMTypeConverter &converter,
+                     const MathLibrary &library)
+      : ConvertOpToLLVMPattern<Op>(converter, preferred + 1), library(library) {
+  }
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    std::optional<Approximation> found =
+        library.approximation(Op::getOperationName(), op.getType());
+    if (!found)
+      return failure();
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    Value operand = scaled(builder, adaptor.getOperand(), found->before);
+    Value result =
+        LLVM::CallIntrinsicOp::create(builder, op.getType(),
+                                      builder.getStringAttr(found->intrinsic),
+                                      ValueRange{operand})
+            .getResult(0);
+    rewriter.replaceOp(op, scaled(builder, result, found->after));
+    return success();
+  }
+
+  const MathLibrary &library;
+};
+
+/// The instruction that LLVM would take loses quotients by large numbers.
+struct FullDivision : ConvertOpToLLVMPattern<arith::DivFOp> {
+  explicit FullDivision(const LLVMTypeConverter &converter)
+      : ConvertOpToLLVMPattern(converter, preferred) {}
+
+  LogicalResult
+  matchAndRewrite(arith::DivFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.div.full"),
+        adaptor.getOperands());
+    return success();
+  }
+};
+
 template <class Op> struct LibraryPattern : ConvertOpToLLVMPattern<Op> {
   LibraryPattern(const LLVMTypeConverter &converter, const MathLibrary &library)
       : ConvertOpToLLVMPattern<Op>(converter, preferred), library(library) {}
@@ -54,6 +108,14 @@ void populateMathPatterns(const LLVMTypeConverter &converter,
                           RewritePatternSet &patterns,
                           const MathLibrary &library) {
   patterns.add<RsqrtPattern>(converter);
+  patterns
+      .add<ApproximatePattern<ir::SinOp>, ApproximatePattern<ir::CosOp>,
+           ApproximatePattern<ir::ExpOp>, ApproximatePattern<ir::Exp2Op>,
+           ApproximatePattern<ir::LogOp>, ApproximatePattern<ir::Log2Op>,
+           ApproximatePattern<ir::Log10Op>, ApproximatePattern<ir::RsqrtOp>>(
+          converter, library);
+  if (library.dividesInFull())
+    patterns.add<FullDivision>(converter);
   patterns.add<LibraryPattern<ir::SinOp>, LibraryPattern<ir::CosOp>,
                LibraryPattern<ir::TanOp>, LibraryPattern<ir::AsinOp>,
                LibraryPattern<ir::AcosOp>, LibraryPattern<ir::AtanOp>,

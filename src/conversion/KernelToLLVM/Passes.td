@@ -125,7 +125,13 @@ def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
 
     `maths` names the family of functions: `libm`, `libclc` (of GPUs), or one
     with vector forms: `sse2`, `avx2` or `avx512`. Nothing is contracted or
-    reassociated unless `fast-math` says so.
+    reassociated unless `fast-math` says so. With it and `libclc`, functions and
+    quotients of f32 are instructions of NVIDIA GPUs:
+
+    ```mlir
+    %y = llvm.call_intrinsic "llvm.nvvm.sin.approx.f"(%x) : (f32) -> f32
+    ```
+
     With `deterministic`, additions to floats that several iterations may reach
     are handed to the runtime, which performs them in order.
   }];

@@ -2,6 +2,7 @@
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libm | FileCheck %s --check-prefix=LIBM
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libclc | FileCheck %s --check-prefix=LIBCLC
 // RUN: costate-opt %s --outline-ranges --convert-scf-to-cf --convert-kernel-to-llvm=deterministic | FileCheck %s --check-prefix=ORDERED
+// RUN: costate-opt %s --outline-ranges --convert-scf-to-cf '--convert-kernel-to-llvm=maths=libclc fast-math' | FileCheck %s --check-prefix=FAST
 // RUN: not costate-opt %s --convert-kernel-to-llvm=maths=abacus 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: unknown family of functions: abacus
 
@@ -24,6 +25,42 @@ costate.kernel @maths(%x: f64, %y: !costate.array<f64, 0>) {
   %1 = costate.powf %0, %x : f64
   %2 = costate.rsqrt %1 : f64
   costate.store %2, %y[] : !costate.array<f64, 0>
+}
+
+// Of f32, `fast-math` takes NVIDIA's instructions; of f64 it has none, and LLVM's
+// own division would lose quotients by large numbers.
+// FAST: llvm.func @_Z3sind(f64)
+// FAST-NOT: @_Z3sinf
+// FAST-LABEL: llvm.func @approximate.entry(
+// FAST: llvm.call_intrinsic "llvm.nvvm.sin.approx.f"
+// FAST: llvm.call_intrinsic "llvm.nvvm.cos.approx.f"
+// FAST: %[[X:.*]] = llvm.fmul %{{.*}}, %{{.*}} : f32
+// FAST: llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[X]])
+// FAST: llvm.call_intrinsic "llvm.nvvm.ex2.approx"
+// FAST: %[[L:.*]] = llvm.call_intrinsic "llvm.nvvm.lg2.approx.f"
+// FAST: llvm.fmul %[[L]], %{{.*}} : f32
+// FAST: llvm.call_intrinsic "llvm.nvvm.lg2.approx.f"
+// FAST: llvm.call_intrinsic "llvm.nvvm.lg2.approx.f"
+// FAST: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"
+// FAST: llvm.call_intrinsic "llvm.nvvm.div.full"
+// FAST: llvm.intr.sqrt(%{{.*}}) {fastmathFlags = #llvm.fastmath<{{.*}}afn
+// FAST: llvm.call @_Z3sind(
+// FAST: llvm.fdiv {{.*}} : f64
+costate.kernel @approximate(%x: f32, %d: f64, %y: !costate.array<f32, 0>, %z: !costate.array<f64, 0>) {
+  %0 = costate.sin %x : f32
+  %1 = costate.cos %0 : f32
+  %2 = costate.exp %1 : f32
+  %3 = costate.exp2 %2 : f32
+  %4 = costate.log %3 : f32
+  %5 = costate.log2 %4 : f32
+  %6 = costate.log10 %5 : f32
+  %7 = costate.rsqrt %6 : f32
+  %8 = arith.divf %7, %x : f32
+  %9 = math.sqrt %8 : f32
+  costate.store %9, %y[] : !costate.array<f32, 0>
+  %10 = costate.sin %d : f64
+  %11 = arith.divf %10, %d : f64
+  costate.store %11, %z[] : !costate.array<f64, 0>
 }
 
 // Serial code adds without atomics; so does an exclusive addition.
