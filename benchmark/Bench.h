@@ -11,6 +11,7 @@
 /// static bench::Registration registration("saxpy", "y = a x + y", saxpy);
 /// ```
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -26,6 +27,8 @@ struct Options {
   std::vector<int> threads;   ///< numbers of threads to measure with
   double minTime = 0.3;       ///< seconds that one measurement repeats for
   bool smoke = false;         ///< the smallest case only, each thing once
+  size_t items = 0; ///< of benchmarks that have items; 0: as they like
+  bool isHost() const { return device == "cpu" || device == "simt"; }
 };
 
 /// One case of one benchmark. Metrics keep the order in which they were set.
@@ -79,11 +82,39 @@ template <class F> double milliseconds(const Options &options, F &&f) {
   do {
     auto start = Clock::now();
     f();
-    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    double seconds =
+        std::chrono::duration<double>(Clock::now() - start).count();
     best = std::min(best, seconds);
     total += seconds;
   } while (!options.smoke && total < options.minTime);
   return best * 1e3;
+}
+
+/// One of many launches that nobody waits for in between: the best mean of
+/// several rows of them.
+template <class D, class F>
+double steadyMilliseconds(const Options &options, const D &device, F &&launch) {
+  auto row = [&](int launches) {
+    auto start = std::chrono::steady_clock::now();
+    for (int k = 0; k < launches; ++k)
+      launch();
+    device.synchronize();
+    std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - start;
+    return taken.count() / launches;
+  };
+  row(1); // compiles, and makes room
+  double best = row(1);
+  if (options.smoke)
+    return best;
+  constexpr double rowMilliseconds = 20;
+  int launches = std::clamp(int(rowMilliseconds / row(2)), 1, 200);
+  for (double total = 0; total < 1e3 * options.minTime;) {
+    double mean = row(launches);
+    best = std::min(best, mean);
+    total += mean * launches;
+  }
+  return best;
 }
 
 } // namespace costate::bench

@@ -22,7 +22,9 @@ static std::filesystem::path defaultData() {
   return folder ? folder : "";
 }
 
-static std::vector<int> defaultThreads() {
+static std::vector<int> defaultThreads(const Options &options) {
+  if (!options.isHost())
+    return {1};
   int cores = std::max(1u, std::thread::hardware_concurrency());
   return cores == 1 ? std::vector{1} : std::vector{1, cores};
 }
@@ -38,7 +40,8 @@ static const Bench &find(const std::string &name) {
   for (const Bench &bench : registry())
     if (bench.name == name)
       return bench;
-  throw std::runtime_error("there is no benchmark `" + name + "`; there are" + knownNames());
+  throw std::runtime_error("there is no benchmark `" + name + "`; there are" +
+                           knownNames());
 }
 
 static int run(const std::vector<std::string> &names, const Options &options,
@@ -60,7 +63,6 @@ static int run(const std::vector<std::string> &names, const Options &options,
 int main(int argc, char **argv) {
   Options options;
   options.data = defaultData();
-  options.threads = defaultThreads();
   std::vector<std::string> names;
   std::string json;
   bool listOnly = false;
@@ -72,12 +74,17 @@ int main(int argc, char **argv) {
   app.add_option("--device", options.device, "device to run on");
   app.add_option("--data", options.data, "folder with input files");
   app.add_option("--json", json, "file for the results");
-  app.add_option("--threads", options.threads, "numbers of threads")->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "numbers of threads")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--items", options.items,
+                 "items of benchmarks that have some");
   app.add_option("--min-time", options.minTime, "seconds per measurement");
   app.add_flag("--smoke", options.smoke, "run the smallest case once");
   app.add_flag("--list", listOnly, "print the names of the benchmarks");
   CLI11_PARSE(app, argc, argv);
 
+  if (options.threads.empty())
+    options.threads = defaultThreads(options);
   if (listOnly || names.empty()) {
     list();
     return listOnly ? 0 : 1;
