@@ -167,8 +167,9 @@ std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
     };
     code->functions.push_back(
         {text("symbol"), text("measure"), flag("serial"), flag("after_turn"),
-         flag("effects"), flag("ordered"), number("sums"), number("sum_slot"),
-         number("words"), number("site"), number("tape_site")});
+         flag("effects"), flag("ordered"), flag("collective"), number("sums"),
+         number("sum_slot"), number("words"), number("site"),
+         number("tape_site")});
     code->pushes |= !code->functions.back().measure.empty();
   }
   code->sum = (name + ".sum").str();

@@ -51,6 +51,8 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_not_finite", &costate_device_not_finite);
   add("costate_device_element_not_finite", &costate_device_element_not_finite);
   add("costate_device_sum_not_finite", &costate_device_sum_not_finite);
+  add("costate_device_warp_max", &costate_device_warp_max);
+  add("costate_device_block_barrier", &costate_device_block_barrier);
   return symbols;
 }
 

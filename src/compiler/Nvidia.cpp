@@ -163,7 +163,10 @@ void addKernel(Module &module, const DeviceFunction &device) {
   Value *blocks = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   Value *thread = builder.CreateNUWAdd(builder.CreateNUWMul(block, size), lane);
   Value *threads = builder.CreateNUWMul(blocks, size);
-  builder.CreateCall(device.function, {kernel->getArg(0), thread, threads});
+  Value *memory =
+      ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+  builder.CreateCall(device.function,
+                     {kernel->getArg(0), thread, threads, memory});
   builder.CreateRetVoid();
   device.function->removeFnAttr(Attribute::NoInline);
   device.function->removeFnAttr(Attribute::OptimizeNone);

@@ -39,7 +39,7 @@ std::string withNumber(const std::string &type, const std::string &body,
                        const std::string &declarations = "", int words = 1) {
   return declarations +
          "\ndefine void @f.range0(ptr %words, i64 %thread, i64 "
-         "%threads) #0 {\n  %a = load ptr, ptr %words\n"
+         "%threads, ptr %memory) #0 {\n  %a = load ptr, ptr %words\n"
          "  %p = getelementptr " +
          type + ", ptr %a, i64 %thread\n  %x = load " + type + ", ptr %p\n" +
          body + "  store " + type +
@@ -141,7 +141,7 @@ std::string callOf(const Function &function, bool isF64) {
       type + " %x" + (function.isBinary ? ", " + type + " %v" : "");
   std::string element = "getelementptr " + type + ", ptr ";
   return "declare " + type + " @" + name + "(" + params +
-         ")\ndefine void @f(ptr %words, i64 %i, i64 %threads) "
+         ")\ndefine void @f(ptr %words, i64 %i, i64 %threads, ptr %memory) "
          "\"costate-words\"=\"4\" {\n"
          "  %w1 = getelementptr i64, ptr %words, i64 1\n"
          "  %w2 = getelementptr i64, ptr %words, i64 2\n"
@@ -257,7 +257,7 @@ TEST(Nvidia, ManyWordsNeedANewerPtxAndTooManyAreAnError) {
 /// Each thread adds the sine of its number, and 1, to shared sums.
 const char *const sums = R"(
 declare double @_Z3sind(double)
-define void @sums(ptr %words, i64 %thread, i64 %threads) "costate-words"="3" {
+define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) "costate-words"="3" {
   %w1 = getelementptr i64, ptr %words, i64 1
   %w2 = getelementptr i64, ptr %words, i64 2
   %out = load ptr, ptr %words

@@ -46,6 +46,9 @@ stage_licences() {
     zlib1g-dev libgtest-dev libcli11-dev; do
     cp -L "/usr/share/doc/$package/copyright" "$folder/$package.txt"
   done
+  # The rest is of other parts of Boost.
+  awk -v RS= -v ORS='\n\n' '/libs\/context\/\*/ || /^License: BSL-1.0\n/' \
+    /usr/share/doc/libboost-context1.74-dev/copyright >"$folder/libboost-context1.74-dev.txt"
 }
 
 rm -rf "$build/stage"

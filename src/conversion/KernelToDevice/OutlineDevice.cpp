@@ -37,12 +37,12 @@ public:
       : module(launcher.module), serial(serial) {
     MLIRContext *context = module.getContext();
     Type pointer = pointerType(context), i64 = IntegerType::get(context, 64);
-    outer = createFunction(module, loc, name, {pointer, i64, i64},
+    outer = createFunction(module, loc, name, {pointer, i64, i64, pointer},
                            LLVM::Linkage::External);
     setAttribute(outer, "costate-words", std::to_string(words));
-    body =
-        createFunction(module, loc, name + ".body",
-                       {pointer, pointer, i64, i64}, LLVM::Linkage::Internal);
+    body = createFunction(module, loc, name + ".body",
+                          {pointer, pointer, i64, i64, pointer},
+                          LLVM::Linkage::Internal);
     body.setPassthroughAttr(
         ArrayAttr::get(context, StringAttr::get(context, "alwaysinline")));
     body->setAttr(lanesAttr, IntegerAttr::get(i64, serial ? 1 : warpSize));
@@ -55,6 +55,8 @@ public:
   Value worker() { return body.getArgument(1); }
   Value thread() { return body.getArgument(2); }
   Value threads() { return body.getArgument(3); }
+  /// What the threads of a block share; null: nothing.
+  Value memory() { return body.getArgument(4); }
   Block *block() { return &body.getFunctionBody().front(); }
 
   void end(ImplicitLocOpBuilder &b) {
@@ -93,8 +95,9 @@ private:
     storeSlot(b, lane, worker, laneSlot);
     storeSlot(b, base, worker, tapeBaseSlot);
     LLVM::StoreOp::create(b, base, worker);
-    LLVM::CallOp::create(
-        b, body, ValueRange{args, worker, thread, outer.getArgument(2)});
+    LLVM::CallOp::create(b, body,
+                         ValueRange{args, worker, thread, outer.getArgument(2),
+                                    outer.getArgument(3)});
     if (serial) {
       Value frame = loadSlot(b, pointer, args, FrameWord);
       Value top = LLVM::LoadOp::create(b, pointer, worker);
@@ -186,6 +189,7 @@ private:
          named("after_turn", b.getBoolAttr(serial && serial.getAfterTurn())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered", b.getBoolAttr(range && isOrdered())),
+         named("collective", b.getBoolAttr(false)),
          named("sums", b.getI64IntegerAttr(range ? range.getNumResults() : 0)),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
          named("words", b.getI64IntegerAttr(firstOwnWord + uses.parts.size())),

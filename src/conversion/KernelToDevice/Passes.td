@@ -37,8 +37,8 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     - `NAME.entry(launch, null, arguments)`, host code: it unpacks the arguments
       and calls `costate_device_run` with the number of a device function and
       its words, in program order;
-    - `NAME.device0(words, thread, threads)` for each range and serial part, run
-      by every thread of a grid. Iterations are taken with a stride of the
+    - `NAME.device0(words, thread, threads, memory)` for each range and serial
+      part, run by every thread of a grid. Iterations are taken with a stride of the
       number of threads; serial code is run by thread 0;
     - `NAME.measure0`, where it pushes onto a tape: its forward sweep, which
       only counts the bytes that it would push.

@@ -34,11 +34,16 @@ using Function = struct FunctionObject *;
 
 enum class DeviceAttribute : int {
   Multiprocessors = 16,
+  L2Bytes = 38,
   ThreadsOfMultiprocessor = 39,
   CapabilityMajor = 75,
   CapabilityMinor = 76,
+  SharedOfMultiprocessor = 81,
+  LargestSharedOfBlock = 97,
   HasPools = 115,
 };
+
+enum class FunctionAttribute : int { LargestDynamicShared = 8 };
 
 enum class PoolAttribute : int { ReleaseThreshold = 4, Reserved = 5, Used = 7 };
 
@@ -105,6 +110,7 @@ constexpr unsigned eventWithoutTime = 2;
     void **)                                                                   \
   F(unloadCode, cuModuleUnload, Code)                                          \
   F(function, cuModuleGetFunction, Function *, Code, const char *)             \
+  F(setFunction, cuFuncSetAttribute, Function, FunctionAttribute, int)         \
   F(launchKernel, cuLaunchKernel, Function, unsigned, unsigned, unsigned,      \
     unsigned, unsigned, unsigned, unsigned, Stream, void **, void **)
 // clang-format on

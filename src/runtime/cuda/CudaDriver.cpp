@@ -14,6 +14,8 @@ namespace {
 
 /// Older ones lack atomics with an order and a scope.
 constexpr int oldestCapability = 7;
+/// Shared memory that every kernel may ask for.
+constexpr size_t freeShared = 48 << 10;
 
 Address addressOf(const std::byte *pointer) {
   return reinterpret_cast<Address>(pointer);
@@ -28,13 +30,20 @@ public:
     (void)session->call(session->api().unloadCode, code);
   }
 
-  Result<Function> find(const std::string &symbol);
+  /// A kernel that may ask for `sharedBytes`.
+  Result<Function> find(const std::string &symbol, size_t sharedBytes);
 
 private:
+  struct Found {
+    Function function = nullptr;
+    size_t sharedBytes = freeShared; ///< that it may ask for
+  };
+  Result<> allowShared(const std::string &symbol, Found &kernel, size_t bytes);
+
   std::shared_ptr<Session> session;
   Code code;
   std::mutex mutex;
-  std::unordered_map<std::string, Function> found;
+  std::unordered_map<std::string, Found> found;
 };
 
 class CudaDriver final : public gpu::Driver {
@@ -63,13 +72,14 @@ public:
     return loadImage(code.image);
   }
   Result<> launch(gpu::Module &module, const std::string &symbol,
-                  gpu::Grid grid, std::span<const uint64_t> words) override;
+                  gpu::Grid grid, std::span<const uint64_t> words,
+                  size_t sharedBytes) override;
   Result<> synchronize() override;
   Counters &counters() override { return session->counters; }
 
 private:
   Result<> start(gpu::Module &module, const std::string &symbol, gpu::Grid grid,
-                 std::span<const uint64_t> words);
+                 std::span<const uint64_t> words, size_t sharedBytes);
   Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);
   Result<std::shared_ptr<gpu::Module>> loadImage(const std::string &image);
   Result<std::shared_ptr<gpu::Module>> ownCode();
@@ -82,17 +92,33 @@ private:
   std::shared_ptr<gpu::Module> ownCodeModule;
 };
 
-Result<Function> CudaModule::find(const std::string &symbol) {
+Result<Function> CudaModule::find(const std::string &symbol,
+                                  size_t sharedBytes) {
   std::lock_guard lock(mutex);
-  if (auto known = found.find(symbol); known != found.end())
-    return known->second;
-  Function function = nullptr;
-  Status status = session->call(session->api().function, &function, code,
-                                deviceSymbol(symbol).c_str());
-  if (status != success)
-    return session->failure(status, "find the kernel `" + symbol + "`");
-  found.emplace(symbol, function);
-  return function;
+  Found &kernel = found[symbol];
+  if (!kernel.function) {
+    Status status = session->call(session->api().function, &kernel.function,
+                                  code, deviceSymbol(symbol).c_str());
+    if (status != success)
+      return session->failure(status, "find the kernel `" + symbol + "`");
+  }
+  if (auto done = allowShared(symbol, kernel, sharedBytes); !done)
+    return done.error();
+  return kernel.function;
+}
+
+Result<> CudaModule::allowShared(const std::string &symbol, Found &kernel,
+                                 size_t bytes) {
+  if (bytes <= kernel.sharedBytes)
+    return {};
+  Status status = session->call(session->api().setFunction, kernel.function,
+                                FunctionAttribute::LargestDynamicShared,
+                                static_cast<int>(bytes));
+  if (status == success)
+    kernel.sharedBytes = bytes;
+  return session->result(status, "give `" + symbol + "` " +
+                                     std::to_string(bytes) +
+                                     " bytes of shared memory");
 }
 
 Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {
@@ -195,7 +221,7 @@ Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
   size_t blocks = std::min((words + blockThreads - 1) / blockThreads, resident);
   gpu::Grid grid{static_cast<int64_t>(blocks), blockThreads};
   uint64_t arguments[] = {addressOf(to), words, pattern};
-  return start(**module, "fill", grid, arguments);
+  return start(**module, "fill", grid, arguments, 0);
 }
 
 Result<std::shared_ptr<gpu::Module>>
@@ -221,16 +247,19 @@ CudaDriver::loadImage(const std::string &image) {
 }
 
 Result<> CudaDriver::launch(gpu::Module &module, const std::string &symbol,
-                            gpu::Grid grid, std::span<const uint64_t> words) {
+                            gpu::Grid grid, std::span<const uint64_t> words,
+                            size_t sharedBytes) {
   if (grid.blocks <= 0)
     return {};
   ++session->counters.launches;
-  return start(module, symbol, grid, words);
+  return start(module, symbol, grid, words, sharedBytes);
 }
 
 Result<> CudaDriver::start(gpu::Module &module, const std::string &symbol,
-                           gpu::Grid grid, std::span<const uint64_t> words) {
-  Result<Function> function = static_cast<CudaModule &>(module).find(symbol);
+                           gpu::Grid grid, std::span<const uint64_t> words,
+                           size_t sharedBytes) {
+  Result<Function> function =
+      static_cast<CudaModule &>(module).find(symbol, sharedBytes);
   if (!function)
     return function.error();
   if (grid.blocks > INT_MAX)
@@ -240,11 +269,12 @@ Result<> CudaDriver::start(gpu::Module &module, const std::string &symbol,
   size_t bytes = std::max(words.size_bytes(), sizeof none);
   auto *data = words.empty() ? &none : const_cast<uint64_t *>(words.data());
   void *extra[] = {launchBuffer, data, launchBufferBytes, &bytes, launchEnd};
-  Status status = session->call(
-      session->api().launchKernel, *function,
-      static_cast<unsigned>(grid.blocks), 1u, 1u,
-      static_cast<unsigned>(grid.blockThreads), 1u, 1u, 0u, session->stream(),
-      static_cast<void **>(nullptr), static_cast<void **>(extra));
+  Status status =
+      session->call(session->api().launchKernel, *function,
+                    static_cast<unsigned>(grid.blocks), 1u, 1u,
+                    static_cast<unsigned>(grid.blockThreads), 1u, 1u,
+                    static_cast<unsigned>(sharedBytes), session->stream(),
+                    static_cast<void **>(nullptr), static_cast<void **>(extra));
   return session->result(status, "start the kernel `" + symbol + "`");
 }
 
@@ -292,6 +322,13 @@ Result<gpu::Properties> queryProperties(const Api &api, DeviceNumber device) {
       properties.multiprocessors *
       query.attribute(DeviceAttribute::ThreadsOfMultiprocessor);
   properties.memory = query.memory();
+  auto bytes = [&](DeviceAttribute which) {
+    return static_cast<size_t>(query.attribute(which));
+  };
+  properties.sharedPerBlock = bytes(DeviceAttribute::LargestSharedOfBlock);
+  properties.sharedPerMultiprocessor =
+      bytes(DeviceAttribute::SharedOfMultiprocessor);
+  properties.l2Bytes = bytes(DeviceAttribute::L2Bytes);
   properties.chip = "sm_" + std::to_string(10 * major + minor);
   if (query.failed)
     return Failure{ErrorCode::NoDevice,

@@ -38,6 +38,8 @@ struct DeviceFunction {
   bool afterTurn = false; ///< serial code of the reverse sweep
   bool effects = false;   ///< stores to memory that outlives the launch
   bool ordered = false;   ///< adds in an order that is left to chance
+  /// Threads wait for others of their warp or block.
+  bool collective = false;
   int64_t sums = 0;
   int64_t sumSlot = 0; ///< of the frame: the first one
   int64_t words = 0;   ///< how many it is called with

@@ -20,6 +20,10 @@ struct Properties {
   int residentThreads = 1; ///< of the whole device, at most
   size_t memory = 0;       ///< bytes
   std::string chip;        ///< for the compiler: `sm_90`
+  /// Bytes of the fast memory that threads of a block share: the most that a
+  /// launch may ask for, and what the blocks of a multiprocessor share.
+  size_t sharedPerBlock = 0, sharedPerMultiprocessor = 0;
+  size_t l2Bytes = 0; ///< cache of the whole device
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.
@@ -57,9 +61,11 @@ public:
                         size_t patternBytes) = 0;
 
   virtual Result<std::shared_ptr<Module>> load(const DeviceCode &code) = 0;
-  /// Every thread calls `symbol` with `words`.
+  /// Every thread calls `symbol` with `words`; those of a block share
+  /// `sharedBytes`, at most what the properties say.
   virtual Result<> launch(Module &module, const std::string &symbol, Grid grid,
-                          std::span<const uint64_t> words) = 0;
+                          std::span<const uint64_t> words,
+                          size_t sharedBytes = 0) = 0;
   virtual Result<> synchronize() = 0;
 
   /// What the functions above have done; zero bytes do not count.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <csetjmp>
 #include <initializer_list>
 #include <mutex>
 
@@ -16,8 +15,6 @@ struct DeviceWorker {
   int64_t lane;
   DeviceErrorCell *errors;
 };
-
-static thread_local std::jmp_buf *escape;
 
 static void report(const DeviceWorker &worker, DeviceErrorCell::Kind kind,
                    int64_t site, std::initializer_list<int64_t> words) {
@@ -41,12 +38,12 @@ void costate_device_index_error(DeviceWorker *worker, int64_t site,
                                 int64_t extent) {
   report(*worker, DeviceErrorCell::IndexError, site,
          {parameter, dim, index, extent});
-  std::longjmp(*escape, 1);
+  simt::leaveThread();
 }
 
 void costate_device_step_zero(DeviceWorker *worker, int64_t site) {
   report(*worker, DeviceErrorCell::StepZero, site, {});
-  std::longjmp(*escape, 1);
+  simt::leaveThread();
 }
 
 void costate_device_not_finite(DeviceWorker *worker, int64_t site, int64_t text,
@@ -54,7 +51,7 @@ void costate_device_not_finite(DeviceWorker *worker, int64_t site, int64_t text,
                                double d) {
   report(*worker, DeviceErrorCell::NotFinite, site,
          {text, count, bits(a), bits(b), bits(c), bits(d)});
-  std::longjmp(*escape, 1);
+  simt::leaveThread();
 }
 
 void costate_device_element_not_finite(DeviceWorker *worker, int64_t site,
@@ -62,7 +59,7 @@ void costate_device_element_not_finite(DeviceWorker *worker, int64_t site,
                                        int64_t element, double value) {
   report(*worker, DeviceErrorCell::ElementNotFinite, site,
          {text, parameter, element, bits(value)});
-  std::longjmp(*escape, 1);
+  simt::leaveThread();
 }
 
 void costate_device_sum_not_finite(DeviceWorker *worker, int64_t site,
@@ -70,18 +67,9 @@ void costate_device_sum_not_finite(DeviceWorker *worker, int64_t site,
                                    int64_t element, double added, double sum) {
   report(*worker, DeviceErrorCell::SumNotFinite, site,
          {text, parameter, element, bits(added), bits(sum)});
-  std::longjmp(*escape, 1);
+  simt::leaveThread();
 }
 
 } // extern "C"
-
-/// Nothing here has a destructor: errors arrive by longjmp.
-void simt::runThread(DeviceEntry entry, const uint64_t *words, int64_t thread,
-                     int64_t threads) {
-  std::jmp_buf here;
-  escape = &here;
-  if (_setjmp(here) == 0)
-    entry(words, thread, threads);
-}
 
 } // namespace costate::runtime

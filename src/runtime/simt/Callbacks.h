@@ -1,6 +1,7 @@
 #pragma once
 /// What device code calls on the host as a GPU.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace costate::runtime {
@@ -27,16 +28,22 @@ extern "C" {
                                                 int64_t parameter,
                                                 int64_t element, double added,
                                                 double sum);
+
+/// The largest value of the lanes of the caller's warp that have not ended. All
+/// of them call it, at the same place.
+uint64_t costate_device_warp_max(uint64_t value);
+/// Waits until all threads of the block that have not ended call it.
+void costate_device_block_barrier();
 }
 
 namespace simt {
 
+/// `memory` is shared by the threads of a block; null if there is none.
 using DeviceEntry = void (*)(const uint64_t *words, int64_t thread,
-                             int64_t threads);
+                             int64_t threads, std::byte *memory);
 
-/// Runs one thread until it returns or reports an error.
-void runThread(DeviceEntry entry, const uint64_t *words, int64_t thread,
-               int64_t threads);
+/// Ends the running thread of the device.
+[[noreturn]] void leaveThread();
 
 } // namespace simt
 } // namespace costate::runtime

@@ -2,25 +2,83 @@
 
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/gpu/GpuDevice.h"
-#include "runtime/simt/Callbacks.h"
+#include "runtime/simt/Block.h"
 
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <numeric>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <random>
+#include <set>
 
 namespace costate::runtime::simt {
 namespace {
 
 struct Code final : gpu::Module {
   std::map<std::string, void *> addresses;
+  std::set<std::string> collective;
+};
+
+/// A number that has little to do with those of its neighbours.
+uint64_t mixed(uint64_t seed, uint64_t number) {
+  uint64_t mix = (seed + number) * 0x9e3779b97f4a7c15;
+  mix = (mix ^ (mix >> 30)) * 0xbf58476d1ce4e5b9;
+  mix = (mix ^ (mix >> 27)) * 0x94d049bb133111eb;
+  return mix ^ (mix >> 31);
+}
+
+/// What the threads of a block share: not cleared, as on a GPU.
+class BlockMemory {
+public:
+  explicit BlockMemory(size_t bytes)
+      : bytes(bytes),
+        start(bytes ? static_cast<std::byte *>(::operator new(bytes, alignment))
+                    : nullptr) {
+    std::fill_n(start, bytes, std::byte(0xa5));
+  }
+  ~BlockMemory() { ::operator delete(start, bytes, alignment); }
+  BlockMemory(const BlockMemory &) = delete;
+  std::byte *address() const { return start; }
+
+private:
+  static constexpr std::align_val_t alignment{256};
+  const size_t bytes;
+  std::byte *const start;
+};
+
+/// What the blocks of a launch have run into; the first one counts.
+class FirstFailure {
+public:
+  void note(const Result<> &done) {
+    std::lock_guard lock(mutex);
+    if (first && !done)
+      first = done;
+  }
+  Result<> result() const { return first; }
+
+private:
+  std::mutex mutex;
+  Result<> first;
 };
 
 /// The stream is empty whenever a call returns.
 class SimtDriver final : public gpu::Driver {
 public:
-  explicit SimtDriver(int threads)
-      : info{"simt", threads, 1024, size_t(1) << 34}, arena(threads) {}
+  explicit SimtDriver(const Options &options)
+      : info{.name = "simt",
+             .multiprocessors = options.threads,
+             .residentThreads = 1024,
+             .memory = size_t(1) << 34,
+             .chip = "",
+             .sharedPerBlock = options.sharedPerBlock,
+             .sharedPerMultiprocessor = options.sharedPerMultiprocessor,
+             .l2Bytes = options.l2Bytes},
+        seed(options.seed), arena(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
 
@@ -64,23 +122,15 @@ public:
   load(const gpu::DeviceCode &code) override {
     auto module = std::make_shared<Code>();
     module->addresses = code.addresses;
+    for (const gpu::DeviceFunction &function : code.functions)
+      if (function.collective)
+        module->collective.insert(function.symbol);
     return std::shared_ptr<gpu::Module>(module);
   }
 
   Result<> launch(gpu::Module &module, const std::string &symbol,
-                  gpu::Grid grid, std::span<const uint64_t> words) override {
-    auto function = reinterpret_cast<DeviceEntry>(
-        static_cast<Code &>(module).addresses.at(symbol));
-    int64_t threads = grid.blocks * grid.blockThreads;
-    auto block = [&](int64_t number) {
-      for (int k = 0; k < grid.blockThreads; ++k)
-        runThread(function, words.data(), number * grid.blockThreads + k,
-                  threads);
-    };
-    arena.execute([&] { tbb::parallel_for(int64_t(0), grid.blocks, block); });
-    ++count.launches;
-    return {};
-  }
+                  gpu::Grid grid, std::span<const uint64_t> words,
+                  size_t sharedBytes) override;
   Result<> synchronize() override {
     ++count.synchronizations;
     return {};
@@ -90,21 +140,81 @@ public:
 private:
   gpu::Properties info;
   Counters count;
+  const uint64_t seed;
+  std::atomic<uint64_t> schedules = 0;
   tbb::task_arena arena;
 };
 
+std::vector<int64_t> shuffled(int64_t count, uint64_t seed) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::ranges::shuffle(numbers, std::minstd_rand(static_cast<uint32_t>(seed)));
+  return numbers;
+}
+
+Result<> SimtDriver::launch(gpu::Module &module, const std::string &symbol,
+                            gpu::Grid grid, std::span<const uint64_t> words,
+                            size_t sharedBytes) {
+  auto &code = static_cast<Code &>(module);
+  auto entry = reinterpret_cast<DeviceEntry>(code.addresses.at(symbol));
+  if (sharedBytes > info.sharedPerBlock)
+    return Failure{ErrorCode::Internal,
+                   "a block of `" + symbol + "` needs " +
+                       std::to_string(sharedBytes) +
+                       " bytes of shared memory, and there are " +
+                       std::to_string(info.sharedPerBlock)};
+  bool collective = code.collective.contains(symbol);
+  uint64_t launchSeed = mixed(seed, schedules++);
+  FirstFailure failure;
+  auto runBlock = [&](int64_t block) {
+    BlockMemory memory(sharedBytes);
+    BlockWork work{entry,
+                   words.data(),
+                   block,
+                   grid.blockThreads,
+                   grid.blocks * grid.blockThreads,
+                   memory.address()};
+    uint64_t blockSeed = mixed(launchSeed, static_cast<uint64_t>(block));
+    failure.note(collective ? runTogether(work, blockSeed) : runInTurn(work));
+  };
+  std::vector<int64_t> order = shuffled(grid.blocks, launchSeed);
+  arena.execute([&] {
+    tbb::parallel_for(size_t(0), order.size(),
+                      [&](size_t k) { runBlock(order[k]); });
+  });
+  ++count.launches;
+  Result<> done = failure.result();
+  return done ? done
+              : Failure{done.error().code,
+                        "`" + symbol + "`: " + done.error().text};
+}
+
 } // namespace
+
+uint64_t chosenSeed() {
+  const char *text = std::getenv("COSTATE_SIMT_SEED");
+  uint64_t seed = 0;
+  if (text)
+    std::from_chars(text, text + std::strlen(text), seed);
+  return seed;
+}
+
+std::shared_ptr<gpu::Driver> createDriver(const Options &options) {
+  return std::make_shared<SimtDriver>(options);
+}
+
 } // namespace costate::runtime::simt
 
 namespace costate::runtime {
 
-Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit) {
+Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
+                                         simt::Options options) {
   auto cpu = openCpu(threads, memoryLimit); // knows what the machine has
   if (!cpu)
     return cpu.error();
   const DeviceInfo &host = (*cpu)->info();
-  return gpu::openGpu("simt", "simt",
-                      std::make_shared<simt::SimtDriver>(host.threads),
+  options.threads = host.threads;
+  return gpu::openGpu("simt", "simt", simt::createDriver(options),
                       host.memoryLimit);
 }
 

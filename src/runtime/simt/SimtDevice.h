@@ -1,14 +1,33 @@
 #pragma once
-/// The host as a GPU: device code runs on its cores, thread by thread. For
-/// tests of what GPUs run, on machines without one.
+/// The host as a GPU: device code runs on its cores. For tests of what GPUs
+/// run, on machines without one.
 
 #include "runtime/Device.h"
+#include "runtime/gpu/Driver.h"
 
 #include <memory>
 
 namespace costate::runtime {
+namespace simt {
+
+/// COSTATE_SIMT_SEED, or a number that is always the same.
+uint64_t chosenSeed();
+
+struct Options {
+  int threads = 1; ///< of the host
+  /// Of what is left to chance where threads wait for each other.
+  uint64_t seed = chosenSeed();
+  size_t sharedPerBlock = 227 << 10;
+  size_t sharedPerMultiprocessor = 228 << 10;
+  size_t l2Bytes = 32 << 20;
+};
+
+std::shared_ptr<gpu::Driver> createDriver(const Options &options);
+
+} // namespace simt
 
 /// `threads` and `memoryLimit` as in openCpu.
-Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit);
+Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
+                                         simt::Options options = {});
 
 } // namespace costate::runtime

@@ -1,0 +1,256 @@
+#include "runtime/simt/Block.h"
+
+#include "runtime/simt/Fiber.h"
+
+#include <algorithm>
+#include <cassert>
+#include <csetjmp>
+#include <deque>
+#include <new>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace costate::runtime::simt {
+namespace {
+
+constexpr int64_t warpSize = 32;
+
+/// How a thread ends: it returns, or one of these is given to longjmp.
+enum Ending { Returned, Left, CalledCollective };
+
+thread_local std::jmp_buf *escape;
+
+/// Nothing here has a destructor: errors arrive by longjmp.
+int runThread(const BlockWork &work, int64_t inBlock) {
+  std::jmp_buf here;
+  escape = &here;
+  switch (_setjmp(here)) {
+  case Returned:
+    work.entry(work.words, work.block * work.blockThreads + inBlock,
+               work.threads, work.memory);
+    return Returned;
+  case Left:
+    return Left;
+  default:
+    return CalledCollective;
+  }
+}
+
+/// What threads wait for each other at.
+enum class Collective { Maximum, Barrier };
+
+std::string textOf(Collective collective) {
+  return collective == Collective::Maximum ? "a maximum over the warp"
+                                           : "a barrier of the block";
+}
+
+struct Lane {
+  bool ended = false, waits = false;
+  Collective collective = {};
+  const void *place = nullptr; ///< of the call
+  uint64_t value = 0;          ///< given, and then the result
+};
+
+class Block {
+public:
+  Block(const BlockWork &work, uint64_t seed);
+  Result<> run();
+
+  /// Called by the fibre that runs.
+  uint64_t meet(Collective collective, const void *place, uint64_t value);
+
+private:
+  void resume(size_t lane);
+  void runReady();
+  size_t chooseNext();
+  void abandon();
+  std::span<Lane> warpOf(size_t lane);
+  bool contradicts(const Lane &lane, const Lane &other) const;
+  bool haveMet(std::span<const Lane> lanes, Collective collective) const;
+  void release(std::span<Lane> lanes);
+  void releaseMet(size_t lane);
+  void refuse(const Lane &lane, const Lane &other);
+
+  const BlockWork &work;
+  std::minstd_rand chance;
+  const uint32_t patience = 1u << chance() % 10;
+  std::vector<Lane> lanes;
+  std::deque<Fiber> fibers;
+  std::vector<size_t> ready;
+  size_t current = 0;
+  Result<> result;
+};
+
+thread_local Block *running;
+
+Block::Block(const BlockWork &work, uint64_t seed)
+    : work(work), chance(static_cast<uint32_t>(seed)),
+      lanes(static_cast<size_t>(work.blockThreads)) {
+  for (size_t k = 0; k < lanes.size(); ++k) {
+    fibers.emplace_back([this, k] {
+      if (result)
+        runThread(this->work, static_cast<int64_t>(k));
+    });
+    ready.push_back(k);
+  }
+}
+
+Result<> Block::run() {
+  Block *around = std::exchange(running, this);
+  runReady();
+  if (!result)
+    abandon();
+  running = around;
+  assert(std::ranges::all_of(lanes, &Lane::ended));
+  return result;
+}
+
+void Block::runReady() {
+  while (!ready.empty() && result) {
+    auto next = ready.begin() + static_cast<ptrdiff_t>(chooseNext());
+    size_t lane = std::exchange(*next, ready.back());
+    ready.pop_back();
+    resume(lane);
+  }
+}
+
+/// A place in `ready`. Often in the same warp as before, so that warps come to
+/// be far apart.
+size_t Block::chooseNext() {
+  auto others = std::partition(ready.begin(), ready.end(), [&](size_t lane) {
+    return lane / warpSize == current / warpSize;
+  });
+  auto same = static_cast<size_t>(others - ready.begin());
+  bool stays = same && chance() % patience;
+  return chance() % (stays ? same : ready.size());
+}
+
+/// Fibres must end: after a failure none does more than that.
+void Block::abandon() {
+  for (size_t k = 0; k < lanes.size(); ++k)
+    if (!lanes[k].ended)
+      resume(k);
+}
+
+void Block::resume(size_t lane) {
+  current = lane;
+  fibers[lane].resume();
+  if (!fibers[lane].hasEnded())
+    return;
+  lanes[lane].ended = true;
+  releaseMet(lane);
+}
+
+std::span<Lane> Block::warpOf(size_t lane) {
+  size_t first = lane / warpSize * warpSize;
+  return std::span(lanes).subspan(
+      first, std::min<size_t>(warpSize, lanes.size() - first));
+}
+
+uint64_t Block::meet(Collective collective, const void *place, uint64_t value) {
+  std::jmp_buf *own = escape;
+  size_t number = current;
+  Lane &lane = lanes[number];
+  lane.waits = true;
+  lane.collective = collective;
+  lane.place = place;
+  lane.value = value;
+  for (const Lane &other : warpOf(number))
+    if (contradicts(lane, other))
+      refuse(lane, other);
+  releaseMet(number);
+  if (result)
+    fibers[number].suspend();
+  escape = own;
+  if (!result)
+    std::longjmp(*escape, Left);
+  return lane.value;
+}
+
+/// Whether two lanes of a warp wait for each other for ever.
+bool Block::contradicts(const Lane &lane, const Lane &other) const {
+  return other.waits &&
+         (other.collective != lane.collective || other.place != lane.place);
+}
+
+void Block::refuse(const Lane &lane, const Lane &other) {
+  size_t warp = static_cast<size_t>(&lane - lanes.data()) / warpSize;
+  auto laneOf = [&](const Lane &one) {
+    return std::to_string(static_cast<size_t>(&one - lanes.data()) % warpSize);
+  };
+  result = Failure{ErrorCode::Internal,
+                   "two lanes of warp " + std::to_string(warp) + " of block " +
+                       std::to_string(work.block) +
+                       " wait for each other: lane " + laneOf(other) + " at " +
+                       textOf(other.collective) + ", lane " + laneOf(lane) +
+                       " at " + textOf(lane.collective) + " elsewhere"};
+}
+
+bool Block::haveMet(std::span<const Lane> some, Collective collective) const {
+  return std::ranges::all_of(some, [&](const Lane &lane) {
+    return lane.ended || (lane.waits && lane.collective == collective);
+  });
+}
+
+void Block::releaseMet(size_t lane) {
+  std::span<Lane> warp = warpOf(lane);
+  if (haveMet(warp, Collective::Maximum)) {
+    uint64_t most = 0;
+    for (const Lane &one : warp)
+      most = one.ended ? most : std::max(most, one.value);
+    for (Lane &one : warp)
+      one.value = most;
+    release(warp);
+  }
+  if (haveMet(lanes, Collective::Barrier))
+    release(lanes);
+}
+
+void Block::release(std::span<Lane> some) {
+  for (Lane &lane : some) {
+    if (lane.waits)
+      ready.push_back(static_cast<size_t>(&lane - lanes.data()));
+    lane.waits = false;
+  }
+}
+
+} // namespace
+
+void leaveThread() { std::longjmp(*escape, Left); }
+
+Result<> runInTurn(const BlockWork &work) {
+  for (int64_t k = 0; k < work.blockThreads; ++k)
+    if (runThread(work, k) == CalledCollective)
+      return Failure{ErrorCode::Internal,
+                     "a thread waits for others of its block, but the function "
+                     "is not said to be collective"};
+  return {};
+}
+
+Result<> runTogether(const BlockWork &work, uint64_t seed) try {
+  return Block(work, seed).run();
+} catch (const std::bad_alloc &) {
+  return Failure{ErrorCode::OutOfMemory,
+                 "the system has no memory left for the stacks of a block"};
+}
+
+static uint64_t meet(Collective collective, const void *place, uint64_t value) {
+  if (!running)
+    std::longjmp(*escape, CalledCollective);
+  return running->meet(collective, place, value);
+}
+
+} // namespace costate::runtime::simt
+
+using namespace costate::runtime;
+
+uint64_t costate::runtime::costate_device_warp_max(uint64_t value) {
+  return simt::meet(simt::Collective::Maximum, __builtin_return_address(0),
+                    value);
+}
+
+void costate::runtime::costate_device_block_barrier() {
+  simt::meet(simt::Collective::Barrier, __builtin_return_address(0), 0);
+}

@@ -1,0 +1,308 @@
+/// Device functions by hand, on the host as a GPU.
+
+#include "runtime/simt/SimtDevice.h"
+
+#include "base/DeviceWords.h"
+#include "runtime/simt/Callbacks.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <set>
+
+using namespace costate;
+using namespace costate::runtime;
+
+namespace {
+
+constexpr int64_t blockThreads = 128, warpSize = 32;
+
+/// What the functions here are called with: `words` of a launch.
+template <class T> T &at(const uint64_t *words, size_t number) {
+  return *reinterpret_cast<T *>(words[number]);
+}
+
+template <class T> uint64_t word(T &value) {
+  return reinterpret_cast<uint64_t>(&value);
+}
+
+Result<> launch(simt::DeviceEntry entry, std::vector<uint64_t> words,
+                gpu::Grid grid, simt::Options options = {},
+                size_t sharedBytes = 0, bool collective = true) {
+  auto driver = simt::createDriver(options);
+  gpu::DeviceCode code;
+  code.addresses["f"] = reinterpret_cast<void *>(entry);
+  code.functions.emplace_back().symbol = "f";
+  code.functions[0].collective = collective;
+  auto module = driver->load(code);
+  return driver->launch(**module, "f", grid, words, sharedBytes);
+}
+
+void expectRuns(const Result<> &done) {
+  EXPECT_TRUE(done.ok()) << done.error().text;
+}
+
+void expectInternal(const Result<> &done, const std::string &part) {
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::Internal);
+  EXPECT_NE(done.error().text.find(part), std::string::npos)
+      << done.error().text;
+}
+
+[[noreturn]] void endWithError(const uint64_t *words, size_t cell) {
+  struct {
+    void *tape[3] = {};
+    int64_t iteration = 0, lane = 0;
+    uint64_t errors;
+  } worker;
+  worker.errors = words[cell];
+  costate_device_step_zero(reinterpret_cast<DeviceWorker *>(&worker), 7);
+}
+
+//===-- Collectives -------------------------------------------------------===//
+
+/// Stores the maximum of its warp, twice: of its number and of its complement.
+void maxima(const uint64_t *words, int64_t thread, int64_t threads,
+            std::byte *) {
+  auto *out = &at<uint64_t>(words, 0);
+  auto own = static_cast<uint64_t>(thread);
+  out[thread] = costate_device_warp_max(own);
+  out[threads + thread] = costate_device_warp_max(~own);
+}
+
+TEST(Simt, AWarpFindsItsLargestValue) {
+  constexpr int64_t blocks = 3, threads = blocks * blockThreads;
+  std::vector<uint64_t> out(2 * threads);
+  expectRuns(launch(maxima, {word(out[0])}, {blocks, blockThreads}));
+  for (int64_t k = 0; k < threads; ++k) {
+    int64_t first = k / warpSize * warpSize;
+    EXPECT_EQ(out[k], static_cast<uint64_t>(first + warpSize - 1)) << k;
+    EXPECT_EQ(out[threads + k], ~static_cast<uint64_t>(first)) << k;
+  }
+}
+
+TEST(Simt, AWarpMayLackLanes) {
+  std::vector<uint64_t> out(2 * 37);
+  expectRuns(launch(maxima, {word(out[0])}, {1, 37}));
+  EXPECT_EQ(out[31], 31u);
+  EXPECT_EQ(out[32], 36u);
+}
+
+/// Lanes run loops of different lengths and then agree on the longest.
+void realign(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  auto *out = &at<uint64_t>(words, 0);
+  uint64_t trips = 0;
+  for (int64_t outer = 0; outer < 3; ++outer) {
+    for (int64_t k = 0; k < thread * outer % 7; ++k)
+      ++trips;
+    trips = costate_device_warp_max(trips);
+  }
+  out[thread] = trips;
+}
+
+TEST(Simt, AllLanesOfAWarpGetTheSameValueTimeAndAgain) {
+  std::vector<uint64_t> out(blockThreads);
+  expectRuns(launch(realign, {word(out[0])}, {1, blockThreads}));
+  EXPECT_EQ(out, std::vector<uint64_t>(blockThreads, 12));
+}
+
+/// Every thread leaves a number in shared memory and reads that of another one.
+void exchange(const uint64_t *words, int64_t thread, int64_t,
+              std::byte *memory) {
+  auto *shared = reinterpret_cast<int64_t *>(memory);
+  auto *out = &at<int64_t>(words, 0);
+  int64_t inBlock = thread % blockThreads;
+  for (int64_t round = 0; round < 3; ++round) {
+    shared[inBlock] = thread + round;
+    costate_device_block_barrier();
+    out[thread] += shared[blockThreads - 1 - inBlock];
+    costate_device_block_barrier();
+  }
+}
+
+TEST(Simt, ABlockExchangesValuesThroughItsMemory) {
+  constexpr int64_t blocks = 5;
+  std::vector<int64_t> out(blocks * blockThreads);
+  expectRuns(launch(exchange, {word(out[0])}, {blocks, blockThreads},
+                    {.threads = 2}, 8 * blockThreads));
+  for (int64_t k = 0; k < blocks * blockThreads; ++k) {
+    int64_t first = k / blockThreads * blockThreads;
+    EXPECT_EQ(out[k], 3 * (2 * first + blockThreads - 1 - k) + 3) << k;
+  }
+}
+
+void noteMemory(const uint64_t *words, int64_t, int64_t, std::byte *memory) {
+  at<std::byte *>(words, 0) = memory;
+  if (memory)
+    at<std::byte>(words, 1) = memory[299];
+}
+
+TEST(Simt, SharedMemoryIsThereIfAskedForAndNotCleared) {
+  std::byte *memory = nullptr, last{0};
+  expectRuns(launch(noteMemory, {word(memory), word(last)}, {1, 1}, {}, 300));
+  EXPECT_TRUE(memory);
+  EXPECT_NE(last, std::byte(0));
+  expectRuns(launch(noteMemory, {word(memory), word(last)}, {1, 1}));
+  EXPECT_FALSE(memory);
+}
+
+TEST(Simt, MoreSharedMemoryThanABlockHasIsAnError) {
+  simt::Options small{.sharedPerBlock = 1000};
+  auto driver = simt::createDriver(small);
+  EXPECT_EQ(driver->properties().sharedPerBlock, 1000u);
+  EXPECT_EQ(driver->properties().sharedPerMultiprocessor, 228u << 10);
+  EXPECT_EQ(driver->properties().l2Bytes, 32u << 20);
+  std::byte *memory = nullptr, last{0};
+  std::vector<uint64_t> words{word(memory), word(last)};
+  expectRuns(launch(noteMemory, words, {1, 1}, small, 1000));
+  expectInternal(launch(noteMemory, words, {1, 1}, small, 1001),
+                 "needs 1001 bytes of shared memory, and there are 1000");
+}
+
+//===-- Threads that end --------------------------------------------------===//
+
+/// Lanes end one after another, by returning or with an error; the others go
+/// on meeting. Warp 1 ends as a whole, while others wait at a barrier.
+void dwindle(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  auto *out = &at<uint64_t>(words, 0);
+  int64_t warp = thread / warpSize, lane = thread % warpSize;
+  if (warp == 1)
+    return;
+  for (int64_t k = 31; k > 0; --k) {
+    if (lane == k && k % 2)
+      return;
+    if (lane == k)
+      endWithError(words, 1);
+    out[thread] = costate_device_warp_max(static_cast<uint64_t>(lane));
+  }
+  costate_device_block_barrier();
+  out[thread] += 100;
+}
+
+TEST(Simt, ThreadsThatHaveEndedAreNotWaitedFor) {
+  std::vector<uint64_t> out(blockThreads);
+  DeviceErrorCell cell{};
+  expectRuns(launch(dwindle, {word(out[0]), word(cell)}, {1, blockThreads}));
+  EXPECT_EQ(cell.kind, DeviceErrorCell::StepZero);
+  EXPECT_EQ(cell.site, 7);
+  EXPECT_EQ(out[0], 100u);
+  EXPECT_EQ(out[64], 100u);
+  EXPECT_EQ(out[32], 0u);
+  EXPECT_EQ(out[3], 3u);
+}
+
+//===-- What can never end ------------------------------------------------===//
+
+void maximumOrBarrier(const uint64_t *, int64_t thread, int64_t, std::byte *) {
+  if (thread == 40)
+    costate_device_block_barrier();
+  else
+    costate_device_warp_max(1);
+}
+
+TEST(Simt, LanesThatWaitForEachOtherAreAnError) {
+  Result<> done = launch(maximumOrBarrier, {}, {1, blockThreads});
+  expectInternal(done, "`f`: two lanes of warp 1 of block 0 wait for each "
+                       "other: lane ");
+  expectInternal(done, "a barrier of the block");
+  expectInternal(done, "a maximum over the warp");
+}
+
+void twoPlaces(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  auto *out = &at<uint64_t>(words, 0);
+  if (thread % 2)
+    out[0] = costate_device_warp_max(1);
+  else
+    out[1] = costate_device_warp_max(2) + 1;
+}
+
+TEST(Simt, LanesOfAWarpMeetAtOnePlace) {
+  std::vector<uint64_t> out(2);
+  expectInternal(launch(twoPlaces, {word(out[0])}, {4, blockThreads}),
+                 "at a maximum over the warp elsewhere");
+}
+
+TEST(Simt, OnlyCollectiveFunctionsMayWait) {
+  std::vector<uint64_t> out(2 * blockThreads);
+  expectInternal(
+      launch(maxima, {word(out[0])}, {1, blockThreads}, {}, 0, false),
+      "is not said to be collective");
+}
+
+//===-- Chance ------------------------------------------------------------===//
+
+struct Order {
+  std::mutex mutex;
+  std::vector<int64_t> threads;
+};
+
+void noteOrder(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  auto &order = at<Order>(words, 0);
+  for (int k = 0; k < 2; ++k) {
+    {
+      std::lock_guard lock(order.mutex);
+      order.threads.push_back(thread);
+    }
+    costate_device_warp_max(0);
+  }
+}
+
+std::vector<int64_t> orderOf(uint64_t seed) {
+  Order order;
+  expectRuns(launch(noteOrder, {word(order)}, {1, 64}, {.seed = seed}));
+  return order.threads;
+}
+
+TEST(Simt, TheSeedDecidesWhoRunsNext) {
+  std::set<std::vector<int64_t>> orders;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    std::vector<int64_t> order = orderOf(seed);
+    EXPECT_EQ(order, orderOf(seed));
+    orders.insert(order);
+    std::ranges::sort(order);
+    ASSERT_EQ(order.size(), 128u);
+    for (int64_t k = 0; k < 128; ++k)
+      EXPECT_EQ(order[k], k / 2);
+  }
+  EXPECT_EQ(orders.size(), 10u);
+}
+
+/// A warp adds to a counter that others use, too, without an atomic.
+void addAndLose(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  auto &counter = at<uint64_t>(words, 0);
+  uint64_t before = counter;
+  costate_device_warp_max(before);
+  if (thread % warpSize == 0)
+    counter = before + 1;
+  costate_device_warp_max(0);
+}
+
+TEST(Simt, SomeScheduleLosesAnUpdate) {
+  std::set<uint64_t> found;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    uint64_t counter = 0;
+    expectRuns(launch(addAndLose, {word(counter)}, {1, 64}, {.seed = seed}));
+    found.insert(counter);
+  }
+  EXPECT_EQ(found, (std::set<uint64_t>{1, 2}));
+}
+
+/// Uses much of a stack, between two meetings.
+uint64_t deep(uint64_t depth) {
+  volatile uint64_t room[64] = {depth};
+  if (depth == 0)
+    return costate_device_warp_max(1);
+  return room[0] + deep(depth - 1) - room[0];
+}
+
+void useStack(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
+  (&at<uint64_t>(words, 0))[thread] = deep(1000);
+}
+
+TEST(Simt, StacksAreDeep) {
+  std::vector<uint64_t> out(256);
+  expectRuns(launch(useStack, {word(out[0])}, {2, blockThreads}));
+  EXPECT_EQ(out, std::vector<uint64_t>(256, 1));
+}
+
+} // namespace
