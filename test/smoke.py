@@ -1,5 +1,5 @@
 """Every registered benchmark runs once, on its smallest case; so does every
-example."""
+example, and the fuzzer on a device."""
 
 import json
 import os
@@ -32,9 +32,20 @@ def run_examples(build, counts):
             counts.fails(example.name, process.stdout + process.stderr)
 
 
+def run_fuzzer(build, counts):
+    process = subprocess.run(
+        [build / "bin" / "costate-fuzz", "--device", "simt", "--count", "12", "--jobs", "2"],
+        capture_output=True, text=True, timeout=600)
+    if process.returncode == 0 and process.stdout.startswith("12 programs from seed 1 on, "):
+        counts.passes()
+    else:
+        counts.fails("costate-fuzz --device simt", process.stdout + process.stderr)
+
+
 def run(root, build, preset):
     counts = Counts()
     run_examples(build, counts)
+    run_fuzzer(build, counts)
     binary = build / "bin" / "costate-bench"
     if not binary.exists():
         counts.fails("costate-bench", "has not been built")

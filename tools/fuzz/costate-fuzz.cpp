@@ -1,7 +1,9 @@
 /// Random kernels of kernel IR: derivatives against each other, against
-/// differences, and against what a derivative promises.
+/// differences, and against what a derivative promises. With a device, random
+/// programs of the language, compiled for it.
 
 #include "fuzz/Fuzzer.h"
+#include "property/Batch.h"
 
 #include <CLI/CLI.hpp>
 
@@ -22,6 +24,8 @@ struct Command {
   uint64_t seed = 1, count = 0;
   std::optional<uint64_t> kernel;
   std::vector<std::string> replay;
+  std::string device;
+  unsigned jobs = 0;
   bool coverage = false, goOn = false;
 };
 
@@ -30,12 +34,19 @@ void declare(CLI::App &app, Command &command) {
   app.add_option("--seconds", command.seconds, "for how long")
       ->excludes(minutes);
   app.add_option("--count", command.count,
-                 "how many kernels; default: 20000, or what the time allows");
+                 "how many kernels; default: 20000 (1000 on a device), or what "
+                 "the time allows");
   app.add_option("--seed", command.seed, "the first one");
   app.add_option("--kernel", command.kernel,
                  "print the kernel of a seed and check all of it");
   app.add_option("--replay", command.replay,
                  "check kernels of files with values");
+  auto device = app.add_option(
+      "--device", command.device,
+      "instead, programs of the language, compiled and run on this device");
+  app.add_option("--jobs", command.jobs,
+                 "processes that do so; default: one per core")
+      ->needs(device);
   app.add_flag("--coverage", command.coverage,
                "print which operations were differentiated where");
   app.add_flag("--go-on", command.goOn, "do not stop at the first finding");
@@ -116,6 +127,35 @@ int fuzz(const Command &command) {
   return found;
 }
 
+/// On a device, where a wrong kernel may take its process down.
+int fuzzDevice(const Command &command) {
+  namespace property = costate::property;
+  property::BatchOptions options;
+  options.device = command.device;
+  options.first = command.kernel.value_or(command.seed);
+  options.seconds = command.seconds + 60 * command.minutes;
+  options.count = command.count         ? command.count
+                  : options.seconds > 0 ? UINT32_MAX
+                                        : 1000;
+  options.jobs = command.jobs;
+  if (std::string why = property::whyNoDevice(command.device); !why.empty()) {
+    std::cerr << "costate-fuzz: " << why << '\n';
+    return 1;
+  }
+  if (command.kernel) {
+    property::Verdict verdict =
+        property::checkApart(options, *command.kernel, std::cout);
+    std::cout << "// " << property::nameOf(verdict.kind) << '\n';
+    return verdict.kind == property::Verdict::Wrong;
+  }
+  Clock::time_point start = Clock::now();
+  property::BatchCounts counts = property::checkBatch(options, std::cout);
+  property::print(options, counts,
+                  std::chrono::duration<double>(Clock::now() - start).count(),
+                  std::cout);
+  return !counts.good();
+}
+
 int showKernel(uint64_t seed) {
   Session session;
   Case subject = generate(session.context(), seed);
@@ -146,6 +186,8 @@ int main(int argc, char **argv) {
   CLI::App app("Random kernels of kernel IR: are their derivatives right?");
   declare(app, command);
   CLI11_PARSE(app, argc, argv);
+  if (!command.device.empty())
+    return fuzzDevice(command);
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
     std::signal(signal, onCrash);
   if (command.kernel)

@@ -46,5 +46,6 @@ for example in newton relax string; do
 done
 run costate-bench loops --smoke
 run costate-fuzz --seconds 2 --seed 1
+run costate-fuzz --device simt --count 20
 run costate-test "$@"
 echo "$archive: $((size / 1000)) kB, runs in a bare root"

@@ -1,0 +1,339 @@
+#include "property/Batch.h"
+
+#include "property/Generate.h"
+#include "property/Program.h"
+#include "property/Shrink.h"
+
+#include "costate/costate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <new>
+#include <numeric>
+#include <sstream>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace costate::property {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What the processes share. One that dies leaves it as it is.
+struct Board {
+  struct Worker {
+    std::atomic<uint64_t> seed; ///< that it looks at; 0: none
+    std::array<std::atomic<uint64_t>, 6> kinds;
+    std::atomic<uint64_t> differences;
+  };
+  static constexpr size_t most = 256;
+
+  std::atomic<uint64_t> next;
+  std::atomic<bool> stopped;
+  std::array<Worker, most> workers;
+};
+
+class SharedBoard {
+public:
+  SharedBoard() {
+    void *memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+      throw std::bad_alloc();
+    board = new (memory) Board();
+  }
+  ~SharedBoard() { munmap(board, sizeof(Board)); }
+  SharedBoard(const SharedBoard &) = delete;
+  Board *operator->() const { return board; }
+
+private:
+  Board *board;
+};
+
+/// Runs `body` in a child, which then ends without destructors: those of a GPU
+/// that is lost may hang.
+template <class F> pid_t inChild(F body) {
+  std::cout.flush();
+  pid_t child = fork();
+  if (child != 0)
+    return child;
+  body();
+  std::cout.flush();
+  _exit(0);
+}
+
+std::string describe(uint64_t seed, const std::string &text) {
+  return text + "\nseed " + std::to_string(seed) + "\n" +
+         print(generate(static_cast<unsigned>(seed))) + "\n";
+}
+
+/// All at once, as far as the system can: several processes write.
+void write(const std::string &text) {
+  (void)!::write(STDOUT_FILENO, text.data(), text.size());
+}
+
+//===-- One worker --------------------------------------------------------===//
+
+class Work {
+public:
+  Work(const BatchOptions &options, Board &board, size_t index)
+      : options(options), board(board), mine(board.workers[index]) {}
+
+  /// Until all is done, or a program was wrong: behind that, an error of the
+  /// GPU may concern all launches.
+  void run() {
+    setenv("COSTATE_DEVICE", options.device.c_str(), 1);
+    while (!board.stopped && takeSeed()) {
+      Verdict verdict = options.check(static_cast<unsigned>(mine.seed));
+      ++mine.kinds[verdict.kind];
+      mine.differences += static_cast<uint64_t>(verdict.differences);
+      if (isFinding(verdict))
+        write(describe(mine.seed, verdict.text));
+      mine.seed = 0;
+      if (isFinding(verdict))
+        return;
+    }
+  }
+
+private:
+  static bool isFinding(const Verdict &verdict) {
+    return verdict.kind == Verdict::Wrong || verdict.kind == Verdict::Invalid;
+  }
+
+  bool takeSeed() {
+    uint64_t taken = board.next++;
+    if (taken >= options.count)
+      return false;
+    mine.seed = options.first + taken;
+    return true;
+  }
+
+  const BatchOptions &options;
+  Board &board;
+  Board::Worker &mine;
+};
+
+//===-- All of them -------------------------------------------------------===//
+
+class Batch {
+public:
+  Batch(const BatchOptions &options, std::ostream &out)
+      : options(options), out(out) {
+    size_t jobs = options.jobs
+                      ? options.jobs
+                      : std::max(1u, std::thread::hardware_concurrency());
+    children.resize(std::min(jobs, Board::most));
+  }
+
+  BatchCounts run() {
+    for (size_t k = 0; k < children.size(); ++k)
+      begin(k);
+    while (std::ranges::any_of(children, &Child::runs)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (options.seconds > 0 && secondsSince(start) >= options.seconds)
+        board->stopped = true;
+      for (size_t k = 0; k < children.size(); ++k)
+        if (children[k].runs())
+          look(k);
+    }
+    return sum();
+  }
+
+private:
+  struct Child {
+    pid_t process = 0;
+    uint64_t seed = 0; ///< that it was seen at
+    Clock::time_point since;
+    bool runs() const { return process != 0; }
+  };
+
+  void begin(size_t k) {
+    children[k] = {
+        inChild([&] { Work(options, *board.operator->(), k).run(); }), 0,
+        Clock::now()};
+  }
+
+  void look(size_t k) {
+    Child &child = children[k];
+    int status = 0;
+    if (waitpid(child.process, &status, WNOHANG) == child.process)
+      return ended(k, status);
+    uint64_t seed = board->workers[k].seed;
+    if (seed != child.seed) {
+      child.seed = seed;
+      child.since = Clock::now();
+    } else if (secondsSince(child.since) > options.patience) {
+      kill(child.process, SIGKILL);
+      waitpid(child.process, &status, 0);
+      ++counts.hung;
+      lost(k, "it hangs");
+    }
+  }
+
+  void ended(size_t k, int status) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      children[k] = {};
+      return goOn(k);
+    }
+    ++counts.crashed;
+    lost(k, WIFSIGNALED(status)
+                ? std::string("it crashes: ") + strsignal(WTERMSIG(status))
+                : "its process ends with status " +
+                      std::to_string(WEXITSTATUS(status)));
+  }
+
+  /// The program of a process that has not come back.
+  void lost(size_t k, const std::string &how) {
+    uint64_t seed = board->workers[k].seed.exchange(0);
+    out << (seed ? describe(seed, how) : how + " before its first program\n")
+        << std::flush;
+    children[k] = {};
+    if (seed)
+      goOn(k);
+  }
+
+  void goOn(size_t k) {
+    if (!board->stopped && board->next < options.count)
+      begin(k);
+  }
+
+  BatchCounts sum() {
+    for (Board::Worker &worker : board->workers) {
+      for (size_t kind = 0; kind < counts.kinds.size(); ++kind)
+        counts.kinds[kind] += worker.kinds[kind];
+      counts.differences += worker.differences;
+    }
+    return counts;
+  }
+
+  const BatchOptions &options;
+  std::ostream &out;
+  SharedBoard board;
+  std::vector<Child> children;
+  BatchCounts counts;
+  Clock::time_point start = Clock::now();
+};
+
+/// What `body` writes to the pipe that it gets, or how it ended.
+template <class F> std::string answerOf(F body) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return "no pipe";
+  pid_t child = inChild([&] {
+    std::string answer = body();
+    (void)!::write(ends[1], answer.data(), answer.size());
+  });
+  close(ends[1]);
+  std::string answer;
+  char part[4096];
+  for (ssize_t bytes; (bytes = read(ends[0], part, sizeof part)) > 0;)
+    answer.append(part, static_cast<size_t>(bytes));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status))
+    return std::string(1, char('0' + Verdict::Wrong)) +
+           "it crashes: " + strsignal(WTERMSIG(status));
+  return answer;
+}
+
+Verdict verdictApart(const BatchOptions &options, const Node &program,
+                     unsigned seed) {
+  std::string answer = answerOf([&] {
+    setenv("COSTATE_DEVICE", options.device.c_str(), 1);
+    Verdict verdict = property::check(program, seed);
+    return std::string(1, char('0' + verdict.kind)) + verdict.text;
+  });
+  if (answer.empty())
+    return {Verdict::Wrong, "its process ends without a verdict"};
+  return {Verdict::Kind(answer[0] - '0'), answer.substr(1)};
+}
+
+std::string kindOf(const Verdict &verdict) {
+  return verdict.text.substr(0, verdict.text.find(':'));
+}
+
+} // namespace
+
+Verdict BatchOptions::checkSeed(unsigned seed) {
+  return property::check(generate(seed), seed);
+}
+
+const char *nameOf(Verdict::Kind kind) {
+  static constexpr const char *names[] = {"right",  "refused", "wild",
+                                          "racing", "invalid", "wrong"};
+  return names[kind];
+}
+
+uint64_t BatchCounts::all() const {
+  return std::accumulate(kinds.begin(), kinds.end(), crashed + hung);
+}
+
+bool BatchCounts::good() const {
+  return of(Verdict::Wrong) + of(Verdict::Invalid) + crashed + hung == 0;
+}
+
+std::string whyNoDevice(const std::string &device) {
+  return answerOf([&]() -> std::string {
+    try {
+      Device::open(device);
+      return "";
+    } catch (const Error &error) {
+      return error.what();
+    }
+  });
+}
+
+BatchCounts checkBatch(const BatchOptions &options, std::ostream &out) {
+  return Batch(options, out).run();
+}
+
+Verdict checkApart(const BatchOptions &options, uint64_t seed,
+                   std::ostream &out) {
+  Node program = generate(static_cast<unsigned>(seed));
+  unsigned number = static_cast<unsigned>(seed);
+  out << print(program) << std::endl;
+  Verdict verdict = verdictApart(options, program, number);
+  if (verdict.kind != Verdict::Wrong)
+    return verdict;
+  out << "// " << verdict.text << "\n// the smallest one:\n"
+      << print(shrink(program,
+                      [&](const Node &candidate) {
+                        Verdict other =
+                            verdictApart(options, candidate, number);
+                        return other.kind == Verdict::Wrong &&
+                               kindOf(other) == kindOf(verdict);
+                      }))
+      << std::endl;
+  return verdict;
+}
+
+void print(const BatchOptions &options, const BatchCounts &counts,
+           double seconds, std::ostream &out) {
+  uint64_t compiled = counts.of(Verdict::Right) + counts.of(Verdict::Refused) +
+                      counts.of(Verdict::Wild);
+  out << counts.all() << " programs from seed " << options.first
+      << " on, device " << options.device << ", in "
+      << static_cast<uint64_t>(seconds) << " s: " << compiled
+      << " compiled and run, of them " << counts.of(Verdict::Right)
+      << " right, " << counts.of(Verdict::Refused)
+      << " right without gradient, " << counts.of(Verdict::Wild)
+      << " with values too large to compare; " << counts.of(Verdict::Racing)
+      << " racing, " << counts.of(Verdict::Invalid) << " invalid, "
+      << counts.of(Verdict::Wrong) << " wrong, " << counts.crashed
+      << " crashed, " << counts.hung << " hung; " << counts.differences
+      << " entries judged by differences\n";
+}
+
+} // namespace costate::property

@@ -1,0 +1,56 @@
+#pragma once
+/// Many random programs in processes of their own, for devices that a wrong
+/// kernel can take down: a program that crashes or hangs is a finding, and the
+/// others go on.
+
+#include "property/Check.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace costate::property {
+
+struct BatchOptions {
+  std::string device = "cpu";
+  uint64_t first = 1;    ///< seed
+  uint64_t count = 0;    ///< how many programs
+  double seconds = 0;    ///< for how long; 0: until all are done
+  unsigned jobs = 0;     ///< processes; 0: one per core
+  double patience = 120; ///< seconds for one program before it counts as hung
+  /// What is done with a seed.
+  std::function<Verdict(unsigned)> check = checkSeed;
+
+  static Verdict checkSeed(unsigned seed);
+};
+const char *nameOf(Verdict::Kind kind);
+
+struct BatchCounts {
+  std::array<uint64_t, 6> kinds = {}; ///< by Verdict::Kind
+  uint64_t differences = 0, crashed = 0, hung = 0;
+
+  uint64_t of(Verdict::Kind kind) const { return kinds[kind]; }
+  uint64_t all() const;
+  bool good() const;
+};
+
+/// Why `device` cannot be opened; empty if it can. In a process of its own: a
+/// process that has used a GPU must not be copied.
+std::string whyNoDevice(const std::string &device);
+
+/// Checks the programs; prints each that is wrong, crashes or hangs to `out`.
+/// The process has no threads and has opened no device.
+BatchCounts checkBatch(const BatchOptions &options, std::ostream &out);
+
+/// Checks the program of one seed, prints it, and if it is wrong the smallest
+/// one that is wrong in the same way; each in a process of its own.
+Verdict checkApart(const BatchOptions &options, uint64_t seed,
+                   std::ostream &out);
+
+void print(const BatchOptions &options, const BatchCounts &counts,
+           double seconds, std::ostream &out);
+
+} // namespace costate::property

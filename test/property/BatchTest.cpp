@@ -1,0 +1,65 @@
+#include "property/Batch.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <iostream>
+#include <unistd.h>
+
+using namespace costate::property;
+
+namespace {
+
+/// In a process without threads, as checkBatch wants it.
+class Batch : public testing::Test {
+protected:
+  Batch() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  BatchOptions options{.count = 40, .jobs = 3};
+};
+
+TEST_F(Batch, ProgramsThatCrashOrHangAreFindingsAndOthersGoOn) {
+  options.patience = 0.5;
+  options.check = [](unsigned seed) -> Verdict {
+    if (seed == 5)
+      std::raise(SIGKILL);
+    if (seed == 7)
+      pause();
+    if (seed == 9)
+      _exit(3);
+    return {seed == 11 ? Verdict::Wrong : Verdict::Right, "its text", 2};
+  };
+  auto run = [&] {
+    BatchCounts counts = checkBatch(options, std::cerr);
+    EXPECT_FALSE(counts.good());
+    EXPECT_EQ(counts.all(), 40u);
+    EXPECT_EQ(counts.of(Verdict::Right), 36u);
+    EXPECT_EQ(counts.of(Verdict::Wrong), 1u);
+    EXPECT_EQ(counts.crashed, 2u);
+    EXPECT_EQ(counts.hung, 1u);
+    EXPECT_EQ(counts.differences, 74u);
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "it hangs\nseed 7");
+}
+
+TEST_F(Batch, NoProgramsAreNoFailure) {
+  options.check = [](unsigned) -> Verdict { return {}; };
+  options.count = 0;
+  auto run = [&] {
+    BatchCounts counts = checkBatch(options, std::cerr);
+    std::exit(!counts.good() || counts.all() != 0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Batch, ADeviceThatIsNotThereIsSaid) {
+  auto run = [] {
+    EXPECT_EQ(whyNoDevice("cpu"), "");
+    EXPECT_NE(whyNoDevice("abacus").find("abacus"), std::string::npos);
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+} // namespace
