@@ -16,6 +16,7 @@ constexpr Status invalidValue = 1;
 constexpr Status outOfMemory = 2;
 constexpr Status noDevice = 100;
 constexpr Status unsupportedPtx = 222;
+constexpr Status notReady = 600;
 /// The context is unusable from then on.
 constexpr Status illegalAddress = 700;
 constexpr Status launchTimeout = 702;
@@ -89,6 +90,7 @@ constexpr unsigned eventWithoutTime = 2;
   F(destroyEvent, cuEventDestroy_v2, Event)                                    \
   F(recordEvent, cuEventRecord, Event, Stream)                                 \
   F(waitForEvent, cuEventSynchronize, Event)                                   \
+  F(queryEvent, cuEventQuery, Event)                                           \
   F(memoryInfo, cuMemGetInfo_v2, size_t *, size_t *)                           \
   F(allocate, cuMemAlloc_v2, Address *, size_t)                                \
   F(free, cuMemFree_v2, Address)                                               \

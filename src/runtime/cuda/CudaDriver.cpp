@@ -2,6 +2,7 @@
 
 #include "base/DeviceSymbol.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Readback.h"
 #include "runtime/cuda/Staging.h"
 
 #include <algorithm>
@@ -51,7 +52,8 @@ public:
   CudaDriver(gpu::Properties properties, std::shared_ptr<Session> session,
              std::unique_ptr<Memory> memory)
       : gpuProperties(std::move(properties)), session(std::move(session)),
-        memory(std::move(memory)), staging(this->session) {}
+        memory(std::move(memory)), staging(this->session),
+        readback(this->session) {}
   ~CudaDriver() override { (void)session->wait(); }
 
   const gpu::Properties &properties() const override { return gpuProperties; }
@@ -88,6 +90,7 @@ private:
   std::shared_ptr<Session> session;
   std::unique_ptr<Memory> memory;
   Staging staging;
+  Readback readback;
   std::mutex ownCodeMutex;
   std::shared_ptr<gpu::Module> ownCodeModule;
 };
@@ -130,20 +133,15 @@ Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
   if (bytes == 0)
     return {};
   ++session->counters.downloads;
-  Status status = session->call(session->api().copyToHost, to, addressOf(from),
-                                bytes, session->stream());
-  if (status == success)
-    status = session->wait();
-  return session->result(status, "send data");
+  return session->result(readback.download(to, from, bytes), "send data");
 }
 
 Result<> CudaDriver::copy(std::byte *to, const std::byte *from, size_t bytes) {
   if (bytes == 0)
     return {};
   ++session->counters.copies;
-  return session->result(session->call(session->api().copy, addressOf(to),
-                                       addressOf(from), bytes,
-                                       session->stream()),
+  return session->result(session->enqueue(session->api().copy, addressOf(to),
+                                          addressOf(from), bytes),
                          "copy data");
 }
 
@@ -159,12 +157,11 @@ Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,
   bool isRepeated = patternBytes == 8 && low == value >> 32;
   if (patternBytes == 8 && !isRepeated)
     return fillWords(to, bytes / 8, value);
-  Status status = patternBytes == 1
-                      ? session->call(api.fill8, addressOf(to),
-                                      static_cast<unsigned char>(value), bytes,
-                                      session->stream())
-                      : session->call(api.fill32, addressOf(to), low, bytes / 4,
-                                      session->stream());
+  Status status =
+      patternBytes == 1
+          ? session->enqueue(api.fill8, addressOf(to),
+                             static_cast<unsigned char>(value), bytes)
+          : session->enqueue(api.fill32, addressOf(to), low, bytes / 4);
   return session->result(status, "fill memory");
 }
 
@@ -269,12 +266,14 @@ Result<> CudaDriver::start(gpu::Module &module, const std::string &symbol,
   size_t bytes = std::max(words.size_bytes(), sizeof none);
   auto *data = words.empty() ? &none : const_cast<uint64_t *>(words.data());
   void *extra[] = {launchBuffer, data, launchBufferBytes, &bytes, launchEnd};
-  Status status =
-      session->call(session->api().launchKernel, *function,
-                    static_cast<unsigned>(grid.blocks), 1u, 1u,
-                    static_cast<unsigned>(grid.blockThreads), 1u, 1u,
-                    static_cast<unsigned>(sharedBytes), session->stream(),
-                    static_cast<void **>(nullptr), static_cast<void **>(extra));
+  Status status = session->withStream([&](Stream stream) {
+    return session->call(session->api().launchKernel, *function,
+                         static_cast<unsigned>(grid.blocks), 1u, 1u,
+                         static_cast<unsigned>(grid.blockThreads), 1u, 1u,
+                         static_cast<unsigned>(sharedBytes), stream,
+                         static_cast<void **>(nullptr),
+                         static_cast<void **>(extra));
+  });
   return session->result(status, "start the kernel `" + symbol + "`");
 }
 
@@ -364,13 +363,17 @@ Result<std::shared_ptr<gpu::Driver>> openCuda(int ordinal) {
   Result<const Api *> api = loadApi();
   if (!api)
     return api.error();
-  Result<DeviceNumber> device = findDevice(**api, ordinal);
+  return openCuda(**api, ordinal);
+}
+
+Result<std::shared_ptr<gpu::Driver>> openCuda(const Api &api, int ordinal) {
+  Result<DeviceNumber> device = findDevice(api, ordinal);
   if (!device)
     return device.error();
-  Result<gpu::Properties> properties = queryProperties(**api, *device);
+  Result<gpu::Properties> properties = queryProperties(api, *device);
   if (!properties)
     return properties.error();
-  Result<std::shared_ptr<Session>> session = Session::open(**api, *device);
+  Result<std::shared_ptr<Session>> session = Session::open(api, *device);
   if (!session)
     return session.error();
   Result<std::unique_ptr<Memory>> memory =

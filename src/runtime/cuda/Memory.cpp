@@ -43,8 +43,7 @@ Status Memory::tryAllocate(Address &address, size_t bytes) const {
   const Api &api = session->api();
   if (!pool)
     return session->call(api.allocate, &address, bytes);
-  return session->call(api.allocateFromPool, &address, bytes, pool,
-                       session->stream());
+  return session->enqueue(api.allocateFromPool, &address, bytes, pool);
 }
 
 /// Gives back what is free, once it is.
@@ -79,7 +78,7 @@ void Memory::release(std::byte *address) {
   const Api &api = session->api();
   auto place = reinterpret_cast<Address>(address);
   if (pool)
-    (void)session->call(api.freeAsync, place, session->stream());
+    (void)session->enqueue(api.freeAsync, place);
   else if (session->wait() == success)
     (void)session->call(api.free, place);
 }

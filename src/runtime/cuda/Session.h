@@ -18,7 +18,6 @@ public:
   Session(const Session &) = delete;
 
   const Api &api() const { return functions; }
-  Stream stream() const { return queue; }
 
   /// Calls `function` of the API with the context of the GPU current, and puts
   /// the caller's own back.
@@ -36,10 +35,26 @@ public:
   Result<> result(Status status, const std::string &doing) const;
   Failure failure(Status status, const std::string &doing) const;
 
+  /// Calls `append(stream)`.
+  template <class Append> Status withStream(const Append &append) {
+    return append(queue);
+  }
+
+  /// Appends to the stream: calls `function(arguments..., stream)`.
+  template <class... Params, class... Arguments>
+  Status enqueue(Status (*function)(Params...), Arguments... arguments) {
+    return withStream(
+        [&](Stream stream) { return call(function, arguments..., stream); });
+  }
+
   /// For all that is queued.
   Status wait() {
     ++counters.synchronizations;
     return call(functions.waitForStream, queue);
+  }
+  Status waitFor(Event event) {
+    ++counters.synchronizations;
+    return call(functions.waitForEvent, event);
   }
 
   Counters counters;

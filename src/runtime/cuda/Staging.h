@@ -2,7 +2,7 @@
 /// Uploads by way of pinned memory: the caller's may change at once, and nobody
 /// waits for the GPU until all of it is under way.
 
-#include "runtime/cuda/Session.h"
+#include "runtime/cuda/PinnedSlot.h"
 
 #include <array>
 #include <mutex>
@@ -19,19 +19,12 @@ public:
   Status upload(std::byte *to, const void *from, size_t bytes);
 
 private:
-  /// `done` is recorded behind the last copy out of `memory`.
-  struct Slot {
-    std::byte *memory = nullptr;
-    Event done = nullptr;
-  };
-
-  Status open(Slot &slot);
   Status advance();
   Status uploadPiece(std::byte *to, const std::byte *from, size_t bytes);
 
   std::shared_ptr<Session> session;
   std::mutex mutex;
-  std::array<Slot, 4> slots;
+  std::array<PinnedSlot, 4> slots;
   size_t current = 0;
   size_t used = 0; ///< bytes of the current slot
 };

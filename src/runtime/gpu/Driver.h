@@ -53,7 +53,7 @@ public:
 
   /// `from` may change as soon as this returns.
   virtual Result<> upload(std::byte *to, const void *from, size_t bytes) = 0;
-  /// Waits for the stream.
+  /// Waits for what is queued so far.
   virtual Result<> download(void *to, const std::byte *from, size_t bytes) = 0;
   virtual Result<> copy(std::byte *to, const std::byte *from, size_t bytes) = 0;
   /// Repeats a pattern of 1, 4 or 8 bytes.

@@ -1,0 +1,276 @@
+#pragma once
+/// A CUDA driver without a GPU, for tests: memory is the host's, and streams
+/// run only while somebody waits for them.
+
+#include "runtime/cuda/CudaApi.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace costate::runtime::cuda {
+
+using Work = std::function<void()>;
+
+struct StreamObject {
+  std::deque<Work> queue;
+};
+
+/// Done once its stream has come so far.
+struct EventObject {
+  struct Mark {
+    Stream stream;
+    bool done = false;
+  };
+  std::shared_ptr<Mark> mark;
+};
+
+struct CodeObject {};
+
+struct FunctionObject {
+  std::function<void(std::span<const uint64_t> words)> body;
+};
+
+/// One at a time; used by one thread.
+class FakeCuda {
+public:
+  FakeCuda() { fake = this; }
+  ~FakeCuda() { fake = nullptr; }
+  FakeCuda(const FakeCuda &) = delete;
+
+  const Api &api() const { return functions; }
+
+  /// What `image` may be asked for, whatever it is.
+  std::map<std::string, FunctionObject> kernels;
+  size_t memory = size_t(1) << 30;
+  size_t used = 0;
+  bool hasPools = true;
+  Work whileWaiting; ///< what others do while somebody waits for an event
+
+  size_t liveStreams() const { return streams.size(); }
+  size_t liveEvents() const { return events.size(); }
+  size_t livePinned() const { return pinned.size(); }
+  size_t liveAllocations() const { return allocations.size(); }
+
+  /// A stream of somebody else in this process.
+  Stream makeStream() {
+    Stream stream = nullptr;
+    functions.createStream(&stream, nonBlockingStream);
+    return stream;
+  }
+  static void append(Stream stream, Work work) {
+    stream->queue.push_back(std::move(work));
+  }
+  static void run(Stream stream) {
+    while (!stream->queue.empty()) {
+      Work work = std::move(stream->queue.front());
+      stream->queue.pop_front();
+      work();
+    }
+  }
+
+private:
+  static void run(EventObject::Mark &mark) {
+    while (!mark.done) {
+      Work work = std::move(mark.stream->queue.front());
+      mark.stream->queue.pop_front();
+      work();
+    }
+  }
+
+  Status allocate(Address *to, size_t bytes) {
+    if (bytes > memory - used)
+      return outOfMemory;
+    void *made = std::malloc(bytes);
+    allocations[made] = bytes;
+    used += bytes;
+    *to = reinterpret_cast<Address>(made);
+    return success;
+  }
+  void release(Address address) {
+    auto found = allocations.find(reinterpret_cast<void *>(address));
+    if (found == allocations.end())
+      std::abort();
+    used -= found->second;
+    std::free(found->first);
+    allocations.erase(found);
+  }
+
+  template <class T> static T *pointer(Address address) {
+    return reinterpret_cast<T *>(address);
+  }
+  static std::span<const uint64_t> wordsOf(void **extra) {
+    return {static_cast<const uint64_t *>(extra[1]),
+            *static_cast<const size_t *>(extra[3]) / 8};
+  }
+
+  static Api makeApi();
+
+  static inline FakeCuda *fake = nullptr;
+  std::set<Stream> streams;
+  std::set<Event> events;
+  std::set<void *> pinned;
+  std::map<void *, size_t> allocations;
+  std::vector<std::unique_ptr<CodeObject>> codes;
+  const Api functions = makeApi();
+};
+
+inline Api FakeCuda::makeApi() {
+  Api api;
+#define COSTATE_CUDA_FAKE(member, symbol, ...)                                 \
+  api.member = [](auto...) -> Status { return success; };
+  COSTATE_CUDA_FUNCTIONS(COSTATE_CUDA_FAKE)
+#undef COSTATE_CUDA_FAKE
+  api.errorName = [](Status, const char **text) {
+    *text = "FAKE_ERROR";
+    return success;
+  };
+  api.errorString = api.errorName;
+  api.deviceCount = [](int *count) {
+    *count = 1;
+    return success;
+  };
+  api.deviceMemory = [](size_t *bytes, DeviceNumber) {
+    *bytes = fake->memory;
+    return success;
+  };
+  api.attribute = [](int *value, DeviceAttribute which, DeviceNumber) {
+    *value = which == DeviceAttribute::HasPools          ? fake->hasPools
+             : which == DeviceAttribute::CapabilityMajor ? 9
+                                                         : 64;
+    return success;
+  };
+  api.memoryInfo = [](size_t *free, size_t *total) {
+    *free = fake->memory - fake->used;
+    *total = fake->memory;
+    return success;
+  };
+  api.createPool = [](Pool *pool, const PoolProperties *) {
+    *pool = reinterpret_cast<Pool>(fake);
+    return success;
+  };
+  api.getPool = [](Pool, PoolAttribute, void *value) {
+    *static_cast<uint64_t *>(value) = 0;
+    return success;
+  };
+
+  api.createStream = [](Stream *stream, unsigned) {
+    *stream = *fake->streams.insert(new StreamObject).first;
+    return success;
+  };
+  api.destroyStream = [](Stream stream) {
+    fake->streams.erase(stream);
+    delete stream;
+    return success;
+  };
+  api.waitForStream = [](Stream stream) {
+    run(stream);
+    return success;
+  };
+  api.createEvent = [](Event *event, unsigned) {
+    *event = *fake->events.insert(new EventObject).first;
+    return success;
+  };
+  api.destroyEvent = [](Event event) {
+    fake->events.erase(event);
+    delete event;
+    return success;
+  };
+  api.recordEvent = [](Event event, Stream stream) {
+    auto mark = std::make_shared<EventObject::Mark>(stream);
+    event->mark = mark;
+    append(stream, [mark] { mark->done = true; });
+    return success;
+  };
+  api.waitForEvent = [](Event event) {
+    if (fake->whileWaiting)
+      std::exchange(fake->whileWaiting, nullptr)();
+    if (event->mark)
+      run(*event->mark);
+    return success;
+  };
+  api.queryEvent = [](Event event) {
+    return !event->mark || event->mark->done ? success : notReady;
+  };
+
+  api.allocate = [](Address *to, size_t bytes) {
+    return fake->allocate(to, bytes);
+  };
+  api.free = [](Address address) {
+    fake->release(address);
+    return success;
+  };
+  api.allocateFromPool = [](Address *to, size_t bytes, Pool, Stream) {
+    return fake->allocate(to, bytes);
+  };
+  api.freeAsync = [](Address address, Stream stream) {
+    append(stream, [address] { fake->release(address); });
+    return success;
+  };
+  api.allocateHost = [](void **to, size_t bytes, unsigned) {
+    *to = *fake->pinned.insert(std::malloc(bytes)).first;
+    return success;
+  };
+  api.freeHost = [](void *memory) {
+    fake->pinned.erase(memory);
+    std::free(memory);
+    return success;
+  };
+
+  api.copyToDevice = [](Address to, const void *from, size_t bytes,
+                        Stream stream) {
+    append(stream, [=] { std::memcpy(pointer<void>(to), from, bytes); });
+    return success;
+  };
+  api.copyToHost = [](void *to, Address from, size_t bytes, Stream stream) {
+    append(stream, [=] { std::memcpy(to, pointer<void>(from), bytes); });
+    return success;
+  };
+  api.copy = [](Address to, Address from, size_t bytes, Stream stream) {
+    append(stream,
+           [=] { std::memcpy(pointer<void>(to), pointer<void>(from), bytes); });
+    return success;
+  };
+  api.fill8 = [](Address to, unsigned char value, size_t count, Stream stream) {
+    append(stream, [=] { std::memset(pointer<void>(to), value, count); });
+    return success;
+  };
+  api.fill32 = [](Address to, unsigned value, size_t count, Stream stream) {
+    append(stream, [=] {
+      for (size_t i = 0; i < count; ++i)
+        pointer<unsigned>(to)[i] = value;
+    });
+    return success;
+  };
+
+  api.loadCode = [](Code *code, const void *, unsigned, JitOption *, void **) {
+    *code = fake->codes.emplace_back(std::make_unique<CodeObject>()).get();
+    return success;
+  };
+  api.function = [](Function *function, Code, const char *name) {
+    auto found = fake->kernels.find(name);
+    if (found == fake->kernels.end())
+      return invalidValue;
+    *function = &found->second;
+    return success;
+  };
+  api.launchKernel = [](Function function, unsigned, unsigned, unsigned,
+                        unsigned, unsigned, unsigned, unsigned, Stream stream,
+                        void **, void **extra) {
+    std::span<const uint64_t> words = wordsOf(extra);
+    std::vector<uint64_t> kept(words.begin(), words.end());
+    append(stream, [=] { function->body(kept); });
+    return success;
+  };
+  return api;
+}
+
+} // namespace costate::runtime::cuda

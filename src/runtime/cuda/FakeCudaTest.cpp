@@ -1,0 +1,140 @@
+/// What the driver asks of CUDA, and when it waits, without a GPU.
+
+#include "runtime/cuda/FakeCuda.h"
+#include "runtime/cuda/CudaDriver.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <vector>
+
+using namespace costate;
+using namespace costate::runtime;
+using namespace costate::runtime::cuda;
+
+namespace {
+
+class CudaQueue : public testing::Test {
+protected:
+  void SetUp() override {
+    fake.kernels["add$kernel"].body = [](std::span<const uint64_t> words) {
+      auto *numbers = reinterpret_cast<uint64_t *>(words[0]);
+      for (uint64_t i = 0; i < words[1]; ++i)
+        numbers[i] += words[2];
+    };
+    fake.kernels["fill$kernel"].body = [](std::span<const uint64_t> words) {
+      auto *numbers = reinterpret_cast<uint64_t *>(words[0]);
+      std::fill_n(numbers, words[1], words[2]);
+    };
+    open();
+  }
+  void open() {
+    driver = nullptr;
+    Result<std::shared_ptr<gpu::Driver>> opened = openCuda(fake.api(), 0);
+    ASSERT_TRUE(opened.ok()) << opened.error().text;
+    driver = *opened;
+  }
+  void TearDown() override {
+    module = nullptr;
+    driver = nullptr;
+    EXPECT_EQ(fake.liveStreams(), 0u);
+    EXPECT_EQ(fake.liveEvents(), 0u);
+    EXPECT_EQ(fake.livePinned(), 0u);
+    EXPECT_EQ(fake.liveAllocations(), 0u);
+  }
+
+  static void check(const Result<> &result) {
+    EXPECT_TRUE(result.ok()) << result.error().text;
+  }
+  void add(std::byte *to, uint64_t count, uint64_t value) {
+    if (!module)
+      module = *driver->load({});
+    uint64_t words[] = {reinterpret_cast<uint64_t>(to), count, value};
+    check(driver->launch(*module, "add", {1, 32}, words));
+  }
+  std::vector<uint64_t> read(const std::byte *from, size_t count) {
+    std::vector<uint64_t> values(count);
+    check(driver->download(values.data(), from, 8 * count));
+    return values;
+  }
+  uint64_t waits() { return driver->counters().synchronizations; }
+
+  FakeCuda fake;
+  std::shared_ptr<gpu::Driver> driver;
+  std::shared_ptr<gpu::Module> module;
+};
+
+TEST_F(CudaQueue, ADownloadDoesNotWaitForWhatIsQueuedBehindIt) {
+  std::byte *memory = *driver->allocate(8);
+  uint64_t five = 5;
+  check(driver->upload(memory, &five, 8));
+  fake.whileWaiting = [&] { add(memory, 1, 2); };
+  EXPECT_EQ(read(memory, 1)[0], 5u);
+  auto *now = reinterpret_cast<uint64_t *>(memory);
+  EXPECT_EQ(*now, 5u) << "it has waited for the launch";
+  EXPECT_EQ(waits(), 1u);
+  EXPECT_EQ(driver->counters().downloads, 1u);
+  EXPECT_EQ(read(memory, 1)[0], 7u);
+  driver->release(memory);
+}
+
+TEST_F(CudaQueue, LargeDownloadsComeBackToo) {
+  std::vector<uint64_t> sent(100000);
+  std::iota(sent.begin(), sent.end(), 1);
+  std::byte *memory = *driver->allocate(8 * sent.size());
+  check(driver->upload(memory, sent.data(), 8 * sent.size()));
+  EXPECT_EQ(read(memory, sent.size()), sent);
+  driver->release(memory);
+}
+
+TEST_F(CudaQueue, UploadsWaitOnlyWhereThereIsNoRoom) {
+  constexpr size_t mebi = size_t(1) << 20;
+  std::vector<std::byte> data(40 * mebi, std::byte(7));
+  std::byte *memory = *driver->allocate(data.size());
+  check(driver->upload(memory, data.data(), 12 * mebi));
+  EXPECT_EQ(waits(), 0u);
+  check(driver->upload(memory, data.data(), 12 * mebi));
+  EXPECT_EQ(waits(), 2u);
+  check(driver->synchronize());
+  driver->counters().reset();
+  check(driver->upload(memory, data.data(), 12 * mebi));
+  EXPECT_EQ(waits(), 0u) << "the slots were free";
+  driver->release(memory);
+}
+
+TEST_F(CudaQueue, CopiesFillsAndLaunchesAreQueued) {
+  std::byte *one = *driver->allocate(80), *other = *driver->allocate(80);
+  double value = 1.5;
+  uint8_t byte = 0;
+  check(driver->fill(one, 80, &byte, 1));
+  add(one, 10, 3);
+  check(driver->copy(other, one, 80));
+  check(driver->fill(one, 80, &value, 8));
+  driver->release(one);
+  EXPECT_EQ(waits(), 0u);
+  EXPECT_EQ(read(other, 10), std::vector<uint64_t>(10, 3));
+  Statistics seen = driver->counters().read();
+  EXPECT_EQ(seen.copies, 1u);
+  EXPECT_EQ(seen.fills, 2u);
+  EXPECT_EQ(seen.launches, 1u) << "a fill is no launch";
+  driver->release(other);
+}
+
+TEST_F(CudaQueue, WithoutPoolsAReleaseWaits) {
+  fake.hasPools = false;
+  open();
+  driver->release(*driver->allocate(80));
+  EXPECT_EQ(waits(), 1u);
+  EXPECT_EQ(fake.liveAllocations(), 0u);
+}
+
+TEST_F(CudaQueue, AnAllocationThatFailsWaitsForWhatWasReleased) {
+  size_t most = fake.memory / 2 + 1;
+  driver->release(*driver->allocate(most));
+  EXPECT_EQ(waits(), 0u);
+  Result<std::byte *> again = driver->allocate(most);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(waits(), 1u);
+  driver->release(*again);
+}
+
+} // namespace

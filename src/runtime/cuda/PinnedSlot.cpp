@@ -1,0 +1,30 @@
+#include "runtime/cuda/PinnedSlot.h"
+
+namespace costate::runtime::cuda {
+
+Status PinnedSlot::open(Session &session, size_t bytes) {
+  const Api &api = session.api();
+  if (!done)
+    if (Status status = session.call(api.createEvent, &done, eventWithoutTime))
+      return status;
+  if (memory)
+    return success;
+  void *made = nullptr;
+  Status status = session.call(api.allocateHost, &made, bytes, 0u);
+  memory = static_cast<std::byte *>(made);
+  return status;
+}
+
+void PinnedSlot::close(Session &session) {
+  const Api &api = session.api();
+  if (done)
+    (void)session.call(api.destroyEvent, done);
+  if (memory)
+    (void)session.call(api.freeHost, static_cast<void *>(memory));
+}
+
+Status PinnedSlot::mark(Session &session) {
+  return session.enqueue(session.api().recordEvent, done);
+}
+
+} // namespace costate::runtime::cuda
