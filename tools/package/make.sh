@@ -38,6 +38,11 @@ stage_test_files() {
     tar -C "$tree" -cf - -T - | tar -C "$stage/share/costate" -xf -
 }
 
+# Programs in CUDA that costate-bench is measured against, built where they run.
+stage_yardsticks() {
+  cp -r "$build/yardsticks" "$stage/share/costate/yardsticks"
+}
+
 stage_licences() {
   local package folder=$stage/share/doc/costate
   mkdir -p "$folder"
@@ -56,6 +61,7 @@ mkdir -p "$stage/share/costate" "$stage/examples"
 cmake --install "$build" --prefix "$stage" >/dev/null
 stage_binaries
 stage_test_files
+stage_yardsticks
 stage_licences
 cp -r "$tree"/examples/* "$stage/examples"
 find "$stage/examples" \( -name CMakeLists.txt -o -name '*Test.cpp' \) -delete
