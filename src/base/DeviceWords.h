@@ -9,15 +9,22 @@ namespace costate {
 /// The words that every device function starts with; those of the function
 /// follow. Addresses are of the device.
 enum DeviceWord : size_t {
-  IterationsWord, ///< of the range; 1 for serial code
-  TapeBaseWord,   ///< ranges: tapes of all warps
-  TapeBytesWord,  ///< of one thread; a warp has 32 times that, interleaved
-  PartialsWord,   ///< f64, one for each sum and thread
-  FrameWord,      ///< 8-byte slots; slot 0: top of the tape of the serial code
-  ErrorsWord,     ///< a DeviceErrorCell
-  NeedWord,       ///< measuring: u64, the largest tape of a thread so far
+  IterationsWord,   ///< of the range; 1 for serial code
+  TapeBaseWord,     ///< ranges: tapes of all warps
+  TapeBytesWord,    ///< of one thread; a warp has 32 times that, interleaved
+  PartialsWord,     ///< f64, for each sum one of each block
+  PartialCountWord, ///< blocks of all launches that add up together
+  FirstPartialWord, ///< where the blocks of this launch start
+  TicketWord, ///< u64, 0 except during a launch, and after errors; null: a
+              ///< later launch finishes
+  FrameWord,  ///< 8-byte slots; slot 0: top of the tape of the serial code
+  ErrorsWord, ///< a DeviceErrorCell
+  NeedWord,   ///< measuring: u64, the largest tape of a thread so far
   firstOwnWord,
 };
+
+/// Bytes of the memory of a block that functions with sums use at their end.
+inline constexpr size_t sumMemory = 65 * 8;
 
 /// What threads report; of one function, the smallest iteration wins.
 struct DeviceErrorCell {

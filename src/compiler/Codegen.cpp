@@ -172,7 +172,6 @@ std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
          number("tape_site")});
     code->pushes |= !code->functions.back().measure.empty();
   }
-  code->sum = (name + ".sum").str();
   code->frameSlots =
       module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
   code->mayFail = module->hasAttr(conversion::mayFailAttr);
@@ -180,7 +179,7 @@ std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
 }
 
 std::vector<std::string> symbolsOf(const runtime::gpu::DeviceCode &code) {
-  std::vector<std::string> symbols = {code.sum};
+  std::vector<std::string> symbols;
   for (const runtime::gpu::DeviceFunction &function : code.functions) {
     symbols.push_back(function.symbol);
     if (!function.measure.empty())

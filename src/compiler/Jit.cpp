@@ -1,5 +1,6 @@
 #include "compiler/Jit.h"
 
+#include "compiler/DeviceSums.h"
 #include "compiler/Target.h"
 #include "runtime/simt/Callbacks.h"
 
@@ -53,6 +54,8 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_sum_not_finite", &costate_device_sum_not_finite);
   add("costate_device_warp_max", &costate_device_warp_max);
   add("costate_device_block_barrier", &costate_device_block_barrier);
+  add("costate_device_add_up", &costate_device_add_up);
+  add("costate_device_finish_sums", &costate_device_finish_sums);
   return symbols;
 }
 

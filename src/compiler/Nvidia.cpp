@@ -1,6 +1,7 @@
 #include "compiler/Nvidia.h"
 
 #include "base/DeviceSymbol.h"
+#include "base/DeviceWords.h"
 #include "compiler/Libclc.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
@@ -154,6 +155,21 @@ Function *declareKernel(Module &module, const DeviceFunction &device) {
   return kernel;
 }
 
+/// What the threads of a block share to add up; null for functions without
+/// sums.
+Constant *sumsMemory(Module &module, const Function &function) {
+  LLVMContext &context = module.getContext();
+  auto *pointer = PointerType::getUnqual(context);
+  if (!function.hasFnAttribute("costate-sums"))
+    return ConstantPointerNull::get(pointer);
+  constexpr unsigned sharedSpace = 3;
+  auto *type = ArrayType::get(Type::getInt64Ty(context), sumMemory / 8);
+  auto *memory = new GlobalVariable(
+      module, type, false, GlobalValue::InternalLinkage, PoisonValue::get(type),
+      "sums", nullptr, GlobalValue::NotThreadLocal, sharedSpace);
+  return ConstantExpr::getAddrSpaceCast(memory, pointer);
+}
+
 void addKernel(Module &module, const DeviceFunction &device) {
   Function *kernel = declareKernel(module, device);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
@@ -163,8 +179,7 @@ void addKernel(Module &module, const DeviceFunction &device) {
   Value *blocks = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   Value *thread = builder.CreateNUWAdd(builder.CreateNUWMul(block, size), lane);
   Value *threads = builder.CreateNUWMul(blocks, size);
-  Value *memory =
-      ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+  Value *memory = sumsMemory(module, *device.function);
   builder.CreateCall(device.function,
                      {kernel->getArg(0), thread, threads, memory});
   builder.CreateRetVoid();

@@ -282,6 +282,75 @@ TEST(Nvidia, AddressesAreGlobalHoweverTheyArrive) {
   EXPECT_FALSE(contains(text, "atom.add")) << text;
 }
 
+/// Each thread adds the sine of its number and 1, for two sums over the grid.
+/// Words: partial sums, their number, ticket, results.
+const char *const gridSums = R"(
+declare double @_Z3sind(double)
+declare void @costate_device_add_up(ptr, i64, i64, i64, ptr, i64, double)
+declare void @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, ptr)
+define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  %w1 = getelementptr i64, ptr %words, i64 1
+  %w2 = getelementptr i64, ptr %words, i64 2
+  %w3 = getelementptr i64, ptr %words, i64 3
+  %partials = load ptr, ptr %words
+  %count = load i64, ptr %w1
+  %ticket = load ptr, ptr %w2
+  %to = load ptr, ptr %w3
+  %i = sitofp i64 %thread to double
+  %s = call double @_Z3sind(double %i)
+  call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 0, double %s)
+  call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 1, double 1.0)
+  call void @costate_device_finish_sums(ptr %partials, i64 %count, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, ptr %to)
+  ret void
+}
+attributes #0 = { "costate-words"="4" "costate-sums" }
+)";
+
+size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
+  for (const char *chip : {"sm_70", "sm_90"}) {
+    std::string text = ptx(gridSums, chip);
+    EXPECT_TRUE(contains(text, "shfl.sync.down.b32")) << text;
+    EXPECT_TRUE(contains(text, "st.shared.b64")) << text;
+    EXPECT_TRUE(contains(text, "ld.shared.b64")) << text;
+    EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+    EXPECT_EQ(countOf(text, "fence.acq_rel.gpu"), 2u) << text;
+    EXPECT_TRUE(contains(text, "[520]")) << text;
+    EXPECT_FALSE(contains(text, ".extern")) << text;
+  }
+}
+
+/// Stores the largest number of the warp and then waits for the block.
+const std::string warpMaximum =
+    "declare i64 @costate_device_warp_max(i64) #1\n"
+    "declare void @costate_device_block_barrier() #1\n"
+    "define void @f(ptr %words, i64 %thread, i64 %threads, ptr %memory) "
+    "#0 {\n  %a = load ptr, ptr %words\n"
+    "  %p = getelementptr i64, ptr %a, i64 %thread\n"
+    "  %x = load i64, ptr %p\n"
+    "  %m = call i64 @costate_device_warp_max(i64 %x)\n"
+    "  call void @costate_device_block_barrier()\n"
+    "  store i64 %m, ptr %p\n  ret void\n}\n"
+    "attributes #0 = { \"costate-words\"=\"1\" }\n"
+    "attributes #1 = { convergent }\n";
+
+TEST(Nvidia, AWarpFindsItsMaximumInOneStepIfTheChipCan) {
+  std::string text = ptx(warpMaximum);
+  EXPECT_EQ(countOf(text, "redux.sync.max.u32"), 2u) << text;
+  EXPECT_EQ(countOf(text, "vote.sync.any"), 1u) << text;
+  EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+  std::string old = ptx(warpMaximum, "sm_75");
+  EXPECT_FALSE(contains(old, "redux")) << old;
+  EXPECT_TRUE(contains(old, "vote.sync.any")) << old;
+}
+
 /// With a GPU: code that is emitted here, and runs there.
 class NvidiaGpu : public testing::Test {
 protected:
@@ -337,6 +406,45 @@ TEST_F(NvidiaGpu, ThreadsKnowTheirNumberAndAddAtomically) {
   }
   EXPECT_NEAR(download<double>(sum, 1)[0], expected, 1e-10);
   EXPECT_EQ(download<uint64_t>(total, 1)[0], count * count);
+}
+
+TEST_F(NvidiaGpu, AGridAddsUpInOneLaunchTimeAndAgain) {
+  for (uint64_t blocks : {1u, 7u, 1000u, 7u}) {
+    uint64_t count = blocks * 128;
+    std::byte *partials = upload(std::vector<double>(2 * blocks));
+    std::byte *ticket = upload(std::vector<uint64_t>(1));
+    std::byte *to = upload(std::vector<double>(2));
+    uint64_t words[] = {word(partials), blocks, word(ticket), word(to)};
+    run(gridSums, "sums", count, words);
+    std::vector<double> once(2);
+    ASSERT_TRUE(driver->download(once.data(), to, 16));
+    run(gridSums, "sums", count, words);
+    EXPECT_EQ(download<double>(to, 2), once);
+    EXPECT_EQ(download<uint64_t>(ticket, 1)[0], 0u);
+    long double sines = 0;
+    for (uint64_t k = 0; k < count; ++k)
+      sines += std::sin(static_cast<long double>(k));
+    EXPECT_NEAR(once[0], static_cast<double>(sines), 1e-10) << blocks;
+    EXPECT_EQ(once[1], static_cast<double>(count));
+    driver->release(partials);
+  }
+}
+
+TEST_F(NvidiaGpu, AWarpFindsItsMaximum) {
+  constexpr uint64_t count = 10 * 128;
+  std::mt19937_64 random(1);
+  for (uint64_t largest : {uint64_t(1), uint64_t(UINT32_MAX), UINT64_MAX}) {
+    std::vector<uint64_t> values(count), expected(count);
+    for (uint64_t &value : values)
+      value = largest == UINT64_MAX ? random() : random() % (largest + 1);
+    for (uint64_t k = 0; k < count; ++k)
+      expected[k] = *std::max_element(values.begin() + k / 32 * 32,
+                                      values.begin() + k / 32 * 32 + 32);
+    std::byte *memory = upload(values);
+    uint64_t words[] = {word(memory)};
+    run(warpMaximum, "f", count, words);
+    EXPECT_EQ(download<uint64_t>(memory, count), expected) << largest;
+  }
 }
 
 /// In units of the last place.

@@ -57,6 +57,7 @@ public:
   Value threads() { return body.getArgument(3); }
   /// What the threads of a block share; null: nothing.
   Value memory() { return body.getArgument(4); }
+  void markSums() { setAttribute(outer, "costate-sums", ""); }
   Block *block() { return &body.getFunctionBody().front(); }
 
   void end(ImplicitLocOpBuilder &b) {
@@ -68,8 +69,11 @@ private:
   static void setAttribute(LLVM::LLVMFuncOp function, StringRef name,
                            const Twine &value) {
     Builder b(function.getContext());
-    function.setPassthroughAttr(
-        b.getArrayAttr(b.getStrArrayAttr({name, value.str()})));
+    SmallVector<Attribute> attributes;
+    if (ArrayAttr before = function.getPassthroughAttr())
+      llvm::append_range(attributes, before);
+    attributes.push_back(b.getStrArrayAttr({name, value.str()}));
+    function.setPassthroughAttr(b.getArrayAttr(attributes));
   }
 
   /// Makes a worker: an empty tape.
@@ -153,6 +157,8 @@ private:
     return (launcher.kernel + "." + kind + Twine(number)).str();
   }
 
+  bool hasSums() { return range && range.getNumResults() > 0; }
+
   bool isOrdered() {
     return contains(region, [](Operation *op) {
       auto update = dyn_cast<ir::AtomicAddOp>(op);
@@ -189,7 +195,7 @@ private:
          named("after_turn", b.getBoolAttr(serial && serial.getAfterTurn())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered", b.getBoolAttr(range && isOrdered())),
-         named("collective", b.getBoolAttr(false)),
+         named("collective", b.getBoolAttr(hasSums())),
          named("sums", b.getI64IntegerAttr(range ? range.getNumResults() : 0)),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
          named("words", b.getI64IntegerAttr(firstOwnWord + uses.parts.size())),
@@ -235,6 +241,8 @@ private:
   void emit(StringRef kind, Operation *op, bool measures) {
     Function function(launcher, op->getLoc(), nameOf(kind),
                       firstOwnWord + uses.parts.size(), !range, measures);
+    if (hasSums() && !measures)
+      function.markSums();
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
@@ -287,7 +295,7 @@ private:
     if (measures)
       commitNeed(b, function, loop.getResult(0));
     else
-      storePartials(b, function, loop.getResults());
+      addUp(b, function, loop.getResults());
   }
 
   Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {
@@ -334,21 +342,25 @@ private:
                               LLVM::AtomicOrdering::monotonic);
   }
 
-  void storePartials(ImplicitLocOpBuilder &b, Function &function,
-                     ValueRange sums) {
+  /// Over all threads of the grid; see compiler/DeviceSums.c.
+  void addUp(ImplicitLocOpBuilder &b, Function &function, ValueRange sums) {
     if (sums.empty())
       return;
-    Value partials = loadSlot(b, pointerType(b.getContext()), function.words(),
-                              PartialsWord);
+    Type pointer = pointerType(b.getContext()), i64 = b.getI64Type();
+    Value partials = loadSlot(b, pointer, function.words(), PartialsWord);
+    Value count = loadSlot(b, i64, function.words(), PartialCountWord);
+    Value first = loadSlot(b, i64, function.words(), FirstPartialWord);
+    Value ticket = loadSlot(b, pointer, function.words(), TicketWord);
     for (auto [k, sum] : llvm::enumerate(sums)) {
-      Value row = constant(b, k);
-      row = arith::MulIOp::create(b, row, function.threads());
-      Value at = arith::AddIOp::create(b, row, function.thread());
-      Value address =
-          LLVM::GEPOp::create(b, pointerType(b.getContext()), b.getF64Type(),
-                              partials, ArrayRef<LLVM::GEPArg>(at));
-      LLVM::StoreOp::create(b, sum, address);
+      Value number = constant(b, k);
+      launcher.runtime.callAddUp(b, {partials, count, first, function.thread(),
+                                     function.memory(), number, sum});
     }
+    Value frame = loadSlot(b, pointer, function.words(), FrameWord);
+    Value to = slot(b, frame, firstSlot), number = constant(b, sums.size());
+    launcher.runtime.callFinishSums(b, {partials, count, ticket,
+                                        function.thread(), function.threads(),
+                                        function.memory(), number, to});
   }
 
   //===-- The host -------------------------------------------------------===//
@@ -450,34 +462,6 @@ private:
   int64_t firstSlot = 0;
 };
 
-/// NAME.sum(words: from, count, to): to[thread] = the sum over
-/// from[thread + k * threads].
-void createSum(Launcher &launcher, Location loc) {
-  Function function(launcher, loc, launcher.kernel + ".sum", firstOwnWord + 3,
-                    /*serial=*/false, /*measures=*/false);
-  auto b = ImplicitLocOpBuilder::atBlockBegin(loc, function.block());
-  Type pointer = pointerType(b.getContext()), f64 = b.getF64Type();
-  Value from = loadSlot(b, pointer, function.words(), firstOwnWord);
-  Value count = loadSlot(b, b.getI64Type(), function.words(), firstOwnWord + 1);
-  Value to = loadSlot(b, pointer, function.words(), firstOwnWord + 2);
-  auto element = [&](ImplicitLocOpBuilder &at, Value base, Value k) -> Value {
-    return LLVM::GEPOp::create(at, pointer, f64, base,
-                               ArrayRef<LLVM::GEPArg>(k));
-  };
-  Value zero = arith::ConstantOp::create(b, b.getF64FloatAttr(0.0));
-  auto turn = [&](OpBuilder &nested, Location at, Value k, ValueRange args) {
-    ImplicitLocOpBuilder inner(at, nested);
-    Value term = LLVM::LoadOp::create(inner, f64, element(inner, from, k));
-    Value sum = arith::AddFOp::create(inner, args[0], term);
-    scf::YieldOp::create(inner, sum);
-  };
-  auto loop = scf::ForOp::create(b, function.thread(), count,
-                                 function.threads(), zero, turn);
-  LLVM::StoreOp::create(b, loop.getResult(0),
-                        element(b, to, function.thread()));
-  function.end(b);
-}
-
 /// The host code of a kernel.
 class KernelOutliner {
 public:
@@ -499,7 +483,6 @@ public:
         cast.erase();
     });
     callCopies(launcher.runtime, entry);
-    createSum(launcher, entry.getLoc());
   }
 
 private:

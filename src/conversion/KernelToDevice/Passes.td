@@ -46,7 +46,7 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     `runtime/gpu/DeviceCode.h` says what the words are. Values that one device
     function computes and another one uses stay in the frame of the launch; what
     the host needs it reads back (`costate_device_read`), and waits for that.
-    Sums of a range are left as one partial sum for each thread.
+    Threads of a range with sums add them up at their end (`DeviceSums.c`).
     The attribute `costate.functions` of the module lists the functions.
   }];
   let options = [Option<"debug", "debug", "bool", "false",

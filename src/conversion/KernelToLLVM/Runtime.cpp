@@ -104,6 +104,7 @@ LLVM::LLVMFuncOp Runtime::declare(StringRef plainName, Type result,
   auto type = LLVM::LLVMFunctionType::get(result, llvm::to_vector(params));
   auto function = LLVM::LLVMFuncOp::create(builder, name, type);
   function.setNoUnwind(true);
+  function.setConvergent(traits.collective);
   SmallVector<Attribute> attributes;
   if (traits.cold)
     attributes.push_back(builder.getStringAttr("cold"));
@@ -250,6 +251,19 @@ void Runtime::callSumNotFinite(ImplicitLocOpBuilder &builder, Value worker,
   callOfElement(builder, "costate_sum_not_finite",
                 {.cold = true, .noReturn = true}, worker, text, parameter,
                 element, numbers);
+}
+
+void Runtime::callAddUp(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {pointer, i64, i64, i64, pointer, i64, f64};
+  auto function = declare("costate_add_up", none, params, {.collective = true});
+  LLVM::CallOp::create(builder, function, args);
+}
+
+void Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {pointer, i64, pointer, i64, i64, pointer, i64, pointer};
+  auto function =
+      declare("costate_finish_sums", none, params, {.collective = true});
+  LLVM::CallOp::create(builder, function, args);
 }
 
 void Runtime::declareAddLater() {

@@ -99,12 +99,17 @@ public:
   void callSumNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                         llvm::StringRef text, int64_t parameter,
                         mlir::Value element, mlir::ValueRange numbers);
+  /// Devices only; see compiler/DeviceSums.c.
+  void callAddUp(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
+  void callFinishSums(mlir::ImplicitLocOpBuilder &builder,
+                      mlir::ValueRange args);
   /// Declares `costate_add_later_f32` and `_f64`.
   void declareAddLater();
 
 private:
   struct Traits {
     bool cold = false, noReturn = false, readsOnly = false;
+    bool collective = false; ///< threads wait for each other
   };
   /// Calls `name` with the worker, the place, the text, the element and f64s.
   void callOfElement(mlir::ImplicitLocOpBuilder &builder, llvm::StringRef name,

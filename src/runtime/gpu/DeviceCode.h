@@ -52,7 +52,6 @@ struct DeviceCode {
   /// For the host as a GPU: what symbols stand for.
   std::map<std::string, void *> addresses = {};
   std::vector<DeviceFunction> functions = {};
-  std::string sum = {}; ///< adds numbers: words are from, count, to
   int64_t frameSlots = 1;
   bool pushes = false;  ///< onto any tape
   bool mayFail = false; ///< threads may report errors

@@ -62,7 +62,8 @@ public:
 
   virtual Result<std::shared_ptr<Module>> load(const DeviceCode &code) = 0;
   /// Every thread calls `symbol` with `words`; those of a block share
-  /// `sharedBytes`, at most what the properties say.
+  /// `sharedBytes`, at most what the properties say. Functions with sums have
+  /// memory for them in any case.
   virtual Result<> launch(Module &module, const std::string &symbol, Grid grid,
                           std::span<const uint64_t> words,
                           size_t sharedBytes = 0) = 0;

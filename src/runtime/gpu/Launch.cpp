@@ -27,10 +27,10 @@ namespace costate::runtime::gpu {
 
 static constexpr int blockThreads = 128;
 static constexpr size_t warp = 32;
-static constexpr int64_t reducers = 1024;
-/// The cell for errors, and behind it the need of each function.
-static constexpr size_t needOffset = 128;
-static_assert(sizeof(DeviceErrorCell) <= needOffset);
+/// The cell for errors, and behind it the ticket of sums and the need of each
+/// function.
+static constexpr size_t ticketOffset = 120, needOffset = 128;
+static_assert(sizeof(DeviceErrorCell) <= ticketOffset);
 
 //===-- Errors of threads -------------------------------------------------===//
 
@@ -88,36 +88,6 @@ static Grid gridOf(const Launch &launch, const DeviceFunction &function,
   return {static_cast<int64_t>(threads / blockThreads), blockThreads};
 }
 
-/// Adds the partial sums of all threads, in an order that only their number
-/// decides.
-static Result<> addSums(Launch &launch, const DeviceFunction &function,
-                        int64_t threads) {
-  Engine &engine = launch.engine;
-  auto *partials = reinterpret_cast<double *>(engine.partials.address());
-  double *between = partials + function.sums * threads;
-  for (int64_t k = 0; k < function.sums; ++k) {
-    uint64_t words[firstOwnWord + 3] = {};
-    auto call = [&](const void *from, int64_t count, void *to,
-                    int64_t adders) -> Result<> {
-      words[firstOwnWord] = reinterpret_cast<uint64_t>(from);
-      words[firstOwnWord + 1] = static_cast<uint64_t>(count);
-      words[firstOwnWord + 2] = reinterpret_cast<uint64_t>(to);
-      int block = static_cast<int>(std::min<int64_t>(adders, blockThreads));
-      return engine.driver().launch(launch.module, launch.code.sum,
-                                    {adders / block, block}, words);
-    };
-    std::byte *slot = engine.frame.address() + 8 * (function.sumSlot + k);
-    int64_t adders = std::min(threads, reducers);
-    adders -= adders > blockThreads ? adders % blockThreads : 0;
-    if (auto done = call(partials + k * threads, threads, between, adders);
-        !done)
-      return done;
-    if (auto done = call(between, adders, slot, 1); !done)
-      return done;
-  }
-  return {};
-}
-
 static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
   static constexpr uint64_t zero = 0;
   if (function.sums == 0)
@@ -152,7 +122,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     launch.tapeThreads =
         std::max(launch.tapeThreads, static_cast<size_t>(threads));
   if (function.sums) {
-    size_t count = static_cast<size_t>(function.sums * threads + reducers);
+    size_t count = static_cast<size_t>(function.sums * grid.blocks);
     if (auto done = engine.partials.reserve(8 * count); !done)
       return done;
   }
@@ -163,6 +133,9 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   words[TapeBaseWord] = address(engine.tapes.address());
   words[TapeBytesWord] = launch.tapeBytes;
   words[PartialsWord] = address(engine.partials.address());
+  words[PartialCountWord] = static_cast<uint64_t>(grid.blocks);
+  words[FirstPartialWord] = 0;
+  words[TicketWord] = address(engine.cells.address() + ticketOffset);
   words[FrameWord] = address(engine.frame.address());
   auto number = static_cast<size_t>(&function - launch.code.functions.data());
   words[ErrorsWord] = address(engine.cells.address());
@@ -172,10 +145,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
                                  {words, static_cast<size_t>(function.words)});
       !done)
     return done;
-  if (auto done = reported(launch); !done)
-    return done;
-  bool sums = function.sums && symbol == &function.symbol;
-  return sums ? addSums(launch, function, threads) : Result<>();
+  return reported(launch);
 }
 
 [[gnu::noinline]] static bool run(Launch &launch, int64_t number,

@@ -3,9 +3,12 @@
 #include "runtime/simt/Fiber.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
 #include <csetjmp>
 #include <deque>
+#include <limits>
 #include <new>
 #include <random>
 #include <span>
@@ -39,18 +42,24 @@ int runThread(const BlockWork &work, int64_t inBlock) {
 }
 
 /// What threads wait for each other at.
-enum class Collective { Maximum, Barrier };
+enum class Collective { Maximum, Sum, Barrier };
 
 std::string textOf(Collective collective) {
-  return collective == Collective::Maximum ? "a maximum over the warp"
-                                           : "a barrier of the block";
+  switch (collective) {
+  case Collective::Maximum:
+    return "a maximum over the warp";
+  case Collective::Sum:
+    return "a sum over the warp";
+  case Collective::Barrier:
+    return "a barrier of the block";
+  }
+  return "";
 }
 
 struct Lane {
   bool ended = false, waits = false;
   Collective collective = {};
-  const void *place = nullptr; ///< of the call
-  uint64_t value = 0;          ///< given, and then the result
+  uint64_t value = 0; ///< given, and then the result
 };
 
 class Block {
@@ -59,7 +68,9 @@ public:
   Result<> run();
 
   /// Called by the fibre that runs.
-  uint64_t meet(Collective collective, const void *place, uint64_t value);
+  uint64_t meet(Collective collective, uint64_t value);
+
+  const BlockWork &work;
 
 private:
   void resume(size_t lane);
@@ -71,9 +82,10 @@ private:
   bool haveMet(std::span<const Lane> lanes, Collective collective) const;
   void release(std::span<Lane> lanes);
   void releaseMet(size_t lane);
+  static void shareMaximum(std::span<Lane> warp);
+  static void addUp(std::span<Lane> warp);
   void refuse(const Lane &lane, const Lane &other);
 
-  const BlockWork &work;
   std::minstd_rand chance;
   const uint32_t patience = 1u << chance() % 10;
   std::vector<Lane> lanes;
@@ -149,13 +161,12 @@ std::span<Lane> Block::warpOf(size_t lane) {
       first, std::min<size_t>(warpSize, lanes.size() - first));
 }
 
-uint64_t Block::meet(Collective collective, const void *place, uint64_t value) {
+uint64_t Block::meet(Collective collective, uint64_t value) {
   std::jmp_buf *own = escape;
   size_t number = current;
   Lane &lane = lanes[number];
   lane.waits = true;
   lane.collective = collective;
-  lane.place = place;
   lane.value = value;
   for (const Lane &other : warpOf(number))
     if (contradicts(lane, other))
@@ -171,8 +182,7 @@ uint64_t Block::meet(Collective collective, const void *place, uint64_t value) {
 
 /// Whether two lanes of a warp wait for each other for ever.
 bool Block::contradicts(const Lane &lane, const Lane &other) const {
-  return other.waits &&
-         (other.collective != lane.collective || other.place != lane.place);
+  return other.waits && other.collective != lane.collective;
 }
 
 void Block::refuse(const Lane &lane, const Lane &other) {
@@ -180,12 +190,12 @@ void Block::refuse(const Lane &lane, const Lane &other) {
   auto laneOf = [&](const Lane &one) {
     return std::to_string(static_cast<size_t>(&one - lanes.data()) % warpSize);
   };
-  result = Failure{ErrorCode::Internal,
-                   "two lanes of warp " + std::to_string(warp) + " of block " +
-                       std::to_string(work.block) +
-                       " wait for each other: lane " + laneOf(other) + " at " +
-                       textOf(other.collective) + ", lane " + laneOf(lane) +
-                       " at " + textOf(lane.collective) + " elsewhere"};
+  result =
+      Failure{ErrorCode::Internal,
+              "two lanes of warp " + std::to_string(warp) + " of block " +
+                  std::to_string(work.block) + " wait for each other: lane " +
+                  laneOf(other) + " at " + textOf(other.collective) +
+                  ", lane " + laneOf(lane) + " at " + textOf(lane.collective)};
 }
 
 bool Block::haveMet(std::span<const Lane> some, Collective collective) const {
@@ -197,15 +207,37 @@ bool Block::haveMet(std::span<const Lane> some, Collective collective) const {
 void Block::releaseMet(size_t lane) {
   std::span<Lane> warp = warpOf(lane);
   if (haveMet(warp, Collective::Maximum)) {
-    uint64_t most = 0;
-    for (const Lane &one : warp)
-      most = one.ended ? most : std::max(most, one.value);
-    for (Lane &one : warp)
-      one.value = most;
+    shareMaximum(warp);
+    release(warp);
+  } else if (haveMet(warp, Collective::Sum)) {
+    addUp(warp);
     release(warp);
   }
   if (haveMet(lanes, Collective::Barrier))
     release(lanes);
+}
+
+void Block::shareMaximum(std::span<Lane> warp) {
+  uint64_t most = 0;
+  for (const Lane &lane : warp)
+    most = lane.ended ? most : std::max(most, lane.value);
+  for (Lane &lane : warp)
+    lane.value = most;
+}
+
+/// In the order in which a GPU's lanes pass numbers down. Only the first lane
+/// may use what it gets.
+void Block::addUp(std::span<Lane> warp) {
+  std::array<double, warpSize> terms{};
+  for (size_t k = 0; k < warp.size(); ++k) {
+    terms[k] = warp[k].ended ? 0 : std::bit_cast<double>(warp[k].value);
+    warp[k].value =
+        std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN());
+  }
+  for (size_t step = warpSize / 2; step; step /= 2)
+    for (size_t k = 0; k < step; ++k)
+      terms[k] += terms[k + step];
+  warp[0].value = std::bit_cast<uint64_t>(terms[0]);
 }
 
 void Block::release(std::span<Lane> some) {
@@ -236,10 +268,14 @@ Result<> runTogether(const BlockWork &work, uint64_t seed) try {
                  "the system has no memory left for the stacks of a block"};
 }
 
-static uint64_t meet(Collective collective, const void *place, uint64_t value) {
+static Block &runningBlock() {
   if (!running)
     std::longjmp(*escape, CalledCollective);
-  return running->meet(collective, place, value);
+  return *running;
+}
+
+static uint64_t meet(Collective collective, uint64_t value) {
+  return runningBlock().meet(collective, value);
 }
 
 } // namespace costate::runtime::simt
@@ -247,10 +283,18 @@ static uint64_t meet(Collective collective, const void *place, uint64_t value) {
 using namespace costate::runtime;
 
 uint64_t costate::runtime::costate_device_warp_max(uint64_t value) {
-  return simt::meet(simt::Collective::Maximum, __builtin_return_address(0),
-                    value);
+  return simt::meet(simt::Collective::Maximum, value);
 }
 
 void costate::runtime::costate_device_block_barrier() {
-  simt::meet(simt::Collective::Barrier, __builtin_return_address(0), 0);
+  simt::meet(simt::Collective::Barrier, 0);
+}
+
+double costate::runtime::costate_device_warp_add(double value) {
+  return std::bit_cast<double>(
+      simt::meet(simt::Collective::Sum, std::bit_cast<uint64_t>(value)));
+}
+
+int64_t costate::runtime::costate_device_block_threads() {
+  return simt::runningBlock().work.blockThreads;
 }

@@ -30,10 +30,14 @@ extern "C" {
                                                 double sum);
 
 /// The largest value of the lanes of the caller's warp that have not ended. All
-/// of them call it, at the same place.
+/// of them call it.
 uint64_t costate_device_warp_max(uint64_t value);
 /// Waits until all threads of the block that have not ended call it.
 void costate_device_block_barrier();
+/// The sum over the caller's warp, in its first lane; as compiler/
+/// DeviceCollectives.c adds.
+double costate_device_warp_add(double value);
+int64_t costate_device_block_threads();
 }
 
 namespace simt {

@@ -1,5 +1,6 @@
 #include "runtime/simt/SimtDevice.h"
 
+#include "base/DeviceWords.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Block.h"
@@ -14,14 +15,13 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <random>
-#include <set>
 
 namespace costate::runtime::simt {
 namespace {
 
 struct Code final : gpu::Module {
   std::map<std::string, void *> addresses;
-  std::set<std::string> collective;
+  std::map<std::string, gpu::DeviceFunction> functions;
 };
 
 /// A number that has little to do with those of its neighbours.
@@ -123,8 +123,7 @@ public:
     auto module = std::make_shared<Code>();
     module->addresses = code.addresses;
     for (const gpu::DeviceFunction &function : code.functions)
-      if (function.collective)
-        module->collective.insert(function.symbol);
+      module->functions[function.symbol] = function;
     return std::shared_ptr<gpu::Module>(module);
   }
 
@@ -163,7 +162,12 @@ Result<> SimtDriver::launch(gpu::Module &module, const std::string &symbol,
                        std::to_string(sharedBytes) +
                        " bytes of shared memory, and there are " +
                        std::to_string(info.sharedPerBlock)};
-  bool collective = code.collective.contains(symbol);
+  auto known = code.functions.find(symbol);
+  gpu::DeviceFunction function;
+  if (known != code.functions.end())
+    function = known->second;
+  if (function.sums)
+    sharedBytes = std::max(sharedBytes, sumMemory);
   uint64_t launchSeed = mixed(seed, schedules++);
   FirstFailure failure;
   auto runBlock = [&](int64_t block) {
@@ -175,7 +179,8 @@ Result<> SimtDriver::launch(gpu::Module &module, const std::string &symbol,
                    grid.blocks * grid.blockThreads,
                    memory.address()};
     uint64_t blockSeed = mixed(launchSeed, static_cast<uint64_t>(block));
-    failure.note(collective ? runTogether(work, blockSeed) : runInTurn(work));
+    failure.note(function.collective ? runTogether(work, blockSeed)
+                                     : runInTurn(work));
   };
   std::vector<int64_t> order = shuffled(grid.blocks, launchSeed);
   arena.execute([&] {

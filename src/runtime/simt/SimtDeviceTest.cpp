@@ -208,20 +208,6 @@ TEST(Simt, LanesThatWaitForEachOtherAreAnError) {
   expectInternal(done, "a maximum over the warp");
 }
 
-void twoPlaces(const uint64_t *words, int64_t thread, int64_t, std::byte *) {
-  auto *out = &at<uint64_t>(words, 0);
-  if (thread % 2)
-    out[0] = costate_device_warp_max(1);
-  else
-    out[1] = costate_device_warp_max(2) + 1;
-}
-
-TEST(Simt, LanesOfAWarpMeetAtOnePlace) {
-  std::vector<uint64_t> out(2);
-  expectInternal(launch(twoPlaces, {word(out[0])}, {4, blockThreads}),
-                 "at a maximum over the warp elsewhere");
-}
-
 TEST(Simt, OnlyCollectiveFunctionsMayWait) {
   std::vector<uint64_t> out(2 * blockThreads);
   expectInternal(

@@ -1,10 +1,11 @@
 // RUN: costate-opt %s --split-serial --outline-device | FileCheck %s
 
 // The host passes addresses, extents and integers; what serial code has
-// computed is found in the frame, and sums are left there as partial ones.
+// computed is found in the frame, and so are sums.
 // CHECK:       costate.frame_slots = 3
 // CHECK-SAME:  serial = true
 // CHECK-SAME:  symbol = "scaled.device0"
+// CHECK-SAME:  collective = true
 // CHECK-SAME:  sums = 1
 // CHECK-SAME:  symbol = "scaled.device1"
 
@@ -20,10 +21,13 @@
 // CHECK:         costate.sin
 
 // CHECK-LABEL: llvm.func @scaled.device1(
-// CHECK-SAME:    ["costate-words", "11"]
+// CHECK-SAME:    ["costate-words", "14"], ["costate-sums", ""]
 // CHECK-LABEL: llvm.func internal @scaled.device1.body(
 // CHECK-SAME:    costate.lanes = 32
 // CHECK:         scf.for %{{.*}} = %arg2 to %{{.*}} step %arg3 iter_args
+// CHECK:         llvm.call @costate_device_add_up(
+// CHECK-NEXT:    llvm.getelementptr
+// CHECK:         llvm.call @costate_device_finish_sums(
 costate.kernel @scaled(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>) {
   %zero = arith.constant 0 : i64
   %n = costate.extent %x[0] : !costate.array<f64, 1>

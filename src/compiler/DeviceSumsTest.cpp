@@ -1,0 +1,155 @@
+/// Adding up over a grid, on the host as a GPU.
+
+#include "compiler/DeviceSums.h"
+
+#include "base/DeviceWords.h"
+#include "runtime/simt/SimtDevice.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace costate;
+using namespace costate::runtime;
+
+namespace {
+
+constexpr int64_t sumCount = 3;
+
+/// What the function here is called with.
+struct Call {
+  double *partials;
+  int64_t count, first;
+  uint64_t *ticket;
+  double *to;
+  bool (*stops)(int64_t thread);
+};
+
+double term(int64_t thread, int64_t k) {
+  return std::sin(1.0 + 3.0 * static_cast<double>(thread)) *
+         std::pow(10.0, static_cast<double>(thread % 7 - k));
+}
+
+void addUp(const uint64_t *words, int64_t thread, int64_t threads,
+           std::byte *memory) {
+  auto &call = *reinterpret_cast<const Call *>(words[0]);
+  auto *shared = reinterpret_cast<double *>(memory);
+  if (call.stops && call.stops(thread))
+    return;
+  for (int64_t k = 0; k < sumCount; ++k)
+    costate_device_add_up(call.partials, call.count, call.first, thread, shared,
+                          k, term(thread, k));
+  costate_device_finish_sums(call.partials, call.count, call.ticket, thread,
+                             threads, shared, sumCount, call.to);
+}
+
+void launch(const Call &call, gpu::Grid grid, uint64_t seed) {
+  auto driver = simt::createDriver({.threads = 2, .seed = seed});
+  gpu::DeviceCode code;
+  code.addresses["f"] = reinterpret_cast<void *>(&addUp);
+  gpu::DeviceFunction &function = code.functions.emplace_back();
+  function.symbol = "f";
+  function.collective = true;
+  function.sums = sumCount;
+  auto module = driver->load(code);
+  uint64_t words[] = {reinterpret_cast<uint64_t>(&call)};
+  auto done = driver->launch(**module, "f", grid, words);
+  EXPECT_TRUE(done.ok()) << done.error().text;
+}
+
+using Sums = std::vector<double>;
+
+Sums sumsOf(gpu::Grid grid, uint64_t seed) {
+  std::vector<double> partials(sumCount * grid.blocks), sums(sumCount);
+  uint64_t ticket = 0;
+  Call call{partials.data(), grid.blocks, 0, &ticket, sums.data(), nullptr};
+  launch(call, grid, seed);
+  EXPECT_EQ(ticket, 0u);
+  return sums;
+}
+
+void expectNear(const Sums &sums, int64_t threads) {
+  for (int64_t k = 0; k < sumCount; ++k) {
+    long double exact = 0, size = 0;
+    for (int64_t thread = 0; thread < threads; ++thread) {
+      exact += term(thread, k);
+      size += std::abs(term(thread, k));
+    }
+    EXPECT_NEAR(sums[k], static_cast<double>(exact),
+                1e-15 * static_cast<double>(size))
+        << k;
+  }
+}
+
+TEST(DeviceSums, AreThoseOfAllThreads) {
+  for (gpu::Grid grid : {gpu::Grid{1, 1},
+                         {1, 5},
+                         {1, 33},
+                         {1, 128},
+                         {3, 128},
+                         {23, 128},
+                         {2, 1024},
+                         {600, 32}})
+    expectNear(sumsOf(grid, 0), grid.blocks * grid.blockThreads);
+}
+
+TEST(DeviceSums, HaveTheSameBitsInAnyOrderOfThreads) {
+  gpu::Grid grid{9, 128};
+  Sums sums = sumsOf(grid, 0);
+  for (uint64_t seed = 1; seed < 12; ++seed)
+    EXPECT_EQ(sumsOf(grid, seed), sums) << seed;
+}
+
+/// As the lanes of a GPU add, then warps, then blocks.
+TEST(DeviceSums, AreAddedInTheOrderOfTheGrid) {
+  constexpr int64_t blocks = 70, threads = 64;
+  auto warpSum = [](std::vector<double> terms) {
+    for (size_t step = 16; step; step /= 2)
+      for (size_t lane = 0; lane < step; ++lane)
+        terms[lane] += terms[lane + step];
+    return terms[0];
+  };
+  auto blockSum = [&](auto &&termOf) {
+    double sum = 0;
+    for (int64_t warp = 0; warp < threads / 32; ++warp) {
+      std::vector<double> terms;
+      for (int64_t lane = 0; lane < 32; ++lane)
+        terms.push_back(termOf(32 * warp + lane));
+      sum = warp == 0 ? warpSum(terms) : sum + warpSum(terms);
+    }
+    return sum;
+  };
+  std::vector<double> partials;
+  for (int64_t block = 0; block < blocks; ++block)
+    partials.push_back(blockSum(
+        [&](int64_t thread) { return term(threads * block + thread, 1); }));
+  double expected = blockSum([&](int64_t thread) {
+    double sum = 0;
+    for (int64_t k = thread; k < blocks; k += threads)
+      sum += partials[k];
+    return sum;
+  });
+  EXPECT_EQ(sumsOf({blocks, threads}, 5)[1], expected);
+}
+
+TEST(DeviceSums, TheLastOfSeveralLaunchesFinishes) {
+  gpu::Grid sweep{4, 128}, drain{2, 64};
+  std::vector<double> partials(6 * sumCount), sums(sumCount, 7);
+  uint64_t ticket = 0;
+  launch({partials.data(), 6, 0, nullptr, sums.data(), nullptr}, sweep, 1);
+  EXPECT_EQ(sums, Sums(sumCount, 7));
+  launch({partials.data(), 6, 4, &ticket, sums.data(), nullptr}, drain, 2);
+  EXPECT_EQ(ticket, 0u);
+  Sums together(sumCount), first = sumsOf(sweep, 0), second = sumsOf(drain, 0);
+  for (int64_t k = 0; k < sumCount; ++k)
+    EXPECT_NEAR(sums[k], first[k] + second[k], 1e-12 * std::abs(sums[k])) << k;
+}
+
+/// Sums of a launch that fails mean nothing; it ends all the same.
+TEST(DeviceSums, ThreadsThatStopAreNotWaitedFor) {
+  std::vector<double> partials(8 * sumCount), sums(sumCount);
+  uint64_t ticket = 0;
+  auto stops = [](int64_t thread) { return thread % 40 == 0 || thread > 900; };
+  launch({partials.data(), 8, 0, &ticket, sums.data(), stops}, {8, 128}, 0);
+}
+
+} // namespace
