@@ -12,6 +12,7 @@
 #include "costate/device.h"
 #include "costate/error.h"
 #include "costate/expr.h"
+#include "costate/graph.h"
 #include "costate/kernel.h"
 #include "costate/math.h"
 #include "costate/statistics.h"

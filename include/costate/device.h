@@ -2,8 +2,10 @@
 /// Devices: where arrays live and kernels run.
 
 #include "costate/array.h"
+#include "costate/graph.h"
 #include "costate/statistics.h"
 
+#include <functional>
 #include <string>
 
 namespace costate {
@@ -61,6 +63,32 @@ public:
 
   /// Waits until all launches on this device are done.
   void synchronize() const;
+
+  /// From here on the device queues its work on `stream`, a CUstream or
+  /// cudaStream_t of the caller (null: CUDA's default stream): behind what the
+  /// caller has queued there, and behind what the device was asked to do
+  /// before. Holds for all threads. The stream must live until the device goes
+  /// back to its own one. Costs nothing if it is the stream already, else an
+  /// event. Error(BadArgument) on devices other than `cuda`.
+  void use_stream(void *stream) const;
+  void use_own_stream() const;
+
+  /// Runs `body`, and keeps what it launches on this device (kernels, their
+  /// gradients and tangents) and what it fills, instead of doing it:
+  ///
+  /// ```cpp
+  /// Graph step = device.capture([&] { k(x, y); k.grad(x, y); });
+  /// for (int i = 0; i < 1000; ++i)
+  ///   step.replay();
+  /// ```
+  ///
+  /// Host code of the body runs once, here. Error(CannotCapture) for what a
+  /// replay cannot repeat: copies from and to the host, gradients from the
+  /// initial state and of a `Tape`, `synchronize`; on a GPU also for kernels
+  /// that wait for a value of the device, such as the extent of a range. A
+  /// gradient that reads back what its kernel stored needs the launch of the
+  /// kernel in the same graph. Other threads go on meanwhile.
+  Graph capture(const std::function<void()> &body) const;
 
   std::string name() const;
   int threads() const;

@@ -10,7 +10,8 @@ enum class ErrorCode {
   /// Wrong number, dtype, rank, shape or device of arguments, a negative or
   /// too large extent, overlapping written arguments.
   BadArgument,
-  /// The kernel's source breaks a rule of the language (`BREAK` outside a loop).
+  /// The kernel's source breaks a rule of the language (`BREAK` outside a
+  /// loop).
   BadKernel,
   /// `.grad()` or `.dual()` of an array that has none, or a derivative launch
   /// that would have to drop a derivative for want of one.
@@ -19,6 +20,9 @@ enum class ErrorCode {
   NotDifferentiable,
   /// The gradient would have to run on memory that is no longer there.
   CannotReplay,
+  /// What a graph cannot repeat: copies between device and host, or a launch
+  /// that has to wait for the device.
+  CannotCapture,
   /// An index outside an array, in a kernel with `debug`.
   OutOfRange,
   /// One iteration of a range stores an element that another one uses, in a

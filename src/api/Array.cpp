@@ -2,9 +2,12 @@
 
 #include "api/Checked.h"
 #include "api/CustomScope.h"
+#include "api/GraphImpl.h"
 #include "api/Recording.h"
 #include "costate/device.h"
 #include "runtime/ArrayStorage.h"
+
+#include <cstring>
 
 using namespace costate;
 using namespace costate::api;
@@ -22,12 +25,16 @@ static std::string describe(const ArrayStorage &storage) {
          runtime::shapeText(storage.extents);
 }
 
-/// To be called before the host writes to all of `array`.
-static void noteHostWrite(const AnyArray &array, Loc loc) {
+static void announceHostWrite(const AnyArray &array, Loc loc) {
   detail::noteWrite(*array.storage(),
                     [&] { return describe(*array.storage()); });
   detail::announceWrite(*array.storage(),
                         [loc] { return detail::hostWriteText(loc); });
+}
+
+/// To be called before the host writes to all of `array`.
+static void noteHostWrite(const AnyArray &array, Loc loc) {
+  announceHostWrite(array, loc);
   array.storage()->version.fetch_add(1);
   detail::recordHostWrite(array.storage(), loc);
 }
@@ -100,6 +107,7 @@ static void checkBytes(const ArrayStorage &storage, size_t bytes) {
 }
 
 void AnyArray::write(const void *from, size_t bytes, Loc loc) {
+  detail::requireNoCapture("copy from the host");
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
   noteHostWrite(*this, loc);
@@ -107,14 +115,29 @@ void AnyArray::write(const void *from, size_t bytes, Loc loc) {
 }
 
 void AnyArray::read(void *to, size_t bytes) const {
+  detail::requireNoCapture("copy to the host");
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
   noteHostRead(storage);
   checked(storage.device->download(to, storage.buffer));
 }
 
+/// As a step of a graph.
+static void captureFill(detail::Capture &capture, const AnyArray &array,
+                        const void *element, Loc loc) {
+  ArrayStorage &storage = *array.storage();
+  runtime::KeptFill fill{storage.buffer, {}, sizeOf(storage.dtype)};
+  std::memcpy(fill.pattern.data(), element, fill.patternBytes);
+  ++capture.writes[&storage];
+  capture.append(*storage.device,
+                 {fill, [array, loc] { announceHostWrite(array, loc); },
+                  [array] { array.storage()->version.fetch_add(1); }});
+}
+
 void AnyArray::fill_element(const void *element, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
+  if (detail::Capture *capture = detail::Capture::current())
+    return captureFill(*capture, *this, element, loc);
   noteHostWrite(*this, loc);
   checked(storage.device->fill(storage.buffer, element, sizeOf(storage.dtype)));
 }
@@ -127,6 +150,7 @@ void AnyArray::check_dtype(DType expected) const {
 }
 
 static void requireHost(const ArrayStorage &storage) {
+  detail::requireNoCapture("let the host use its arrays");
   const runtime::DeviceInfo &device = storage.device->info();
   if (!device.isHost)
     raise(ErrorCode::BadArgument,

@@ -2,6 +2,7 @@
 
 #include "api/Checked.h"
 #include "api/GradientProbe.h"
+#include "api/GraphImpl.h"
 #include "api/Recording.h"
 #include "runtime/Text.h"
 
@@ -258,6 +259,7 @@ GradientCheck detail::check_gradient(const Kernel &kernel,
     raise(ErrorCode::BadArgument,
           kernel.shared()->title() +
               ": check_gradient takes a kernel, not a derivative of one");
+  requireNoCapture("check a gradient");
   RecordingPause pause;
   return Check(kernel.shared(), detail::bind(*kernel.shared(), arguments))
       .run();

@@ -1,6 +1,7 @@
 #include "costate/device.h"
 
 #include "api/Checked.h"
+#include "api/GraphImpl.h"
 #include "runtime/ArrayStorage.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
@@ -55,7 +56,16 @@ AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
                                  flags & costate::dual, options.directions)));
 }
 
-void Device::synchronize() const { checked(handle->synchronize()); }
+void Device::synchronize() const {
+  detail::requireNoCapture("wait for the device");
+  checked(handle->synchronize());
+}
+void Device::use_stream(void *stream) const {
+  checked(handle->useStream(stream));
+}
+void Device::use_own_stream() const {
+  checked(handle->useStream(std::nullopt));
+}
 std::string Device::name() const { return handle->info().name; }
 int Device::threads() const { return handle->info().threads; }
 size_t Device::current_bytes() const { return handle->memory().current; }

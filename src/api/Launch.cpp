@@ -2,6 +2,7 @@
 
 #include "api/Checked.h"
 #include "api/CustomScope.h"
+#include "api/GraphImpl.h"
 #include "api/Recording.h"
 #include "api/Sections.h"
 #include "runtime/Text.h"
@@ -305,19 +306,25 @@ static void bumpVersions(Mode mode, const KernelCode &code,
       arrays[i]->version.fetch_add(1);
 }
 
+static runtime::KeptLaunch launchOf(const KernelImpl &kernel, const Call &call,
+                                    const KernelCode &code,
+                                    const Arrays &arrays) {
+  runtime::KeptLaunch launch{
+      &code, packSlots(call, code, arrays), {}, kernel.options.deterministic};
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (code.parameters[i].role == Role::Adjoint)
+      launch.adjoints.push_back(arrays[i]->buffer);
+  return launch;
+}
+
 /// Without checks, and without a word to anybody.
 static void execute(const KernelImpl &kernel, Mode mode, const Call &call,
                     Compiled &compiled, const VersionArrays &versions,
                     Arrays arrays) {
   const KernelCode &code = *compiled.code;
   provide(arrays, call, code, versions);
-  std::vector<uint64_t> slots = packSlots(call, code, arrays);
-  std::vector<runtime::Buffer> adjoints;
-  for (size_t i = 0; i < arrays.size(); ++i)
-    if (code.parameters[i].role == Role::Adjoint)
-      adjoints.push_back(arrays[i]->buffer);
-  Result<runtime::LaunchReport> report = call.device->launch(
-      {&code, slots, adjoints, kernel.options.deterministic});
+  Result<runtime::LaunchReport> report =
+      call.device->launch(launchOf(kernel, call, code, arrays).request());
   bumpVersions(mode, code, arrays);
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
   compiled.versionBytes = versions.bytes();
@@ -340,6 +347,28 @@ static std::vector<uint64_t> identitiesOf(const Call &call) {
   return identities;
 }
 
+/// In a graph: what it will be, counted from the beginning of a replay.
+static uint64_t versionOf(const ArrayStorage &array) {
+  Capture *capture = Capture::current();
+  return capture ? capture->writes[&array] : array.version.load();
+}
+
+static void remember(KernelImpl &kernel, const Call &call, PastLaunch past) {
+  if (Capture *capture = Capture::current())
+    capture->past[{&kernel, identitiesOf(call)}] = std::move(past);
+  else
+    kernel.remember(identitiesOf(call), std::move(past));
+}
+
+static std::optional<PastLaunch> recall(KernelImpl &kernel, const Call &call) {
+  Capture *capture = Capture::current();
+  if (!capture)
+    return kernel.recall(identitiesOf(call));
+  auto found = capture->past.find({&kernel, identitiesOf(call)});
+  return found == capture->past.end() ? std::nullopt
+                                      : std::optional(found->second);
+}
+
 /// Only kernels that read what they write can reload their own stores.
 static void rememberLaunch(KernelImpl &kernel, const Call &call,
                            const KernelCode &code) {
@@ -354,8 +383,8 @@ static void rememberLaunch(KernelImpl &kernel, const Call &call,
     past.scalars.push_back(argument.bits);
   for (runtime::Parameter parameter : code.parameters)
     if (auto array = storageOf(call, parameter))
-      past.versions[parameter.argument].push_back(array->version.load());
-  kernel.remember(identitiesOf(call), std::move(past));
+      past.versions[parameter.argument].push_back(versionOf(*array));
+  remember(kernel, call, std::move(past));
 }
 
 namespace {
@@ -374,9 +403,10 @@ public:
       ++reloaded;
     if (reloaded == code.accesses.size())
       return;
-    std::optional<PastLaunch> past = kernel.recall(identitiesOf(call));
+    std::optional<PastLaunch> past = recall(kernel, call);
     if (!past)
-      refuse(kernel.title() + " has not run on these arrays");
+      refuse(kernel.title() + " has not run on these arrays" +
+             (Capture::current() ? " in this graph" : ""));
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       if (!call.arguments[i].array)
         checkScalar(i, past->scalars[i]);
@@ -416,7 +446,7 @@ private:
       if (parameter.order >= versions.size())
         refuse(argumentText(kernel, i) + tangent +
                " was not computed when the kernel last ran");
-      if (array->version != versions[parameter.order])
+      if (versionOf(*array) != versions[parameter.order])
         refuse(argumentText(kernel, i) + tangent +
                " was written since the kernel last ran");
     }
@@ -487,6 +517,8 @@ private:
 
 void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
                                     Chain chain, const Call &call) {
+  requireNoCapture("take the gradient of " + kernel->title() +
+                   " from the initial state, which copies arrays");
   compiler::Derivation derivation = derivationOf(*kernel, chain, call);
   requireSomeActive(*kernel, derivation);
   Compiled &gradient = kernel->compiled(derivation);
@@ -518,6 +550,35 @@ static void launchOn(TapeImpl &tape, const std::shared_ptr<KernelImpl> &kernel,
   recordEntry(tape, std::move(entry), [&] { launched.run(); });
 }
 
+/// A launch as a step of a graph.
+static void captureLaunch(Capture &capture,
+                          const std::shared_ptr<KernelImpl> &kernel, Mode mode,
+                          const Call &call, const KernelCode &code) {
+  Arrays given = givenArrays(call, code), all = given;
+  requireApart(*kernel, code, given);
+  provide(all, call, code, {});
+  auto before = [=, &code] {
+    if (CustomScope::isActive()) {
+      noteReads(*kernel, mode, call, code);
+      noteWrites(*kernel, mode, call, code);
+    }
+    announceReads(*kernel, mode, code, given);
+    announceWrites(*kernel, mode, call, code, given);
+  };
+  auto after = [=, &code] {
+    bumpVersions(mode, code, all);
+    if (mode != Mode::Gradient)
+      rememberLaunch(*kernel, call, code);
+  };
+  capture.append(*call.device,
+                 {launchOf(*kernel, call, code, all), before, after});
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i] && changes(mode, code, code.parameters[i]))
+      ++capture.writes[given[i].get()];
+  if (mode != Mode::Gradient)
+    rememberLaunch(*kernel, call, code);
+}
+
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
                     const Call &call) {
   compiler::Derivation derivation = derivationOf(*kernel, chain, call);
@@ -528,8 +589,11 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
     noteReads(*kernel, chain.mode, call, *compiled.code);
     noteWrites(*kernel, chain.mode, call, *compiled.code);
   }
-  if (chain.mode == Mode::Gradient) {
+  if (chain.mode == Mode::Gradient)
     ReplayCheck(*kernel, call, *compiled.code, chain.order).run();
+  if (Capture *capture = Capture::current())
+    return captureLaunch(*capture, kernel, chain.mode, call, *compiled.code);
+  if (chain.mode == Mode::Gradient) {
     run(*kernel, chain.mode, call, compiled);
     return recordGradient(*kernel, call, *compiled.code);
   }

@@ -1,6 +1,7 @@
 #include "api/Recording.h"
 
 #include "api/Checked.h"
+#include "api/GraphImpl.h"
 
 using namespace costate;
 using namespace costate::api;
@@ -31,6 +32,7 @@ std::shared_ptr<TapeImpl> detail::recordingTape() {
 }
 
 void detail::startRecording(const std::shared_ptr<RecordingState> &state) {
+  requireNoCapture("record a `Tape`");
   TapeImpl &tape = *state->tape;
   if (current())
     raise(ErrorCode::BadArgument,

@@ -1,6 +1,7 @@
 #include "costate/tape.h"
 
 #include "api/Checked.h"
+#include "api/GraphImpl.h"
 #include "api/Recording.h"
 #include "api/Reversal.h"
 
@@ -68,6 +69,7 @@ Tape::Recording::~Recording() {
 
 static void reverse(const std::shared_ptr<TapeImpl> &tape, const AnyArray *loss,
                     BackwardOptions options) {
+  requireNoCapture("reverse a `Tape`");
   std::vector<std::shared_ptr<ArrayStorage>> changed;
   {
     RecordingPause pause;

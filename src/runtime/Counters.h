@@ -15,6 +15,14 @@ struct Counters {
   Statistics read() const {
     return {launches, uploads, downloads, copies, fills, synchronizations};
   }
+  void add(const Statistics &more) {
+    launches += more.launches;
+    uploads += more.uploads;
+    downloads += more.downloads;
+    copies += more.copies;
+    fills += more.fills;
+    synchronizations += more.synchronizations;
+  }
   void reset() {
     for (auto *count :
          {&launches, &uploads, &downloads, &copies, &fills, &synchronizations})

@@ -7,8 +7,12 @@
 #include "runtime/KernelCode.h"
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 namespace costate::runtime {
 
@@ -47,6 +51,11 @@ struct LaunchReport {
   size_t tapeBytes = 0; ///< the largest tape, within a factor of two
 };
 
+class Graph;
+struct KeptLaunch;
+struct KeptFill;
+using Step = std::variant<KeptLaunch, KeptFill>; ///< see Graph.h
+
 /// Implementations are safe to call from several threads. Work on the same
 /// buffer is ordered by the caller.
 class Device {
@@ -72,6 +81,15 @@ public:
 
   virtual Result<LaunchReport> launch(const LaunchRequest &request) = 0;
   virtual Result<> synchronize() = 0;
+
+  /// From here on work goes to `stream`, a handle of the API of the device, or
+  /// back to the device's own one for none; behind all that was queued before.
+  /// BadArgument if the device has no streams.
+  virtual Result<> useStream(std::optional<void *> stream) = 0;
+
+  /// Keeps `steps` without doing any of them. CannotCapture if one has to
+  /// wait for the device.
+  virtual Result<std::shared_ptr<Graph>> capture(std::vector<Step> steps) = 0;
 
   /// Since the device was opened or the last resetStatistics.
   virtual Statistics statistics() const = 0;

@@ -76,6 +76,13 @@ std::string elementText(const LaunchRequest &request, size_t parameter,
               : "argument " + std::to_string(array.argument + 1));
 }
 
+Failure noStreams(const std::string &device) {
+  return {ErrorCode::BadArgument,
+          "`" + device +
+              "` has no streams: what it is asked to do is done when the call "
+              "returns; `use_stream` is for `cuda`"};
+}
+
 std::string numberText(double number) {
   if (std::isnan(number))
     return "nan";

@@ -32,6 +32,9 @@ enum class Naming { OfPrimal, OfParameter };
 std::string elementText(const LaunchRequest &request, size_t parameter,
                         int64_t element, Naming naming);
 
+/// Why work cannot go to a stream of the user.
+Failure noStreams(const std::string &device);
+
 /// As many digits as tell it from others of its type; `nan` has no sign.
 std::string numberText(double number);
 

@@ -1,6 +1,7 @@
 #include "runtime/cpu/CpuDevice.h"
 
 #include "runtime/Counters.h"
+#include "runtime/Graph.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/Launch.h"
 #include "runtime/cpu/Pages.h"
@@ -87,6 +88,13 @@ public:
     return cpu::launch(engine, request);
   }
   Result<> synchronize() override { return {}; }
+
+  Result<> useStream(std::optional<void *> stream) override {
+    return stream ? noStreams("cpu") : Result<>();
+  }
+  Result<std::shared_ptr<Graph>> capture(std::vector<Step> steps) override {
+    return graphOfSteps(*this, std::move(steps));
+  }
 
   Statistics statistics() const override { return counters.read(); }
   void resetStatistics() override { counters.reset(); }

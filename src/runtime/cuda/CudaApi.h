@@ -32,6 +32,8 @@ using Event = struct EventObject *;
 using Pool = struct PoolObject *;
 using Code = struct CodeObject *;
 using Function = struct FunctionObject *;
+using GraphHandle = struct GraphObject *;
+using GraphRun = struct GraphRunObject *;
 
 enum class DeviceAttribute : int {
   Multiprocessors = 16,
@@ -57,6 +59,9 @@ struct PoolProperties {
   size_t maximum = 0;
   unsigned char reserved[56] = {};
 };
+
+/// What a thread that captures may do: others are not concerned.
+enum class CaptureMode : int { ThreadLocal = 1 };
 
 enum class JitOption : int { ErrorLog = 5, ErrorLogBytes = 6 };
 
@@ -86,6 +91,14 @@ constexpr unsigned eventWithoutTime = 2;
   F(createStream, cuStreamCreate, Stream *, unsigned)                          \
   F(destroyStream, cuStreamDestroy_v2, Stream)                                 \
   F(waitForStream, cuStreamSynchronize, Stream)                                \
+  F(streamWaitsFor, cuStreamWaitEvent, Stream, Event, unsigned)                \
+  F(beginCapture, cuStreamBeginCapture_v2, Stream, CaptureMode)                \
+  F(endCapture, cuStreamEndCapture, Stream, GraphHandle *)                     \
+  F(instantiate, cuGraphInstantiateWithFlags, GraphRun *, GraphHandle,         \
+    unsigned long long)                                                        \
+  F(launchGraph, cuGraphLaunch, GraphRun, Stream)                              \
+  F(destroyGraph, cuGraphDestroy, GraphHandle)                                 \
+  F(destroyGraphRun, cuGraphExecDestroy, GraphRun)                             \
   F(createEvent, cuEventCreate, Event *, unsigned)                             \
   F(destroyEvent, cuEventDestroy_v2, Event)                                    \
   F(recordEvent, cuEventRecord, Event, Stream)                                 \

@@ -47,6 +47,22 @@ private:
   std::unordered_map<std::string, Found> found;
 };
 
+class CudaGraph final : public gpu::Captured {
+public:
+  CudaGraph(std::shared_ptr<Session> session, Statistics statistics)
+      : statistics(statistics), session(std::move(session)) {}
+  ~CudaGraph() override {
+    if (run)
+      (void)session->call(session->api().destroyGraphRun, run);
+  }
+
+  GraphRun run = nullptr;
+  const Statistics statistics; ///< of one replay
+
+private:
+  std::shared_ptr<Session> session;
+};
+
 class CudaDriver final : public gpu::Driver {
 public:
   CudaDriver(gpu::Properties properties, std::shared_ptr<Session> session,
@@ -73,11 +89,19 @@ public:
   load(const gpu::DeviceCode &code) override {
     return loadImage(code.image);
   }
+  Result<> prepare(gpu::Module &module, const std::string &symbol,
+                   size_t sharedBytes) override;
   Result<> launch(gpu::Module &module, const std::string &symbol,
                   gpu::Grid grid, std::span<const uint64_t> words,
                   size_t sharedBytes) override;
   Result<> synchronize() override;
-  Counters &counters() override { return session->counters; }
+
+  Result<> useStream(std::optional<void *> stream) override;
+  Result<> beginCapture() override;
+  Result<std::shared_ptr<gpu::Captured>> endCapture() override;
+  Result<> replay(gpu::Captured &captured) override;
+
+  Counters &counters() override { return session->counters(); }
 
 private:
   Result<> start(gpu::Module &module, const std::string &symbol, gpu::Grid grid,
@@ -125,21 +149,21 @@ Result<> CudaModule::allowShared(const std::string &symbol, Found &kernel,
 }
 
 Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {
-  session->counters.uploads += bytes > 0;
+  session->counters().uploads += bytes > 0;
   return session->result(staging.upload(to, from, bytes), "receive data");
 }
 
 Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
   if (bytes == 0)
     return {};
-  ++session->counters.downloads;
+  ++session->counters().downloads;
   return session->result(readback.download(to, from, bytes), "send data");
 }
 
 Result<> CudaDriver::copy(std::byte *to, const std::byte *from, size_t bytes) {
   if (bytes == 0)
     return {};
-  ++session->counters.copies;
+  ++session->counters().copies;
   return session->result(session->enqueue(session->api().copy, addressOf(to),
                                           addressOf(from), bytes),
                          "copy data");
@@ -149,7 +173,7 @@ Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,
                           size_t patternBytes) {
   if (bytes == 0)
     return {};
-  ++session->counters.fills;
+  ++session->counters().fills;
   const Api &api = session->api();
   uint64_t value = 0;
   std::memcpy(&value, pattern, patternBytes);
@@ -243,12 +267,18 @@ CudaDriver::loadImage(const std::string &image) {
   return failure;
 }
 
+Result<> CudaDriver::prepare(gpu::Module &module, const std::string &symbol,
+                             size_t sharedBytes) {
+  auto function = static_cast<CudaModule &>(module).find(symbol, sharedBytes);
+  return function ? Result<>() : function.error();
+}
+
 Result<> CudaDriver::launch(gpu::Module &module, const std::string &symbol,
                             gpu::Grid grid, std::span<const uint64_t> words,
                             size_t sharedBytes) {
   if (grid.blocks <= 0)
     return {};
-  ++session->counters.launches;
+  ++session->counters().launches;
   return start(module, symbol, grid, words, sharedBytes);
 }
 
@@ -275,6 +305,45 @@ Result<> CudaDriver::start(gpu::Module &module, const std::string &symbol,
                          static_cast<void **>(extra));
   });
   return session->result(status, "start the kernel `" + symbol + "`");
+}
+
+Result<> CudaDriver::useStream(std::optional<void *> stream) {
+  std::optional<Stream> next;
+  if (stream)
+    next = static_cast<Stream>(*stream);
+  return session->result(session->useStream(next), "go on in another stream");
+}
+
+Result<> CudaDriver::beginCapture() {
+  // Code cannot be loaded while a thread captures.
+  Result<std::shared_ptr<gpu::Module>> fills = ownCode();
+  Result<> ready = fills ? prepare(**fills, "fill", 0) : fills.error();
+  if (!ready)
+    return ready;
+  return session->result(session->beginCapture(), "start a graph");
+}
+
+Result<std::shared_ptr<gpu::Captured>> CudaDriver::endCapture() {
+  const Api &api = session->api();
+  auto captured =
+      std::make_shared<CudaGraph>(session, session->counters().read());
+  GraphHandle graph = nullptr;
+  Status status = session->endCapture(graph);
+  if (status == success)
+    status = session->call(api.instantiate, &captured->run, graph, 0ull);
+  if (graph)
+    (void)session->call(api.destroyGraph, graph);
+  if (status)
+    return session->failure(status, "make a graph");
+  return std::shared_ptr<gpu::Captured>(std::move(captured));
+}
+
+Result<> CudaDriver::replay(gpu::Captured &captured) {
+  auto &graph = static_cast<CudaGraph &>(captured);
+  session->counters().add(graph.statistics);
+  return session->result(
+      session->enqueue(session->api().launchGraph, graph.run),
+      "replay a graph");
 }
 
 Result<> CudaDriver::synchronize() {

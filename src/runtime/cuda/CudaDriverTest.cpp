@@ -239,6 +239,68 @@ TEST_F(CudaGpu, MemoryIsReusedInTheOrderOfTheStream) {
   driver->release(again);
 }
 
+TEST_F(CudaGpu, AGraphRunsAsOftenAsItIsReplayed) {
+  constexpr size_t count = 1000;
+  std::byte *memory = allocate(count * 8), *copy = allocate(count * 8);
+  std::shared_ptr<gpu::Module> module = load();
+  check(driver->prepare(*module, "add", 0));
+  uint64_t words[] = {reinterpret_cast<uint64_t>(memory) + 8, count - 1, 3};
+  uint64_t zero = 0, pattern = 0x1122334455667788;
+  check(driver->beginCapture());
+  check(driver->fill(memory, 8, &pattern, 8));
+  check(driver->launch(*module, "add", {8, 128}, words));
+  check(driver->copy(copy, memory, count * 8));
+  std::jthread([&] {
+    check(driver->fill(memory, count * 8, &zero, 1));
+  }).join();
+  Result<std::shared_ptr<gpu::Captured>> graph = driver->endCapture();
+  ASSERT_TRUE(graph.ok()) << graph.error().text;
+  EXPECT_EQ(read<uint64_t>(memory, count), repeated(zero, count));
+  driver->counters().reset();
+  check(driver->replay(**graph));
+  check(driver->replay(**graph));
+  graph = std::shared_ptr<gpu::Captured>();
+  EXPECT_EQ(driver->counters().synchronizations, 0u);
+  EXPECT_EQ(driver->counters().launches, 2u);
+  std::vector<uint64_t> expected = repeated(uint64_t(6), count);
+  expected[0] = pattern;
+  EXPECT_EQ(read<uint64_t>(copy, count), expected);
+  driver->release(memory);
+  driver->release(copy);
+}
+
+TEST_F(CudaGpu, WorkGoesToTheStreamOfTheUserInOrder) {
+  Result<const Api *> api = loadApi();
+  ASSERT_TRUE(api.ok());
+  Context context = nullptr;
+  ASSERT_EQ((*api)->retainContext(&context, 0), success);
+  ASSERT_EQ((*api)->pushContext(context), success);
+  std::shared_ptr<gpu::Module> module = load();
+  std::byte *memory = allocate(16);
+  uint64_t zero = 0, words[] = {reinterpret_cast<uint64_t>(memory)};
+  check(driver->fill(memory, 16, &zero, 8));
+  Stream own = nullptr;
+  ASSERT_EQ((*api)->createStream(&own, nonBlockingStream), success);
+  for (Stream stream : {own, Stream(nullptr)}) {
+    check(driver->launch(*module, "spin", {1, 1}, words));
+    check(driver->useStream(stream));
+    check(driver->copy(memory + 8, memory, 8));
+    // Of the user: behind the copy, in front of what we do next.
+    ASSERT_EQ((*api)->fill32(reinterpret_cast<Address>(memory), 7, 1, stream),
+              success);
+    uint64_t add[] = {reinterpret_cast<uint64_t>(memory), 1, 10};
+    check(driver->launch(*module, "add", {1, 32}, add));
+    check(driver->useStream(std::nullopt));
+    EXPECT_EQ(read<uint64_t>(memory, 2), (std::vector<uint64_t>{17, 1}));
+  }
+  driver->release(memory);
+  check(driver->synchronize());
+  EXPECT_EQ((*api)->destroyStream(own), success);
+  Context popped = nullptr;
+  (*api)->popContext(&popped);
+  (*api)->releaseContext(0);
+}
+
 TEST_F(CudaGpu, TooLargeAnAllocationIsAnErrorAndFreedMemoryComesBack) {
   for (size_t bytes : {SIZE_MAX, driver->properties().memory + 1,
                        driver->properties().memory}) {

@@ -20,8 +20,16 @@ namespace costate::runtime::cuda {
 
 using Work = std::function<void()>;
 
+struct GraphObject {
+  std::vector<Work> work;
+};
+struct GraphRunObject {
+  std::vector<Work> work;
+};
+
 struct StreamObject {
   std::deque<Work> queue;
+  GraphObject *captured = nullptr;
 };
 
 /// Done once its stream has come so far.
@@ -59,6 +67,9 @@ public:
   size_t liveEvents() const { return events.size(); }
   size_t livePinned() const { return pinned.size(); }
   size_t liveAllocations() const { return allocations.size(); }
+  size_t liveGraphs() const { return graphs; }
+  /// What a thread that captures must not do.
+  size_t violations = 0;
 
   /// A stream of somebody else in this process.
   Stream makeStream() {
@@ -67,7 +78,10 @@ public:
     return stream;
   }
   static void append(Stream stream, Work work) {
-    stream->queue.push_back(std::move(work));
+    if (stream->captured)
+      stream->captured->work.push_back(std::move(work));
+    else
+      stream->queue.push_back(std::move(work));
   }
   static void run(Stream stream) {
     while (!stream->queue.empty()) {
@@ -78,6 +92,12 @@ public:
   }
 
 private:
+  /// To be called where a capturing thread would spoil its graph.
+  static Status outsideOfCapture(Status status = success) {
+    fake->violations += fake->capturing;
+    return status;
+  }
+
   static void run(EventObject::Mark &mark) {
     while (!mark.done) {
       Work work = std::move(mark.stream->queue.front());
@@ -119,6 +139,8 @@ private:
   std::set<Event> events;
   std::set<void *> pinned;
   std::map<void *, size_t> allocations;
+  size_t graphs = 0;
+  bool capturing = false;
   std::vector<std::unique_ptr<CodeObject>> codes;
   const Api functions = makeApi();
 };
@@ -173,7 +195,7 @@ inline Api FakeCuda::makeApi() {
   };
   api.waitForStream = [](Stream stream) {
     run(stream);
-    return success;
+    return outsideOfCapture();
   };
   api.createEvent = [](Event *event, unsigned) {
     *event = *fake->events.insert(new EventObject).first;
@@ -195,6 +217,48 @@ inline Api FakeCuda::makeApi() {
       std::exchange(fake->whileWaiting, nullptr)();
     if (event->mark)
       run(*event->mark);
+    return outsideOfCapture();
+  };
+  api.streamWaitsFor = [](Stream stream, Event event, unsigned) {
+    append(stream, [mark = event->mark] {
+      if (mark)
+        run(*mark);
+    });
+    return success;
+  };
+  api.beginCapture = [](Stream stream, CaptureMode mode) {
+    if (stream->captured || mode != CaptureMode::ThreadLocal)
+      return invalidValue;
+    stream->captured = new GraphObject;
+    ++fake->graphs;
+    fake->capturing = true;
+    return success;
+  };
+  api.endCapture = [](Stream stream, GraphHandle *graph) {
+    *graph = std::exchange(stream->captured, nullptr);
+    fake->capturing = false;
+    return *graph ? success : invalidValue;
+  };
+  api.destroyGraph = [](GraphHandle graph) {
+    --fake->graphs;
+    delete graph;
+    return success;
+  };
+  api.instantiate = [](GraphRun *run, GraphHandle graph, unsigned long long) {
+    *run = new GraphRunObject{graph->work};
+    ++fake->graphs;
+    return success;
+  };
+  api.destroyGraphRun = [](GraphRun run) {
+    --fake->graphs;
+    delete run;
+    return success;
+  };
+  api.launchGraph = [](GraphRun run, Stream stream) {
+    append(stream, [work = run->work] {
+      for (const Work &one : work)
+        one();
+    });
     return success;
   };
   api.queryEvent = [](Event event) {
@@ -202,14 +266,14 @@ inline Api FakeCuda::makeApi() {
   };
 
   api.allocate = [](Address *to, size_t bytes) {
-    return fake->allocate(to, bytes);
+    return outsideOfCapture(fake->allocate(to, bytes));
   };
   api.free = [](Address address) {
     fake->release(address);
     return success;
   };
   api.allocateFromPool = [](Address *to, size_t bytes, Pool, Stream) {
-    return fake->allocate(to, bytes);
+    return outsideOfCapture(fake->allocate(to, bytes));
   };
   api.freeAsync = [](Address address, Stream stream) {
     append(stream, [address] { fake->release(address); });
@@ -253,14 +317,14 @@ inline Api FakeCuda::makeApi() {
 
   api.loadCode = [](Code *code, const void *, unsigned, JitOption *, void **) {
     *code = fake->codes.emplace_back(std::make_unique<CodeObject>()).get();
-    return success;
+    return outsideOfCapture();
   };
   api.function = [](Function *function, Code, const char *name) {
     auto found = fake->kernels.find(name);
     if (found == fake->kernels.end())
       return invalidValue;
     *function = &found->second;
-    return success;
+    return outsideOfCapture();
   };
   api.launchKernel = [](Function function, unsigned, unsigned, unsigned,
                         unsigned, unsigned, unsigned, unsigned, Stream stream,

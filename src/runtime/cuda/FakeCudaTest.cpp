@@ -3,8 +3,10 @@
 #include "runtime/cuda/FakeCuda.h"
 #include "runtime/cuda/CudaDriver.h"
 
+#include <bit>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 using namespace costate;
@@ -117,6 +119,81 @@ TEST_F(CudaQueue, CopiesFillsAndLaunchesAreQueued) {
   EXPECT_EQ(seen.fills, 2u);
   EXPECT_EQ(seen.launches, 1u) << "a fill is no launch";
   driver->release(other);
+}
+
+TEST_F(CudaQueue, AGraphRunsAsOftenAsItIsReplayed) {
+  std::byte *memory = *driver->allocate(80), *copy = *driver->allocate(80);
+  double value = 1.5;
+  add(memory, 10, 0);
+  driver->counters().reset();
+  check(driver->beginCapture());
+  check(driver->fill(memory, 8, &value, 8));
+  add(memory + 8, 9, 3);
+  check(driver->copy(copy, memory, 80));
+  Result<std::shared_ptr<gpu::Captured>> graph = driver->endCapture();
+  ASSERT_TRUE(graph.ok()) << graph.error().text;
+  EXPECT_EQ(fake.violations, 0u);
+  EXPECT_EQ(driver->counters().read(), Statistics());
+  uint8_t zero = 0;
+  check(driver->fill(memory, 80, &zero, 1));
+  check(driver->replay(**graph));
+  check(driver->replay(**graph));
+  graph = std::shared_ptr<gpu::Captured>();
+  std::vector<uint64_t> expected(10, 6);
+  expected[0] = std::bit_cast<uint64_t>(value);
+  EXPECT_EQ(read(copy, 10), expected);
+  Statistics seen = driver->counters().read();
+  EXPECT_EQ(seen.launches, 2u);
+  EXPECT_EQ(seen.fills, 3u);
+  EXPECT_EQ(seen.copies, 2u);
+  EXPECT_EQ(fake.liveGraphs(), 0u);
+  driver->release(memory);
+  driver->release(copy);
+}
+
+TEST_F(CudaQueue, WhatAGraphDoesNotNeedGoesOnMeanwhile) {
+  std::byte *memory = *driver->allocate(8);
+  uint64_t five = 5;
+  add(memory, 1, 0);
+  check(driver->beginCapture());
+  add(memory, 1, 2);
+  std::jthread([&] { check(driver->upload(memory, &five, 8)); }).join();
+  Result<std::shared_ptr<gpu::Captured>> graph = driver->endCapture();
+  EXPECT_EQ(read(memory, 1)[0], 5u) << "the upload was captured";
+  check(driver->replay(**graph));
+  EXPECT_EQ(read(memory, 1)[0], 7u);
+  driver->release(memory);
+}
+
+TEST_F(CudaQueue, WorkGoesToTheStreamOfTheUserInOrder) {
+  Stream stream = fake.makeStream();
+  std::byte *memory = *driver->allocate(8);
+  auto *number = reinterpret_cast<uint64_t *>(memory);
+  uint64_t one = 1;
+  check(driver->upload(memory, &one, 8));
+  check(driver->useStream(stream));
+  check(driver->useStream(stream));
+  add(memory, 1, 2);
+  FakeCuda::append(stream, [=] { *number *= 10; });
+  add(memory, 1, 4);
+  check(driver->useStream(std::nullopt));
+  add(memory, 1, 5);
+  EXPECT_EQ(waits(), 0u);
+  EXPECT_EQ(read(memory, 1)[0], 39u);
+  driver->release(memory);
+  driver = nullptr;
+  fake.api().destroyStream(stream);
+}
+
+TEST_F(CudaQueue, AWaitIsForTheStreamOfTheUser) {
+  Stream stream = fake.makeStream();
+  check(driver->useStream(stream));
+  bool done = false;
+  FakeCuda::append(stream, [&] { done = true; });
+  check(driver->synchronize());
+  EXPECT_TRUE(done);
+  driver = nullptr;
+  fake.api().destroyStream(stream);
 }
 
 TEST_F(CudaQueue, WithoutPoolsAReleaseWaits) {

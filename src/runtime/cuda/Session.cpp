@@ -1,5 +1,7 @@
 #include "runtime/cuda/Session.h"
 
+#include <mutex>
+
 namespace costate::runtime::cuda {
 
 Result<std::shared_ptr<Session>> Session::open(const Api &api,
@@ -8,8 +10,8 @@ Result<std::shared_ptr<Session>> Session::open(const Api &api,
   Status status = api.retainContext(&context, device);
   if (status == success) {
     std::shared_ptr<Session> session(new Session(api, device, context));
-    status =
-        session->call(api.createStream, &session->queue, nonBlockingStream);
+    status = session->call(api.createStream, &session->own, nonBlockingStream);
+    session->queue = session->own;
     if (status == success)
       return session;
   }
@@ -19,9 +21,47 @@ Result<std::shared_ptr<Session>> Session::open(const Api &api,
 }
 
 Session::~Session() {
-  if (queue)
-    (void)call(functions.destroyStream, queue);
+  if (switched)
+    (void)call(functions.destroyEvent, switched);
+  for (Stream stream : {own, captureQueue})
+    if (stream)
+      (void)call(functions.destroyStream, stream);
   functions.releaseContext(device);
+}
+
+Status Session::beginCapture() {
+  if (!captureQueue)
+    if (Status status =
+            call(functions.createStream, &captureQueue, nonBlockingStream))
+      return status;
+  Status status =
+      call(functions.beginCapture, captureQueue, CaptureMode::ThreadLocal);
+  captured.reset();
+  if (status == success)
+    capturer = std::this_thread::get_id();
+  return status;
+}
+
+Status Session::endCapture(GraphHandle &graph) {
+  capturer = std::thread::id();
+  return call(functions.endCapture, captureQueue, &graph);
+}
+
+Status Session::useStream(std::optional<Stream> stream) {
+  std::unique_lock lock(switching);
+  Stream next = stream.value_or(own);
+  if (next == queue)
+    return success;
+  if (!switched)
+    if (Status status =
+            call(functions.createEvent, &switched, eventWithoutTime))
+      return status;
+  Status status = call(functions.recordEvent, switched, queue);
+  if (status == success)
+    status = call(functions.streamWaitsFor, next, switched, 0u);
+  if (status == success)
+    queue = next;
+  return status;
 }
 
 Result<> Session::result(Status status, const std::string &doing) const {

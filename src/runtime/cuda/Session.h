@@ -4,7 +4,11 @@
 #include "runtime/Counters.h"
 #include "runtime/cuda/CudaApi.h"
 
+#include <atomic>
 #include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <thread>
 
 namespace costate::runtime::cuda {
 
@@ -37,6 +41,9 @@ public:
 
   /// Calls `append(stream)`.
   template <class Append> Status withStream(const Append &append) {
+    if (isCapturing())
+      return append(captureQueue);
+    std::shared_lock lock(switching);
     return append(queue);
   }
 
@@ -49,15 +56,30 @@ public:
 
   /// For all that is queued.
   Status wait() {
-    ++counters.synchronizations;
-    return call(functions.waitForStream, queue);
+    ++counted.synchronizations;
+    Stream stream = nullptr;
+    (void)withStream([&](Stream current) {
+      stream = current;
+      return success;
+    });
+    return call(functions.waitForStream, stream);
   }
   Status waitFor(Event event) {
-    ++counters.synchronizations;
+    ++counted.synchronizations;
     return call(functions.waitForEvent, event);
   }
 
-  Counters counters;
+  /// From here to endCapture, what this thread appends is kept in a graph.
+  Status beginCapture();
+  Status endCapture(GraphHandle &graph);
+  bool isCapturing() const { return capturer == std::this_thread::get_id(); }
+
+  /// What is appended from here on goes to `stream`, or to our own one for
+  /// none, behind all that has been appended before.
+  Status useStream(std::optional<Stream> stream);
+
+  /// Of what is being captured, or of all the rest.
+  Counters &counters() { return isCapturing() ? captured : counted; }
 
 private:
   Session(const Api &api, DeviceNumber device, Context context)
@@ -66,7 +88,13 @@ private:
   const Api &functions;
   DeviceNumber device;
   Context context;
-  Stream queue = nullptr;
+  Counters counted, captured;
+  std::shared_mutex switching;
+  Stream own = nullptr;
+  Stream queue = nullptr; ///< our own one or one of the user
+  Event switched = nullptr;
+  Stream captureQueue = nullptr;
+  std::atomic<std::thread::id> capturer = {};
 };
 
 } // namespace costate::runtime::cuda

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -38,6 +39,12 @@ struct Grid {
   int blockThreads = 1;
 };
 
+/// Launches, copies and fills that have been kept.
+class Captured {
+public:
+  virtual ~Captured() = default;
+};
+
 /// Work is queued on one stream, in the order of the calls. Safe to use from
 /// several threads.
 class Driver {
@@ -61,6 +68,9 @@ public:
                         size_t patternBytes) = 0;
 
   virtual Result<std::shared_ptr<Module>> load(const DeviceCode &code) = 0;
+  /// Does what only the first launch of `symbol` takes time or memory for.
+  virtual Result<> prepare(Module &module, const std::string &symbol,
+                           size_t sharedBytes) = 0;
   /// Every thread calls `symbol` with `words`; those of a block share
   /// `sharedBytes`, at most what the properties say. Functions with sums have
   /// memory for them in any case.
@@ -69,7 +79,19 @@ public:
                           size_t sharedBytes = 0) = 0;
   virtual Result<> synchronize() = 0;
 
-  /// What the functions above have done; zero bytes do not count.
+  /// From here on work goes to `stream`, a handle of the GPU's own API, or back
+  /// to our own one for none; behind all that was queued before. BadArgument if
+  /// there are none.
+  virtual Result<> useStream(std::optional<void *> stream) = 0;
+
+  /// Up to endCapture, launches, copies and fills by this thread are kept
+  /// instead of queued; it must do nothing else. One thread at a time.
+  virtual Result<> beginCapture() = 0;
+  virtual Result<std::shared_ptr<Captured>> endCapture() = 0;
+  /// Queues them. `captured` may die at once.
+  virtual Result<> replay(Captured &captured) = 0;
+
+  /// What the functions above have done, replays too; zero bytes do not count.
   virtual Counters &counters() = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/gpu/GpuDevice.h"
 
+#include "runtime/Graph.h"
+#include "runtime/gpu/CapturingDriver.h"
 #include "runtime/gpu/Launch.h"
 
 namespace costate::runtime::gpu {
@@ -63,8 +65,14 @@ public:
   }
   Result<> synchronize() override { return engine.driver().synchronize(); }
 
+  Result<> useStream(std::optional<void *> stream) override {
+    std::lock_guard lock(engine.mutex); // not in the middle of a launch
+    return engine.driver().useStream(stream);
+  }
+  Result<std::shared_ptr<Graph>> capture(std::vector<Step> steps) override;
+
   Statistics statistics() const override {
-    return engine.memory.driver->counters().read();
+    return engine.driver().counters().read();
   }
   void resetStatistics() override { engine.driver().counters().reset(); }
 
@@ -77,9 +85,87 @@ private:
     engine.partials.clear();
   }
 
+  Result<> rehearse(const std::vector<Step> &steps);
+  Result<std::shared_ptr<Captured>> keep(const std::vector<Step> &steps);
+
   DeviceInfo deviceInfo;
   Engine engine;
 };
+
+//===-- Graphs ------------------------------------------------------------===//
+
+using Kept = std::vector<std::shared_ptr<void>>;
+
+/// What a driver has captured, and the scratch memory and code that it uses.
+class GpuGraph final : public Graph {
+public:
+  GpuGraph(Engine &engine, Kept kept, std::shared_ptr<Captured> captured)
+      : engine(engine), kept(std::move(kept)), captured(std::move(captured)) {}
+
+  Result<> replay() override {
+    std::lock_guard lock(engine.mutex); // not in the middle of a launch
+    return engine.driver().replay(*captured);
+  }
+
+private:
+  Engine &engine;
+  const Kept kept;
+  const std::shared_ptr<Captured> captured;
+};
+
+Kept scratchAndCode(const Engine &engine, const std::vector<Step> &steps) {
+  Kept kept;
+  for (const Scratch *scratch :
+       {&engine.frame, &engine.tapes, &engine.serialTape, &engine.partials,
+        &engine.cells})
+    kept.push_back(scratch->keep());
+  for (const Step &step : steps)
+    if (auto *launch = std::get_if<KeptLaunch>(&step))
+      kept.push_back(engine.loaded.at(launch->code->device.get()).module);
+  return kept;
+}
+
+Result<> named(const Step &step, Result<> done) {
+  auto *launch = std::get_if<KeptLaunch>(&step);
+  if (done || !launch || done.error().code != ErrorCode::CannotCapture)
+    return done;
+  return Failure{ErrorCode::CannotCapture,
+                 "kernel `" + launch->code->name +
+                     "` cannot be captured: " + done.error().text};
+}
+
+Result<> GpuDevice::rehearse(const std::vector<Step> &steps) {
+  for (const Step &step : steps)
+    if (std::holds_alternative<KeptLaunch>(step))
+      if (Result<> done = named(step, perform(*this, step)); !done)
+        return done;
+  return {};
+}
+
+Result<std::shared_ptr<Captured>>
+GpuDevice::keep(const std::vector<Step> &steps) {
+  if (Result<> begun = engine.memory.real->beginCapture(); !begun)
+    return begun.error();
+  Result<> done;
+  for (size_t k = 0; k < steps.size() && done; ++k)
+    done = named(steps[k], perform(*this, steps[k]));
+  Result<std::shared_ptr<Captured>> captured = engine.memory.real->endCapture();
+  return done ? captured : done.error();
+}
+
+Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
+  std::lock_guard lock(engine.mutex);
+  CapturingDriver driver(*engine.memory.real);
+  CaptureScope scope(engine.memory, driver);
+  if (Result<> rehearsed = rehearse(steps); !rehearsed)
+    return rehearsed.error();
+  driver.keep();
+  Result<std::shared_ptr<Captured>> captured = keep(steps);
+  if (!captured)
+    return captured.error();
+  return std::shared_ptr<Graph>(std::make_shared<GpuGraph>(
+      engine, scratchAndCode(engine, steps), *captured));
+}
 
 Result<> GpuDevice::exchange(Buffer one, Buffer other) {
   if (one.bytes == 0)

@@ -22,9 +22,9 @@ struct Engine {
       : memory(std::move(driver), limit), frame(memory), tapes(memory),
         serialTape(memory), partials(memory), cells(memory) {}
 
-  Driver &driver() { return *memory.driver; }
+  Driver &driver() const { return memory.driver(); }
 
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   Memory memory;
   Scratch frame, tapes, serialTape, partials, cells;
   std::map<const DeviceCode *, LoadedCode> loaded;

@@ -5,34 +5,30 @@ namespace costate::runtime::gpu {
 Result<std::byte *> Memory::allocate(size_t bytes) {
   if (!budget.take(bytes))
     return noRoomFailure(budget, bytes);
-  Result<std::byte *> address = driver->allocate(bytes);
+  Result<std::byte *> address = driver().allocate(bytes);
   if (!address)
     budget.give(bytes);
   return address;
 }
 
 void Memory::release(std::byte *address, size_t bytes) {
-  driver->release(address);
+  driver().release(address);
   budget.give(bytes);
 }
 
-Result<> Scratch::reserve(size_t bytes) {
-  if (bytes <= size)
+Result<> Scratch::reserve(size_t wanted) {
+  if (wanted <= bytes())
     return {};
   clear();
-  Result<std::byte *> made = memory.allocate(bytes);
+  Result<std::byte *> made = memory.allocate(wanted);
   if (!made)
     return made.error();
-  start = *made;
-  size = bytes;
+  start = std::shared_ptr<std::byte>(
+      *made, [&memory = memory, wanted](std::byte *address) {
+        memory.release(address, wanted);
+      });
+  size = wanted;
   return {};
-}
-
-void Scratch::clear() {
-  if (start)
-    memory.release(start, size);
-  start = nullptr;
-  size = 0;
 }
 
 } // namespace costate::runtime::gpu

@@ -4,37 +4,64 @@
 #include "runtime/MemoryBudget.h"
 #include "runtime/gpu/Driver.h"
 
+#include <atomic>
+#include <thread>
+
 namespace costate::runtime::gpu {
 
 class Memory {
 public:
   Memory(std::shared_ptr<Driver> driver, size_t limit)
-      : driver(std::move(driver)), budget(limit) {}
+      : real(std::move(driver)), budget(limit) {}
+
+  /// The one that is captured with, on the thread that captures.
+  Driver &driver() const { return isCapturing() ? *capturing : *real; }
+  bool isCapturing() const { return capturer == std::this_thread::get_id(); }
 
   Result<std::byte *> allocate(size_t bytes);
   void release(std::byte *address, size_t bytes);
 
-  const std::shared_ptr<Driver> driver;
+  const std::shared_ptr<Driver> real;
   MemoryBudget budget;
+
+private:
+  friend class CaptureScope;
+  std::atomic<std::thread::id> capturer = {};
+  Driver *capturing = nullptr;
+};
+
+/// While it lives, this thread works with another driver.
+class CaptureScope {
+public:
+  CaptureScope(Memory &memory, Driver &driver) : memory(memory) {
+    memory.capturing = &driver;
+    memory.capturer = std::this_thread::get_id();
+  }
+  ~CaptureScope() { memory.capturer = std::thread::id(); }
+  CaptureScope(const CaptureScope &) = delete;
+
+private:
+  Memory &memory;
 };
 
 /// Memory that a device keeps from launch to launch, and that only grows.
 class Scratch {
 public:
   explicit Scratch(Memory &memory) : memory(memory) {}
-  ~Scratch() { clear(); }
   Scratch(const Scratch &) = delete;
   Scratch &operator=(const Scratch &) = delete;
 
   /// Contents are lost when it grows.
   Result<> reserve(size_t bytes);
-  void clear();
-  std::byte *address() const { return start; }
-  size_t bytes() const { return size; }
+  void clear() { start = nullptr; }
+  std::byte *address() const { return start.get(); }
+  /// It is not released before this.
+  std::shared_ptr<void> keep() const { return start; }
+  size_t bytes() const { return start ? size : 0; }
 
 private:
   Memory &memory;
-  std::byte *start = nullptr;
+  std::shared_ptr<std::byte> start;
   size_t size = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/simt/SimtDevice.h"
 
 #include "base/DeviceWords.h"
+#include "runtime/Text.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Block.h"
@@ -9,12 +10,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <numeric>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <random>
+#include <thread>
 
 namespace costate::runtime::simt {
 namespace {
@@ -106,16 +109,22 @@ public:
     return {};
   }
   Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override {
-    std::memcpy(to, from, bytes);
-    ++count.copies;
-    return {};
+    return perform([=, this] {
+      std::memcpy(to, from, bytes);
+      ++count.copies;
+      return Result<>();
+    });
   }
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override {
-    for (size_t at = 0; at < bytes; at += patternBytes)
-      std::memcpy(to + at, pattern, patternBytes);
-    ++count.fills;
-    return {};
+    std::vector<std::byte> element(patternBytes);
+    std::memcpy(element.data(), pattern, patternBytes);
+    return perform([=, this] {
+      for (size_t at = 0; at < bytes; at += patternBytes)
+        std::memcpy(to + at, element.data(), patternBytes);
+      ++count.fills;
+      return Result<>();
+    });
   }
 
   Result<std::shared_ptr<gpu::Module>>
@@ -127,9 +136,32 @@ public:
     return std::shared_ptr<gpu::Module>(module);
   }
 
+  Result<> prepare(gpu::Module &, const std::string &, size_t) override {
+    return {};
+  }
   Result<> launch(gpu::Module &module, const std::string &symbol,
                   gpu::Grid grid, std::span<const uint64_t> words,
                   size_t sharedBytes) override;
+
+  Result<> useStream(std::optional<void *> stream) override {
+    return stream ? noStreams("simt") : Result<>();
+  }
+  Result<> beginCapture() override {
+    kept = std::make_shared<Kept>();
+    capturer = std::this_thread::get_id();
+    return {};
+  }
+  Result<std::shared_ptr<gpu::Captured>> endCapture() override {
+    capturer = std::thread::id();
+    return std::shared_ptr<gpu::Captured>(std::move(kept));
+  }
+  Result<> replay(gpu::Captured &captured) override {
+    for (const Work &work : static_cast<Kept &>(captured).work)
+      if (Result<> done = work(); !done)
+        return done;
+    return {};
+  }
+
   Result<> synchronize() override {
     ++count.synchronizations;
     return {};
@@ -137,8 +169,25 @@ public:
   Counters &counters() override { return count; }
 
 private:
+  using Work = std::function<Result<>()>;
+  struct Kept final : gpu::Captured {
+    std::vector<Work> work;
+  };
+
+  /// Now, or when what is captured is replayed.
+  Result<> perform(Work work) {
+    if (capturer != std::this_thread::get_id())
+      return work();
+    kept->work.push_back(std::move(work));
+    return {};
+  }
+  Result<> run(const Code &code, const std::string &symbol, gpu::Grid grid,
+               std::span<const uint64_t> words, size_t sharedBytes);
+
   gpu::Properties info;
   Counters count;
+  std::atomic<std::thread::id> capturer = {};
+  std::shared_ptr<Kept> kept;
   const uint64_t seed;
   std::atomic<uint64_t> schedules = 0;
   tbb::task_arena arena;
@@ -155,6 +204,15 @@ Result<> SimtDriver::launch(gpu::Module &module, const std::string &symbol,
                             gpu::Grid grid, std::span<const uint64_t> words,
                             size_t sharedBytes) {
   auto &code = static_cast<Code &>(module);
+  return perform(
+      [=, this, &code, kept = std::vector(words.begin(), words.end())] {
+        return run(code, symbol, grid, kept, sharedBytes);
+      });
+}
+
+Result<> SimtDriver::run(const Code &code, const std::string &symbol,
+                         gpu::Grid grid, std::span<const uint64_t> words,
+                         size_t sharedBytes) {
   auto entry = reinterpret_cast<DeviceEntry>(code.addresses.at(symbol));
   if (sharedBytes > info.sharedPerBlock)
     return Failure{ErrorCode::Internal,

@@ -1,0 +1,43 @@
+#pragma once
+/// Work that is kept, to be done again and again.
+
+#include "runtime/Device.h"
+
+#include <array>
+
+namespace costate::runtime {
+
+/// A LaunchRequest that owns what it needs, except for the code.
+struct KeptLaunch {
+  const KernelCode *code = nullptr;
+  std::vector<uint64_t> arguments;
+  std::vector<Buffer> adjoints;
+  bool deterministic = false;
+
+  LaunchRequest request() const {
+    return {code, arguments, adjoints, deterministic};
+  }
+};
+
+struct KeptFill {
+  Buffer buffer;
+  std::array<std::byte, 8> pattern;
+  size_t patternBytes = 8;
+};
+
+/// Does what `step` says.
+Result<> perform(Device &device, const Step &step);
+
+/// Steps of one device. Neither the device nor code nor buffers may go before
+/// it.
+class Graph {
+public:
+  virtual ~Graph() = default;
+  /// Does all of them, in their order.
+  virtual Result<> replay() = 0;
+};
+
+/// One that performs `steps` anew each time.
+std::shared_ptr<Graph> graphOfSteps(Device &device, std::vector<Step> steps);
+
+} // namespace costate::runtime

@@ -1,0 +1,47 @@
+#pragma once
+/// What the host code of a launch sees while the launch is captured.
+
+#include "runtime/gpu/Driver.h"
+
+namespace costate::runtime::gpu {
+
+/// First a rehearsal: memory and code are had for real, but nothing of the
+/// launch runs. Then, after keep(), `real` keeps what it is given, and there is
+/// nothing left to allocate. Whatever waits is CannotCapture: it would look at
+/// values that are not there yet.
+class CapturingDriver final : public Driver {
+public:
+  explicit CapturingDriver(Driver &real) : real(real) {}
+  /// The end of the rehearsal.
+  void keep() { isRehearsal = false; }
+
+  const Properties &properties() const override { return real.properties(); }
+  Result<std::byte *> allocate(size_t bytes) override;
+  void release(std::byte *address) override { real.release(address); }
+  size_t freeBytes() override { return real.freeBytes(); }
+  Result<> upload(std::byte *to, const void *from, size_t bytes) override;
+  Result<> download(void *to, const std::byte *from, size_t bytes) override;
+  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override;
+  Result<> fill(std::byte *to, size_t bytes, const void *pattern,
+                size_t patternBytes) override;
+  Result<std::shared_ptr<Module>> load(const DeviceCode &code) override;
+  Result<> prepare(Module &module, const std::string &symbol,
+                   size_t sharedBytes) override {
+    return real.prepare(module, symbol, sharedBytes);
+  }
+  Result<> launch(Module &module, const std::string &symbol, Grid grid,
+                  std::span<const uint64_t> words, size_t sharedBytes) override;
+  Result<> synchronize() override;
+  Counters &counters() override { return real.counters(); }
+
+  Result<> useStream(std::optional<void *> stream) override;
+  Result<> beginCapture() override;
+  Result<std::shared_ptr<Captured>> endCapture() override;
+  Result<> replay(Captured &captured) override;
+
+private:
+  Driver &real;
+  bool isRehearsal = true;
+};
+
+} // namespace costate::runtime::gpu
