@@ -1,9 +1,9 @@
 """Runs every test of a build and sums them up in one line.
 
-The parts: unit tests (GoogleTest), the same on the host as a GPU, text tests
-(lit), a program outside the tree, the listings of the documentation, a round
-through the benchmarks, the rules about the tree itself, and whether it links
-without shared LLVM.
+The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
+several schedules, text tests (lit), a program outside the tree, the listings of
+the documentation, a round through the benchmarks, the rules about the tree
+itself, and whether it links without shared LLVM.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 import external
 import listings
 import package
+import schedules
 import simt
 import smoke
 import structure
@@ -56,7 +57,7 @@ def main():
 
     start = time.monotonic()
     report = Report()
-    parts = {"unit": unit, "simt": simt, "text": text, "external": external,
+    parts = {"unit": unit, "simt": simt, "schedules": schedules, "text": text, "external": external,
              "listings": listings, "smoke": smoke, "structure": structure,
              "package": package}
     for name, part in parts.items():

@@ -60,4 +60,30 @@ TEST_F(DeviceStatistics, LaunchesOfAPrimalNeitherCopyNorWait) {
   EXPECT_EQ(seen, Statistics());
 }
 
+TEST_F(DeviceStatistics, SumsOverARangeTakeNoLaunchesOfTheirOwn) {
+  Kernel scale =
+      kernel("scale", [](ArrayRef<double, 1> x, ArrayRef<double, 0> a,
+                         ArrayRef<double, 1> y) {
+        Var<double> s = exp(a()), t = sin(a());
+        parallel(x.size(), [&](Index i) { y(i) = s * x(i) + t; });
+      });
+  Array<double> x = device.array<double>({1000}, grad),
+                y = device.array<double>({1000}, grad),
+                a = device.array<double>({}, grad);
+  x.fill(2);
+  a.fill(0);
+  scale(x, a, y);
+  y.grad().fill(1);
+  scale.grad(x, a, y);
+  EXPECT_NEAR(a.grad().to_host()[0], 1000 * (2 + 1), 1e-9);
+  y.grad().fill(1);
+  device.reset_statistics();
+  scale.grad(x, a, y);
+  Statistics seen = device.statistics();
+  // What s and t are, the range, and what they add to the adjoint of a.
+  EXPECT_EQ(seen.launches, isGpu() ? 3u : 1u);
+  seen.launches = 0;
+  EXPECT_EQ(seen, Statistics());
+}
+
 } // namespace

@@ -45,6 +45,9 @@ struct CodeObject {};
 
 struct FunctionObject {
   std::function<void(std::span<const uint64_t> words)> body;
+  size_t shared = 0; ///< bytes, of the last launch
+  size_t sharedLimit = 48 << 10;
+  int limitChanges = 0;
 };
 
 /// One at a time; used by one thread.
@@ -326,9 +329,17 @@ inline Api FakeCuda::makeApi() {
     *function = &found->second;
     return outsideOfCapture();
   };
+  api.setFunction = [](Function function, FunctionAttribute, int value) {
+    ++function->limitChanges;
+    function->sharedLimit = static_cast<size_t>(value);
+    return success;
+  };
   api.launchKernel = [](Function function, unsigned, unsigned, unsigned,
-                        unsigned, unsigned, unsigned, unsigned, Stream stream,
-                        void **, void **extra) {
+                        unsigned, unsigned, unsigned, unsigned shared,
+                        Stream stream, void **, void **extra) {
+    if (shared > function->sharedLimit)
+      return invalidValue;
+    function->shared = shared;
     std::span<const uint64_t> words = wordsOf(extra);
     std::vector<uint64_t> kept(words.begin(), words.end());
     append(stream, [=] { function->body(kept); });

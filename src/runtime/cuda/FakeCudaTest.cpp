@@ -79,6 +79,24 @@ TEST_F(CudaQueue, ADownloadDoesNotWaitForWhatIsQueuedBehindIt) {
   driver->release(memory);
 }
 
+TEST_F(CudaQueue, KernelsMayUseMuchSharedMemoryAfterTheyHaveAskedOnce) {
+  FunctionObject &kernel = fake.kernels["add$kernel"];
+  module = *driver->load({});
+  uint64_t word = 0;
+  uint64_t words[] = {reinterpret_cast<uint64_t>(&word), 1, 1};
+  auto launch = [&](size_t bytes) {
+    check(driver->launch(*module, "add", {1, 32}, words, bytes));
+    EXPECT_EQ(kernel.shared, bytes);
+  };
+  launch(0);
+  launch(48 << 10);
+  EXPECT_EQ(kernel.limitChanges, 0);
+  for (size_t bytes : {100 << 10, 227 << 10, 227 << 10, 100 << 10})
+    launch(bytes);
+  EXPECT_EQ(kernel.limitChanges, 2);
+  check(driver->synchronize());
+}
+
 TEST_F(CudaQueue, LargeDownloadsComeBackToo) {
   std::vector<uint64_t> sent(100000);
   std::iota(sent.begin(), sent.end(), 1);
