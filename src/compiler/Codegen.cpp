@@ -4,6 +4,7 @@
 #include "compiler/Jit.h"
 #include "compiler/Nvidia.h"
 #include "compiler/Pipelines.h"
+#include "compiler/Places.h"
 #include "compiler/Target.h"
 #include "compiler/Timings.h"
 #include "conversion/KernelToLLVM/Runtime.h"
@@ -125,6 +126,8 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
     code->image = std::move(*image);
   }
   optimise(*code->module, *code->machine);
+  if (target == "simt")
+    tellPlaces(*code->module);
   return code;
 }
 

@@ -53,6 +53,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_element_not_finite", &costate_device_element_not_finite);
   add("costate_device_sum_not_finite", &costate_device_sum_not_finite);
   add("costate_device_warp_max", &costate_device_warp_max);
+  add("costate_device_warp_max_at", &costate_device_warp_max_at);
   add("costate_device_block_barrier", &costate_device_block_barrier);
   add("costate_device_add_up", &costate_device_add_up);
   add("costate_device_finish_sums", &costate_device_finish_sums);

@@ -59,6 +59,7 @@ std::string textOf(Collective collective) {
 struct Lane {
   bool ended = false, waits = false;
   Collective collective = {};
+  int64_t place = 0;  ///< in the code
   uint64_t value = 0; ///< given, and then the result
 };
 
@@ -68,7 +69,7 @@ public:
   Result<> run();
 
   /// Called by the fibre that runs.
-  uint64_t meet(Collective collective, uint64_t value);
+  uint64_t meet(Collective collective, uint64_t value, int64_t place);
 
   const BlockWork &work;
 
@@ -161,12 +162,13 @@ std::span<Lane> Block::warpOf(size_t lane) {
       first, std::min<size_t>(warpSize, lanes.size() - first));
 }
 
-uint64_t Block::meet(Collective collective, uint64_t value) {
+uint64_t Block::meet(Collective collective, uint64_t value, int64_t place) {
   std::jmp_buf *own = escape;
   size_t number = current;
   Lane &lane = lanes[number];
   lane.waits = true;
   lane.collective = collective;
+  lane.place = place;
   lane.value = value;
   for (const Lane &other : warpOf(number))
     if (contradicts(lane, other))
@@ -182,7 +184,8 @@ uint64_t Block::meet(Collective collective, uint64_t value) {
 
 /// Whether two lanes of a warp wait for each other for ever.
 bool Block::contradicts(const Lane &lane, const Lane &other) const {
-  return other.waits && other.collective != lane.collective;
+  return other.waits &&
+         (other.collective != lane.collective || other.place != lane.place);
 }
 
 void Block::refuse(const Lane &lane, const Lane &other) {
@@ -195,7 +198,8 @@ void Block::refuse(const Lane &lane, const Lane &other) {
               "two lanes of warp " + std::to_string(warp) + " of block " +
                   std::to_string(work.block) + " wait for each other: lane " +
                   laneOf(other) + " at " + textOf(other.collective) +
-                  ", lane " + laneOf(lane) + " at " + textOf(lane.collective)};
+                  ", lane " + laneOf(lane) + " at " + textOf(lane.collective) +
+                  (lane.place == other.place ? "" : " elsewhere")};
 }
 
 bool Block::haveMet(std::span<const Lane> some, Collective collective) const {
@@ -274,8 +278,8 @@ static Block &runningBlock() {
   return *running;
 }
 
-static uint64_t meet(Collective collective, uint64_t value) {
-  return runningBlock().meet(collective, value);
+static uint64_t meet(Collective collective, uint64_t value, int64_t place = 0) {
+  return runningBlock().meet(collective, value, place);
 }
 
 } // namespace costate::runtime::simt
@@ -288,6 +292,11 @@ uint64_t costate::runtime::costate_device_warp_max(uint64_t value) {
 
 void costate::runtime::costate_device_block_barrier() {
   simt::meet(simt::Collective::Barrier, 0);
+}
+
+uint64_t costate::runtime::costate_device_warp_max_at(uint64_t value,
+                                                      int64_t place) {
+  return simt::meet(simt::Collective::Maximum, value, place);
 }
 
 double costate::runtime::costate_device_warp_add(double value) {

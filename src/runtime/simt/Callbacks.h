@@ -32,6 +32,8 @@ extern "C" {
 /// The largest value of the lanes of the caller's warp that have not ended. All
 /// of them call it.
 uint64_t costate_device_warp_max(uint64_t value);
+/// The same for a place in the code: lanes that meet must agree on it.
+uint64_t costate_device_warp_max_at(uint64_t value, int64_t place);
 /// Waits until all threads of the block that have not ended call it.
 void costate_device_block_barrier();
 /// The sum over the caller's warp, in its first lane; as compiler/

@@ -208,6 +208,16 @@ TEST(Simt, LanesThatWaitForEachOtherAreAnError) {
   expectInternal(done, "a maximum over the warp");
 }
 
+void twoPlaces(const uint64_t *, int64_t thread, int64_t, std::byte *) {
+  costate_device_warp_max_at(1, thread == 70 ? 8 : 9);
+}
+
+TEST(Simt, LanesOfAWarpMeetAtOnePlace) {
+  Result<> done = launch(twoPlaces, {}, {1, blockThreads});
+  expectInternal(done, "two lanes of warp 2 of block 0 wait for each other");
+  expectInternal(done, "at a maximum over the warp elsewhere");
+}
+
 TEST(Simt, OnlyCollectiveFunctionsMayWait) {
   std::vector<uint64_t> out(2 * blockThreads);
   expectInternal(
