@@ -3,8 +3,10 @@
 #include "compiler/DeviceSums.h"
 
 #include "base/DeviceWords.h"
+#include "runtime/simt/Callbacks.h"
 #include "runtime/simt/SimtDevice.h"
 
+#include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -22,6 +24,7 @@ struct Call {
   uint64_t *ticket;
   double *to;
   bool (*stops)(int64_t thread);
+  std::atomic<int> spoilt = 0; ///< words of warps that others have overwritten
 };
 
 double term(int64_t thread, int64_t k) {
@@ -29,12 +32,25 @@ double term(int64_t thread, int64_t k) {
          std::pow(10.0, static_cast<double>(thread % 7 - k));
 }
 
+/// Before warps add up, each has a word of the same memory to itself.
+void useMemory(Call &call, int64_t thread, double *memory) {
+  int64_t threads = costate_device_block_threads();
+  int64_t warp = (thread % threads / 32 + 1) % (threads / 32 + 1);
+  for (int turn = 0; turn < 3; ++turn) {
+    memory[warp] = static_cast<double>(100 * turn + warp);
+    costate_device_warp_max(0);
+    call.spoilt += memory[warp] != static_cast<double>(100 * turn + warp);
+    costate_device_warp_max(0);
+  }
+}
+
 void addUp(const uint64_t *words, int64_t thread, int64_t threads,
            std::byte *memory) {
-  auto &call = *reinterpret_cast<const Call *>(words[0]);
+  auto &call = *reinterpret_cast<Call *>(words[0]);
   auto *shared = reinterpret_cast<double *>(memory);
   if (call.stops && call.stops(thread))
     return;
+  useMemory(call, thread, shared);
   for (int64_t k = 0; k < sumCount; ++k)
     costate_device_add_up(call.partials, call.count, call.first, thread, shared,
                           k, term(thread, k));
@@ -42,7 +58,7 @@ void addUp(const uint64_t *words, int64_t thread, int64_t threads,
                              threads, shared, sumCount, call.to);
 }
 
-void launch(const Call &call, gpu::Grid grid, uint64_t seed) {
+void launch(Call &&call, gpu::Grid grid, uint64_t seed) {
   auto driver = simt::createDriver({.threads = 2, .seed = seed});
   gpu::DeviceCode code;
   code.addresses["f"] = reinterpret_cast<void *>(&addUp);
@@ -54,6 +70,7 @@ void launch(const Call &call, gpu::Grid grid, uint64_t seed) {
   uint64_t words[] = {reinterpret_cast<uint64_t>(&call)};
   auto done = driver->launch(**module, "f", grid, words);
   EXPECT_TRUE(done.ok()) << done.error().text;
+  EXPECT_EQ(call.spoilt, 0) << "seed " << seed;
 }
 
 using Sums = std::vector<double>;
@@ -61,8 +78,8 @@ using Sums = std::vector<double>;
 Sums sumsOf(gpu::Grid grid, uint64_t seed) {
   std::vector<double> partials(sumCount * grid.blocks), sums(sumCount);
   uint64_t ticket = 0;
-  Call call{partials.data(), grid.blocks, 0, &ticket, sums.data(), nullptr};
-  launch(call, grid, seed);
+  launch({partials.data(), grid.blocks, 0, &ticket, sums.data(), nullptr}, grid,
+         seed);
   EXPECT_EQ(ticket, 0u);
   return sums;
 }
