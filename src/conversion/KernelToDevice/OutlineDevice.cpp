@@ -365,6 +365,16 @@ private:
 
   //===-- The host -------------------------------------------------------===//
 
+  /// `value` with as many zeros behind it as make 8 bytes.
+  static Value widened(ImplicitLocOpBuilder &b, Value value) {
+    if (value.getType().isF32())
+      value = arith::BitcastOp::create(b, b.getI32Type(), value);
+    auto integer = dyn_cast<IntegerType>(value.getType());
+    if (integer && integer.getWidth() < 64)
+      value = arith::ExtUIOp::create(b, b.getI64Type(), value);
+    return value;
+  }
+
   void call() {
     ImplicitLocOpBuilder b(part->getLoc(), part);
     auto entry = part->getParentOfType<LLVM::LLVMFuncOp>();
@@ -375,9 +385,11 @@ private:
     Value size = constant(top, count);
     Value words =
         LLVM::AllocaOp::create(top, pointer, top.getI64Type(), size, 8);
-    for (auto [k, value] : llvm::enumerate(uses.parts))
-      if (!frameSlotOf(value))
-        storeSlot(b, value, words, firstOwnWord + k);
+    for (auto [k, value] : llvm::enumerate(uses.parts)) {
+      // What is in the frame has a word that nobody reads.
+      Value word = frameSlotOf(value) ? constant(b, 0) : widened(b, value);
+      storeSlot(b, word, words, firstOwnWord + k);
+    }
     Value which = constant(b, number);
     Value iterations =
         range ? iterationsOf(b, range.getExtents()) : constant(b, 1);
