@@ -1,4 +1,4 @@
-"""The unit tests that launch kernels, on the host as a GPU."""
+"""The unit tests that launch kernels, on the host as a GPU, with validation."""
 
 import unit
 
@@ -8,4 +8,5 @@ OTHERS = ("-RandomIr*:*Mutation*:ArrayApi*:Nvidia*:Cuda*:*Interpreter*:Lower*:Tr
 
 
 def run(root, build, preset):
-    return unit.run(root, build, preset, COSTATE_DEVICE="simt", GTEST_FILTER=OTHERS)
+    return unit.run(root, build, preset, COSTATE_DEVICE="simt", COSTATE_VALIDATE="1",
+                    GTEST_FILTER=OTHERS)

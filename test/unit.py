@@ -12,6 +12,7 @@ from report import Counts
 SHARDS = 2
 LIMIT_S = 1800
 BEGIN = re.compile(r"^\[ RUN      \] (\S+)", re.M)
+DEFECT = re.compile(r"^costate: validation: .*", re.M)
 END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)", re.M)
 
 
@@ -58,6 +59,12 @@ def count_crashed(log, status, counts):
     counts.fails(f"the test binary ended with status {status} {where}", log)
 
 
+def count_defects(log, counts):
+    """What validation of a device has found outside of any call."""
+    for defect in DEFECT.findall(log):
+        counts.fails("validation of a device", defect)
+
+
 def run(root, build, preset, **chosen):
     """`chosen`: environment variables."""
     counts = Counts()
@@ -77,6 +84,7 @@ def run(root, build, preset, **chosen):
                 process.wait()
             result = folder / f"{index}.json"
             log = (folder / f"{index}.log").read_text(errors="replace")
+            count_defects(log, counts)
             if status in (0, 1) and result.exists():
                 before = len(counts.failed)
                 count_finished(json.loads(result.read_text()), counts)

@@ -22,6 +22,11 @@ struct DeviceOptions {
   /// environment variable COSTATE_MEMORY_LIMIT (bytes, with suffix k, m or g),
   /// or what the machine and its control groups allow, less a reserve.
   size_t memory_limit = 0;
+  /// On a GPU: checks that whatever the runtime asks of the driver stays within
+  /// memory that is allocated, and reports what is never released; for the
+  /// search for defects of Costate itself. The environment variable
+  /// COSTATE_VALIDATE=1 turns it on for all devices.
+  bool validate = false;
 };
 
 struct ArrayOptions {

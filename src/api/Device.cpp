@@ -1,6 +1,7 @@
 #include "costate/device.h"
 
 #include "api/Checked.h"
+#include "api/Environment.h"
 #include "api/GraphImpl.h"
 #include "runtime/ArrayStorage.h"
 #include "runtime/cpu/CpuDevice.h"
@@ -15,23 +16,27 @@
 using namespace costate;
 using namespace costate::api;
 
-static Result<std::shared_ptr<runtime::Device>> openCuda(size_t memoryLimit) {
+static Result<std::shared_ptr<runtime::Device>>
+openCuda(const DeviceOptions &options) {
   auto driver = runtime::cuda::openCuda(0);
   if (!driver)
     return driver.error();
   std::string chip = (*driver)->properties().chip;
-  return runtime::gpu::openGpu("cuda", chip, *driver, memoryLimit);
+  return runtime::gpu::openGpu("cuda", chip, *driver, options.memory_limit,
+                               options.validate);
 }
 
 Device Device::open(const std::string &name, DeviceOptions options) {
+  options.validate |= isOn("COSTATE_VALIDATE");
   if (name == "cpu")
     return Device(
         checked(runtime::openCpu(options.threads, options.memory_limit)));
   if (name == "simt")
     return Device(
-        checked(runtime::openSimt(options.threads, options.memory_limit)));
+        checked(runtime::openSimt(options.threads, options.memory_limit,
+                                  {.validate = options.validate})));
   if (name == "cuda")
-    return Device(checked(openCuda(options.memory_limit)));
+    return Device(checked(openCuda(options)));
   raise(ErrorCode::NoDevice,
         "there is no device `" + name + "`; this build has: cpu, cuda, simt");
 }

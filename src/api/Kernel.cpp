@@ -1,6 +1,7 @@
 #include "costate/kernel.h"
 
 #include "api/Checked.h"
+#include "api/Environment.h"
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
 #include "runtime/Text.h"
@@ -8,7 +9,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
 using namespace costate;
 using namespace costate::api;
@@ -17,11 +17,6 @@ using namespace costate::detail;
 static compiler::Options optionsOf(const KernelOptions &options) {
   return {options.debug, options.deterministic, options.fast_math,
           options.find_nan};
-}
-
-static bool isOn(const char *variable) {
-  const char *value = std::getenv(variable);
-  return value && *value && std::string(value) != "0";
 }
 
 static KernelOptions withEnvironment(KernelOptions options) {

@@ -3,6 +3,7 @@
 #include "runtime/Graph.h"
 #include "runtime/gpu/CapturingDriver.h"
 #include "runtime/gpu/Launch.h"
+#include "runtime/gpu/ValidatingDriver.h"
 
 namespace costate::runtime::gpu {
 namespace {
@@ -114,11 +115,7 @@ private:
 };
 
 Kept scratchAndCode(const Engine &engine, const std::vector<Step> &steps) {
-  Kept kept;
-  for (const Scratch *scratch :
-       {&engine.frame, &engine.tapes, &engine.serialTape, &engine.partials,
-        &engine.cells})
-    kept.push_back(scratch->keep());
+  Kept kept = engine.memory.keepScratch();
   for (const Step &step : steps)
     if (auto *launch = std::get_if<KeptLaunch>(&step))
       kept.push_back(engine.loaded.at(launch->code->device.get()).module);
@@ -187,7 +184,9 @@ Result<> GpuDevice::exchange(Buffer one, Buffer other) {
 
 Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
                                         std::shared_ptr<Driver> driver,
-                                        size_t memoryLimit) {
+                                        size_t memoryLimit, bool validate) {
+  if (validate)
+    driver = validating(std::move(driver));
   if (memoryLimit == 0)
     memoryLimit = driver->freeBytes() / 16 * 15;
   DeviceInfo info{std::move(name), driver->properties().residentThreads,

@@ -16,6 +16,13 @@ void Memory::release(std::byte *address, size_t bytes) {
   budget.give(bytes);
 }
 
+std::vector<std::shared_ptr<void>> Memory::keepScratch() const {
+  std::vector<std::shared_ptr<void>> kept;
+  for (const Scratch *one : scratch)
+    kept.push_back(one->start);
+  return kept;
+}
+
 Result<> Scratch::reserve(size_t wanted) {
   if (wanted <= bytes())
     return {};

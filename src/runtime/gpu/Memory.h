@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace costate::runtime::gpu {
+
+class Scratch;
 
 class Memory {
 public:
@@ -24,8 +27,13 @@ public:
   const std::shared_ptr<Driver> real;
   MemoryBudget budget;
 
+  /// As it is now; not released before these.
+  std::vector<std::shared_ptr<void>> keepScratch() const;
+
 private:
   friend class CaptureScope;
+  friend class Scratch;
+  std::vector<const Scratch *> scratch;
   std::atomic<std::thread::id> capturer = {};
   Driver *capturing = nullptr;
 };
@@ -47,7 +55,10 @@ private:
 /// Memory that a device keeps from launch to launch, and that only grows.
 class Scratch {
 public:
-  explicit Scratch(Memory &memory) : memory(memory) {}
+  explicit Scratch(Memory &memory) : memory(memory) {
+    memory.scratch.push_back(this);
+  }
+  ~Scratch() { std::erase(memory.scratch, this); }
   Scratch(const Scratch &) = delete;
   Scratch &operator=(const Scratch &) = delete;
 
@@ -55,11 +66,10 @@ public:
   Result<> reserve(size_t bytes);
   void clear() { start = nullptr; }
   std::byte *address() const { return start.get(); }
-  /// It is not released before this.
-  std::shared_ptr<void> keep() const { return start; }
   size_t bytes() const { return start ? size : 0; }
 
 private:
+  friend class Memory;
   Memory &memory;
   std::shared_ptr<std::byte> start;
   size_t size = 0;

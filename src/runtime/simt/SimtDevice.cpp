@@ -278,7 +278,7 @@ Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
   const DeviceInfo &host = (*cpu)->info();
   options.threads = host.threads;
   return gpu::openGpu("simt", "simt", simt::createDriver(options),
-                      host.memoryLimit);
+                      host.memoryLimit, options.validate);
 }
 
 } // namespace costate::runtime

@@ -20,6 +20,7 @@ struct Options {
   size_t sharedPerBlock = 227 << 10;
   size_t sharedPerMultiprocessor = 228 << 10;
   size_t l2Bytes = 32 << 20;
+  bool validate = false; ///< see gpu/ValidatingDriver.h
 };
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options);
