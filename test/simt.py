@@ -4,7 +4,7 @@ import unit
 
 # Of one layer, or of a device that they open themselves.
 OTHERS = ("-RandomIr*:*Mutation*:ArrayApi*:Nvidia*:Cuda*:*Interpreter*:Lower*:Tracer*:"
-          "ShadowMemory*:LaunchTest*:Damaged*:Reference*:*.AgreeForLonger:*.EqualThemForLonger")
+          "ShadowMemory*:LaunchTest*:Damaged*:Reference*:Devices/DeviceConformance*:*.AgreeForLonger:*.EqualThemForLonger")
 
 
 def run(root, build, preset):

@@ -11,40 +11,6 @@ using namespace costate;
 using namespace costate::runtime;
 using namespace costate::runtime::cpu;
 
-static std::shared_ptr<Device> open(size_t limit, int threads = 2) {
-  Result<std::shared_ptr<Device>> device = openCpu(threads, limit);
-  EXPECT_TRUE(device.ok());
-  return *device;
-}
-
-TEST(Memory, TooLargeAnAllocationIsAnErrorNotACrash) {
-  std::shared_ptr<Device> device = open(1 << 20);
-  for (size_t bytes : {size_t(2) << 20, SIZE_MAX, SIZE_MAX - 4000}) {
-    Result<Buffer> buffer = device->allocate(bytes);
-    ASSERT_FALSE(buffer.ok());
-    EXPECT_EQ(buffer.error().code, ErrorCode::OutOfMemory);
-  }
-  EXPECT_EQ(device->memory().current, 0u);
-  device = open(SIZE_MAX);
-  Result<Buffer> small = device->allocate(100);
-  ASSERT_TRUE(small.ok());
-  device->release(*small);
-}
-
-TEST(Memory, BuffersAreAlignedZeroedAndCounted) {
-  std::shared_ptr<Device> device = open(64 << 20);
-  for (size_t bytes : {1u, 100u, 5u << 20}) {
-    Result<Buffer> buffer = device->allocate(bytes);
-    ASSERT_TRUE(buffer.ok());
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->address) % 64, 0u);
-    EXPECT_EQ(buffer->address[bytes - 1], std::byte(0));
-    EXPECT_GE(device->memory().current, bytes);
-    device->release(*buffer);
-    EXPECT_EQ(device->memory().current, 0u);
-  }
-  EXPECT_GE(device->memory().peak, 5u << 20);
-}
-
 TEST(Memory, ATapeKeepsItsContentsWhileItGrows) {
   MemoryBudget budget(1 << 20);
   TapeArena tape(budget);

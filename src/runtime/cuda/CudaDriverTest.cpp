@@ -4,7 +4,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -130,29 +129,6 @@ TEST_F(CudaGpu, AnOrdinalThatIsNotThereIsAnError) {
   }
 }
 
-TEST_F(CudaGpu, DataComesBackAndTheSourceMayChangeAtOnce) {
-  for (size_t count : {size_t(1), size_t(1000), size_t(5) << 20}) {
-    std::vector<uint64_t> sent(count);
-    std::iota(sent.begin(), sent.end(), 7);
-    std::vector<uint64_t> source = sent;
-    std::byte *one = allocate(count * 8), *other = allocate(count * 8);
-    check(driver->upload(one, source.data(), count * 8));
-    std::fill(source.begin(), source.end(), 0);
-    check(driver->copy(other, one, count * 8));
-    EXPECT_EQ(read<uint64_t>(other, count), sent);
-    driver->release(one);
-    driver->release(other);
-  }
-}
-
-TEST_F(CudaGpu, ManySmallUploadsKeepTheirOrder) {
-  std::byte *memory = allocate(8);
-  for (uint64_t i = 0; i < 300000; ++i)
-    check(driver->upload(memory, &i, 8));
-  EXPECT_EQ(read<uint64_t>(memory, 1)[0], 299999u);
-  driver->release(memory);
-}
-
 TEST_F(CudaGpu, NothingIsAnAmountToo) {
   EXPECT_EQ(allocate(0), nullptr);
   uint64_t zero = 0;
@@ -167,25 +143,6 @@ TEST_F(CudaGpu, NothingIsAnAmountToo) {
 
 template <class T> std::vector<T> repeated(T value, size_t count) {
   return std::vector<T>(count, value);
-}
-
-TEST_F(CudaGpu, FillRepeatsPatternsOfEverySize) {
-  constexpr size_t count = 100003;
-  std::byte *memory = allocate(count * 8 + 8);
-  uint64_t guard = 0x1122334455667788;
-  check(driver->upload(memory + count * 8, &guard, 8));
-  uint8_t byte = 0xab;
-  check(driver->fill(memory, count, &byte, 1));
-  EXPECT_EQ(read<uint8_t>(memory, count), repeated(byte, count));
-  float single = 1.1f;
-  check(driver->fill(memory, count * 4, &single, 4));
-  EXPECT_EQ(read<float>(memory, count), repeated(single, count));
-  for (double value : {0.0, 1.1}) {
-    check(driver->fill(memory, count * 8, &value, 8));
-    EXPECT_EQ(read<double>(memory, count), repeated(value, count));
-  }
-  EXPECT_EQ(read<uint64_t>(memory + count * 8, 1)[0], guard);
-  driver->release(memory);
 }
 
 TEST_F(CudaGpu, ALaunchReachesEveryElementOnce) {
@@ -344,27 +301,6 @@ TEST_F(CudaGpu, AGridThatIsTooLargeIsAnError) {
     EXPECT_EQ(launched.error().code, ErrorCode::Internal);
     expectWorking();
   }
-}
-
-TEST_F(CudaGpu, ThreadsMayShareADriver) {
-  std::shared_ptr<gpu::Module> module = load();
-  auto work = [&](uint64_t number) {
-    for (uint64_t i = 0; i < 200; ++i) {
-      std::byte *memory = allocate(80000);
-      double zero = 0;
-      check(driver->fill(memory, 80000, &zero, 8));
-      uint64_t words[] = {reinterpret_cast<uint64_t>(memory), 10000,
-                          number + i};
-      check(driver->launch(*module, "add", {40, 256}, words));
-      EXPECT_EQ(read<uint64_t>(memory, 10000), repeated(number + i, 10000));
-      driver->release(memory);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (uint64_t number : {1000, 2000, 3000, 4000})
-    threads.emplace_back(work, number);
-  for (std::thread &thread : threads)
-    thread.join();
 }
 
 TEST_F(CudaGpu, AModuleOutlivesItsDriver) {

@@ -178,9 +178,11 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
 
 static Result<Module *>
 moduleOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
-  std::erase_if(engine.loaded, [](const auto &loaded) {
-    return loaded.second.code.expired();
-  });
+  // Unloading waits, which would spoil a graph.
+  if (!engine.memory.isCapturing())
+    std::erase_if(engine.loaded, [](const auto &loaded) {
+      return loaded.second.code.expired();
+    });
   LoadedCode &loaded = engine.loaded[code.get()];
   if (!loaded.module) {
     auto module = engine.driver().load(*code);

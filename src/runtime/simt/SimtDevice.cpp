@@ -98,17 +98,23 @@ public:
   size_t freeBytes() override { return info.memory; }
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override {
+    if (bytes == 0)
+      return {};
     std::memcpy(to, from, bytes);
     ++count.uploads;
     return {};
   }
   Result<> download(void *to, const std::byte *from, size_t bytes) override {
+    if (bytes == 0)
+      return {};
     std::memcpy(to, from, bytes);
     ++count.downloads;
     ++count.synchronizations;
     return {};
   }
   Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override {
+    if (bytes == 0)
+      return {};
     return perform([=, this] {
       std::memcpy(to, from, bytes);
       ++count.copies;
@@ -117,6 +123,8 @@ public:
   }
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override {
+    if (bytes == 0)
+      return {};
     std::vector<std::byte> element(patternBytes);
     std::memcpy(element.data(), pattern, patternBytes);
     return perform([=, this] {

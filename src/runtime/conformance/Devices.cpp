@@ -1,0 +1,147 @@
+#include "runtime/conformance/Devices.h"
+
+#include "runtime/cpu/CpuDevice.h"
+#include "runtime/cuda/CudaDriver.h"
+#include "runtime/gpu/GpuDevice.h"
+#include "runtime/simt/Callbacks.h"
+#include "runtime/simt/SimtDevice.h"
+
+#include <algorithm>
+
+namespace costate::runtime::conformance {
+namespace {
+
+/// Slots of a launch, and words of the device function behind the first ones.
+constexpr size_t Base = 0, Extent = 1, Factor = 2, Term = 3, slotCount = 4;
+constexpr size_t wordCount = firstOwnWord + slotCount;
+
+void apply(const uint64_t *slots, int64_t i) {
+  auto *y = reinterpret_cast<uint64_t *>(slots[Base]);
+  y[i] = y[i] * slots[Factor] + slots[Term];
+}
+
+//===-- On the CPU --------------------------------------------------------===//
+
+void cpuBody(const void *slots, Worker *, int64_t begin, int64_t end,
+             double *) {
+  for (int64_t i = begin; i < end; ++i)
+    apply(static_cast<const uint64_t *>(slots), i);
+}
+
+void cpuEntry(Launch *launch, const uint64_t *slots) {
+  costate_range(launch, cpuBody, slots, static_cast<int64_t>(slots[Extent]),
+                nullptr, 0, 0);
+}
+
+//===-- On GPUs -----------------------------------------------------------===//
+
+void gpuEntry(Launch *launch, const uint64_t *slots) {
+  uint64_t words[wordCount];
+  std::copy_n(slots, slotCount, words + firstOwnWord);
+  costate_device_run(launch, 0, words, static_cast<int64_t>(slots[Extent]));
+}
+
+/// Without a worker: this is a GPU. The same code is on both sides of the
+/// border, as it is for compiled kernels.
+void entry(Launch *launch, Worker *worker, const uint64_t *slots) {
+  worker ? cpuEntry(launch, slots) : gpuEntry(launch, slots);
+}
+
+void simtFunction(const uint64_t *words, int64_t thread, int64_t threads,
+                  std::byte *) {
+  auto iterations = static_cast<int64_t>(words[IterationsWord]);
+  for (int64_t i = thread; i < iterations; i += threads)
+    apply(words + firstOwnWord, i);
+}
+
+std::string ptx() {
+  auto word = [](size_t number) {
+    return "[words+" + std::to_string(8 * number) + "]";
+  };
+  return R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry affine$kernel(.param .align 8 .b8 words[)" +
+         std::to_string(8 * wordCount) + R"(]) {
+  .reg .pred %done;
+  .reg .b32 %block, %size, %lane, %blocks;
+  .reg .b64 %count, %y, %factor, %term, %i, %step, %place, %value;
+  ld.param.u64 %count, )" +
+         word(IterationsWord) + R"(;
+  ld.param.u64 %y, )" +
+         word(firstOwnWord + Base) + R"(;
+  ld.param.u64 %factor, )" +
+         word(firstOwnWord + Factor) + R"(;
+  ld.param.u64 %term, )" +
+         word(firstOwnWord + Term) + R"(;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %size, %ntid.x;
+  mov.u32 %lane, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %i, %block, %size;
+  cvt.u64.u32 %place, %lane;
+  add.u64 %i, %i, %place;
+  mul.wide.u32 %step, %size, %blocks;
+next:
+  setp.ge.u64 %done, %i, %count;
+  @%done ret;
+  shl.b64 %place, %i, 3;
+  add.u64 %place, %y, %place;
+  ld.u64 %value, [%place];
+  mul.lo.u64 %value, %value, %factor;
+  add.u64 %value, %value, %term;
+  st.u64 [%place], %value;
+  add.u64 %i, %i, %step;
+  bra next;
+}
+)";
+}
+
+std::shared_ptr<gpu::DeviceCode> deviceCode() {
+  auto code = std::make_shared<gpu::DeviceCode>();
+  code->image = ptx();
+  code->addresses["affine"] = reinterpret_cast<void *>(simtFunction);
+  gpu::DeviceFunction function;
+  function.symbol = "affine";
+  function.words = wordCount;
+  code->functions = {function};
+  return code;
+}
+
+Result<std::shared_ptr<Device>> openCuda(size_t limit) {
+  auto driver = cuda::openCuda(0);
+  if (!driver)
+    return driver.error();
+  std::string chip = (*driver)->properties().chip;
+  return gpu::openGpu("cuda", chip, *driver, limit);
+}
+
+} // namespace
+
+Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit) {
+  if (name == "cpu")
+    return openCpu(2, limit);
+  if (name == "simt")
+    return openSimt(2, limit, {.validate = true});
+  return openCuda(limit);
+}
+
+const KernelCode &affine() {
+  static const KernelCode code = [] {
+    KernelCode code;
+    code.name = "affine";
+    code.entry = entry;
+    code.sites = {Loc("affine.cpp", 1, 1)};
+    code.device = deviceCode();
+    return code;
+  }();
+  return code;
+}
+
+std::vector<uint64_t> affineArguments(Buffer y, uint64_t factor,
+                                      uint64_t term) {
+  return {reinterpret_cast<uint64_t>(y.address), y.bytes / 8, factor, term};
+}
+
+} // namespace costate::runtime::conformance

@@ -1,0 +1,18 @@
+#pragma once
+/// All devices, and a kernel that runs on each of them without a compiler.
+
+#include "runtime/Device.h"
+
+namespace costate::runtime::conformance {
+
+/// `cpu`, `simt` (with validation) or `cuda`; `limit` in bytes. NoDevice if
+/// this machine has none.
+Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit);
+
+/// y[i] = y[i] * factor + term for all i; u64.
+const KernelCode &affine();
+
+/// The slots of a launch of it.
+std::vector<uint64_t> affineArguments(Buffer y, uint64_t factor, uint64_t term);
+
+} // namespace costate::runtime::conformance
