@@ -51,6 +51,19 @@ void setBaseline(Row &row, double baselineMs) {
     row.set("ratio", gradientMs / baselineMs);
 }
 
+/// The same on all cores of the host, where the device is a GPU.
+template <class Problem, class Input>
+void addCpu(const Options &options, Row &row, const Input &input, void (Problem::*primal)(),
+            void (Problem::*gradient)()) {
+  if (options.isHost())
+    return;
+  Problem onCpu(Device::open("cpu"), input);
+  for (auto [metric, run] : {std::pair("cpu_primal_ms", primal), {"cpu_gradient_ms", gradient}}) {
+    (onCpu.*run)(); // compiles
+    row.set(metric, milliseconds(options, [&] { (onCpu.*run)(); }));
+  }
+}
+
 /// The error of a gradient along one direction, where no reference is known.
 double directionalError(const GmmInput &input, const std::vector<double> &gradient) {
   std::vector<double> direction(gradient.size());
@@ -73,6 +86,7 @@ void runGmm(const Options &options, Results &results, const GmmInput &input,
     measure(options, device, row, [&] { gmm.runObjective(); }, [&] { gmm.runGradient(); });
     setBaseline(row, baseline);
     double expected = reference ? reference->objective : objective;
+    addCpu(options, row, input, &Gmm::runObjective, &Gmm::runGradient);
     row.set("objective_err", relativeError({gmm.objective()}, {expected}));
     row.set("rel_err", reference ? relativeError(gmm.gradient(), reference->gradient)
                                  : directionalError(input, gmm.gradient()));
@@ -103,9 +117,15 @@ void runBa(const Options &options, Results &results, const BaInput &input,
     Row &row = results.add(input.name, threads);
     measure(options, device, row, [&] { ba.runResiduals(); }, [&] { ba.runJacobians(); });
     setBaseline(row, baseline);
+    addCpu(options, row, input, &Ba::runResiduals, &Ba::runJacobians);
     row.set("objective_err", relativeError(ba.residuals(), reference.residuals));
     row.set("rel_err", relativeError(ba.jacobians(), reference.jacobians));
   }
+}
+
+/// The largest one: 10,000 points of 64 dimensions, 25 components.
+void runLargeGmm(const Options &options, Results &results) {
+  runGmm(options, results, randomGmm(64, 25, 10'000), std::nullopt);
 }
 
 void runRandom(const Options &options, Results &results) {
@@ -118,6 +138,7 @@ void runRandom(const Options &options, Results &results) {
   }
   for (auto [d, k] : shapes)
     runGmm(options, results, randomGmm(d, k, 1000), std::nullopt);
+  runLargeGmm(options, results);
   for (auto [n, m, p] : sizes)
     runBa(options, results, randomBa(n, m, p), std::nullopt);
 }
@@ -128,6 +149,8 @@ void adbench(const Options &options, Results &results) {
     return runRandom(options, results);
   for (auto &file : gmms)
     runGmm(options, results, readGmm(file), readGmmReference(file));
+  if (!options.smoke)
+    runLargeGmm(options, results);
   for (auto &file : bas)
     runBa(options, results, readBa(file), readBaReference(file));
 }

@@ -35,9 +35,10 @@ static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
 }
 
 /// Component k owns an iteration of the two large ranges, so no two iterations
-/// add to the adjoint of one parameter.
-static Kernel makeKernel() {
-  return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
+/// add to the adjoint of one parameter. With `manyThreads` each pair of a
+/// component and a point is an iteration of the largest.
+static Kernel makeKernel(bool manyThreads) {
+  return kernel("gmm", [=](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
                           ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
                           ArrayRef<double, 2> diagonal, ArrayRef<double, 1> sums,
                           ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
@@ -62,12 +63,17 @@ static Kernel makeKernel() {
       value() += 0.5 * gamma * gamma * squares - m * logarithms;
     });
 
-    parallel(components, [&](Index k) {
-      Real level = alpha(k) + sums(k);
-      FOR (i, 0, points) {
-        terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, mu, x, k, i);
-      }
-    });
+    if (manyThreads)
+      parallel({components, points}, [&](Index k, Index i) {
+        terms(k, i) = alpha(k) + sums(k) - 0.5 * squaredNorm(diagonal, icf, mu, x, k, i);
+      });
+    else
+      parallel(components, [&](Index k) {
+        Real level = alpha(k) + sums(k);
+        FOR (i, 0, points) {
+          terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, mu, x, k, i);
+        }
+      });
 
     parallel(points, [&](Index i) {
       value() += logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
@@ -76,7 +82,7 @@ static Kernel makeKernel() {
 }
 
 Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags)
-    : kernel(makeKernel()), alpha(device.array<double>({in.k}, flags)),
+    : kernel(makeKernel(device.name() != "cpu")), alpha(device.array<double>({in.k}, flags)),
       mu(device.array<double>({in.k, in.d}, flags)),
       icf(device.array<double>({in.k, in.icfSize()}, flags)),
       x(device.array<double>({in.n, in.d})),

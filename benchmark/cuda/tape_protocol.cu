@@ -9,7 +9,8 @@
 //   sqrt checkpoints, with 16 K to 270 K threads.
 // - columns: the protocol below, with a heap for all residents, with a part of
 //   it, or with none ("shared xB").
-// - protocol_ms: the best of the columns; protocol_adding_ms: where it reads the
+// - protocol_ms: the best of the columns; protocol_adding_ms: where it reads
+// the
 //   seed and adds to the gradient, as Costate must.
 // - pair_ms: one row of {primal, adjoint} per thread, 65,536 threads.
 // On standard error the same for people, with what growth does.
@@ -27,8 +28,8 @@
 // - What does not fit even so goes on a list with its exact need; the drain,
 //   always enqueued behind, runs the list with fewer and longer tapes in shared
 //   memory, or on the heap where more tiles can run at a time. If one tile fits
-//   nowhere: the error cell, and later launches do nothing until the host clears
-//   it. Gradients are written only after all has fitted.
+//   nowhere: the error cell, and later launches do nothing until the host
+//   clears it. Gradients are written only after all has fitted.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
