@@ -15,6 +15,9 @@ def run(root, build, preset):
     for script in ("check_layers.py", "check_tables.py", "check_text.py"):
         counts.check(script, subprocess.run([sys.executable, root / "tools" / script],
                                             capture_output=True, text=True))
+    tables = root / "benchmark/cuda/compare_test.py"
+    counts.check(tables.name, subprocess.run([sys.executable, "-B", tables], capture_output=True,
+                                             text=True))
     wrong = faults.problems(root, faults.load())
     counts.check("faults.toml", subprocess.CompletedProcess([], len(wrong), "\n".join(wrong), ""))
     return counts

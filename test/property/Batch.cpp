@@ -94,6 +94,8 @@ public:
   /// GPU may concern all launches.
   void run() {
     setenv("COSTATE_DEVICE", options.device.c_str(), 1);
+    // NVIDIA's driver would keep each kernel on disk, and none comes again.
+    setenv("CUDA_CACHE_DISABLE", "1", 0);
     while (!board.stopped && takeSeed()) {
       Verdict verdict = options.check(static_cast<unsigned>(mine.seed));
       ++mine.kinds[verdict.kind];
