@@ -114,28 +114,38 @@ TEST_F(Graphs, ReplayWithoutWaitingAndCountWhatTheyDo) {
   EXPECT_EQ(seen.uploads + seen.downloads + seen.copies, 0u);
 }
 
+/// The gradient for what all iterations share is a sum over them.
+Kernel scaled() {
+  return kernel("scaled", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+    Var<double> s = x(0);
+    parallel(x.size(), [&](Index i) { y(i) = s * x(i); });
+  });
+}
+
 TEST_F(Graphs, KeepWhatTheyNeed) {
-  Array<double> y = made({0, 0, 0});
   Graph graph;
+  Array<double> gradient;
   size_t before = device.current_bytes();
   {
-    Kernel k = square();
-    Array<double> x = made({1, 2, 3});
-    Array<double> sum = device.array<double>({});
-    graph = device.capture([&] { k(x, y, sum, 2.0); });
+    Kernel k = scaled();
+    Array<double> x = made({1, 2, 3}, grad), y = made({0, 0, 0}, grad);
+    gradient = x.grad();
+    graph = device.capture([&] {
+      y.grad().fill(1);
+      k.grad(x, y);
+    });
   }
-  // Larger launches take other scratch memory, and what was freed.
-  Kernel k = square();
-  Array<double> large = device.array<double>({100000});
-  Array<double> other = device.array<double>({100000});
-  Array<double> sum = device.array<double>({});
-  large.fill(7);
-  k(large, other, sum, 1.0);
-  graph.replay();
-  EXPECT_EQ(y.to_host(), (Values{2, 8, 18}));
-  EXPECT_EQ(sum.to_host(), Values{1400000});
   EXPECT_GT(device.current_bytes(), before);
-  graph = Graph();
+  // A larger launch needs other scratch memory, and takes what was freed.
+  Kernel k = scaled();
+  Array<double> x = device.array<double>({100000}, grad);
+  Array<double> y = device.array<double>({100000}, grad);
+  x.fill(1);
+  y.grad().fill(1);
+  k.grad(x, y);
+  graph.replay();
+  EXPECT_EQ(gradient.to_host(), (Values{1 + 6, 1, 1}));
+  EXPECT_EQ(x.grad().to_host()[0], 100001);
 }
 
 TEST_F(Graphs, MayHoldALaunchAndTheGradientThatReadsItBack) {
@@ -167,7 +177,18 @@ TEST_F(Graphs, RefuseAGradientOfALaunchThatTheyDoNotHold) {
       k.grad(x, y, z);
     });
   });
+  Array<double> v = made({0}, grad), w = made({0}, grad);
+  expectError(ErrorCode::CannotReplay, {"was written since"}, [&] {
+    device.capture([&] {
+      k(x, y, z);
+      k(v, y, w);
+      k.grad(x, y, z);
+    });
+  });
   k.grad(x, y, z); // nothing of that has run
+  device.capture([&] { k(v, y, w); }).replay();
+  expectError(ErrorCode::CannotReplay, {"was written since"},
+              [&] { k.grad(x, y, z); });
   Graph graph = device.capture([&] {
     k(x, y, z);
     y.fill(1);
@@ -261,21 +282,56 @@ TEST_F(Graphs, OfKernelsThatSteerTheHostAreRefusedOnGpus) {
 }
 
 TEST_F(Graphs, MakeTapesCopyWhatTheyOverwrite) {
-  Kernel k = square();
+  Kernel k = square(), other = scaled();
   Array<double> x = made({1, 2, 3}, grad), y = made({0, 0, 0}, grad);
+  Array<double> z = made({2, 3, 4});
   Array<double> sum = device.array<double>({}, grad);
-  Graph graph = device.capture([&] { x.fill(9); });
-  Tape tape;
-  {
-    auto recording = tape.record();
-    k(x, y, sum, 1.0);
+  for (const Graph &graph : {device.capture([&] { x.fill(9); }),
+                             device.capture([&] { other(z, x); })}) {
+    x.from_host(Values{1, 2, 3});
+    x.grad().fill(0);
+    Tape tape;
+    {
+      auto recording = tape.record();
+      k(x, y, sum, 1.0);
+    }
+    graph.replay();
+    Values now = x.to_host();
+    y.grad().fill(1);
+    sum.grad().fill(0);
+    tape.backward();
+    EXPECT_EQ(x.grad().to_host(), (Values{2, 4, 6}));
+    EXPECT_EQ(x.to_host(), now);
+  }
+}
+
+TEST_F(Graphs, OfKernelsThatCheckTellWhatTheyFindOrAreRefused) {
+  Kernel k = kernel("checked",
+                    [](ArrayRef<int, 1> at, ArrayRef<double, 1> y) {
+                      parallel(at.size(), [&](Index i) { y(at(i)) = 1.0; });
+                    },
+                    {.debug = true});
+  Array<int> at = device.array<int>({2});
+  Array<double> y = made({0, 0});
+  at.from_host(std::vector<int>{0, 1});
+  Graph graph;
+  try {
+    graph = device.capture([&] { k(at, y); });
+  } catch (const Error &error) {
+    EXPECT_EQ(error.code(), ErrorCode::CannotCapture) << error.what();
+    EXPECT_NE(device.name(), "cpu") << error.what();
+    return;
   }
   graph.replay();
-  y.grad().fill(1);
-  sum.grad().fill(0);
-  tape.backward();
-  EXPECT_EQ(x.grad().to_host(), (Values{2, 4, 6}));
-  EXPECT_EQ(x.to_host(), (Values{9, 9, 9}));
+  EXPECT_EQ(y.to_host(), (Values{1, 1}));
+  at.from_host(std::vector<int>{0, 7});
+  expectError(ErrorCode::OutOfRange, {"`checked`", "7"}, [&] {
+    graph.replay();
+    device.synchronize();
+  });
+  at.from_host(std::vector<int>{0, 1});
+  graph.replay();
+  device.synchronize();
 }
 
 TEST_F(Graphs, DoNotHoldWhatOtherThreadsDo) {

@@ -97,7 +97,7 @@ private:
 
 using Kept = std::vector<std::shared_ptr<void>>;
 
-/// What a driver has captured, and the scratch memory and code that it uses.
+/// What a driver has captured, and the scratch memory that it uses.
 class GpuGraph final : public Graph {
 public:
   GpuGraph(Engine &engine, Kept kept, std::shared_ptr<Captured> captured)
@@ -113,14 +113,6 @@ private:
   const Kept kept;
   const std::shared_ptr<Captured> captured;
 };
-
-Kept scratchAndCode(const Engine &engine, const std::vector<Step> &steps) {
-  Kept kept = engine.memory.keepScratch();
-  for (const Step &step : steps)
-    if (auto *launch = std::get_if<KeptLaunch>(&step))
-      kept.push_back(engine.loaded.at(launch->code->device.get()).module);
-  return kept;
-}
 
 Result<> named(const Step &step, Result<> done) {
   auto *launch = std::get_if<KeptLaunch>(&step);
@@ -161,7 +153,7 @@ Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
   if (!captured)
     return captured.error();
   return std::shared_ptr<Graph>(std::make_shared<GpuGraph>(
-      engine, scratchAndCode(engine, steps), *captured));
+      engine, engine.memory.keepScratch(), *captured));
 }
 
 Result<> GpuDevice::exchange(Buffer one, Buffer other) {
