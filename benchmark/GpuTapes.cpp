@@ -133,7 +133,8 @@ template <class O>
 void measureWithin(const Options &options, const TapeWork &work, double part,
                    const Measured &free, Row &row) {
   if constexpr (hasBudget<O>) {
-    size_t budget = size_t(part * double(free.heap));
+    // One byte is none; 0 would be the default.
+    size_t budget = std::max<size_t>(1, size_t(part * double(free.heap)));
     Device device = Device::open(options.device, withBudget(O(), budget));
     row.set("budget_bytes", double(budget));
     try {

@@ -98,11 +98,13 @@ TEST(AdbenchPlain, TheObjectiveAgreesWithTheReferences) {
 }
 
 void expectRight(const GmmInput &input, double objective, const std::vector<double> &gradient) {
-  Gmm gmm(Device::best(), input);
-  gmm.runObjective();
-  gmm.runGradient();
-  EXPECT_LE(relativeError({gmm.objective()}, {objective}), 1e-12) << input.name;
-  EXPECT_LE(relativeError(gmm.gradient(), gradient), 1e-10) << input.name;
+  for (bool isWide : {false, true}) {
+    Gmm gmm(Device::best(), input, grad, isWide);
+    gmm.runObjective();
+    gmm.runGradient();
+    EXPECT_LE(relativeError({gmm.objective()}, {objective}), 1e-12) << input.name;
+    EXPECT_LE(relativeError(gmm.gradient(), gradient), 1e-10) << input.name;
+  }
 }
 
 TEST(AdbenchGmm, ObjectiveAndGradientAgreeWithTheReferences) {

@@ -17,17 +17,18 @@ template <class Value> static Real logSumExp(Index count, Value &&value) {
   return most + log(sum);
 }
 
-/// |Q (x_i - mu_k)|^2 for Q = diag(diagonal_k) + the lower triangle of icf_k.
-static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
-                        ArrayRef<double, 2> mu, ArrayRef<double, 2> x, Index k, Index i) {
-  Index d = x.size(1);
+/// |Q (x_i - mu_k)|^2 for Q = diag(diagonal_k) + the lower triangle of icf_k;
+/// `centred(row)` is an entry of x_i - mu_k.
+template <class Centred>
+static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf, Index d, Index k,
+                        Centred &&centred) {
   Var<double> squares = 0.0;
   FOR (row, 0, d) {
-    Var<double> product = diagonal(k, row) * (x(i, row) - mu(k, row));
+    Var<double> product = diagonal(k, row) * centred(row);
     FOR (column, 0, row) {
       // of entry (row, column): the strict triangle stands column by column
       Index at = ((column * (2 * d - column - 1)) >> 1) + d - 1 + row - column;
-      product += icf(k, at) * (x(i, column) - mu(k, column));
+      product += icf(k, at) * centred(column);
     }
     squares += product * product;
   }
@@ -35,14 +36,14 @@ static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
 }
 
 /// Component k owns an iteration of the two large ranges, so no two iterations
-/// add to the adjoint of one parameter. With `manyThreads` each pair of a
-/// component and a point is an iteration of the largest.
-static Kernel makeKernel(bool manyThreads) {
-  return kernel("gmm", [=](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
+/// add to the adjoint of one parameter.
+static Kernel makeKernel() {
+  return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
                           ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
                           ArrayRef<double, 2> diagonal, ArrayRef<double, 1> sums,
-                          ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
-                          Scalar<double> gamma, Scalar<double> m, Scalar<double> constant) {
+                          ArrayRef<double, 3>, ArrayRef<double, 2> terms,
+                          ArrayRef<double, 0> value, Scalar<double> gamma, Scalar<double> m,
+                          Scalar<double> constant) {
     Index components = mu.size(0), points = x.size(0), d = x.size(1);
     value() = constant - cast<double>(points) *
                              logSumExp(components, [&](Index k) { return Real(alpha(k)); });
@@ -63,17 +64,13 @@ static Kernel makeKernel(bool manyThreads) {
       value() += 0.5 * gamma * gamma * squares - m * logarithms;
     });
 
-    if (manyThreads)
-      parallel({components, points}, [&](Index k, Index i) {
-        terms(k, i) = alpha(k) + sums(k) - 0.5 * squaredNorm(diagonal, icf, mu, x, k, i);
-      });
-    else
-      parallel(components, [&](Index k) {
-        Real level = alpha(k) + sums(k);
-        FOR (i, 0, points) {
-          terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, mu, x, k, i);
-        }
-      });
+    parallel(components, [&](Index k) {
+      Real level = alpha(k) + sums(k);
+      FOR (i, 0, points) {
+        auto centred = [&](Index row) -> Real { return x(i, row) - mu(k, row); };
+        terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
+      }
+    });
 
     parallel(points, [&](Index i) {
       value() += logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
@@ -81,13 +78,62 @@ static Kernel makeKernel(bool manyThreads) {
   });
 }
 
+/// For thousands of threads: an iteration for each entry of a component and for
+/// each pair of a component and a point. Distances stand in an array, so that a
+/// pair adds to the adjoint of each entry of a mean once, and neighbours have
+/// neighbouring entries.
+static Kernel makeWideKernel() {
+  return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
+                          ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
+                          ArrayRef<double, 2> diagonal, ArrayRef<double, 1> sums,
+                          ArrayRef<double, 3> distances, ArrayRef<double, 2> terms,
+                          ArrayRef<double, 0> value, Scalar<double> gamma, Scalar<double> m,
+                          Scalar<double> constant) {
+    Index components = mu.size(0), points = x.size(0), d = x.size(1);
+    value() = constant - cast<double>(points) *
+                             logSumExp(components, [&](Index k) { return Real(alpha(k)); });
+
+    parallel(components, [&](Index k) { sums(k) = 0.0; });
+    parallel({components, icf.size(1)}, [&](Index k, Index j) {
+      Real entry = icf(k, j);
+      IF (j < d) {
+        Real e = exp(entry);
+        diagonal(k, j) = e;
+        sums(k) += entry;
+        value() += 0.5 * gamma * gamma * e * e - m * entry;
+      }
+      ELSE { value() += 0.5 * gamma * gamma * entry * entry; }
+    });
+
+    parallel({components, d, points}, [&](Index k, Index row, Index i) {
+      distances(k, row, i) = x(i, row) - mu(k, row);
+    });
+    parallel({components, points}, [&](Index k, Index i) {
+      auto centred = [&](Index row) -> Real { return distances(k, row, i); };
+      terms(k, i) = alpha(k) + sums(k) - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
+    });
+
+    parallel(points, [&](Index i) {
+      value() += logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
+    });
+  });
+}
+
+static std::vector<int64_t> shapeOfDistances(const GmmInput &in, bool isWide) {
+  return isWide ? std::vector{in.k, in.d, in.n} : std::vector<int64_t>{0, 0, 0};
+}
+
 Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags)
-    : kernel(makeKernel(device.name() != "cpu")), alpha(device.array<double>({in.k}, flags)),
+    : Gmm(device, in, flags, device.name() != "cpu") {}
+
+Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags, bool isWide)
+    : kernel(isWide ? makeWideKernel() : makeKernel()), alpha(device.array<double>({in.k}, flags)),
       mu(device.array<double>({in.k, in.d}, flags)),
       icf(device.array<double>({in.k, in.icfSize()}, flags)),
       x(device.array<double>({in.n, in.d})),
       diagonal(device.array<double>({in.k, in.d}, flags)),
       sums(device.array<double>({in.k}, flags)),
+      distances(device.array<double>(shapeOfDistances(in, isWide), flags)),
       terms(device.array<double>({in.k, in.n}, flags)),
       value(device.array<double>({}, flags)), gamma(in.gamma), m(double(in.m)),
       constant(gmmConstant(in)) {
@@ -98,7 +144,7 @@ Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags)
 }
 
 template <class F> void Gmm::launch(F &&entry) {
-  entry(alpha, mu, icf, x, diagonal, sums, terms, value, gamma, m, constant);
+  entry(alpha, mu, icf, x, diagonal, sums, distances, terms, value, gamma, m, constant);
 }
 
 void Gmm::runObjective() {

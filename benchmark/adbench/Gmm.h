@@ -12,6 +12,8 @@ class Gmm {
 public:
   /// With `grad | dual`, also for products with the Hessian.
   Gmm(const Device &device, const GmmInput &input, Flags flags = grad);
+  /// `isWide`: as other devices than the CPU have it, with more iterations.
+  Gmm(const Device &device, const GmmInput &input, Flags flags, bool isWide);
 
   void runObjective();
   /// The gradient of the objective, into the adjoints of the parameters.
@@ -29,7 +31,7 @@ private:
 
   Kernel kernel;
   Array<double> alpha, mu, icf, x;
-  Array<double> diagonal, sums, terms, value; // what the kernel computes
+  Array<double> diagonal, sums, distances, terms, value; // what the kernel computes
   double gamma, m, constant;
 };
 
