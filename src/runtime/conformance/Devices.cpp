@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
+#include "runtime/cuda/FakeCuda.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Callbacks.h"
 #include "runtime/simt/SimtDevice.h"
@@ -109,6 +110,33 @@ std::shared_ptr<gpu::DeviceCode> deviceCode() {
   return code;
 }
 
+//===-- Devices -----------------------------------------------------------===//
+
+void fakeAffine(std::span<const uint64_t> words) {
+  simtFunction(words.data(), 0, 1, nullptr);
+}
+
+void fakeFill(std::span<const uint64_t> words) {
+  std::fill_n(reinterpret_cast<uint64_t *>(words[0]), words[1], words[2]);
+}
+
+const cuda::FakeCuda &fakeCuda() {
+  static cuda::FakeCuda fake;
+  fake.kernels["affine$kernel"].body = fakeAffine;
+  fake.kernels["fill$kernel"].body = fakeFill;
+  return fake;
+}
+
+/// The driver of CUDA on an API that queues work as a GPU does.
+Result<std::shared_ptr<Device>> openFakeCuda(size_t limit) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  auto driver = cuda::openCuda(fakeCuda().api(), 0);
+  if (!driver)
+    return driver.error();
+  return gpu::openGpu("fakecuda", "sm_90", *driver, limit, /*validate=*/true);
+}
+
 Result<std::shared_ptr<Device>> openCuda(size_t limit) {
   auto driver = cuda::openCuda(0);
   if (!driver)
@@ -124,6 +152,8 @@ Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit) {
     return openCpu(2, limit);
   if (name == "simt")
     return openSimt(2, limit, {.validate = true});
+  if (name == "fakecuda")
+    return openFakeCuda(limit);
   return openCuda(limit);
 }
 

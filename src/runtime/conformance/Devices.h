@@ -5,7 +5,8 @@
 
 namespace costate::runtime::conformance {
 
-/// `cpu`, `simt` (with validation) or `cuda`; `limit` in bytes. NoDevice if
+/// `cpu`, `simt` (with validation), `cuda`, or `fakecuda`: the driver of CUDA
+/// without a GPU, with validation. `limit` in bytes. NoDevice if
 /// this machine has none.
 Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit);
 

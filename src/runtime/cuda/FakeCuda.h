@@ -11,8 +11,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,14 +52,14 @@ struct FunctionObject {
   int limitChanges = 0;
 };
 
-/// One at a time; used by one thread.
+/// One at a time: the newest. Safe to use from several threads.
 class FakeCuda {
 public:
-  FakeCuda() { fake = this; }
-  ~FakeCuda() { fake = nullptr; }
+  FakeCuda() : before(std::exchange(fake, this)) {}
+  ~FakeCuda() { fake = before; }
   FakeCuda(const FakeCuda &) = delete;
 
-  const Api &api() const { return functions; }
+  const Api &api() const { return locking; }
 
   /// What `image` may be asked for, whatever it is.
   std::map<std::string, FunctionObject> kernels;
@@ -77,7 +79,7 @@ public:
   /// A stream of somebody else in this process.
   Stream makeStream() {
     Stream stream = nullptr;
-    functions.createStream(&stream, nonBlockingStream);
+    locking.createStream(&stream, nonBlockingStream);
     return stream;
   }
   static void append(Stream stream, Work work) {
@@ -97,8 +99,11 @@ public:
 private:
   /// To be called where a capturing thread would spoil its graph.
   static Status outsideOfCapture(Status status = success) {
-    fake->violations += fake->capturing;
-    return status;
+    constexpr Status captureUnsupported = 900;
+    if (fake->capturer != std::this_thread::get_id())
+      return status;
+    ++fake->violations;
+    return captureUnsupported;
   }
 
   static void run(EventObject::Mark &mark) {
@@ -112,7 +117,10 @@ private:
   Status allocate(Address *to, size_t bytes) {
     if (bytes > memory - used)
       return outOfMemory;
-    void *made = std::malloc(bytes);
+    constexpr size_t alignment = 256;
+    size_t whole = (bytes + alignment - 1) / alignment * alignment;
+    void *made = std::aligned_alloc(alignment, whole);
+    std::memset(made, 0xa5, bytes);
     allocations[made] = bytes;
     used += bytes;
     *to = reinterpret_cast<Address>(made);
@@ -138,15 +146,39 @@ private:
   static Api makeApi();
 
   static inline FakeCuda *fake = nullptr;
+  FakeCuda *const before;
   std::set<Stream> streams;
   std::set<Event> events;
   std::set<void *> pinned;
   std::map<void *, size_t> allocations;
   size_t graphs = 0;
-  bool capturing = false;
+  std::thread::id capturer;
+  std::recursive_mutex mutex;
   std::vector<std::unique_ptr<CodeObject>> codes;
   const Api functions = makeApi();
+  const Api locking = makeLockingApi();
+
+  template <auto Member> struct Locking;
+  static Api makeLockingApi();
 };
+
+/// A function of `functions` under the lock.
+template <class... Params, Status (*Api::*Member)(Params...)>
+struct FakeCuda::Locking<Member> {
+  static Status call(Params... params) {
+    std::lock_guard lock(fake->mutex);
+    return (fake->functions.*Member)(params...);
+  }
+};
+
+inline Api FakeCuda::makeLockingApi() {
+  Api api;
+#define COSTATE_CUDA_LOCK(member, symbol, ...)                                 \
+  api.member = Locking<&Api::member>::call;
+  COSTATE_CUDA_FUNCTIONS(COSTATE_CUDA_LOCK)
+#undef COSTATE_CUDA_LOCK
+  return api;
+}
 
 inline Api FakeCuda::makeApi() {
   Api api;
@@ -234,12 +266,12 @@ inline Api FakeCuda::makeApi() {
       return invalidValue;
     stream->captured = new GraphObject;
     ++fake->graphs;
-    fake->capturing = true;
+    fake->capturer = std::this_thread::get_id();
     return success;
   };
   api.endCapture = [](Stream stream, GraphHandle *graph) {
     *graph = std::exchange(stream->captured, nullptr);
-    fake->capturing = false;
+    fake->capturer = std::thread::id();
     return *graph ? success : invalidValue;
   };
   api.destroyGraph = [](GraphHandle graph) {
