@@ -11,10 +11,14 @@
 /// static bench::Registration registration("saxpy", "y = a x + y", saxpy);
 /// ```
 
+#include "costate/device.h"
+#include "costate/error.h"
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +42,10 @@ struct Row {
   std::vector<std::pair<std::string, double>> metrics;
   void set(const std::string &metric, double value) {
     metrics.emplace_back(metric, value);
+  }
+  void set(const std::string &metric, std::optional<double> value) {
+    if (value)
+      set(metric, *value);
   }
 };
 
@@ -92,8 +100,9 @@ template <class F> double milliseconds(const Options &options, F &&f) {
 
 /// One of many launches that nobody waits for in between: the best mean of
 /// several rows of them.
-template <class D, class F>
-double steadyMilliseconds(const Options &options, const D &device, F &&launch) {
+template <class F>
+double steadyMilliseconds(const Options &options, const Device &device,
+                          F &&launch) {
   auto row = [&](int launches) {
     auto start = std::chrono::steady_clock::now();
     for (int k = 0; k < launches; ++k)
@@ -115,6 +124,26 @@ double steadyMilliseconds(const Options &options, const D &device, F &&launch) {
     total += mean * launches;
   }
   return best;
+}
+
+/// The same, captured: without what the host does for each launch. None where
+/// the device cannot capture it.
+template <class F>
+std::optional<double> graphMilliseconds(const Options &options,
+                                        const Device &device, F &&launch) {
+  constexpr int launches = 20;
+  try {
+    auto graph = device.capture([&] {
+      for (int k = 0; k < launches; ++k)
+        launch();
+    });
+    return steadyMilliseconds(options, device, [&] { graph.replay(); }) /
+           launches;
+  } catch (const Error &error) {
+    if (error.code() != ErrorCode::CannotCapture)
+      throw;
+    return std::nullopt;
+  }
 }
 
 } // namespace costate::bench

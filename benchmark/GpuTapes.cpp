@@ -118,6 +118,8 @@ Measured measure(const Options &options, const TapeWork &work,
   result.gradients = bound.gradients();
   row.set("gradient_ms",
           steadyMilliseconds(options, device, [&] { bound.gradient(); }));
+  row.set("graph_ms",
+          graphMilliseconds(options, device, [&] { bound.gradient(); }));
   result.heap = device.current_bytes() - before;
   row.set("saved_bytes", double(device.peak_bytes() - before));
   row.set("heap_bytes", double(result.heap));

@@ -28,6 +28,8 @@ void measure(const Options &options, const MpmOptions &scene, int threads,
   mpm.seed();
   row.set("gradient_ms",
           steadyMilliseconds(options, device, [&] { mpm.gradient(); }));
+  row.set("graph_ms",
+          graphMilliseconds(options, device, [&] { mpm.gradient(); }));
   size_t heap = device.current_bytes() - before;
   row.set("heap_bytes", double(heap));
   row.set("saved_bytes", double(device.peak_bytes() - before));

@@ -53,6 +53,8 @@ void measure(const Options &options, const Device &device, size_t items,
           std::fabs(first - exact) / std::max(1.0, std::fabs(exact)));
   row.set("gradient_ms",
           steadyMilliseconds(options, device, [&] { k.grad(w, x, y); }));
+  row.set("graph_ms",
+          graphMilliseconds(options, device, [&] { k.grad(w, x, y); }));
   Statistics before = device.statistics();
   k.grad(w, x, y);
   row.set("launches", double(device.statistics().launches - before.launches));
