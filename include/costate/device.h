@@ -74,7 +74,9 @@ public:
   /// caller has queued there, and behind what the device was asked to do
   /// before. Holds for all threads. The stream must live until the device goes
   /// back to its own one. Costs nothing if it is the stream already, else an
-  /// event. Error(BadArgument) on devices other than `cuda`.
+  /// event. Error(BadArgument) on devices other than `cuda`;
+  /// Error(CannotCapture), also of all further work, while somebody captures
+  /// the stream.
   void use_stream(void *stream) const;
   void use_own_stream() const;
 

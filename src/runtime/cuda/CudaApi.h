@@ -17,6 +17,8 @@ constexpr Status outOfMemory = 2;
 constexpr Status noDevice = 100;
 constexpr Status unsupportedPtx = 222;
 constexpr Status notReady = 600;
+/// A stream is captured, and this cannot be.
+constexpr Status captureUnsupported = 900;
 /// The context is unusable from then on.
 constexpr Status illegalAddress = 700;
 constexpr Status launchTimeout = 702;
@@ -62,6 +64,7 @@ struct PoolProperties {
 
 /// What a thread that captures may do: others are not concerned.
 enum class CaptureMode : int { ThreadLocal = 1 };
+enum class CaptureStatus : int { None = 0, Active = 1 };
 
 enum class JitOption : int { ErrorLog = 5, ErrorLogBytes = 6 };
 
@@ -92,6 +95,7 @@ constexpr unsigned eventWithoutTime = 2;
   F(destroyStream, cuStreamDestroy_v2, Stream)                                 \
   F(waitForStream, cuStreamSynchronize, Stream)                                \
   F(streamWaitsFor, cuStreamWaitEvent, Stream, Event, unsigned)                \
+  F(captureStatus, cuStreamIsCapturing, Stream, CaptureStatus *)               \
   F(beginCapture, cuStreamBeginCapture_v2, Stream, CaptureMode)                \
   F(endCapture, cuStreamEndCapture, Stream, GraphHandle *)                     \
   F(instantiate, cuGraphInstantiateWithFlags, GraphRun *, GraphHandle,         \

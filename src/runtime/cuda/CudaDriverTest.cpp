@@ -258,6 +258,31 @@ TEST_F(CudaGpu, WorkGoesToTheStreamOfTheUserInOrder) {
   (*api)->releaseContext(0);
 }
 
+TEST_F(CudaGpu, AStreamThatSomebodyCapturesIsRefused) {
+  Result<const Api *> api = loadApi();
+  ASSERT_TRUE(api.ok());
+  Context context = nullptr;
+  ASSERT_EQ((*api)->retainContext(&context, 0), success);
+  ASSERT_EQ((*api)->pushContext(context), success);
+  Stream stream = nullptr;
+  ASSERT_EQ((*api)->createStream(&stream, nonBlockingStream), success);
+  ASSERT_EQ((*api)->beginCapture(stream, CaptureMode::ThreadLocal), success);
+  Result<> used = driver->useStream(stream);
+  ASSERT_FALSE(used.ok());
+  EXPECT_EQ(used.error().code, ErrorCode::CannotCapture) << used.error().text;
+  GraphHandle graph = nullptr;
+  EXPECT_EQ((*api)->endCapture(stream, &graph), success) << "it is not spoilt";
+  EXPECT_EQ((*api)->destroyGraph(graph), success);
+  check(driver->useStream(stream));
+  expectWorking();
+  check(driver->useStream(std::nullopt));
+  check(driver->synchronize());
+  EXPECT_EQ((*api)->destroyStream(stream), success);
+  Context popped = nullptr;
+  (*api)->popContext(&popped);
+  (*api)->releaseContext(0);
+}
+
 TEST_F(CudaGpu, TooLargeAnAllocationIsAnErrorAndFreedMemoryComesBack) {
   for (size_t bytes : {SIZE_MAX, driver->properties().memory + 1,
                        driver->properties().memory}) {

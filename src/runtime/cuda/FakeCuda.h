@@ -99,7 +99,6 @@ public:
 private:
   /// To be called where a capturing thread would spoil its graph.
   static Status outsideOfCapture(Status status = success) {
-    constexpr Status captureUnsupported = 900;
     if (fake->capturer != std::this_thread::get_id())
       return status;
     ++fake->violations;
@@ -259,6 +258,10 @@ inline Api FakeCuda::makeApi() {
       if (mark)
         run(*mark);
     });
+    return success;
+  };
+  api.captureStatus = [](Stream stream, CaptureStatus *status) {
+    *status = stream->captured ? CaptureStatus::Active : CaptureStatus::None;
     return success;
   };
   api.beginCapture = [](Stream stream, CaptureMode mode) {

@@ -4,6 +4,7 @@
 #include "runtime/cuda/CudaDriver.h"
 
 #include <bit>
+#include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
@@ -198,6 +199,44 @@ TEST_F(CudaQueue, WorkGoesToTheStreamOfTheUserInOrder) {
   add(memory, 1, 5);
   EXPECT_EQ(waits(), 0u);
   EXPECT_EQ(read(memory, 1)[0], 39u);
+  driver->release(memory);
+  driver = nullptr;
+  fake.api().destroyStream(stream);
+}
+
+TEST_F(CudaQueue, AStreamThatSomebodyCapturesIsRefused) {
+  const Api &api = fake.api();
+  Stream stream = fake.makeStream();
+  std::byte *memory = *driver->allocate(8), *other = *driver->allocate(8);
+  uint64_t one = 1;
+  auto refused = [&](const Result<> &result) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::CannotCapture);
+    EXPECT_NE(result.error().text.find("use_own_stream"), std::string::npos);
+  };
+  auto capture = [&](const std::function<void()> &body) {
+    GraphHandle graph = nullptr;
+    api.beginCapture(stream, CaptureMode::ThreadLocal);
+    body();
+    api.endCapture(stream, &graph);
+    EXPECT_TRUE(graph->work.empty());
+    api.destroyGraph(graph);
+  };
+  capture([&] { refused(driver->useStream(stream)); });
+  check(driver->useStream(stream));
+  capture([&] {
+    refused(driver->upload(memory, &one, 8));
+    refused(driver->copy(memory, memory, 8));
+    refused(driver->download(&one, memory, 8));
+    refused(driver->synchronize());
+    refused(driver->useStream(std::nullopt));
+    Result<std::byte *> made = driver->allocate(8);
+    refused(made ? Result<>() : made.error());
+    driver->release(other);
+  });
+  EXPECT_EQ(fake.liveAllocations(), 2u) << "released when nobody captures";
+  check(driver->upload(memory, &one, 8));
+  EXPECT_EQ(read(memory, 1)[0], 1u);
   driver->release(memory);
   driver = nullptr;
   fake.api().destroyStream(stream);

@@ -35,6 +35,7 @@ Status Memory::createPool(DeviceNumber device) {
 }
 
 Memory::~Memory() {
+  freeReleased();
   if (pool)
     (void)session->call(session->api().destroyPool, pool);
 }
@@ -55,6 +56,10 @@ void Memory::trim() const {
 Result<std::byte *> Memory::allocate(size_t bytes) {
   if (bytes == 0)
     return nullptr;
+  {
+    std::lock_guard lock(mutex);
+    freeReleased();
+  }
   Address address = 0;
   Status status = bytes <= total ? tryAllocate(address, bytes) : outOfMemory;
   if (status == outOfMemory && bytes <= total) {
@@ -75,12 +80,24 @@ Result<std::byte *> Memory::allocate(size_t bytes) {
 void Memory::release(std::byte *address) {
   if (!address)
     return;
+  std::lock_guard lock(mutex);
+  released.push_back(reinterpret_cast<Address>(address));
+  freeReleased();
+}
+
+Status Memory::free(Address address) const {
   const Api &api = session->api();
-  auto place = reinterpret_cast<Address>(address);
   if (pool)
-    (void)session->enqueue(api.freeAsync, place);
-  else if (session->wait() == success)
-    (void)session->call(api.free, place);
+    return session->enqueue(api.freeAsync, address);
+  Status status = session->wait();
+  return status ? status : session->call(api.free, address);
+}
+
+/// What cannot be freed while somebody captures the stream waits for its end.
+void Memory::freeReleased() {
+  std::erase_if(released, [&](Address address) {
+    return free(address) != captureUnsupported;
+  });
 }
 
 size_t Memory::poolBytes(PoolAttribute attribute) const {

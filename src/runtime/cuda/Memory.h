@@ -3,6 +3,9 @@
 
 #include "runtime/cuda/Session.h"
 
+#include <mutex>
+#include <vector>
+
 namespace costate::runtime::cuda {
 
 /// Freed memory is kept for the next allocation; a GPU without pools, as some
@@ -24,11 +27,15 @@ private:
   Status createPool(DeviceNumber device);
   Status tryAllocate(Address &address, size_t bytes) const;
   void trim() const;
+  Status free(Address address) const;
+  void freeReleased();
   size_t poolBytes(PoolAttribute attribute) const;
 
   std::shared_ptr<Session> session;
   size_t total;
   Pool pool = nullptr;
+  std::mutex mutex;
+  std::vector<Address> released; ///< and not freed yet
 };
 
 } // namespace costate::runtime::cuda

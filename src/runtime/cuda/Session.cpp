@@ -47,11 +47,22 @@ Status Session::endCapture(GraphHandle &graph) {
   return call(functions.endCapture, captureQueue, &graph);
 }
 
+Status Session::refuseCaptured(Stream stream) {
+  CaptureStatus captured = CaptureStatus::None;
+  if (Status status = call(functions.captureStatus, stream, &captured))
+    return status;
+  return captured == CaptureStatus::None ? success : captureUnsupported;
+}
+
 Status Session::useStream(std::optional<Stream> stream) {
   std::unique_lock lock(switching);
   Stream next = stream.value_or(own);
   if (next == queue)
     return success;
+  for (Stream stream : {queue, next})
+    if (stream != own)
+      if (Status status = refuseCaptured(stream))
+        return status;
   if (!switched)
     if (Status status =
             call(functions.createEvent, &switched, eventWithoutTime))
@@ -84,6 +95,12 @@ Failure Session::failure(Status status, const std::string &doing) const {
                 "; what its arrays hold is lost, and a restart of the program "
                 "may be needed before the GPU can be used again (`debug` in "
                 "KernelOptions finds indices out of range)"};
+  if (status == captureUnsupported)
+    return {ErrorCode::CannotCapture,
+            "somebody captures the stream that the device works on, and would "
+            "miss what the device does besides launching; let the device "
+            "capture a graph of its own (Device::capture), or go back to its "
+            "own stream before (use_own_stream)"};
   if (status == outOfMemory)
     return {ErrorCode::OutOfMemory,
             "the GPU has no memory left to " + doing + "; release arrays"};

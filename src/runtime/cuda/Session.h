@@ -44,6 +44,9 @@ public:
     if (isCapturing())
       return append(captureQueue);
     std::shared_lock lock(switching);
+    if (queue != own)
+      if (Status status = refuseCaptured(queue))
+        return status;
     return append(queue);
   }
 
@@ -58,11 +61,11 @@ public:
   Status wait() {
     ++counted.synchronizations;
     Stream stream = nullptr;
-    (void)withStream([&](Stream current) {
+    Status status = withStream([&](Stream current) {
       stream = current;
       return success;
     });
-    return call(functions.waitForStream, stream);
+    return status ? status : call(functions.waitForStream, stream);
   }
   Status waitFor(Event event) {
     ++counted.synchronizations;
@@ -82,6 +85,9 @@ public:
   Counters &counters() { return isCapturing() ? captured : counted; }
 
 private:
+  /// A graph of the user would miss what we do besides launching.
+  Status refuseCaptured(Stream stream);
+
   Session(const Api &api, DeviceNumber device, Context context)
       : functions(api), device(device), context(context) {}
 
