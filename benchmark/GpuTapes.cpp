@@ -135,8 +135,7 @@ template <class O>
 void measureWithin(const Options &options, const TapeWork &work, double part,
                    const Measured &free, Row &row) {
   if constexpr (hasBudget<O>) {
-    // One byte is none; 0 would be the default.
-    size_t budget = std::max<size_t>(1, size_t(part * double(free.heap)));
+    size_t budget = size_t(part * double(free.heap));
     Device device = Device::open(options.device, withBudget(O(), budget));
     row.set("budget_bytes", double(budget));
     try {
@@ -162,9 +161,12 @@ void measureAll(const Options &options, Results &results,
     Measured free = measure(options, work, device, row);
     if (work.body == TapeBody::Proof && options.device != "cpu")
       row.set("differing_from_cpu", differingFromCpu(work, free.gradients));
-    if (!hasBudget<DeviceOptions> || options.device == "cpu" || free.heap == 0)
+    if (!hasBudget<DeviceOptions> || options.device == "cpu")
       continue;
-    for (double part : {1.0, 0.25, 1.0 / 64, 0.001, 0.0})
+    std::vector<double> parts{1, 0.25, 1.0 / 64, 0.001, 0};
+    if (free.heap == 0) // on chip
+      parts = {0};
+    for (double part : parts)
       measureWithin<DeviceOptions>(
           options, work, part, free,
           results.add(name + " " + budgetName(part), threads));
