@@ -21,10 +21,14 @@ class TapeWorks : public testing::TestWithParam<TapeBody> {};
 
 TEST_P(TapeWorks, HaveTheGradientsOfPlainLoops) {
   Device device = test::openDevice();
+  // Functions of a GPU that approximate also change numbers of turns.
+  bool approximates = GetParam() == TapeBody::Fast && device.name() == "cuda";
   for (const TapeWork &work : allWorks(GetParam(), 3000)) {
     BoundWork bound(work, device);
     bound.gradient();
-    EXPECT_LT(relativeError(work, bound.gradients()), 1e-4) << work.name;
+    EXPECT_LT(relativeError(work, bound.gradients()),
+              approximates ? 0.05 : 1e-4)
+        << work.name;
   }
 }
 

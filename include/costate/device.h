@@ -6,6 +6,7 @@
 #include "costate/statistics.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace costate {
@@ -27,6 +28,12 @@ struct DeviceOptions {
   /// search for defects of Costate itself. The environment variable
   /// COSTATE_VALIDATE=1 turns it on for all devices.
   bool validate = false;
+  /// Bytes of the memory of a GPU that tapes may take, besides its on-chip
+  /// memory, which they take first. What does not fit is computed again, so
+  /// that a small budget costs time. None: the environment variable
+  /// COSTATE_TAPE_BUDGET (bytes, as above), or half of the limit. The CPU has
+  /// no budget of its own for tapes.
+  std::optional<size_t> tape_budget = std::nullopt;
 };
 
 struct ArrayOptions {

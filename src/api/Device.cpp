@@ -4,6 +4,7 @@
 #include "api/Environment.h"
 #include "api/GraphImpl.h"
 #include "runtime/ArrayStorage.h"
+#include "runtime/MemoryBudget.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/gpu/GpuDevice.h"
@@ -18,12 +19,27 @@ using namespace costate::api;
 
 static Result<std::shared_ptr<runtime::Device>>
 openCuda(const DeviceOptions &options) {
+  auto budget = runtime::tapeBudget(options.tape_budget);
+  if (!budget)
+    return budget.error();
   auto driver = runtime::cuda::openCuda(0);
   if (!driver)
     return driver.error();
   std::string chip = (*driver)->properties().chip;
-  return runtime::gpu::openGpu("cuda", chip, *driver, options.memory_limit,
-                               options.validate);
+  return runtime::gpu::openGpu("cuda", chip, *driver,
+                               {.memoryLimit = options.memory_limit,
+                                .tapeBudget = *budget,
+                                .validate = options.validate});
+}
+
+static Result<std::shared_ptr<runtime::Device>>
+openSimt(const DeviceOptions &options) {
+  auto budget = runtime::tapeBudget(options.tape_budget);
+  if (!budget)
+    return budget.error();
+  return runtime::openSimt(
+      options.threads, options.memory_limit,
+      {.tapeBudget = *budget, .validate = options.validate});
 }
 
 Device Device::open(const std::string &name, DeviceOptions options) {
@@ -32,9 +48,7 @@ Device Device::open(const std::string &name, DeviceOptions options) {
     return Device(
         checked(runtime::openCpu(options.threads, options.memory_limit)));
   if (name == "simt")
-    return Device(
-        checked(runtime::openSimt(options.threads, options.memory_limit,
-                                  {.validate = options.validate})));
+    return Device(checked(openSimt(options)));
   if (name == "cuda")
     return Device(checked(openCuda(options)));
   raise(ErrorCode::NoDevice,

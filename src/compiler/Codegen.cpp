@@ -154,8 +154,8 @@ void fillWatched(ModuleOp module, runtime::KernelCode &code) {
 }
 
 /// What the attributes of `module` say of its device functions.
-std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
-                                                         StringRef name) {
+std::shared_ptr<runtime::gpu::DeviceCode>
+describeDevice(ModuleOp module, StringRef name, bool isForHost) {
   auto code = std::make_shared<runtime::gpu::DeviceCode>();
   auto functions = module->getAttrOfType<ArrayAttr>("costate.functions");
   for (DictionaryAttr of : functions.getAsRange<DictionaryAttr>()) {
@@ -168,11 +168,25 @@ std::shared_ptr<runtime::gpu::DeviceCode> describeDevice(ModuleOp module,
     auto number = [&](StringRef key) {
       return of.getAs<IntegerAttr>(key).getInt();
     };
-    code->functions.push_back(
-        {text("symbol"), text("measure"), flag("serial"), flag("after_turn"),
-         flag("effects"), flag("ordered"), flag("collective"), number("sums"),
-         number("sum_slot"), number("words"), number("site"),
-         number("tape_site")});
+    code->functions.push_back({.symbol = text("symbol"),
+                               .measure = text("measure"),
+                               .serial = flag("serial"),
+                               .afterTurn = flag("after_turn"),
+                               .effects = flag("effects"),
+                               .ordered = flag("ordered"),
+                               .collective = flag("collective"),
+                               .tiles = flag("tiles"),
+                               .dear = flag("dear"),
+                               .sums = number("sums"),
+                               .sumSlot = number("sum_slot"),
+                               .words = number("words"),
+                               .site = number("site"),
+                               .tapeSite = number("tape_site")});
+    runtime::gpu::DeviceFunction &function = code->functions.back();
+    function.drainSymbol = function.symbol;
+    function.sharedSymbol = function.symbol;
+    if (function.tiles && !isForHost)
+      function.sharedSymbol += ".shared";
     code->pushes |= !code->functions.back().measure.empty();
   }
   code->frameSlots =
@@ -229,7 +243,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
   Stopwatch watch(lastTimings().load);
   std::shared_ptr<runtime::gpu::DeviceCode> device;
   if (target != "cpu")
-    device = describeDevice(module, name);
+    device = describeDevice(module, name, isForHost(target));
   Result<LoadedCode> loaded =
       load(std::move(*object), symbol,
            target == "simt" ? symbolsOf(*device) : std::vector<std::string>());

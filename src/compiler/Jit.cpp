@@ -57,6 +57,15 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_block_barrier", &costate_device_block_barrier);
   add("costate_device_add_up", &costate_device_add_up);
   add("costate_device_finish_sums", &costate_device_finish_sums);
+  add("costate_device_tape_only_shared", &costate_device_tape_only_shared);
+  add("costate_device_tape_begin", &costate_device_tape_begin);
+  add("costate_device_tape_tile", &costate_device_tape_tile);
+  add("costate_device_tape_next", &costate_device_tape_next);
+  add("costate_device_tape_settle", &costate_device_tape_settle);
+  add("costate_device_tape_end", &costate_device_tape_end);
+  add("costate_device_tape_kept", &costate_device_tape_kept);
+  add("costate_device_tape_segment", &costate_device_tape_segment);
+  add("costate_device_tape_fewest", &costate_device_tape_fewest);
   return symbols;
 }
 

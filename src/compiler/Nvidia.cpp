@@ -17,6 +17,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llvm;
 
@@ -24,6 +25,8 @@ namespace costate::compiler {
 namespace {
 
 constexpr const char *tripleName = "nvptx64-nvidia-cuda";
+constexpr unsigned sharedSpace = 3;
+constexpr const char *onlySharedName = "costate_device_tape_only_shared";
 
 /// Parameters of a kernel: 4 KiB, and since PTX 8.1 nearly 32.
 constexpr unsigned wordsOfOldPtx = 512;
@@ -139,15 +142,15 @@ Value *readRegister(IRBuilder<> &builder, Intrinsic::ID id) {
 }
 
 /// A kernel with the words as its one parameter, by value.
-Function *declareKernel(Module &module, const DeviceFunction &device) {
+Function *declareKernel(Module &module, const DeviceFunction &device,
+                        const std::string &name) {
   LLVMContext &context = module.getContext();
   Type *word = Type::getInt64Ty(context);
   auto *words = ArrayType::get(word, std::max(device.words, 1u));
   auto *type = FunctionType::get(Type::getVoidTy(context),
                                  {PointerType::getUnqual(context)}, false);
-  Function *kernel =
-      Function::Create(type, GlobalValue::ExternalLinkage,
-                       deviceSymbol(device.function->getName()), module);
+  Function *kernel = Function::Create(type, GlobalValue::ExternalLinkage,
+                                      deviceSymbol(name), module);
   kernel->setCallingConv(CallingConv::PTX_Kernel);
   kernel->addParamAttr(0, Attribute::getWithByValType(context, words));
   kernel->addParamAttr(0, Attribute::getWithAlignment(context, Align(8)));
@@ -155,14 +158,29 @@ Function *declareKernel(Module &module, const DeviceFunction &device) {
   return kernel;
 }
 
-/// What the threads of a block share to add up; null for functions without
-/// sums.
-Constant *sumsMemory(Module &module, const Function &function) {
+/// What a launch gives each block.
+Constant *dynamicMemory(Module &module) {
+  constexpr const char *name = "costate_block_memory";
+  GlobalVariable *memory = module.getGlobalVariable(name);
+  if (!memory) {
+    auto *type = ArrayType::get(Type::getInt8Ty(module.getContext()), 0);
+    memory = new GlobalVariable(
+        module, type, false, GlobalValue::ExternalLinkage, nullptr, name,
+        nullptr, GlobalValue::NotThreadLocal, sharedSpace);
+    memory->setAlignment(Align(16));
+  }
+  return ConstantExpr::getAddrSpaceCast(
+      memory, PointerType::getUnqual(module.getContext()));
+}
+
+/// What the threads of a block share; null for functions that need nothing.
+Constant *blockMemory(Module &module, const Function &function) {
   LLVMContext &context = module.getContext();
   auto *pointer = PointerType::getUnqual(context);
+  if (function.hasFnAttribute(deviceTilesAttr))
+    return dynamicMemory(module);
   if (!function.hasFnAttribute("costate-sums"))
     return ConstantPointerNull::get(pointer);
-  constexpr unsigned sharedSpace = 3;
   auto *type = ArrayType::get(Type::getInt64Ty(context), sumMemory / 8);
   auto *memory = new GlobalVariable(
       module, type, false, GlobalValue::InternalLinkage, PoisonValue::get(type),
@@ -170,8 +188,9 @@ Constant *sumsMemory(Module &module, const Function &function) {
   return ConstantExpr::getAddrSpaceCast(memory, pointer);
 }
 
-void addKernel(Module &module, const DeviceFunction &device) {
-  Function *kernel = declareKernel(module, device);
+void addKernel(Module &module, const DeviceFunction &device,
+               const std::string &name) {
+  Function *kernel = declareKernel(module, device, name);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
   Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);
@@ -179,13 +198,53 @@ void addKernel(Module &module, const DeviceFunction &device) {
   Value *blocks = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   Value *thread = builder.CreateNUWAdd(builder.CreateNUWMul(block, size), lane);
   Value *threads = builder.CreateNUWMul(blocks, size);
-  Value *memory = sumsMemory(module, *device.function);
+  Value *memory = blockMemory(module, *device.function);
   builder.CreateCall(device.function,
                      {kernel->getArg(0), thread, threads, memory});
   builder.CreateRetVoid();
   device.function->removeFnAttr(Attribute::NoInline);
   device.function->removeFnAttr(Attribute::OptimizeNone);
   device.function->addFnAttr(Attribute::AlwaysInline);
+}
+
+/// The one function of the module that `function` calls.
+Function *bodyOf(Function &function) {
+  for (Instruction &instruction : instructions(function))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (Function *called = call->getCalledFunction();
+          called && !called->isDeclaration())
+        return called;
+  return nullptr;
+}
+
+/// Says in `body` whether tapes lie in shared memory.
+void settlePlace(Function &body, bool onlyShared) {
+  SmallVector<CallInst *> questions;
+  for (Instruction &instruction : instructions(body))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (call->getCalledFunction() &&
+          call->getCalledFunction()->getName() == onlySharedName)
+        questions.push_back(call);
+  for (CallInst *question : questions) {
+    question->replaceAllUsesWith(
+        ConstantInt::get(question->getType(), onlyShared));
+    question->eraseFromParent();
+  }
+}
+
+/// A twin of a function that runs in tiles, with its tapes in shared memory.
+void addSharedKernel(Module &module, const DeviceFunction &device) {
+  Function *body = bodyOf(*device.function);
+  if (!body)
+    return;
+  ValueToValueMapTy bodyMap, map;
+  Function *twinBody = CloneFunction(body, bodyMap);
+  map[body] = twinBody;
+  Function *twin = CloneFunction(device.function, map);
+  settlePlace(*twinBody, true);
+  settlePlace(*body, false);
+  addKernel(module, {twin, device.words},
+            device.function->getName().str() + ".shared");
 }
 
 /// Host code knows one scope, that of the system; other devices see nothing of
@@ -283,7 +342,8 @@ std::string leftOver(const Module &module) {
         names.insert(instruction.getOpcodeName());
   }
   for (const GlobalVariable &global : module.globals())
-    if (global.isDeclaration() && !global.use_empty())
+    if (global.isDeclaration() && !global.use_empty() &&
+        global.getAddressSpace() != sharedSpace)
       names.insert(global.getName());
   return join(names, "`, `");
 }
@@ -362,7 +422,10 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
   retarget(module, **machine);
   internalise(module);
   for (const DeviceFunction &function : *functions)
-    addKernel(module, function);
+    if (function.function->hasFnAttribute(deviceTilesAttr))
+      addSharedKernel(module, function);
+  for (const DeviceFunction &function : *functions)
+    addKernel(module, function, function.function->getName().str());
   Result<std::string> text = finish(module, **machine);
   if (text && !watch.errors.empty())
     return Failure{ErrorCode::Internal,

@@ -16,6 +16,9 @@ namespace costate::compiler {
 /// launch, with the N words of the launch, which are global addresses or plain
 /// numbers.
 constexpr const char *deviceWordsAttr = "costate-words";
+/// On one that runs in tiles (base/DeviceTape.h): a second kernel, SYMBOL.shared,
+/// has its tapes in shared memory.
+constexpr const char *deviceTilesAttr = "costate-tiles";
 
 /// PTX with a kernel `deviceSymbol(name)` per device function `name` of
 /// `module`, for `sm_90` and the like; of chips that are newer than the

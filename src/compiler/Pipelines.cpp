@@ -7,6 +7,7 @@
 #include "conversion/FindNan/Passes.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
+#include "conversion/PlaceTapes/Passes.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -68,6 +69,12 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
+  // Whoever looks for errors waits for them anyway.
+  if (!options.debug && !options.findNan)
+    passes.addNestedPass<ir::KernelOp>(
+        conversion::createPlaceTapes(
+            {.deterministic = options.deterministic,
+             .fastMath = options.fastMath}));
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan}));
   addOutlinedPasses(passes, options, maths, /*deterministic=*/false);

@@ -6,6 +6,7 @@
 #include "conversion/FindNan/Passes.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
+#include "conversion/PlaceTapes/Passes.h"
 #include "ir/Registration.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
@@ -31,6 +32,7 @@ void registerAllPasses() {
   conversion::registerCostateContractPasses();
   conversion::registerCostateFindNanPasses();
   conversion::registerCostateKernelToDevicePasses();
+  conversion::registerCostatePlaceTapesPasses();
   conversion::registerCostateKernelToLLVMPasses();
   registerPipelines();
 }

@@ -16,6 +16,12 @@ struct Memory : mlir::SideEffects::Resource::Base<Memory> {
   llvm::StringRef getName() final { return "tape"; }
 };
 
+/// What the lanes of a warp have in common: operations on it stay in order, and
+/// where all lanes come to them.
+struct Warp : mlir::SideEffects::Resource::Base<Warp> {
+  llvm::StringRef getName() final { return "warp"; }
+};
+
 } // namespace costate::tape
 
 #define GET_OP_CLASSES

@@ -63,4 +63,94 @@ def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite
   let assemblyFormat = "attr-dict";
 }
 
+//===-- Rows of a warp ----------------------------------------------------===//
+
+def Tape_Warp : Resource<"::costate::tape::Warp">;
+
+def Tape_ActiveOp : Tape_Op<"active", [Pure]> {
+  let summary = "whether this lane has an iteration";
+  let description = [{
+    Ranges that are marked `costate.tiles` run in warps of 32 lanes, each with
+    one tape: rows of 32 words of 4 bytes, one for each lane. All lanes of a warp
+    come to the same operations of a warp; those without iteration as well.
+  }];
+  let results = (outs I1:$active);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tape_RowsOp : Tape_Op<"rows", [Pure]> {
+  let summary = "how many rows the tape of this warp has";
+  let results = (outs I64:$rows);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tape_FrugalOp : Tape_Op<"frugal", [Pure]> {
+  let summary = "whether a loop should take the fewest rows, for those behind it";
+  let results = (outs I1:$frugal);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tape_WarpMaxOp : Tape_Op<"warp_max", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
+  let summary = "the largest of an unsigned number over the lanes of a warp";
+  let arguments = (ins I64:$value);
+  let results = (outs I64:$max);
+  let assemblyFormat = "$value attr-dict";
+}
+
+def Tape_WriteOp : Tape_Op<"write", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
+  let summary = "what this lane keeps in some rows";
+  let description = [{
+    Values of 8 bytes take two rows, of 4 bytes one; 32 bools share one.
+
+    ```mlir
+    tape.write %x, %taken at %row : f64, i1   // rows %row to %row + 2
+    ```
+  }];
+  let arguments = (ins Variadic<Tape_Value>:$values, I64:$row);
+  let assemblyFormat = "$values `at` $row attr-dict `:` type($values)";
+}
+
+def Tape_ReadOp : Tape_Op<"read", [MemoryEffects<[MemRead<Tape_Memory>]>]> {
+  let summary = "what this lane has kept in some rows";
+  let arguments = (ins I64:$row);
+  let results = (outs Variadic<Tape_Value>:$values);
+  let assemblyFormat = "$row attr-dict `:` type($values)";
+}
+
+def Tape_KeptOp : Tape_Op<"kept", [Pure]> {
+  let summary = "how many first turns of a loop a tape that is too short keeps";
+  let description = [{
+    The other ones are recomputed, piece by piece, from checkpoints of
+    `checkpoint` rows; a turn takes `unit` rows at most. All ones: even so
+    `rows` rows are too few.
+  }];
+  let arguments = (ins I64:$turns, I64:$unit, I64:$checkpoint, I64:$rows);
+  let results = (outs I64:$kept);
+  let assemblyFormat = "operands attr-dict";
+}
+
+def Tape_SegmentOp : Tape_Op<"segment", [Pure]> {
+  let summary = "turns from one checkpoint to the next, of a rest of `turns`";
+  let arguments = (ins I64:$turns, I64:$unit, I64:$checkpoint);
+  let results = (outs I64:$segment);
+  let assemblyFormat = "operands attr-dict";
+}
+
+def Tape_FewestOp : Tape_Op<"fewest", [Pure]> {
+  let summary = "the fewest rows that a loop can do with";
+  let arguments = (ins I64:$turns, I64:$unit, I64:$checkpoint);
+  let results = (outs I64:$rows);
+  let assemblyFormat = "operands attr-dict";
+}
+
+def Tape_SettleOp : Tape_Op<"settle", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
+  let summary = "what the forward sweep of a tile has come to";
+  let description = [{
+    Stands in the place of `tape.turn`. `need`: rows that would keep everything;
+    `fewest`: with recomputation. A tile that does not fit runs again later.
+  }];
+  let arguments = (ins I1:$fits, I64:$need, I64:$fewest);
+  let assemblyFormat = "operands attr-dict";
+}
+
 #endif

@@ -122,6 +122,18 @@ static size_t addressSpaceLeft() {
   return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
 }
 
+Result<std::optional<size_t>> tapeBudget(std::optional<size_t> chosen) {
+  const char *text = std::getenv("COSTATE_TAPE_BUDGET");
+  if (chosen || !text || !*text)
+    return chosen;
+  if (text == std::string("0"))
+    return std::optional<size_t>(0);
+  Result<size_t> bytes = parseBytes(text);
+  if (!bytes)
+    return bytes.error();
+  return std::optional(*bytes);
+}
+
 Result<size_t> defaultMemoryLimit() {
   if (const char *text = std::getenv("COSTATE_MEMORY_LIMIT"); text && *text)
     return parseBytes(text);

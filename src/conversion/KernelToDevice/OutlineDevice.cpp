@@ -2,6 +2,7 @@
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/PlaceTapes/Passes.h"
 
 using namespace mlir;
 
@@ -29,12 +30,15 @@ struct Launcher {
   SmallVector<Attribute> functions;
 };
 
+/// How threads come by their work, and by a tape.
+enum class Threading { Serial, Strided, Tiled };
+
 /// A device function under construction.
 class Function {
 public:
   Function(Launcher &launcher, Location loc, const Twine &name, int64_t words,
-           bool serial, bool measures)
-      : module(launcher.module), serial(serial) {
+           Threading threading, bool measures)
+      : module(launcher.module), threading(threading) {
     MLIRContext *context = module.getContext();
     Type pointer = pointerType(context), i64 = IntegerType::get(context, 64);
     outer = createFunction(module, loc, name, {pointer, i64, i64, pointer},
@@ -45,7 +49,7 @@ public:
                           LLVM::Linkage::Internal);
     body.setPassthroughAttr(
         ArrayAttr::get(context, StringAttr::get(context, "alwaysinline")));
-    body->setAttr(lanesAttr, IntegerAttr::get(i64, serial ? 1 : warpSize));
+    body->setAttr(lanesAttr, IntegerAttr::get(i64, isSerial() ? 1 : warpSize));
     if (measures)
       body->setAttr(measuresAttr, UnitAttr::get(context));
     fillOuter();
@@ -57,6 +61,7 @@ public:
   Value threads() { return body.getArgument(3); }
   /// What the threads of a block share; null: nothing.
   Value memory() { return body.getArgument(4); }
+  void markTiles() { setAttribute(outer, "costate-tiles", ""); }
   void markSums() { setAttribute(outer, "costate-sums", ""); }
   Block *block() { return &body.getFunctionBody().front(); }
 
@@ -82,15 +87,34 @@ private:
         outer.getLoc(), &outer.getFunctionBody().front());
     Type pointer = pointerType(b.getContext());
     Value args = outer.getArgument(0), thread = outer.getArgument(1);
-    Value count = constant(b, workerSlots);
+    bool tiled = threading == Threading::Tiled;
+    Value count = constant(b, tiled ? tileWorkerSlots : workerSlots);
     Value worker = LLVM::AllocaOp::create(b, pointer, b.getI64Type(), count, 8);
     Value errors = loadSlot(b, pointer, args, ErrorsWord);
     storeSlot(b, errors, worker, errorSlot);
-    Value iteration = constant(b, -1), lane = constant(b, 0), base;
+    Value iteration = constant(b, -1);
     storeSlot(b, iteration, worker, iterationSlot);
-    if (serial) {
+    if (!tiled)
+      storeTape(b, args, worker, thread);
+    LLVM::CallOp::create(b, body,
+                         ValueRange{args, worker, thread, outer.getArgument(2),
+                                    outer.getArgument(3)});
+    if (isSerial()) {
       Value frame = loadSlot(b, pointer, args, FrameWord);
-      base = loadSlot(b, pointer, frame, 0);
+      Value top = LLVM::LoadOp::create(b, pointer, worker);
+      storeSlot(b, top, frame, 0);
+    }
+    LLVM::ReturnOp::create(b, ValueRange());
+  }
+
+  bool isSerial() const { return threading == Threading::Serial; }
+
+  void storeTape(ImplicitLocOpBuilder &b, Value args, Value worker,
+                 Value thread) {
+    Value lane = constant(b, 0), base;
+    if (isSerial()) {
+      Value frame = loadSlot(b, pointerType(b.getContext()), args, FrameWord);
+      base = loadSlot(b, pointerType(b.getContext()), frame, 0);
     } else {
       Value size = constant(b, warpSize);
       lane = arith::RemUIOp::create(b, thread, size);
@@ -99,15 +123,6 @@ private:
     storeSlot(b, lane, worker, laneSlot);
     storeSlot(b, base, worker, tapeBaseSlot);
     LLVM::StoreOp::create(b, base, worker);
-    LLVM::CallOp::create(b, body,
-                         ValueRange{args, worker, thread, outer.getArgument(2),
-                                    outer.getArgument(3)});
-    if (serial) {
-      Value frame = loadSlot(b, pointer, args, FrameWord);
-      Value top = LLVM::LoadOp::create(b, pointer, worker);
-      storeSlot(b, top, frame, 0);
-    }
-    LLVM::ReturnOp::create(b, ValueRange());
   }
 
   /// Where the tapes of a warp start.
@@ -123,7 +138,7 @@ private:
   }
 
   ModuleOp module;
-  bool serial;
+  Threading threading;
   LLVM::LLVMFuncOp outer, body;
 };
 
@@ -132,7 +147,8 @@ class PartOutliner {
 public:
   PartOutliner(Launcher &launcher, Operation *part)
       : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
-        region(part->getRegion(0)), number(launcher.functions.size()),
+        region(part->getRegion(0)), tiled(part->hasAttr(tilesAttr)),
+        number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
@@ -158,6 +174,11 @@ private:
   }
 
   bool hasSums() { return range && range.getNumResults() > 0; }
+  int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
+  /// A tiled function finds its TapeCall behind its other words.
+  int64_t words() const {
+    return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
+  }
 
   bool isOrdered() {
     return contains(region, [](Operation *op) {
@@ -171,7 +192,9 @@ private:
   int64_t tapeSite() {
     Operation *deepest = nullptr;
     int most = -1;
-    region.walk([&](tape::PushOp push) {
+    region.walk([&](Operation *push) {
+      if (!isa<tape::PushOp, tape::WriteOp>(push))
+        return;
       int depth = 0;
       for (Operation *op = push; op; op = op->getParentOp())
         depth += isa<LoopLikeOpInterface>(op);
@@ -195,10 +218,12 @@ private:
          named("after_turn", b.getBoolAttr(serial && serial.getAfterTurn())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered", b.getBoolAttr(range && isOrdered())),
-         named("collective", b.getBoolAttr(hasSums())),
+         named("collective", b.getBoolAttr(tiled || hasSums())),
+         named("tiles", b.getBoolAttr(tiled)),
+         named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
          named("sums", b.getI64IntegerAttr(range ? range.getNumResults() : 0)),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
-         named("words", b.getI64IntegerAttr(firstOwnWord + uses.parts.size())),
+         named("words", b.getI64IntegerAttr(words())),
          named("site",
                b.getI64IntegerAttr(launcher.runtime.site(part->getLoc()))),
          named("tape_site", b.getI64IntegerAttr(tapeSite()))}));
@@ -239,14 +264,21 @@ private:
   }
 
   void emit(StringRef kind, Operation *op, bool measures) {
-    Function function(launcher, op->getLoc(), nameOf(kind),
-                      firstOwnWord + uses.parts.size(), !range, measures);
-    if (hasSums() && !measures)
+    Threading threading = tiled   ? Threading::Tiled
+                          : range ? Threading::Strided
+                                  : Threading::Serial;
+    Function function(launcher, op->getLoc(), nameOf(kind), words(), threading,
+                      measures);
+    if (tiled)
+      function.markTiles();
+    else if (hasSums() && !measures)
       function.markSums();
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
-    if (range)
+    if (tiled)
+      emitTiles(b, function, cast<ir::RangeOp>(op), own);
+    else if (range)
       emitIterations(b, function, cast<ir::RangeOp>(op), own, measures);
     else
       emitSerial(b, function, cast<ir::SerialOp>(op));
@@ -275,17 +307,13 @@ private:
     if (measures) {
       carried.push_back(constant(b, 0));
     } else {
-      for (unsigned k = 0; k < op.getNumResults(); ++k)
-        carried.push_back(arith::ConstantOp::create(b, b.getF64FloatAttr(0.0)));
+      carried = zeros(b, op.getNumResults());
     }
     auto turn = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
       if (launcher.debug)
         storeSlot(inner, k, function.worker(), iterationSlot);
-      Values indices = indicesOf(inner, k, extents);
-      for (auto [argument, index] :
-           llvm::zip(op.getBody()->getArguments(), indices))
-        argument.replaceAllUsesWith(index);
+      useIndices(op, indicesOf(inner, k, extents));
       scf::YieldOp::create(inner, measures
                                       ? measure(inner, function, op, args[0])
                                       : iterate(inner, op, args));
@@ -296,6 +324,70 @@ private:
       commitNeed(b, function, loop.getResult(0));
     else
       addUp(b, function, loop.getResults());
+  }
+
+  Values zeros(ImplicitLocOpBuilder &b, unsigned count) {
+    Values values;
+    for (unsigned k = 0; k < count; ++k)
+      values.push_back(arith::ConstantOp::create(b, b.getF64FloatAttr(0.0)));
+    return values;
+  }
+
+  void useIndices(ir::RangeOp op, ValueRange indices) {
+    for (auto [argument, index] :
+         llvm::zip(op.getBody()->getArguments(), indices))
+      argument.replaceAllUsesWith(index);
+  }
+
+  /// for (tile = first; tile != none; tile = next) 32 iterations, one per lane
+  void emitTiles(ImplicitLocOpBuilder &b, Function &function, ir::RangeOp op,
+                 const Captures &own) {
+    Values extents;
+    for (Value extent : op.getExtents())
+      extents.push_back(own.mapping.lookup(extent));
+    Value worker = function.worker(), none = constant(b, -1);
+    Value count = loadSlot(b, b.getI64Type(), function.words(), IterationsWord);
+    Runtime &runtime = launcher.runtime;
+    Value call = slot(b, function.words(), callWord());
+    Value onlyShared = runtime.callTape(b, "only_shared", true, {});
+    runtime.callTape(b, "begin", false,
+                     {worker, call, function.thread(), function.threads(),
+                      function.memory(), onlyShared});
+    Values carried{runtime.callTape(b, "tile", true, worker)};
+    carried.append(zeros(b, op.getNumResults()));
+    auto before = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      ImplicitLocOpBuilder inner(loc, nested);
+      Value more =
+          arith::CmpIOp::create(inner, arith::CmpIPredicate::ne, args[0], none);
+      scf::ConditionOp::create(inner, more, args);
+    };
+    auto after = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      ImplicitLocOpBuilder inner(loc, nested);
+      Value k = iterationOfLane(inner, worker, args[0], count);
+      useIndices(op, indicesOf(inner, k, extents));
+      Values next{Value()};
+      next.append(iterate(inner, op, args.drop_front()));
+      next[0] = runtime.callTape(inner, "next", true, worker);
+      scf::YieldOp::create(inner, next);
+    };
+    SmallVector<Type> types = llvm::to_vector(TypeRange(ValueRange(carried)));
+    auto loop = scf::WhileOp::create(b, types, carried, before, after);
+    runtime.callTape(b, "end", false, worker);
+    addUp(b, function, loop.getResults().drop_front());
+  }
+
+  /// Its number; 0 for a lane without iteration.
+  Value iterationOfLane(ImplicitLocOpBuilder &b, Value worker, Value tile,
+                        Value count) {
+    Value lane = loadSlot(b, b.getI64Type(), worker, laneSlot);
+    Value size = constant(b, warpSize), zero = constant(b, 0);
+    Value start = arith::MulIOp::create(b, tile, size);
+    Value k = arith::AddIOp::create(b, start, lane);
+    Value active =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, k, count);
+    Value flag = arith::ExtUIOp::create(b, b.getI64Type(), active);
+    storeSlot(b, flag, worker, activeSlot);
+    return arith::SelectOp::create(b, active, k, zero);
   }
 
   Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {
@@ -381,8 +473,7 @@ private:
     auto top = ImplicitLocOpBuilder::atBlockBegin(
         part->getLoc(), &entry.getFunctionBody().front());
     Type pointer = pointerType(b.getContext());
-    int64_t count = firstOwnWord + uses.parts.size();
-    Value size = constant(top, count);
+    Value size = constant(top, words());
     Value words =
         LLVM::AllocaOp::create(top, pointer, top.getI64Type(), size, 8);
     for (auto [k, value] : llvm::enumerate(uses.parts)) {
@@ -468,6 +559,7 @@ private:
   Operation *part;
   ir::RangeOp range; ///< null for serial code
   Region &region;
+  bool tiled;
   size_t number;
   Captures uses;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing

@@ -1,5 +1,6 @@
 #include "conversion/KernelToLLVM/Record.h"
 #include "conversion/KernelToLLVM/Runtime.h"
+#include "conversion/PlaceTapes/Rows.h"
 #include "ir/Tape.h"
 
 using namespace mlir;
@@ -146,11 +147,147 @@ private:
   Type pointer;
 };
 
+/// Emits the operations on rows of a warp's tape.
+class RowBuilder {
+public:
+  RowBuilder(Operation *op, Runtime &runtime)
+      : b(op->getLoc(), op), runtime(runtime), worker(workerOf(op)),
+        pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
+
+  void write(tape::WriteOp op) {
+    RowLayout layout(op.getValues().getTypes());
+    for (auto [value, field] : llvm::zip_equal(op.getValues(), layout.fields))
+      if (field.bit < 0)
+        LLVM::StoreOp::create(
+            b, value,
+            address(op.getRow(), field.row, bytesOf(value.getType())));
+    for (int64_t row = layout.firstBits; row < layout.rows; ++row)
+      LLVM::StoreOp::create(b, packed(op.getValues(), layout, row),
+                            address(op.getRow(), row, 4));
+  }
+
+  void read(tape::ReadOp op) {
+    RowLayout layout(op.getResultTypes());
+    SmallVector<Value> words;
+    for (int64_t row = layout.firstBits; row < layout.rows; ++row)
+      words.push_back(LLVM::LoadOp::create(b, b.getI32Type(),
+                                           address(op.getRow(), row, 4)));
+    for (auto [value, field] : llvm::zip_equal(op.getValues(), layout.fields)) {
+      Type type = value.getType();
+      Value here =
+          field.bit < 0
+              ? LLVM::LoadOp::create(
+                    b, type, address(op.getRow(), field.row, bytesOf(type)))
+                    .getResult()
+              : bit(words[field.row - layout.firstBits], field.bit);
+      value.replaceAllUsesWith(here);
+    }
+  }
+
+  Value slotValue(int64_t number) {
+    return LLVM::LoadOp::create(b, b.getI64Type(), advance(worker, 8 * number));
+  }
+
+  Value flagValue(int64_t number) {
+    Value flag = slotValue(number);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag,
+                                 constant(b, 0));
+  }
+
+  void settle(tape::SettleOp op) {
+    Value fits = arith::ExtUIOp::create(b, b.getI64Type(), op.getFits());
+    runtime.callTape(b, "settle", false,
+                     {worker, fits, op.getNeed(), op.getFewest()});
+  }
+
+  Value call(StringRef name, ValueRange args) {
+    return runtime.callTape(b, name, true, args);
+  }
+
+  Value warpMax(Value value) { return runtime.callWarpMax(b, value); }
+
+private:
+  static int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
+
+  Value advance(Value base, int64_t distance) {
+    return LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
+                               LLVM::GEPArg(distance));
+  }
+
+  Value address(Value row, int64_t offset, int64_t size) {
+    Value base =
+        LLVM::LoadOp::create(b, pointer, advance(worker, 8 * tapeBaseSlot));
+    Value lane = slotValue(laneSlot);
+    Value width = constant(b, size), bytes = constant(b, rowBytes);
+    Value across = arith::MulIOp::create(b, lane, width);
+    Value down = arith::MulIOp::create(b, row, bytes);
+    Value distance = arith::AddIOp::create(b, down, across);
+    Value place = LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
+                                      ArrayRef<LLVM::GEPArg>(distance));
+    return offset ? advance(place, offset * rowBytes) : place;
+  }
+
+  Value i32(int64_t value) {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  }
+
+  Value packed(ValueRange values, const RowLayout &layout, int64_t row) {
+    Value all;
+    for (auto [value, field] : llvm::zip_equal(values, layout.fields)) {
+      if (field.bit < 0 || field.row != row)
+        continue;
+      Value bits = arith::ExtUIOp::create(b, b.getI32Type(), value);
+      if (field.bit)
+        bits = arith::ShLIOp::create(b, bits, i32(field.bit));
+      all = all ? arith::OrIOp::create(b, all, bits).getResult() : bits;
+    }
+    return all;
+  }
+
+  Value bit(Value word, int64_t number) {
+    Value shifted = arith::ShRUIOp::create(b, word, i32(number));
+    return arith::TruncIOp::create(b, b.getI1Type(), shifted);
+  }
+
+  ImplicitLocOpBuilder b;
+  Runtime &runtime;
+  Value worker;
+  Type pointer;
+};
+
+void expandRows(Operation *op, Runtime &runtime) {
+  if (!isa<tape::TapeDialect>(op->getDialect()) ||
+      isa<tape::PushOp, tape::PopOp, tape::TurnOp>(op))
+    return;
+  RowBuilder b(op, runtime);
+  auto replace = [&](Value value) {
+    op->getResult(0).replaceAllUsesWith(value);
+  };
+  if (auto write = dyn_cast<tape::WriteOp>(op))
+    b.write(write);
+  else if (auto read = dyn_cast<tape::ReadOp>(op))
+    b.read(read);
+  else if (auto settle = dyn_cast<tape::SettleOp>(op))
+    b.settle(settle);
+  else if (isa<tape::ActiveOp>(op))
+    replace(b.flagValue(activeSlot));
+  else if (isa<tape::FrugalOp>(op))
+    replace(b.flagValue(frugalSlot));
+  else if (isa<tape::RowsOp>(op))
+    replace(b.slotValue(rowsSlot));
+  else if (auto max = dyn_cast<tape::WarpMaxOp>(op))
+    replace(b.warpMax(max.getValue()));
+  else if (isa<tape::KeptOp, tape::SegmentOp, tape::FewestOp>(op))
+    replace(b.call(op->getName().stripDialect(), op->getOperands()));
+  op->erase();
+}
+
 struct ExpandTape : impl::ExpandTapeBase<ExpandTape> {
   using ExpandTapeBase::ExpandTapeBase;
 
   void runOnOperation() override {
     Runtime runtime(getOperation());
+    getOperation()->walk([&](Operation *op) { expandRows(op, runtime); });
     getOperation()->walk([&](tape::PushOp push) {
       ValueRange values = push.getValues();
       if (!values.empty())

@@ -266,6 +266,20 @@ void Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
   LLVM::CallOp::create(builder, function, args);
 }
 
+Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
+                        bool hasResult, ValueRange args) {
+  auto function =
+      declare(("costate_tape_" + name).str(), hasResult ? i64 : none,
+              TypeRange(args), {.collective = !hasResult || name == "next"});
+  auto call = LLVM::CallOp::create(builder, function, args);
+  return hasResult ? call.getResult() : Value();
+}
+
+Value Runtime::callWarpMax(ImplicitLocOpBuilder &builder, Value value) {
+  auto function = declare("costate_warp_max", i64, i64, {.collective = true});
+  return LLVM::CallOp::create(builder, function, value).getResult();
+}
+
 void Runtime::declareAddLater() {
   MLIRContext *context = module.getContext();
   Type f32 = Float32Type::get(context), f64 = Float64Type::get(context);

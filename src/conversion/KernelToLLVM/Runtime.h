@@ -2,6 +2,7 @@
 /// What outlined functions know of the runtime: its functions, the worker, the
 /// table of source places, and arrays as base address and extents.
 
+#include "base/DeviceTape.h"
 #include "base/ElementUse.h"
 #include "conversion/KernelToLLVM/Passes.h"
 
@@ -30,6 +31,15 @@ inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, iterationSlot = 3;
 /// Devices only: the lane of the thread, and the cell for errors.
 inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
+/// Where iterations run in tiles (base/DeviceTape.h): rows of the tape, whether
+/// the lane has an iteration, and whether rows are scarce.
+inline constexpr int64_t rowsSlot = 6, activeSlot = 7, frugalSlot = 8;
+inline constexpr int64_t tileWorkerSlots = sizeof(TapeWorker) / 8;
+static_assert(offsetof(TapeWorker, base) == 8 * tapeBaseSlot &&
+              offsetof(TapeWorker, lane) == 8 * laneSlot &&
+              offsetof(TapeWorker, rows) == 8 * rowsSlot &&
+              offsetof(TapeWorker, active) == 8 * activeSlot &&
+              offsetof(TapeWorker, frugal) == 8 * frugalSlot);
 
 /// The worker of the function around `op`.
 mlir::Value workerOf(mlir::Operation *op);
@@ -103,6 +113,13 @@ public:
   void callAddUp(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
   void callFinishSums(mlir::ImplicitLocOpBuilder &builder,
                       mlir::ValueRange args);
+  /// Devices only: `costate_device_tape_NAME` of runtime/gpu/DeviceTape.c. With
+  /// a result, an i64 that follows from i64 or the worker; else null.
+  mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
+                       llvm::StringRef name, bool hasResult,
+                       mlir::ValueRange args);
+  mlir::Value callWarpMax(mlir::ImplicitLocOpBuilder &builder,
+                          mlir::Value value);
   /// Declares `costate_add_later_f32` and `_f64`.
   void declareAddLater();
 

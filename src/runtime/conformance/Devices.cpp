@@ -134,7 +134,8 @@ Result<std::shared_ptr<Device>> openFakeCuda(size_t limit) {
   auto driver = cuda::openCuda(fakeCuda().api(), 0);
   if (!driver)
     return driver.error();
-  return gpu::openGpu("fakecuda", "sm_90", *driver, limit, /*validate=*/true);
+  return gpu::openGpu("fakecuda", "sm_90", *driver,
+                      {.memoryLimit = limit, .validate = true});
 }
 
 Result<std::shared_ptr<Device>> openCuda(size_t limit) {
@@ -142,7 +143,7 @@ Result<std::shared_ptr<Device>> openCuda(size_t limit) {
   if (!driver)
     return driver.error();
   std::string chip = (*driver)->properties().chip;
-  return gpu::openGpu("cuda", chip, *driver, limit);
+  return gpu::openGpu("cuda", chip, *driver, {.memoryLimit = limit});
 }
 
 } // namespace

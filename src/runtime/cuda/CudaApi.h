@@ -74,6 +74,7 @@ inline void *const launchBufferBytes = reinterpret_cast<void *>(2);
 inline void *const launchEnd = nullptr;
 
 constexpr unsigned nonBlockingStream = 1;
+constexpr unsigned hostForAllDevices = 1, hostForCode = 2;
 constexpr unsigned eventWithoutTime = 2;
 
 // clang-format off
@@ -129,6 +130,8 @@ constexpr unsigned eventWithoutTime = 2;
     void **)                                                                   \
   F(unloadCode, cuModuleUnload, Code)                                          \
   F(function, cuModuleGetFunction, Function *, Code, const char *)             \
+  F(residentBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *,        \
+    Function, int, size_t)                                                     \
   F(setFunction, cuFuncSetAttribute, Function, FunctionAttribute, int)         \
   F(launchKernel, cuLaunchKernel, Function, unsigned, unsigned, unsigned,      \
     unsigned, unsigned, unsigned, unsigned, Stream, void **, void **)

@@ -77,6 +77,10 @@ public:
     return memory->allocate(bytes);
   }
   void release(std::byte *address) override { memory->release(address); }
+  Result<std::byte *> allocateHost(size_t bytes) override;
+  void releaseHost(std::byte *address) override;
+  Result<int64_t> residentBlocks(gpu::Module &module, const std::string &symbol,
+                                 int blockThreads, size_t sharedBytes) override;
   size_t freeBytes() override { return memory->freeBytes(); }
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override;
@@ -146,6 +150,36 @@ Result<> CudaModule::allowShared(const std::string &symbol, Found &kernel,
   return session->result(status, "give `" + symbol + "` " +
                                      std::to_string(bytes) +
                                      " bytes of shared memory");
+}
+
+Result<std::byte *> CudaDriver::allocateHost(size_t bytes) {
+  void *made = nullptr;
+  Status status = session->call(session->api().allocateHost, &made, bytes,
+                                hostForAllDevices | hostForCode);
+  if (status != success)
+    return session->failure(status, "allocate memory of the host");
+  return static_cast<std::byte *>(made);
+}
+
+void CudaDriver::releaseHost(std::byte *address) {
+  (void)session->wait();
+  (void)session->call(session->api().freeHost, static_cast<void *>(address));
+}
+
+Result<int64_t> CudaDriver::residentBlocks(gpu::Module &module,
+                                           const std::string &symbol,
+                                           int blockThreads,
+                                           size_t sharedBytes) {
+  Result<Function> function =
+      static_cast<CudaModule &>(module).find(symbol, sharedBytes);
+  if (!function)
+    return function.error();
+  int blocks = 0;
+  Status status = session->call(session->api().residentBlocks, &blocks,
+                                *function, blockThreads, sharedBytes);
+  if (status != success)
+    return session->failure(status, "ask how much of `" + symbol + "` fits");
+  return int64_t(std::max(blocks, 1)) * gpuProperties.multiprocessors;
 }
 
 Result<> CudaDriver::upload(std::byte *to, const void *from, size_t bytes) {

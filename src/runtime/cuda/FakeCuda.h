@@ -364,6 +364,10 @@ inline Api FakeCuda::makeApi() {
     *function = &found->second;
     return outsideOfCapture();
   };
+  api.residentBlocks = [](int *blocks, Function, int, size_t) {
+    *blocks = 1;
+    return success;
+  };
   api.setFunction = [](Function function, FunctionAttribute, int value) {
     ++function->limitChanges;
     function->sharedLimit = static_cast<size_t>(value);

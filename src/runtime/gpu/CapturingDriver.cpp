@@ -20,6 +20,10 @@ Result<std::byte *> CapturingDriver::allocate(size_t bytes) {
   return isRehearsal ? real.allocate(bytes) : changeFailure();
 }
 
+Result<std::byte *> CapturingDriver::allocateHost(size_t bytes) {
+  return isRehearsal ? real.allocateHost(bytes) : changeFailure();
+}
+
 /// What a rehearsal uploads or fills is memory of the device's own.
 Result<> CapturingDriver::upload(std::byte *to, const void *from,
                                  size_t bytes) {

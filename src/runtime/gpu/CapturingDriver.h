@@ -19,6 +19,8 @@ public:
   Result<std::byte *> allocate(size_t bytes) override;
   void release(std::byte *address) override { real.release(address); }
   size_t freeBytes() override { return real.freeBytes(); }
+  Result<std::byte *> allocateHost(size_t bytes) override;
+  void releaseHost(std::byte *address) override { real.releaseHost(address); }
   Result<> upload(std::byte *to, const void *from, size_t bytes) override;
   Result<> download(void *to, const std::byte *from, size_t bytes) override;
   Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override;
@@ -31,6 +33,11 @@ public:
   }
   Result<> launch(Module &module, const std::string &symbol, Grid grid,
                   std::span<const uint64_t> words, size_t sharedBytes) override;
+  Result<int64_t> residentBlocks(Module &module, const std::string &symbol,
+                                 int blockThreads,
+                                 size_t sharedBytes) override {
+    return real.residentBlocks(module, symbol, blockThreads, sharedBytes);
+  }
   Result<> synchronize() override;
   Counters &counters() override { return real.counters(); }
 

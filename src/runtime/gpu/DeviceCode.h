@@ -31,15 +31,22 @@ namespace costate::runtime::gpu {
 
 /// A range or a part of the serial code.
 struct DeviceFunction {
-  std::string symbol;
+  std::string symbol = {};
   /// Only counts what it would push; empty: pushes nothing.
-  std::string measure;
+  std::string measure = {};
   bool serial = false;
   bool afterTurn = false; ///< serial code of the reverse sweep
   bool effects = false;   ///< stores to memory that outlives the launch
   bool ordered = false;   ///< adds in an order that is left to chance
   /// Threads wait for others of their warp or block.
   bool collective = false;
+  /// Runs in tiles, with a TapeCall (base/DeviceTape.h) behind its other words.
+  bool tiles = false;
+  /// Running its forward sweep again costs more than saving values.
+  bool dear = false;
+  /// The same function with tapes in shared memory, and either there or on the
+  /// heap.
+  std::string sharedSymbol = {}, drainSymbol = {};
   int64_t sums = 0;
   int64_t sumSlot = 0; ///< of the frame: the first one
   int64_t words = 0;   ///< how many it is called with

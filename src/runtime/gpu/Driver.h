@@ -57,6 +57,10 @@ public:
   /// When nothing queued so far needs it any more.
   virtual void release(std::byte *address) = 0;
   virtual size_t freeBytes() = 0;
+  /// Memory of the host that device code reads and writes.
+  virtual Result<std::byte *> allocateHost(size_t bytes) = 0;
+  /// Waits until nothing queued can need it any more.
+  virtual void releaseHost(std::byte *address) = 0;
 
   /// `from` may change as soon as this returns.
   virtual Result<> upload(std::byte *to, const void *from, size_t bytes) = 0;
@@ -77,6 +81,11 @@ public:
   virtual Result<> launch(Module &module, const std::string &symbol, Grid grid,
                           std::span<const uint64_t> words,
                           size_t sharedBytes = 0) = 0;
+  /// Blocks of `symbol` that all run at the same time.
+  virtual Result<int64_t> residentBlocks(Module &module,
+                                         const std::string &symbol,
+                                         int blockThreads,
+                                         size_t sharedBytes) = 0;
   virtual Result<> synchronize() = 0;
 
   /// From here on work goes to `stream`, a handle of the GPU's own API, or back

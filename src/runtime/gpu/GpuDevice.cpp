@@ -10,9 +10,9 @@ namespace {
 
 class GpuDevice final : public Device {
 public:
-  GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver)
+  GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver, size_t tapeBudget)
       : deviceInfo(std::move(info)),
-        engine(std::move(driver), deviceInfo.memoryLimit) {}
+        engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget) {}
 
   const DeviceInfo &info() const override { return deviceInfo; }
 
@@ -46,8 +46,10 @@ public:
                     : Result<>();
   }
   Result<> download(void *to, Buffer from) override {
-    return from.bytes ? engine.driver().download(to, from.address, from.bytes)
-                      : Result<>();
+    if (from.bytes == 0)
+      return {};
+    auto done = engine.driver().download(to, from.address, from.bytes);
+    return done ? tapeFailure() : done;
   }
   Result<> copy(Buffer to, Buffer from) override {
     return to.bytes ? engine.driver().copy(to.address, from.address, to.bytes)
@@ -64,7 +66,10 @@ public:
   Result<LaunchReport> launch(const LaunchRequest &request) override {
     return gpu::launch(engine, request);
   }
-  Result<> synchronize() override { return engine.driver().synchronize(); }
+  Result<> synchronize() override {
+    auto done = engine.driver().synchronize();
+    return done ? tapeFailure() : done;
+  }
 
   Result<> useStream(std::optional<void *> stream) override {
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
@@ -78,12 +83,18 @@ public:
   void resetStatistics() override { engine.driver().counters().reset(); }
 
 private:
+  Result<> tapeFailure() {
+    std::lock_guard lock(engine.mutex);
+    return engine.tiles.failure();
+  }
+
   /// Tapes can be made again.
   void dropScratch() {
     std::lock_guard lock(engine.mutex);
     engine.tapes.clear();
     engine.serialTape.clear();
     engine.partials.clear();
+    engine.tiles.dropHeap();
   }
 
   Result<> rehearse(const std::vector<Step> &steps);
@@ -176,15 +187,17 @@ Result<> GpuDevice::exchange(Buffer one, Buffer other) {
 
 Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
                                         std::shared_ptr<Driver> driver,
-                                        size_t memoryLimit, bool validate) {
-  if (validate)
+                                        const GpuOptions &options) {
+  if (options.validate)
     driver = validating(std::move(driver));
+  size_t memoryLimit = options.memoryLimit;
   if (memoryLimit == 0)
     memoryLimit = driver->freeBytes() / 16 * 15;
+  size_t budget = std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit);
   DeviceInfo info{std::move(name), driver->properties().residentThreads,
                   memoryLimit, target, target == "simt"};
   return std::shared_ptr<Device>(
-      std::make_shared<GpuDevice>(std::move(info), std::move(driver)));
+      std::make_shared<GpuDevice>(std::move(info), std::move(driver), budget));
 }
 
 } // namespace costate::runtime::gpu

@@ -4,13 +4,19 @@
 #include "runtime/Device.h"
 #include "runtime/gpu/Driver.h"
 
+#include <optional>
+
 namespace costate::runtime::gpu {
 
-/// `memoryLimit` of 0: what the GPU has free now, less a reserve. `validate`:
-/// as ValidatingDriver.h says.
+struct GpuOptions {
+  size_t memoryLimit = 0; ///< bytes; 0: what is free now, less a reserve
+  /// Bytes for the heap of tapes; none: half of the limit.
+  std::optional<size_t> tapeBudget = std::nullopt;
+  bool validate = false; ///< see ValidatingDriver.h
+};
+
 Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
                                         std::shared_ptr<Driver> driver,
-                                        size_t memoryLimit,
-                                        bool validate = false);
+                                        const GpuOptions &options);
 
 } // namespace costate::runtime::gpu

@@ -12,7 +12,7 @@ struct Launch {
   gpu::Engine &engine;
   const LaunchRequest &request;
   const gpu::DeviceCode &code;
-  gpu::Module &module;
+  gpu::LoadedCode &loaded;
   const bool dryRun;  ///< forward sweeps only, to size the tapes
   size_t tapeBytes;   ///< of one thread
   size_t tapeThreads; ///< that have one; measuring: that would need one
@@ -140,8 +140,12 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   auto number = static_cast<size_t>(&function - launch.code.functions.data());
   words[ErrorsWord] = address(engine.cells.address());
   words[NeedWord] = address(engine.cells.address() + needOffset + 8 * number);
+  if (function.tiles)
+    return engine.tiles.run({*launch.loaded.module, *launch.request.code,
+                             function, *launch.loaded.needs, number, words,
+                             iterations, engine.partials, words[TicketWord]});
   if (auto done =
-          engine.driver().launch(launch.module, *symbol, grid,
+          engine.driver().launch(*launch.loaded.module, *symbol, grid,
                                  {words, static_cast<size_t>(function.words)});
       !done)
     return done;
@@ -176,8 +180,8 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
 
 //===-- The launch --------------------------------------------------------===//
 
-static Result<Module *>
-moduleOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
+static Result<LoadedCode *>
+codeOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
   // Unloading waits, which would spoil a graph.
   if (!engine.memory.isCapturing())
     std::erase_if(engine.loaded, [](const auto &loaded) {
@@ -188,9 +192,16 @@ moduleOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
     auto module = engine.driver().load(*code);
     if (!module)
       return module.error();
-    loaded = {code, *module};
+    loaded = {code, *module, nullptr};
   }
-  return loaded.module.get();
+  bool tiles = std::ranges::any_of(code->functions, &DeviceFunction::tiles);
+  if (tiles && !loaded.needs) {
+    auto needs = TapeNeeds::make(engine.memory, code->functions.size());
+    if (!needs)
+      return needs.error();
+    loaded.needs = std::move(*needs);
+  }
+  return &loaded;
 }
 
 static Result<> prepare(Engine &engine, const DeviceCode &code) {
@@ -307,17 +318,26 @@ static Result<size_t> reserveTapes(Engine &engine, const KernelCode &code,
                      "32 iterations of the range need", bytes * warp);
 }
 
+/// Bytes of one lane, as far as the host knows yet.
+static size_t deepestTile(const DeviceCode &code, const LoadedCode &loaded) {
+  size_t most = 0;
+  for (size_t k = 0; k < code.functions.size(); ++k)
+    if (code.functions[k].tiles)
+      most = std::max<size_t>(most, 4 * loaded.needs->onHost(k)->rows);
+  return most;
+}
+
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   std::lock_guard lock(engine.mutex);
   const DeviceCode &code = *request.code->device;
-  Result<Module *> module = moduleOf(engine, request.code->device);
-  if (!module)
-    return module.error();
+  Result<LoadedCode *> loaded = codeOf(engine, request.code->device);
+  if (!loaded)
+    return loaded.error();
   if (auto done = prepare(engine, code); !done)
     return done.error();
   Needs needs;
   if (code.pushes) {
-    auto measured = measure({engine, request, code, **module, true, 0, 0});
+    auto measured = measure({engine, request, code, **loaded, true, 0, 0});
     if (!measured)
       return measured.error();
     needs = *measured;
@@ -328,10 +348,11 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   auto threads = reserveTapes(engine, *request.code, needs);
   if (!threads)
     return threads.error();
-  Launch real{engine, request, code, **module, false, needs.thread, *threads};
+  Launch real{engine, request, code, **loaded, false, needs.thread, *threads};
   if (auto done = pass(real); !done)
     return done.error();
-  return LaunchReport{std::max<size_t>(needs.thread, needs.serial)};
+  return LaunchReport{std::max({size_t(needs.thread), size_t(needs.serial),
+                                deepestTile(code, **loaded)})};
 }
 
 } // namespace costate::runtime::gpu

@@ -3,7 +3,7 @@
 
 #include "runtime/Device.h"
 #include "runtime/gpu/DeviceCode.h"
-#include "runtime/gpu/Memory.h"
+#include "runtime/gpu/Tiles.h"
 
 #include <csetjmp>
 #include <map>
@@ -14,19 +14,22 @@ namespace costate::runtime::gpu {
 struct LoadedCode {
   std::weak_ptr<const DeviceCode> code; ///< it is unloaded after this
   std::shared_ptr<Module> module;
+  std::shared_ptr<TapeNeeds> needs;
 };
 
 /// What all launches of one device share; `mutex` is held during a launch.
 struct Engine {
-  Engine(std::shared_ptr<Driver> driver, size_t limit)
+  Engine(std::shared_ptr<Driver> driver, size_t limit, size_t tapeBudget)
       : memory(std::move(driver), limit), frame(memory), tapes(memory),
-        serialTape(memory), partials(memory), cells(memory) {}
+        serialTape(memory), partials(memory), cells(memory),
+        tiles(memory, tapeBudget) {}
 
   Driver &driver() const { return memory.driver(); }
 
   std::recursive_mutex mutex;
   Memory memory;
   Scratch frame, tapes, serialTape, partials, cells;
+  Tiles tiles;
   std::map<const DeviceCode *, LoadedCode> loaded;
 };
 

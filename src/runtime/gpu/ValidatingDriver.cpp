@@ -164,6 +164,18 @@ public:
 
   const Properties &properties() const override { return real->properties(); }
   size_t freeBytes() override { return real->freeBytes(); }
+  Result<std::byte *> allocateHost(size_t bytes) override {
+    Result<std::byte *> made = real->allocateHost(bytes);
+    if (made && bytes)
+      ledger.allocated(number(*made), bytes);
+    return made;
+  }
+  void releaseHost(std::byte *address) override {
+    if (ledger.release(number(address)))
+      real->releaseHost(address);
+    else
+      report("a release of memory of the host that is not allocated");
+  }
   Counters &counters() override { return real->counters(); }
 
   Result<std::byte *> allocate(size_t bytes) override {
@@ -211,6 +223,12 @@ public:
   }
   Result<> launch(Module &module, const std::string &symbol, Grid grid,
                   std::span<const uint64_t> words, size_t sharedBytes) override;
+  Result<int64_t> residentBlocks(Module &module, const std::string &symbol,
+                                 int blockThreads,
+                                 size_t sharedBytes) override {
+    return real->residentBlocks(*static_cast<ValidatedModule &>(module).real,
+                                symbol, blockThreads, sharedBytes);
+  }
   Result<> synchronize() override { return real->synchronize(); }
 
   Result<> useStream(std::optional<void *> stream) override {
@@ -258,7 +276,8 @@ Result<std::shared_ptr<Module>> ValidatingDriver::load(const DeviceCode &code) {
   auto module = std::make_shared<ValidatedModule>();
   module->real = *loaded;
   for (const DeviceFunction &function : code.functions)
-    for (const std::string &symbol : {function.symbol, function.measure})
+    for (const std::string &symbol :
+         {function.symbol, function.measure, function.sharedSymbol})
       module->words[symbol] = static_cast<size_t>(function.words);
   return std::shared_ptr<Module>(module);
 }

@@ -40,6 +40,17 @@ void costate_device_block_barrier();
 /// DeviceCollectives.c adds.
 double costate_device_warp_add(double value);
 int64_t costate_device_block_threads();
+
+/// Tapes of warps: gpu/DeviceTape.c.
+void costate_device_tape_only_shared();
+void costate_device_tape_begin();
+void costate_device_tape_tile();
+void costate_device_tape_next();
+void costate_device_tape_settle();
+void costate_device_tape_end();
+void costate_device_tape_kept();
+void costate_device_tape_segment();
+void costate_device_tape_fewest();
 }
 
 namespace simt {

@@ -96,6 +96,10 @@ public:
     ::operator delete(address, std::align_val_t(256));
   }
   size_t freeBytes() override { return info.memory; }
+  Result<std::byte *> allocateHost(size_t bytes) override {
+    return allocate(bytes);
+  }
+  void releaseHost(std::byte *address) override { release(address); }
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override {
     if (bytes == 0)
@@ -170,6 +174,10 @@ public:
     return {};
   }
 
+  Result<int64_t> residentBlocks(gpu::Module &, const std::string &,
+                                 int blockThreads, size_t) override {
+    return info.residentThreads / blockThreads;
+  }
   Result<> synchronize() override {
     ++count.synchronizations;
     return {};
@@ -286,7 +294,9 @@ Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
   const DeviceInfo &host = (*cpu)->info();
   options.threads = host.threads;
   return gpu::openGpu("simt", "simt", simt::createDriver(options),
-                      host.memoryLimit, options.validate);
+                      {.memoryLimit = host.memoryLimit,
+                       .tapeBudget = options.tapeBudget,
+                       .validate = options.validate});
 }
 
 } // namespace costate::runtime

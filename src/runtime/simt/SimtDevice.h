@@ -6,6 +6,7 @@
 #include "runtime/gpu/Driver.h"
 
 #include <memory>
+#include <optional>
 
 namespace costate::runtime {
 namespace simt {
@@ -20,6 +21,7 @@ struct Options {
   size_t sharedPerBlock = 227 << 10;
   size_t sharedPerMultiprocessor = 228 << 10;
   size_t l2Bytes = 32 << 20;
+  std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h
   bool validate = false; ///< see gpu/ValidatingDriver.h
 };
 

@@ -1,0 +1,64 @@
+#pragma once
+/// What device code and the runtime share about tapes of warps. C, since device
+/// code is C as well.
+
+// NOLINTBEGIN
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Of one function: the rows that the deepest tile of its last launch needs to
+/// keep everything, and those that it can do with; tiles that went to the
+/// drain, and those that did not fit there either.
+struct TapeNeed {
+  unsigned long long rows, fewest, listed, failed;
+};
+
+/// In the memory of the host: why launches do nothing.
+struct TapeFailure {
+  unsigned long long raised, function, tile, rows;
+};
+
+/// One per stream. Code, also in graphs, holds its address only.
+struct TapeControl {
+  unsigned long long heap, heapRows; ///< growth changes these two
+  unsigned long long error;          ///< later launches do nothing
+  unsigned long long errorFunction;
+  unsigned long long next, listed, failed, ticket;
+  unsigned long long seenRows, seenFewest; ///< of the running launch
+};
+
+/// What a function that runs in tiles is called with, from the word
+/// `TapeCallWord` on.
+struct TapeCall {
+  struct TapeControl *control;
+  struct TapeNeed *need;   ///< of this function, of the last launch
+  struct TapeNeed *report; ///< the same, for the host
+  struct TapeFailure *failure;
+  unsigned long long *list, *failed; ///< room for every tile
+  unsigned long long function;
+  unsigned long long tiles;
+  unsigned long long blocks, blockThreads;
+  unsigned long long drains;  ///< run what is on the list
+  unsigned long long inOrder; ///< take tiles with a stride
+  unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
+  unsigned long long drainRows;  ///< of a block in shared memory
+  unsigned long long leastWarps, mostWarps; ///< that share the heap
+};
+
+/// What a thread keeps while it runs tiles; starts like other workers.
+struct TapeWorker {
+  char *top, *end, *base;
+  long long iteration, lane;
+  void *errors;
+  unsigned long long rows, active;
+  unsigned long long frugal; ///< loops leave rows to those behind them
+  const struct TapeCall *call;
+  unsigned long long tile, warp, warps, threadOfBlock, need,
+      fewest;
+};
+
+#ifdef __cplusplus
+}
+#endif
+// NOLINTEND

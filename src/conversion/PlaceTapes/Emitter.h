@@ -1,0 +1,178 @@
+#pragma once
+/// Emits the sweeps of one range with rows in the place of records.
+
+#include "conversion/PlaceTapes/State.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace costate::conversion {
+
+using Values = llvm::SmallVector<mlir::Value>;
+using Builder = mlir::ImplicitLocOpBuilder;
+
+/// What becomes of records when turns of the forward sweep run.
+enum class Keep {
+  Nothing, ///< rows are not even counted
+  Size,    ///< rows are counted, and only what decides them runs
+  Count,
+  Guarded, ///< those below the limit are written
+  Rows,
+};
+
+/// Where records go.
+struct Place {
+  Keep keep;
+  mlir::Value row;   ///< of the first one; null with Keep::Nothing
+  mlir::Value limit; ///< with Keep::Guarded
+
+  bool counts() const { return keep != Keep::Nothing; }
+  bool writes() const { return keep == Keep::Guarded || keep == Keep::Rows; }
+  Place at(mlir::Value next) const { return {keep, next, limit}; }
+};
+
+/// Some turns of a loop.
+struct Turns {
+  mlir::Value first, end; ///< the same for all lanes
+  mlir::Value own;        ///< this lane has no turn from here on
+};
+
+/// What turns leave behind. Rows: none where they are not counted.
+struct Outcome {
+  Values state;
+  mlir::Value row;        ///< behind the last record
+  mlir::Value unit;       ///< rows of the deepest turn
+  mlir::Value turns = {}; ///< open loops: how many this lane took
+};
+
+/// A loop of the iteration itself, between the sweeps.
+struct OpenLoop {
+  LoopState state;
+  Values inits;
+  mlir::Value first;                         ///< row
+  mlir::Value keptEnd;                       ///< row behind the kept turns
+  mlir::Value checkpoints;                   ///< row
+  mlir::Value free;                          ///< row behind them
+  mlir::Value most, kept, segment, segments; ///< turns, and pieces of the rest
+};
+
+class Emitter {
+public:
+  Emitter(const TapeShape &shape, Builder &b, mlir::IRMapping map, bool tiles)
+      : shape(shape), b(b), map(std::move(map)), tiles(tiles) {}
+
+  void emit();
+  mlir::IRMapping &values() { return map; }
+  /// Whether the lane takes part in the reverse sweep; null: always.
+  mlir::Value runs() const { return running; }
+
+private:
+  friend class LevelWalk;
+  friend class ForwardWalk;
+  friend class ReverseWalk;
+
+  // Values of the builder's place.
+  mlir::Value i64(int64_t value);
+  mlir::Value zeroOf(mlir::Type type);
+  mlir::Value add(mlir::Value a, mlir::Value c);
+  mlir::Value sub(mlir::Value a, mlir::Value c);
+  mlir::Value times(mlir::Value a, int64_t factor);
+  mlir::Value least(mlir::Value a, mlir::Value c);
+  mlir::Value most(mlir::Value a, mlir::Value c);
+  mlir::Value less(mlir::Value a, mlir::Value c);
+  mlir::Value both(mlir::Value pred, mlir::Value condition);
+  mlir::Value negated(mlir::Value condition);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value c);
+  /// `value` where `pred` holds, else 0.
+  mlir::Value where(mlir::Value pred, mlir::Value value);
+  mlir::Value warpMax(mlir::Value value);
+  /// As an i32: a number of turns whose rows the tape has.
+  mlir::Value narrow(mlir::Value value);
+
+  using Body = llvm::function_ref<Values(mlir::Value k, mlir::ValueRange)>;
+  Values loop(mlir::Value from, mlir::Value to, mlir::ValueRange inits,
+              Body body);
+  using Arm = llvm::function_ref<Values()>;
+  /// Both arms leave values of `types`; no `pred`: the first one runs. No
+  /// second arm: it leaves zeros.
+  Values branch(mlir::Value pred, mlir::TypeRange types, Arm yes,
+                Arm no = nullptr);
+
+  // Straight code.
+  void straight(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value pred,
+                mlir::IRMapping &at, const Place &place);
+  void clone(mlir::Operation *op, mlir::IRMapping &at, const Place &place);
+  void replaceNested(mlir::Operation *copy, const Place &place);
+  void write(Builder &at, tape::PushOp push, mlir::ValueRange values,
+             const Place &place);
+  Values read(Builder &at, tape::PopOp pop, mlir::Value row);
+
+  // Turns of the forward sweep.
+  Values turn(const LoopState &loop, mlir::ValueRange state, mlir::Value k,
+              mlir::Value pred, mlir::IRMapping at, Place &place);
+  /// What the loop results in, once `state` is its last one.
+  Values results(const LoopState &loop, mlir::ValueRange state,
+                 mlir::Value pred, mlir::IRMapping at);
+  Outcome run(const LoopState &loop, const Turns &turns, mlir::ValueRange state,
+              const mlir::IRMapping &at, const Place &place);
+  Outcome runLeaf(const LoopState &loop, const Turns &turns,
+                  mlir::ValueRange state, const mlir::IRMapping &at,
+                  const Place &place);
+  Outcome runNest(const LoopState &loop, const Turns &turns,
+                  mlir::ValueRange state, const mlir::IRMapping &at,
+                  const Place &place);
+  /// A `while`, to its end; leaves its results.
+  Outcome runOpen(const LoopState &loop, mlir::Value pred,
+                  mlir::ValueRange state, const mlir::IRMapping &at,
+                  const Place &place);
+  Outcome runOpenLeaf(const LoopState &loop, mlir::Value pred,
+                      mlir::ValueRange state, const mlir::IRMapping &at,
+                      const Place &place);
+  Outcome runOpenNest(const LoopState &loop, mlir::Value pred,
+                      mlir::ValueRange state, const mlir::IRMapping &at,
+                      const Place &place);
+  /// A loop in a turn of another one.
+  void innerLoop(mlir::Operation *op, mlir::Value pred, mlir::IRMapping &at,
+                 Place &place);
+  void outerLoop(mlir::Operation *op, mlir::Value pred);
+  Values mapped(mlir::ValueRange values, const mlir::IRMapping &at);
+  mlir::Value ownTurns(mlir::Operation *loop, mlir::Value pred,
+                       const mlir::IRMapping &at);
+  /// Of any lane; bounds from outside of the range are the same for all.
+  mlir::Value mostTurns(mlir::Operation *loop, mlir::Value pred,
+                        mlir::Value own);
+
+  // Turns of the reverse sweep.
+  struct Undone; ///< a leaf while it is undone
+  Values undoTurn(const Undone &leaf, mlir::Value place,
+                  const llvm::DenseMap<int64_t, Values> &read,
+                  mlir::ValueRange carried);
+  llvm::DenseMap<int64_t, Values> readTurn(const Undone &leaf,
+                                           mlir::Value place);
+  /// A leaf starts at `row`.
+  Values undoLeaf(mlir::scf::ForOp reversed, const Turns &turns,
+                  mlir::Value row, mlir::ValueRange adjoints,
+                  const mlir::IRMapping &at);
+  /// A nest ends at `row`, which becomes its start.
+  Values undoNest(mlir::scf::ForOp reversed, const Turns &turns,
+                  mlir::Value &row, mlir::ValueRange adjoints,
+                  const mlir::IRMapping &at);
+  void undoInner(mlir::scf::ForOp reversed, mlir::Value pred,
+                 mlir::IRMapping &at, mlir::Value &row);
+  void undoOuter(mlir::scf::ForOp reversed, mlir::Value pred);
+  Values restore(const OpenLoop &loop, mlir::Value number, mlir::Value from);
+  void settle();
+
+  const TapeShape &shape;
+  Builder &b;
+  mlir::IRMapping map; ///< of the iteration itself
+  bool tiles;
+  mlir::Value active, running;
+  // What the forward sweep has come to so far.
+  mlir::Value row, fits, need, fewest;
+  unsigned loopsLeft = 0;
+  llvm::DenseMap<mlir::Operation *, OpenLoop> open;
+  llvm::DenseMap<int64_t, Values> records; ///< of the iteration itself
+};
+
+} // namespace costate::conversion

@@ -1,0 +1,115 @@
+#include "conversion/PlaceTapes/Emitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_PLACETAPES
+#include "conversion/PlaceTapes/Passes.h.inc"
+
+namespace {
+
+/// Whether iterations add to elements that they share: the order of tiles then
+/// decides the bits.
+bool isOrdered(ir::RangeOp range) {
+  return range
+      ->walk([](ir::AtomicAddOp update) {
+        bool shared = isa<FloatType>(update.getValue().getType()) &&
+                      !update.getExclusive();
+        return shared ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether a lane may end early, with an error: others would wait for it.
+bool mayFail(ir::RangeOp range) {
+  return range
+      ->walk([](ir::TripCountOp count) {
+        APInt step;
+        bool safe = matchPattern(count.getStep(), m_ConstantInt(&step)) &&
+                    !step.isZero();
+        return safe ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Issue slots of a lane, roughly; a function of libclc in full, or one of the
+/// hardware's.
+int64_t slotsOf(Operation *op, bool fastMath) {
+  bool wide =
+      llvm::any_of(op->getResultTypes(), [](Type t) { return t.isF64(); });
+  if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>())
+    return 0;
+  if (op->hasTrait<ir::OpTrait::IsFunction>())
+    return wide ? 80 : fastMath ? 8 : 34;
+  if (isa<arith::DivFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))
+    return wide ? 30 : fastMath ? 8 : 12;
+  if (isa<ir::LoadOp>(op))
+    return 8;
+  return wide ? 2 : 1;
+}
+
+/// Running turns again beats saving them below about 20 slots for each word of
+/// 4 bytes, on an H200.
+bool isDear(const TapeShape &shape, bool fastMath) {
+  constexpr int64_t slotsOfWord = 20;
+  int64_t slots = 0, rows = 0;
+  for (Operation *loop : shape.forwardLoops()) {
+    const TapeLevel &level = shape.level(loop);
+    for (const RecordGroup &group : level.groups)
+      rows += group.rows;
+    if (level.isLeaf())
+      loop->walk([&](Operation *op) { slots += slotsOf(op, fastMath); });
+  }
+  return slots > slotsOfWord * rows;
+}
+
+void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
+  bool tiles = !shape.level(nullptr).loops.empty();
+  if (tiles && isDear(shape, fastMath))
+    range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
+  Block *old = range.getBody();
+  auto *body = new Block;
+  Builder b(range.getLoc(), range.getContext());
+  b.setInsertionPointToEnd(body);
+  IRMapping map;
+  for (BlockArgument index : old->getArguments())
+    map.map(index, body->addArgument(index.getType(), index.getLoc()));
+  Emitter emitter(shape, b, std::move(map), tiles);
+  emitter.emit();
+  Operation *yield = old->getTerminator();
+  Values sums;
+  for (Value value : yield->getOperands()) {
+    Value sum = emitter.values().lookupOrDefault(value);
+    if (Value runs = emitter.runs()) {
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sum.getType()));
+      sum = arith::SelectOp::create(b, runs, sum, zero);
+    }
+    sums.push_back(sum);
+  }
+  ir::YieldOp::create(b, sums);
+  Region &region = range.getBodyRegion();
+  region.push_back(body);
+  old->dropAllUses();
+  old->erase();
+  if (tiles)
+    range->setAttr(tilesAttr, b.getUnitAttr());
+}
+
+struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
+  using PlaceTapesBase::PlaceTapesBase;
+
+  void runOnOperation() override {
+    SmallVector<ir::RangeOp> ranges;
+    getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
+    for (ir::RangeOp range : ranges)
+      if (!(deterministic && isOrdered(range)) && !mayFail(range))
+        if (std::optional<TapeShape> shape = TapeShape::of(range))
+          place(range, *shape, fastMath);
+  }
+};
+
+} // namespace
+} // namespace costate::conversion

@@ -1,0 +1,41 @@
+#pragma once
+/// Rows of 32 words of 4 bytes, one word for each lane of a warp: how many the
+/// values of one record take.
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeRange.h"
+
+namespace costate::conversion {
+
+inline constexpr int64_t rowBytes = 128;
+
+/// Values of 8 bytes first, then those of 4, then bools, 32 in a word.
+struct RowLayout {
+  struct Field {
+    int64_t row; ///< the first one
+    int64_t bit; ///< of the word; -1 for what is no bool
+  };
+
+  explicit RowLayout(mlir::TypeRange types) : fields(types.size()) {
+    for (int64_t words : {2, 1})
+      for (auto [type, field] : llvm::zip(types, fields))
+        if (type.getIntOrFloatBitWidth() == 32 * words) {
+          field = {rows, -1};
+          rows += words;
+        }
+    firstBits = rows;
+    int64_t bits = 0;
+    for (auto [type, field] : llvm::zip(types, fields))
+      if (type.getIntOrFloatBitWidth() == 1) {
+        field = {firstBits + bits / 32, bits % 32};
+        ++bits;
+      }
+    rows += (bits + 31) / 32;
+  }
+
+  llvm::SmallVector<Field> fields;
+  int64_t rows = 0;
+  int64_t firstBits = 0; ///< row of the first word of bools
+};
+
+} // namespace costate::conversion

@@ -1,0 +1,143 @@
+#include "conversion/PlaceTapes/State.h"
+
+#include "conversion/PlaceTapes/Rows.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+LoopState::LoopState(const TapeShape &shape, Operation *loop)
+    : loop(loop), needed(inits().size()), gains(inits().size()) {
+  findNeeds(shape);
+  findGains();
+  findSize(shape);
+}
+
+ValueRange LoopState::inits() const {
+  if (auto counted = dyn_cast<scf::ForOp>(loop))
+    return counted.getInitArgs();
+  return cast<scf::WhileOp>(loop).getInits();
+}
+
+ValueRange LoopState::arguments() const {
+  if (auto counted = dyn_cast<scf::ForOp>(loop))
+    return counted.getRegionIterArgs();
+  return cast<scf::WhileOp>(loop).getBeforeArguments();
+}
+
+ValueRange LoopState::yields() const {
+  if (auto counted = dyn_cast<scf::ForOp>(loop))
+    return counted.getBody()->getTerminator()->getOperands();
+  return cast<scf::WhileOp>(loop).getYieldOp()->getOperands();
+}
+
+void LoopState::trace(Value value, llvm::DenseSet<Operation *> &ops,
+                      SmallVectorImpl<bool> &state) const {
+  SmallVector<Value> pending = {value};
+  auto addAll = [&](Operation *op) {
+    if (ops.insert(op).second)
+      op->walk([&](Operation *nested) {
+        llvm::append_range(pending, nested->getOperands());
+      });
+  };
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    Operation *owner = next.getDefiningOp();
+    auto argument = dyn_cast<BlockArgument>(next);
+    if (argument)
+      owner = argument.getOwner()->getParentOp();
+    if (owner == loop) {
+      ValueRange mine = arguments();
+      auto place = llvm::find(mine, next);
+      if (place != mine.end()) {
+        size_t k = place - mine.begin();
+        if (!std::exchange(state[k], true))
+          pending.push_back(yields()[k]);
+      } else if (auto open = dyn_cast<scf::WhileOp>(loop);
+                 open && argument &&
+                 argument.getOwner() == open.getAfterBody()) {
+        pending.push_back(
+            open.getConditionOp().getArgs()[argument.getArgNumber()]);
+      }
+    } else if (loop->isProperAncestor(owner)) {
+      addAll(owner);
+    }
+  }
+}
+
+void LoopState::findNeeds(const TapeShape &shape) {
+  llvm::DenseSet<Operation *> ops;
+  loop->walk([&](Operation *op) {
+    if (op == loop || !shape.isOnTape(op))
+      return;
+    for (Value operand : op->getOperands())
+      trace(operand, ops, needed);
+    if (auto open = dyn_cast<scf::WhileOp>(op))
+      for (Value operand : open.getConditionOp()->getOperands())
+        trace(operand, ops, needed);
+  });
+}
+
+/// What the loop passes to the next turn as it is now, seen from its end.
+static Value throughCondition(Operation *loop, Value value) {
+  auto open = dyn_cast<scf::WhileOp>(loop);
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!open || !argument || argument.getOwner() != open.getAfterBody())
+    return value;
+  return open.getConditionOp().getArgs()[argument.getArgNumber()];
+}
+
+void LoopState::findGains() {
+  for (auto [argument, yield, gain] : llvm::zip(arguments(), yields(), gains)) {
+    auto sum = yield.getDefiningOp<arith::AddIOp>();
+    APInt step;
+    if (sum && argument.getType().isInteger(64) &&
+        throughCondition(loop, sum.getLhs()) == argument &&
+        matchPattern(sum.getRhs(), m_ConstantInt(&step)))
+      gain = step.getSExtValue();
+  }
+}
+
+static bool isDear(Operation *op) {
+  return op->getNumRegions() > 0 || op->hasTrait<ir::OpTrait::IsFunction>() ||
+         isa<math::MathDialect>(op->getDialect());
+}
+
+void LoopState::findSize(const TapeShape &shape) {
+  const TapeLevel &level = shape.level(loop);
+  if (!isCounted())
+    return;
+  llvm::DenseSet<Operation *> ops;
+  SmallVector<bool> state(needed.size());
+  sized = true;
+  if (level.isLeaf())
+    return;
+  loop->walk([&](Operation *op) {
+    if (op == loop || !shape.isOnTape(op))
+      return;
+    if (auto inner = dyn_cast<scf::ForOp>(op))
+      trace(inner.getUpperBound(), ops, state);
+    if (auto branch = dyn_cast<scf::IfOp>(op); branch && shape.containsLoop(op))
+      trace(branch.getCondition(), ops, state);
+    if (isa<scf::WhileOp>(op))
+      sized = false;
+  });
+  sized &= llvm::none_of(ops, isDear);
+}
+
+SmallVector<Type> LoopState::checkpoint() const {
+  SmallVector<Type> types;
+  for (auto [k, argument] : llvm::enumerate(arguments()))
+    if (isInCheckpoint(k))
+      types.push_back(argument.getType());
+  return types;
+}
+
+int64_t LoopState::checkpointRows() const {
+  return RowLayout(checkpoint()).rows;
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,48 @@
+#pragma once
+/// What a loop carries from turn to turn, and how much of it a checkpoint
+/// holds.
+
+#include "conversion/PlaceTapes/Shape.h"
+
+namespace costate::conversion {
+
+/// A loop of the forward sweep, seen as turns that take values and leave
+/// values.
+class LoopState {
+public:
+  LoopState(const TapeShape &shape, mlir::Operation *loop);
+
+  mlir::Operation *op() const { return loop; }
+  bool isCounted() const { return mlir::isa<mlir::scf::ForOp>(loop); }
+  mlir::ValueRange inits() const;
+  /// What stands for the state in a turn.
+  mlir::ValueRange arguments() const;
+  /// What a turn leaves.
+  mlir::ValueRange yields() const;
+
+  /// Of each value: records follow from it, so a checkpoint holds it.
+  bool isNeeded(unsigned k) const { return needed[k]; }
+  /// Of each value: what it gains in every turn, if that is a constant.
+  std::optional<int64_t> gain(unsigned k) const { return gains[k]; }
+  bool isInCheckpoint(unsigned k) const { return needed[k] && !gains[k]; }
+  llvm::SmallVector<mlir::Type> checkpoint() const;
+  int64_t checkpointRows() const;
+
+  /// Whether the rows of its turns are known without computing much.
+  bool isSized() const { return sized; }
+
+private:
+  void findNeeds(const TapeShape &shape);
+  void findGains();
+  void findSize(const TapeShape &shape);
+  /// Adds what `value` follows from, within a turn and from turn to turn.
+  void trace(mlir::Value value, llvm::DenseSet<mlir::Operation *> &ops,
+             llvm::SmallVectorImpl<bool> &state) const;
+
+  mlir::Operation *loop;
+  llvm::SmallVector<bool> needed;
+  llvm::SmallVector<std::optional<int64_t>> gains;
+  bool sized = false;
+};
+
+} // namespace costate::conversion

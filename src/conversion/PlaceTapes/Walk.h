@@ -1,0 +1,78 @@
+#pragma once
+/// Walks over the operations of one level: straight code, branches that are
+/// taken apart, and loops on the tape.
+
+#include "conversion/PlaceTapes/Emitter.h"
+
+namespace costate::conversion {
+
+class LevelWalk {
+public:
+  virtual ~LevelWalk() = default;
+  /// Emits [first, last), where `pred` holds.
+  void walk(mlir::Block::iterator first, mlir::Block::iterator last,
+            mlir::Value pred);
+
+protected:
+  /// `isIteration`: the values of its records are in scope.
+  LevelWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
+            bool isIteration)
+      : emitter(emitter), level(level), at(at), isIteration(isIteration) {}
+
+  virtual Place place() const = 0;
+  virtual void visitLoop(mlir::Operation *loop, mlir::Value pred) = 0;
+  virtual bool elseFirst() const = 0;
+  virtual void visitRecord(mlir::Operation *op, mlir::Value pred) = 0;
+
+  Emitter &emitter;
+  const TapeLevel &level;
+  mlir::IRMapping &at;
+  bool isIteration;
+
+private:
+  bool isTakenApart(mlir::Operation *op) const;
+  void takeApart(mlir::scf::IfOp branch, mlir::Value pred);
+};
+
+/// Forward: `place.row` moves from group to group.
+class ForwardWalk final : public LevelWalk {
+public:
+  ForwardWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
+              Place start, bool isIteration)
+      : LevelWalk(emitter, level, at, isIteration), current(start) {}
+
+  /// Behind the last record.
+  mlir::Value end() { return behindGroup(); }
+
+private:
+  Place place() const override { return current; }
+  bool elseFirst() const override { return false; }
+  void visitLoop(mlir::Operation *loop, mlir::Value pred) override;
+  void visitRecord(mlir::Operation *op, mlir::Value pred) override;
+  mlir::Value behindGroup();
+
+  Place current;
+  unsigned group = 0;
+};
+
+/// Backward, from the row behind the last record.
+class ReverseWalk final : public LevelWalk {
+public:
+  ReverseWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
+              mlir::Value end, bool isIteration);
+
+  /// The first record.
+  mlir::Value start() const { return row; }
+
+private:
+  Place place() const override { return {Keep::Nothing, row, {}}; }
+  bool elseFirst() const override { return true; }
+  void visitLoop(mlir::Operation *loop, mlir::Value pred) override;
+  void visitRecord(mlir::Operation *op, mlir::Value pred) override;
+  void enterGroup(unsigned number);
+
+  mlir::Value row;
+  unsigned group;
+};
+
+} // namespace costate::conversion

@@ -1,0 +1,285 @@
+// Tapes of warps, as device code sees them: which rows a warp has, which tiles
+// of 32 iterations it runs, and what becomes of those that do not fit.
+// Linked into device code as bitcode, and into the runtime for the device simt.
+// All lanes of a warp call these functions together; what they return is the
+// same for all of them. Layouts: base/DeviceWords.h, base/DeviceTape.h.
+
+#include "base/DeviceTape.h"
+
+#ifdef __NVPTX__
+#define TAPE_INLINE __attribute__((always_inline))
+#else
+#define TAPE_INLINE
+#endif
+
+#define TAPE_ALL (~0ull)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TAPE_COLLECTIVE __attribute__((convergent))
+TAPE_COLLECTIVE unsigned long long
+costate_device_warp_max(unsigned long long value);
+TAPE_COLLECTIVE void costate_device_block_barrier(void);
+
+static unsigned long long tapeAdd(unsigned long long *cell,
+                                  unsigned long long value) {
+  return __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
+}
+
+static void tapeRaise(unsigned long long *cell, unsigned long long value) {
+  unsigned long long old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+  while (old < value &&
+         !__atomic_compare_exchange_n(cell, &old, value, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED))
+    ;
+}
+
+static void tapeFence(void) {
+#ifdef __NVPTX__
+  __nvvm_membar_gl();
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+static double tapeRoot(double value) {
+#ifdef __NVPTX__
+  return __nvvm_sqrt_rn_d(value);
+#else
+  return __builtin_sqrt(value);
+#endif
+}
+
+static unsigned long long tapeCeil(double value) {
+  unsigned long long whole = (unsigned long long)value;
+  return whole + (whole < value);
+}
+
+//===-- Loops that are too deep -------------------------------------------===//
+
+// Turns from one checkpoint to the next that need the fewest rows.
+TAPE_INLINE unsigned long long
+costate_device_tape_segment(unsigned long long turns, unsigned long long unit,
+                            unsigned long long checkpoint) {
+  unsigned long long segment =
+      tapeCeil(tapeRoot((double)checkpoint * turns / unit));
+  return segment ? segment : 1;
+}
+
+static unsigned long long tapeRowsOf(unsigned long long kept,
+                                     unsigned long long rest,
+                                     unsigned long long unit,
+                                     unsigned long long checkpoint) {
+  unsigned long long segment =
+      costate_device_tape_segment(rest, unit, checkpoint);
+  unsigned long long pieces = (rest + segment - 1) / segment;
+  return (kept + segment) * unit + checkpoint * pieces;
+}
+
+// As many first turns as leave enough rows for the rest: with x = sqrt(rest),
+// unit x^2 - 2 sqrt(checkpoint unit) x = turns unit + unit + checkpoint - rows.
+TAPE_INLINE unsigned long long
+costate_device_tape_kept(unsigned long long turns, unsigned long long unit,
+                         unsigned long long checkpoint,
+                         unsigned long long rows) {
+  double c = (double)checkpoint;
+  double over = (double)turns * unit + unit + c - rows;
+  double root = tapeRoot(c) + tapeRoot(c + (over > 0 ? over : 0));
+  unsigned long long rest = tapeCeil(root * root / unit);
+  rest = rest < turns ? rest : turns;
+  unsigned long long kept = turns - rest;
+  if (rest && tapeRowsOf(kept, rest, unit, checkpoint) > rows)
+    return TAPE_ALL;
+  return kept;
+}
+
+TAPE_INLINE unsigned long long
+costate_device_tape_fewest(unsigned long long turns, unsigned long long unit,
+                           unsigned long long checkpoint) {
+  return tapeRowsOf(0, turns, unit, checkpoint) + unit + checkpoint;
+}
+
+//===-- Warps and tiles ---------------------------------------------------===//
+
+// As many warps as the heap can give `fewest` rows, and enough to keep the
+// device busy.
+TAPE_INLINE static void tapePlan(const struct TapeControl *control,
+                     const struct TapeCall *call, unsigned long long fewest,
+                     unsigned long long *warps, unsigned long long *rows) {
+  unsigned long long fit =
+      fewest ? control->heapRows / fewest : call->mostWarps;
+  if (fit < call->leastWarps)
+    fit = call->leastWarps;
+  *warps = fit < call->mostWarps ? fit : call->mostWarps;
+  *rows = control->heapRows / *warps;
+}
+
+TAPE_INLINE static void tapeBeginShared(struct TapeWorker *worker,
+                                        char *memory) {
+  worker->rows = worker->call->sharedRows;
+  worker->base = memory + worker->threadOfBlock / 32 * worker->rows * 128;
+  worker->tile = worker->warp;
+}
+
+TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
+  const struct TapeCall *call = worker->call;
+  struct TapeControl *control = call->control;
+  tapePlan(control, call, call->need->fewest, &worker->warps, &worker->rows);
+  worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
+  worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
+}
+
+// Where more tiles can run at a time: in shared memory or on the heap.
+TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker, char *memory) {
+  const struct TapeCall *call = worker->call;
+  struct TapeControl *control = call->control;
+  unsigned long long rows = control->seenFewest ? control->seenFewest : 1;
+  unsigned long long blocks = worker->warps / (call->blockThreads / 32);
+  unsigned long long here = call->drainRows / rows;
+  unsigned long long warpsOfBlock = call->blockThreads / 32;
+  here = here < warpsOfBlock ? here : warpsOfBlock;
+  unsigned long long onHeap = control->heapRows / rows;
+  onHeap = onHeap < worker->warps ? onHeap : worker->warps;
+  if (here && here * blocks >= onHeap) {
+    worker->rows = call->drainRows / here;
+    worker->base = memory + worker->threadOfBlock / 32 * worker->rows * 128;
+    worker->warps = here * blocks;
+  } else if (onHeap) {
+    worker->rows = control->heapRows / onHeap;
+    worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
+    worker->warps = onHeap;
+  } else {
+    worker->warps = 1; // reports every tile
+    worker->rows = 0;
+    worker->base = 0;
+  }
+  worker->tile = worker->warp < worker->warps && worker->warp < control->listed
+                     ? worker->warp
+                     : TAPE_ALL;
+}
+
+#ifndef __NVPTX__
+// On NVIDIA GPUs there are two kernels of each function, with a constant in the
+// place of this call: 1 where tapes lie in shared memory.
+unsigned long long costate_device_tape_only_shared(void) { return 0; }
+#endif
+
+TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
+                                           const struct TapeCall *call,
+                                           unsigned long long thread,
+                                           unsigned long long threads,
+                                           char *memory,
+                                           unsigned long long onlyShared) {
+  unsigned long long blocks = threads / call->blockThreads;
+  worker->call = call;
+  worker->threadOfBlock = thread % call->blockThreads;
+  // Fewer warps than there are still spread over all multiprocessors.
+  worker->warp =
+      worker->threadOfBlock / 32 * blocks + thread / call->blockThreads;
+  worker->warps = threads / 32;
+  worker->lane = thread % 32;
+  worker->need = worker->fewest = 0;
+  worker->frugal = call->drains;
+  if (onlyShared)
+    tapeBeginShared(worker, memory);
+  else if (call->drains)
+    tapeBeginDrain(worker, memory);
+  else if (call->sharedRows)
+    tapeBeginShared(worker, memory);
+  else
+    tapeBeginHeap(worker);
+  if (call->control->error)
+    worker->tile = TAPE_ALL;
+}
+
+// The tile that the warp runs now; none: all ones.
+TAPE_INLINE unsigned long long
+costate_device_tape_tile(const struct TapeWorker *worker) {
+  const struct TapeCall *call = worker->call;
+  if (worker->tile == TAPE_ALL)
+    return TAPE_ALL;
+  if (call->drains)
+    return call->list[worker->tile];
+  return worker->tile < call->tiles ? worker->tile : TAPE_ALL;
+}
+
+TAPE_INLINE unsigned long long
+costate_device_tape_next(struct TapeWorker *worker) {
+  const struct TapeCall *call = worker->call;
+  if (call->drains || call->inOrder) {
+    worker->tile += worker->warps;
+  } else {
+    unsigned long long got = 0;
+    if (worker->lane == 0)
+      got = worker->warps + tapeAdd(&call->control->next, 1);
+    got = costate_device_warp_max(got);
+    worker->tile = got ? got : TAPE_ALL; // the first lane has ended
+  }
+  if (call->drains && worker->tile >= call->control->listed)
+    worker->tile = TAPE_ALL;
+  return costate_device_tape_tile(worker);
+}
+
+// Behind the forward sweep of a tile.
+TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
+                                            unsigned long long fits,
+                                            unsigned long long need,
+                                            unsigned long long fewest) {
+  const struct TapeCall *call = worker->call;
+  worker->need = worker->need > need ? worker->need : need;
+  worker->fewest = worker->fewest > fewest ? worker->fewest : fewest;
+  if (fits || worker->lane)
+    return;
+  struct TapeControl *control = call->control;
+  unsigned long long tile = costate_device_tape_tile(worker);
+  if (call->drains)
+    call->failed[tapeAdd(&control->failed, 1)] = tile;
+  else
+    call->list[tapeAdd(&control->listed, 1)] = tile;
+}
+
+// The last block of a drain leaves what the host and the next launch need.
+static void tapeCommit(const struct TapeCall *call) {
+  struct TapeControl *control = call->control;
+  struct TapeNeed need = {control->seenRows ? control->seenRows : 1,
+                          control->seenFewest ? control->seenFewest : 1,
+                          control->listed, control->failed};
+  if (!control->error) {
+    *call->need = need;
+    *call->report = need;
+  }
+  if (need.failed && !control->error) {
+    control->errorFunction = call->function;
+    control->error = 1;
+    call->failure->function = call->function;
+    call->failure->tile = call->failed[0];
+    call->failure->rows = need.fewest;
+    call->failure->raised = 1;
+  }
+  control->seenRows = control->seenFewest = 0;
+  control->next = control->listed = control->failed = control->ticket = 0;
+}
+
+TAPE_INLINE void costate_device_tape_end(struct TapeWorker *worker) {
+  const struct TapeCall *call = worker->call;
+  struct TapeControl *control = call->control;
+  if (worker->lane == 0) {
+    tapeRaise(&control->seenRows, worker->need);
+    tapeRaise(&control->seenFewest, worker->fewest);
+  }
+  if (!call->drains)
+    return;
+  tapeFence();
+  costate_device_block_barrier();
+  if (worker->threadOfBlock)
+    return;
+  tapeFence();
+  if (tapeAdd(&control->ticket, 1) + 1 == call->blocks)
+    tapeCommit(call);
+}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,324 @@
+#include "runtime/gpu/Tiles.h"
+
+#include "runtime/FailureText.h"
+#include "runtime/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace costate::runtime::gpu {
+
+static constexpr int blockThreads = 256;
+static constexpr size_t warpsOfBlock = blockThreads / 32;
+static constexpr size_t rowBytes = 128;
+/// Of a block, for the system.
+static constexpr size_t reservedShared = 1024;
+/// The heap doubles from one to the next.
+static constexpr int mostDrains = 32;
+/// Warps of a multiprocessor, fewer of which leave it idle.
+static constexpr size_t leastWarps = 8;
+
+Result<std::unique_ptr<HostMemory>>
+HostMemory::make(std::shared_ptr<Driver> driver, size_t bytes) {
+  Result<std::byte *> start = driver->allocateHost(bytes);
+  if (!start)
+    return start.error();
+  std::memset(*start, 0, bytes);
+  return std::unique_ptr<HostMemory>(new HostMemory(std::move(driver), *start));
+}
+
+HostMemory::~HostMemory() { driver->releaseHost(start); }
+
+Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
+                                                   size_t functions) {
+  static constexpr uint64_t zero = 0;
+  auto needs = std::make_unique<TapeNeeds>(memory);
+  size_t bytes = functions * sizeof(TapeNeed);
+  if (auto done = needs->device.reserve(bytes); !done)
+    return done.error();
+  if (auto done =
+          memory.driver().fill(needs->device.address(), bytes, &zero, 8);
+      !done)
+    return done.error();
+  auto host = HostMemory::make(memory.real, bytes);
+  if (!host)
+    return host.error();
+  needs->host = std::move(*host);
+  return needs;
+}
+
+//===-- Where tapes lie ---------------------------------------------------===//
+
+/// Rows of each warp, if `blocks` blocks share a multiprocessor.
+static size_t sharedRows(const Properties &gpu, size_t blocks) {
+  size_t bytes = gpu.sharedPerMultiprocessor / blocks;
+  bytes = bytes > reservedShared ? bytes - reservedShared : 0;
+  return std::min(bytes, gpu.sharedPerBlock) / rowBytes / warpsOfBlock;
+}
+
+/// Shared memory, with as many blocks as leave each warp `rows` rows.
+std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles,
+                                             uint64_t rows) const {
+  const Properties &gpu = memory.driver().properties();
+  auto processors = static_cast<uint64_t>(gpu.multiprocessors);
+  for (uint64_t blocks : {3, 2, 1}) {
+    size_t here = sharedRows(gpu, blocks);
+    bool idle = blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * processors;
+    if (here == 0 || here < rows || idle)
+      continue;
+    auto count = static_cast<int64_t>(std::min(tiles, blocks * processors));
+    return Plan{.grid = {count, blockThreads}, .sharedRows = here};
+  }
+  return std::nullopt;
+}
+
+/// Shared memory if everything fits there; for what is dear to run again the
+/// heap; else shared memory with recomputation, if that is deep enough.
+Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
+                                const TapeNeed &known) {
+  if (known.rows == 0)
+    if (auto shared = planShared(tiles, 1))
+      return *shared;
+  if (auto shared = planShared(tiles, known.rows))
+    return *shared;
+  auto shared = planShared(tiles, known.fewest);
+  if (shared && (!launch.function.dear || budget == 0))
+    return *shared;
+  Driver &driver = memory.driver();
+  auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
+  auto resident = driver.residentBlocks(launch.module, launch.function.symbol,
+                                        blockThreads, 0);
+  if (!resident)
+    return resident.error();
+  auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
+  Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads},
+            .leastWarps = leastWarps * processors,
+            .mostWarps = blocks * warpsOfBlock};
+  uint64_t wanted = std::min(plan.mostWarps, tiles) * known.rows * rowBytes;
+  if (auto done = growHeap(std::min<uint64_t>(wanted, budget)); !done)
+    return done.error();
+  uint64_t rows = heap.bytes() / rowBytes;
+  bool works = rows >= plan.leastWarps * known.fewest;
+  if (shared && !works)
+    return *shared;
+  return plan;
+}
+
+//===-- The heap ----------------------------------------------------------===//
+
+Result<> Tiles::storeHeap() {
+  uint64_t words[] = {reinterpret_cast<uint64_t>(heap.address()),
+                      heap.bytes() / rowBytes};
+  static_assert(offsetof(TapeControl, heap) == 0 &&
+                offsetof(TapeControl, heapRows) == 8);
+  return memory.driver().upload(control.address(), words, sizeof words);
+}
+
+/// Makes it larger, if memory allows.
+Result<> Tiles::growHeap(size_t bytes) {
+  bytes = std::min(bytes, budget);
+  if (bytes <= heap.bytes())
+    return {};
+  size_t before = heap.bytes();
+  size_t larger = std::min(std::max(bytes, 2 * before), budget);
+  for (size_t size : {larger, bytes, bytes / 2, bytes / 4, before})
+    if (size && heap.reserve(size))
+      break;
+  return storeHeap();
+}
+
+void Tiles::dropHeap() {
+  if (heap.bytes() == 0)
+    return;
+  heap.clear();
+  (void)storeHeap();
+}
+
+//===-- Launches ----------------------------------------------------------===//
+
+Result<> Tiles::prepare(const TiledLaunch &, uint64_t tiles) {
+  static constexpr uint64_t zero = 0;
+  Driver &driver = memory.driver();
+  if (!control.address()) {
+    if (auto done = control.reserve(sizeof(TapeControl)); !done)
+      return done;
+    if (auto done =
+            driver.fill(control.address(), sizeof(TapeControl), &zero, 8);
+        !done)
+      return done;
+    auto host = HostMemory::make(memory.real, sizeof(TapeFailure));
+    if (!host)
+      return host.error();
+    raised = std::move(*host);
+  }
+  size_t bytes = 2 * sizeof(uint64_t) * tiles;
+  if (lists.bytes() >= bytes)
+    return {};
+  return lists.reserve(std::max(bytes, 2 * lists.bytes()));
+}
+
+/// Room for the sums of the sweep's blocks, and of those of each drain.
+Result<> Tiles::prepareSums(const TiledLaunch &launch, const Plan &plan,
+                            bool mayRepeat) {
+  static constexpr uint64_t zero = 0;
+  if (launch.function.sums == 0)
+    return {};
+  const Properties &gpu = memory.driver().properties();
+  int64_t drains = mayRepeat ? mostDrains : 1;
+  int64_t count = plan.grid.blocks + drains * gpu.multiprocessors;
+  auto bytes = static_cast<size_t>(8 * count * launch.function.sums);
+  if (auto done = launch.partials.reserve(bytes); !done)
+    return done;
+  launch.words[PartialsWord] =
+      reinterpret_cast<uint64_t>(launch.partials.address());
+  launch.words[PartialCountWord] = static_cast<uint64_t>(count);
+  return mayRepeat
+             ? memory.driver().fill(launch.partials.address(), bytes, &zero, 8)
+             : Result<>();
+}
+
+Result<> Tiles::sweep(const TiledLaunch &launch, const Plan &plan,
+                      TapeCall &call) {
+  call.drains = 0;
+  launch.words[TicketWord] = 0;
+  launch.words[FirstPartialWord] = 0;
+  call.blocks = static_cast<uint64_t>(plan.grid.blocks);
+  size_t own = static_cast<size_t>(launch.function.words);
+  std::memcpy(launch.words + own - sizeof call / 8, &call, sizeof call);
+  const std::string &symbol =
+      plan.sharedRows ? launch.function.sharedSymbol : launch.function.symbol;
+  return memory.driver().launch(
+      launch.module, symbol, plan.grid, {launch.words, own},
+      std::max(plan.sharedRows * rowBytes * warpsOfBlock, sumMemory));
+}
+
+Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
+                      uint64_t firstPartial) {
+  const Properties &gpu = memory.driver().properties();
+  size_t shared = gpu.sharedPerBlock / 1024 * 1024;
+  call.drains = 1;
+  call.drainRows = shared / rowBytes;
+  launch.words[TicketWord] = launch.ticket;
+  launch.words[FirstPartialWord] = firstPartial;
+  call.blocks = static_cast<uint64_t>(gpu.multiprocessors);
+  size_t own = static_cast<size_t>(launch.function.words);
+  std::memcpy(launch.words + own - sizeof call / 8, &call, sizeof call);
+  return memory.driver().launch(launch.module, launch.function.drainSymbol,
+                                {gpu.multiprocessors, blockThreads},
+                                {launch.words, own}, shared);
+}
+
+uint64_t Tiles::nameOf(const TiledLaunch &launch) {
+  std::string name = "kernel `" + launch.code.name + "`" +
+                     siteText(launch.code, launch.function.tapeSite);
+  auto known = std::ranges::find(names, name);
+  if (known == names.end())
+    known = names.insert(names.end(), name);
+  return static_cast<uint64_t>(known - names.begin());
+}
+
+Result<> Tiles::run(const TiledLaunch &launch) {
+  auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
+  if (auto done = prepare(launch, tiles); !done)
+    return done;
+  TapeNeed known = *launch.needs.onHost(launch.number);
+  auto plan = this->plan(launch, tiles, known);
+  if (!plan)
+    return plan.error();
+  auto *list = reinterpret_cast<unsigned long long *>(lists.address());
+  TapeCall call{};
+  call.control = reinterpret_cast<TapeControl *>(control.address());
+  call.need = launch.needs.onDevice(launch.number);
+  call.report = launch.needs.onHost(launch.number);
+  call.failure = raised->as<TapeFailure>();
+  call.list = list;
+  call.failed = list + tiles;
+  call.function = nameOf(launch);
+  call.tiles = tiles;
+  call.blockThreads = blockThreads;
+  call.inOrder = launch.function.sums > 0;
+  call.sharedRows = plan->sharedRows;
+  call.leastWarps = plan->leastWarps;
+  call.mostWarps = plan->mostWarps;
+  if (auto done = prepareSums(launch, *plan, known.rows == 0); !done)
+    return done;
+  if (auto done = sweep(launch, *plan, call); !done)
+    return done;
+  auto blocks = static_cast<uint64_t>(plan->grid.blocks);
+  if (auto done = drain(launch, call, blocks); !done)
+    return done;
+  return known.rows ? Result<>() : repeat(launch, call, blocks);
+}
+
+/// What did not fit is to be drained.
+Result<> Tiles::list(const TapeNeed &need) {
+  TapeControl cells{};
+  cells.listed = need.failed;
+  cells.seenRows = need.rows;
+  cells.seenFewest = need.fewest;
+  constexpr size_t from = offsetof(TapeControl, next);
+  static_assert(offsetof(TapeControl, seenFewest) + 8 == sizeof cells);
+  return memory.driver().upload(control.address() + from, &cells.next,
+                                sizeof cells - from);
+}
+
+/// Each time with a larger heap, while there is one.
+Result<> Tiles::repeat(const TiledLaunch &launch, TapeCall &call,
+                       uint64_t firstPartial) {
+  Driver &driver = memory.driver();
+  auto *failure = raised->as<TapeFailure>();
+  for (int drains = 1;; ++drains) {
+    if (auto done = driver.synchronize(); !done)
+      return done;
+    if (!failure->raised)
+      return {};
+    size_t before = heap.bytes();
+    size_t wanted = (failure->rows + failure->rows / 8) * rowBytes;
+    if (auto done = growHeap(std::max(wanted, 2 * before)); !done)
+      return done;
+    if (heap.bytes() == before || drains == mostDrains)
+      return this->failure();
+    if (auto done = clearError(); !done)
+      return done;
+    std::swap(call.list, call.failed);
+    if (auto done = list(*launch.needs.onHost(launch.number)); !done)
+      return done;
+    firstPartial += call.blocks;
+    if (auto done = drain(launch, call, firstPartial); !done)
+      return done;
+  }
+}
+
+//===-- Errors ------------------------------------------------------------===//
+
+Result<> Tiles::clearError() {
+  static constexpr uint64_t zero = 0;
+  raised->as<TapeFailure>()->raised = 0;
+  return memory.driver().fill(control.address() + offsetof(TapeControl, error),
+                              8, &zero, 8);
+}
+
+Failure Tiles::failureOf(const TapeFailure &raised) const {
+  return {ErrorCode::OutOfMemory,
+          names[raised.function] +
+              ": out of memory for the values that this loop saves for its "
+              "gradient: 32 iterations need " +
+              bytesText(raised.rows * rowBytes) + ", tapes have " +
+              bytesText(heap.bytes()) +
+              "; gradients that it has added to are unusable, and later "
+              "launches did nothing; raise the budget "
+              "(DeviceOptions::tape_budget, COSTATE_TAPE_BUDGET) or the limit "
+              "(DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT), or split "
+              "the loop over several launches"};
+}
+
+Result<> Tiles::failure() {
+  if (!raised || !raised->as<TapeFailure>()->raised)
+    return {};
+  Failure failure = failureOf(*raised->as<TapeFailure>());
+  if (auto done = clearError(); !done)
+    return done;
+  return failure;
+}
+
+} // namespace costate::runtime::gpu

@@ -1,0 +1,115 @@
+#pragma once
+/// Functions that run in tiles, each warp with a tape: where the tapes lie, and
+/// what the host learns of them without waiting. Code: DeviceTape.c.
+
+#include "base/DeviceTape.h"
+#include "runtime/KernelCode.h"
+#include "runtime/gpu/Memory.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace costate::runtime::gpu {
+
+/// Memory of the host that device code writes to.
+class HostMemory {
+public:
+  static Result<std::unique_ptr<HostMemory>>
+  make(std::shared_ptr<Driver> driver, size_t bytes);
+  ~HostMemory();
+  HostMemory(const HostMemory &) = delete;
+  HostMemory &operator=(const HostMemory &) = delete;
+
+  template <class T> T *as() const { return reinterpret_cast<T *>(start); }
+
+private:
+  HostMemory(std::shared_ptr<Driver> driver, std::byte *start)
+      : driver(std::move(driver)), start(start) {}
+  std::shared_ptr<Driver> driver;
+  std::byte *start;
+};
+
+/// What is known of the tapes of one code: on the device, and a copy that
+/// launches leave for the host.
+class TapeNeeds {
+public:
+  static Result<std::unique_ptr<TapeNeeds>> make(Memory &memory,
+                                                 size_t functions);
+  explicit TapeNeeds(Memory &memory) : device(memory) {}
+
+  TapeNeed *onDevice(size_t function) const {
+    return reinterpret_cast<TapeNeed *>(device.address()) + function;
+  }
+  TapeNeed *onHost(size_t function) const {
+    return host->as<TapeNeed>() + function;
+  }
+
+private:
+  Scratch device;
+  std::unique_ptr<HostMemory> host;
+};
+
+/// A launch of one function.
+struct TiledLaunch {
+  Module &module;
+  const KernelCode &code;
+  const DeviceFunction &function;
+  TapeNeeds &needs;
+  size_t number; ///< of the function
+  uint64_t *words;
+  int64_t iterations;
+  Scratch &partials; ///< of its sums
+  uint64_t ticket;   ///< for them
+};
+
+/// The tapes of one stream.
+class Tiles {
+public:
+  /// `budget`: bytes that the heap may have.
+  Tiles(Memory &memory, size_t budget)
+      : memory(memory), budget(budget), control(memory), heap(memory),
+        lists(memory) {}
+
+  /// Queues a function and its drain. Waits if nothing is known of its tapes.
+  /// Sums are added up by the last drain.
+  Result<> run(const TiledLaunch &launch);
+  /// What launches have run into; once. For when the stream is empty.
+  Result<> failure();
+  void dropHeap();
+  size_t heapBytes() const { return heap.bytes(); }
+
+private:
+  struct Plan {
+    Grid grid;
+    size_t sharedRows = 0; ///< of a warp; 0: on the heap
+    uint64_t leastWarps = 0, mostWarps = 0;
+  };
+
+  Result<> prepare(const TiledLaunch &launch, uint64_t tiles);
+  Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
+                    const TapeNeed &known);
+  std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
+  Result<> prepareSums(const TiledLaunch &launch, const Plan &plan,
+                       bool mayRepeat);
+  Result<> sweep(const TiledLaunch &launch, const Plan &plan, TapeCall &call);
+  Result<> drain(const TiledLaunch &launch, TapeCall &call,
+                 uint64_t firstPartial);
+  /// The first launch of a function: tiles that did not fit run again.
+  Result<> repeat(const TiledLaunch &launch, TapeCall &call,
+                  uint64_t firstPartial);
+  Result<> list(const TapeNeed &need);
+  Result<> growHeap(size_t bytes);
+  Result<> storeHeap();
+  Result<> clearError();
+  Failure failureOf(const TapeFailure &raised) const;
+  uint64_t nameOf(const TiledLaunch &launch);
+
+  Memory &memory;
+  const size_t budget;
+  Scratch control, heap, lists;
+  std::unique_ptr<HostMemory> raised; ///< a TapeFailure
+  std::vector<std::string> names;     ///< of functions, for errors
+};
+
+} // namespace costate::runtime::gpu

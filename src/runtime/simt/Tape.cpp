@@ -1,0 +1,3 @@
+/// What device code calls for its tapes, on the host as a GPU.
+
+#include "runtime/gpu/DeviceTape.c"

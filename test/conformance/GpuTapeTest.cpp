@@ -1,0 +1,207 @@
+/// Gradients of loops on GPUs, with tapes of every size: what does not fit is
+/// computed again, and gives the same bits.
+
+#include "TestDevice.h"
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace costate::test {
+namespace {
+
+/// v <- v + 0.1 sin(3 v): neither contracts nor grows fast.
+Var<double> turned(const Var<double> &v) { return v + 0.1 * sin(3.0 * v); }
+
+struct Loops {
+  const char *name;
+  Kernel kernel;
+};
+
+template <class Body> Kernel loopKernel(const char *name, Body body) {
+  return kernel(name, [=](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                          ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      body(v, n, i);
+      y(i) = v;
+    });
+  });
+}
+
+std::vector<Loops> loops() {
+  using Ints = ArrayRef<int, 1>;
+  std::vector<Loops> all;
+  auto add = [&](const char *name, auto body) {
+    all.push_back({name, loopKernel(name, body)});
+  };
+  add("one", [](Var<double> &v, Ints n, Index i) {
+    FOR (k, 0, n(i)) {
+      v = turned(v);
+    }
+  });
+  add("open", [](Var<double> &v, Ints n, Index i) {
+    Var<int> k = 0;
+    WHILE (k < n(i) & v < 50.0) {
+      v = turned(v) + 0.01;
+      k += 1;
+      IF (v > 40.0) {
+        BREAK;
+      }
+    }
+  });
+  add("nest", [](Var<double> &v, Ints n, Index i) {
+    FOR (k, 0, n(i) / 8) {
+      FOR (j, 0, (k * 7 + cast<int64_t>(n(i))) % 5) {
+        v = turned(v);
+      }
+      v = v * 0.5 + 0.4 * v * v / (1.0 + v * v);
+    }
+  });
+  add("open_in_nest", [](Var<double> &v, Ints n, Index i) {
+    FOR (k, 0, n(i) / 8) {
+      Var<double> w = v + 1.0;
+      WHILE (w < 1.5 + 0.3 * v) {
+        w = w * 1.1 + 0.01 * v;
+      }
+      v = turned(v) + 0.1 * w;
+    }
+  });
+  add("nest_in_open", [](Var<double> &v, Ints n, Index i) {
+    Var<int> k = 0;
+    WHILE (k *k < n(i)) {
+      FOR (j, 0, k % 4) {
+        v = turned(v);
+      }
+      k += 1;
+    }
+  });
+  add("in_a_row", [](Var<double> &v, Ints n, Index i) {
+    FOR (k, 0, n(i) / 2) {
+      v = turned(v);
+    }
+    v = v * v / 2.0;
+    FOR (k, 0, n(i) / 3) {
+      v = turned(v) - 0.001;
+    }
+    Var<double> w = v;
+    FOR (k, 0, 4) {
+      w = w * sin(w);
+    }
+    v += w;
+  });
+  add("branches", [](Var<double> &v, Ints n, Index i) {
+    IF (n(i) % 3 != 1) {
+      FOR (k, 0, n(i)) {
+        IF (v > 1.0) {
+          v = v - 0.2 * sin(v);
+        }
+        ELSE { v = turned(v) * 1.01; }
+      }
+    }
+    ELSE {
+      FOR (k, 0, n(i) / 2) {
+        v = sin(v) + 0.2;
+      }
+    }
+    IF (v > 0.5) {
+      v = v * sin(v);
+    }
+  });
+  add("three_deep", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, n(i) % 7) {
+      FOR (c, 0, a + 1) {
+        FOR (e, 0, (a + c) % 3) {
+          v = turned(v);
+        }
+        IF (v > 0.7) {
+          FOR (e, 0, 2 * c) {
+            v = v - 0.1 * v * v;
+          }
+        }
+      }
+      v = turned(v);
+    }
+  });
+  return all;
+}
+
+struct Case {
+  int64_t iterations;
+  int longest; ///< turns of a few; others are shorter
+};
+
+std::vector<int> turnsOf(Case c) {
+  std::vector<int> turns;
+  for (int64_t i = 0; i < c.iterations; ++i)
+    turns.push_back(i % 37 == 5 ? c.longest : int(i * 7919 % 61));
+  return turns;
+}
+
+std::vector<double> gradient(const Device &device, const Kernel &kernel, Case c,
+                             int launches = 2) {
+  auto size = static_cast<size_t>(c.iterations);
+  Array<double> x = device.array<double>({c.iterations}, grad),
+                y = device.array<double>({c.iterations}, grad);
+  Array<int> n = device.array<int>({c.iterations});
+  std::vector<double> start(size);
+  for (size_t i = 0; i < size; ++i)
+    start[i] = 0.2 + double(i * 31 % 101) / 60;
+  x.from_host(start);
+  n.from_host(turnsOf(c));
+  for (int k = 0; k < launches; ++k) {
+    x.grad().fill(0);
+    y.grad().fill(1);
+    kernel.grad(x, n, y);
+  }
+  return x.grad().to_host();
+}
+
+class GpuTape : public testing::TestWithParam<size_t> {
+protected:
+  Loops loop = loops()[GetParam()];
+};
+
+/// Nothing is added in an order of chance here, and functions are the host's.
+void expectSame(const std::vector<double> &found,
+                const std::vector<double> &expected) {
+  bool sameFunctions = openDevice().name() != "cuda";
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    if (sameFunctions)
+      ASSERT_EQ(found[i], expected[i]) << "entry " << i;
+    else
+      ASSERT_NEAR(found[i], expected[i], 1e-9 * (1 + std::abs(expected[i])))
+          << "entry " << i;
+}
+
+TEST_P(GpuTape, HasTheGradientOfTheCpuWhateverFits) {
+  for (Case c : {Case{1, 9}, {33, 500}, {1000, 3000}, {70, 20000}}) {
+    SCOPED_TRACE(std::to_string(c.iterations) + " iterations");
+    std::vector<double> expected =
+        gradient(Device::open("cpu"), loop.kernel, c, 1);
+    for (size_t budget : {size_t(0), size_t(1) << 20, size_t(64) << 20}) {
+      SCOPED_TRACE("budget " + std::to_string(budget));
+      expectSame(gradient(openDevice({.tape_budget = budget}), loop.kernel, c),
+                 expected);
+    }
+  }
+}
+
+TEST_P(GpuTape, FollowsDepthsThatChange) {
+  Device device = openDevice();
+  for (int longest : {10, 4000, 20, 12000, 300})
+    expectSame(gradient(device, loop.kernel, {200, longest}, 1),
+               gradient(Device::open("cpu"), loop.kernel, {200, longest}, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Loops, GpuTape,
+                         testing::Range(size_t(0), loops().size()),
+                         [](const auto &info) {
+                           return std::string(loops()[info.param].name);
+                         });
+
+} // namespace
+} // namespace costate::test
