@@ -31,6 +31,9 @@ struct TapeControl {
 /// What a function that runs in tiles is called with, from the word
 /// `TapeCallWord` on.
 struct TapeCall {
+  /// Filled by the host code of a kernel, where the host knows them: rows that
+  /// any tile needs at most, and those that it can do with; else 0.
+  unsigned long long hostRows, hostFewest;
   struct TapeControl *control;
   struct TapeNeed *need;   ///< of this function, of the last launch
   struct TapeNeed *report; ///< the same, for the host
@@ -40,6 +43,8 @@ struct TapeCall {
   unsigned long long tiles;
   unsigned long long blocks, blockThreads;
   unsigned long long drains;  ///< run what is on the list
+  unsigned long long commits; ///< no launch of the function comes behind this
+  unsigned long long frugal;  ///< loops leave rows to those behind them
   unsigned long long inOrder; ///< take tiles with a stride
   unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
   unsigned long long drainRows;  ///< of a block in shared memory

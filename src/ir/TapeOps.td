@@ -143,6 +143,17 @@ def Tape_FewestOp : Tape_Op<"fewest", [Pure]> {
   let assemblyFormat = "operands attr-dict";
 }
 
+def Tape_ExpectOp : Tape_Op<"expect"> {
+  let summary = "what the host knows of the tapes of the range behind it";
+  let description = [{
+    No tile needs more than `need` rows, and `fewest` are enough. Stands right
+    in front of a range, where all its loops that push have bounds from outside
+    of it.
+  }];
+  let arguments = (ins I64:$need, I64:$fewest);
+  let assemblyFormat = "operands attr-dict";
+}
+
 def Tape_SettleOp : Tape_Op<"settle", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
   let summary = "what the forward sweep of a tile has come to";
   let description = [{

@@ -197,6 +197,126 @@ TEST_P(GpuTape, FollowsDepthsThatChange) {
                gradient(Device::open("cpu"), loop.kernel, {200, longest}, 1));
 }
 
+/// Turns that the host knows: nothing is left over for a drain, and nobody
+/// looks whether all has fitted.
+TEST(GpuTapes, OfTurnsThatTheHostKnowsTakeOneLaunch) {
+  Kernel k = kernel(
+      "known", [](ArrayRef<double, 1> x, Scalar<int> n, ArrayRef<double, 1> y) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (t, 0, n) {
+            v = turned(v);
+          }
+          FOR (t, 0, n / 2) {
+            v = v - 0.01 * sin(v);
+          }
+          y(i) = v;
+        });
+      });
+  auto run = [&](const Device &device, int turns) {
+    Array<double> x = device.array<double>({1000}, grad),
+                  y = device.array<double>({1000}, grad);
+    x.fill(0.7);
+    y.grad().fill(1);
+    device.reset_statistics();
+    k.grad(x, turns, y);
+    if (device.name() != "cpu") {
+      EXPECT_EQ(device.statistics().launches, 1u);
+      EXPECT_EQ(device.statistics().synchronizations, 0u);
+      EXPECT_EQ(device.statistics().downloads, 0u);
+    }
+    return x.grad().to_host();
+  };
+  for (size_t budget : {0, 1 << 20}) {
+    Device device = openDevice({.tape_budget = budget});
+    for (int turns : {0, 1, 60, 400, 100})
+      expectSame(run(device, turns), run(Device::open("cpu"), turns));
+  }
+}
+
+/// From the third launch on, one drain behind each sweep, and no waiting.
+TEST(GpuTapes, OfDepthsInMemoryTakeADrain) {
+  Device device = openDevice();
+  if (device.name() == "cpu")
+    GTEST_SKIP() << "the CPU has no drain";
+  Loops loop = loops()[2];
+  Array<double> x = device.array<double>({500}, grad),
+                y = device.array<double>({500}, grad);
+  Array<int> n = device.array<int>({500});
+  n.from_host(turnsOf({500, 300}));
+  for (int k = 0; k < 2; ++k) // the second one may make the heap
+    loop.kernel.grad(x, n, y);
+  device.reset_statistics();
+  for (int k = 0; k < 5; ++k)
+    loop.kernel.grad(x, n, y);
+  EXPECT_EQ(device.statistics().launches, 10u);
+  EXPECT_EQ(device.statistics().synchronizations, 0u);
+  EXPECT_EQ(device.statistics().uploads + device.statistics().downloads, 0u);
+}
+
+/// The turns of the inner loop cannot be cut: they fit nowhere.
+TEST(GpuTapes, ThatFitNowhereAreAnErrorOnce) {
+  Device device = openDevice({.tape_budget = 0});
+  if (device.name() == "cpu")
+    GTEST_SKIP() << "tapes of the CPU have no budget of their own";
+  Kernel k =
+      loopKernel("uncut", [](Var<double> &v, ArrayRef<int, 1> n, Index i) {
+        FOR (a, 0, n(i) % 3 + 1) {
+          FOR (c, 0, n(i)) {
+            v = turned(v);
+          }
+          v = v * sin(v);
+        }
+      });
+  Array<double> x = device.array<double>({64}, grad),
+                y = device.array<double>({64}, grad);
+  Array<int> n = device.array<int>({64});
+  x.fill(0.7);
+  auto launch = [&](int turns) {
+    x.grad().fill(0);
+    y.grad().fill(1);
+    n.fill(turns);
+    k.grad(x, n, y);
+    return x.grad().to_host();
+  };
+  std::vector<double> right = launch(20);
+  try {
+    launch(200000);
+    FAIL() << "200,000 turns fit into the memory of a block";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.code(), ErrorCode::OutOfMemory);
+    for (const char *part : {"`uncut`", "GpuTapeTest.cpp", "tape_budget"})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << error.what();
+  }
+  EXPECT_EQ(launch(20), right);
+}
+
+TEST(GpuTapes, OfAGraphFollowDepthsThatChange) {
+  Device device = openDevice();
+  Loops loop = loops()[0];
+  Array<double> x = device.array<double>({300}, grad),
+                y = device.array<double>({300}, grad);
+  Array<int> n = device.array<int>({300});
+  std::vector<double> start;
+  for (int i = 0; i < 300; ++i)
+    start.push_back(0.2 + double(i * 31 % 101) / 60);
+  x.from_host(start);
+  n.from_host(turnsOf({300, 50}));
+  loop.kernel.grad(x, n, y); // says how deep tapes are
+  Graph graph = device.capture([&] {
+    x.grad().fill(0);
+    y.grad().fill(1);
+    loop.kernel.grad(x, n, y);
+  });
+  for (int longest : {50, 9000, 200}) {
+    n.from_host(turnsOf({300, longest}));
+    graph.replay();
+    expectSame(x.grad().to_host(),
+               gradient(Device::open("cpu"), loop.kernel, {300, longest}, 1));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Loops, GpuTape,
                          testing::Range(size_t(0), loops().size()),
                          [](const auto &info) {

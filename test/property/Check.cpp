@@ -390,7 +390,8 @@ private:
     if (sameOrder && inOrder())
       compare(what, actual, wanted, 0);
     else if (tame)
-      compare(what, actual, wanted, tolerance());
+      compare(what, actual, wanted,
+              isNarrow() || test::isOnCpu() ? tolerance() : orderTolerance());
   }
 
   void cover(Covered mode) {

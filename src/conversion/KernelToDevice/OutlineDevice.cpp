@@ -148,6 +148,7 @@ public:
   PartOutliner(Launcher &launcher, Operation *part)
       : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
         region(part->getRegion(0)), tiled(part->hasAttr(tilesAttr)),
+        known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
         number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
@@ -481,6 +482,8 @@ private:
       Value word = frameSlotOf(value) ? constant(b, 0) : widened(b, value);
       storeSlot(b, word, words, firstOwnWord + k);
     }
+    if (tiled)
+      tellNeed(b, words);
     Value which = constant(b, number);
     Value iterations =
         range ? iterationsOf(b, range.getExtents()) : constant(b, 1);
@@ -488,6 +491,15 @@ private:
       tellExtents(b, entry.getArgument(0), top);
     launcher.runtime.callDeviceRun(
         b, {entry.getArgument(0), which, words, iterations});
+  }
+
+  /// The first words of a TapeCall.
+  void tellNeed(ImplicitLocOpBuilder &b, Value words) {
+    Value none = constant(b, 0);
+    storeSlot(b, known ? known.getNeed() : none, words, callWord());
+    storeSlot(b, known ? known.getFewest() : none, words, callWord() + 1);
+    if (known)
+      known.erase();
   }
 
   void tellExtents(ImplicitLocOpBuilder &b, Value launch,
@@ -560,6 +572,7 @@ private:
   ir::RangeOp range; ///< null for serial code
   Region &region;
   bool tiled;
+  tape::ExpectOp known; ///< what the host knows of the tapes; may be null
   size_t number;
   Captures uses;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing

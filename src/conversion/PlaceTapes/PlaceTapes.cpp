@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -23,16 +24,56 @@ bool isOrdered(ir::RangeOp range) {
       .wasInterrupted();
 }
 
+bool isSafe(ir::TripCountOp count) {
+  APInt step;
+  return matchPattern(count.getStep(), m_ConstantInt(&step)) && !step.isZero();
+}
+
 /// Whether a lane may end early, with an error: others would wait for it.
 bool mayFail(ir::RangeOp range) {
   return range
       ->walk([](ir::TripCountOp count) {
-        APInt step;
-        bool safe = matchPattern(count.getStep(), m_ConstantInt(&step)) &&
-                    !step.isZero();
-        return safe ? WalkResult::advance() : WalkResult::interrupt();
+        return isSafe(count) ? WalkResult::advance() : WalkResult::interrupt();
       })
       .wasInterrupted();
+}
+
+/// Whether the host can compute `value`, in front of the range.
+bool isOfHost(Value value, ir::RangeOp range) {
+  Operation *op = value.getDefiningOp();
+  if (!value.getType().isInteger())
+    return false;
+  if (!range.getBodyRegion().isAncestor(value.getParentRegion()))
+    return !op || !isa<ir::SerialOp, ir::RangeOp>(op);
+  if (!op || op->getNumRegions())
+    return false;
+  auto count = dyn_cast<ir::TripCountOp>(op);
+  return (count ? isSafe(count) : isPure(op)) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isOfHost(operand, range); });
+}
+
+Value computeOnHost(Value value, ir::RangeOp range, OpBuilder &b,
+                    IRMapping &done) {
+  if (!range.getBodyRegion().isAncestor(value.getParentRegion()))
+    return value;
+  if (Value known = done.lookupOrNull(value))
+    return known;
+  for (Value operand : value.getDefiningOp()->getOperands())
+    done.map(operand, computeOnHost(operand, range, b, done));
+  b.clone(*value.getDefiningOp(), done);
+  return done.lookup(value);
+}
+
+/// Numbers of turns that the host can compute come from there.
+void hoistBounds(ir::RangeOp range) {
+  SmallVector<scf::ForOp> loops;
+  range.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  OpBuilder b(range);
+  IRMapping done;
+  for (scf::ForOp loop : loops)
+    if (isOfHost(loop.getUpperBound(), range))
+      loop.setUpperBound(computeOnHost(loop.getUpperBound(), range, b, done));
 }
 
 /// Issue slots of a lane, roughly; a function of libclc in full, or one of the
@@ -66,10 +107,41 @@ bool isDear(const TapeShape &shape, bool fastMath) {
   return slots > slotsOfWord * rows;
 }
 
+/// Says what the host knows of the need, if it knows the turns of all loops.
+void expect(ir::RangeOp range, const TapeShape &shape) {
+  const TapeLevel &level = shape.level(nullptr);
+  auto isKnown = [&](Operation *op) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    return loop && shape.level(op).isLeaf() &&
+           !range.getBodyRegion().isAncestor(
+               loop.getUpperBound().getParentRegion());
+  };
+  if (!llvm::all_of(level.loops, isKnown))
+    return;
+  Builder b(range.getLoc(), range);
+  auto i64 = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  Value need = i64(1), fewest = i64(1); // 0 says that nothing is known
+  for (Operation *op : level.loops) {
+    Value turns = cast<scf::ForOp>(op).getUpperBound();
+    Value unit = i64(shape.level(op).rows());
+    Value words = i64(LoopState(shape, op).checkpointRows());
+    Value rows = arith::MulIOp::create(b, turns, unit);
+    Value few = tape::FewestOp::create(b, b.getI64Type(), turns, unit, words);
+    need = arith::AddIOp::create(b, need, rows);
+    few = arith::MinUIOp::create(b, few, rows);
+    fewest = arith::AddIOp::create(b, fewest, few);
+  }
+  tape::ExpectOp::create(b, need, fewest);
+}
+
 void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles && isDear(shape, fastMath))
     range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
+  if (tiles)
+    expect(range, shape);
   Block *old = range.getBody();
   auto *body = new Block;
   Builder b(range.getLoc(), range.getContext());
@@ -104,10 +176,12 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
   void runOnOperation() override {
     SmallVector<ir::RangeOp> ranges;
     getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
-    for (ir::RangeOp range : ranges)
+    for (ir::RangeOp range : ranges) {
+      hoistBounds(range);
       if (!(deterministic && isOrdered(range)) && !mayFail(range))
         if (std::optional<TapeShape> shape = TapeShape::of(range))
           place(range, *shape, fastMath);
+    }
   }
 };
 

@@ -126,7 +126,9 @@ TAPE_INLINE static void tapeBeginShared(struct TapeWorker *worker,
 TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
-  tapePlan(control, call, call->need->fewest, &worker->warps, &worker->rows);
+  unsigned long long fewest =
+      call->hostFewest ? call->hostFewest : call->need->fewest;
+  tapePlan(control, call, fewest, &worker->warps, &worker->rows);
   worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
   worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
 }
@@ -181,7 +183,7 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   worker->warps = threads / 32;
   worker->lane = thread % 32;
   worker->need = worker->fewest = 0;
-  worker->frugal = call->drains;
+  worker->frugal = call->frugal;
   if (onlyShared)
     tapeBeginShared(worker, memory);
   else if (call->drains)
@@ -240,12 +242,17 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
     call->list[tapeAdd(&control->listed, 1)] = tile;
 }
 
-// The last block of a drain leaves what the host and the next launch need.
+// The last block leaves what the host and the next launch need.
 static void tapeCommit(const struct TapeCall *call) {
   struct TapeControl *control = call->control;
   struct TapeNeed need = {control->seenRows ? control->seenRows : 1,
                           control->seenFewest ? control->seenFewest : 1,
                           control->listed, control->failed};
+  const unsigned long long *failed = call->failed;
+  if (!call->drains) { // nobody drains the list
+    need.failed = need.listed;
+    failed = call->list;
+  }
   if (!control->error) {
     *call->need = need;
     *call->report = need;
@@ -254,7 +261,7 @@ static void tapeCommit(const struct TapeCall *call) {
     control->errorFunction = call->function;
     control->error = 1;
     call->failure->function = call->function;
-    call->failure->tile = call->failed[0];
+    call->failure->tile = failed[0];
     call->failure->rows = need.fewest;
     call->failure->raised = 1;
   }
@@ -269,7 +276,7 @@ TAPE_INLINE void costate_device_tape_end(struct TapeWorker *worker) {
     tapeRaise(&control->seenRows, worker->need);
     tapeRaise(&control->seenFewest, worker->fewest);
   }
-  if (!call->drains)
+  if (!call->commits)
     return;
   tapeFence();
   costate_device_block_barrier();

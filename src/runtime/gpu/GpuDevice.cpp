@@ -193,7 +193,8 @@ Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
   size_t memoryLimit = options.memoryLimit;
   if (memoryLimit == 0)
     memoryLimit = driver->freeBytes() / 16 * 15;
-  size_t budget = std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit);
+  size_t budget =
+      std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit);
   DeviceInfo info{std::move(name), driver->properties().residentThreads,
                   memoryLimit, target, target == "simt"};
   return std::shared_ptr<Device>(

@@ -134,6 +134,14 @@ void Tiles::dropHeap() {
   (void)storeHeap();
 }
 
+/// Whether every tile fits that does with `known.fewest` rows.
+bool Tiles::holds(const Plan &plan, const TapeNeed &known) const {
+  uint64_t onHeap =
+      heap.bytes() / rowBytes / std::max<uint64_t>(known.fewest, 1);
+  return plan.sharedRows ? plan.sharedRows >= known.fewest
+                         : onHeap >= plan.leastWarps && plan.leastWarps > 0;
+}
+
 //===-- Launches ----------------------------------------------------------===//
 
 Result<> Tiles::prepare(const TiledLaunch &, uint64_t tiles) {
@@ -159,12 +167,12 @@ Result<> Tiles::prepare(const TiledLaunch &, uint64_t tiles) {
 
 /// Room for the sums of the sweep's blocks, and of those of each drain.
 Result<> Tiles::prepareSums(const TiledLaunch &launch, const Plan &plan,
-                            bool mayRepeat) {
+                            bool commits, bool mayRepeat) {
   static constexpr uint64_t zero = 0;
   if (launch.function.sums == 0)
     return {};
   const Properties &gpu = memory.driver().properties();
-  int64_t drains = mayRepeat ? mostDrains : 1;
+  int64_t drains = commits ? 0 : mayRepeat ? mostDrains : 1;
   int64_t count = plan.grid.blocks + drains * gpu.multiprocessors;
   auto bytes = static_cast<size_t>(8 * count * launch.function.sums);
   if (auto done = launch.partials.reserve(bytes); !done)
@@ -180,7 +188,7 @@ Result<> Tiles::prepareSums(const TiledLaunch &launch, const Plan &plan,
 Result<> Tiles::sweep(const TiledLaunch &launch, const Plan &plan,
                       TapeCall &call) {
   call.drains = 0;
-  launch.words[TicketWord] = 0;
+  launch.words[TicketWord] = call.commits ? launch.ticket : 0;
   launch.words[FirstPartialWord] = 0;
   call.blocks = static_cast<uint64_t>(plan.grid.blocks);
   size_t own = static_cast<size_t>(launch.function.words);
@@ -196,7 +204,7 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
                       uint64_t firstPartial) {
   const Properties &gpu = memory.driver().properties();
   size_t shared = gpu.sharedPerBlock / 1024 * 1024;
-  call.drains = 1;
+  call.drains = call.commits = call.frugal = 1;
   call.drainRows = shared / rowBytes;
   launch.words[TicketWord] = launch.ticket;
   launch.words[FirstPartialWord] = firstPartial;
@@ -221,12 +229,18 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
   if (auto done = prepare(launch, tiles); !done)
     return done;
+  TapeCall call{};
+  size_t own = static_cast<size_t>(launch.function.words);
+  std::memcpy(&call, launch.words + own - sizeof call / 8,
+              offsetof(TapeCall, control));
   TapeNeed known = *launch.needs.onHost(launch.number);
+  bool isExact = call.hostRows > 0;
+  if (isExact)
+    known = {.rows = call.hostRows, .fewest = call.hostFewest};
   auto plan = this->plan(launch, tiles, known);
   if (!plan)
     return plan.error();
   auto *list = reinterpret_cast<unsigned long long *>(lists.address());
-  TapeCall call{};
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
   call.report = launch.needs.onHost(launch.number);
@@ -240,9 +254,12 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
   call.mostWarps = plan->mostWarps;
-  if (auto done = prepareSums(launch, *plan, known.rows == 0); !done)
+  call.commits = isExact && holds(*plan, known);
+  call.frugal = call.commits && plan->sharedRows < known.rows;
+  if (auto done = prepareSums(launch, *plan, call.commits, known.rows == 0);
+      !done)
     return done;
-  if (auto done = sweep(launch, *plan, call); !done)
+  if (auto done = sweep(launch, *plan, call); !done || call.commits)
     return done;
   auto blocks = static_cast<uint64_t>(plan->grid.blocks);
   if (auto done = drain(launch, call, blocks); !done)

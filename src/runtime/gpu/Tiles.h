@@ -91,7 +91,8 @@ private:
                     const TapeNeed &known);
   std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
   Result<> prepareSums(const TiledLaunch &launch, const Plan &plan,
-                       bool mayRepeat);
+                       bool commits, bool mayRepeat);
+  bool holds(const Plan &plan, const TapeNeed &known) const;
   Result<> sweep(const TiledLaunch &launch, const Plan &plan, TapeCall &call);
   Result<> drain(const TiledLaunch &launch, TapeCall &call,
                  uint64_t firstPartial);
