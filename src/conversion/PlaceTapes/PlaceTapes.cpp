@@ -99,10 +99,10 @@ bool isDear(const TapeShape &shape, bool fastMath) {
   int64_t slots = 0, rows = 0;
   for (Operation *loop : shape.forwardLoops()) {
     const TapeLevel &level = shape.level(loop);
-    for (const RecordGroup &group : level.groups)
-      rows += group.rows;
-    if (level.isLeaf())
-      loop->walk([&](Operation *op) { slots += slotsOf(op, fastMath); });
+    if (!level.isLeaf())
+      continue;
+    rows += level.rows();
+    loop->walk([&](Operation *op) { slots += slotsOf(op, fastMath); });
   }
   return slots > slotsOfWord * rows;
 }
