@@ -38,7 +38,7 @@ struct TapeCall {
   struct TapeNeed *need;   ///< of this function, of the last launch
   struct TapeNeed *report; ///< the same, for the host
   struct TapeFailure *failure;
-  unsigned long long *list, *failed; ///< room for every tile
+  unsigned long long *list, *failed; ///< room for every tile; null: no drain
   unsigned long long function;
   unsigned long long tiles;
   unsigned long long blocks, blockThreads;

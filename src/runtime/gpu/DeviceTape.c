@@ -238,8 +238,10 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
   unsigned long long tile = costate_device_tape_tile(worker);
   if (call->drains)
     call->failed[tapeAdd(&control->failed, 1)] = tile;
-  else
+  else if (call->list)
     call->list[tapeAdd(&control->listed, 1)] = tile;
+  else
+    tapeAdd(&control->listed, 1);
 }
 
 // The last block leaves what the host and the next launch need.
@@ -261,7 +263,7 @@ static void tapeCommit(const struct TapeCall *call) {
     control->errorFunction = call->function;
     control->error = 1;
     call->failure->function = call->function;
-    call->failure->tile = failed[0];
+    call->failure->tile = failed ? failed[0] : 0;
     call->failure->rows = need.fewest;
     call->failure->raised = 1;
   }

@@ -144,25 +144,32 @@ bool Tiles::holds(const Plan &plan, const TapeNeed &known) const {
 
 //===-- Launches ----------------------------------------------------------===//
 
-Result<> Tiles::prepare(const TiledLaunch &, uint64_t tiles) {
+Result<> Tiles::prepare() {
   static constexpr uint64_t zero = 0;
-  Driver &driver = memory.driver();
-  if (!control.address()) {
-    if (auto done = control.reserve(sizeof(TapeControl)); !done)
-      return done;
-    if (auto done =
-            driver.fill(control.address(), sizeof(TapeControl), &zero, 8);
-        !done)
-      return done;
-    auto host = HostMemory::make(memory.real, sizeof(TapeFailure));
-    if (!host)
-      return host.error();
-    raised = std::move(*host);
-  }
-  size_t bytes = 2 * sizeof(uint64_t) * tiles;
-  if (lists.bytes() >= bytes)
+  if (control.address())
     return {};
-  return lists.reserve(std::max(bytes, 2 * lists.bytes()));
+  if (auto done = control.reserve(sizeof(TapeControl)); !done)
+    return done;
+  if (auto done = memory.driver().fill(control.address(), sizeof(TapeControl),
+                                       &zero, 8);
+      !done)
+    return done;
+  auto host = HostMemory::make(memory.real, sizeof(TapeFailure));
+  if (!host)
+    return host.error();
+  raised = std::move(*host);
+  return {};
+}
+
+/// Where a sweep, and a drain, leave what does not fit.
+Result<> Tiles::prepareLists(TapeCall &call) {
+  size_t bytes = 2 * sizeof(uint64_t) * call.tiles;
+  if (lists.bytes() < bytes)
+    if (auto done = lists.reserve(std::max(bytes, 2 * lists.bytes())); !done)
+      return done;
+  call.list = reinterpret_cast<unsigned long long *>(lists.address());
+  call.failed = call.list + call.tiles;
+  return {};
 }
 
 /// Room for the sums of the sweep's blocks, and of those of each drain.
@@ -227,7 +234,7 @@ uint64_t Tiles::nameOf(const TiledLaunch &launch) {
 
 Result<> Tiles::run(const TiledLaunch &launch) {
   auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
-  if (auto done = prepare(launch, tiles); !done)
+  if (auto done = prepare(); !done)
     return done;
   TapeCall call{};
   size_t own = static_cast<size_t>(launch.function.words);
@@ -240,13 +247,10 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   auto plan = this->plan(launch, tiles, known);
   if (!plan)
     return plan.error();
-  auto *list = reinterpret_cast<unsigned long long *>(lists.address());
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
   call.report = launch.needs.onHost(launch.number);
   call.failure = raised->as<TapeFailure>();
-  call.list = list;
-  call.failed = list + tiles;
   call.function = nameOf(launch);
   call.tiles = tiles;
   call.blockThreads = blockThreads;
@@ -256,6 +260,9 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.mostWarps = plan->mostWarps;
   call.commits = isExact && holds(*plan, known);
   call.frugal = call.commits && plan->sharedRows < known.rows;
+  if (!call.commits)
+    if (auto done = prepareLists(call); !done)
+      return done;
   if (auto done = prepareSums(launch, *plan, call.commits, known.rows == 0);
       !done)
     return done;

@@ -86,7 +86,8 @@ private:
     uint64_t leastWarps = 0, mostWarps = 0;
   };
 
-  Result<> prepare(const TiledLaunch &launch, uint64_t tiles);
+  Result<> prepare();
+  Result<> prepareLists(TapeCall &call);
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
                     const TapeNeed &known);
   std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
