@@ -45,6 +45,7 @@ struct TapeCall {
   unsigned long long drains;  ///< run what is on the list
   unsigned long long commits; ///< no launch of the function comes behind this
   unsigned long long frugal;  ///< loops leave rows to those behind them
+  unsigned long long ample;   ///< there are rows for all loops
   unsigned long long inOrder; ///< take tiles with a stride
   unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
   unsigned long long drainRows;  ///< of a block in shared memory
@@ -57,7 +58,7 @@ struct TapeWorker {
   long long iteration, lane;
   void *errors;
   unsigned long long rows, active;
-  unsigned long long frugal; ///< loops leave rows to those behind them
+  unsigned long long frugal, ample; ///< as in the call
   const struct TapeCall *call;
   unsigned long long tile, warp, warps, threadOfBlock, need,
       fewest;

@@ -90,6 +90,18 @@ def Tape_FrugalOp : Tape_Op<"frugal", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tape_AmpleOp : Tape_Op<"ample", [Pure]> {
+  let summary = "whether the rows are enough for all loops";
+  let results = (outs I1:$ample);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tape_FenceOp : Tape_Op<"fence", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>,
+                                                    MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
+  let summary = "rows that lanes of the warp have used may now hold other records";
+  let assemblyFormat = "attr-dict";
+}
+
 def Tape_WarpMaxOp : Tape_Op<"warp_max", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
   let summary = "the largest of an unsigned number over the lanes of a warp";
   let arguments = (ins I64:$value);

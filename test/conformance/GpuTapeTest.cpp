@@ -125,6 +125,19 @@ std::vector<Loops> loops() {
       v = turned(v);
     }
   });
+  add("single_before_a_nest", [](Var<double> &v, Ints n, Index i) {
+    Var<float> s = cast<float>(v);
+    FOR (k, 0, n(i)) {
+      s = s + 0.1f * sin(3.0f * s);
+    }
+    v = cast<double>(s);
+    FOR (k, 0, 3) {
+      FOR (j, 0, n(i) % 19) {
+        v = turned(v);
+      }
+      v = v * sin(v) + 0.3;
+    }
+  });
   return all;
 }
 
@@ -232,6 +245,67 @@ TEST(GpuTapes, OfTurnsThatTheHostKnowsTakeOneLaunch) {
     for (int turns : {0, 1, 60, 400, 100})
       expectSame(run(device, turns), run(Device::open("cpu"), turns));
   }
+}
+
+/// One record takes nearly all rows, and the loop behind it the rest.
+TEST(GpuTapes, OfTurnsOfDifferentSizeFitTogether) {
+  Kernel k = kernel(
+      "wide", [](ArrayRef<double, 1> x, Scalar<int> n, ArrayRef<double, 1> y) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (t, 0, n) {
+            for (int c = 0; c < 24; ++c)
+              v = v + 0.1 * sin(3.0 * v);
+          }
+          FOR (t, 0, 3) {
+            v = v * sin(v);
+          }
+          y(i) = v;
+        });
+      });
+  auto run = [&](const Device &device) {
+    Array<double> x = device.array<double>({100}, grad),
+                  y = device.array<double>({100}, grad);
+    x.fill(0.7);
+    y.grad().fill(1);
+    k.grad(x, 1, y);
+    return x.grad().to_host();
+  };
+  expectSame(run(openDevice({.tape_budget = 0})), run(Device::open("cpu")));
+}
+
+/// What an earlier function has run into is not taken for its own by one that
+/// is launched for the first time.
+TEST(GpuTapes, OfOthersThatDoNotFitAreSaid) {
+  Device device = openDevice({.tape_budget = 1 << 20});
+  if (device.name() == "cpu")
+    GTEST_SKIP() << "tapes of the CPU have no budget of their own";
+  auto uncut = [](const char *name) {
+    return loopKernel(name, [](Var<double> &v, ArrayRef<int, 1> n, Index i) {
+      FOR (a, 0, n(i) % 3 + 1) {
+        FOR (c, 0, n(i)) {
+          v = turned(v);
+        }
+        v = v * sin(v);
+      }
+    });
+  };
+  Kernel first = uncut("first"), second = uncut("second");
+  Array<double> x = device.array<double>({64}, grad),
+                y = device.array<double>({64}, grad);
+  Array<int> n = device.array<int>({64});
+  x.fill(0.7);
+  n.fill(20);
+  first.grad(x, n, y);
+  n.fill(200000);
+  first.grad(x, n, y);
+  n.fill(20);
+  EXPECT_THROW(
+      {
+        second.grad(x, n, y);
+        device.synchronize();
+      },
+      Error);
 }
 
 /// From the third launch on, one drain behind each sweep, and no waiting.

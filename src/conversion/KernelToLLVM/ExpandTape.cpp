@@ -200,6 +200,8 @@ public:
                      {worker, fits, op.getNeed(), op.getFewest()});
   }
 
+  void fence() { runtime.callTape(b, "fence", false, {}); }
+
   Value call(StringRef name, ValueRange args) {
     return runtime.callTape(b, name, true, args);
   }
@@ -273,6 +275,10 @@ void expandRows(Operation *op, Runtime &runtime) {
     replace(b.flagValue(activeSlot));
   else if (isa<tape::FrugalOp>(op))
     replace(b.flagValue(frugalSlot));
+  else if (isa<tape::AmpleOp>(op))
+    replace(b.flagValue(ampleSlot));
+  else if (isa<tape::FenceOp>(op))
+    b.fence();
   else if (isa<tape::RowsOp>(op))
     replace(b.slotValue(rowsSlot));
   else if (auto max = dyn_cast<tape::WarpMaxOp>(op))

@@ -33,13 +33,15 @@ inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, iterationSlot = 3;
 inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
 /// Where iterations run in tiles (base/DeviceTape.h): rows of the tape, whether
 /// the lane has an iteration, and whether rows are scarce.
-inline constexpr int64_t rowsSlot = 6, activeSlot = 7, frugalSlot = 8;
+inline constexpr int64_t rowsSlot = 6, activeSlot = 7, frugalSlot = 8,
+                         ampleSlot = 9;
 inline constexpr int64_t tileWorkerSlots = sizeof(TapeWorker) / 8;
 static_assert(offsetof(TapeWorker, base) == 8 * tapeBaseSlot &&
               offsetof(TapeWorker, lane) == 8 * laneSlot &&
               offsetof(TapeWorker, rows) == 8 * rowsSlot &&
               offsetof(TapeWorker, active) == 8 * activeSlot &&
-              offsetof(TapeWorker, frugal) == 8 * frugalSlot);
+              offsetof(TapeWorker, frugal) == 8 * frugalSlot &&
+              offsetof(TapeWorker, ample) == 8 * ampleSlot);
 
 /// The worker of the function around `op`.
 mlir::Value workerOf(mlir::Operation *op);

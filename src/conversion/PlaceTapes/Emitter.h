@@ -136,6 +136,8 @@ private:
                  Place &place);
   void outerLoop(mlir::Operation *op, mlir::Value pred);
   Values mapped(mlir::ValueRange values, const mlir::IRMapping &at);
+  /// Loops up to less than 0 take no turn; else turns are unsigned.
+  mlir::Value atLeastZero(mlir::Value bound);
   mlir::Value ownTurns(mlir::Operation *loop, mlir::Value pred,
                        const mlir::IRMapping &at);
   /// Of any lane; bounds from outside of the range are the same for all.

@@ -249,9 +249,13 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
 
 //===-- Loops in a level --------------------------------------------------===//
 
+Value Emitter::atLeastZero(Value bound) {
+  return arith::MaxSIOp::create(b, bound, i64(0));
+}
+
 Value Emitter::ownTurns(Operation *loop, Value pred, const IRMapping &at) {
-  return where(pred,
-               at.lookupOrDefault(cast<scf::ForOp>(loop).getUpperBound()));
+  Value bound = at.lookupOrDefault(cast<scf::ForOp>(loop).getUpperBound());
+  return where(pred, atLeastZero(bound));
 }
 
 Value Emitter::mostTurns(Operation *op, Value pred, Value own) {
@@ -261,7 +265,7 @@ Value Emitter::mostTurns(Operation *op, Value pred, Value own) {
               matchPattern(bound, m_Constant());
   // Where lanes branch, perhaps none of them comes here.
   bool all = !pred || pred == active;
-  return same && all ? map.lookupOrDefault(bound) : warpMax(own);
+  return same && all ? atLeastZero(map.lookupOrDefault(bound)) : warpMax(own);
 }
 
 void Emitter::innerLoop(Operation *op, Value pred, IRMapping &at,
@@ -325,6 +329,8 @@ void Emitter::outerLoop(Operation *op, Value pred) {
   few = least(few, rows);
   if (!isLast) {
     Value frugal = tape::FrugalOp::create(b, b.getI1Type());
+    Value ample = tape::AmpleOp::create(b, b.getI1Type());
+    share = select(ample, left, share);
     share = select(frugal, least(few, left), share);
   }
   Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows, share);

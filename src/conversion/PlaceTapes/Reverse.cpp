@@ -185,6 +185,7 @@ void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
   Value newest = sub(loop.segments, one);
   Values ends =
       this->loop(i64(0), rounds, inits, [&](Value j, ValueRange carried) {
+        tape::FenceOp::create(b);
         Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, j,
                                              loop.segments);
         Value number = sub(newest, j);

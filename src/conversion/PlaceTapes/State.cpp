@@ -71,11 +71,13 @@ void LoopState::trace(Value value, llvm::DenseSet<Operation *> &ops,
 void LoopState::findNeeds(const TapeShape &shape) {
   llvm::DenseSet<Operation *> ops;
   loop->walk([&](Operation *op) {
-    if (op == loop || !shape.isOnTape(op))
+    auto open = dyn_cast<scf::WhileOp>(op);
+    // Without what it depends on, it might never end.
+    if (op == loop || (!open && !shape.isOnTape(op)))
       return;
     for (Value operand : op->getOperands())
       trace(operand, ops, needed);
-    if (auto open = dyn_cast<scf::WhileOp>(op))
+    if (open)
       for (Value operand : open.getConditionOp()->getOperands())
         trace(operand, ops, needed);
   });
@@ -116,14 +118,15 @@ void LoopState::findSize(const TapeShape &shape) {
   if (level.isLeaf())
     return;
   loop->walk([&](Operation *op) {
+    // It might never end where only rows are counted.
+    if (op != loop && isa<scf::WhileOp>(op))
+      sized = false;
     if (op == loop || !shape.isOnTape(op))
       return;
     if (auto inner = dyn_cast<scf::ForOp>(op))
       trace(inner.getUpperBound(), ops, state);
     if (auto branch = dyn_cast<scf::IfOp>(op); branch && shape.containsLoop(op))
       trace(branch.getCondition(), ops, state);
-    if (isa<scf::WhileOp>(op))
-      sized = false;
   });
   sized &= llvm::none_of(ops, isDear);
 }

@@ -184,6 +184,7 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   worker->lane = thread % 32;
   worker->need = worker->fewest = 0;
   worker->frugal = call->frugal;
+  worker->ample = call->ample;
   if (onlyShared)
     tapeBeginShared(worker, memory);
   else if (call->drains)
@@ -207,9 +208,21 @@ costate_device_tape_tile(const struct TapeWorker *worker) {
   return worker->tile < call->tiles ? worker->tile : TAPE_ALL;
 }
 
+// What lanes of the warp have read and written of its rows comes before what
+// any of them does to these rows from here on: a row may hold words of another
+// width then, which are other lanes'.
+TAPE_INLINE void costate_device_tape_fence(void) {
+#ifdef __NVPTX__
+  __nvvm_bar_warp_sync(0xffffffffu);
+#else
+  costate_device_warp_max(0);
+#endif
+}
+
 TAPE_INLINE unsigned long long
 costate_device_tape_next(struct TapeWorker *worker) {
   const struct TapeCall *call = worker->call;
+  costate_device_tape_fence();
   if (call->drains || call->inOrder) {
     worker->tile += worker->warps;
   } else {

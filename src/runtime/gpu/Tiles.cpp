@@ -117,13 +117,14 @@ Result<> Tiles::storeHeap() {
 /// Makes it larger, if memory allows.
 Result<> Tiles::growHeap(size_t bytes) {
   bytes = std::min(bytes, budget);
-  if (bytes <= heap.bytes())
+  if (bytes <= heap.bytes() || bytes <= refused)
     return {};
   size_t before = heap.bytes();
   size_t larger = std::min(std::max(bytes, 2 * before), budget);
   for (size_t size : {larger, bytes, bytes / 2, bytes / 4, before})
     if (size && heap.reserve(size))
       break;
+  refused = heap.bytes() < bytes ? bytes : 0;
   return storeHeap();
 }
 
@@ -131,15 +132,23 @@ void Tiles::dropHeap() {
   if (heap.bytes() == 0)
     return;
   heap.clear();
+  refused = 0;
   (void)storeHeap();
+}
+
+/// Rows of each warp: on the heap as DeviceTape.c divides it.
+uint64_t Tiles::rowsOf(const Plan &plan, const TapeNeed &known) const {
+  if (plan.sharedRows)
+    return plan.sharedRows;
+  uint64_t rows = heap.bytes() / rowBytes;
+  uint64_t warps = std::max(rows / std::max<uint64_t>(known.fewest, 1),
+                            std::max<uint64_t>(plan.leastWarps, 1));
+  return rows / std::min(warps, std::max<uint64_t>(plan.mostWarps, 1));
 }
 
 /// Whether every tile fits that does with `known.fewest` rows.
 bool Tiles::holds(const Plan &plan, const TapeNeed &known) const {
-  uint64_t onHeap =
-      heap.bytes() / rowBytes / std::max<uint64_t>(known.fewest, 1);
-  return plan.sharedRows ? plan.sharedRows >= known.fewest
-                         : onHeap >= plan.leastWarps && plan.leastWarps > 0;
+  return rowsOf(plan, known) >= known.fewest;
 }
 
 //===-- Launches ----------------------------------------------------------===//
@@ -212,6 +221,7 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   const Properties &gpu = memory.driver().properties();
   size_t shared = gpu.sharedPerBlock / 1024 * 1024;
   call.drains = call.commits = call.frugal = 1;
+  call.ample = 0;
   call.drainRows = shared / rowBytes;
   launch.words[TicketWord] = launch.ticket;
   launch.words[FirstPartialWord] = firstPartial;
@@ -244,6 +254,9 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   bool isExact = call.hostRows > 0;
   if (isExact)
     known = {.rows = call.hostRows, .fewest = call.hostFewest};
+  if (known.rows == 0)
+    if (auto done = failureOfOthers(); !done)
+      return done;
   auto plan = this->plan(launch, tiles, known);
   if (!plan)
     return plan.error();
@@ -259,7 +272,8 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.leastWarps = plan->leastWarps;
   call.mostWarps = plan->mostWarps;
   call.commits = isExact && holds(*plan, known);
-  call.frugal = call.commits && plan->sharedRows < known.rows;
+  call.ample = call.commits && rowsOf(*plan, known) >= known.rows;
+  call.frugal = call.commits && !call.ample;
   if (!call.commits)
     if (auto done = prepareLists(call); !done)
       return done;
@@ -284,6 +298,12 @@ Result<> Tiles::list(const TapeNeed &need) {
   static_assert(offsetof(TapeControl, seenFewest) + 8 == sizeof cells);
   return memory.driver().upload(control.address() + from, &cells.next,
                                 sizeof cells - from);
+}
+
+/// What is raised behind a first launch shall be of that launch.
+Result<> Tiles::failureOfOthers() {
+  auto done = memory.driver().synchronize();
+  return done ? failure() : done;
 }
 
 /// Each time with a larger heap, while there is one.

@@ -93,6 +93,7 @@ private:
   std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
   Result<> prepareSums(const TiledLaunch &launch, const Plan &plan,
                        bool commits, bool mayRepeat);
+  uint64_t rowsOf(const Plan &plan, const TapeNeed &known) const;
   bool holds(const Plan &plan, const TapeNeed &known) const;
   Result<> sweep(const TiledLaunch &launch, const Plan &plan, TapeCall &call);
   Result<> drain(const TiledLaunch &launch, TapeCall &call,
@@ -101,6 +102,7 @@ private:
   Result<> repeat(const TiledLaunch &launch, TapeCall &call,
                   uint64_t firstPartial);
   Result<> list(const TapeNeed &need);
+  Result<> failureOfOthers();
   Result<> growHeap(size_t bytes);
   Result<> storeHeap();
   Result<> clearError();
@@ -109,6 +111,7 @@ private:
 
   Memory &memory;
   const size_t budget;
+  size_t refused = 0; ///< bytes that the heap could not have
   Scratch control, heap, lists;
   std::unique_ptr<HostMemory> raised; ///< a TapeFailure
   std::vector<std::string> names;     ///< of functions, for errors
