@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -253,6 +254,13 @@ LogicalResult CustomOp::verifyRegions() {
       return op.emitOpError("stands in the partial derivatives of a function; "
                             "these must be straight code");
   return success();
+}
+
+//===-- TripCountOp -------------------------------------------------------===//
+
+bool TripCountOp::cannotFail() {
+  APInt step;
+  return matchPattern(getStep(), m_ConstantInt(&step)) && !step.isZero();
 }
 
 //===-- Array accesses ----------------------------------------------------===//

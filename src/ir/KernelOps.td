@@ -318,6 +318,10 @@ def Costate_TripCountOp : Costate_Op<"trip_count", [NoMemoryEffect]> {
   }];
   let arguments = (ins I64:$lo, I64:$hi, I64:$step);
   let results = (outs I64:$count);
+  let extraClassDeclaration = [{
+    /// Whether the step is known not to be 0.
+    bool cannotFail();
+  }];
   let assemblyFormat = "$lo `to` $hi `by` $step attr-dict";
   let hasFolder = 1;
 }

@@ -181,14 +181,6 @@ private:
     return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
   }
 
-  bool isOrdered() {
-    return contains(region, [](Operation *op) {
-      auto update = dyn_cast<ir::AtomicAddOp>(op);
-      return update && isa<FloatType>(update.getValue().getType()) &&
-             !update.getExclusive();
-    });
-  }
-
   /// The place of the push in the innermost loop.
   int64_t tapeSite() {
     Operation *deepest = nullptr;
@@ -218,7 +210,8 @@ private:
          named("serial", b.getBoolAttr(!range)),
          named("after_turn", b.getBoolAttr(serial && serial.getAfterTurn())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
-         named("ordered", b.getBoolAttr(range && isOrdered())),
+         named("ordered",
+               b.getBoolAttr(range && contains(region, addsInAnyOrder))),
          named("collective", b.getBoolAttr(tiled || hasSums())),
          named("tiles", b.getBoolAttr(tiled)),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),

@@ -1,7 +1,6 @@
 #include "conversion/KernelToDevice/Passes.h"
 #include "ir/Tape.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -65,20 +64,13 @@ private:
     if (op->hasTrait<OpTrait::ConstantLike>() || isa<ir::ExtentOp>(op))
       return true;
     auto isInteger = [](Type type) { return type.isIntOrIndex(); };
+    auto count = dyn_cast<ir::TripCountOp>(op);
     return op->getNumResults() && !op->getNumRegions() &&
-           (isPure(op) || isSafe(op)) &&
+           (count ? count.cannotFail() : isPure(op)) &&
            llvm::all_of(op->getResultTypes(), isInteger) &&
            llvm::all_of(op->getOperandTypes(), isInteger) &&
            llvm::all_of(op->getOperands(),
                         [&](Value value) { return known.contains(value); });
-  }
-
-  /// A trip count that cannot fail.
-  static bool isSafe(Operation *op) {
-    auto count = dyn_cast<ir::TripCountOp>(op);
-    APInt step;
-    return count && matchPattern(count.getStep(), m_ConstantInt(&step)) &&
-           !step.isZero();
   }
 
   bool isUsedOutside(Value value) {

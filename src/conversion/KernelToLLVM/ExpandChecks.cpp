@@ -1,6 +1,5 @@
 #include "conversion/KernelToLLVM/Runtime.h"
 
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -18,8 +17,7 @@ void enterIf(ImplicitLocOpBuilder &builder, Value condition) {
 }
 
 void checkStep(Runtime &runtime, ir::TripCountOp op) {
-  APInt step;
-  if (matchPattern(op.getStep(), m_ConstantInt(&step)) && !step.isZero())
+  if (op.cannotFail())
     return;
   ImplicitLocOpBuilder builder(op.getLoc(), op);
   Value zero = constant(builder, 0);

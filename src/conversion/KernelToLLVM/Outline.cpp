@@ -71,6 +71,12 @@ bool isEffect(Operation *op) {
   return ir::writesElement(op) && !op->hasAttr(ir::replayedAttr);
 }
 
+bool addsInAnyOrder(Operation *op) {
+  auto update = dyn_cast<ir::AtomicAddOp>(op);
+  return update && isa<FloatType>(update.getValue().getType()) &&
+         !update.getExclusive();
+}
+
 static Value cappedProduct(ImplicitLocOpBuilder &builder, Value a, Value b) {
   auto product = arith::MulUIExtendedOp::create(builder, a, b);
   Value zero = constant(builder, 0), capped = constant(builder, -1);

@@ -37,6 +37,9 @@ bool isWritten(mlir::Value array, mlir::Region &region);
 bool isPush(mlir::Operation *op);
 /// Whether `op` changes memory that outlives a launch.
 bool isEffect(mlir::Operation *op);
+/// Whether `op` adds to what other iterations add to as well: their order
+/// decides the bits.
+bool addsInAnyOrder(mlir::Operation *op);
 
 /// The product of the extents of a range; -1 if there are more iterations than
 /// an i64 can count.

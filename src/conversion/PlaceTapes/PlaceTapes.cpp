@@ -1,7 +1,7 @@
+#include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/PlaceTapes/Emitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -12,30 +12,10 @@ namespace costate::conversion {
 
 namespace {
 
-/// Whether iterations add to elements that they share: the order of tiles then
-/// decides the bits.
-bool isOrdered(ir::RangeOp range) {
-  return range
-      ->walk([](ir::AtomicAddOp update) {
-        bool shared = isa<FloatType>(update.getValue().getType()) &&
-                      !update.getExclusive();
-        return shared ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-bool isSafe(ir::TripCountOp count) {
-  APInt step;
-  return matchPattern(count.getStep(), m_ConstantInt(&step)) && !step.isZero();
-}
-
-/// Whether a lane may end early, with an error: others would wait for it.
-bool mayFail(ir::RangeOp range) {
-  return range
-      ->walk([](ir::TripCountOp count) {
-        return isSafe(count) ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
+/// A lane may end here, with an error: others would wait for it.
+bool mayFail(Operation *op) {
+  auto count = dyn_cast<ir::TripCountOp>(op);
+  return count && !count.cannotFail();
 }
 
 /// Whether the host can compute `value`, in front of the range.
@@ -48,7 +28,7 @@ bool isOfHost(Value value, ir::RangeOp range) {
   if (!op || op->getNumRegions())
     return false;
   auto count = dyn_cast<ir::TripCountOp>(op);
-  return (count ? isSafe(count) : isPure(op)) &&
+  return (count ? count.cannotFail() : isPure(op)) &&
          llvm::all_of(op->getOperands(),
                       [&](Value operand) { return isOfHost(operand, range); });
 }
@@ -178,7 +158,9 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
     getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
     for (ir::RangeOp range : ranges) {
       hoistBounds(range);
-      if (!(deterministic && isOrdered(range)) && !mayFail(range))
+      Region &body = range.getBodyRegion();
+      if (!contains(body, mayFail) &&
+          !(deterministic && contains(body, addsInAnyOrder)))
         if (std::optional<TapeShape> shape = TapeShape::of(range))
           place(range, *shape, fastMath);
     }
