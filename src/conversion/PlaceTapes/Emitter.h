@@ -48,12 +48,13 @@ struct Outcome {
 /// A loop of the iteration itself, between the sweeps.
 struct OpenLoop {
   LoopState state;
-  Values inits;
-  mlir::Value first;                         ///< row
-  mlir::Value keptEnd;                       ///< row behind the kept turns
-  mlir::Value checkpoints;                   ///< row
-  mlir::Value free;                          ///< row behind them
-  mlir::Value most, kept, segment, segments; ///< turns, and pieces of the rest
+  Values inits = {};
+  mlir::Value first = {};   ///< row
+  mlir::Value keptEnd = {}; ///< row behind the kept turns: of checkpoints
+  mlir::Value free = {};    ///< row behind them
+  mlir::Value most = {}, own = {}, kept = {}; ///< turns
+  mlir::Value fit = {};                       ///< whether it does
+  mlir::Value segment = {}, segments = {};    ///< turns of one; their number
 };
 
 class Emitter {
@@ -110,6 +111,8 @@ private:
   // Turns of the forward sweep.
   Values turn(const LoopState &loop, mlir::ValueRange state, mlir::Value k,
               mlir::Value pred, mlir::IRMapping at, Place &place);
+  Values passedOn(const LoopState &loop, mlir::ValueRange state,
+                  mlir::Value pred, mlir::IRMapping &at);
   /// What the loop results in, once `state` is its last one.
   Values results(const LoopState &loop, mlir::ValueRange state,
                  mlir::Value pred, mlir::IRMapping at);
@@ -121,6 +124,15 @@ private:
   Outcome runNest(const LoopState &loop, const Turns &turns,
                   mlir::ValueRange state, const mlir::IRMapping &at,
                   const Place &place);
+  using OpenBody = llvm::function_ref<Values(mlir::ValueRange)>;
+  /// `before` leaves, behind what it passes on, whether the loop goes on.
+  Values openLoop(mlir::TypeRange types, mlir::ValueRange inits,
+                  OpenBody before, OpenBody after);
+  Values condition(mlir::scf::WhileOp open, mlir::ValueRange state,
+                   mlir::IRMapping at);
+  struct OpenNest; ///< while it runs
+  Values enterNest(const OpenNest &nest, mlir::ValueRange carried);
+  Values turnNest(const OpenNest &nest, mlir::ValueRange carried);
   /// A `while`, to its end; leaves its results.
   Outcome runOpen(const LoopState &loop, mlir::Value pred,
                   mlir::ValueRange state, const mlir::IRMapping &at,
@@ -135,6 +147,13 @@ private:
   void innerLoop(mlir::Operation *op, mlir::Value pred, mlir::IRMapping &at,
                  Place &place);
   void outerLoop(mlir::Operation *op, mlir::Value pred);
+  Outcome count(OpenLoop &loop, mlir::Value pred, mlir::Value left);
+  mlir::Value share(mlir::Value left, mlir::Value few);
+  mlir::Value plan(OpenLoop &loop, const Outcome &whole, mlir::Value left);
+  Values keep(OpenLoop &loop, const Outcome &whole, mlir::Value all);
+  Values cut(OpenLoop &loop, mlir::ValueRange state);
+  void writeCheckpoint(const OpenLoop &loop, mlir::Value number,
+                       mlir::ValueRange state);
   Values mapped(mlir::ValueRange values, const mlir::IRMapping &at);
   /// Loops up to less than 0 take no turn; else turns are unsigned.
   mlir::Value atLeastZero(mlir::Value bound);

@@ -9,23 +9,29 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-static TypeRange typesOf(ValueRange values) { return TypeRange(values); }
+/// What an open loop passes on at `state`.
+Values Emitter::passedOn(const LoopState &loop, ValueRange state, Value pred,
+                         IRMapping &at) {
+  auto open = cast<scf::WhileOp>(loop.op());
+  at.map(loop.arguments(), state);
+  SmallVector<Operation *> ops;
+  for (Operation &op : open.getBeforeBody()->without_terminator())
+    ops.push_back(&op);
+  straight(ops, pred, at, {Keep::Nothing, {}, {}});
+  return mapped(open.getConditionOp().getArgs(), at);
+}
 
 Values Emitter::turn(const LoopState &loop, ValueRange state, Value k,
                      Value pred, IRMapping at, Place &place) {
-  at.map(loop.arguments(), state);
   Block *body;
   if (auto counted = dyn_cast<scf::ForOp>(loop.op())) {
     body = counted.getBody();
     at.map(counted.getInductionVar(), k);
+    at.map(loop.arguments(), state);
   } else {
-    auto open = cast<scf::WhileOp>(loop.op());
-    body = open.getAfterBody();
-    SmallVector<Operation *> ops;
-    for (Operation &op : open.getBeforeBody()->without_terminator())
-      ops.push_back(&op);
-    straight(ops, pred, at, {Keep::Nothing, {}, {}});
-    at.map(body->getArguments(), mapped(open.getConditionOp().getArgs(), at));
+    body = cast<scf::WhileOp>(loop.op()).getAfterBody();
+    Values passed = passedOn(loop, state, pred, at);
+    at.map(body->getArguments(), passed);
   }
   ForwardWalk walk(*this, shape.level(loop.op()), at, place, false);
   walk.walk(body->begin(), body->getTerminator()->getIterator(), pred);
@@ -35,15 +41,7 @@ Values Emitter::turn(const LoopState &loop, ValueRange state, Value k,
 
 Values Emitter::results(const LoopState &loop, ValueRange state, Value pred,
                         IRMapping at) {
-  auto open = dyn_cast<scf::WhileOp>(loop.op());
-  if (!open)
-    return Values(state);
-  at.map(loop.arguments(), state);
-  SmallVector<Operation *> ops;
-  for (Operation &op : open.getBeforeBody()->without_terminator())
-    ops.push_back(&op);
-  straight(ops, pred, at, {Keep::Nothing, {}, {}});
-  return mapped(open.getConditionOp().getArgs(), at);
+  return loop.isCounted() ? Values(state) : passedOn(loop, state, pred, at);
 }
 
 Outcome Emitter::run(const LoopState &loop, const Turns &turns,
@@ -120,46 +118,63 @@ Outcome Emitter::runOpen(const LoopState &loop, Value pred, ValueRange state,
              : runOpenNest(loop, pred, state, at, place);
 }
 
+/// What it passes on, and whether it goes on.
+Values Emitter::condition(scf::WhileOp open, ValueRange state, IRMapping at) {
+  at.map(open.getBeforeArguments(), state);
+  for (Operation &op : open.getBeforeBody()->without_terminator())
+    clone(&op, at, {Keep::Nothing, {}, {}});
+  Values values = mapped(open.getConditionOp().getArgs(), at);
+  values.push_back(at.lookupOrDefault(open.getConditionOp().getCondition()));
+  return values;
+}
+
+Values Emitter::openLoop(TypeRange types, ValueRange inits, OpenBody before,
+                         OpenBody after) {
+  auto condition = [&](OpBuilder &, Location, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args.front().getParentBlock());
+    Values next = before(args);
+    Value goesOn = next.pop_back_val();
+    scf::ConditionOp::create(b, goesOn, next);
+  };
+  auto turn = [&](OpBuilder &, Location, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args.front().getParentBlock());
+    scf::YieldOp::create(b, after(args));
+  };
+  auto loop = scf::WhileOp::create(b, types, inits, condition, turn);
+  return Values(loop.getResults());
+}
+
 Outcome Emitter::runOpenLeaf(const LoopState &loop, Value pred,
                              ValueRange state, const IRMapping &at,
                              const Place &place) {
   auto open = cast<scf::WhileOp>(loop.op());
   int64_t rows = shape.level(open).rows();
+  auto before = [&](ValueRange args) {
+    Values next = condition(open, args.drop_back(), at);
+    next.insert(std::prev(next.end()), args.back());
+    return next;
+  };
+  auto after = [&](ValueRange args) {
+    IRMapping inner = at;
+    inner.map(open.getAfterArguments(), args.drop_back());
+    Place here = place;
+    if (place.writes())
+      here.row = add(place.row, times(args.back(), rows));
+    ForwardWalk walk(*this, shape.level(open), inner, here, false);
+    Block *body = open.getAfterBody();
+    walk.walk(body->begin(), body->getTerminator()->getIterator(), {});
+    Values next = mapped(loop.yields(), inner);
+    next.push_back(add(args.back(), i64(1)));
+    return next;
+  };
   SmallVector<Type> types(open.getResultTypes());
   types.push_back(b.getI64Type());
   Values ends = branch(pred, types, [&] {
     Values inits(state);
     inits.push_back(i64(0));
-    auto before = [&](OpBuilder &, Location, ValueRange args) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(args.back().getParentBlock());
-      IRMapping inner = at;
-      inner.map(loop.arguments(), args.drop_back());
-      for (Operation &op : open.getBeforeBody()->without_terminator())
-        clone(&op, inner, {Keep::Nothing, {}, {}});
-      Values passed = mapped(open.getConditionOp().getArgs(), inner);
-      passed.push_back(args.back());
-      Value goesOn =
-          inner.lookupOrDefault(open.getConditionOp().getCondition());
-      scf::ConditionOp::create(b, goesOn, passed);
-    };
-    auto after = [&](OpBuilder &, Location, ValueRange args) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(args.back().getParentBlock());
-      IRMapping inner = at;
-      inner.map(open.getAfterArguments(), args.drop_back());
-      Place here = place;
-      if (place.writes())
-        here.row = add(place.row, times(args.back(), rows));
-      ForwardWalk walk(*this, shape.level(open), inner, here, false);
-      Block *body = open.getAfterBody();
-      walk.walk(body->begin(), body->getTerminator()->getIterator(), {});
-      Values next = mapped(loop.yields(), inner);
-      next.push_back(add(args.back(), i64(1)));
-      scf::YieldOp::create(b, next);
-    };
-    auto copy = scf::WhileOp::create(b, types, inits, before, after);
-    return Values(copy.getResults());
+    return openLoop(types, inits, before, after);
   });
   Outcome out;
   out.turns = ends.pop_back_val();
@@ -172,15 +187,66 @@ Outcome Emitter::runOpenLeaf(const LoopState &loop, Value pred,
   return out;
 }
 
-/// All lanes turn until the last one is done. Carried: the state, the results
-/// so far, whether this lane goes on, its turns, the row, the deepest turn.
+/// All lanes turn until the last one is done.
+struct Emitter::OpenNest {
+  const LoopState &loop;
+  const IRMapping &at;
+  const Place &place;
+  scf::WhileOp open = cast<scf::WhileOp>(loop.op());
+  // Carried: the state, the results so far, and behind them
+  unsigned results = loop.inits().size();
+  unsigned goesOn = results + open.getNumResults(); ///< whether this lane does
+  unsigned turns = goesOn + 1;
+  unsigned row = turns + 1;
+  unsigned unit = row + 1; ///< the deepest turn
+};
+
+Values Emitter::enterNest(const OpenNest &nest, ValueRange carried) {
+  scf::WhileOp open = nest.open;
+  Value goesOn = carried[nest.goesOn];
+  SmallVector<Type> types(open.getResultTypes());
+  types.push_back(b.getI1Type());
+  Values now = branch(goesOn, types, [&] {
+    return condition(open, carried.take_front(nest.results), nest.at);
+  });
+  Values next(carried);
+  for (unsigned k = nest.results; k < nest.goesOn; ++k)
+    next[k] = select(goesOn, now[k - nest.results], carried[k]);
+  next[nest.goesOn] = both(goesOn, now.back());
+  Value flag = arith::ExtUIOp::create(b, b.getI64Type(), next[nest.goesOn]);
+  next.push_back(less(i64(0), warpMax(flag)));
+  return next;
+}
+
+Values Emitter::turnNest(const OpenNest &nest, ValueRange carried) {
+  scf::WhileOp open = nest.open;
+  Value own = carried[nest.goesOn], start = carried[nest.row];
+  IRMapping inner = nest.at;
+  inner.map(open.getAfterArguments(),
+            carried.slice(nest.results, nest.goesOn - nest.results));
+  bool counts = nest.place.counts();
+  Place here = counts ? nest.place.at(start) : nest.place;
+  ForwardWalk walk(*this, shape.level(open), inner, here, false);
+  Block *body = open.getAfterBody();
+  walk.walk(body->begin(), body->getTerminator()->getIterator(), own);
+  Values next(carried);
+  for (auto [k, value] : llvm::enumerate(mapped(nest.loop.yields(), inner)))
+    next[k] = select(own, value, carried[k]);
+  Value taken = arith::ExtUIOp::create(b, b.getI64Type(), own);
+  next[nest.turns] = add(carried[nest.turns], taken);
+  if (counts) {
+    next[nest.row] = walk.end();
+    next[nest.unit] = most(carried[nest.unit], sub(next[nest.row], start));
+  }
+  return next;
+}
+
 Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
                              ValueRange state, const IRMapping &at,
                              const Place &place) {
-  auto open = cast<scf::WhileOp>(loop.op());
-  unsigned args = state.size(), passed = open.getNumResults();
+  OpenNest nest{loop, at, place};
   Values inits(state);
-  for (Type type : open.getResultTypes())
+  for (Type type : nest.open.getResultTypes())
     inits.push_back(zeroOf(type));
   inits.push_back(
       pred ? pred
@@ -188,61 +254,16 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
   inits.push_back(i64(0));
   inits.push_back(place.counts() ? place.row : i64(0));
   inits.push_back(i64(1));
-  auto before = [&](OpBuilder &, Location, ValueRange carried) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(carried.back().getParentBlock());
-    Value goesOn = carried[args + passed];
-    SmallVector<Type> types(open.getResultTypes());
-    types.push_back(b.getI1Type());
-    Values now = branch(goesOn, types, [&] {
-      IRMapping inner = at;
-      inner.map(loop.arguments(), carried.take_front(args));
-      for (Operation &op : open.getBeforeBody()->without_terminator())
-        clone(&op, inner, {Keep::Nothing, {}, {}});
-      Values values = mapped(open.getConditionOp().getArgs(), inner);
-      values.push_back(
-          inner.lookupOrDefault(open.getConditionOp().getCondition()));
-      return values;
-    });
-    Values next(carried);
-    for (unsigned k = 0; k < passed; ++k)
-      next[args + k] = select(goesOn, now[k], carried[args + k]);
-    next[args + passed] = both(goesOn, now.back());
-    Value flag = arith::ExtUIOp::create(b, b.getI64Type(), next[args + passed]);
-    Value any = less(i64(0), warpMax(flag));
-    scf::ConditionOp::create(b, any, next);
-  };
-  auto after = [&](OpBuilder &, Location, ValueRange carried) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(carried.back().getParentBlock());
-    Value own = carried[args + passed];
-    IRMapping inner = at;
-    inner.map(open.getAfterArguments(), carried.slice(args, passed));
-    Value start = carried[args + passed + 2];
-    Place here = place.counts() ? place.at(start) : place;
-    ForwardWalk walk(*this, shape.level(open), inner, here, false);
-    Block *body = open.getAfterBody();
-    walk.walk(body->begin(), body->getTerminator()->getIterator(), own);
-    Values next(carried);
-    for (auto [k, value] : llvm::enumerate(mapped(loop.yields(), inner)))
-      next[k] = select(own, value, carried[k]);
-    Value taken = arith::ExtUIOp::create(b, b.getI64Type(), own);
-    next[args + passed + 1] = add(carried[args + passed + 1], taken);
-    if (place.counts()) {
-      next[args + passed + 2] = walk.end();
-      next.back() = most(carried.back(), sub(next[args + passed + 2], start));
-    }
-    scf::YieldOp::create(b, next);
-  };
-  SmallVector<Type> types = llvm::to_vector(typesOf(inits));
-  auto copy = scf::WhileOp::create(b, types, inits, before, after);
+  Values ends = openLoop(
+      llvm::to_vector(TypeRange(ValueRange(inits))), inits,
+      [&](ValueRange carried) { return enterNest(nest, carried); },
+      [&](ValueRange carried) { return turnNest(nest, carried); });
   Outcome out;
-  Values ends(copy.getResults());
-  out.state.assign(ends.begin() + args, ends.begin() + args + passed);
-  out.turns = ends[args + passed + 1];
+  out.state.assign(ends.begin() + nest.results, ends.begin() + nest.goesOn);
+  out.turns = ends[nest.turns];
   if (place.counts()) {
-    out.row = ends[args + passed + 2];
-    out.unit = ends.back();
+    out.row = ends[nest.row];
+    out.unit = ends[nest.unit];
   }
   return out;
 }
@@ -286,120 +307,6 @@ void Emitter::innerLoop(Operation *op, Value pred, IRMapping &at,
   }
   at.map(op->getResults(), out.state);
   place.row = out.row;
-}
-
-/// A loop of the iteration: keeps what fits, and leaves checkpoints of the
-/// rest.
-void Emitter::outerLoop(Operation *op, Value pred) {
-  LoopState state(shape, op);
-  bool leaf = shape.level(op).isLeaf();
-  int64_t words = state.checkpointRows();
-  OpenLoop loop{state, mapped(state.inits(), map), row, {}, {}, {}, {}, {}, {},
-                {}};
-  Value left = sub(tape::RowsOp::create(b, b.getI64Type()), row), share = left;
-  if (loopsLeft > 1)
-    share = arith::DivUIOp::create(b, left, i64(loopsLeft));
-  bool isLast = --loopsLeft == 0;
-  Value own, most, rows, unit;
-  Outcome whole;
-  if (state.isSized()) {
-    own = ownTurns(op, pred, map);
-    most = mostTurns(op, pred, own);
-    Outcome count =
-        run(state, {i64(0), most, own}, loop.inits, map, {Keep::Size, row, {}});
-    rows = sub(count.row, row);
-    unit = count.unit;
-  } else {
-    Place guarded{Keep::Guarded, row, add(row, left)};
-    if (state.isCounted()) {
-      own = ownTurns(op, pred, map);
-      most = mostTurns(op, pred, own);
-      whole = run(state, {i64(0), most, own}, loop.inits, map, guarded);
-    } else {
-      whole = runOpen(state, pred, loop.inits, map, guarded);
-      own = whole.turns;
-      most = warpMax(own);
-    }
-    rows = sub(whole.row, row);
-    unit = whole.unit;
-  }
-  Value wordsValue = i64(words);
-  Type i64Type = b.getI64Type();
-  Value few = tape::FewestOp::create(b, i64Type, most, unit, wordsValue);
-  few = least(few, rows);
-  if (!isLast) {
-    Value frugal = tape::FrugalOp::create(b, b.getI1Type());
-    Value ample = tape::AmpleOp::create(b, b.getI1Type());
-    share = select(ample, left, share);
-    share = select(frugal, least(few, left), share);
-  }
-  Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows, share);
-  Values plan = branch(
-      all, {i64Type, i64Type}, [&] { return Values{most, i64(1)}; },
-      [&] {
-        Value kept =
-            tape::KeptOp::create(b, i64Type, most, unit, wordsValue, share);
-        Value rest = sub(most, kept);
-        Value segment =
-            tape::SegmentOp::create(b, i64Type, rest, unit, wordsValue);
-        return Values{kept, segment};
-      });
-  Value never = i64(-1);
-  Value fit =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, plan[0], never);
-  // What does not fit runs to its end all the same, in one segment: what is
-  // behind it shall be known as well.
-  loop.most = most;
-  loop.kept = where(fit, plan[0]);
-  loop.segment = select(fit, plan[1], this->most(most, i64(1)));
-  need = add(need, rows);
-  fewest = add(fewest, few);
-  fits = both(fits, fit);
-
-  Outcome kept;
-  if (state.isSized()) {
-    kept = run(state, {i64(0), loop.kept, own}, loop.inits, map,
-               {Keep::Rows, row, {}});
-    loop.keptEnd = kept.row;
-  } else {
-    // The kept rows are written; what is missing is the state behind them.
-    Value again = where(negated(all), loop.kept);
-    kept = run(state, {i64(0), again, own}, loop.inits, map,
-               {leaf ? Keep::Nothing : Keep::Count, row, {}});
-    Value end = leaf ? add(row, times(loop.kept, shape.level(op).rows()))
-                     : select(all, add(row, rows), kept.row);
-    loop.keptEnd = end;
-  }
-  Value rest = sub(loop.most, loop.kept);
-  Value more = sub(add(rest, loop.segment), i64(1));
-  loop.segments = arith::DivUIOp::create(b, more, loop.segment);
-  loop.checkpoints = loop.keptEnd;
-  SmallVector<unsigned> saved;
-  for (unsigned k = 0; k < loop.inits.size(); ++k)
-    if (state.isInCheckpoint(k))
-      saved.push_back(k);
-  Values last =
-      this->loop(i64(0), loop.segments, kept.state, [&](Value g, ValueRange s) {
-        Value from = add(loop.kept, arith::MulIOp::create(b, g, loop.segment));
-        Value to = least(add(from, loop.segment), loop.most);
-        Values values;
-        for (unsigned k : saved)
-          values.push_back(s[k]);
-        if (!values.empty())
-          branch(fit, {}, [&] {
-            Value at = add(loop.checkpoints, times(g, words));
-            tape::WriteOp::create(b, values, at);
-            return Values();
-          });
-        return run(state, {from, to, own}, s, map, {Keep::Nothing, {}, {}})
-            .state;
-      });
-  loop.segments = where(fit, loop.segments);
-  loop.free = add(loop.checkpoints, times(loop.segments, words));
-  row = loop.free;
-  Values ends = state.isSized() ? results(state, last, pred, map) : whole.state;
-  map.map(op->getResults(), ends);
-  open.try_emplace(op, std::move(loop));
 }
 
 } // namespace costate::conversion

@@ -152,65 +152,6 @@ void Emitter::undoInner(scf::ForOp reversed, Value pred, IRMapping &at,
   }
 }
 
-/// The state in front of turn `from`, from checkpoint `number`.
-Values Emitter::restore(const OpenLoop &loop, Value number, Value from) {
-  SmallVector<Type> types = loop.state.checkpoint();
-  Values read;
-  if (!types.empty()) {
-    Value at =
-        add(loop.checkpoints, times(number, loop.state.checkpointRows()));
-    read = Values(tape::ReadOp::create(b, types, at).getResults());
-  }
-  Values state;
-  unsigned next = 0;
-  for (auto [k, init] : llvm::enumerate(loop.inits)) {
-    if (loop.state.isInCheckpoint(k))
-      state.push_back(read[next++]);
-    else if (auto gain = loop.state.gain(k))
-      state.push_back(add(init, times(from, *gain)));
-    else
-      state.push_back(init);
-  }
-  return state;
-}
-
-/// Segments, the last one first, are run again and undone; then the turns that
-/// were kept.
-void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
-  OpenLoop &loop = open.find(shape.forwardOf(reversed))->second;
-  const TapeLevel &level = shape.level(loop.state.op());
-  Value own = ownTurns(reversed, pred, map);
-  Values inits = mapped(reversed.getInitArgs(), map);
-  Value one = i64(1), rounds = add(loop.segments, one);
-  Value newest = sub(loop.segments, one);
-  Values ends =
-      this->loop(i64(0), rounds, inits, [&](Value j, ValueRange carried) {
-        tape::FenceOp::create(b);
-        Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, j,
-                                             loop.segments);
-        Value number = sub(newest, j);
-        Value start =
-            add(loop.kept, arith::MulIOp::create(b, number, loop.segment));
-        Value stop = least(add(start, loop.segment), loop.most);
-        Value first = select(isKept, i64(0), start);
-        Value end = select(isKept, loop.kept, stop);
-        Value row = select(isKept, loop.first, loop.free);
-        Values behind = branch(
-            isKept, {b.getI64Type()}, [&] { return Values{loop.keptEnd}; },
-            [&] {
-              Values state = restore(loop, number, start);
-              Outcome again = run(loop.state, {start, stop, own}, state, map,
-                                  {Keep::Rows, loop.free, {}});
-              return Values{again.row};
-            });
-        Turns turns{first, end, own};
-        if (level.isLeaf())
-          return undoLeaf(reversed, turns, row, carried, map);
-        return undoNest(reversed, turns, behind[0], carried, map);
-      });
-  map.map(reversed.getResults(), ends);
-}
-
 void Emitter::settle() {
   if (!tiles)
     return;
