@@ -97,11 +97,7 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
   uint64_t wanted = std::min(plan.mostWarps, tiles) * known.rows * rowBytes;
   if (auto done = growHeap(std::min<uint64_t>(wanted, budget)); !done)
     return done.error();
-  uint64_t rows = heap.bytes() / rowBytes;
-  bool works = rows >= plan.leastWarps * known.fewest;
-  if (shared && !works)
-    return *shared;
-  return plan;
+  return shared && !holds(plan, known) ? *shared : plan;
 }
 
 //===-- The heap ----------------------------------------------------------===//
@@ -182,38 +178,43 @@ Result<> Tiles::prepareLists(TapeCall &call) {
 }
 
 /// Room for the sums of the sweep's blocks, and of those of each drain.
-Result<> Tiles::prepareSums(const TiledLaunch &launch, const Plan &plan,
-                            bool commits, bool mayRepeat) {
+Result<> Tiles::prepareSums(const TiledLaunch &launch, int64_t blocks,
+                            int drains) {
   static constexpr uint64_t zero = 0;
   if (launch.function.sums == 0)
     return {};
   const Properties &gpu = memory.driver().properties();
-  int64_t drains = commits ? 0 : mayRepeat ? mostDrains : 1;
-  int64_t count = plan.grid.blocks + drains * gpu.multiprocessors;
+  int64_t count = blocks + drains * gpu.multiprocessors;
   auto bytes = static_cast<size_t>(8 * count * launch.function.sums);
   if (auto done = launch.partials.reserve(bytes); !done)
     return done;
   launch.words[PartialsWord] =
       reinterpret_cast<uint64_t>(launch.partials.address());
   launch.words[PartialCountWord] = static_cast<uint64_t>(count);
-  return mayRepeat
-             ? memory.driver().fill(launch.partials.address(), bytes, &zero, 8)
-             : Result<>();
+  if (drains < mostDrains) // all of them run
+    return {};
+  return memory.driver().fill(launch.partials.address(), bytes, &zero, 8);
+}
+
+Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
+                      Grid grid, size_t sharedBytes, uint64_t firstPartial,
+                      TapeCall &call) {
+  call.blocks = static_cast<uint64_t>(grid.blocks);
+  launch.words[TicketWord] = call.commits ? launch.ticket : 0;
+  launch.words[FirstPartialWord] = firstPartial;
+  std::memcpy(launch.callWords(), &call, sizeof call);
+  return memory.driver().launch(
+      launch.module, symbol, grid,
+      {launch.words, static_cast<size_t>(launch.function.words)}, sharedBytes);
 }
 
 Result<> Tiles::sweep(const TiledLaunch &launch, const Plan &plan,
                       TapeCall &call) {
-  call.drains = 0;
-  launch.words[TicketWord] = call.commits ? launch.ticket : 0;
-  launch.words[FirstPartialWord] = 0;
-  call.blocks = static_cast<uint64_t>(plan.grid.blocks);
-  size_t own = static_cast<size_t>(launch.function.words);
-  std::memcpy(launch.words + own - sizeof call / 8, &call, sizeof call);
-  const std::string &symbol =
-      plan.sharedRows ? launch.function.sharedSymbol : launch.function.symbol;
-  return memory.driver().launch(
-      launch.module, symbol, plan.grid, {launch.words, own},
-      std::max(plan.sharedRows * rowBytes * warpsOfBlock, sumMemory));
+  const DeviceFunction &function = launch.function;
+  size_t shared = plan.sharedRows * rowBytes * warpsOfBlock;
+  return start(launch,
+               plan.sharedRows ? function.sharedSymbol : function.symbol,
+               plan.grid, std::max(shared, sumMemory), 0, call);
 }
 
 Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
@@ -223,14 +224,8 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   call.drains = call.commits = call.frugal = 1;
   call.ample = 0;
   call.drainRows = shared / rowBytes;
-  launch.words[TicketWord] = launch.ticket;
-  launch.words[FirstPartialWord] = firstPartial;
-  call.blocks = static_cast<uint64_t>(gpu.multiprocessors);
-  size_t own = static_cast<size_t>(launch.function.words);
-  std::memcpy(launch.words + own - sizeof call / 8, &call, sizeof call);
-  return memory.driver().launch(launch.module, launch.function.drainSymbol,
-                                {gpu.multiprocessors, blockThreads},
-                                {launch.words, own}, shared);
+  return start(launch, launch.function.drainSymbol,
+               {gpu.multiprocessors, blockThreads}, shared, firstPartial, call);
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {
@@ -247,9 +242,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   if (auto done = prepare(); !done)
     return done;
   TapeCall call{};
-  size_t own = static_cast<size_t>(launch.function.words);
-  std::memcpy(&call, launch.words + own - sizeof call / 8,
-              offsetof(TapeCall, control));
+  std::memcpy(&call, launch.callWords(), offsetof(TapeCall, control));
   TapeNeed known = *launch.needs.onHost(launch.number);
   bool isExact = call.hostRows > 0;
   if (isExact)
@@ -277,8 +270,8 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   if (!call.commits)
     if (auto done = prepareLists(call); !done)
       return done;
-  if (auto done = prepareSums(launch, *plan, call.commits, known.rows == 0);
-      !done)
+  int drains = call.commits ? 0 : known.rows ? 1 : mostDrains;
+  if (auto done = prepareSums(launch, plan->grid.blocks, drains); !done)
     return done;
   if (auto done = sweep(launch, *plan, call); !done || call.commits)
     return done;

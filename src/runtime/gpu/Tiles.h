@@ -61,6 +61,11 @@ struct TiledLaunch {
   int64_t iterations;
   Scratch &partials; ///< of its sums
   uint64_t ticket;   ///< for them
+
+  /// A TapeCall.
+  uint64_t *callWords() const {
+    return words + static_cast<size_t>(function.words) - sizeof(TapeCall) / 8;
+  }
 };
 
 /// The tapes of one stream.
@@ -77,7 +82,6 @@ public:
   /// What launches have run into; once. For when the stream is empty.
   Result<> failure();
   void dropHeap();
-  size_t heapBytes() const { return heap.bytes(); }
 
 private:
   struct Plan {
@@ -91,10 +95,12 @@ private:
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
                     const TapeNeed &known);
   std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
-  Result<> prepareSums(const TiledLaunch &launch, const Plan &plan,
-                       bool commits, bool mayRepeat);
+  Result<> prepareSums(const TiledLaunch &launch, int64_t blocks, int drains);
   uint64_t rowsOf(const Plan &plan, const TapeNeed &known) const;
   bool holds(const Plan &plan, const TapeNeed &known) const;
+  Result<> start(const TiledLaunch &launch, const std::string &symbol,
+                 Grid grid, size_t sharedBytes, uint64_t firstPartial,
+                 TapeCall &call);
   Result<> sweep(const TiledLaunch &launch, const Plan &plan, TapeCall &call);
   Result<> drain(const TiledLaunch &launch, TapeCall &call,
                  uint64_t firstPartial);
