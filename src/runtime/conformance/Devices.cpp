@@ -3,6 +3,7 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/cuda/FakeCuda.h"
+#include "runtime/cuda/Ptx.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Callbacks.h"
 #include "runtime/simt/SimtDevice.h"
@@ -56,47 +57,19 @@ void simtFunction(const uint64_t *words, int64_t thread, int64_t threads,
 }
 
 std::string ptx() {
-  auto word = [](size_t number) {
-    return "[words+" + std::to_string(8 * number) + "]";
-  };
-  return R"(
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry affine$kernel(.param .align 8 .b8 words[)" +
-         std::to_string(8 * wordCount) + R"(]) {
-  .reg .pred %done;
-  .reg .b32 %block, %size, %lane, %blocks;
-  .reg .b64 %count, %y, %factor, %term, %i, %step, %place, %value;
-  ld.param.u64 %count, )" +
-         word(IterationsWord) + R"(;
-  ld.param.u64 %y, )" +
-         word(firstOwnWord + Base) + R"(;
-  ld.param.u64 %factor, )" +
-         word(firstOwnWord + Factor) + R"(;
-  ld.param.u64 %term, )" +
-         word(firstOwnWord + Term) + R"(;
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %size, %ntid.x;
-  mov.u32 %lane, %tid.x;
-  mov.u32 %blocks, %nctaid.x;
-  mul.wide.u32 %i, %block, %size;
-  cvt.u64.u32 %place, %lane;
-  add.u64 %i, %i, %place;
-  mul.wide.u32 %step, %size, %blocks;
-next:
-  setp.ge.u64 %done, %i, %count;
-  @%done ret;
+  return cuda::stridedKernel("affine", wordCount,
+                             {{"%count", IterationsWord},
+                              {"%y", firstOwnWord + Base},
+                              {"%factor", firstOwnWord + Factor},
+                              {"%term", firstOwnWord + Term}},
+                             R"(
   shl.b64 %place, %i, 3;
   add.u64 %place, %y, %place;
   ld.u64 %value, [%place];
   mul.lo.u64 %value, %value, %factor;
   add.u64 %value, %value, %term;
   st.u64 [%place], %value;
-  add.u64 %i, %i, %step;
-  bra next;
-}
-)";
+)");
 }
 
 std::shared_ptr<gpu::DeviceCode> deviceCode() {

@@ -2,6 +2,7 @@
 
 #include "base/DeviceSymbol.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Ptx.h"
 #include "runtime/cuda/Readback.h"
 #include "runtime/cuda/Staging.h"
 
@@ -224,41 +225,19 @@ Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,
 }
 
 /// words: address, number of elements, value.
-constexpr const char *fillCode = R"(
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry fill$kernel(.param .align 8 .b8 words[24]) {
-  .reg .pred %done;
-  .reg .b32 %block, %size, %lane, %blocks;
-  .reg .b64 %to, %count, %value, %thread, %threads, %place;
-  ld.param.u64 %to, [words];
-  ld.param.u64 %count, [words+8];
-  ld.param.u64 %value, [words+16];
-  cvta.to.global.u64 %to, %to;
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %size, %ntid.x;
-  mov.u32 %lane, %tid.x;
-  mov.u32 %blocks, %nctaid.x;
-  mul.wide.u32 %thread, %block, %size;
-  cvt.u64.u32 %place, %lane;
-  add.u64 %thread, %thread, %place;
-  mul.wide.u32 %threads, %blocks, %size;
-next:
-  setp.ge.u64 %done, %thread, %count;
-  @%done ret;
-  shl.b64 %place, %thread, 3;
+std::string fillCode() {
+  return stridedKernel("fill", 3, {{"%to", 0}, {"%count", 1}, {"%with", 2}},
+                       R"(
+  shl.b64 %place, %i, 3;
   add.u64 %place, %to, %place;
-  st.global.u64 [%place], %value;
-  add.u64 %thread, %thread, %threads;
-  bra next;
+  st.u64 [%place], %with;
+)");
 }
-)";
 
 Result<std::shared_ptr<gpu::Module>> CudaDriver::ownCode() {
   std::lock_guard lock(ownCodeMutex);
   if (!ownCodeModule) {
-    Result<std::shared_ptr<gpu::Module>> module = loadImage(fillCode);
+    Result<std::shared_ptr<gpu::Module>> module = loadImage(fillCode());
     if (!module)
       return module;
     ownCodeModule = *module;

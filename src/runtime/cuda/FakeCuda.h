@@ -143,6 +143,12 @@ private:
   }
 
   static Api makeApi();
+  static void makeDevice(Api &api);
+  static void makeStreams(Api &api);
+  static void makeGraphs(Api &api);
+  static void makeMemory(Api &api);
+  static void makeCopies(Api &api);
+  static void makeCode(Api &api);
 
   static inline FakeCuda *fake = nullptr;
   FakeCuda *const before;
@@ -179,12 +185,7 @@ inline Api FakeCuda::makeLockingApi() {
   return api;
 }
 
-inline Api FakeCuda::makeApi() {
-  Api api;
-#define COSTATE_CUDA_FAKE(member, symbol, ...)                                 \
-  api.member = [](auto...) -> Status { return success; };
-  COSTATE_CUDA_FUNCTIONS(COSTATE_CUDA_FAKE)
-#undef COSTATE_CUDA_FAKE
+inline void FakeCuda::makeDevice(Api &api) {
   api.errorName = [](Status, const char **text) {
     *text = "FAKE_ERROR";
     return success;
@@ -217,7 +218,9 @@ inline Api FakeCuda::makeApi() {
     *static_cast<uint64_t *>(value) = 0;
     return success;
   };
+}
 
+inline void FakeCuda::makeStreams(Api &api) {
   api.createStream = [](Stream *stream, unsigned) {
     *stream = *fake->streams.insert(new StreamObject).first;
     return success;
@@ -260,6 +263,12 @@ inline Api FakeCuda::makeApi() {
     });
     return success;
   };
+  api.queryEvent = [](Event event) {
+    return !event->mark || event->mark->done ? success : notReady;
+  };
+}
+
+inline void FakeCuda::makeGraphs(Api &api) {
   api.captureStatus = [](Stream stream, CaptureStatus *status) {
     *status = stream->captured ? CaptureStatus::Active : CaptureStatus::None;
     return success;
@@ -299,10 +308,9 @@ inline Api FakeCuda::makeApi() {
     });
     return success;
   };
-  api.queryEvent = [](Event event) {
-    return !event->mark || event->mark->done ? success : notReady;
-  };
+}
 
+inline void FakeCuda::makeMemory(Api &api) {
   api.allocate = [](Address *to, size_t bytes) {
     return outsideOfCapture(fake->allocate(to, bytes));
   };
@@ -326,7 +334,9 @@ inline Api FakeCuda::makeApi() {
     std::free(memory);
     return success;
   };
+}
 
+inline void FakeCuda::makeCopies(Api &api) {
   api.copyToDevice = [](Address to, const void *from, size_t bytes,
                         Stream stream) {
     append(stream, [=] { std::memcpy(pointer<void>(to), from, bytes); });
@@ -352,7 +362,9 @@ inline Api FakeCuda::makeApi() {
     });
     return success;
   };
+}
 
+inline void FakeCuda::makeCode(Api &api) {
   api.loadCode = [](Code *code, const void *, unsigned, JitOption *, void **) {
     *code = fake->codes.emplace_back(std::make_unique<CodeObject>()).get();
     return outsideOfCapture();
@@ -384,6 +396,20 @@ inline Api FakeCuda::makeApi() {
     append(stream, [=] { function->body(kept); });
     return success;
   };
+}
+
+inline Api FakeCuda::makeApi() {
+  Api api;
+#define COSTATE_CUDA_FAKE(member, symbol, ...)                                 \
+  api.member = [](auto...) -> Status { return success; };
+  COSTATE_CUDA_FUNCTIONS(COSTATE_CUDA_FAKE)
+#undef COSTATE_CUDA_FAKE
+  makeDevice(api);
+  makeStreams(api);
+  makeGraphs(api);
+  makeMemory(api);
+  makeCopies(api);
+  makeCode(api);
   return api;
 }
 
