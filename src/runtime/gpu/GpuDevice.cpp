@@ -112,10 +112,14 @@ using Kept = std::vector<std::shared_ptr<void>>;
 class GpuGraph final : public Graph {
 public:
   GpuGraph(Engine &engine, Kept kept, std::shared_ptr<Captured> captured)
-      : engine(engine), kept(std::move(kept)), captured(std::move(captured)) {}
+      : engine(engine), kept(std::move(kept)), captured(std::move(captured)),
+        heapBytes(engine.tiles.heapBytes()) {}
 
   Result<> replay() override {
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
+    // It may have been dropped to make room.
+    if (auto done = engine.tiles.growHeap(heapBytes); !done)
+      return done;
     return engine.driver().replay(*captured);
   }
 
@@ -123,6 +127,7 @@ private:
   Engine &engine;
   const Kept kept;
   const std::shared_ptr<Captured> captured;
+  const size_t heapBytes;
 };
 
 Result<> named(const Step &step, Result<> done) {

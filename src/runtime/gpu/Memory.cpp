@@ -19,7 +19,8 @@ void Memory::release(std::byte *address, size_t bytes) {
 std::vector<std::shared_ptr<void>> Memory::keepScratch() const {
   std::vector<std::shared_ptr<void>> kept;
   for (const Scratch *one : scratch)
-    kept.push_back(one->start);
+    if (!one->isFound)
+      kept.push_back(one->start);
   return kept;
 }
 

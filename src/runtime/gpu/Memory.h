@@ -55,7 +55,10 @@ private:
 /// Memory that a device keeps from launch to launch, and that only grows.
 class Scratch {
 public:
-  explicit Scratch(Memory &memory) : memory(memory) {
+  /// `isFound`: device code finds it through a cell each time it runs, so
+  /// graphs need not keep it.
+  explicit Scratch(Memory &memory, bool isFound = false)
+      : memory(memory), isFound(isFound) {
     memory.scratch.push_back(this);
   }
   ~Scratch() { std::erase(memory.scratch, this); }
@@ -71,6 +74,7 @@ public:
 private:
   friend class Memory;
   Memory &memory;
+  const bool isFound;
   std::shared_ptr<std::byte> start;
   size_t size = 0;
 };

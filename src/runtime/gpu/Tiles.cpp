@@ -110,7 +110,6 @@ Result<> Tiles::storeHeap() {
   return memory.driver().upload(control.address(), words, sizeof words);
 }
 
-/// Makes it larger, if memory allows.
 Result<> Tiles::growHeap(size_t bytes) {
   bytes = std::min(bytes, budget);
   if (bytes <= heap.bytes() || bytes <= refused)

@@ -73,7 +73,7 @@ class Tiles {
 public:
   /// `budget`: bytes that the heap may have.
   Tiles(Memory &memory, size_t budget)
-      : memory(memory), budget(budget), control(memory), heap(memory),
+      : memory(memory), budget(budget), control(memory), heap(memory, true),
         lists(memory) {}
 
   /// Queues a function and its drain. Waits if nothing is known of its tapes.
@@ -81,7 +81,11 @@ public:
   Result<> run(const TiledLaunch &launch);
   /// What launches have run into; once. For when the stream is empty.
   Result<> failure();
+  /// Later launches, and graphs that are replayed, make it again.
   void dropHeap();
+  size_t heapBytes() const { return heap.bytes(); }
+  /// At least `bytes`, if memory allows.
+  Result<> growHeap(size_t bytes);
 
 private:
   struct Plan {
@@ -109,7 +113,6 @@ private:
                   uint64_t firstPartial);
   Result<> list(const TapeNeed &need);
   Result<> failureOfOthers();
-  Result<> growHeap(size_t bytes);
   Result<> storeHeap();
   Result<> clearError();
   Failure failureOf(const TapeFailure &raised) const;
