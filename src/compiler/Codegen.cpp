@@ -187,6 +187,8 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
     function.sharedSymbol = function.symbol;
     if (function.tiles && !isForHost)
       function.sharedSymbol += ".shared";
+    if (flag("drains") && !isForHost)
+      function.drainSymbol += ".drain";
     code->pushes |= !code->functions.back().measure.empty();
   }
   code->frameSlots =

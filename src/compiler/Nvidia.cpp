@@ -26,7 +26,9 @@ namespace {
 
 constexpr const char *tripleName = "nvptx64-nvidia-cuda";
 constexpr unsigned sharedSpace = 3;
+/// What kernels of one function differ in.
 constexpr const char *onlySharedName = "costate_device_tape_only_shared";
+constexpr const char *drainsName = "costate_device_tape_drains";
 
 /// Parameters of a kernel: 4 KiB, and since PTX 8.1 nearly 32.
 constexpr unsigned wordsOfOldPtx = 512;
@@ -217,34 +219,48 @@ Function *bodyOf(Function &function) {
   return nullptr;
 }
 
-/// Says in `body` whether tapes lie in shared memory.
-void settlePlace(Function &body, bool onlyShared) {
-  SmallVector<CallInst *> questions;
+SmallVector<CallInst *> callsOf(Function &body, StringRef name) {
+  SmallVector<CallInst *> calls;
   for (Instruction &instruction : instructions(body))
     if (auto *call = dyn_cast<CallInst>(&instruction))
       if (call->getCalledFunction() &&
-          call->getCalledFunction()->getName() == onlySharedName)
-        questions.push_back(call);
-  for (CallInst *question : questions) {
-    question->replaceAllUsesWith(
-        ConstantInt::get(question->getType(), onlyShared));
-    question->eraseFromParent();
+          call->getCalledFunction()->getName() == name)
+        calls.push_back(call);
+  return calls;
+}
+
+void answer(Function &body, StringRef name, bool value) {
+  for (CallInst *call : callsOf(body, name)) {
+    call->replaceAllUsesWith(ConstantInt::get(call->getType(), value));
+    call->eraseFromParent();
   }
 }
 
-/// A twin of a function that runs in tiles, with its tapes in shared memory.
-void addSharedKernel(Module &module, const DeviceFunction &device) {
-  Function *body = bodyOf(*device.function);
-  if (!body)
-    return;
+/// A twin of a function that runs in tiles.
+void addTwin(Module &module, const DeviceFunction &device, const char *suffix,
+             bool onlyShared, bool drains) {
   ValueToValueMapTy bodyMap, map;
+  Function *body = bodyOf(*device.function);
   Function *twinBody = CloneFunction(body, bodyMap);
   map[body] = twinBody;
   Function *twin = CloneFunction(device.function, map);
-  settlePlace(*twinBody, true);
-  settlePlace(*body, false);
+  answer(*twinBody, onlySharedName, onlyShared);
+  answer(*twinBody, drainsName, drains);
   addKernel(module, {twin, device.words},
-            device.function->getName().str() + ".shared");
+            device.function->getName().str() + suffix);
+}
+
+/// With tapes in shared memory; with code for what fits nowhere else; and, the
+/// function itself, with neither.
+void addTwins(Module &module, const DeviceFunction &device) {
+  Function *body = bodyOf(*device.function);
+  if (!body)
+    return;
+  addTwin(module, device, ".shared", true, false);
+  if (!callsOf(*body, drainsName).empty())
+    addTwin(module, device, ".drain", false, true);
+  answer(*body, onlySharedName, false);
+  answer(*body, drainsName, false);
 }
 
 /// Host code knows one scope, that of the system; other devices see nothing of
@@ -423,7 +439,7 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
   internalise(module);
   for (const DeviceFunction &function : *functions)
     if (function.function->hasFnAttribute(deviceTilesAttr))
-      addSharedKernel(module, function);
+      addTwins(module, function);
   for (const DeviceFunction &function : *functions)
     addKernel(module, function, function.function->getName().str());
   Result<std::string> text = finish(module, **machine);

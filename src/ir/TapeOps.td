@@ -96,6 +96,12 @@ def Tape_AmpleOp : Tape_Op<"ample", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tape_DrainsOp : Tape_Op<"drains", [Pure]> {
+  let summary = "whether this launch runs what has fitted nowhere else";
+  let results = (outs I1:$drains);
+  let assemblyFormat = "attr-dict";
+}
+
 def Tape_FenceOp : Tape_Op<"fence", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>,
                                                     MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
   let summary = "rows that lanes of the warp have used may now hold other records";

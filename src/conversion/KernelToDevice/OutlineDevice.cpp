@@ -16,6 +16,8 @@ namespace {
 constexpr StringLiteral frameSlotAttr = "costate.frame_slot";
 constexpr int64_t warpSize = 32;
 
+bool drains(Operation *op) { return isa<tape::DrainsOp>(op); }
+
 LLVM::LLVMPointerType pointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(context);
 }
@@ -214,6 +216,7 @@ private:
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
          named("collective", b.getBoolAttr(tiled || hasSums())),
          named("tiles", b.getBoolAttr(tiled)),
+         named("drains", b.getBoolAttr(contains(region, drains))),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
          named("sums", b.getI64IntegerAttr(range ? range.getNumResults() : 0)),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),

@@ -188,11 +188,9 @@ public:
     return LLVM::LoadOp::create(b, b.getI64Type(), advance(worker, 8 * number));
   }
 
-  Value flagValue(int64_t number) {
-    Value flag = slotValue(number);
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag,
-                                 constant(b, 0));
-  }
+  Value flagValue(int64_t number) { return isSet(slotValue(number)); }
+
+  Value drains() { return isSet(call("drains", worker)); }
 
   void settle(tape::SettleOp op) {
     Value fits = arith::ExtUIOp::create(b, b.getI64Type(), op.getFits());
@@ -214,6 +212,11 @@ private:
   Value advance(Value base, int64_t distance) {
     return LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
                                LLVM::GEPArg(distance));
+  }
+
+  Value isSet(Value flag) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag,
+                                 constant(b, 0));
   }
 
   Value address(Value row, int64_t offset, int64_t size) {
@@ -277,6 +280,8 @@ void expandRows(Operation *op, Runtime &runtime) {
     replace(b.flagValue(frugalSlot));
   else if (isa<tape::AmpleOp>(op))
     replace(b.flagValue(ampleSlot));
+  else if (isa<tape::DrainsOp>(op))
+    replace(b.drains());
   else if (isa<tape::FenceOp>(op))
     b.fence();
   else if (isa<tape::RowsOp>(op))

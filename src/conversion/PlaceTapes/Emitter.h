@@ -55,6 +55,7 @@ struct OpenLoop {
   mlir::Value most = {}, own = {}, kept = {}; ///< turns
   mlir::Value fit = {};                       ///< whether it does
   mlir::Value segment = {}, segments = {};    ///< turns of one; their number
+  mlir::Value inside = {}; ///< nests: whether turns are deeper than all rows
 };
 
 class Emitter {
@@ -68,6 +69,10 @@ public:
   mlir::Value runs() const { return running; }
 
 private:
+  /// One turn of a loop of `outer`, as an iteration of its own that starts at
+  /// `row`; `active`: of this lane.
+  Emitter(const Emitter &outer, mlir::Value active, mlir::Value row);
+
   friend class LevelWalk;
   friend class ForwardWalk;
   friend class ReverseWalk;
@@ -111,6 +116,9 @@ private:
   // Turns of the forward sweep.
   Values turn(const LoopState &loop, mlir::ValueRange state, mlir::Value k,
               mlir::Value pred, mlir::IRMapping at, Place &place);
+  /// Maps what a turn starts with; returns its body.
+  mlir::Block *enterTurn(const LoopState &loop, mlir::ValueRange state,
+                         mlir::Value k, mlir::Value pred, mlir::IRMapping &at);
   Values passedOn(const LoopState &loop, mlir::ValueRange state,
                   mlir::Value pred, mlir::IRMapping &at);
   /// What the loop results in, once `state` is its last one.
@@ -152,8 +160,7 @@ private:
   mlir::Value plan(OpenLoop &loop, const Outcome &whole, mlir::Value left);
   Values keep(OpenLoop &loop, const Outcome &whole, mlir::Value all);
   Values cut(OpenLoop &loop, mlir::ValueRange state);
-  void writeCheckpoint(const OpenLoop &loop, mlir::Value number,
-                       mlir::ValueRange state);
+  void writeState(const OpenLoop &loop, mlir::Value at, mlir::ValueRange state);
   Values mapped(mlir::ValueRange values, const mlir::IRMapping &at);
   /// Loops up to less than 0 take no turn; else turns are unsigned.
   mlir::Value atLeastZero(mlir::Value bound);
@@ -181,8 +188,19 @@ private:
   void undoInner(mlir::scf::ForOp reversed, mlir::Value pred,
                  mlir::IRMapping &at, mlir::Value &row);
   void undoOuter(mlir::scf::ForOp reversed, mlir::Value pred);
-  Values restore(const OpenLoop &loop, mlir::Value number, mlir::Value from);
+  Values restore(const OpenLoop &loop, mlir::Value at, mlir::Value from);
   void settle();
+
+  // Turns that are deeper than all rows.
+  void planInside(OpenLoop &loop, mlir::Value left);
+  Values undoInside(const OpenLoop &loop, mlir::scf::ForOp reversed,
+                    const Turns &turns, mlir::ValueRange state,
+                    mlir::ValueRange adjoints);
+  void start(const TapeLevel &level);
+  Values sweepInside(const LoopState &loop, mlir::ValueRange state,
+                     mlir::Value k);
+  Values reverseInside(mlir::scf::ForOp reversed, mlir::Value k,
+                       mlir::ValueRange adjoints);
 
   const TapeShape &shape;
   Builder &b;

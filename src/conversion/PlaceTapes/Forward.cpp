@@ -21,18 +21,22 @@ Values Emitter::passedOn(const LoopState &loop, ValueRange state, Value pred,
   return mapped(open.getConditionOp().getArgs(), at);
 }
 
-Values Emitter::turn(const LoopState &loop, ValueRange state, Value k,
-                     Value pred, IRMapping at, Place &place) {
-  Block *body;
+Block *Emitter::enterTurn(const LoopState &loop, ValueRange state, Value k,
+                          Value pred, IRMapping &at) {
   if (auto counted = dyn_cast<scf::ForOp>(loop.op())) {
-    body = counted.getBody();
     at.map(counted.getInductionVar(), k);
     at.map(loop.arguments(), state);
-  } else {
-    body = cast<scf::WhileOp>(loop.op()).getAfterBody();
-    Values passed = passedOn(loop, state, pred, at);
-    at.map(body->getArguments(), passed);
+    return counted.getBody();
   }
+  Block *body = cast<scf::WhileOp>(loop.op()).getAfterBody();
+  Values passed = passedOn(loop, state, pred, at);
+  at.map(body->getArguments(), passed);
+  return body;
+}
+
+Values Emitter::turn(const LoopState &loop, ValueRange state, Value k,
+                     Value pred, IRMapping at, Place &place) {
+  Block *body = enterTurn(loop, state, k, pred, at);
   ForwardWalk walk(*this, shape.level(loop.op()), at, place, false);
   walk.walk(body->begin(), body->getTerminator()->getIterator(), pred);
   place.row = walk.end();

@@ -161,11 +161,10 @@ void Emitter::settle() {
 
 void Emitter::emit() {
   const TapeLevel &level = shape.level(nullptr);
-  loopsLeft = level.loops.size();
   if (tiles) {
     active = tape::ActiveOp::create(b, b.getI1Type());
-    row = need = fewest = i64(0);
-    fits = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    row = i64(0);
+    start(level);
   }
   Block *body = shape.body();
   tape::TurnOp turn = shape.turn;

@@ -63,6 +63,8 @@ Value Emitter::plan(OpenLoop &loop, const Outcome &whole, Value left) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::ne, plan[0], i64(-1));
   loop.kept = where(loop.fit, plan[0]);
   loop.segment = select(loop.fit, plan[1], most(loop.most, i64(1)));
+  if (!shape.level(loop.state.op()).isLeaf())
+    planInside(loop, left);
   need = add(need, rows);
   fewest = add(fewest, few);
   fits = both(fits, loop.fit);
@@ -88,8 +90,7 @@ Values Emitter::keep(OpenLoop &loop, const Outcome &whole, Value all) {
   return kept.state;
 }
 
-void Emitter::writeCheckpoint(const OpenLoop &loop, Value number,
-                              ValueRange state) {
+void Emitter::writeState(const OpenLoop &loop, Value at, ValueRange state) {
   Values saved;
   for (unsigned k = 0; k < state.size(); ++k)
     if (loop.state.isInCheckpoint(k))
@@ -97,7 +98,6 @@ void Emitter::writeCheckpoint(const OpenLoop &loop, Value number,
   if (saved.empty())
     return;
   branch(loop.fit, {}, [&] {
-    Value at = add(loop.keptEnd, times(number, loop.state.checkpointRows()));
     tape::WriteOp::create(b, saved, at);
     return Values();
   });
@@ -105,6 +105,7 @@ void Emitter::writeCheckpoint(const OpenLoop &loop, Value number,
 
 /// Runs the turns behind the kept ones; returns the state behind them.
 Values Emitter::cut(OpenLoop &loop, ValueRange state) {
+  int64_t words = loop.state.checkpointRows();
   Value rest = sub(loop.most, loop.kept);
   Value more = sub(add(rest, loop.segment), i64(1));
   loop.segments = arith::DivUIOp::create(b, more, loop.segment);
@@ -112,14 +113,13 @@ Values Emitter::cut(OpenLoop &loop, ValueRange state) {
       this->loop(i64(0), loop.segments, state, [&](Value g, ValueRange s) {
         Value from = add(loop.kept, arith::MulIOp::create(b, g, loop.segment));
         Value to = least(add(from, loop.segment), loop.most);
-        writeCheckpoint(loop, g, s);
+        writeState(loop, add(loop.keptEnd, times(g, words)), s);
         return run(loop.state, {from, to, loop.own}, s, map,
                    {Keep::Nothing, {}, {}})
             .state;
       });
   loop.segments = where(loop.fit, loop.segments);
-  loop.free =
-      add(loop.keptEnd, times(loop.segments, loop.state.checkpointRows()));
+  loop.free = add(loop.keptEnd, times(loop.segments, words));
   return last;
 }
 
@@ -143,14 +143,12 @@ void Emitter::outerLoop(Operation *op, Value pred) {
 
 //===-- Reverse -----------------------------------------------------------===//
 
-/// The state in front of turn `from`, from checkpoint `number`.
-Values Emitter::restore(const OpenLoop &loop, Value number, Value from) {
+/// The state in front of turn `from`, from the checkpoint at row `at`.
+Values Emitter::restore(const OpenLoop &loop, Value at, Value from) {
   SmallVector<Type> types = loop.state.checkpoint();
   Values read;
-  if (!types.empty()) {
-    Value at = add(loop.keptEnd, times(number, loop.state.checkpointRows()));
+  if (!types.empty())
     read = Values(tape::ReadOp::create(b, types, at).getResults());
-  }
   Values state;
   unsigned next = 0;
   for (auto [k, init] : llvm::enumerate(loop.inits)) {
@@ -168,7 +166,8 @@ Values Emitter::restore(const OpenLoop &loop, Value number, Value from) {
 /// were kept.
 void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
   OpenLoop &loop = open.find(shape.forwardOf(reversed))->second;
-  const TapeLevel &level = shape.level(loop.state.op());
+  bool leaf = shape.level(loop.state.op()).isLeaf();
+  int64_t words = loop.state.checkpointRows();
   Value own = ownTurns(reversed, pred, map);
   Values inits = mapped(reversed.getInitArgs(), map);
   Value one = i64(1), rounds = add(loop.segments, one);
@@ -182,21 +181,33 @@ void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
         Value start =
             add(loop.kept, arith::MulIOp::create(b, number, loop.segment));
         Value stop = least(add(start, loop.segment), loop.most);
-        Value first = select(isKept, i64(0), start);
-        Value end = select(isKept, loop.kept, stop);
-        Value row = select(isKept, loop.first, loop.free);
-        Values behind = branch(
-            isKept, {b.getI64Type()}, [&] { return Values{loop.keptEnd}; },
+        auto restored = [&] {
+          return restore(loop, add(loop.keptEnd, times(number, words)), start);
+        };
+        auto undo = [&] {
+          Turns turns{select(isKept, i64(0), start),
+                      select(isKept, loop.kept, stop), own};
+          Value row = select(isKept, loop.first, loop.free);
+          Values behind = branch(
+              isKept, {b.getI64Type()}, [&] { return Values{loop.keptEnd}; },
+              [&] {
+                Outcome again = run(loop.state, {start, stop, own}, restored(),
+                                    map, {Keep::Rows, loop.free, {}});
+                return Values{again.row};
+              });
+          return leaf ? undoLeaf(reversed, turns, row, carried, map)
+                      : undoNest(reversed, turns, behind[0], carried, map);
+        };
+        if (leaf)
+          return undo();
+        Value inside = both(loop.inside, negated(isKept));
+        return branch(
+            inside, TypeRange(carried),
             [&] {
-              Values state = restore(loop, number, start);
-              Outcome again = run(loop.state, {start, stop, own}, state, map,
-                                  {Keep::Rows, loop.free, {}});
-              return Values{again.row};
-            });
-        Turns turns{first, end, own};
-        if (level.isLeaf())
-          return undoLeaf(reversed, turns, row, carried, map);
-        return undoNest(reversed, turns, behind[0], carried, map);
+              return undoInside(loop, reversed, {start, stop, own}, restored(),
+                                carried);
+            },
+            undo);
       });
   map.map(reversed.getResults(), ends);
 }

@@ -44,8 +44,7 @@ struct DeviceFunction {
   bool tiles = false;
   /// Running its forward sweep again costs more than saving values.
   bool dear = false;
-  /// The same function with tapes in shared memory, and either there or on the
-  /// heap.
+  /// The same function with tapes in shared memory, and for drains.
   std::string sharedSymbol = {}, drainSymbol = {};
   int64_t sums = 0;
   int64_t sumSlot = 0; ///< of the frame: the first one

@@ -133,14 +133,20 @@ TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
   worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
 }
 
-// Where more tiles can run at a time: in shared memory or on the heap.
+// Where more tiles can run at a time: in shared memory or on the heap. Loops
+// may find a way with fewer rows than they ask for, if there are not so many.
 TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker, char *memory) {
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
   unsigned long long rows = control->seenFewest ? control->seenFewest : 1;
   unsigned long long blocks = worker->warps / (call->blockThreads / 32);
-  unsigned long long here = call->drainRows / rows;
   unsigned long long warpsOfBlock = call->blockThreads / 32;
+  if (rows > call->drainRows && rows > control->heapRows) {
+    rows = control->heapRows / blocks;
+    rows = rows > call->drainRows ? rows : call->drainRows;
+    rows = rows ? rows : 1;
+  }
+  unsigned long long here = call->drainRows / rows;
   here = here < warpsOfBlock ? here : warpsOfBlock;
   unsigned long long onHeap = control->heapRows / rows;
   onHeap = onHeap < worker->warps ? onHeap : worker->warps;
@@ -163,9 +169,13 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker, char *memory) 
 }
 
 #ifndef __NVPTX__
-// On NVIDIA GPUs there are two kernels of each function, with a constant in the
-// place of this call: 1 where tapes lie in shared memory.
+// On NVIDIA GPUs there are kernels of each function with constants in the place
+// of these calls: where tapes lie in shared memory, and for drains.
 unsigned long long costate_device_tape_only_shared(void) { return 0; }
+unsigned long long
+costate_device_tape_drains(const struct TapeWorker *worker) {
+  return worker->call->drains;
+}
 #endif
 
 TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,

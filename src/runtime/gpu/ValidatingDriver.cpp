@@ -277,7 +277,8 @@ Result<std::shared_ptr<Module>> ValidatingDriver::load(const DeviceCode &code) {
   module->real = *loaded;
   for (const DeviceFunction &function : code.functions)
     for (const std::string &symbol :
-         {function.symbol, function.measure, function.sharedSymbol})
+         {function.symbol, function.measure, function.sharedSymbol,
+          function.drainSymbol})
       module->words[symbol] = static_cast<size_t>(function.words);
   return std::shared_ptr<Module>(module);
 }

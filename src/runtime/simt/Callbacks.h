@@ -43,6 +43,7 @@ int64_t costate_device_block_threads();
 
 /// Tapes of warps: gpu/DeviceTape.c.
 void costate_device_tape_only_shared();
+void costate_device_tape_drains();
 void costate_device_tape_fence();
 void costate_device_tape_begin();
 void costate_device_tape_tile();

@@ -1,0 +1,128 @@
+/// Gradients of nests on GPUs, with turns that are deeper than all rows of a
+/// tape.
+
+#include "GpuTapes.h"
+
+namespace costate::test {
+namespace {
+
+//===-- Turns that are deeper than all rows -------------------------------===//
+
+std::vector<Loops> deepLoops() {
+  using Ints = ArrayRef<int, 1>;
+  std::vector<Loops> all;
+  auto add = [&](const char *name, auto body) {
+    all.push_back({name, loopKernel(name, body)});
+  };
+  add("inner", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, cast<int64_t>(i) % 3 + 1) {
+      FOR (c, 0, n(i) - 100 * a) {
+        v = turned(v);
+      }
+      v = v + 0.3 + 0.1 * sin(v);
+    }
+  });
+  add("many_outer_turns", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, n(i) / 8) {
+      FOR (c, 0, select(a % 300 == 7, n(i), 2)) {
+        v = turned(v);
+      }
+      v = v + 0.3 + 0.1 * sin(v);
+    }
+  });
+  add("inner_open", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, 3) {
+      Var<int> k = 0;
+      WHILE (k < n(i) & v < 10000.0) {
+        v = turned(v) + 1e-5;
+        k += 1;
+      }
+      v = v + 0.3 + 0.1 * sin(v);
+    }
+  });
+  add("in_open", [](Var<double> &v, Ints n, Index i) {
+    Var<int> k = 0;
+    WHILE (k *k < n(i) / 100) {
+      FOR (j, 0, n(i) / (k + 1)) {
+        v = turned(v);
+      }
+      k += 1;
+      IF (v < 0.0) {
+        v = -v;
+      }
+    }
+  });
+  add("in_a_row", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, 3) {
+      IF ((cast<int64_t>(i) + a) % 2 == 0) {
+        FOR (c, 0, n(i)) {
+          v = turned(v);
+        }
+      }
+      Var<float> s = cast<float>(v);
+      FOR (c, 0, n(i) / 2) {
+        s = damped(s);
+      }
+      v = v + sin(cast<double>(s));
+    }
+    FOR (c, 0, n(i) / 3) {
+      v = turned(v);
+    }
+  });
+  add("middle", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, 2) {
+      FOR (c, 0, n(i) / 10) {
+        FOR (e, 0, (a + c) % 7) {
+          v = turned(v);
+        }
+        v = v + 0.1 * sin(v);
+      }
+      v = turned(v);
+    }
+  });
+  add("innermost", [](Var<double> &v, Ints n, Index i) {
+    FOR (a, 0, 2) {
+      FOR (c, 0, 2) {
+        FOR (e, 0, n(i)) {
+          v = turned(v);
+        }
+        v = v + 0.1 * sin(v);
+      }
+      v = turned(v);
+    }
+  });
+  return all;
+}
+
+class DeepGpuTape : public testing::TestWithParam<size_t> {};
+
+/// The drain has no heap, and one warp of a block has a few thousand rows.
+TEST_P(DeepGpuTape, HasTheGradientOfTheCpu) {
+  Loops loop = deepLoops()[GetParam()];
+  Case c{8, 10000};
+  std::vector<double> expected =
+      gradient(Device::open("cpu"), loop.kernel, c, 1);
+  for (size_t budget : {size_t(0), size_t(100) << 10, size_t(1) << 20}) {
+    SCOPED_TRACE("budget " + std::to_string(budget));
+    expectSame(gradient(openDevice({.tape_budget = budget}), loop.kernel, c),
+               expected);
+  }
+}
+
+/// Memory that a heap could have is of no use to a launch that is queued.
+TEST_P(DeepGpuTape, IsRightWhenTurnsGrow) {
+  Loops loop = deepLoops()[GetParam()];
+  Device device = openDevice();
+  for (int longest : {50, 10000, 100})
+    expectSame(gradient(device, loop.kernel, {8, longest}, 1),
+               gradient(Device::open("cpu"), loop.kernel, {8, longest}, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Loops, DeepGpuTape,
+                         testing::Range(size_t(0), deepLoops().size()),
+                         [](const auto &info) {
+                           return std::string(deepLoops()[info.param].name);
+                         });
+
+} // namespace
+} // namespace costate::test
