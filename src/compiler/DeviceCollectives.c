@@ -7,6 +7,7 @@
 enum { allLanes = -1, warpSize = 32 };
 
 unsigned reflect(const char *) __asm__("__nvvm_reflect");
+unsigned activeLanes(void) __asm__("llvm.nvvm.activemask");
 unsigned maximum(unsigned, int) __asm__("llvm.nvvm.redux.sync.umax");
 
 // Older chips: from the highest bit on, lanes with a 0 drop out where another
@@ -55,6 +56,51 @@ INLINE double costate_device_warp_add(double value) {
   }
   return value;
 }
+
+INLINE static long longOf(unsigned lanes, long value, int lane) {
+  int low = __nvvm_shfl_sync_idx_i32(lanes, (int)value, lane, 31);
+  int high = __nvvm_shfl_sync_idx_i32(lanes, (int)(value >> 32), lane, 31);
+  return (long)high << 32 | (unsigned)low;
+}
+
+INLINE static double doubleOf(unsigned lanes, double value, int lane) {
+  long bits = longOf(lanes, __builtin_bit_cast(long, value), lane);
+  return __builtin_bit_cast(double, bits);
+}
+
+INLINE static float floatOf(unsigned lanes, float value, int lane) {
+  int bits = __builtin_bit_cast(int, value);
+  bits = __nvvm_shfl_sync_idx_i32(lanes, bits, lane, 31);
+  return __builtin_bit_cast(float, bits);
+}
+
+// Adds to an element that is likely the same for all lanes that are here: then
+// one of them adds the sum.
+#define ADD_COMMON(number, suffix, valueOf)                                    \
+  INLINE void costate_device_add_common_##suffix(number *place,                \
+                                                 number value) {               \
+    unsigned lanes = activeLanes();                                            \
+    int lane = __nvvm_read_ptx_sreg_tid_x() % warpSize;                        \
+    int first = __builtin_ctz(lanes);                                          \
+    _Bool same = longOf(lanes, (long)place, first) == (long)place;             \
+    if (!__nvvm_vote_all_sync(lanes, same)) {                                  \
+      __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                      \
+      return;                                                                  \
+    }                                                                          \
+    if (lanes == (unsigned)allLanes) {                                         \
+      for (int step = warpSize / 2; step; step /= 2)                           \
+        value += valueOf(lanes, value, lane ^ step);                           \
+    } else {                                                                   \
+      number own = value;                                                      \
+      value = 0;                                                               \
+      for (unsigned rest = lanes; rest; rest &= rest - 1)                      \
+        value += valueOf(lanes, own, __builtin_ctz(rest));                     \
+    }                                                                          \
+    if (lane == first)                                                         \
+      __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                      \
+  }
+ADD_COMMON(float, f32, floatOf)
+ADD_COMMON(double, f64, doubleOf)
 
 INLINE void costate_device_block_barrier(void) { __nvvm_barrier_sync(0); }
 

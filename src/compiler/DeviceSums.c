@@ -1,7 +1,7 @@
 // How the threads of a grid add up numbers, in an order that only the grid
-// decides: lanes, warps, blocks. For device code, see CMakeLists.txt: as bitcode
-// for GPUs, and compiled for the host as one. `memory` is that of the block,
-// base/DeviceWords.h says how much is used of it.
+// decides: lanes, warps, blocks. For device code, see CMakeLists.txt: as
+// bitcode for GPUs, and compiled for the host as one. `memory` is that of the
+// block, base/DeviceWords.h says how much is used of it.
 
 #define INLINE __attribute__((always_inline))
 #define COLLECTIVE __attribute__((convergent))
@@ -83,14 +83,15 @@ INLINE static double stride(const double *at, const double *end,
 }
 
 // The last block of the grid to come here adds up all partial sums. All threads
-// call this; nothing happens if there is no ticket.
-void costate_device_finish_sums(const double *partials, long count,
+// call this; nothing happens if there is no ticket. Whether this thread has
+// written the sums.
+long costate_device_finish_sums(const double *partials, long count,
                                 unsigned long *ticket, long thread,
                                 long threads, double *memory, long sums,
                                 double *to) {
   Block block = blockOf(thread);
   if (!ticket || !isLast(block, threads, ticket, memory))
-    return;
+    return 0;
   for (long k = 0; k < sums; ++k) {
     const double *row = partials + k * count;
     double own = stride(row + block.thread, row + count, block.threads);
@@ -98,4 +99,5 @@ void costate_device_finish_sums(const double *partials, long count,
     if (block.thread == 0)
       to[k] = sum;
   }
+  return block.thread == 0;
 }

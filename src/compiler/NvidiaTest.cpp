@@ -287,7 +287,7 @@ TEST(Nvidia, AddressesAreGlobalHoweverTheyArrive) {
 const char *const gridSums = R"(
 declare double @_Z3sind(double)
 declare void @costate_device_add_up(ptr, i64, i64, i64, ptr, i64, double)
-declare void @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, ptr)
+declare i64 @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, ptr)
 define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
   %w1 = getelementptr i64, ptr %words, i64 1
   %w2 = getelementptr i64, ptr %words, i64 2
@@ -300,7 +300,7 @@ define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
   %s = call double @_Z3sind(double %i)
   call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 0, double %s)
   call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 1, double 1.0)
-  call void @costate_device_finish_sums(ptr %partials, i64 %count, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, ptr %to)
+  %done = call i64 @costate_device_finish_sums(ptr %partials, i64 %count, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, ptr %to)
   ret void
 }
 attributes #0 = { "costate-words"="4" "costate-sums" }

@@ -8,6 +8,7 @@
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
 #include "conversion/PlaceTapes/Passes.h"
+#include "conversion/Reductions/Passes.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -63,6 +64,11 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
   addOutlinedPasses(passes, options, host().maths, options.deterministic);
 }
 
+static void addReductionPasses(OpPassManager &passes) {
+  passes.addNestedPass<ir::KernelOp>(conversion::createSumInLoops());
+  passes.addNestedPass<ir::KernelOp>(conversion::createMarkReductions());
+}
+
 void addDevicePasses(OpPassManager &passes, const Options &options,
                      const std::string &maths) {
   passes.addPass(conversion::createInlineCustom());
@@ -70,11 +76,12 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
   // Whoever looks for errors waits for them anyway.
-  if (!options.debug && !options.findNan)
+  if (!options.debug && !options.findNan) {
+    addReductionPasses(passes);
     passes.addNestedPass<ir::KernelOp>(
-        conversion::createPlaceTapes(
-            {.deterministic = options.deterministic,
-             .fastMath = options.fastMath}));
+        conversion::createPlaceTapes({.deterministic = options.deterministic,
+                                      .fastMath = options.fastMath}));
+  }
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan}));
   addOutlinedPasses(passes, options, maths, /*deterministic=*/false);

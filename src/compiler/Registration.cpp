@@ -7,6 +7,7 @@
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
 #include "conversion/PlaceTapes/Passes.h"
+#include "conversion/Reductions/Passes.h"
 #include "ir/Registration.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
@@ -33,6 +34,7 @@ void registerAllPasses() {
   conversion::registerCostateFindNanPasses();
   conversion::registerCostateKernelToDevicePasses();
   conversion::registerCostatePlaceTapesPasses();
+  conversion::registerCostateReductionsPasses();
   conversion::registerCostateKernelToLLVMPasses();
   registerPipelines();
 }

@@ -1,7 +1,7 @@
 #include "base/DeviceWords.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
-#include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/KernelToDevice/Reductions.h"
 #include "conversion/PlaceTapes/Passes.h"
 
 using namespace mlir;
@@ -153,11 +153,12 @@ public:
         known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
         number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
+        reductions(region),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
   void run() {
     firstSlot = launcher.frameSlots;
-    launcher.frameSlots += part->getNumResults();
+    launcher.frameSlots += part->getNumResults() + reductions.size();
     describe();
     if (measured) {
       // Standing in the kernel it can be mapped like the part itself.
@@ -176,7 +177,10 @@ private:
     return (launcher.kernel + "." + kind + Twine(number)).str();
   }
 
-  bool hasSums() { return range && range.getNumResults() > 0; }
+  /// Its results, and behind them what goes to elements.
+  int64_t sums() {
+    return range ? range.getNumResults() + reductions.size() : 0;
+  }
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
   /// A tiled function finds its TapeCall behind its other words.
   int64_t words() const {
@@ -214,11 +218,11 @@ private:
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
-         named("collective", b.getBoolAttr(tiled || hasSums())),
+         named("collective", b.getBoolAttr(tiled || sums())),
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
-         named("sums", b.getI64IntegerAttr(range ? range.getNumResults() : 0)),
+         named("sums", b.getI64IntegerAttr(sums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
          named("words", b.getI64IntegerAttr(words())),
          named("site",
@@ -268,11 +272,13 @@ private:
                       measures);
     if (tiled)
       function.markTiles();
-    else if (hasSums() && !measures)
+    else if (sums() && !measures)
       function.markSums();
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
+    if (range && !measures)
+      reductions.redirect(b, op->getRegion(0));
     if (tiled)
       emitTiles(b, function, cast<ir::RangeOp>(op), own);
     else if (range)
@@ -293,7 +299,8 @@ private:
       storeSlot(b, value, frame, firstSlot + k);
   }
 
-  /// for (k = thread; k < iterations; k += threads) iteration(k)
+  /// for (k = thread; k < iterations; k += threads) iteration(k), in a form
+  /// that LLVM unrolls.
   void emitIterations(ImplicitLocOpBuilder &b, Function &function,
                       ir::RangeOp op, const Captures &own, bool measures) {
     Values extents;
@@ -304,10 +311,12 @@ private:
     if (measures) {
       carried.push_back(constant(b, 0));
     } else {
-      carried = zeros(b, op.getNumResults());
+      carried = zeros(b, sums());
     }
-    auto turn = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
+    auto turn = [&](OpBuilder &nested, Location loc, Value t, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
+      Value before = arith::MulIOp::create(inner, t, function.threads());
+      Value k = arith::AddIOp::create(inner, before, function.thread());
       if (launcher.debug)
         storeSlot(inner, k, function.worker(), iterationSlot);
       useIndices(op, indicesOf(inner, k, extents));
@@ -315,12 +324,16 @@ private:
                                       ? measure(inner, function, op, args[0])
                                       : iterate(inner, op, args));
     };
-    auto loop = scf::ForOp::create(b, function.thread(), count,
-                                   function.threads(), carried, turn);
+    Value zero = constant(b, 0), one = constant(b, 1);
+    Value last = arith::SubIOp::create(b, function.threads(), one);
+    last = arith::SubIOp::create(b, last, function.thread());
+    Value reach = arith::AddIOp::create(b, count, last);
+    Value turns = arith::DivUIOp::create(b, reach, function.threads());
+    auto loop = scf::ForOp::create(b, zero, turns, one, carried, turn);
     if (measures)
       commitNeed(b, function, loop.getResult(0));
     else
-      addUp(b, function, loop.getResults());
+      addUp(b, function, loop.getResults(), own);
   }
 
   Values zeros(ImplicitLocOpBuilder &b, unsigned count) {
@@ -351,7 +364,7 @@ private:
                      {worker, call, function.thread(), function.threads(),
                       function.memory(), onlyShared});
     Values carried{runtime.callTape(b, "tile", true, worker)};
-    carried.append(zeros(b, op.getNumResults()));
+    carried.append(zeros(b, sums()));
     auto before = [&](OpBuilder &nested, Location loc, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
       Value more =
@@ -370,7 +383,7 @@ private:
     SmallVector<Type> types = llvm::to_vector(TypeRange(ValueRange(carried)));
     auto loop = scf::WhileOp::create(b, types, carried, before, after);
     runtime.callTape(b, "end", false, worker);
-    addUp(b, function, loop.getResults().drop_front());
+    addUp(b, function, loop.getResults().drop_front(), own);
   }
 
   /// Its number; 0 for a lane without iteration.
@@ -393,9 +406,11 @@ private:
          llvm::make_early_inc_range(body->getOps<tape::TurnOp>()))
       turn.erase();
     auto yield = cast<ir::YieldOp>(body->getTerminator());
+    reductions.clear(b);
     splice(b, body, body->begin(), yield->getIterator());
-    Values next;
-    for (auto [sum, value] : llvm::zip_equal(sums, yield.getValues())) {
+    Values next, values = yield.getValues();
+    values.append(reductions.sums(b));
+    for (auto [sum, value] : llvm::zip_equal(sums, values)) {
       Value term = value.getType().isF64()
                        ? value
                        : arith::ExtFOp::create(b, b.getF64Type(), value);
@@ -432,7 +447,8 @@ private:
   }
 
   /// Over all threads of the grid; see compiler/DeviceSums.c.
-  void addUp(ImplicitLocOpBuilder &b, Function &function, ValueRange sums) {
+  void addUp(ImplicitLocOpBuilder &b, Function &function, ValueRange sums,
+             const Captures &own) {
     if (sums.empty())
       return;
     Type pointer = pointerType(b.getContext()), i64 = b.getI64Type();
@@ -447,9 +463,15 @@ private:
     }
     Value frame = loadSlot(b, pointer, function.words(), FrameWord);
     Value to = slot(b, frame, firstSlot), number = constant(b, sums.size());
-    launcher.runtime.callFinishSums(b, {partials, count, ticket,
-                                        function.thread(), function.threads(),
-                                        function.memory(), number, to});
+    Value isLast = launcher.runtime.callFinishSums(
+        b, {partials, count, ticket, function.thread(), function.threads(),
+            function.memory(), number, to});
+    if (reductions.size() == 0)
+      return;
+    auto branch = scf::IfOp::create(b, isLast);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    reductions.add(b, own.mapping, frame, firstSlot + range.getNumResults());
   }
 
   //===-- The host -------------------------------------------------------===//
@@ -571,6 +593,7 @@ private:
   tape::ExpectOp known; ///< what the host knows of the tapes; may be null
   size_t number;
   Captures uses;
+  Reductions reductions;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing
   int64_t firstSlot = 0;
 };

@@ -91,7 +91,9 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
     if (op.getExclusive())
       addAlone(builder, place, value);
     else if (deterministic && isa<FloatType>(value.getType()))
-      addLater(builder, workerOf(op), place, value);
+      call(builder, "costate_add_later_", {workerOf(op), place, value});
+    else if (isCommon(op))
+      call(builder, "costate_device_add_common_", {place, value});
     else
       addAtomically(builder, place, value);
     rewriter.eraseOp(op);
@@ -108,12 +110,18 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
     LLVM::StoreOp::create(builder, sum, place);
   }
 
-  static void addLater(ImplicitLocOpBuilder &builder, Value worker, Value place,
-                       Value value) {
-    StringRef function = value.getType().isF32() ? "costate_add_later_f32"
-                                                 : "costate_add_later_f64";
-    LLVM::CallOp::create(builder, TypeRange(), function,
-                         ValueRange{worker, place, value});
+  /// Whether lanes of a warp should add up first.
+  static bool isCommon(ir::AtomicAddOp op) {
+    return op->hasAttr(commonAttr) && isa<FloatType>(op.getValue().getType()) &&
+           op->getParentOfType<ModuleOp>()->hasAttr(deviceAttr);
+  }
+
+  static void call(ImplicitLocOpBuilder &builder, StringRef name,
+                   ValueRange arguments) {
+    Type type = arguments.back().getType();
+    LLVM::CallOp::create(builder, TypeRange(),
+                         (name + (type.isF32() ? "f32" : "f64")).str(),
+                         arguments);
   }
 
   static void addAtomically(ImplicitLocOpBuilder &builder, Value place,

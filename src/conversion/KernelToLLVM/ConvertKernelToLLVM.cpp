@@ -20,8 +20,8 @@ namespace {
 /// of the derivative rules.
 void relax(ModuleOp module) {
   using Flags = arith::FastMathFlags;
-  Flags flags = Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract |
-                Flags::afn;
+  Flags flags =
+      Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract | Flags::afn;
   module.walk([&](arith::ArithFastMathInterface op) {
     auto attr = arith::FastMathFlagsAttr::get(module.getContext(), flags);
     op->setAttr(op.getFastMathAttrName(), attr);
@@ -50,6 +50,8 @@ struct ConvertKernelToLLVM
     library.declare(module);
     if (deterministic)
       Runtime(module).declareAddLater();
+    if (module->hasAttr(deviceAttr))
+      Runtime(module).declareAddCommon();
     if (fastMath)
       relax(module);
     if (failed(convert(module, library)))

@@ -74,7 +74,7 @@ bool isEffect(Operation *op) {
 bool addsInAnyOrder(Operation *op) {
   auto update = dyn_cast<ir::AtomicAddOp>(op);
   return update && isa<FloatType>(update.getValue().getType()) &&
-         !update.getExclusive();
+         !update.getExclusive() && !update->hasAttr(reductionAttr);
 }
 
 static Value cappedProduct(ImplicitLocOpBuilder &builder, Value a, Value b) {

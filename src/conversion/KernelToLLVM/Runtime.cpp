@@ -259,11 +259,12 @@ void Runtime::callAddUp(ImplicitLocOpBuilder &builder, ValueRange args) {
   LLVM::CallOp::create(builder, function, args);
 }
 
-void Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
+Value Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
   Type params[] = {pointer, i64, pointer, i64, i64, pointer, i64, pointer};
   auto function =
-      declare("costate_finish_sums", none, params, {.collective = true});
-  LLVM::CallOp::create(builder, function, args);
+      declare("costate_finish_sums", i64, params, {.collective = true});
+  Value last = LLVM::CallOp::create(builder, function, args).getResult();
+  return arith::TruncIOp::create(builder, builder.getI1Type(), last);
 }
 
 Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
@@ -285,6 +286,13 @@ void Runtime::declareAddLater() {
   Type f32 = Float32Type::get(context), f64 = Float64Type::get(context);
   declare("costate_add_later_f32", none, {pointer, pointer, f32}, {});
   declare("costate_add_later_f64", none, {pointer, pointer, f64}, {});
+}
+
+void Runtime::declareAddCommon() {
+  MLIRContext *context = module.getContext();
+  Type f32 = Float32Type::get(context), f64 = Float64Type::get(context);
+  declare("costate_add_common_f32", none, {pointer, f32}, {.collective = true});
+  declare("costate_add_common_f64", none, {pointer, f64}, {.collective = true});
 }
 
 } // namespace costate::conversion

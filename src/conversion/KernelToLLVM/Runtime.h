@@ -26,6 +26,12 @@ inline constexpr llvm::StringLiteral mayFailAttr = "costate.may_fail";
 inline constexpr llvm::StringLiteral lanesAttr = "costate.lanes";
 inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
 
+/// On an `atomic_add` that is a sum of its range (`mark-reductions`): the
+/// number of its element within the range.
+inline constexpr llvm::StringLiteral reductionAttr = "costate.reduction";
+/// On an `atomic_add`: lanes of a warp likely add to the same element.
+inline constexpr llvm::StringLiteral commonAttr = "costate.common";
+
 /// The words of a worker (see runtime/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the iteration that it runs.
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, iterationSlot = 3;
@@ -113,8 +119,9 @@ public:
                         mlir::Value element, mlir::ValueRange numbers);
   /// Devices only; see compiler/DeviceSums.c.
   void callAddUp(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
-  void callFinishSums(mlir::ImplicitLocOpBuilder &builder,
-                      mlir::ValueRange args);
+  /// Whether this thread has finished them.
+  mlir::Value callFinishSums(mlir::ImplicitLocOpBuilder &builder,
+                             mlir::ValueRange args);
   /// Devices only: `costate_device_tape_NAME` of runtime/gpu/DeviceTape.c. With
   /// a result, an i64 that follows from i64 or the worker; else null.
   mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
@@ -124,6 +131,8 @@ public:
                           mlir::Value value);
   /// Declares `costate_add_later_f32` and `_f64`.
   void declareAddLater();
+  /// Devices only: `costate_device_add_common_f32` and `_f64`.
+  void declareAddCommon();
 
 private:
   struct Traits {

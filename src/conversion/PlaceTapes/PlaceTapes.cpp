@@ -87,23 +87,24 @@ bool isDear(const TapeShape &shape, bool fastMath) {
   return slots > slotsOfWord * rows;
 }
 
-/// Says what the host knows of the need, if it knows the turns of all loops.
-void expect(ir::RangeOp range, const TapeShape &shape) {
-  const TapeLevel &level = shape.level(nullptr);
-  auto isKnown = [&](Operation *op) {
+/// Whether the host knows the turns of all loops.
+bool isKnown(ir::RangeOp range, const TapeShape &shape) {
+  return llvm::all_of(shape.level(nullptr).loops, [&](Operation *op) {
     auto loop = dyn_cast<scf::ForOp>(op);
     return loop && shape.level(op).isLeaf() &&
            !range.getBodyRegion().isAncestor(
                loop.getUpperBound().getParentRegion());
-  };
-  if (!llvm::all_of(level.loops, isKnown))
-    return;
+  });
+}
+
+/// Says what the host knows of the need.
+void expect(ir::RangeOp range, const TapeShape &shape) {
   Builder b(range.getLoc(), range);
   auto i64 = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
   };
   Value need = i64(1), fewest = i64(1); // 0 says that nothing is known
-  for (Operation *op : level.loops) {
+  for (Operation *op : shape.level(nullptr).loops) {
     Value turns = cast<scf::ForOp>(op).getUpperBound();
     Value unit = i64(shape.level(op).rows());
     Value words = i64(LoopState(shape, op).checkpointRows());
@@ -120,7 +121,7 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles && isDear(shape, fastMath))
     range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
-  if (tiles)
+  if (tiles && isKnown(range, shape))
     expect(range, shape);
   Block *old = range.getBody();
   auto *body = new Block;
@@ -158,12 +159,20 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
     getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
     for (ir::RangeOp range : ranges) {
       hoistBounds(range);
-      Region &body = range.getBodyRegion();
-      if (!contains(body, mayFail) &&
-          !(deterministic && contains(body, addsInAnyOrder)))
+      if (!contains(range.getBodyRegion(), mayFail))
         if (std::optional<TapeShape> shape = TapeShape::of(range))
-          place(range, *shape, fastMath);
+          if (!deterministic || isInOrder(range, *shape))
+            place(range, *shape, fastMath);
     }
+  }
+
+  /// Whether bits do not follow from which tiles fit: those that do not run
+  /// last.
+  static bool isInOrder(ir::RangeOp range, const TapeShape &shape) {
+    Region &body = range.getBodyRegion();
+    auto isReduction = [](Operation *op) { return op->hasAttr(reductionAttr); };
+    bool sums = range.getNumResults() || contains(body, isReduction);
+    return !contains(body, addsInAnyOrder) && (!sums || isKnown(range, shape));
   }
 };
 

@@ -117,7 +117,7 @@ static void slowBody(const void *, Worker *, int64_t, int64_t, double *) {
        seen < now && !mostAtOnce.compare_exchange_weak(seen, now);) {
   }
   // A loaded machine is slow to start threads.
-  for (int wait = 0; wait < 50 && mostAtOnce <= 4; ++wait)
+  for (int wait = 0; wait < 2000 && mostAtOnce <= 4; ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   atOnce.fetch_sub(1);
 }

@@ -25,7 +25,8 @@ struct Launch {
 
 namespace costate::runtime::gpu {
 
-static constexpr int blockThreads = 128;
+/// Of blocks that add up, there should be few: each of them is waited for.
+static constexpr int blockThreads = 128, blockThreadsOfSums = 256;
 static constexpr size_t warp = 32;
 /// The cell for errors, and behind it the ticket of sums and the need of each
 /// function.
@@ -83,9 +84,28 @@ static Grid gridOf(const Launch &launch, const DeviceFunction &function,
                    int64_t iterations) {
   size_t threads =
       std::min(mostThreads(launch, function), static_cast<size_t>(iterations));
-  if (threads <= blockThreads)
+  int block = function.sums ? blockThreadsOfSums : blockThreads;
+  if (threads <= static_cast<size_t>(block))
     return {1, static_cast<int>(threads)};
-  return {static_cast<int64_t>(threads / blockThreads), blockThreads};
+  return {static_cast<int64_t>(threads / static_cast<size_t>(block)), block};
+}
+
+/// The last block adds up what the others have left: none should start late.
+static Result<> capBlocks(Launch &launch, const DeviceFunction &function,
+                          const std::string &symbol, Grid &grid) {
+  auto &known = launch.loaded.residentBlocks;
+  known.resize(launch.code.functions.size());
+  int64_t &most =
+      known[static_cast<size_t>(&function - launch.code.functions.data())];
+  if (most == 0) {
+    auto resident = launch.engine.driver().residentBlocks(
+        *launch.loaded.module, symbol, grid.blockThreads, 0);
+    if (!resident)
+      return resident.error();
+    most = std::max<int64_t>(1, *resident);
+  }
+  grid.blocks = std::min(grid.blocks, most);
+  return {};
 }
 
 static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
@@ -117,6 +137,9 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     return clearSums(launch, function);
   Engine &engine = launch.engine;
   Grid grid = gridOf(launch, function, iterations);
+  if (function.sums && grid.blocks > 1)
+    if (auto done = capBlocks(launch, function, *symbol, grid); !done)
+      return done;
   int64_t threads = grid.blocks * grid.blockThreads;
   if (launch.dryRun && !function.measure.empty() && !function.serial)
     launch.tapeThreads =
@@ -143,7 +166,8 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   if (function.tiles)
     return engine.tiles.run({*launch.loaded.module, *launch.request.code,
                              function, *launch.loaded.needs, number, words,
-                             iterations, engine.partials, words[TicketWord]});
+                             iterations, engine.partials, words[TicketWord],
+                             function.sums && launch.request.deterministic});
   if (auto done =
           engine.driver().launch(*launch.loaded.module, *symbol, grid,
                                  {words, static_cast<size_t>(function.words)});
@@ -192,7 +216,7 @@ codeOf(Engine &engine, const std::shared_ptr<const DeviceCode> &code) {
     auto module = engine.driver().load(*code);
     if (!module)
       return module.error();
-    loaded = {code, *module, nullptr};
+    loaded = {code, *module, nullptr, {}};
   }
   bool tiles = std::ranges::any_of(code->functions, &DeviceFunction::tiles);
   if (tiles && !loaded.needs) {

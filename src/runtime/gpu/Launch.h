@@ -8,6 +8,7 @@
 #include <csetjmp>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace costate::runtime::gpu {
 
@@ -15,6 +16,8 @@ struct LoadedCode {
   std::weak_ptr<const DeviceCode> code; ///< it is unloaded after this
   std::shared_ptr<Module> module;
   std::shared_ptr<TapeNeeds> needs;
+  /// Of each function that adds up, once it has run: blocks that run at a time.
+  std::vector<int64_t> residentBlocks;
 };
 
 /// What all launches of one device share; `mutex` is held during a launch.

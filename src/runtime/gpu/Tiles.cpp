@@ -259,7 +259,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.function = nameOf(launch);
   call.tiles = tiles;
   call.blockThreads = blockThreads;
-  call.inOrder = launch.function.sums > 0;
+  call.inOrder = launch.inOrder;
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
   call.mostWarps = plan->mostWarps;

@@ -3,6 +3,7 @@
 #include "base/DeviceWords.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <initializer_list>
 #include <mutex>
@@ -68,6 +69,14 @@ void costate_device_sum_not_finite(DeviceWorker *worker, int64_t site,
   report(*worker, DeviceErrorCell::SumNotFinite, site,
          {text, parameter, element, bits(added), bits(sum)});
   simt::leaveThread();
+}
+
+void costate_device_add_common_f32(float *place, float value) {
+  std::atomic_ref(*place).fetch_add(value, std::memory_order_relaxed);
+}
+
+void costate_device_add_common_f64(double *place, double value) {
+  std::atomic_ref(*place).fetch_add(value, std::memory_order_relaxed);
 }
 
 } // extern "C"

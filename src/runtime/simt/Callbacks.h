@@ -40,6 +40,9 @@ void costate_device_block_barrier();
 /// DeviceCollectives.c adds.
 double costate_device_warp_add(double value);
 int64_t costate_device_block_threads();
+/// Adds to an element that is likely the same for all lanes.
+void costate_device_add_common_f32(float *place, float value);
+void costate_device_add_common_f64(double *place, double value);
 
 /// Tapes of warps: gpu/DeviceTape.c.
 void costate_device_tape_only_shared();

@@ -24,7 +24,7 @@
 // CHECK-SAME:    ["costate-words", "14"], ["costate-sums", ""]
 // CHECK-LABEL: llvm.func internal @scaled.device1.body(
 // CHECK-SAME:    costate.lanes = 32
-// CHECK:         scf.for %{{.*}} = %arg2 to %{{.*}} step %arg3 iter_args
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args
 // CHECK:         llvm.call @costate_device_add_up(
 // CHECK-NEXT:    llvm.getelementptr
 // CHECK:         llvm.call @costate_device_finish_sums(

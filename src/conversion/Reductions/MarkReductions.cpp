@@ -1,0 +1,178 @@
+#include "conversion/KernelToLLVM/Runtime.h"
+#include "conversion/Reductions/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_MARKREDUCTIONS
+#include "conversion/Reductions/Passes.h.inc"
+
+namespace {
+
+/// Whether lanes that come to a use of a value together likely agree on it: it
+/// does not follow from the indices of the range.
+class CommonValues {
+public:
+  explicit CommonValues(ir::RangeOp range) : region(range.getBodyRegion()) {}
+
+  bool contain(Value value) {
+    if (!region.isAncestor(value.getParentRegion()))
+      return true;
+    // What a loop carries may depend on itself.
+    auto [known, isNew] = seen.try_emplace(value, true);
+    if (!isNew)
+      return known->second;
+    bool common = find(value);
+    seen[value] = common;
+    return common;
+  }
+
+private:
+  bool find(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return findArgument(argument);
+    auto result = cast<OpResult>(value);
+    Operation *op = result.getOwner();
+    unsigned number = result.getResultNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return contain(loop.getInitArgs()[number]) &&
+             contain(loop.getYieldedValues()[number]);
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      return contain(loop.getConditionOp().getArgs()[number]);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return contain(branch.getCondition()) &&
+             contain(branch.thenYield().getResults()[number]) &&
+             contain(branch.elseYield().getResults()[number]);
+    return !op->getNumRegions() && (isPure(op) || isa<ir::LoadOp>(op)) &&
+           llvm::all_of(op->getOperands(), [&](Value v) { return contain(v); });
+  }
+
+  bool findArgument(BlockArgument argument) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    unsigned number = argument.getArgNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(parent))
+      return number == 0 ? contain(loop.getLowerBound())
+                         : contain(loop.getInitArgs()[number - 1]) &&
+                               contain(loop.getYieldedValues()[number - 1]);
+    auto loop = dyn_cast<scf::WhileOp>(parent);
+    if (!loop)
+      return false;
+    if (argument.getOwner() == loop.getAfterBody())
+      return contain(loop.getConditionOp().getArgs()[number]);
+    return contain(loop.getInits()[number]) &&
+           contain(loop.getYieldOp().getResults()[number]);
+  }
+
+  Region &region;
+  llvm::DenseMap<Value, bool> seen;
+};
+
+class Marker {
+public:
+  explicit Marker(ir::RangeOp range)
+      : range(range), region(range.getBodyRegion()), common(range) {
+    auto turns = range.getBody()->getOps<tape::TurnOp>();
+    if (!turns.empty())
+      turn = *turns.begin();
+  }
+
+  void run() {
+    SmallVector<ir::AtomicAddOp> adds;
+    region.walk([&](ir::AtomicAddOp add) {
+      if (!add.getExclusive() && !add->hasAttr(ir::replayedAttr))
+        adds.push_back(add);
+    });
+    for (ir::AtomicAddOp add : adds)
+      mark(add);
+  }
+
+private:
+  void mark(ir::AtomicAddOp add) {
+    Builder b(add.getContext());
+    if (std::optional<size_t> number =
+            isSum(add) ? numberOf(add) : std::nullopt)
+      add->setAttr(reductionAttr, b.getI64IntegerAttr(*number));
+    else if (llvm::all_of(add.getIndices(),
+                          [&](Value v) { return common.contain(v); }))
+      add->setAttr(commonAttr, b.getUnitAttr());
+  }
+
+  bool isSum(ir::AtomicAddOp add) {
+    return isa<FloatType>(add.getValue().getType()) && isReverse(add) &&
+           llvm::all_of(add.getIndices(),
+                        [&](Value v) { return isFixed(v); }) &&
+           isOnlyAddedTo(add.getArray());
+  }
+
+  bool isReverse(Operation *op) {
+    Operation *top = range.getBody()->findAncestorOpInBlock(*op);
+    return !turn || turn->isBeforeInBlock(top);
+  }
+
+  bool isFixed(Value value) {
+    return matchPattern(value, m_Constant()) ||
+           !region.isAncestor(value.getParentRegion());
+  }
+
+  bool isOnlyAddedTo(Value array) {
+    return llvm::all_of(array.getUsers(), [&](Operation *user) {
+      return isa<ir::AtomicAddOp, ir::ExtentOp>(user) ||
+             !region.isAncestor(user->getParentRegion());
+    });
+  }
+
+  /// Of the element; nothing if there are too many.
+  std::optional<size_t> numberOf(ir::AtomicAddOp add) {
+    OpBuilder b(range);
+    for (OpOperand &index : add.getIndicesMutable())
+      index.set(inFront(b, index.get()));
+    auto isSame = [&](ir::AtomicAddOp other) {
+      return other.getArray() == add.getArray() &&
+             llvm::equal(other.getIndices(), add.getIndices(), isEqual);
+    };
+    auto same = llvm::find_if(elements, isSame);
+    if (same == elements.end()) {
+      if (elements.size() == mostReductions)
+        return std::nullopt;
+      same = elements.insert(elements.end(), add);
+    }
+    return same - elements.begin();
+  }
+
+  static bool isEqual(Value a, Value b) {
+    APInt x, y;
+    return a == b || (matchPattern(a, m_ConstantInt(&x)) &&
+                      matchPattern(b, m_ConstantInt(&y)) && x == y);
+  }
+
+  /// A constant, or what is there already.
+  Value inFront(OpBuilder &b, Value value) {
+    if (!region.isAncestor(value.getParentRegion()))
+      return value;
+    Value &moved = constants[value];
+    if (!moved)
+      moved = b.clone(*value.getDefiningOp())->getResult(0);
+    return moved;
+  }
+
+  static constexpr size_t mostReductions = 16;
+  ir::RangeOp range;
+  Region &region;
+  tape::TurnOp turn;
+  CommonValues common;
+  SmallVector<ir::AtomicAddOp> elements;  ///< one addition to each
+  llvm::DenseMap<Value, Value> constants; ///< in front of the range
+};
+
+struct MarkReductions : impl::MarkReductionsBase<MarkReductions> {
+  void runOnOperation() override {
+    getOperation().walk([](ir::RangeOp range) { Marker(range).run(); });
+  }
+};
+
+} // namespace
+} // namespace costate::conversion

@@ -1,0 +1,83 @@
+// RUN: costate-opt %s --mark-reductions | FileCheck %s
+
+// All iterations add to one element: a sum of the range. A constant index counts
+// as the same wherever it is written down.
+// CHECK-LABEL: costate.kernel @sums
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[] {costate.reduction = 0 : i64}
+// CHECK:         costate.atomic_add %{{.*}}, %arg2[%{{.*}}] {costate.reduction = 1 : i64}
+// CHECK:         costate.atomic_add %{{.*}}, %arg2[%{{.*}}] {costate.reduction = 1 : i64}
+// CHECK:         costate.atomic_add %{{.*}}, %arg2[%arg3] {costate.reduction = 2 : i64}
+costate.kernel @sums(%x: !costate.array<f64, 1>, %a: !costate.array<f32, 0>, %b: !costate.array<f64, 1>, %j: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %limit = arith.constant 0.0 : f64
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %f = arith.truncf %v : f64 to f32
+    costate.atomic_add %f, %a[] : !costate.array<f32, 0>
+    %c = arith.cmpf ogt, %v, %limit : f64
+    scf.if %c {
+      %one = arith.constant 1 : i64
+      costate.atomic_add %v, %b[%one] : !costate.array<f64, 1>
+    }
+    %one = arith.constant 1 : i64
+    costate.atomic_add %v, %b[%one] : !costate.array<f64, 1>
+    costate.atomic_add %v, %b[%j] : !costate.array<f64, 1>
+  }
+}
+
+// Whoever reads the element in the range sees what has been added so far, and
+// integers need no order.
+// CHECK-LABEL: costate.kernel @no_sums
+// CHECK-NOT:     costate.reduction
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[] {costate.common}
+// CHECK-NOT:     costate.reduction
+// CHECK:         costate.return
+costate.kernel @no_sums(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 0>, %n: !costate.array<i64, 0>, %r: !costate.array<f64, 0>) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.atomic_add %v, %a[] : !costate.array<f64, 0>
+    %w = costate.load %a[] : !costate.array<f64, 0>
+    costate.atomic_add %i, %n[] : !costate.array<i64, 0>
+    costate.atomic_add exclusive %w, %x[%i] : !costate.array<f64, 1>
+    costate.atomic_add %v, %r[] {costate.replayed = 0 : i64} : !costate.array<f64, 0>
+  }
+}
+
+// Forward sweeps may run more than once.
+// CHECK-LABEL: costate.kernel @sweeps
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[] {costate.common}
+// CHECK:         tape.turn
+// CHECK:         costate.atomic_add %{{.*}}, %arg2[] {costate.reduction = 0 : i64}
+costate.kernel @sweeps(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 0>, %b: !costate.array<f64, 0>) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.atomic_add %v, %a[] : !costate.array<f64, 0>
+    tape.turn
+    costate.atomic_add %v, %b[] : !costate.array<f64, 0>
+  }
+}
+
+// What a loop counts is the same for lanes that are there together; what comes
+// from the index of the range is not.
+// CHECK-LABEL: costate.kernel @common
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] {costate.common}
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] :
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] :
+costate.kernel @common(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 1>, %p: !costate.array<i64, 1>, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %q = costate.load %p[%i] : !costate.array<i64, 1>
+    scf.for %k = %zero to %n step %one : i64 {
+      %o = costate.load %p[%k] : !costate.array<i64, 1>
+      costate.atomic_add %v, %a[%o] : !costate.array<f64, 1>
+      %m = arith.addi %k, %i : i64
+      costate.atomic_add %v, %a[%m] : !costate.array<f64, 1>
+      costate.atomic_add %v, %a[%q] : !costate.array<f64, 1>
+    }
+  }
+}

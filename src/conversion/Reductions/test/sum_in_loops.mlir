@@ -1,0 +1,56 @@
+// RUN: costate-opt %s --sum-in-loops | FileCheck %s
+
+// The adjoint of an element that all turns read is carried by the loop, and by
+// those around it.
+// CHECK-LABEL: costate.kernel @nest
+// CHECK:         %[[S:.*]] = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}) -> (f64)
+// CHECK:           %[[T:.*]] = scf.for {{.*}} iter_args(%[[B:.*]] = %{{.*}}) -> (f64)
+// CHECK-NOT:         costate.atomic_add
+// CHECK:             %[[IF:.*]] = scf.if
+// CHECK:               scf.yield %{{.*}} : f64
+// CHECK:             } else {
+// CHECK:               scf.yield %{{.*}} : f64
+// CHECK:             %[[C:.*]] = arith.addf %[[B]], %[[IF]]
+// CHECK:             scf.yield %[[C]]
+// CHECK:           arith.cmpf une, %[[T]]
+// CHECK:           %[[U:.*]] = scf.if
+// CHECK:             scf.yield %[[T]]
+// CHECK:           arith.addf %[[A]], %[[U]]
+// CHECK:         %[[ANY:.*]] = arith.cmpf une, %[[S]]
+// CHECK:         scf.if %[[ANY]] {
+// CHECK:           costate.atomic_add exclusive %[[S]], %arg1[
+costate.kernel @nest(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %limit = arith.constant 0.0 : f64
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    scf.for %k = %zero to %n step %one : i64 {
+      scf.for %l = %zero to %n step %one : i64 {
+        %v = costate.load %x[%l] : !costate.array<f64, 1>
+        %c = arith.cmpf ogt, %v, %limit : f64
+        scf.if %c {
+          costate.atomic_add exclusive %v, %g[%i] : !costate.array<f64, 1>
+        }
+      }
+    }
+  }
+}
+
+// A turn reads what others have added; another element in each turn; the primal.
+// CHECK-LABEL: costate.kernel @stays
+// CHECK-NOT:     iter_args
+// CHECK:         costate.return
+costate.kernel @stays(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %h: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    scf.for %k = %zero to %n step %one : i64 {
+      %v = costate.load %g[%i] : !costate.array<f64, 1>
+      costate.atomic_add exclusive %v, %g[%i] : !costate.array<f64, 1>
+      costate.atomic_add %v, %h[%k] : !costate.array<f64, 1>
+      costate.atomic_add exclusive %v, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
