@@ -94,11 +94,20 @@ std::vector<Loops> deepLoops() {
   return all;
 }
 
-class DeepGpuTape : public testing::TestWithParam<size_t> {};
+class DeepGpuTape : public testing::TestWithParam<size_t> {
+protected:
+  Loops loop = deepLoops()[GetParam()];
+};
+
+/// Short, for tools that look at each access.
+TEST_P(DeepGpuTape, FitsIntoTheMemoryOfABlock) {
+  Case c{6, 1500};
+  expectSame(gradient(openDevice({.tape_budget = 0}), loop.kernel, c),
+             gradient(Device::open("cpu"), loop.kernel, c, 1));
+}
 
 /// The drain has no heap, and one warp of a block has a few thousand rows.
 TEST_P(DeepGpuTape, HasTheGradientOfTheCpu) {
-  Loops loop = deepLoops()[GetParam()];
   Case c{8, 10000};
   std::vector<double> expected =
       gradient(Device::open("cpu"), loop.kernel, c, 1);
@@ -111,7 +120,6 @@ TEST_P(DeepGpuTape, HasTheGradientOfTheCpu) {
 
 /// Memory that a heap could have is of no use to a launch that is queued.
 TEST_P(DeepGpuTape, IsRightWhenTurnsGrow) {
-  Loops loop = deepLoops()[GetParam()];
   Device device = openDevice();
   for (int longest : {50, 10000, 100})
     expectSame(gradient(device, loop.kernel, {8, longest}, 1),

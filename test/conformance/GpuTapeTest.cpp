@@ -24,6 +24,13 @@ TEST_P(GpuTape, HasTheGradientOfTheCpuWhateverFits) {
   }
 }
 
+/// Short, for tools that look at each access.
+TEST_P(GpuTape, FitsIntoTheMemoryOfABlock) {
+  Case c{33, 300};
+  expectSame(gradient(openDevice({.tape_budget = 0}), loop.kernel, c),
+             gradient(Device::open("cpu"), loop.kernel, c, 1));
+}
+
 TEST_P(GpuTape, FollowsDepthsThatChange) {
   Device device = openDevice();
   for (int longest : {10, 4000, 20, 12000, 300})

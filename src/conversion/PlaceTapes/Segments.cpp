@@ -106,6 +106,9 @@ void Emitter::writeState(const OpenLoop &loop, Value at, ValueRange state) {
 /// Runs the turns behind the kept ones; returns the state behind them.
 Values Emitter::cut(OpenLoop &loop, ValueRange state) {
   int64_t words = loop.state.checkpointRows();
+  // Planning has written where checkpoints are to stand.
+  if (!loop.state.isSized() || loop.inside)
+    tape::FenceOp::create(b);
   Value rest = sub(loop.most, loop.kept);
   Value more = sub(add(rest, loop.segment), i64(1));
   loop.segments = arith::DivUIOp::create(b, more, loop.segment);
