@@ -93,8 +93,8 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
   Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads},
             .leastWarps = leastWarps * processors,
-            .mostWarps = blocks * warpsOfBlock};
-  uint64_t wanted = std::min(plan.mostWarps, tiles) * known.rows * rowBytes;
+            .mostWarps = std::min(blocks * warpsOfBlock, tiles)};
+  uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
   if (auto done = growHeap(std::min<uint64_t>(wanted, budget)); !done)
     return done.error();
   return shared && !holds(plan, known) ? *shared : plan;
