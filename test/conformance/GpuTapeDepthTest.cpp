@@ -126,6 +126,45 @@ TEST_P(DeepGpuTape, IsRightWhenTurnsGrow) {
                gradient(Device::open("cpu"), loop.kernel, {8, longest}, 1));
 }
 
+/// Adjoints of what all turns of all iterations read.
+TEST(DeepGpuTapes, AddToCommonElements) {
+  Kernel k = kernel("common", [](ArrayRef<double, 1> x, ArrayRef<double, 1> w,
+                                 ArrayRef<int, 1> n, ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (a, 0, 3) {
+        FOR (c, 0, n(i)) {
+          v = v + w(0) + w(1 + a % 2) * sin(3.0 * v);
+        }
+        v = v + w(0);
+      }
+      y(0) += v;
+    });
+  });
+  auto gradients = [&](const Device &device) {
+    Array<double> x = device.array<double>({40}, grad),
+                  w = device.array<double>({3}, grad),
+                  y = device.array<double>({1}, grad);
+    Array<int> n = device.array<int>({40});
+    x.fill(0.3);
+    w.from_host({0.62, 0.1, 0.07});
+    n.from_host(turnsOf({40, 3000}));
+    y.grad().fill(1);
+    k.grad(x, w, n, y);
+    std::vector<double> all = x.grad().to_host();
+    for (double one : w.grad().to_host())
+      all.push_back(one);
+    return all;
+  };
+  std::vector<double> expected = gradients(Device::open("cpu"));
+  for (size_t budget : {0, 1 << 20}) {
+    std::vector<double> found = gradients(openDevice({.tape_budget = budget}));
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-7 * std::abs(expected[i])) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Loops, DeepGpuTape,
                          testing::Range(size_t(0), deepLoops().size()),
                          [](const auto &info) {
