@@ -7,6 +7,9 @@
 extern "C" {
 #endif
 
+/// Of a block that runs tiles.
+enum { TAPE_BLOCK_THREADS = 256 };
+
 /// Of one function: the rows that the deepest tile of its last launch needs to
 /// keep everything, and those that it can do with; tiles that went to the
 /// drain, and those that did not fit there either.
@@ -60,8 +63,8 @@ struct TapeWorker {
   unsigned long long rows, active;
   unsigned long long frugal, ample; ///< as in the call
   const struct TapeCall *call;
-  unsigned long long tile, warp, warps, threadOfBlock, need,
-      fewest;
+  unsigned long long tile;
+  unsigned warp, warps, threadOfBlock, need, fewest;
 };
 
 #ifdef __cplusplus

@@ -33,7 +33,8 @@ INLINE static unsigned warpMax(unsigned value) {
 INLINE unsigned long costate_device_warp_max(unsigned long value) {
   unsigned low = value, high = value >> 32;
   unsigned long most = 0;
-  if (__nvvm_vote_any_sync(allLanes, high != 0))
+  _Bool isNarrow = __builtin_constant_p(high) && high == 0;
+  if (!isNarrow && __nvvm_vote_any_sync(allLanes, high != 0))
     most = warpMax(high);
   return most << 32 | warpMax(high == most ? low : 0);
 }

@@ -1,6 +1,7 @@
 #include "compiler/Nvidia.h"
 
 #include "base/DeviceSymbol.h"
+#include "base/DeviceTape.h"
 #include "base/DeviceWords.h"
 #include "compiler/Libclc.h"
 
@@ -190,9 +191,20 @@ Constant *blockMemory(Module &module, const Function &function) {
   return ConstantExpr::getAddrSpaceCast(memory, pointer);
 }
 
+/// Without a limit the assembler keeps few registers, and loads late.
+void limitBlocks(Function &kernel, unsigned blocks) {
+  kernel.addFnAttr("nvvm.maxntid", utostr(TAPE_BLOCK_THREADS));
+  kernel.addFnAttr("nvvm.minctasm", utostr(blocks));
+}
+
+/// Blocks of a multiprocessor that a kernel with tiles shall leave room for.
+constexpr unsigned blocksOfSweep = 3, blocksOfDrain = 1;
+
 void addKernel(Module &module, const DeviceFunction &device,
-               const std::string &name) {
+               const std::string &name, unsigned least = blocksOfSweep) {
   Function *kernel = declareKernel(module, device, name);
+  if (device.function->hasFnAttribute(deviceTilesAttr))
+    limitBlocks(*kernel, least);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
   Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);
@@ -247,7 +259,8 @@ void addTwin(Module &module, const DeviceFunction &device, const char *suffix,
   answer(*twinBody, onlySharedName, onlyShared);
   answer(*twinBody, drainsName, drains);
   addKernel(module, {twin, device.words},
-            device.function->getName().str() + suffix);
+            device.function->getName().str() + suffix,
+            drains ? blocksOfDrain : blocksOfSweep);
 }
 
 /// With tapes in shared memory; with code for what fits nowhere else; and, the

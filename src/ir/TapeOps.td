@@ -80,7 +80,7 @@ def Tape_ActiveOp : Tape_Op<"active", [Pure]> {
 
 def Tape_RowsOp : Tape_Op<"rows", [Pure]> {
   let summary = "how many rows the tape of this warp has";
-  let results = (outs I64:$rows);
+  let results = (outs I32:$rows);
   let assemblyFormat = "attr-dict";
 }
 
@@ -110,8 +110,8 @@ def Tape_FenceOp : Tape_Op<"fence", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite
 
 def Tape_WarpMaxOp : Tape_Op<"warp_max", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
   let summary = "the largest of an unsigned number over the lanes of a warp";
-  let arguments = (ins I64:$value);
-  let results = (outs I64:$max);
+  let arguments = (ins I32:$value);
+  let results = (outs I32:$max);
   let assemblyFormat = "$value attr-dict";
 }
 
@@ -124,13 +124,13 @@ def Tape_WriteOp : Tape_Op<"write", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
     tape.write %x, %taken at %row : f64, i1   // rows %row to %row + 2
     ```
   }];
-  let arguments = (ins Variadic<Tape_Value>:$values, I64:$row);
+  let arguments = (ins Variadic<Tape_Value>:$values, I32:$row);
   let assemblyFormat = "$values `at` $row attr-dict `:` type($values)";
 }
 
 def Tape_ReadOp : Tape_Op<"read", [MemoryEffects<[MemRead<Tape_Memory>]>]> {
   let summary = "what this lane has kept in some rows";
-  let arguments = (ins I64:$row);
+  let arguments = (ins I32:$row);
   let results = (outs Variadic<Tape_Value>:$values);
   let assemblyFormat = "$row attr-dict `:` type($values)";
 }
@@ -142,22 +142,22 @@ def Tape_KeptOp : Tape_Op<"kept", [Pure]> {
     `checkpoint` rows; a turn takes `unit` rows at most. All ones: even so
     `rows` rows are too few.
   }];
-  let arguments = (ins I64:$turns, I64:$unit, I64:$checkpoint, I64:$rows);
-  let results = (outs I64:$kept);
+  let arguments = (ins I32:$turns, I32:$unit, I32:$checkpoint, I32:$rows);
+  let results = (outs I32:$kept);
   let assemblyFormat = "operands attr-dict";
 }
 
 def Tape_SegmentOp : Tape_Op<"segment", [Pure]> {
   let summary = "turns from one checkpoint to the next, of a rest of `turns`";
-  let arguments = (ins I64:$turns, I64:$unit, I64:$checkpoint);
-  let results = (outs I64:$segment);
+  let arguments = (ins I32:$turns, I32:$unit, I32:$checkpoint);
+  let results = (outs I32:$segment);
   let assemblyFormat = "operands attr-dict";
 }
 
 def Tape_FewestOp : Tape_Op<"fewest", [Pure]> {
   let summary = "the fewest rows that a loop can do with";
-  let arguments = (ins I64:$turns, I64:$unit, I64:$checkpoint);
-  let results = (outs I64:$rows);
+  let arguments = (ins I32:$turns, I32:$unit, I32:$checkpoint);
+  let results = (outs I32:$rows);
   let assemblyFormat = "operands attr-dict";
 }
 
@@ -178,7 +178,7 @@ def Tape_SettleOp : Tape_Op<"settle", [MemoryEffects<[MemRead<Tape_Warp>, MemWri
     Stands in the place of `tape.turn`. `need`: rows that would keep everything;
     `fewest`: with recomputation. A tile that does not fit runs again later.
   }];
-  let arguments = (ins I1:$fits, I64:$need, I64:$fewest);
+  let arguments = (ins I1:$fits, I32:$need, I32:$fewest);
   let assemblyFormat = "operands attr-dict";
 }
 

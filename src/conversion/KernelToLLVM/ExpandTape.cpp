@@ -3,6 +3,8 @@
 #include "conversion/PlaceTapes/Rows.h"
 #include "ir/Tape.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -190,23 +192,33 @@ public:
 
   Value flagValue(int64_t number) { return isSet(slotValue(number)); }
 
-  Value drains() { return isSet(call("drains", worker)); }
+  Value drains() { return isSet(runtime.callTape(b, "drains", true, worker)); }
 
   void settle(tape::SettleOp op) {
-    Value fits = arith::ExtUIOp::create(b, b.getI64Type(), op.getFits());
-    runtime.callTape(b, "settle", false,
-                     {worker, fits, op.getNeed(), op.getFewest()});
+    runtime.callTape(
+        b, "settle", false,
+        {worker, wide(op.getFits()), wide(op.getNeed()), wide(op.getFewest())});
   }
 
   void fence() { runtime.callTape(b, "fence", false, {}); }
 
   Value call(StringRef name, ValueRange args) {
-    return runtime.callTape(b, name, true, args);
+    return runtime.callTape(b, name, b.getI32Type(), args);
   }
 
-  Value warpMax(Value value) { return runtime.callWarpMax(b, value); }
+  Value warpMax(Value value) {
+    return narrow(runtime.callWarpMax(b, wide(value)));
+  }
+
+  Value narrow(Value value) {
+    return arith::TruncIOp::create(b, b.getI32Type(), value);
+  }
 
 private:
+  Value wide(Value value) {
+    return arith::ExtUIOp::create(b, b.getI64Type(), value);
+  }
+
   static int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
   Value advance(Value base, int64_t distance) {
@@ -219,16 +231,35 @@ private:
                                  constant(b, 0));
   }
 
+  /// The row that `row` is some rows away from.
+  static std::pair<Value, int64_t> origin(Value row) {
+    int64_t distance = 0;
+    APInt rows;
+    while (Operation *op = row.getDefiningOp()) {
+      bool back = isa<arith::SubIOp>(op);
+      if (!(back || isa<arith::AddIOp>(op)) ||
+          !matchPattern(op->getOperand(1), m_ConstantInt(&rows)))
+        break;
+      distance += back ? -rows.getSExtValue() : rows.getSExtValue();
+      row = op->getOperand(0);
+    }
+    return {row, distance};
+  }
+
+  /// What does not change in a loop comes first.
   Value address(Value row, int64_t offset, int64_t size) {
+    auto [from, distance] = origin(row);
     Value base =
         LLVM::LoadOp::create(b, pointer, advance(worker, 8 * tapeBaseSlot));
     Value lane = slotValue(laneSlot);
-    Value width = constant(b, size), bytes = constant(b, rowBytes);
-    Value across = arith::MulIOp::create(b, lane, width);
-    Value down = arith::MulIOp::create(b, row, bytes);
-    Value distance = arith::AddIOp::create(b, down, across);
-    Value place = LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
-                                      ArrayRef<LLVM::GEPArg>(distance));
+    Value across = arith::MulIOp::create(b, lane, constant(b, size));
+    Value column = LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
+                                       ArrayRef<LLVM::GEPArg>(across));
+    Type rowType = LLVM::LLVMArrayType::get(b.getI8Type(), rowBytes);
+    Value down = wide(from);
+    Value place = LLVM::GEPOp::create(b, pointer, rowType, column,
+                                      ArrayRef<LLVM::GEPArg>(down));
+    offset += distance;
     return offset ? advance(place, offset * rowBytes) : place;
   }
 
@@ -285,7 +316,7 @@ void expandRows(Operation *op, Runtime &runtime) {
   else if (isa<tape::FenceOp>(op))
     b.fence();
   else if (isa<tape::RowsOp>(op))
-    replace(b.slotValue(rowsSlot));
+    replace(b.narrow(b.slotValue(rowsSlot)));
   else if (auto max = dyn_cast<tape::WarpMaxOp>(op))
     replace(b.warpMax(max.getValue()));
   else if (isa<tape::KeptOp, tape::SegmentOp, tape::FewestOp>(op))

@@ -269,11 +269,16 @@ Value Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
 
 Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
                         bool hasResult, ValueRange args) {
+  return callTape(builder, name, hasResult ? i64 : Type(), args);
+}
+
+Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
+                        Type result, ValueRange args) {
   auto function =
-      declare(("costate_tape_" + name).str(), hasResult ? i64 : none,
-              TypeRange(args), {.collective = !hasResult || name == "next"});
+      declare(("costate_tape_" + name).str(), result ? result : none,
+              TypeRange(args), {.collective = !result || name == "next"});
   auto call = LLVM::CallOp::create(builder, function, args);
-  return hasResult ? call.getResult() : Value();
+  return result ? call.getResult() : Value();
 }
 
 Value Runtime::callWarpMax(ImplicitLocOpBuilder &builder, Value value) {

@@ -123,7 +123,10 @@ public:
   mlir::Value callFinishSums(mlir::ImplicitLocOpBuilder &builder,
                              mlir::ValueRange args);
   /// Devices only: `costate_device_tape_NAME` of runtime/gpu/DeviceTape.c. With
-  /// a result, an i64 that follows from i64 or the worker; else null.
+  /// a result, which follows from numbers or the worker; else null.
+  mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
+                       llvm::StringRef name, mlir::Type result,
+                       mlir::ValueRange args);
   mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
                        llvm::StringRef name, bool hasResult,
                        mlir::ValueRange args);

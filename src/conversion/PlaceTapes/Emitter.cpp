@@ -17,19 +17,45 @@ Value Emitter::i64(int64_t value) {
   return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
 }
 
+Value Emitter::i32(int64_t value) {
+  return arith::ConstantOp::create(
+      b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
 Value Emitter::zeroOf(Type type) {
   return arith::ConstantOp::create(b, b.getZeroAttr(type));
 }
 
-Value Emitter::add(Value a, Value c) { return arith::AddIOp::create(b, a, c); }
+/// So that the back end can address rows of several turns by one register.
+constexpr auto exact =
+    arith::IntegerOverflowFlags::nuw | arith::IntegerOverflowFlags::nsw;
+
+Value Emitter::add(Value a, Value c) {
+  return arith::AddIOp::create(b, a, c, exact);
+}
 
 Value Emitter::sub(Value a, Value c) { return arith::SubIOp::create(b, a, c); }
 
 Value Emitter::times(Value a, int64_t factor) {
   if (factor == 1)
     return a;
-  Value by = i64(factor);
-  return arith::MulIOp::create(b, a, by);
+  Value by = i32(factor);
+  return arith::MulIOp::create(b, a, by, exact);
+}
+
+Value Emitter::addUpTo(Value a, Value c) {
+  return least(add(a, c), i32(mostRows));
+}
+
+Value Emitter::timesUpTo(Value a, int64_t factor) {
+  if (factor == 1)
+    return a;
+  Value fitting = less(a, i32(mostRows / std::max<int64_t>(factor, 1) + 1));
+  return select(fitting, times(a, factor), i32(mostRows));
+}
+
+Value Emitter::index(Value turn) {
+  return arith::ExtUIOp::create(b, b.getI64Type(), turn);
 }
 
 Value Emitter::least(Value a, Value c) {
@@ -66,11 +92,7 @@ Value Emitter::where(Value pred, Value value) {
 }
 
 Value Emitter::warpMax(Value value) {
-  return tape::WarpMaxOp::create(b, b.getI64Type(), value);
-}
-
-Value Emitter::narrow(Value value) {
-  return arith::TruncIOp::create(b, b.getI32Type(), value);
+  return tape::WarpMaxOp::create(b, b.getI32Type(), value);
 }
 
 Values Emitter::mapped(ValueRange values, const IRMapping &at) {
@@ -79,7 +101,7 @@ Values Emitter::mapped(ValueRange values, const IRMapping &at) {
 }
 
 Values Emitter::loop(Value from, Value to, ValueRange inits, Body body) {
-  Value one = i64(1);
+  Value one = i32(1);
   auto loop = scf::ForOp::create(b, from, to, one, inits);
   OpBuilder::InsertionGuard guard(b);
   // A loop without values has an empty yield already.
@@ -121,19 +143,20 @@ void Emitter::write(Builder &at, tape::PushOp push, ValueRange values,
   if (!place.writes())
     return;
   int64_t rows = RowLayout(values.getTypes()).rows;
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(at, at.getI64IntegerAttr(value));
+  auto behind = [&](Value row, int64_t distance) -> Value {
+    Value rows = arith::ConstantOp::create(
+        at, at.getI32IntegerAttr(static_cast<int32_t>(distance)));
+    return arith::AddIOp::create(at, row, rows, exact);
   };
-  Value row = constant(shape.rowOf(*push.getRecord()));
-  row = arith::AddIOp::create(at, place.row, row);
+  Value row = behind(place.row, shape.rowOf(*push.getRecord()));
   if (place.keep == Keep::Rows) {
     tape::WriteOp::create(at, values, row);
     return;
   }
-  Value size = constant(rows);
-  Value end = arith::AddIOp::create(at, row, size);
-  Value fit =
-      arith::CmpIOp::create(at, arith::CmpIPredicate::ule, end, place.limit);
+  Value fit = place.fits;
+  if (!fit)
+    fit = arith::CmpIOp::create(at, arith::CmpIPredicate::ule,
+                                behind(row, rows), place.limit);
   auto branch = scf::IfOp::create(at, fit, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(at);
   at.setInsertionPointToStart(branch.thenBlock());
@@ -143,9 +166,10 @@ void Emitter::write(Builder &at, tape::PushOp push, ValueRange values,
 Values Emitter::read(Builder &at, tape::PopOp pop, Value row) {
   if (auto known = records.find(*pop.getRecord()); known != records.end())
     return known->second;
-  Value offset = arith::ConstantOp::create(
-      at, at.getI64IntegerAttr(shape.rowOf(*pop.getRecord())));
-  Value place = arith::AddIOp::create(at, row, offset);
+  Value offset =
+      arith::ConstantOp::create(at, at.getI32IntegerAttr(static_cast<int32_t>(
+                                        shape.rowOf(*pop.getRecord()))));
+  Value place = arith::AddIOp::create(at, row, offset, exact);
   auto values = tape::ReadOp::create(at, pop.getResultTypes(), place);
   return Values(values.getResults());
 }

@@ -23,10 +23,13 @@ enum class Keep {
 /// Where records go.
 struct Place {
   Keep keep;
-  mlir::Value row;   ///< of the first one; null with Keep::Nothing
-  mlir::Value limit; ///< with Keep::Guarded
+  mlir::Value row;       ///< of the first one; null with Keep::Nothing
+  mlir::Value limit;     ///< with Keep::Guarded
+  mlir::Value fits = {}; ///< with Keep::Guarded, in a leaf: the turn does
 
   bool counts() const { return keep != Keep::Nothing; }
+  /// Perhaps more rows than any tape has.
+  bool measures() const { return keep == Keep::Size || keep == Keep::Guarded; }
   bool writes() const { return keep == Keep::Guarded || keep == Keep::Rows; }
   Place at(mlir::Value next) const { return {keep, next, limit}; }
 };
@@ -55,7 +58,17 @@ struct OpenLoop {
   mlir::Value most = {}, own = {}, kept = {}; ///< turns
   mlir::Value fit = {};                       ///< whether it does
   mlir::Value segment = {}, segments = {};    ///< turns of one; their number
-  mlir::Value inside = {}; ///< nests: whether turns are deeper than all rows
+  mlir::Value inside = {};  ///< nests: whether turns are deeper than all rows
+  mlir::Value lastEnd = {}; ///< nests: row behind the last one, if it is stored
+  bool storesLast = false;
+  bool same = false; ///< all lanes with an iteration have as many turns
+};
+
+/// Turns of an OpenLoop that run together: the kept ones, or a segment.
+struct Piece {
+  mlir::Value number;
+  mlir::Value isKept, isStored; ///< null: never
+  mlir::Value keptEnd;          ///< row behind the kept turns
 };
 
 class Emitter {
@@ -77,12 +90,18 @@ private:
   friend class ForwardWalk;
   friend class ReverseWalk;
 
-  // Values of the builder's place.
+  // Values of the builder's place. Rows and turns are unsigned i32.
   mlir::Value i64(int64_t value);
+  mlir::Value i32(int64_t value);
   mlir::Value zeroOf(mlir::Type type);
   mlir::Value add(mlir::Value a, mlir::Value c);
   mlir::Value sub(mlir::Value a, mlir::Value c);
   mlir::Value times(mlir::Value a, int64_t factor);
+  /// The same where numbers may be too large for any tape: at most mostRows.
+  mlir::Value addUpTo(mlir::Value a, mlir::Value c);
+  mlir::Value timesUpTo(mlir::Value a, int64_t factor);
+  /// As an index of the kernel.
+  mlir::Value index(mlir::Value turn);
   mlir::Value least(mlir::Value a, mlir::Value c);
   mlir::Value most(mlir::Value a, mlir::Value c);
   mlir::Value less(mlir::Value a, mlir::Value c);
@@ -92,8 +111,6 @@ private:
   /// `value` where `pred` holds, else 0.
   mlir::Value where(mlir::Value pred, mlir::Value value);
   mlir::Value warpMax(mlir::Value value);
-  /// As an i32: a number of turns whose rows the tape has.
-  mlir::Value narrow(mlir::Value value);
 
   using Body = llvm::function_ref<Values(mlir::Value k, mlir::ValueRange)>;
   Values loop(mlir::Value from, mlir::Value to, mlir::ValueRange inits,
@@ -145,6 +162,10 @@ private:
   Outcome runOpen(const LoopState &loop, mlir::Value pred,
                   mlir::ValueRange state, const mlir::IRMapping &at,
                   const Place &place);
+  Place leafTurn(const Place &place, mlir::Value turn, mlir::Value room,
+                 int64_t rows);
+  mlir::Value roomOf(const Place &place, int64_t rows);
+  mlir::Value rowBehind(const Place &place, mlir::Value turns, int64_t rows);
   Outcome runOpenLeaf(const LoopState &loop, mlir::Value pred,
                       mlir::ValueRange state, const mlir::IRMapping &at,
                       const Place &place);
@@ -158,29 +179,42 @@ private:
   Outcome count(OpenLoop &loop, mlir::Value pred, mlir::Value left);
   mlir::Value share(mlir::Value left, mlir::Value few);
   mlir::Value plan(OpenLoop &loop, const Outcome &whole, mlir::Value left);
-  Values keep(OpenLoop &loop, const Outcome &whole, mlir::Value all);
-  Values cut(OpenLoop &loop, mlir::ValueRange state);
+  Values behindKept(OpenLoop &loop, const Outcome &whole, mlir::Value all);
+  Values nextRecorded(const OpenLoop &loop, llvm::ArrayRef<RecordField> fields,
+                      mlir::Value all);
+  Outcome runPiece(const OpenLoop &loop, const Piece &piece, const Turns &turns,
+                   mlir::ValueRange state);
+  mlir::Value storesLast(const OpenLoop &loop);
+  mlir::Value runAgain(const OpenLoop &loop, const Turns &turns,
+                       mlir::Value isKept, mlir::Value isStored, Arm state);
+  Values runPieces(OpenLoop &loop, mlir::ValueRange state);
   void writeState(const OpenLoop &loop, mlir::Value at, mlir::ValueRange state);
   Values mapped(mlir::ValueRange values, const mlir::IRMapping &at);
   /// Loops up to less than 0 take no turn; else turns are unsigned.
-  mlir::Value atLeastZero(mlir::Value bound);
+  mlir::Value turnsUpTo(mlir::Value bound);
   mlir::Value ownTurns(mlir::Operation *loop, mlir::Value pred,
                        const mlir::IRMapping &at);
+  /// Whether all lanes with an iteration have as many turns.
+  bool areSame(mlir::Operation *loop, mlir::Value pred);
   /// Of any lane; bounds from outside of the range are the same for all.
   mlir::Value mostTurns(mlir::Operation *loop, mlir::Value pred,
                         mlir::Value own);
 
   // Turns of the reverse sweep.
   struct Undone; ///< a leaf while it is undone
-  Values undoTurn(const Undone &leaf, mlir::Value place,
+  Values undoTurn(const Undone &leaf, mlir::Value place, mlir::Value runs,
                   const llvm::DenseMap<int64_t, Values> &read,
                   mlir::ValueRange carried);
   llvm::DenseMap<int64_t, Values> readTurn(const Undone &leaf,
-                                           mlir::Value place);
+                                           mlir::Value start);
+  Values undoBatch(const Undone &leaf, mlir::Value behind, mlir::Value end,
+                   mlir::Value count, mlir::ValueRange carried);
+  Values undoBatches(const Undone &leaf, mlir::Value count,
+                     mlir::ValueRange carried);
   /// A leaf starts at `row`.
   Values undoLeaf(mlir::scf::ForOp reversed, const Turns &turns,
                   mlir::Value row, mlir::ValueRange adjoints,
-                  const mlir::IRMapping &at);
+                  const mlir::IRMapping &at, bool same = false);
   /// A nest ends at `row`, which becomes its start.
   Values undoNest(mlir::scf::ForOp reversed, const Turns &turns,
                   mlir::Value &row, mlir::ValueRange adjoints,
@@ -188,6 +222,8 @@ private:
   void undoInner(mlir::scf::ForOp reversed, mlir::Value pred,
                  mlir::IRMapping &at, mlir::Value &row);
   void undoOuter(mlir::scf::ForOp reversed, mlir::Value pred);
+  Values stateAt(const OpenLoop &loop, mlir::ValueRange saved,
+                 mlir::Value turn);
   Values restore(const OpenLoop &loop, mlir::Value at, mlir::Value from);
   void settle();
 

@@ -24,7 +24,7 @@ Values Emitter::passedOn(const LoopState &loop, ValueRange state, Value pred,
 Block *Emitter::enterTurn(const LoopState &loop, ValueRange state, Value k,
                           Value pred, IRMapping &at) {
   if (auto counted = dyn_cast<scf::ForOp>(loop.op())) {
-    at.map(counted.getInductionVar(), k);
+    at.map(counted.getInductionVar(), index(k));
     at.map(loop.arguments(), state);
     return counted.getBody();
   }
@@ -56,6 +56,29 @@ Outcome Emitter::run(const LoopState &loop, const Turns &turns,
              : runNest(loop, turns, state, at, place);
 }
 
+/// Turns of `rows` rows each that can be written.
+Value Emitter::roomOf(const Place &place, int64_t rows) {
+  if (place.keep != Keep::Guarded)
+    return {};
+  Value left = sub(most(place.limit, place.row), place.row);
+  return rows == 1 ? left : arith::DivUIOp::create(b, left, i32(rows));
+}
+
+Place Emitter::leafTurn(const Place &place, Value turn, Value room,
+                        int64_t rows) {
+  if (!place.writes())
+    return place;
+  Place here = place.at(add(place.row, times(turn, rows)));
+  if (room)
+    here.fits = less(turn, room);
+  return here;
+}
+
+Value Emitter::rowBehind(const Place &place, Value turns, int64_t rows) {
+  return place.measures() ? addUpTo(place.row, timesUpTo(turns, rows))
+                          : add(place.row, times(turns, rows));
+}
+
 /// Each lane runs its own turns.
 Outcome Emitter::runLeaf(const LoopState &loop, const Turns &turns,
                          ValueRange state, const IRMapping &at,
@@ -66,16 +89,15 @@ Outcome Emitter::runLeaf(const LoopState &loop, const Turns &turns,
     // Counted from 0, as the back end unrolls loops.
     Value end = most(least(turns.end, turns.own), turns.first);
     Value count = sub(end, turns.first);
-    out.state = this->loop(i64(0), count, state, [&](Value j, ValueRange s) {
-      Place here = place;
-      if (place.writes())
-        here.row = add(place.row, times(j, rows));
+    Value room = roomOf(place, rows);
+    out.state = this->loop(i32(0), count, state, [&](Value j, ValueRange s) {
+      Place here = leafTurn(place, j, room, rows);
       return turn(loop, s, add(turns.first, j), {}, at, here);
     });
   }
   if (place.counts()) {
-    out.row = add(place.row, times(sub(turns.end, turns.first), rows));
-    out.unit = i64(rows);
+    out.row = rowBehind(place, sub(turns.end, turns.first), rows);
+    out.unit = i32(rows);
   }
   return out;
 }
@@ -87,7 +109,7 @@ Outcome Emitter::runNest(const LoopState &loop, const Turns &turns,
   Values inits(state);
   if (place.counts()) {
     inits.push_back(place.row);
-    inits.push_back(i64(1));
+    inits.push_back(i32(1));
   }
   Values ends =
       this->loop(turns.first, turns.end, inits, [&](Value k, ValueRange args) {
@@ -155,6 +177,7 @@ Outcome Emitter::runOpenLeaf(const LoopState &loop, Value pred,
                              const Place &place) {
   auto open = cast<scf::WhileOp>(loop.op());
   int64_t rows = shape.level(open).rows();
+  Value room = roomOf(place, rows);
   auto before = [&](ValueRange args) {
     Values next = condition(open, args.drop_back(), at);
     next.insert(std::prev(next.end()), args.back());
@@ -163,30 +186,27 @@ Outcome Emitter::runOpenLeaf(const LoopState &loop, Value pred,
   auto after = [&](ValueRange args) {
     IRMapping inner = at;
     inner.map(open.getAfterArguments(), args.drop_back());
-    Place here = place;
-    if (place.writes())
-      here.row = add(place.row, times(args.back(), rows));
+    Place here = leafTurn(place, args.back(), room, rows);
     ForwardWalk walk(*this, shape.level(open), inner, here, false);
     Block *body = open.getAfterBody();
     walk.walk(body->begin(), body->getTerminator()->getIterator(), {});
     Values next = mapped(loop.yields(), inner);
-    next.push_back(add(args.back(), i64(1)));
+    next.push_back(addUpTo(args.back(), i32(1)));
     return next;
   };
   SmallVector<Type> types(open.getResultTypes());
-  types.push_back(b.getI64Type());
+  types.push_back(b.getI32Type());
   Values ends = branch(pred, types, [&] {
     Values inits(state);
-    inits.push_back(i64(0));
+    inits.push_back(i32(0));
     return openLoop(types, inits, before, after);
   });
   Outcome out;
   out.turns = ends.pop_back_val();
   out.state = ends;
   if (place.counts()) {
-    Value most = warpMax(out.turns);
-    out.row = add(place.row, times(most, rows));
-    out.unit = i64(rows);
+    out.row = rowBehind(place, warpMax(out.turns), rows);
+    out.unit = i32(rows);
   }
   return out;
 }
@@ -217,8 +237,8 @@ Values Emitter::enterNest(const OpenNest &nest, ValueRange carried) {
   for (unsigned k = nest.results; k < nest.goesOn; ++k)
     next[k] = select(goesOn, now[k - nest.results], carried[k]);
   next[nest.goesOn] = both(goesOn, now.back());
-  Value flag = arith::ExtUIOp::create(b, b.getI64Type(), next[nest.goesOn]);
-  next.push_back(less(i64(0), warpMax(flag)));
+  Value flag = arith::ExtUIOp::create(b, b.getI32Type(), next[nest.goesOn]);
+  next.push_back(less(i32(0), warpMax(flag)));
   return next;
 }
 
@@ -236,8 +256,8 @@ Values Emitter::turnNest(const OpenNest &nest, ValueRange carried) {
   Values next(carried);
   for (auto [k, value] : llvm::enumerate(mapped(nest.loop.yields(), inner)))
     next[k] = select(own, value, carried[k]);
-  Value taken = arith::ExtUIOp::create(b, b.getI64Type(), own);
-  next[nest.turns] = add(carried[nest.turns], taken);
+  Value taken = arith::ExtUIOp::create(b, b.getI32Type(), own);
+  next[nest.turns] = addUpTo(carried[nest.turns], taken);
   if (counts) {
     next[nest.row] = walk.end();
     next[nest.unit] = most(carried[nest.unit], sub(next[nest.row], start));
@@ -255,9 +275,9 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
   inits.push_back(
       pred ? pred
            : arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult());
-  inits.push_back(i64(0));
-  inits.push_back(place.counts() ? place.row : i64(0));
-  inits.push_back(i64(1));
+  inits.push_back(i32(0));
+  inits.push_back(place.counts() ? place.row : i32(0));
+  inits.push_back(i32(1));
   Values ends = openLoop(
       llvm::to_vector(TypeRange(ValueRange(inits))), inits,
       [&](ValueRange carried) { return enterNest(nest, carried); },
@@ -274,23 +294,36 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
 
 //===-- Loops in a level --------------------------------------------------===//
 
-Value Emitter::atLeastZero(Value bound) {
-  return arith::MaxSIOp::create(b, bound, i64(0));
+Value Emitter::turnsUpTo(Value bound) {
+  if (auto wider = bound.getDefiningOp<arith::ExtSIOp>();
+      wider && wider.getIn().getType().isInteger(32)) {
+    Value turns = arith::MaxSIOp::create(b, wider.getIn(), i32(0));
+    return least(turns, i32(mostRows));
+  }
+  Value turns = arith::MaxSIOp::create(b, bound, i64(0));
+  turns = least(turns, i64(mostRows));
+  return arith::TruncIOp::create(b, b.getI32Type(), turns);
 }
 
 Value Emitter::ownTurns(Operation *loop, Value pred, const IRMapping &at) {
   Value bound = at.lookupOrDefault(cast<scf::ForOp>(loop).getUpperBound());
-  return where(pred, atLeastZero(bound));
+  return where(pred, turnsUpTo(bound));
 }
 
-Value Emitter::mostTurns(Operation *op, Value pred, Value own) {
+bool Emitter::areSame(Operation *op, Value pred) {
   Value bound = cast<scf::ForOp>(op).getUpperBound();
   Region &range = *shape.body()->getParent();
   bool same = !range.isAncestor(bound.getParentRegion()) ||
               matchPattern(bound, m_Constant());
   // Where lanes branch, perhaps none of them comes here.
   bool all = !pred || pred == active;
-  return same && all ? atLeastZero(map.lookupOrDefault(bound)) : warpMax(own);
+  return same && all;
+}
+
+Value Emitter::mostTurns(Operation *op, Value pred, Value own) {
+  Value bound = cast<scf::ForOp>(op).getUpperBound();
+  return areSame(op, pred) ? turnsUpTo(map.lookupOrDefault(bound))
+                           : warpMax(own);
 }
 
 void Emitter::innerLoop(Operation *op, Value pred, IRMapping &at,
@@ -305,7 +338,7 @@ void Emitter::innerLoop(Operation *op, Value pred, IRMapping &at,
     Value end = own;
     if (place.counts() || !shape.level(op).isLeaf())
       end = mostTurns(op, pred, own);
-    out = run(loop, {i64(0), end, own}, inits, at, place);
+    out = run(loop, {i32(0), end, own}, inits, at, place);
     if (place.keep == Keep::Size && shape.level(op).isLeaf())
       out.state = inits; // no number of rows follows from it
   }

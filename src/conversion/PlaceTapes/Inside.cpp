@@ -15,7 +15,7 @@ Emitter::Emitter(const Emitter &outer, Value active, Value row)
 
 void Emitter::start(const TapeLevel &level) {
   loopsLeft = level.loops.size();
-  need = fewest = i64(0);
+  need = fewest = i32(0);
   fits = arith::ConstantOp::create(b, b.getBoolAttr(true));
 }
 
@@ -50,9 +50,9 @@ Values Emitter::reverseInside(scf::ForOp reversed, Value k,
 /// Runs all turns, to see whether the inside of each fits behind the
 /// checkpoints.
 void Emitter::planInside(OpenLoop &loop, Value left) {
-  Value one = i64(1);
+  Value one = i32(1);
   Value segment =
-      tape::SegmentOp::create(b, b.getI64Type(), loop.most, one, one);
+      tape::SegmentOp::create(b, b.getI32Type(), loop.most, one, one);
   Value segments =
       arith::DivUIOp::create(b, sub(add(loop.most, segment), one), segment);
   Value checkpoints =
@@ -63,7 +63,7 @@ void Emitter::planInside(OpenLoop &loop, Value left) {
     Values inits = loop.inits;
     inits.push_back(arith::ConstantOp::create(b, b.getBoolAttr(true)));
     Values ends =
-        this->loop(i64(0), loop.most, inits, [&](Value k, ValueRange args) {
+        this->loop(i32(0), loop.most, inits, [&](Value k, ValueRange args) {
           Emitter inside(*this, less(k, loop.own), add(row, checkpoints));
           Values next = inside.sweepInside(loop.state, args.drop_back(), k);
           next.push_back(both(args.back(), inside.fits));
@@ -76,6 +76,7 @@ void Emitter::planInside(OpenLoop &loop, Value left) {
   loop.fit = select(loop.inside, yes, loop.fit);
   loop.kept = where(negated(loop.inside), loop.kept);
   loop.segment = select(loop.inside, segment, loop.segment);
+  loop.segments = select(loop.inside, segments, loop.segments);
 }
 
 /// The turns of one segment; `state`: in front of it.
@@ -88,18 +89,18 @@ Values Emitter::undoInside(const OpenLoop &loop, scf::ForOp reversed,
   };
   this->loop(turns.first, turns.end, state, [&](Value k, ValueRange now) {
     writeState(loop, checkpointOf(k), now);
-    Turns turn{k, add(k, i64(1)), turns.own};
+    Turns turn{k, add(k, i32(1)), turns.own};
     return run(loop.state, turn, now, map, {Keep::Nothing, {}, {}}).state;
   });
   Value free = add(loop.free, times(loop.segment, words));
   Value count = sub(turns.end, turns.first);
-  return this->loop(i64(0), count, adjoints, [&](Value j, ValueRange carried) {
+  return this->loop(i32(0), count, adjoints, [&](Value j, ValueRange carried) {
     tape::FenceOp::create(b);
-    Value k = sub(sub(turns.end, i64(1)), j);
+    Value k = sub(sub(turns.end, i32(1)), j);
     Emitter inside(*this, less(k, turns.own), free);
     inside.sweepInside(loop.state, restore(loop, checkpointOf(k), k), k);
-    return inside.reverseInside(reversed, sub(sub(turns.own, i64(1)), k),
-                                carried);
+    Value number = index(sub(sub(turns.own, i32(1)), k));
+    return inside.reverseInside(reversed, number, carried);
   });
 }
 

@@ -1,7 +1,9 @@
 #include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Emitter.h"
+#include "conversion/PlaceTapes/Rows.h"
+#include "conversion/PlaceTapes/SlimRecords.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -56,26 +58,7 @@ void hoistBounds(ir::RangeOp range) {
       loop.setUpperBound(computeOnHost(loop.getUpperBound(), range, b, done));
 }
 
-/// Issue slots of a lane, roughly; a function of libclc in full, or one of the
-/// hardware's.
-int64_t slotsOf(Operation *op, bool fastMath) {
-  bool wide =
-      llvm::any_of(op->getResultTypes(), [](Type t) { return t.isF64(); });
-  if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>())
-    return 0;
-  if (op->hasTrait<ir::OpTrait::IsFunction>())
-    return wide ? 80 : fastMath ? 8 : 34;
-  if (isa<arith::DivFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))
-    return wide ? 30 : fastMath ? 8 : 12;
-  if (isa<ir::LoadOp>(op))
-    return 8;
-  return wide ? 2 : 1;
-}
-
-/// Running turns again beats saving them below about 20 slots for each word of
-/// 4 bytes, on an H200.
 bool isDear(const TapeShape &shape, bool fastMath) {
-  constexpr int64_t slotsOfWord = 20;
   int64_t slots = 0, rows = 0;
   for (Operation *loop : shape.forwardLoops()) {
     const TapeLevel &level = shape.level(loop);
@@ -103,13 +86,21 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
   auto i64 = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
   };
+  auto i32 = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
   Value need = i64(1), fewest = i64(1); // 0 says that nothing is known
   for (Operation *op : shape.level(nullptr).loops) {
     Value turns = cast<scf::ForOp>(op).getUpperBound();
-    Value unit = i64(shape.level(op).rows());
-    Value words = i64(LoopState(shape, op).checkpointRows());
-    Value rows = arith::MulIOp::create(b, turns, unit);
-    Value few = tape::FewestOp::create(b, b.getI64Type(), turns, unit, words);
+    int64_t unit = shape.level(op).rows();
+    turns = arith::MinUIOp::create(b, arith::MaxSIOp::create(b, turns, i64(0)),
+                                   i64(mostRows));
+    Value rows = arith::MulIOp::create(b, turns, i64(unit));
+    Value few = tape::FewestOp::create(
+        b, b.getI32Type(), arith::TruncIOp::create(b, b.getI32Type(), turns),
+        i32(unit), i32(LoopState(shape, op).checkpointRows()));
+    few = arith::ExtUIOp::create(b, b.getI64Type(), few);
     need = arith::AddIOp::create(b, need, rows);
     few = arith::MinUIOp::create(b, few, rows);
     fewest = arith::AddIOp::create(b, fewest, few);
@@ -159,10 +150,12 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
     getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
     for (ir::RangeOp range : ranges) {
       hoistBounds(range);
-      if (!contains(range.getBodyRegion(), mayFail))
-        if (std::optional<TapeShape> shape = TapeShape::of(range))
-          if (!deterministic || isInOrder(range, *shape))
-            place(range, *shape, fastMath);
+      if (contains(range.getBodyRegion(), mayFail))
+        continue;
+      slimRecords(range, fastMath);
+      if (std::optional<TapeShape> shape = TapeShape::of(range))
+        if (!deterministic || isInOrder(range, *shape))
+          place(range, *shape, fastMath);
     }
   }
 

@@ -22,33 +22,33 @@ struct Emitter::Undone {
   Turns turns;
   Value row;
   const IRMapping &at;
-  Value mine; ///< i32: turns from the first one on that are this lane's
+  Value mine; ///< turns from the first one on that are this lane's
   bool pure;  ///< see isPureTurn
+  bool same;  ///< all lanes that count have all turns
 };
 
-/// All records of turn `first + place`, whether they are this lane's or not.
+/// All records of the turn at `start`, whether it is this lane's or not.
 llvm::DenseMap<int64_t, Values> Emitter::readTurn(const Undone &leaf,
-                                                  Value place) {
-  Value start = add(leaf.row, times(place, leaf.level.rows()));
+                                                  Value start) {
   llvm::DenseMap<int64_t, Values> values;
   for (int64_t record : leaf.level.groups.front().records) {
-    Value at = add(start, i64(shape.rowOf(record)));
+    Value at = add(start, i32(shape.rowOf(record)));
     auto read = tape::ReadOp::create(b, shape.typesOf(record), at);
     values[record] = Values(read.getResults());
   }
   return values;
 }
 
-Values Emitter::undoTurn(const Undone &leaf, Value place,
+/// Turn `first + place`, where `runs` holds; null: in all lanes.
+Values Emitter::undoTurn(const Undone &leaf, Value place, Value runs,
                          const llvm::DenseMap<int64_t, Values> &read,
                          ValueRange carried) {
   scf::ForOp reversed = leaf.reversed;
-  Value k = add(leaf.turns.first, place);
-  Value mine = less(narrow(place), leaf.mine);
   auto body = [&] {
     IRMapping inner = leaf.at;
-    Value last = sub(leaf.turns.own, i64(1));
-    inner.map(reversed.getInductionVar(), sub(last, k));
+    Value last = sub(leaf.turns.own, i32(1));
+    Value k = sub(sub(last, leaf.turns.first), place);
+    inner.map(reversed.getInductionVar(), index(k));
     inner.map(reversed.getRegionIterArgs(), carried);
     auto known = std::exchange(records, read);
     for (Operation &op : reversed.getBody()->without_terminator())
@@ -56,13 +56,15 @@ Values Emitter::undoTurn(const Undone &leaf, Value place,
     records = std::move(known);
     return mapped(reversed.getBody()->getTerminator()->getOperands(), inner);
   };
+  if (!runs)
+    return body();
   if (!leaf.pure)
-    return branch(mine, TypeRange(carried), body,
+    return branch(runs, TypeRange(carried), body,
                   [&] { return Values(carried); });
   // Lanes that wait cost nothing: they compute as well, and forget it.
   Values next = body();
   for (auto [value, old] : llvm::zip(next, carried))
-    value = select(mine, value, old);
+    value = select(runs, value, old);
   return next;
 }
 
@@ -80,35 +82,91 @@ static bool isShort(scf::ForOp reversed, const TapeLevel &level) {
   return count <= shortest && level.rows() <= narrowest;
 }
 
+/// Turns `behind - 1` to `behind - readAhead`, whose rows end at `end`; of
+/// those above `count` nobody has one.
+Values Emitter::undoBatch(const Undone &leaf, Value behind, Value end,
+                          Value count, ValueRange carried) {
+  int64_t rows = leaf.level.rows();
+  SmallVector<llvm::DenseMap<int64_t, Values>> read;
+  for (int64_t k = 1; k <= readAhead; ++k) {
+    Value start = sub(end, i32(k * rows));
+    if (count) {
+      Value last = add(leaf.row, times(sub(count, i32(1)), rows));
+      start = least(start, last);
+    }
+    read.push_back(readTurn(leaf, start));
+  }
+  // A bit for each turn, from behind: whether it is this lane's. No sum for
+  // each of them, and no comparison from which the next one follows.
+  bool free = leaf.pure && leaf.same && !count;
+  Value bits;
+  if (!free) {
+    Value missing = arith::MaxSIOp::create(b, sub(behind, leaf.mine), i32(0));
+    missing = least(missing, i32(31));
+    bits = arith::ShLIOp::create(b, i32(-1), missing);
+  }
+  Values now(carried);
+  for (int64_t k = 1; k <= readAhead; ++k) {
+    Value runs;
+    if (!free)
+      runs = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ne,
+          arith::AndIOp::create(b, bits, i32(int64_t(1) << (k - 1))), i32(0));
+    now = undoTurn(leaf, sub(behind, i32(k)), runs, read[k - 1], now);
+  }
+  return now;
+}
+
+Values Emitter::undoBatches(const Undone &leaf, Value count,
+                            ValueRange carried) {
+  int64_t rows = leaf.level.rows();
+  Type i32Type = b.getI32Type();
+  Value extra = arith::AndIOp::create(b, count, i32(readAhead - 1));
+  Value whole = sub(count, extra), none = i32(0);
+  Value some = less(none, extra);
+  Values now = branch(
+      some, TypeRange(carried),
+      [&] {
+        Value behind = add(whole, i32(readAhead));
+        Value end = add(leaf.row, times(behind, rows));
+        return undoBatch(leaf, behind, end, count, carried);
+      },
+      [&] { return Values(carried); });
+  SmallVector<Type> types = llvm::to_vector(TypeRange(ValueRange(now)));
+  types.append({i32Type, i32Type});
+  now.append({whole, add(leaf.row, times(whole, rows))});
+  auto goesOn = [&](ValueRange args) {
+    Values next(args);
+    next.push_back(less(none, args[args.size() - 2]));
+    return next;
+  };
+  auto turn = [&](ValueRange args) {
+    Value behind = args[args.size() - 2], end = args.back();
+    Values next = undoBatch(leaf, behind, end, {}, args.drop_back(2));
+    next.append({sub(behind, i32(readAhead)), sub(end, i32(readAhead * rows))});
+    return next;
+  };
+  Values ends = openLoop(types, now, goesOn, turn);
+  ends.truncate(carried.size());
+  return ends;
+}
+
 /// Back from the last row that any lane has.
 Values Emitter::undoLeaf(scf::ForOp reversed, const Turns &turns, Value row,
-                         ValueRange adjoints, const IRMapping &at) {
+                         ValueRange adjoints, const IRMapping &at, bool same) {
   const TapeLevel &level = shape.level(shape.forwardOf(reversed));
   Value here = least(turns.own, turns.end);
-  Value mine = narrow(sub(most(here, turns.first), turns.first));
-  Undone leaf{reversed, level, turns, row, at, mine, isPureTurn(reversed)};
-  Value count = sub(turns.end, turns.first), rest = count;
-  Values carried(adjoints);
-  if (isShort(reversed, level)) {
-    Value size = i64(readAhead);
-    Value batches = arith::DivUIOp::create(b, count, size);
-    rest = arith::RemUIOp::create(b, count, size);
-    carried = loop(i64(0), batches, carried, [&](Value j, ValueRange args) {
-      Value behind = sub(count, times(j, readAhead));
-      SmallVector<llvm::DenseMap<int64_t, Values>> read;
-      Values places, now(args);
-      for (int64_t k = 0; k < readAhead; ++k) {
-        places.push_back(sub(behind, i64(k + 1)));
-        read.push_back(readTurn(leaf, places.back()));
-      }
-      for (int64_t k = 0; k < readAhead; ++k)
-        now = undoTurn(leaf, places[k], read[k], now);
-      return now;
-    });
-  }
-  return loop(i64(0), rest, carried, [&](Value j, ValueRange args) {
-    Value place = sub(sub(rest, j), i64(1));
-    return undoTurn(leaf, place, readTurn(leaf, place), args);
+  Value mine = sub(most(here, turns.first), turns.first);
+  Undone leaf{reversed, level, turns, row, at, mine, isPureTurn(reversed),
+              same};
+  Value count = sub(turns.end, turns.first);
+  if (isShort(reversed, level))
+    return undoBatches(leaf, count, adjoints);
+  return loop(i32(0), count, adjoints, [&](Value j, ValueRange args) {
+    Value place = sub(sub(count, j), i32(1));
+    Value start = add(leaf.row, times(place, level.rows()));
+    return undoTurn(leaf, place, less(place, leaf.mine), readTurn(leaf, start),
+                    args);
   });
 }
 
@@ -118,11 +176,12 @@ Values Emitter::undoNest(scf::ForOp reversed, const Turns &turns, Value &row,
   Values inits(adjoints);
   inits.push_back(row);
   Value count = sub(turns.end, turns.first);
-  Values ends = loop(i64(0), count, inits, [&](Value j, ValueRange carried) {
-    Value k = sub(sub(turns.end, i64(1)), j);
+  Values ends = loop(i32(0), count, inits, [&](Value j, ValueRange carried) {
+    Value k = sub(sub(turns.end, i32(1)), j);
     Value mine = less(k, turns.own);
     IRMapping inner = at;
-    inner.map(reversed.getInductionVar(), sub(sub(turns.own, i64(1)), k));
+    inner.map(reversed.getInductionVar(),
+              index(sub(sub(turns.own, i32(1)), k)));
     inner.map(reversed.getRegionIterArgs(), carried.drop_back());
     ReverseWalk walk(*this, level, inner, carried.back(), false);
     Block *body = reversed.getBody();
@@ -143,7 +202,7 @@ void Emitter::undoInner(scf::ForOp reversed, Value pred, IRMapping &at,
   Value own = ownTurns(reversed, pred, at);
   Value most = mostTurns(reversed, pred, own);
   Values inits = mapped(reversed.getInitArgs(), at);
-  Turns turns{i64(0), most, own};
+  Turns turns{i32(0), most, own};
   if (level.isLeaf()) {
     row = sub(row, times(most, level.rows()));
     at.map(reversed.getResults(), undoLeaf(reversed, turns, row, inits, at));
@@ -163,7 +222,7 @@ void Emitter::emit() {
   const TapeLevel &level = shape.level(nullptr);
   if (tiles) {
     active = tape::ActiveOp::create(b, b.getI1Type());
-    row = i64(0);
+    row = i32(0);
     start(level);
   }
   Block *body = shape.body();

@@ -22,9 +22,10 @@ Outcome Emitter::count(OpenLoop &loop, Value pred, Value left) {
     loop.most = warpMax(loop.own);
     return whole;
   }
+  loop.same = areSame(op, pred);
   loop.own = ownTurns(op, pred, map);
   loop.most = mostTurns(op, pred, loop.own);
-  return run(loop.state, {i64(0), loop.most, loop.own}, loop.inits, map, place);
+  return run(loop.state, {i32(0), loop.most, loop.own}, loop.inits, map, place);
 }
 
 /// Of `left` rows, those that a loop may take that can do with `few`; the last
@@ -32,7 +33,7 @@ Outcome Emitter::count(OpenLoop &loop, Value pred, Value left) {
 Value Emitter::share(Value left, Value few) {
   if (loopsLeft == 1)
     return left;
-  Value part = arith::DivUIOp::create(b, left, i64(loopsLeft));
+  Value part = arith::DivUIOp::create(b, left, i32(loopsLeft));
   Value frugal = tape::FrugalOp::create(b, b.getI1Type());
   Value ample = tape::AmpleOp::create(b, b.getI1Type());
   part = select(ample, left, part);
@@ -40,54 +41,74 @@ Value Emitter::share(Value left, Value few) {
 }
 
 /// Decides which turns are kept and how the others are cut; what does not fit
-/// runs to its end all the same, in one segment: what is behind it shall be
-/// known as well. Returns whether all are kept.
+/// is one segment. Returns whether all are kept.
 Value Emitter::plan(OpenLoop &loop, const Outcome &whole, Value left) {
-  Type i64Type = b.getI64Type();
-  Value words = i64(loop.state.checkpointRows()), unit = whole.unit;
+  Type i32Type = b.getI32Type();
+  Value words = i32(loop.state.checkpointRows()), unit = whole.unit;
   Value rows = sub(whole.row, row);
-  Value few = tape::FewestOp::create(b, i64Type, loop.most, unit, words);
+  Value few = tape::FewestOp::create(b, i32Type, loop.most, unit, words);
   few = least(few, rows);
-  Value mine = share(left, few);
+  Value mine = share(left, few), never = i32(-1);
   Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows, mine);
+  auto fits = [&](Value kept) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, kept, never);
+  };
   Values plan = branch(
-      all, {i64Type, i64Type}, [&] { return Values{loop.most, i64(1)}; },
+      all, {i32Type, i32Type, i32Type},
+      [&] { return Values{loop.most, loop.most, i32(0)}; },
       [&] {
         Value kept =
-            tape::KeptOp::create(b, i64Type, loop.most, unit, words, mine);
-        Value rest = sub(loop.most, kept);
-        Value segment = tape::SegmentOp::create(b, i64Type, rest, unit, words);
-        return Values{kept, segment};
+            tape::KeptOp::create(b, i32Type, loop.most, unit, words, mine);
+        Value fit = fits(kept), rest = sub(loop.most, where(fit, kept));
+        Value segment = tape::SegmentOp::create(b, i32Type, rest, unit, words);
+        segment = select(fit, segment, rest);
+        Value more = sub(add(rest, segment), i32(1));
+        Value segments = arith::DivUIOp::create(b, more, segment);
+        return Values{kept, segment, segments};
       });
-  loop.fit =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, plan[0], i64(-1));
+  loop.fit = fits(plan[0]);
   loop.kept = where(loop.fit, plan[0]);
-  loop.segment = select(loop.fit, plan[1], most(loop.most, i64(1)));
+  loop.segment = plan[1];
+  loop.segments = plan[2];
   if (!shape.level(loop.state.op()).isLeaf())
     planInside(loop, left);
-  need = add(need, rows);
-  fewest = add(fewest, few);
-  fits = both(fits, loop.fit);
+  need = addUpTo(need, rows);
+  fewest = addUpTo(fewest, few);
+  this->fits = both(this->fits, loop.fit);
   return all;
 }
 
-/// Writes the turns that are kept, unless counting has; returns the state
-/// behind them.
-Values Emitter::keep(OpenLoop &loop, const Outcome &whole, Value all) {
+/// The state behind the turns that are kept, which counting has written.
+Values Emitter::behindKept(OpenLoop &loop, const Outcome &whole, Value all) {
   const LoopState &state = loop.state;
-  if (state.isSized()) {
-    Outcome kept = run(state, {i64(0), loop.kept, loop.own}, loop.inits, map,
-                       {Keep::Rows, row, {}});
-    loop.keptEnd = kept.row;
-    return kept.state;
-  }
   const TapeLevel &level = shape.level(state.op());
+  if (level.isLeaf()) {
+    loop.keptEnd = add(row, times(loop.kept, level.rows()));
+    if (auto fields = state.recorded(shape))
+      return nextRecorded(loop, *fields, all);
+  }
   Value again = where(negated(all), loop.kept);
-  Outcome kept = run(state, {i64(0), again, loop.own}, loop.inits, map,
+  Outcome kept = run(state, {i32(0), again, loop.own}, loop.inits, map,
                      {level.isLeaf() ? Keep::Nothing : Keep::Count, row, {}});
-  loop.keptEnd = level.isLeaf() ? add(row, times(loop.kept, level.rows()))
-                                : select(all, whole.row, kept.row);
+  if (!level.isLeaf())
+    loop.keptEnd = select(all, whole.row, kept.row);
   return kept.state;
+}
+
+/// The same, where the first turn behind them has written it as well.
+Values Emitter::nextRecorded(const OpenLoop &loop, ArrayRef<RecordField> fields,
+                             Value all) {
+  SmallVector<Type> types = loop.state.checkpoint();
+  Values saved = branch(negated(all), types, [&] {
+    Values values;
+    for (auto [record, number] : fields) {
+      Value at = add(loop.keptEnd, i32(shape.rowOf(record)));
+      auto read = tape::ReadOp::create(b, shape.typesOf(record), at);
+      values.push_back(read.getResult(number));
+    }
+    return values;
+  });
+  return stateAt(loop, saved, loop.kept);
 }
 
 void Emitter::writeState(const OpenLoop &loop, Value at, ValueRange state) {
@@ -103,27 +124,112 @@ void Emitter::writeState(const OpenLoop &loop, Value at, ValueRange state) {
   });
 }
 
-/// Runs the turns behind the kept ones; returns the state behind them.
-Values Emitter::cut(OpenLoop &loop, ValueRange state) {
+/// One of the pieces below: turns from `from` on.
+Outcome Emitter::runPiece(const OpenLoop &loop, const Piece &piece,
+                          const Turns &turns, ValueRange state) {
   int64_t words = loop.state.checkpointRows();
+  auto stored = [&](Value from) {
+    return run(loop.state, turns, state, map, {Keep::Rows, from, {}});
+  };
+  auto passed = [&] {
+    Value number = sub(piece.number, i32(1));
+    writeState(loop, add(piece.keptEnd, times(number, words)), state);
+    return run(loop.state, turns, state, map, {Keep::Nothing, {}, {}});
+  };
+  if (!piece.isStored)
+    return passed();
+  bool isLeaf = shape.level(loop.state.op()).isLeaf();
+  SmallVector<Type> types = llvm::to_vector(TypeRange(state));
+  if (!isLeaf)
+    types.push_back(b.getI32Type());
+  auto values = [&](Outcome out, Value end) {
+    if (!isLeaf)
+      out.state.push_back(end);
+    return out.state;
+  };
+  Value free = add(piece.keptEnd, times(loop.segments, words));
+  Values ends = branch(
+      piece.isStored, types,
+      [&] {
+        Outcome out = stored(
+            piece.isKept ? select(piece.isKept, loop.first, free) : free);
+        return values(out, out.row);
+      },
+      [&] { return values(passed(), piece.keptEnd); });
+  Outcome out;
+  if (!isLeaf)
+    out.row = ends.pop_back_val();
+  out.state = ends;
+  return out;
+}
+
+/// Whether the last segment is written when it is first run.
+Value Emitter::storesLast(const OpenLoop &loop) {
+  return loop.inside ? both(loop.fit, negated(loop.inside)) : loop.fit;
+}
+
+/// Runs all turns that have not been run, in pieces: those that are kept are
+/// piece 0, and stored. So is the last piece of the last loop, which is undone
+/// first. In front of each other one stands a checkpoint. Returns the state
+/// behind them.
+Values Emitter::runPieces(OpenLoop &loop, ValueRange state) {
+  bool isSized = loop.state.isSized();
+  bool isLeaf = shape.level(loop.state.op()).isLeaf();
   // Planning has written where checkpoints are to stand.
-  if (!loop.state.isSized() || loop.inside)
+  if (!isSized || loop.inside)
     tape::FenceOp::create(b);
-  Value rest = sub(loop.most, loop.kept);
-  Value more = sub(add(rest, loop.segment), i64(1));
-  loop.segments = arith::DivUIOp::create(b, more, loop.segment);
-  Values last =
-      this->loop(i64(0), loop.segments, state, [&](Value g, ValueRange s) {
-        Value from = add(loop.kept, arith::MulIOp::create(b, g, loop.segment));
-        Value to = least(add(from, loop.segment), loop.most);
-        writeState(loop, add(loop.keptEnd, times(g, words)), s);
-        return run(loop.state, {from, to, loop.own}, s, map,
-                   {Keep::Nothing, {}, {}})
-            .state;
-      });
+  Value none = i32(0), one = i32(1);
+  Value from = isSized ? none : loop.kept, start = isSized ? none : one;
+  Value keptEnd = loop.keptEnd;
+  if (isSized && isLeaf)
+    keptEnd = add(row, times(loop.kept, shape.level(loop.state.op()).rows()));
+  else if (isSized)
+    keptEnd = row;
+  // Behind the state: the first turn; for nests the rows behind the kept turns
+  // and behind the last piece.
+  unsigned values = state.size();
+  Values inits(state);
+  inits.push_back(from);
+  if (!isLeaf)
+    inits.append({keptEnd, keptEnd});
+  // What has run and does not fit need not run again.
+  Value end =
+      add(isSized ? loop.segments : where(loop.fit, loop.segments), one);
+  Values ends = this->loop(start, end, inits, [&](Value p, ValueRange args) {
+    auto equal = [&](Value a, Value c) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, c);
+    };
+    Piece piece{p, {}, {}, isLeaf ? keptEnd : args[values + 1]};
+    Value from = args[values], size = loop.segment;
+    if (isSized) {
+      piece.isKept = piece.isStored = equal(p, none);
+      size = select(piece.isKept, loop.kept, size);
+    }
+    if (loop.storesLast) {
+      Value isLast = both(storesLast(loop), equal(p, loop.segments));
+      piece.isStored =
+          isSized ? select(piece.isKept, piece.isKept, isLast) : isLast;
+    }
+    Value to = least(add(from, size), loop.most);
+    Outcome out =
+        runPiece(loop, piece, {from, to, loop.own}, args.take_front(values));
+    Values next = out.state;
+    next.push_back(to);
+    if (!isLeaf) {
+      Value behind = out.row ? out.row : piece.keptEnd;
+      next.push_back(isSized ? select(piece.isKept, behind, piece.keptEnd)
+                             : piece.keptEnd);
+      next.push_back(behind);
+    }
+    return next;
+  });
+  loop.keptEnd = isLeaf ? keptEnd : ends[values + 1];
+  loop.lastEnd = isLeaf ? Value() : ends[values + 2];
   loop.segments = where(loop.fit, loop.segments);
+  int64_t words = loop.state.checkpointRows();
   loop.free = add(loop.keptEnd, times(loop.segments, words));
-  return last;
+  ends.truncate(values);
+  return ends;
 }
 
 /// A loop of the iteration: keeps what fits, and leaves checkpoints of the
@@ -132,13 +238,15 @@ void Emitter::outerLoop(Operation *op, Value pred) {
   OpenLoop loop{LoopState(shape, op)};
   loop.inits = mapped(loop.state.inits(), map);
   loop.first = row;
-  Value left = sub(tape::RowsOp::create(b, b.getI64Type()), row);
+  Value left = sub(tape::RowsOp::create(b, b.getI32Type()), row);
   Outcome whole = count(loop, pred, left);
   Value all = plan(loop, whole, left);
-  --loopsLeft;
-  Values last = cut(loop, keep(loop, whole, all));
+  loop.storesLast = --loopsLeft == 0;
+  bool isSized = loop.state.isSized();
+  Values last =
+      runPieces(loop, isSized ? loop.inits : behindKept(loop, whole, all));
   row = loop.free;
-  if (loop.state.isSized())
+  if (isSized)
     whole.state = results(loop.state, last, pred, map);
   map.map(op->getResults(), whole.state);
   open.try_emplace(op, std::move(loop));
@@ -146,72 +254,108 @@ void Emitter::outerLoop(Operation *op, Value pred) {
 
 //===-- Reverse -----------------------------------------------------------===//
 
-/// The state in front of turn `from`, from the checkpoint at row `at`.
-Values Emitter::restore(const OpenLoop &loop, Value at, Value from) {
-  SmallVector<Type> types = loop.state.checkpoint();
-  Values read;
-  if (!types.empty())
-    read = Values(tape::ReadOp::create(b, types, at).getResults());
+/// The state in front of turn `turn`, of which a checkpoint has `saved`.
+Values Emitter::stateAt(const OpenLoop &loop, ValueRange saved, Value turn) {
   Values state;
   unsigned next = 0;
   for (auto [k, init] : llvm::enumerate(loop.inits)) {
-    if (loop.state.isInCheckpoint(k))
-      state.push_back(read[next++]);
-    else if (auto gain = loop.state.gain(k))
-      state.push_back(add(init, times(from, *gain)));
-    else
+    if (loop.state.isInCheckpoint(k)) {
+      state.push_back(saved[next++]);
+    } else if (auto gain = loop.state.gain(k)) {
+      Value sum = arith::MulIOp::create(b, index(turn), i64(*gain));
+      state.push_back(arith::AddIOp::create(b, init, sum));
+    } else {
       state.push_back(init);
+    }
   }
   return state;
 }
 
+/// The same, from the checkpoint at row `at`.
+Values Emitter::restore(const OpenLoop &loop, Value at, Value turn) {
+  SmallVector<Type> types = loop.state.checkpoint();
+  Values saved;
+  if (!types.empty())
+    saved = Values(tape::ReadOp::create(b, types, at).getResults());
+  return stateAt(loop, saved, turn);
+}
+
+/// Writes the turns of a segment unless they are there; nests: returns the row
+/// behind them.
+Value Emitter::runAgain(const OpenLoop &loop, const Turns &turns, Value isKept,
+                        Value isStored, Arm state) {
+  bool isLeaf = shape.level(loop.state.op()).isLeaf();
+  SmallVector<Type> types;
+  if (!isLeaf)
+    types.push_back(b.getI32Type());
+  Values end = branch(
+      isStored, types,
+      [&]() -> Values {
+        if (isLeaf)
+          return {};
+        return {loop.storesLast ? select(isKept, loop.keptEnd, loop.lastEnd)
+                                : loop.keptEnd};
+      },
+      [&]() -> Values {
+        Outcome again =
+            run(loop.state, turns, state(), map, {Keep::Rows, loop.free, {}});
+        if (isLeaf)
+          return {};
+        return {again.row};
+      });
+  return isLeaf ? Value() : end[0];
+}
+
 /// Segments, the last one first, are run again and undone; then the turns that
-/// were kept.
+/// were kept. The last one may still be there.
 void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
   OpenLoop &loop = open.find(shape.forwardOf(reversed))->second;
-  bool leaf = shape.level(loop.state.op()).isLeaf();
-  int64_t words = loop.state.checkpointRows();
+  const TapeLevel &level = shape.level(loop.state.op());
+  bool isLeaf = level.isLeaf();
   Value own = ownTurns(reversed, pred, map);
+  Value one = i32(1), none = i32(0), rounds = add(loop.segments, one);
+  auto equal = [&](Value a, Value c) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, c);
+  };
+  // Behind the adjoints: the first turn of the piece, and the one behind it.
   Values inits = mapped(reversed.getInitArgs(), map);
-  Value one = i64(1), rounds = add(loop.segments, one);
-  Value newest = sub(loop.segments, one);
-  Values ends =
-      this->loop(i64(0), rounds, inits, [&](Value j, ValueRange carried) {
-        tape::FenceOp::create(b);
-        Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, j,
-                                             loop.segments);
-        Value number = sub(newest, j);
-        Value start =
-            add(loop.kept, arith::MulIOp::create(b, number, loop.segment));
-        Value stop = least(add(start, loop.segment), loop.most);
-        auto restored = [&] {
-          return restore(loop, add(loop.keptEnd, times(number, words)), start);
-        };
-        auto undo = [&] {
-          Turns turns{select(isKept, i64(0), start),
-                      select(isKept, loop.kept, stop), own};
-          Value row = select(isKept, loop.first, loop.free);
-          Values behind = branch(
-              isKept, {b.getI64Type()}, [&] { return Values{loop.keptEnd}; },
-              [&] {
-                Outcome again = run(loop.state, {start, stop, own}, restored(),
-                                    map, {Keep::Rows, loop.free, {}});
-                return Values{again.row};
-              });
-          return leaf ? undoLeaf(reversed, turns, row, carried, map)
-                      : undoNest(reversed, turns, behind[0], carried, map);
-        };
-        if (leaf)
-          return undo();
-        Value inside = both(loop.inside, negated(isKept));
-        return branch(
-            inside, TypeRange(carried),
-            [&] {
-              return undoInside(loop, reversed, {start, stop, own}, restored(),
-                                carried);
-            },
-            undo);
-      });
+  unsigned values = inits.size();
+  Value before = sub(loop.segments, one);
+  Value last = add(loop.kept, arith::MulIOp::create(b, before, loop.segment));
+  Value isWhole = equal(loop.segments, none);
+  inits.push_back(select(isWhole, none, last));
+  inits.push_back(select(isWhole, loop.kept, loop.most));
+  Values ends = this->loop(none, rounds, inits, [&](Value j, ValueRange args) {
+    tape::FenceOp::create(b);
+    ValueRange carried = args.take_front(values);
+    Value isKept = equal(j, loop.segments);
+    Turns turns{args[values], args[values + 1], own};
+    Value number = sub(sub(loop.segments, one), j);
+    auto restored = [&] {
+      Value at = add(loop.keptEnd, times(number, loop.state.checkpointRows()));
+      return restore(loop, at, turns.first);
+    };
+    auto undo = [&] {
+      Value row = select(isKept, loop.first, loop.free), isStored = isKept;
+      if (loop.storesLast)
+        isStored = select(isKept, isKept, equal(j, none));
+      Value end = runAgain(loop, turns, isKept, isStored, restored);
+      return isLeaf ? undoLeaf(reversed, turns, row, carried, map,
+                               loop.same && pred == running)
+                    : undoNest(reversed, turns, end, carried, map);
+    };
+    auto undoDeep = [&] {
+      return undoInside(loop, reversed, turns, restored(), carried);
+    };
+    Values next = isLeaf ? undo()
+                         : branch(both(loop.inside, negated(isKept)),
+                                  TypeRange(carried), undoDeep, undo);
+    Value further = sub(turns.first, loop.segment);
+    next.push_back(select(equal(number, none), none, further));
+    next.push_back(turns.first);
+    return next;
+  });
+  ends.truncate(values);
   map.map(reversed.getResults(), ends);
 }
 

@@ -56,6 +56,10 @@ public:
     return pop.getResultTypes();
   }
 
+  tape::PushOp pushOf(int64_t record) const {
+    return records.find(record)->second.push;
+  }
+
   tape::TurnOp turn;
 
 private:

@@ -139,6 +139,28 @@ SmallVector<Type> LoopState::checkpoint() const {
   return types;
 }
 
+std::optional<SmallVector<RecordField>>
+LoopState::recorded(const TapeShape &shape) const {
+  SmallVector<RecordField> fields;
+  auto find = [&](Value argument) {
+    for (int64_t record : shape.level(loop).groups.front().records) {
+      tape::PushOp push = shape.pushOf(record);
+      if (push->getParentOp() != loop)
+        continue;
+      for (auto [number, value] : llvm::enumerate(push.getValues()))
+        if (throughCondition(loop, value) == argument) {
+          fields.push_back({record, static_cast<unsigned>(number)});
+          return true;
+        }
+    }
+    return false;
+  };
+  for (auto [k, argument] : llvm::enumerate(arguments()))
+    if (isInCheckpoint(k) && !find(argument))
+      return std::nullopt;
+  return fields;
+}
+
 int64_t LoopState::checkpointRows() const {
   return RowLayout(checkpoint()).rows;
 }

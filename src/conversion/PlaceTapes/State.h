@@ -6,6 +6,12 @@
 
 namespace costate::conversion {
 
+/// One of the values of a record.
+struct RecordField {
+  int64_t record;
+  unsigned number;
+};
+
 /// A loop of the forward sweep, seen as turns that take values and leave
 /// values.
 class LoopState {
@@ -27,6 +33,10 @@ public:
   bool isInCheckpoint(unsigned k) const { return needed[k] && !gains[k]; }
   llvm::SmallVector<mlir::Type> checkpoint() const;
   int64_t checkpointRows() const;
+  /// Where each turn of a leaf records what a checkpoint in front of it holds;
+  /// none: not all of that.
+  std::optional<llvm::SmallVector<RecordField>>
+  recorded(const TapeShape &shape) const;
 
   /// Whether the rows of its turns are known without computing much.
   bool isSized() const { return sized; }

@@ -64,7 +64,8 @@ Value ForwardWalk::behindGroup() {
   int64_t rows = isIteration ? 0 : level.groups[group].rows;
   if (!current.counts() || rows == 0)
     return current.row;
-  return emitter.add(current.row, emitter.i64(rows));
+  return current.measures() ? emitter.addUpTo(current.row, emitter.i32(rows))
+                            : emitter.add(current.row, emitter.i32(rows));
 }
 
 void ForwardWalk::visitLoop(Operation *loop, Value pred) {
@@ -94,7 +95,7 @@ void ReverseWalk::enterGroup(unsigned number) {
   group = number;
   int64_t rows = level.groups[group].rows;
   if (!isIteration && rows)
-    row = emitter.sub(row, emitter.i64(rows));
+    row = emitter.sub(row, emitter.i32(rows));
 }
 
 void ReverseWalk::visitLoop(Operation *loop, Value pred) {

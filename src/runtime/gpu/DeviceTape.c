@@ -44,61 +44,71 @@ static void tapeFence(void) {
 #endif
 }
 
-static double tapeRoot(double value) {
+// Single precision, as processors of a GPU have few units of double: what
+// follows from it need only be the same everywhere, not exact.
+static float tapeRoot(float value) {
 #ifdef __NVPTX__
-  return __nvvm_sqrt_rn_d(value);
+  return __nvvm_sqrt_rn_f(value);
 #else
-  return __builtin_sqrt(value);
+  return __builtin_sqrtf(value);
 #endif
 }
 
-static unsigned long long tapeCeil(double value) {
-  unsigned long long whole = (unsigned long long)value;
+static unsigned tapeCeil(float value) {
+  unsigned whole = (unsigned)value;
   return whole + (whole < value);
 }
 
 //===-- Loops that are too deep -------------------------------------------===//
 
-// Turns from one checkpoint to the next that need the fewest rows.
-TAPE_INLINE unsigned long long
-costate_device_tape_segment(unsigned long long turns, unsigned long long unit,
-                            unsigned long long checkpoint) {
-  unsigned long long segment =
-      tapeCeil(tapeRoot((double)checkpoint * turns / unit));
+// Numbers of turns and rows that are as large stand for all larger ones.
+#define TAPE_MOST ((1u << 30) - 1)
+
+// Turns from one checkpoint to the next that need the fewest rows, or nearly.
+TAPE_INLINE unsigned costate_device_tape_segment(unsigned turns, unsigned unit,
+                                                 unsigned checkpoint) {
+  float each = unit == checkpoint ? 1.0f : (float)checkpoint / (float)unit;
+  unsigned segment = tapeCeil(tapeRoot(each * (float)turns));
+  segment = segment < turns ? segment : turns;
   return segment ? segment : 1;
 }
 
-static unsigned long long tapeRowsOf(unsigned long long kept,
-                                     unsigned long long rest,
-                                     unsigned long long unit,
-                                     unsigned long long checkpoint) {
-  unsigned long long segment =
-      costate_device_tape_segment(rest, unit, checkpoint);
-  unsigned long long pieces = (rest + segment - 1) / segment;
-  return (kept + segment) * unit + checkpoint * pieces;
+static unsigned long long tapeRowsOf(unsigned kept, unsigned rest,
+                                     unsigned unit, unsigned checkpoint) {
+  unsigned segment = costate_device_tape_segment(rest, unit, checkpoint);
+  unsigned pieces = (rest + segment - 1) / segment;
+  return (unsigned long long)(kept + segment) * unit +
+         (unsigned long long)checkpoint * pieces;
 }
 
 // As many first turns as leave enough rows for the rest: with x = sqrt(rest),
 // unit x^2 - 2 sqrt(checkpoint unit) x = turns unit + unit + checkpoint - rows.
-TAPE_INLINE unsigned long long
-costate_device_tape_kept(unsigned long long turns, unsigned long long unit,
-                         unsigned long long checkpoint,
-                         unsigned long long rows) {
-  double c = (double)checkpoint;
-  double over = (double)turns * unit + unit + c - rows;
-  double root = tapeRoot(c) + tapeRoot(c + (over > 0 ? over : 0));
-  unsigned long long rest = tapeCeil(root * root / unit);
-  rest = rest < turns ? rest : turns;
-  unsigned long long kept = turns - rest;
-  if (rest && tapeRowsOf(kept, rest, unit, checkpoint) > rows)
-    return TAPE_ALL;
-  return kept;
+// Where rounding makes that too few rows, a few turns more.
+TAPE_INLINE unsigned costate_device_tape_kept(unsigned turns, unsigned unit,
+                                              unsigned checkpoint,
+                                              unsigned rows) {
+  unsigned long long needed =
+      (unsigned long long)turns * unit + unit + checkpoint;
+  float c = checkpoint, over = needed > rows ? (float)(needed - rows) : 0;
+  float root = tapeRoot(c) + tapeRoot(c + over);
+  float most = root * root / (float)unit;
+  unsigned rest = most < (float)turns ? tapeCeil(most) : turns;
+  if (turns >= TAPE_MOST)
+    return ~0u;
+  while (rest && tapeRowsOf(turns - rest, rest, unit, checkpoint) > rows) {
+    if (rest >= turns)
+      return ~0u;
+    rest += rest / 64 + 1;
+    rest = rest < turns ? rest : turns;
+  }
+  return turns - rest;
 }
 
-TAPE_INLINE unsigned long long
-costate_device_tape_fewest(unsigned long long turns, unsigned long long unit,
-                           unsigned long long checkpoint) {
-  return tapeRowsOf(0, turns, unit, checkpoint) + unit + checkpoint;
+TAPE_INLINE unsigned costate_device_tape_fewest(unsigned turns, unsigned unit,
+                                                unsigned checkpoint) {
+  unsigned long long rows =
+      tapeRowsOf(0, turns, unit, checkpoint) + unit + checkpoint;
+  return rows < TAPE_MOST ? rows : TAPE_MOST;
 }
 
 //===-- Warps and tiles ---------------------------------------------------===//
@@ -106,14 +116,16 @@ costate_device_tape_fewest(unsigned long long turns, unsigned long long unit,
 // As many warps as the heap can give `fewest` rows, and enough to keep the
 // device busy.
 TAPE_INLINE static void tapePlan(const struct TapeControl *control,
-                     const struct TapeCall *call, unsigned long long fewest,
-                     unsigned long long *warps, unsigned long long *rows) {
+                                 const struct TapeCall *call,
+                                 unsigned long long fewest, unsigned *warps,
+                                 unsigned long long *rows) {
   unsigned long long fit =
       fewest ? control->heapRows / fewest : call->mostWarps;
   if (fit < call->leastWarps)
     fit = call->leastWarps;
   *warps = fit < call->mostWarps ? fit : call->mostWarps;
   *rows = control->heapRows / *warps;
+  *rows = *rows < TAPE_MOST ? *rows : TAPE_MOST - 1;
 }
 
 TAPE_INLINE static void tapeBeginShared(struct TapeWorker *worker,
@@ -135,7 +147,8 @@ TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
 
 // Where more tiles can run at a time: in shared memory or on the heap. Loops
 // may find a way with fewer rows than they ask for, if there are not so many.
-TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker, char *memory) {
+TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
+                                       char *memory) {
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
   unsigned long long rows = control->seenFewest ? control->seenFewest : 1;
@@ -156,6 +169,7 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker, char *memory) 
     worker->warps = here * blocks;
   } else if (onHeap) {
     worker->rows = control->heapRows / onHeap;
+    worker->rows = worker->rows < TAPE_MOST ? worker->rows : TAPE_MOST - 1;
     worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
     worker->warps = onHeap;
   } else {
@@ -172,8 +186,7 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker, char *memory) 
 // On NVIDIA GPUs there are kernels of each function with constants in the place
 // of these calls: where tapes lie in shared memory, and for drains.
 unsigned long long costate_device_tape_only_shared(void) { return 0; }
-unsigned long long
-costate_device_tape_drains(const struct TapeWorker *worker) {
+unsigned long long costate_device_tape_drains(const struct TapeWorker *worker) {
   return worker->call->drains;
 }
 #endif
@@ -184,14 +197,21 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
                                            unsigned long long threads,
                                            char *memory,
                                            unsigned long long onlyShared) {
-  unsigned long long blocks = threads / call->blockThreads;
-  worker->call = call;
+#ifdef __NVPTX__
+  unsigned block = __nvvm_read_ptx_sreg_ctaid_x();
+  unsigned blocks = __nvvm_read_ptx_sreg_nctaid_x();
+  worker->threadOfBlock = __nvvm_read_ptx_sreg_tid_x();
+  worker->warps = blocks * (__nvvm_read_ptx_sreg_ntid_x() / 32);
+#else
+  unsigned block = thread / call->blockThreads;
+  unsigned blocks = threads / call->blockThreads;
   worker->threadOfBlock = thread % call->blockThreads;
-  // Fewer warps than there are still spread over all multiprocessors.
-  worker->warp =
-      worker->threadOfBlock / 32 * blocks + thread / call->blockThreads;
   worker->warps = threads / 32;
-  worker->lane = thread % 32;
+#endif
+  worker->call = call;
+  // Fewer warps than there are still spread over all multiprocessors.
+  worker->warp = worker->threadOfBlock / 32 * blocks + block;
+  worker->lane = worker->threadOfBlock % 32;
   worker->need = worker->fewest = 0;
   worker->frugal = call->frugal;
   worker->ample = call->ample;
@@ -253,8 +273,9 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
                                             unsigned long long need,
                                             unsigned long long fewest) {
   const struct TapeCall *call = worker->call;
-  worker->need = worker->need > need ? worker->need : need;
-  worker->fewest = worker->fewest > fewest ? worker->fewest : fewest;
+  unsigned rows = need, few = fewest;
+  worker->need = worker->need > rows ? worker->need : rows;
+  worker->fewest = worker->fewest > few ? worker->fewest : few;
   if (fits || worker->lane)
     return;
   struct TapeControl *control = call->control;

@@ -8,7 +8,7 @@
 
 namespace costate::runtime::gpu {
 
-static constexpr int blockThreads = 256;
+static constexpr int blockThreads = TAPE_BLOCK_THREADS;
 static constexpr size_t warpsOfBlock = blockThreads / 32;
 static constexpr size_t rowBytes = 128;
 /// Of a block, for the system.

@@ -7,41 +7,39 @@
 #include <random>
 
 extern "C" {
-unsigned long long costate_device_tape_kept(unsigned long long turns,
-                                            unsigned long long unit,
-                                            unsigned long long checkpoint,
-                                            unsigned long long rows);
-unsigned long long costate_device_tape_segment(unsigned long long turns,
-                                               unsigned long long unit,
-                                               unsigned long long checkpoint);
-unsigned long long costate_device_tape_fewest(unsigned long long turns,
-                                              unsigned long long unit,
-                                              unsigned long long checkpoint);
+unsigned costate_device_tape_kept(unsigned turns, unsigned unit,
+                                  unsigned checkpoint, unsigned rows);
+unsigned costate_device_tape_segment(unsigned turns, unsigned unit,
+                                     unsigned checkpoint);
+unsigned costate_device_tape_fewest(unsigned turns, unsigned unit,
+                                    unsigned checkpoint);
 }
 
 namespace costate::runtime::gpu {
 namespace {
 
-constexpr uint64_t none = ~uint64_t(0);
+constexpr uint32_t none = ~uint32_t(0);
 
 struct Loop {
-  uint64_t turns, unit, checkpoint;
+  uint32_t turns, unit, checkpoint;
 };
 
 Loop anyLoop(std::mt19937_64 &random) {
-  auto upTo = [&](uint64_t most) { return random() % (most + 1); };
-  uint64_t turns = uint64_t(1) << upTo(22);
+  auto upTo = [&](uint32_t most) {
+    return static_cast<uint32_t>(random() % (most + 1));
+  };
+  uint32_t turns = uint32_t(1) << upTo(22);
   return {turns + upTo(turns), 1 + upTo(upTo(1) ? 6 : 300), upTo(12)};
 }
 
 /// Rows at the turn, and while the segment with most rows is undone.
-uint64_t rowsOf(const Loop &loop, uint64_t kept) {
-  uint64_t rest = loop.turns - kept;
+uint32_t rowsOf(const Loop &loop, uint32_t kept) {
+  uint32_t rest = loop.turns - kept;
   if (rest == 0)
     return kept * loop.unit;
-  uint64_t segment =
+  uint32_t segment =
       costate_device_tape_segment(rest, loop.unit, loop.checkpoint);
-  uint64_t pieces = (rest + segment - 1) / segment;
+  uint32_t pieces = (rest + segment - 1) / segment;
   return (kept + segment) * loop.unit + pieces * loop.checkpoint;
 }
 
@@ -49,10 +47,10 @@ TEST(Tiles, ALoopFitsIntoTheFewestRows) {
   std::mt19937_64 random(1);
   for (int k = 0; k < 100000; ++k) {
     Loop loop = anyLoop(random);
-    uint64_t fewest =
+    uint32_t fewest =
         costate_device_tape_fewest(loop.turns, loop.unit, loop.checkpoint);
-    for (uint64_t rows : {fewest, fewest + 1, fewest * 2, fewest * 5 / 3}) {
-      uint64_t kept = costate_device_tape_kept(loop.turns, loop.unit,
+    for (uint32_t rows : {fewest, fewest + 1, fewest * 2, fewest * 5 / 3}) {
+      uint32_t kept = costate_device_tape_kept(loop.turns, loop.unit,
                                                loop.checkpoint, rows);
       ASSERT_NE(kept, none)
           << loop.turns << " turns of " << loop.unit << " rows, checkpoints of "
@@ -64,9 +62,15 @@ TEST(Tiles, ALoopFitsIntoTheFewestRows) {
 }
 
 TEST(Tiles, TheFewestRowsGrowWithTheRootOfTheTurns) {
-  for (uint64_t turns : {100, 10000, 1000000})
+  for (uint32_t turns : {100, 10000, 1000000})
     EXPECT_LE(costate_device_tape_fewest(turns, 1, 1),
               2 * std::sqrt(double(turns)) + 5);
+}
+
+TEST(Tiles, NoTapeHoldsMoreThanCanBeCounted) {
+  constexpr uint32_t most = (1u << 30) - 1;
+  EXPECT_EQ(costate_device_tape_kept(most, 1, 0, most - 1), none);
+  EXPECT_EQ(costate_device_tape_fewest(most, most, most), most);
 }
 
 TEST(Tiles, WhatNoCheckpointCutsNeedsItsRows) {

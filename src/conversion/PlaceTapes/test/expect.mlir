@@ -3,7 +3,8 @@
 // The host knows how many turns there are, and so what tapes need.
 // CHECK-LABEL: costate.kernel @known
 // CHECK:         %[[T:.*]] = costate.trip_count
-// CHECK:         tape.fewest %[[T]]
+// CHECK:         %[[TURNS:.*]] = arith.trunci
+// CHECK:         tape.fewest %[[TURNS]]
 // CHECK:         tape.expect
 // CHECK-NEXT:    costate.range
 // CHECK-NOT:     tape.warp_max

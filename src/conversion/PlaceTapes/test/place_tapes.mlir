@@ -1,7 +1,8 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
 // One loop: its depth is known before it runs. What fits is kept, the rest runs
-// from checkpoint to checkpoint, and once more when it is undone.
+// from checkpoint to checkpoint, and once more when it is undone. The last piece
+// is kept as well, until then.
 // CHECK-LABEL: costate.kernel @one
 // CHECK:         costate.range (%[[I:.*]]) in {{.*}} attributes {costate.dear, costate.tiles}
 // CHECK:           %[[ACTIVE:.*]] = tape.active
@@ -9,19 +10,25 @@
 // CHECK:           %[[MOST:.*]] = tape.warp_max %[[T]]
 // CHECK:           tape.kept %[[MOST]]
 // CHECK:           scf.for
-// CHECK:             tape.write %{{.*}} at %{{.*}} : f32
-// CHECK:           scf.for
-// CHECK:             tape.write
-// CHECK:             scf.for
-// CHECK-NOT:           tape.write
+// CHECK:             scf.if
+// CHECK:               scf.for
+// CHECK:                 tape.write %{{.*}} at %{{.*}} : f32
+// CHECK:             else
+// CHECK:               tape.write
+// CHECK:               scf.for
+// CHECK-NOT:             tape.write
 // CHECK:           tape.settle
 // CHECK:           scf.for
-// CHECK:             tape.read
-// CHECK:             scf.for
-// CHECK:               tape.write
-// CHECK:             scf.for
+// CHECK:             scf.if
+// CHECK:             else
 // CHECK:               tape.read
-// CHECK:               scf.if
+// CHECK:               scf.for
+// CHECK:                 tape.write
+// CHECK:             scf.if
+// CHECK-COUNT-4:       tape.read
+// CHECK:             scf.while
+// CHECK-COUNT-4:       tape.read
+// CHECK:               arith.select
 // CHECK-NOT:     tape.push
 // CHECK-NOT:     tape.pop
 costate.kernel @one(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {

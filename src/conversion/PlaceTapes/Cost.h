@@ -1,0 +1,16 @@
+#pragma once
+/// What it costs to run code again, beside saving what it computes.
+
+#include "mlir/IR/Operation.h"
+
+namespace costate::conversion {
+
+/// Issue slots of a lane of an H200 for which a word of 4 bytes is written and
+/// read: running again beats saving below that.
+inline constexpr int64_t slotsOfWord = 20;
+
+/// Issue slots of a lane, roughly; a function of libclc in full, or one of the
+/// hardware's.
+int64_t slotsOf(mlir::Operation *op, bool fastMath);
+
+} // namespace costate::conversion

@@ -1,0 +1,104 @@
+/// Records without what follows from the rest of them at little cost: planning
+/// what to save does not know what functions cost on a GPU.
+
+#include "conversion/PlaceTapes/SlimRecords.h"
+
+#include "conversion/PlaceTapes/Cost.h"
+#include "ir/Tape.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+namespace {
+
+class Slimmer {
+public:
+  Slimmer(ir::RangeOp range, const tape::Record &record, bool fastMath)
+      : range(range), push(record.push), pop(record.pop), fastMath(fastMath) {}
+
+  void run() {
+    SmallVector<unsigned> dropped;
+    for (Value value : push.getValues())
+      kept.insert(value);
+    for (auto [number, value] : llvm::enumerate(push.getValues())) {
+      kept.erase(value);
+      llvm::SetVector<Operation *> ops;
+      int64_t words = (value.getType().getIntOrFloatBitWidth() + 31) / 32;
+      slots = slotsOfWord * words;
+      if (value.getDefiningOp() && follows(value, ops))
+        dropped.push_back(number);
+      else
+        kept.insert(value);
+    }
+    if (!dropped.empty() && !kept.empty())
+      replace(dropped);
+  }
+
+private:
+  /// Whether `value` is there in the reverse sweep, if that runs `ops`.
+  bool follows(Value value, llvm::SetVector<Operation *> &ops) {
+    Operation *op = value.getDefiningOp();
+    if (kept.contains(value) || isOutside(value) || ops.contains(op))
+      return true;
+    if (!op || op->getNumRegions() || !isPure(op))
+      return false;
+    slots -= slotsOf(op, fastMath);
+    if (slots < 0 || !llvm::all_of(
+                         op->getOperands(),
+                         [&](Value operand) { return follows(operand, ops); }))
+      return false;
+    ops.insert(op);
+    return true;
+  }
+
+  /// Of all loops of the iteration.
+  bool isOutside(Value value) {
+    return value.getParentBlock() == range.getBody() ||
+           !range.getBodyRegion().isAncestor(value.getParentRegion());
+  }
+
+  void replace(ArrayRef<unsigned> dropped) {
+    OpBuilder b(push);
+    SmallVector<Value> rest;
+    for (Value value : push.getValues())
+      if (kept.contains(value))
+        rest.push_back(value);
+    tape::PushOp::create(b, push.getLoc(), rest, push.getRecordAttr());
+    b.setInsertionPoint(pop);
+    auto read = tape::PopOp::create(
+        b, pop.getLoc(), TypeRange(ValueRange(rest)), pop.getRecordAttr());
+    IRMapping map;
+    map.map(ValueRange(rest), read.getValues());
+    llvm::SetVector<Operation *> ops;
+    slots = INT64_MAX;
+    for (unsigned number : dropped)
+      follows(push.getValues()[number], ops);
+    for (Operation *op : ops)
+      b.clone(*op, map);
+    for (auto [value, old] : llvm::zip(push.getValues(), pop.getValues()))
+      old.replaceAllUsesWith(map.lookup(value));
+    push.erase();
+    pop.erase();
+  }
+
+  ir::RangeOp range;
+  tape::PushOp push;
+  tape::PopOp pop;
+  bool fastMath;
+  llvm::DenseSet<Value> kept;
+  int64_t slots = 0;
+};
+
+} // namespace
+
+void slimRecords(ir::RangeOp range, bool fastMath) {
+  for (auto &[number, record] : tape::recordsOf(range))
+    if (record.push->getBlock() != range.getBody())
+      Slimmer(range, record, fastMath).run();
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,40 @@
+// RUN: costate-opt %s --place-tapes=fast-math --canonicalize --cse | FileCheck %s
+// RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s --check-prefix=EXACT
+
+// The sine of a saved value costs less than a word of the tape where it is one
+// instruction of the hardware, and more where it is not.
+// CHECK-LABEL: costate.kernel @sine
+// CHECK:         tape.write %{{.*}} at %{{.*}} : f32{{$}}
+// CHECK:         tape.settle
+// CHECK-NOT:     tape.read %{{.*}} : f32, f32
+// CHECK:         scf.while
+// CHECK:           %[[V:.*]] = tape.read %{{.*}} : f32{{$}}
+// CHECK:           costate.sin %[[V]] : f32
+// EXACT-LABEL: costate.kernel @sine
+// EXACT:         tape.write %{{.*}}, %{{.*}} at %{{.*}} : f32, f32
+costate.kernel @sine(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %t = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f32) : i64 {
+      %q = costate.sin %a : f32
+      tape.push record(0) %a, %q : f32, f32
+      %m = arith.mulf %q, %v : f32
+      scf.yield %m : f32
+    }
+    tape.turn
+    %s:2 = scf.for %k = %zero to %t step %one iter_args(%h = %f1, %b = %f0) -> (f32, f32) : i64 {
+      %a, %q = tape.pop record(0) : f32, f32
+      %p = costate.strong_mul %h, %q : f32
+      %u = arith.addf %b, %p : f32
+      %w = arith.mulf %h, %a : f32
+      scf.yield %w, %u : f32, f32
+    }
+    costate.atomic_add exclusive %s#1, %g[%i] : !costate.array<f32, 1>
+  }
+}
