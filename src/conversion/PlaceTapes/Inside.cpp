@@ -64,6 +64,7 @@ void Emitter::planInside(OpenLoop &loop, Value left) {
     inits.push_back(arith::ConstantOp::create(b, b.getBoolAttr(true)));
     Values ends =
         this->loop(i32(0), loop.most, inits, [&](Value k, ValueRange args) {
+          tape::FenceOp::create(b);
           Emitter inside(*this, less(k, loop.own), add(row, checkpoints));
           Values next = inside.sweepInside(loop.state, args.drop_back(), k);
           next.push_back(both(args.back(), inside.fits));
