@@ -2,6 +2,7 @@
 
 #include "conversion/PlaceTapes/Emitter.h"
 
+#include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Rows.h"
 #include "conversion/PlaceTapes/Walk.h"
 
@@ -203,12 +204,33 @@ void Emitter::clone(Operation *op, IRMapping &at, const Place &place) {
     replaceNested(copy, place);
 }
 
+/// Whether running it with any values changes nothing but its results.
+static bool isHarmless(Operation *op) {
+  auto count = dyn_cast<ir::TripCountOp>(op);
+  return op->getNumRegions() == 0 && (count ? count.cannotFail() : isPure(op));
+}
+
+/// Whether all lanes may run `ops`, for less than a branch costs: those that
+/// wait have rows as well, and forget what comes of it.
+static bool areForAll(ArrayRef<Operation *> ops) {
+  constexpr int64_t slotsOfBranch = 32;
+  int64_t slots = 0;
+  for (Operation *op : ops) {
+    if (isa<tape::PushOp, tape::PopOp>(op))
+      continue;
+    if (!isHarmless(op))
+      return false;
+    slots += slotsOf(op, /*fastMath=*/false);
+  }
+  return slots <= slotsOfBranch;
+}
+
 /// What costs nothing and cannot fail is computed by all lanes.
 static bool isForAll(Operation *op,
                      const llvm::DenseSet<Operation *> &guarded) {
   if (op->hasTrait<OpTrait::ConstantLike>())
     return true;
-  return op->getNumRegions() == 0 && isPure(op) &&
+  return isHarmless(op) &&
          llvm::all_of(op->getResultTypes(),
                       [](Type type) { return type.isInteger(); }) &&
          llvm::none_of(op->getOperands(), [&](Value value) {
@@ -220,6 +242,8 @@ void Emitter::straight(ArrayRef<Operation *> ops, Value pred, IRMapping &at,
                        const Place &place) {
   llvm::DenseSet<Operation *> guarded;
   Values outs;
+  if (areForAll(ops))
+    pred = {};
   for (Operation *op : ops) {
     if (!pred || isForAll(op, guarded))
       clone(op, at, place);

@@ -295,6 +295,10 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
 //===-- Loops in a level --------------------------------------------------===//
 
 Value Emitter::turnsUpTo(Value bound) {
+  if (auto count = bound.getDefiningOp<ir::TripCountOp>();
+      count && matchPattern(count.getLo(), m_Zero()) &&
+      matchPattern(count.getStep(), m_One()))
+    bound = count.getHi();
   if (auto wider = bound.getDefiningOp<arith::ExtSIOp>();
       wider && wider.getIn().getType().isInteger(32)) {
     Value turns = arith::MaxSIOp::create(b, wider.getIn(), i32(0));

@@ -24,7 +24,9 @@ Outcome Emitter::count(OpenLoop &loop, Value pred, Value left) {
   }
   loop.same = areSame(op, pred);
   loop.own = ownTurns(op, pred, map);
-  loop.most = mostTurns(op, pred, loop.own);
+  // What follows from the turns of a nest shall not wait in registers.
+  bool isLeaf = shape.level(op).isLeaf();
+  loop.most = isLeaf ? mostTurns(op, pred, loop.own) : warpMax(loop.own);
   return run(loop.state, {i32(0), loop.most, loop.own}, loop.inits, map, place);
 }
 

@@ -6,7 +6,10 @@
 #include "conversion/PlaceTapes/Cost.h"
 #include "ir/Tape.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -22,6 +25,7 @@ public:
 
   void run() {
     SmallVector<unsigned> dropped;
+    pairCounters();
     for (Value value : push.getValues())
       kept.insert(value);
     for (auto [number, value] : llvm::enumerate(push.getValues())) {
@@ -35,16 +39,44 @@ public:
         kept.insert(value);
     }
     if (!dropped.empty() && !kept.empty())
-      replace(dropped);
+      replace(dropped); // without values it would be no record
   }
 
 private:
+  /// Turns of loops around the push count down around the pop.
+  void pairCounters() {
+    Operation *forward = push->getParentOp(), *reversed = pop->getParentOp();
+    auto climb = [&](Operation *&op) {
+      while (op != range && !isa<scf::ForOp, scf::WhileOp>(op))
+        op = op->getParentOp();
+      return op != range;
+    };
+    for (; climb(forward) && climb(reversed);
+         forward = forward->getParentOp(), reversed = reversed->getParentOp()) {
+      auto loop = dyn_cast<scf::ForOp>(forward);
+      auto undone = dyn_cast<scf::ForOp>(reversed);
+      if (loop && undone && isCounted(loop) && isCounted(undone))
+        counters[loop.getInductionVar()] = undone;
+    }
+  }
+
+  static bool isCounted(scf::ForOp loop) {
+    return matchPattern(loop.getLowerBound(), m_Zero()) &&
+           matchPattern(loop.getStep(), m_One());
+  }
+
+  static bool isHarmless(Operation *op) {
+    auto count = dyn_cast<ir::TripCountOp>(op);
+    return count ? count.cannotFail() : isPure(op);
+  }
+
   /// Whether `value` is there in the reverse sweep, if that runs `ops`.
   bool follows(Value value, llvm::SetVector<Operation *> &ops) {
     Operation *op = value.getDefiningOp();
-    if (kept.contains(value) || isOutside(value) || ops.contains(op))
+    if (kept.contains(value) || isOutside(value) || ops.contains(op) ||
+        counters.contains(value))
       return true;
-    if (!op || op->getNumRegions() || !isPure(op))
+    if (!op || op->getNumRegions() || !isHarmless(op))
       return false;
     slots -= slotsOf(op, fastMath);
     if (slots < 0 || !llvm::all_of(
@@ -77,18 +109,31 @@ private:
     slots = INT64_MAX;
     for (unsigned number : dropped)
       follows(push.getValues()[number], ops);
-    for (Operation *op : ops)
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        if (scf::ForOp undone = counters.lookup(operand))
+          map.map(operand, countDown(b, undone));
       b.clone(*op, map);
+    }
     for (auto [value, old] : llvm::zip(push.getValues(), pop.getValues()))
       old.replaceAllUsesWith(map.lookup(value));
     push.erase();
     pop.erase();
   }
 
+  /// The turn of the forward sweep that this one undoes.
+  Value countDown(OpBuilder &b, scf::ForOp undone) {
+    Location loc = pop.getLoc();
+    Value one = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(1));
+    Value last = arith::SubIOp::create(b, loc, undone.getUpperBound(), one);
+    return arith::SubIOp::create(b, loc, last, undone.getInductionVar());
+  }
+
   ir::RangeOp range;
   tape::PushOp push;
   tape::PopOp pop;
   bool fastMath;
+  llvm::DenseMap<Value, scf::ForOp> counters;
   llvm::DenseSet<Value> kept;
   int64_t slots = 0;
 };

@@ -276,6 +276,10 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
   unsigned rows = need, few = fewest;
   worker->need = worker->need > rows ? worker->need : rows;
   worker->fewest = worker->fewest > few ? worker->fewest : few;
+#ifdef __NVPTX__
+  // Here, and not behind the reverse sweep with all that they follow from.
+  __asm__ volatile("" : "+r"(worker->need), "+r"(worker->fewest));
+#endif
   if (fits || worker->lane)
     return;
   struct TapeControl *control = call->control;

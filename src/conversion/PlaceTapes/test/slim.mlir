@@ -38,3 +38,46 @@ costate.kernel @sine(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
     costate.atomic_add exclusive %s#1, %g[%i] : !costate.array<f32, 1>
   }
 }
+
+// How many turns an inner loop makes follows from the turn of the outer one,
+// which the reverse sweep counts as well.
+// CHECK-LABEL: costate.kernel @nest
+// CHECK-NOT:     tape.write %{{.*}} : i64
+// CHECK:         tape.settle
+// CHECK-NOT:     tape.read %{{.*}} : i64
+// CHECK:         costate.return
+costate.kernel @nest(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %three = arith.constant 3 : i64
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %r = scf.for %k = %zero to %n step %one iter_args(%a = %v) -> (f32) : i64 {
+      %t = arith.andi %k, %three : i64
+      %c = costate.trip_count %zero to %t by %one
+      %b = scf.for %j = %zero to %c step %one iter_args(%d = %a) -> (f32) : i64 {
+        %q = costate.sin %d : f32
+        tape.push record(0) %d : f32
+        scf.yield %q : f32
+      }
+      %m = arith.mulf %b, %b : f32
+      tape.push record(1) %c, %b : i64, f32
+      scf.yield %m : f32
+    }
+    tape.turn
+    %s = scf.for %k = %zero to %n step %one iter_args(%h = %f1) -> (f32) : i64 {
+      %c, %b = tape.pop record(1) : i64, f32
+      %p = costate.strong_mul %h, %b : f32
+      %u = scf.for %j = %zero to %c step %one iter_args(%w = %p) -> (f32) : i64 {
+        %d = tape.pop record(0) : f32
+        %o = costate.cos %d : f32
+        %m = costate.strong_mul %w, %o : f32
+        scf.yield %m : f32
+      }
+      scf.yield %u : f32
+    }
+    costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+  }
+}
