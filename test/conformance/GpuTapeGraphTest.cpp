@@ -95,7 +95,7 @@ TEST_P(GpuTapeGraph, OutlivesTheHeap) {
   EXPECT_EQ(device.current_bytes(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Loops, GpuTapeGraph, testing::Values(0, 1, 2),
+INSTANTIATE_TEST_SUITE_P(Loops, GpuTapeGraph, testing::Values(0, 1, 3),
                          [](const auto &info) {
                            return std::string(loops()[info.param].name);
                          });
@@ -105,7 +105,7 @@ TEST(GpuTapes, OnAStreamOfTheUser) {
   Device device = openDevice({.tape_budget = 0});
   if (device.name() != "cuda")
     GTEST_SKIP() << "has no streams";
-  Kernel k = loops()[2].kernel, tooDeep = uncut("uncut");
+  Kernel k = loops()[3].kernel, tooDeep = uncut("uncut");
   Step step(device, {200, 20});
   for (int longest : {20, 3000, 100, 5000}) {
     device.use_stream(nullptr);

@@ -131,7 +131,7 @@ TEST(GpuTapes, OfDepthsInMemoryTakeADrain) {
   Device device = openDevice();
   if (device.name() == "cpu")
     GTEST_SKIP() << "the CPU has no drain";
-  Loops loop = loops()[2];
+  Loops loop = loops()[3];
   Array<double> x = device.array<double>({500}, grad),
                 y = device.array<double>({500}, grad);
   Array<int> n = device.array<int>({500});

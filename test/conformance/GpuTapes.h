@@ -57,6 +57,11 @@ inline std::vector<Loops> loops() {
       }
     }
   });
+  add("open_of_one_value", [](Var<double> &v, Ints n, Index i) {
+    WHILE (v < cast<double>(n(i))) {
+      v = v + 0.62 + 0.1 * sin(v);
+    }
+  });
   add("nest", [](Var<double> &v, Ints n, Index i) {
     FOR (k, 0, n(i) / 8) {
       FOR (j, 0, (k * 7 + cast<int64_t>(n(i))) % 5) {

@@ -101,7 +101,8 @@ Values Emitter::behindKept(OpenLoop &loop, const Outcome &whole, Value all) {
 Values Emitter::nextRecorded(const OpenLoop &loop, ArrayRef<RecordField> fields,
                              Value all) {
   SmallVector<Type> types = loop.state.checkpoint();
-  Values saved = branch(negated(all), types, [&] {
+  Value isThere = both(loop.fit, negated(all));
+  Values saved = branch(isThere, types, [&] {
     Values values;
     for (auto [record, number] : fields) {
       Value at = add(loop.keptEnd, i32(shape.rowOf(record)));
