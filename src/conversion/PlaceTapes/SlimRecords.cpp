@@ -116,7 +116,7 @@ private:
       b.clone(*op, map);
     }
     for (auto [value, old] : llvm::zip(push.getValues(), pop.getValues()))
-      old.replaceAllUsesWith(map.lookup(value));
+      old.replaceAllUsesWith(map.lookupOrDefault(value));
     push.erase();
     pop.erase();
   }

@@ -81,3 +81,34 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32
     costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
   }
 }
+
+// What stands outside of the loop is in scope in the reverse sweep.
+// CHECK-LABEL: costate.kernel @outside
+// CHECK:         %[[V:.*]]:2 = scf.if
+// CHECK:           costate.sin
+// CHECK:         tape.write %{{.*}} at %{{.*}} : f32{{$}}
+// CHECK:         tape.settle
+// CHECK:         costate.strong_mul %{{.*}}, %[[V]]#1
+costate.kernel @outside(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %o = costate.sin %v : f32
+    %r = scf.for %k = %zero to %n step %one iter_args(%a = %v) -> (f32) : i64 {
+      %m = arith.mulf %a, %a : f32
+      tape.push record(0) %a, %o : f32, f32
+      scf.yield %m : f32
+    }
+    tape.turn
+    %s = scf.for %k = %zero to %n step %one iter_args(%h = %f1) -> (f32) : i64 {
+      %a, %q = tape.pop record(0) : f32, f32
+      %p = costate.strong_mul %h, %q : f32
+      %w = arith.mulf %p, %a : f32
+      scf.yield %w : f32
+    }
+    costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+  }
+}
