@@ -22,6 +22,9 @@ openCuda(const DeviceOptions &options) {
   auto budget = runtime::tapeBudget(options.tape_budget);
   if (!budget)
     return budget.error();
+  auto sorting = runtime::gpu::chosenSorting(runtime::gpu::Sorting::IfItPays);
+  if (!sorting)
+    return sorting.error();
   auto driver = runtime::cuda::openCuda(0);
   if (!driver)
     return driver.error();
@@ -29,7 +32,8 @@ openCuda(const DeviceOptions &options) {
   return runtime::gpu::openGpu("cuda", chip, *driver,
                                {.memoryLimit = options.memory_limit,
                                 .tapeBudget = *budget,
-                                .validate = options.validate});
+                                .validate = options.validate,
+                                .sorting = *sorting});
 }
 
 static Result<std::shared_ptr<runtime::Device>>
@@ -37,9 +41,13 @@ openSimt(const DeviceOptions &options) {
   auto budget = runtime::tapeBudget(options.tape_budget);
   if (!budget)
     return budget.error();
-  return runtime::openSimt(
-      options.threads, options.memory_limit,
-      {.tapeBudget = *budget, .validate = options.validate});
+  auto sorting = runtime::gpu::chosenSorting(runtime::gpu::Sorting::Always);
+  if (!sorting)
+    return sorting.error();
+  return runtime::openSimt(options.threads, options.memory_limit,
+                           {.tapeBudget = *budget,
+                            .validate = options.validate,
+                            .sorting = *sorting});
 }
 
 Device Device::open(const std::string &name, DeviceOptions options) {

@@ -43,7 +43,8 @@ struct TapeCall {
   struct TapeFailure *failure;
   unsigned long long *list, *failed; ///< room for every tile; null: no drain
   unsigned long long function;
-  unsigned long long tiles;
+  unsigned long long tiles, iterations;
+  const unsigned *order; ///< of iterations; null: as they are
   unsigned long long blocks, blockThreads;
   unsigned long long drains;  ///< run what is on the list
   unsigned long long commits; ///< no launch of the function comes behind this

@@ -177,12 +177,16 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
                                .collective = flag("collective"),
                                .tiles = flag("tiles"),
                                .dear = flag("dear"),
+                               .sortSymbol = text("sort"),
+                               .sortWords = number("sort_words"),
                                .sums = number("sums"),
                                .sumSlot = number("sum_slot"),
                                .words = number("words"),
                                .site = number("site"),
                                .tapeSite = number("tape_site")});
     runtime::gpu::DeviceFunction &function = code->functions.back();
+    if (auto costs = of.getAs<DenseI64ArrayAttr>("sort_costs"); !costs.empty())
+      function.sortCosts = {costs[0], costs[1], costs[2]};
     function.drainSymbol = function.symbol;
     function.sharedSymbol = function.symbol;
     if (function.tiles && !isForHost)
@@ -201,8 +205,9 @@ std::vector<std::string> symbolsOf(const runtime::gpu::DeviceCode &code) {
   std::vector<std::string> symbols;
   for (const runtime::gpu::DeviceFunction &function : code.functions) {
     symbols.push_back(function.symbol);
-    if (!function.measure.empty())
-      symbols.push_back(function.measure);
+    for (const std::string &symbol : {function.measure, function.sortSymbol})
+      if (!symbol.empty())
+        symbols.push_back(symbol);
   }
   return symbols;
 }

@@ -64,12 +64,17 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_tape_fence", &costate_device_tape_fence);
   add("costate_device_tape_begin", &costate_device_tape_begin);
   add("costate_device_tape_tile", &costate_device_tape_tile);
+  add("costate_device_tape_iteration", &costate_device_tape_iteration);
   add("costate_device_tape_next", &costate_device_tape_next);
   add("costate_device_tape_settle", &costate_device_tape_settle);
   add("costate_device_tape_end", &costate_device_tape_end);
   add("costate_device_tape_kept", &costate_device_tape_kept);
   add("costate_device_tape_segment", &costate_device_tape_segment);
   add("costate_device_tape_fewest", &costate_device_tape_fewest);
+  add("costate_device_sort_begin", &costate_device_sort_begin);
+  add("costate_device_sort_item", &costate_device_sort_item);
+  add("costate_device_sort_take", &costate_device_sort_take);
+  add("costate_device_sort_end", &costate_device_sort_end);
   return symbols;
 }
 

@@ -180,7 +180,8 @@ Constant *dynamicMemory(Module &module) {
 Constant *blockMemory(Module &module, const Function &function) {
   LLVMContext &context = module.getContext();
   auto *pointer = PointerType::getUnqual(context);
-  if (function.hasFnAttribute(deviceTilesAttr))
+  if (function.hasFnAttribute(deviceTilesAttr) ||
+      function.hasFnAttribute("costate-sort"))
     return dynamicMemory(module);
   if (!function.hasFnAttribute("costate-sums"))
     return ConstantPointerNull::get(pointer);

@@ -172,6 +172,18 @@ def Tape_ExpectOp : Tape_Op<"expect"> {
   let assemblyFormat = "operands attr-dict";
 }
 
+def Tape_DepthOp : Tape_Op<"depth", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
+  let summary = "how many turns the loops of an iteration will take, about";
+  let description = [{
+    Stands in ranges that run in tiles; only what it follows from is before it.
+    Iterations may be sorted by it. `turn`: issue slots of a lane for each turn;
+    `stray_item`, `stray_turn`: what an iteration and a turn lose if lanes have
+    iterations that are not neighbours in memory.
+  }];
+  let arguments = (ins I64:$turns, I64Attr:$turn, I64Attr:$stray_item, I64Attr:$stray_turn);
+  let assemblyFormat = "$turns `cost` `(` $turn `,` $stray_item `,` $stray_turn `)` attr-dict";
+}
+
 def Tape_SettleOp : Tape_Op<"settle", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
   let summary = "what the forward sweep of a tile has come to";
   let description = [{

@@ -128,6 +128,7 @@ TEST(GpuTapes, OfOthersThatDoNotFitAreSaid) {
 
 /// From the third launch on, one drain behind each sweep, and no waiting.
 TEST(GpuTapes, OfDepthsInMemoryTakeADrain) {
+  Sorting never("never");
   Device device = openDevice();
   if (device.name() == "cpu")
     GTEST_SKIP() << "the CPU has no drain";

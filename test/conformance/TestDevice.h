@@ -15,4 +15,12 @@ inline Device openDevice(DeviceOptions options = {}) {
 /// Whether tests run on the CPU, the only device that looks for races.
 inline bool isOnCpu() { return openDevice().name() == "cpu"; }
 
+/// Devices that are opened while it lives sort by this rule.
+class Sorting {
+public:
+  explicit Sorting(const char *rule) { setenv("COSTATE_SORT", rule, 1); }
+  ~Sorting() { unsetenv("COSTATE_SORT"); }
+  Sorting(const Sorting &) = delete;
+};
+
 } // namespace costate::test

@@ -1,3 +1,4 @@
+#include "base/DeviceSort.h"
 #include "base/DeviceWords.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
@@ -64,6 +65,7 @@ public:
   /// What the threads of a block share; null: nothing.
   Value memory() { return body.getArgument(4); }
   void markTiles() { setAttribute(outer, "costate-tiles", ""); }
+  void markSort() { setAttribute(outer, "costate-sort", ""); }
   void markSums() { setAttribute(outer, "costate-sums", ""); }
   Block *block() { return &body.getFunctionBody().front(); }
 
@@ -151,7 +153,7 @@ public:
       : launcher(launcher), part(part), range(dyn_cast<ir::RangeOp>(part)),
         region(part->getRegion(0)), tiled(part->hasAttr(tilesAttr)),
         known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
-        number(launcher.functions.size()),
+        depth(depthOf(region)), number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
         reductions(region),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
@@ -160,6 +162,8 @@ public:
     firstSlot = launcher.frameSlots;
     launcher.frameSlots += part->getNumResults() + reductions.size();
     describe();
+    if (depth)
+      emitSort();
     if (measured) {
       // Standing in the kernel it can be mapped like the part itself.
       part->getBlock()->getOperations().insert(part->getIterator(), measured);
@@ -173,6 +177,11 @@ public:
   }
 
 private:
+  static tape::DepthOp depthOf(Region &region) {
+    auto depths = region.front().getOps<tape::DepthOp>();
+    return depths.empty() ? tape::DepthOp() : *depths.begin();
+  }
+
   std::string nameOf(StringRef kind) const {
     return (launcher.kernel + "." + kind + Twine(number)).str();
   }
@@ -186,6 +195,8 @@ private:
   int64_t words() const {
     return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
   }
+
+  int64_t sortWords() const { return callWord() + sizeof(SortCall) / 8; }
 
   /// The place of the push in the innermost loop.
   int64_t tapeSite() {
@@ -210,6 +221,10 @@ private:
       return b.getNamedAttr(name, value);
     };
     auto serial = dyn_cast<ir::SerialOp>(part);
+    SmallVector<int64_t> costs;
+    if (depth)
+      costs.assign({int64_t(depth.getTurn()), int64_t(depth.getStrayItem()),
+                    int64_t(depth.getStrayTurn())});
     launcher.functions.push_back(b.getDictionaryAttr(
         {named("symbol", b.getStringAttr(nameOf("device"))),
          named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
@@ -222,6 +237,9 @@ private:
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
+         named("sort", b.getStringAttr(depth ? nameOf("sort") : "")),
+         named("sort_words", b.getI64IntegerAttr(depth ? sortWords() : 0)),
+         named("sort_costs", b.getDenseI64ArrayAttr(costs)),
          named("sums", b.getI64IntegerAttr(sums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
          named("words", b.getI64IntegerAttr(words())),
@@ -356,7 +374,6 @@ private:
     for (Value extent : op.getExtents())
       extents.push_back(own.mapping.lookup(extent));
     Value worker = function.worker(), none = constant(b, -1);
-    Value count = loadSlot(b, b.getI64Type(), function.words(), IterationsWord);
     Runtime &runtime = launcher.runtime;
     Value call = slot(b, function.words(), callWord());
     Value onlyShared = runtime.callTape(b, "only_shared", true, {});
@@ -373,7 +390,7 @@ private:
     };
     auto after = [&](OpBuilder &nested, Location loc, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
-      Value k = iterationOfLane(inner, worker, args[0], count);
+      Value k = runtime.callTape(inner, "iteration", true, {worker, args[0]});
       useIndices(op, indicesOf(inner, k, extents));
       Values next{Value()};
       next.append(iterate(inner, op, args.drop_front()));
@@ -386,18 +403,56 @@ private:
     addUp(b, function, loop.getResults().drop_front(), own);
   }
 
-  /// Its number; 0 for a lane without iteration.
-  Value iterationOfLane(ImplicitLocOpBuilder &b, Value worker, Value tile,
-                        Value count) {
-    Value lane = loadSlot(b, b.getI64Type(), worker, laneSlot);
-    Value size = constant(b, warpSize), zero = constant(b, 0);
-    Value start = arith::MulIOp::create(b, tile, size);
-    Value k = arith::AddIOp::create(b, start, lane);
-    Value active =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, k, count);
-    Value flag = arith::ExtUIOp::create(b, b.getI64Type(), active);
-    storeSlot(b, flag, worker, activeSlot);
-    return arith::SelectOp::create(b, active, k, zero);
+  /// Lets each thread say how deep its iterations are; see gpu/DeviceSort.c.
+  void emitSort() {
+    // Standing in the kernel it can be mapped like the part itself.
+    Operation *copy = part->clone();
+    part->getBlock()->getOperations().insert(part->getIterator(), copy);
+    Function function(launcher, part->getLoc(), nameOf("sort"), sortWords(),
+                      Threading::Tiled, /*measures=*/false);
+    static_assert(sizeof(SortWorker) <= sizeof(TapeWorker));
+    function.markSort();
+    auto b =
+        ImplicitLocOpBuilder::atBlockBegin(part->getLoc(), function.block());
+    Captures own = uses;
+    own.map(b, partsHere(b, function), copy->getRegion(0));
+    sortAll(b, function, cast<ir::RangeOp>(copy), own);
+    function.end(b);
+    copy->erase();
+  }
+
+  void sortAll(ImplicitLocOpBuilder &b, Function &function, ir::RangeOp op,
+               const Captures &own) {
+    Values extents;
+    for (Value extent : op.getExtents())
+      extents.push_back(own.mapping.lookup(extent));
+    Runtime &runtime = launcher.runtime;
+    Value worker = function.worker(), none = constant(b, -1);
+    Value call = slot(b, function.words(), callWord());
+    Value zero = constant(b, 0), one = constant(b, 1);
+    Value rounds = runtime.callSort(
+        b, "begin", true, {worker, call, function.thread(), function.memory()});
+    auto round = [&](OpBuilder &nested, Location loc, Value k, ValueRange) {
+      ImplicitLocOpBuilder inner(loc, nested);
+      Value item = runtime.callSort(inner, "item", true, {worker, k});
+      Value isThere =
+          arith::CmpIOp::create(inner, arith::CmpIPredicate::ne, item, none);
+      auto branch = scf::IfOp::create(inner, inner.getI64Type(), isThere,
+                                      /*withElseRegion=*/true);
+      ImplicitLocOpBuilder depthOf(loc, branch.getThenRegion());
+      useIndices(op, indicesOf(depthOf, item, extents));
+      tape::DepthOp end = PartOutliner::depthOf(op.getBodyRegion());
+      Value turns = end.getTurns();
+      splice(depthOf, op.getBody(), op.getBody()->begin(), end->getIterator());
+      scf::YieldOp::create(depthOf, turns);
+      ImplicitLocOpBuilder otherwise(loc, branch.getElseRegion());
+      scf::YieldOp::create(otherwise, zero);
+      runtime.callSort(inner, "take", false,
+                       {worker, item, branch.getResult(0)});
+      scf::YieldOp::create(inner);
+    };
+    scf::ForOp::create(b, zero, rounds, one, ValueRange(), round);
+    runtime.callSort(b, "end", false, worker);
   }
 
   Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {
@@ -591,6 +646,7 @@ private:
   Region &region;
   bool tiled;
   tape::ExpectOp known; ///< what the host knows of the tapes; may be null
+  tape::DepthOp depth;  ///< what it may be sorted by; may be null
   size_t number;
   Captures uses;
   Reductions reductions;

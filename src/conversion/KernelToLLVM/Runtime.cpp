@@ -281,6 +281,15 @@ Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
   return result ? call.getResult() : Value();
 }
 
+Value Runtime::callSort(ImplicitLocOpBuilder &builder, StringRef name,
+                        bool hasResult, ValueRange args) {
+  auto function =
+      declare(("costate_sort_" + name).str(), hasResult ? i64 : none,
+              TypeRange(args), {.collective = name != "item"});
+  auto call = LLVM::CallOp::create(builder, function, args);
+  return hasResult ? call.getResult() : Value();
+}
+
 Value Runtime::callWarpMax(ImplicitLocOpBuilder &builder, Value value) {
   auto function = declare("costate_warp_max", i64, i64, {.collective = true});
   return LLVM::CallOp::create(builder, function, value).getResult();

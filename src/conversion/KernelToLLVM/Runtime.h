@@ -130,6 +130,10 @@ public:
   mlir::Value callTape(mlir::ImplicitLocOpBuilder &builder,
                        llvm::StringRef name, bool hasResult,
                        mlir::ValueRange args);
+  /// The same: `costate_device_sort_NAME` of runtime/gpu/DeviceSort.c.
+  mlir::Value callSort(mlir::ImplicitLocOpBuilder &builder,
+                       llvm::StringRef name, bool hasResult,
+                       mlir::ValueRange args);
   mlir::Value callWarpMax(mlir::ImplicitLocOpBuilder &builder,
                           mlir::Value value);
   /// Declares `costate_add_later_f32` and `_f64`.

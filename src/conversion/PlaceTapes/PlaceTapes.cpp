@@ -1,8 +1,10 @@
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/PlaceTapes/Cost.h"
+#include "conversion/PlaceTapes/Depth.h"
 #include "conversion/PlaceTapes/Emitter.h"
 #include "conversion/PlaceTapes/Rows.h"
 #include "conversion/PlaceTapes/SlimRecords.h"
+#include "conversion/PlaceTapes/SortCosts.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -108,6 +110,19 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
   tape::ExpectOp::create(b, need, fewest);
 }
 
+/// Says how many turns an iteration takes, if iterations differ. Sums are added
+/// up in an order that only extents decide: such ranges are not sorted.
+void tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
+               const IRMapping &map, bool fastMath) {
+  if (range.getNumResults())
+    return;
+  Value turns = emitDepth(range, shape, b, map);
+  if (!turns)
+    return;
+  SortCosts costs = sortCostsOf(range, shape, fastMath);
+  tape::DepthOp::create(b, turns, costs.turn, costs.strayItem, costs.strayTurn);
+}
+
 void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles && isDear(shape, fastMath))
@@ -121,6 +136,8 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
   IRMapping map;
   for (BlockArgument index : old->getArguments())
     map.map(index, body->addArgument(index.getType(), index.getLoc()));
+  if (tiles)
+    tellDepth(range, shape, b, map, fastMath);
   Emitter emitter(shape, b, std::move(map), tiles);
   emitter.emit();
   Operation *yield = old->getTerminator();

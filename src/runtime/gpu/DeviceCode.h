@@ -29,6 +29,12 @@ void costate_device_begin_range(Launch *launch, const int64_t *extents,
 
 namespace costate::runtime::gpu {
 
+/// Issue slots of a lane, about: of a turn, and what an iteration and a turn
+/// lose if lanes have iterations that are not neighbours in memory.
+struct SortCosts {
+  int64_t turn = 0, strayItem = 0, strayTurn = 0;
+};
+
 /// A range or a part of the serial code.
 struct DeviceFunction {
   std::string symbol = {};
@@ -46,6 +52,12 @@ struct DeviceFunction {
   bool dear = false;
   /// The same function with tapes in shared memory, and for drains.
   std::string sharedSymbol = {}, drainSymbol = {};
+  /// Sorts the iterations by depth (base/DeviceSort.h); empty: nothing to sort
+  /// them by. Called with words like the function itself, a SortCall behind
+  /// them.
+  std::string sortSymbol = {};
+  int64_t sortWords = 0;
+  SortCosts sortCosts = {};
   int64_t sums = 0;
   int64_t sumSlot = 0; ///< of the frame: the first one
   int64_t words = 0;   ///< how many it is called with

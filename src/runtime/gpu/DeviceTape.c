@@ -238,6 +238,18 @@ costate_device_tape_tile(const struct TapeWorker *worker) {
   return worker->tile < call->tiles ? worker->tile : TAPE_ALL;
 }
 
+// The one that the lane has in a tile; 0 if it has none.
+TAPE_INLINE unsigned long long
+costate_device_tape_iteration(struct TapeWorker *worker,
+                              unsigned long long tile) {
+  const struct TapeCall *call = worker->call;
+  unsigned long long place = 32 * tile + worker->lane;
+  worker->active = place < call->iterations;
+  if (!worker->active)
+    return 0;
+  return call->order ? call->order[place] : place;
+}
+
 // What lanes of the warp have read and written of its rows comes before what
 // any of them does to these rows from here on: a row may hold words of another
 // width then, which are other lanes'.

@@ -10,9 +10,11 @@ namespace {
 
 class GpuDevice final : public Device {
 public:
-  GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver, size_t tapeBudget)
+  GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver, size_t tapeBudget,
+            Sorting sorting)
       : deviceInfo(std::move(info)),
-        engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget) {}
+        engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget, sorting) {
+  }
 
   const DeviceInfo &info() const override { return deviceInfo; }
 
@@ -202,8 +204,8 @@ Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
       std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit);
   DeviceInfo info{std::move(name), driver->properties().residentThreads,
                   memoryLimit, target, target == "simt"};
-  return std::shared_ptr<Device>(
-      std::make_shared<GpuDevice>(std::move(info), std::move(driver), budget));
+  return std::shared_ptr<Device>(std::make_shared<GpuDevice>(
+      std::move(info), std::move(driver), budget, options.sorting));
 }
 
 } // namespace costate::runtime::gpu

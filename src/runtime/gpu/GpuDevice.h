@@ -3,6 +3,7 @@
 
 #include "runtime/Device.h"
 #include "runtime/gpu/Driver.h"
+#include "runtime/gpu/Sort.h"
 
 #include <optional>
 
@@ -13,6 +14,7 @@ struct GpuOptions {
   /// Bytes for the heap of tapes; none: half of the limit.
   std::optional<size_t> tapeBudget = std::nullopt;
   bool validate = false; ///< see ValidatingDriver.h
+  Sorting sorting = Sorting::IfItPays;
 };
 
 Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,

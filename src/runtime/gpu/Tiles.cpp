@@ -44,6 +44,12 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
   if (!host)
     return host.error();
   needs->host = std::move(*host);
+  auto reports = HostMemory::make(memory.real, functions * sizeof(SortReport));
+  if (!reports)
+    return reports.error();
+  needs->reports = std::move(*reports);
+  for (size_t k = 0; k < functions; ++k)
+    needs->histories.push_back({needs->reports->as<SortReport>() + k});
   return needs;
 }
 
@@ -72,15 +78,36 @@ std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles,
   return std::nullopt;
 }
 
-/// Shared memory if everything fits there; for what is dear to run again the
-/// heap; else shared memory with recomputation, if that is deep enough.
+/// That most tiles do with, if lanes have about as many turns.
+static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
+  if (seen.deepest == 0 || seen.iterations == 0)
+    return known.rows;
+  double mean = static_cast<double>(seen.turns) /
+                static_cast<double>(seen.iterations) /
+                static_cast<double>(seen.deepest);
+  return static_cast<uint64_t>(std::min(1.0, 1.5 * mean) *
+                               static_cast<double>(known.rows));
+}
+
+/// Shared memory if everything fits there, or nearly; for what is dear to run
+/// again the heap; else shared memory with recomputation, if that is deep
+/// enough.
 Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
-                                const TapeNeed &known) {
+                                const TapeNeed &known, bool sorted) {
   if (known.rows == 0)
     if (auto shared = planShared(tiles, 1))
       return *shared;
   if (auto shared = planShared(tiles, known.rows))
     return *shared;
+  if (sorted) {
+    auto rows = std::max<uint64_t>(
+        known.fewest,
+        usualRows(known, *launch.needs.depths(launch.number).report));
+    bool isBusy = rows <= sharedRows(memory.driver().properties(), 2);
+    if (auto shared = planShared(tiles, rows);
+        shared && (isBusy || !launch.function.dear))
+      return *shared;
+  }
   auto shared = planShared(tiles, known.fewest);
   if (shared && (!launch.function.dear || budget == 0))
     return *shared;
@@ -111,11 +138,12 @@ Result<> Tiles::storeHeap() {
 }
 
 Result<> Tiles::growHeap(size_t bytes) {
-  bytes = std::min(bytes, budget);
+  size_t free = budget - std::min(budget, sorter.bytes());
+  bytes = std::min(bytes, free);
   if (bytes <= heap.bytes() || bytes <= refused)
     return {};
   size_t before = heap.bytes();
-  size_t larger = std::min(std::max(bytes, 2 * before), budget);
+  size_t larger = std::min(std::max(bytes, 2 * before), free);
   for (size_t size : {larger, bytes, bytes / 2, bytes / 4, before})
     if (size && heap.reserve(size))
       break;
@@ -124,6 +152,7 @@ Result<> Tiles::growHeap(size_t bytes) {
 }
 
 void Tiles::dropHeap() {
+  sorter.clear();
   if (heap.bytes() == 0)
     return;
   heap.clear();
@@ -249,7 +278,14 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   if (known.rows == 0)
     if (auto done = failureOfOthers(); !done)
       return done;
-  auto plan = this->plan(launch, tiles, known);
+  auto iterations = static_cast<uint64_t>(launch.iterations);
+  auto order = sorter.sort({launch.module, launch.function,
+                            launch.needs.depths(launch.number), launch.words,
+                            iterations},
+                           budget - std::min(budget, heap.bytes()));
+  if (!order)
+    return order.error();
+  auto plan = this->plan(launch, tiles, known, *order != nullptr);
   if (!plan)
     return plan.error();
   call.control = reinterpret_cast<TapeControl *>(control.address());
@@ -258,6 +294,8 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.failure = raised->as<TapeFailure>();
   call.function = nameOf(launch);
   call.tiles = tiles;
+  call.iterations = iterations;
+  call.order = *order;
   call.blockThreads = blockThreads;
   call.inOrder = launch.inOrder;
   call.sharedRows = plan->sharedRows;

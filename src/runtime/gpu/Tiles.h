@@ -4,7 +4,7 @@
 
 #include "base/DeviceTape.h"
 #include "runtime/KernelCode.h"
-#include "runtime/gpu/Memory.h"
+#include "runtime/gpu/Sort.h"
 
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ private:
 };
 
 /// What is known of the tapes of one code: on the device, and a copy that
-/// launches leave for the host.
+/// launches leave for the host. Of its depths as well.
 class TapeNeeds {
 public:
   static Result<std::unique_ptr<TapeNeeds>> make(Memory &memory,
@@ -44,10 +44,12 @@ public:
   TapeNeed *onHost(size_t function) const {
     return host->as<TapeNeed>() + function;
   }
+  SortHistory &depths(size_t function) { return histories[function]; }
 
 private:
   Scratch device;
-  std::unique_ptr<HostMemory> host;
+  std::unique_ptr<HostMemory> host, reports;
+  std::vector<SortHistory> histories;
 };
 
 /// A launch of one function.
@@ -72,10 +74,10 @@ struct TiledLaunch {
 /// The tapes of one stream.
 class Tiles {
 public:
-  /// `budget`: bytes that the heap may have.
-  Tiles(Memory &memory, size_t budget)
-      : memory(memory), budget(budget), control(memory), heap(memory, true),
-        lists(memory) {}
+  /// `budget`: bytes that the heap and the order of iterations may have.
+  Tiles(Memory &memory, size_t budget, Sorting sorting)
+      : memory(memory), budget(budget), sorter(memory, sorting),
+        control(memory), heap(memory, true), lists(memory) {}
 
   /// Queues a function and its drain. Waits if nothing is known of its tapes.
   /// Sums are added up by the last drain.
@@ -98,7 +100,7 @@ private:
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
-                    const TapeNeed &known);
+                    const TapeNeed &known, bool sorted);
   std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
   Result<> prepareSums(const TiledLaunch &launch, int64_t blocks, int drains);
   uint64_t rowsOf(const Plan &plan, const TapeNeed &known) const;
@@ -122,6 +124,7 @@ private:
   Memory &memory;
   const size_t budget;
   size_t refused = 0; ///< bytes that the heap could not have
+  Sorter sorter;
   Scratch control, heap, lists;
   std::unique_ptr<HostMemory> raised; ///< a TapeFailure
   std::vector<std::string> names;     ///< of functions, for errors

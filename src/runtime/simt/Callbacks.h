@@ -50,12 +50,19 @@ void costate_device_tape_drains();
 void costate_device_tape_fence();
 void costate_device_tape_begin();
 void costate_device_tape_tile();
+void costate_device_tape_iteration();
 void costate_device_tape_next();
 void costate_device_tape_settle();
 void costate_device_tape_end();
 void costate_device_tape_kept();
 void costate_device_tape_segment();
 void costate_device_tape_fewest();
+
+/// Sorting by depth: gpu/DeviceSort.c.
+void costate_device_sort_begin();
+void costate_device_sort_item();
+void costate_device_sort_take();
+void costate_device_sort_end();
 }
 
 namespace simt {

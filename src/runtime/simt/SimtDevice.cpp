@@ -145,6 +145,8 @@ public:
     module->addresses = code.addresses;
     for (const gpu::DeviceFunction &function : code.functions)
       module->functions[function.symbol] = function;
+    for (const gpu::DeviceFunction &function : code.functions)
+      module->functions[function.sortSymbol] = {.collective = true};
     return std::shared_ptr<gpu::Module>(module);
   }
 
@@ -296,7 +298,8 @@ Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
   return gpu::openGpu("simt", "simt", simt::createDriver(options),
                       {.memoryLimit = host.memoryLimit,
                        .tapeBudget = options.tapeBudget,
-                       .validate = options.validate});
+                       .validate = options.validate,
+                       .sorting = options.sorting});
 }
 
 } // namespace costate::runtime

@@ -4,6 +4,7 @@
 
 #include "runtime/Device.h"
 #include "runtime/gpu/Driver.h"
+#include "runtime/gpu/Sort.h"
 
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@ struct Options {
   size_t l2Bytes = 32 << 20;
   std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h
   bool validate = false; ///< see gpu/ValidatingDriver.h
+  gpu::Sorting sorting = gpu::Sorting::Always;
 };
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options);

@@ -1,0 +1,46 @@
+// RUN: costate-opt %s --place-tapes --outline-device | FileCheck %s
+
+// A function of its own says how deep each iteration is; it finds the words of
+// the function whose iterations it sorts.
+// CHECK:       sort = "ragged.sort0"
+// CHECK-SAME:  sort_costs = array<i64:
+// CHECK-SAME:  sort_words = 25
+// CHECK-SAME:  symbol = "ragged.device0"
+
+// CHECK-LABEL: llvm.func @ragged.sort0(
+// CHECK-SAME:    ["costate-sort", ""]
+// CHECK-LABEL: llvm.func internal @ragged.sort0.body(
+// CHECK:         %[[ROUNDS:.*]] = llvm.call @costate_device_sort_begin(
+// CHECK:         scf.for %[[K:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK:           %[[ITEM:.*]] = llvm.call @costate_device_sort_item(%{{.*}}, %[[K]])
+// CHECK:           %[[DEPTH:.*]] = scf.if
+// CHECK:             %[[N:.*]] = costate.load
+// CHECK:             %[[T:.*]] = arith.maxsi %[[N]]
+// CHECK:             scf.yield %[[T]]
+// CHECK:           llvm.call @costate_device_sort_take(%{{.*}}, %[[ITEM]], %[[DEPTH]])
+// CHECK:         llvm.call @costate_device_sort_end(
+// CHECK-LABEL: llvm.func internal @ragged.device0.body(
+// CHECK:         llvm.call @costate_device_tape_iteration(
+costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %t = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f32) : i64 {
+      %q = costate.sin %a : f32
+      tape.push record(0) %a : f32
+      scf.yield %q : f32
+    }
+    tape.turn
+    %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
+      %a = tape.pop record(0) : f32
+      %c = costate.cos %a : f32
+      %m = costate.strong_mul %h, %c : f32
+      scf.yield %m : f32
+    }
+    costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+  }
+}

@@ -1,0 +1,156 @@
+#include "conversion/PlaceTapes/Depth.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+namespace {
+
+using Builder = ImplicitLocOpBuilder;
+
+/// More operations than this take longer than they save.
+constexpr unsigned mostOps = 48;
+
+bool isCheap(Operation *op) {
+  if (isa<ir::LoadOp, scf::YieldOp>(op))
+    return true;
+  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+         !op->hasTrait<ir::OpTrait::IsFunction>() &&
+         !isa<math::MathDialect>(op->getDialect());
+}
+
+/// A branch on the way from an iteration to a loop in it.
+struct Gate {
+  scf::IfOp branch;
+  bool isThen;
+};
+
+class Depth {
+public:
+  Depth(ir::RangeOp range, Builder &b, IRMapping &map)
+      : range(range), b(b), map(map) {}
+
+  /// Null if it is not known, or the same for all.
+  Value turnsOf(Operation *op) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    SmallVector<Gate> gates = gatesOf(op);
+    if (!loop || (gates.empty() && isSame(loop.getUpperBound())))
+      return nullptr;
+    unsigned left = mostOps;
+    bool known = isKnown(loop.getUpperBound(), left);
+    for (Gate gate : gates)
+      known = known && isKnown(gate.branch.getCondition(), left);
+    return known ? emit(gates, loop.getUpperBound()) : nullptr;
+  }
+
+private:
+  /// The outermost one first.
+  SmallVector<Gate> gatesOf(Operation *op) {
+    SmallVector<Gate> gates;
+    for (; op->getParentOp() != range; op = op->getParentOp())
+      if (auto branch = dyn_cast<scf::IfOp>(op->getParentOp()))
+        gates.push_back(
+            {branch, op->getParentRegion() == &branch.getThenRegion()});
+    std::reverse(gates.begin(), gates.end());
+    return gates;
+  }
+
+  bool isOutside(Value value) {
+    return !range.getBodyRegion().isAncestor(value.getParentRegion());
+  }
+
+  bool isSame(Value value) {
+    return isOutside(value) || matchPattern(value, m_Constant());
+  }
+
+  bool isKnown(Value value, unsigned &left) {
+    if (isOutside(value))
+      return true;
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return argument.getOwner() == range.getBody();
+    Operation *op = value.getDefiningOp();
+    if (left == 0)
+      return false;
+    --left;
+    bool cheap = isCheap(op);
+    if (isa<scf::IfOp>(op))
+      cheap = !op->walk([&](Operation *nested) {
+                   return nested == op || isCheap(nested)
+                              ? WalkResult::advance()
+                              : WalkResult::interrupt();
+                 }).wasInterrupted();
+    return cheap && llvm::all_of(operandsOf(op), [&](Value operand) {
+             return isKnown(operand, left);
+           });
+  }
+
+  /// Those of nested operations as well, as far as they come from outside.
+  static SmallVector<Value> operandsOf(Operation *op) {
+    SmallVector<Value> operands;
+    op->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        if (!op->isAncestor(operand.getParentRegion()->getParentOp()))
+          operands.push_back(operand);
+    });
+    return operands;
+  }
+
+  Value compute(Value value) {
+    if (Value done = map.lookupOrNull(value))
+      return done;
+    if (isOutside(value))
+      return value;
+    for (Value operand : operandsOf(value.getDefiningOp()))
+      (void)compute(operand);
+    b.clone(*value.getDefiningOp(), map);
+    return map.lookup(value);
+  }
+
+  /// What is behind a gate is computed only there: it may not exist elsewhere.
+  Value emit(ArrayRef<Gate> gates, Value bound) {
+    if (gates.empty())
+      return compute(bound);
+    Gate first = gates.front();
+    Value condition = compute(first.branch.getCondition());
+    auto branch =
+        scf::IfOp::create(b, b.getI64Type(), condition, /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    Region *regions[] = {&branch.getThenRegion(), &branch.getElseRegion()};
+    for (bool isThen : {true, false}) {
+      b.setInsertionPointToStart(&regions[isThen ? 0 : 1]->front());
+      Value turns = isThen == first.isThen
+                        ? emit(gates.drop_front(), bound)
+                        : arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+      scf::YieldOp::create(b, turns);
+    }
+    return branch.getResult(0);
+  }
+
+  ir::RangeOp range;
+  Builder &b;
+  IRMapping &map;
+};
+
+} // namespace
+
+Value emitDepth(ir::RangeOp range, const TapeShape &shape, OpBuilder &builder,
+                IRMapping map) {
+  Builder b(range.getLoc(), builder);
+  Value sum;
+  for (Operation *loop : shape.level(nullptr).loops) {
+    IRMapping own = map;
+    Value turns = Depth(range, b, own).turnsOf(loop);
+    if (!turns)
+      continue;
+    Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+    turns = arith::MaxSIOp::create(b, turns, none);
+    sum = sum ? arith::AddIOp::create(b, sum, turns).getResult() : turns;
+  }
+  return sum;
+}
+
+} // namespace costate::conversion

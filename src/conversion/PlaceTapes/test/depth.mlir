@@ -1,0 +1,112 @@
+// RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
+
+// Iterations may be sorted by turns that an array says, and by what conditions
+// around the loop say.
+// CHECK-LABEL: costate.kernel @gated
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-NEXT:      %[[V:.*]] = costate.load %{{.*}}[%[[I]]] : !costate.array<f32, 1>
+// CHECK-NEXT:      %[[C:.*]] = arith.cmpf ogt, %[[V]]
+// CHECK-NEXT:      %[[D:.*]] = scf.if %[[C]] -> (i64) {
+// CHECK-NEXT:        %[[N:.*]] = costate.load %{{.*}}[%[[I]]] : !costate.array<i64, 1>
+// CHECK-NEXT:        scf.yield %[[N]]
+// CHECK-NEXT:      } else {
+// CHECK-NEXT:        scf.yield %{{.*}}
+// CHECK-NEXT:      }
+// CHECK-NEXT:      %[[T:.*]] = arith.maxsi %[[D]], %{{.*}}
+// CHECK-NEXT:      tape.depth %[[T]] cost({{[0-9]+}}, 600, 0)
+// CHECK:           tape.active
+costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf ogt, %v, %f0 : f32
+    scf.if %c {
+      %t = costate.load %n[%i] : !costate.array<i64, 1>
+      %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f32) : i64 {
+        %q = costate.sin %a : f32
+        tape.push record(0) %a : f32
+        scf.yield %q : f32
+      }
+      tape.push record(1) %t : i64
+    }
+    tape.turn
+    scf.if %c {
+      %t = tape.pop record(1) : i64
+      %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
+        %a = tape.pop record(0) : f32
+        %m = costate.strong_mul %h, %a : f32
+        scf.yield %m : f32
+      }
+      costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+    }
+  }
+}
+
+// Nothing is known before the loop runs, or all iterations are alike; ranges
+// with sums stay in order.
+// CHECK-LABEL: costate.kernel @unknown
+// CHECK-NOT:     tape.depth
+// CHECK-LABEL: costate.kernel @summed
+// CHECK:         tape.settle
+costate.kernel @unknown(%x: !costate.array<f32, 1>, %g: !costate.array<f32, 1>, %m: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %u = costate.sin %v : f32
+    %t = costate.to_int %u : f32 to i64
+    %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f32) : i64 {
+      %q = costate.sin %a : f32
+      tape.push record(0) %a : f32
+      scf.yield %q : f32
+    }
+    %r2 = scf.for %k = %zero to %m step %one iter_args(%a = %v) -> (f32) : i64 {
+      %q = costate.sin %a : f32
+      tape.push record(1) %a : f32
+      scf.yield %q : f32
+    }
+    tape.turn
+    %s2 = scf.for %k = %zero to %m step %one iter_args(%h = %f1) -> (f32) : i64 {
+      %a = tape.pop record(1) : f32
+      %p = costate.strong_mul %h, %a : f32
+      scf.yield %p : f32
+    }
+    %s = scf.for %k = %zero to %t step %one iter_args(%h = %s2) -> (f32) : i64 {
+      %a = tape.pop record(0) : f32
+      %p = costate.strong_mul %h, %a : f32
+      scf.yield %p : f32
+    }
+    costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+  }
+}
+
+costate.kernel @summed(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>, %y: !costate.array<f32, 0>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  %sum = costate.range (%i) in (%e) -> f32 {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %t = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f32) : i64 {
+      %q = costate.sin %a : f32
+      tape.push record(0) %a : f32
+      scf.yield %q : f32
+    }
+    tape.turn
+    %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
+      %a = tape.pop record(0) : f32
+      %m = costate.strong_mul %h, %a : f32
+      scf.yield %m : f32
+    }
+    costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+    costate.yield %r : f32
+  }
+  costate.atomic_add %sum, %y[] : !costate.array<f32, 0>
+}

@@ -1,0 +1,191 @@
+/// Sorting by depth, on the host as a GPU.
+
+#include "runtime/gpu/Sort.h"
+
+#include "runtime/simt/SimtDevice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+
+extern "C" {
+uint64_t costate_device_sort_begin(SortWorker *worker, const SortCall *call,
+                                   uint64_t thread, std::byte *memory);
+uint64_t costate_device_sort_item(const SortWorker *worker, uint64_t round);
+void costate_device_sort_take(SortWorker *worker, uint64_t item,
+                              uint64_t depth);
+void costate_device_sort_end(const SortWorker *worker);
+}
+
+namespace costate::runtime::gpu {
+namespace {
+
+/// As compiled code: word 0 is where the depths are.
+void sortDepths(const uint64_t *words, int64_t thread, int64_t,
+                std::byte *memory) {
+  auto *depths = reinterpret_cast<const int64_t *>(words[0]);
+  SortWorker worker;
+  uint64_t rounds = costate_device_sort_begin(
+      &worker, reinterpret_cast<const SortCall *>(words + 1),
+      static_cast<uint64_t>(thread), memory);
+  for (uint64_t k = 0; k < rounds; ++k) {
+    uint64_t item = costate_device_sort_item(&worker, k);
+    bool isThere = item != ~uint64_t(0);
+    costate_device_sort_take(&worker, item,
+                             isThere ? static_cast<uint64_t>(depths[item]) : 0);
+  }
+  costate_device_sort_end(&worker);
+}
+
+struct Bench {
+  std::shared_ptr<Driver> driver = simt::createDriver({.threads = 2});
+  Memory memory{driver, size_t(1) << 30};
+  Sorter sorter{memory, Sorting::Always};
+  SortReport report{};
+  SortHistory history{&report};
+  DeviceCode code;
+  std::shared_ptr<Module> module;
+
+  Bench() {
+    code.addresses["sort"] = reinterpret_cast<void *>(&sortDepths);
+    DeviceFunction &function = code.functions.emplace_back();
+    function.symbol = "f";
+    function.sortSymbol = "sort";
+    function.sortWords = 1 + sizeof(SortCall) / 8;
+    module = *driver->load(code);
+  }
+
+  /// Empty: as they are.
+  std::vector<unsigned> sort(const std::vector<int64_t> &depths,
+                             size_t budget = size_t(1) << 30) {
+    std::vector<uint64_t> words(64);
+    words[0] = reinterpret_cast<uint64_t>(depths.data());
+    auto order = sorter.sort(
+        {*module, code.functions[0], history, words.data(), depths.size()},
+        budget);
+    EXPECT_TRUE(order.ok());
+    return *order ? std::vector<unsigned>(*order, *order + depths.size())
+                  : std::vector<unsigned>();
+  }
+};
+
+void expectSorted(const std::vector<unsigned> &order,
+                  const std::vector<int64_t> &depths) {
+  std::vector<unsigned> numbers = order;
+  std::ranges::sort(numbers);
+  for (size_t k = 0; k < numbers.size(); ++k)
+    ASSERT_EQ(numbers[k], k);
+  double least = INFINITY;
+  for (unsigned k : order) {
+    auto depth =
+        static_cast<double>(std::clamp(depths[k], int64_t(0), int64_t(65535)));
+    ASSERT_LE(depth, least * (1 + 1.0 / 32));
+    least = std::min(least, depth);
+  }
+}
+
+std::vector<int64_t> someDepths(size_t count, int64_t most) {
+  std::vector<int64_t> depths(count);
+  std::mt19937_64 random(count);
+  for (int64_t &depth : depths)
+    depth = static_cast<int64_t>(random() % static_cast<uint64_t>(most));
+  return depths;
+}
+
+TEST(Sort, IsByDepthDeepestFirst) {
+  for (size_t count : {33, 64, 511, 1000, 5000, 40000})
+    for (int64_t most : {1, 2, 33, 100, 60000}) {
+      SCOPED_TRACE(std::to_string(count) + " below " + std::to_string(most));
+      Bench bench;
+      bench.report = {.turns = 0, .rounds = 1, .deepest = 1, .iterations = 1};
+      for (int launch = 0; launch < 2; ++launch) {
+        std::vector<int64_t> depths = someDepths(count, most);
+        bench.report.rounds = bench.report.turns + 1;
+        std::vector<unsigned> order = bench.sort(depths);
+        ASSERT_EQ(order.size(), count);
+        expectSorted(order, depths);
+      }
+    }
+}
+
+TEST(Sort, TakesAnyDepth) {
+  Bench bench;
+  std::vector<int64_t> depths = someDepths(300, 50);
+  depths[7] = INT64_MAX;
+  depths[8] = INT64_MIN;
+  depths[9] = -1;
+  depths[10] = int64_t(1) << 40;
+  bench.report = {.turns = 0, .rounds = 1, .deepest = 1, .iterations = 1};
+  expectSorted(bench.sort(depths), depths);
+  EXPECT_EQ(bench.report.deepest, uint64_t(1) << 31);
+}
+
+TEST(Sort, SaysHowDeepTilesAre) {
+  Bench bench;
+  std::vector<int64_t> depths = someDepths(3000, 200);
+  uint64_t turns = 0, rounds = 0;
+  for (size_t start = 0; start < depths.size(); start += 32) {
+    auto first = depths.begin() + static_cast<ptrdiff_t>(start);
+    auto size = std::min<size_t>(32, depths.size() - start);
+    auto last = first + static_cast<ptrdiff_t>(size);
+    turns += static_cast<uint64_t>(std::accumulate(first, last, int64_t(0)));
+    rounds += static_cast<uint64_t>(*std::max_element(first, last)) * size;
+  }
+  auto expectReport = [&] {
+    EXPECT_EQ(bench.report.turns, turns);
+    EXPECT_EQ(bench.report.rounds, rounds);
+    EXPECT_EQ(bench.report.deepest,
+              static_cast<uint64_t>(*std::ranges::max_element(depths)));
+    EXPECT_EQ(bench.report.iterations, depths.size());
+  };
+  EXPECT_TRUE(bench.sort(depths).empty()) << "the first launch only looks";
+  expectReport();
+  bench.report.turns = 0;
+  EXPECT_FALSE(bench.sort(depths).empty());
+  expectReport();
+  depths.assign(3000, 7);
+  EXPECT_FALSE(bench.sort(depths).empty()) << "it is not known yet";
+  EXPECT_TRUE(bench.sort(depths).empty()) << "all are equal";
+  EXPECT_EQ(bench.report.rounds, bench.report.turns);
+}
+
+TEST(Sort, LooksNowAndThenAndThenNoticesChanges) {
+  Bench bench;
+  std::vector<int64_t> depths(100, 5);
+  auto launches = [&] { return bench.driver->counters().read().launches; };
+  uint64_t before = launches();
+  for (int k = 0; k < 100; ++k)
+    EXPECT_TRUE(bench.sort(depths).empty());
+  EXPECT_EQ(launches() - before, 4u);
+  depths[3] = 1000;
+  int later = 0;
+  while (bench.sort(depths).empty())
+    ++later;
+  EXPECT_LE(later, 33);
+}
+
+TEST(Sort, StaysWithinTheBudget) {
+  Bench bench;
+  std::vector<int64_t> depths = someDepths(3000, 200);
+  bench.sort(depths);
+  EXPECT_TRUE(bench.sort(depths, 1000).empty());
+  EXPECT_EQ(bench.sorter.bytes(), 0u);
+  EXPECT_FALSE(bench.sort(depths, 40000).empty());
+  EXPECT_LE(bench.sorter.bytes(), 40000u);
+}
+
+TEST(Sort, PaysWhereLanesWait) {
+  SortCosts costs{.turn = 25, .strayItem = 300, .strayTurn = 0};
+  uint64_t n = 1 << 20;
+  EXPECT_TRUE(sortingPays({64 * n, 256 * n, 985, n}, costs, n));
+  EXPECT_FALSE(sortingPays({64 * n, 70 * n, 80, n}, costs, n));
+  EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n}, costs, 1000));
+  EXPECT_FALSE(sortingPays({}, costs, n));
+  costs.strayTurn = 200;
+  EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n}, costs, n));
+}
+
+} // namespace
+} // namespace costate::runtime::gpu

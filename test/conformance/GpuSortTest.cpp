@@ -1,0 +1,302 @@
+/// Iterations of gradients on GPUs, sorted by depth: the same gradients.
+
+#include "TestDevice.h"
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace costate::test {
+namespace {
+
+Var<double> turned(const Var<double> &v) { return v + 0.1 * sin(3.0 * v); }
+
+Kernel ragged() {
+  return kernel("ragged", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                             ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (t, 0, n(i)) {
+        v = turned(v);
+      }
+      y(i) = v;
+    });
+  });
+}
+
+/// What decides stands behind conditions, or is computed.
+Kernel gated() {
+  return kernel("gated", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                            ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      IF (n(i) > 3) {
+        IF (n(i) % 5 != 0) {
+          FOR (t, 0, 9) {
+            v = turned(v);
+          }
+        }
+        ELSE {
+          FOR (t, 0, min(n(n(i) % 2) * 2 + n(i), 90)) {
+            v = turned(v) * 1.001;
+          }
+        }
+        v = v * v / 2.0;
+      }
+      Var<int> turns = 0;
+      IF (x(i) > 0.5) {
+        turns = n(i) / 3;
+      }
+      FOR (k, 0, turns) {
+        v = turned(v);
+      }
+      y(i) = v;
+    });
+  });
+}
+
+/// Iterations with two indices.
+Kernel flat() {
+  return kernel("flat", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                           ArrayRef<double, 1> y) {
+    parallel({7, x.size() / 7}, [&](Index i, Index j) {
+      Expr<int64_t> k = i * (x.size() / 7) + j;
+      Var<double> v = x(k);
+      FOR (t, 0, n(k) / 2) {
+        FOR (s, 0, (t + cast<int64_t>(n(k))) % 3) {
+          v = turned(v);
+        }
+      }
+      y(k) = v;
+    });
+  });
+}
+
+using Depths = std::vector<int>;
+
+struct Case {
+  const char *name;
+  Depths depths;
+};
+
+template <class F> Depths filled(int count, F f) {
+  Depths depths;
+  for (int i = 0; i < count; ++i)
+    depths.push_back(f(i));
+  return depths;
+}
+
+std::vector<Case> cases() {
+  auto ragged = [](int i) { return i * 7919 % 61; };
+  auto steep = [](int i) {
+    return int(-20 * std::log((i * 7919 % 997 + 1) / 998.0));
+  };
+  std::vector<Case> all{
+      {"ragged", filled(1000, ragged)},
+      {"exponential", filled(2100, steep)},
+      {"equal", filled(500, [](int) { return 30; })},
+      {"empty", {}},
+      {"one", {17}},
+      {"no turns", filled(100, [](int) { return 0; })},
+      {"less than none", filled(77, [](int i) { return i % 40 - 20; })},
+      {"part of a tile", filled(31, ragged)},
+      {"a tile and one", filled(33, ragged)},
+      {"falling", filled(300, [](int i) { return 300 - i; })}};
+  Depths outlier = filled(700, ragged);
+  outlier[333] = 20000;
+  all.push_back({"outlier", outlier});
+  return all;
+}
+
+struct Arrays {
+  Arrays(const Device &device, const Depths &depths) {
+    auto size = static_cast<int64_t>(depths.size());
+    x = device.array<double>({size}, grad);
+    y = device.array<double>({size}, grad);
+    n = device.array<int>({size});
+    std::vector<double> start;
+    for (size_t i = 0; i < depths.size(); ++i)
+      start.push_back(0.2 + double(i * 31 % 101) / 60);
+    x.from_host(start);
+    n.from_host(depths);
+  }
+
+  std::vector<double> gradient(const Kernel &kernel) {
+    x.grad().fill(0);
+    y.grad().fill(1);
+    kernel.grad(x, n, y);
+    return x.grad().to_host();
+  }
+
+  Array<double> x, y;
+  Array<int> n;
+};
+
+std::vector<double> onCpu(const Kernel &kernel, const Depths &depths) {
+  return Arrays(Device::open("cpu"), depths).gradient(kernel);
+}
+
+void expectSame(const std::vector<double> &found,
+                const std::vector<double> &expected) {
+  bool sameFunctions = openDevice().name() != "cuda";
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    if (sameFunctions)
+      ASSERT_EQ(found[i], expected[i]) << "entry " << i;
+    else
+      ASSERT_NEAR(found[i], expected[i], 1e-9 * (1 + std::abs(expected[i])))
+          << "entry " << i;
+}
+
+uint64_t launchesOf(const Device &device, Arrays &arrays,
+                    const Kernel &kernel) {
+  arrays.x.grad().fill(0);
+  arrays.y.grad().fill(1);
+  device.reset_statistics();
+  kernel.grad(arrays.x, arrays.n, arrays.y);
+  EXPECT_EQ(device.statistics().synchronizations, 0u);
+  EXPECT_EQ(device.statistics().uploads + device.statistics().downloads, 0u);
+  return device.statistics().launches;
+}
+
+TEST(GpuSort, HasTheGradientOfTheCpu) {
+  Sorting always("always");
+  for (const Kernel &k : {ragged(), gated(), flat()})
+    for (const Case &c : cases()) {
+      SCOPED_TRACE(k.name() + ", " + c.name);
+      std::vector<double> expected = onCpu(k, c.depths);
+      for (size_t budget : {0, 5000, 1 << 22}) {
+        SCOPED_TRACE("budget " + std::to_string(budget));
+        Device device = openDevice({.tape_budget = budget});
+        Arrays arrays(device, c.depths);
+        for (int launch = 0; launch < 3; ++launch)
+          expectSame(arrays.gradient(k), expected);
+      }
+    }
+}
+
+TEST(GpuSort, TakesTwoMoreLaunchesWhereDepthsDiffer) {
+  if (isOnCpu())
+    GTEST_SKIP() << "the CPU does not sort";
+  Sorting always("always");
+  Device device = openDevice();
+  Kernel k = ragged();
+  Arrays arrays(device, cases()[0].depths);
+  arrays.gradient(k);
+  for (int launch = 0; launch < 3; ++launch)
+    EXPECT_EQ(launchesOf(device, arrays, k), 4u);
+  arrays.n.fill(20);
+  EXPECT_EQ(launchesOf(device, arrays, k), 4u) << "it is not known yet";
+  device.synchronize();
+  EXPECT_EQ(launchesOf(device, arrays, k), 2u);
+}
+
+TEST(GpuSort, IsNotDoneIfNotAskedFor) {
+  if (isOnCpu())
+    GTEST_SKIP() << "the CPU does not sort";
+  Sorting never("never");
+  Device device = openDevice();
+  Kernel k = ragged();
+  Arrays arrays(device, cases()[0].depths);
+  arrays.gradient(k);
+  EXPECT_EQ(launchesOf(device, arrays, k), 2u);
+}
+
+TEST(GpuSort, FollowsDepthsThatChange) {
+  Sorting always("always");
+  Device device = openDevice();
+  Kernel k = ragged();
+  std::vector<Case> all = cases();
+  for (size_t round = 0; round < 3; ++round)
+    for (size_t c : {0, 1, 10, 5, 9, 2, 0}) {
+      SCOPED_TRACE(all[c].name);
+      expectSame(Arrays(device, all[c].depths).gradient(k),
+                 onCpu(k, all[c].depths));
+    }
+}
+
+TEST(GpuSort, OfAGraphFollowsDepthsThatChange) {
+  Sorting always("always");
+  Device device = openDevice();
+  Kernel k = ragged();
+  Depths depths = cases()[0].depths;
+  Arrays arrays(device, depths);
+  arrays.gradient(k);
+  arrays.gradient(k);
+  Graph graph = device.capture([&] {
+    arrays.x.grad().fill(0);
+    arrays.y.grad().fill(1);
+    k.grad(arrays.x, arrays.n, arrays.y);
+    arrays.y.grad().fill(1);
+    k.grad(arrays.x, arrays.n, arrays.y);
+  });
+  Arrays larger(device, filled(5000, [](int i) { return i % 100; }));
+  larger.gradient(k); // needs more memory than the graph has
+  larger.gradient(k);
+  for (int factor : {3, 0, 5, 1}) {
+    Depths other = depths;
+    for (int &depth : other)
+      depth = (depth * factor) % 90;
+    arrays.n.from_host(other);
+    graph.replay();
+    std::vector<double> expected = onCpu(k, other);
+    for (double &value : expected)
+      value *= 2; // each time added
+    expectSame(arrays.x.grad().to_host(), expected);
+  }
+}
+
+/// All iterations add to one element, and to one adjoint.
+Kernel weighted(KernelOptions options) {
+  return kernel(
+      "weighted",
+      [](ArrayRef<double, 1> x, ArrayRef<int, 1> n, ArrayRef<double, 1> w,
+         ArrayRef<double, 1> sum) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (t, 0, n(i)) {
+            v = v + 0.1 * sin(w(t % 3) * v);
+          }
+          sum(0) += v;
+        });
+      },
+      options);
+}
+
+std::vector<std::vector<double>> weightGradients(const Device &device,
+                                                 const Kernel &k) {
+  Arrays arrays(device, cases()[0].depths);
+  Array<double> w = device.array<double>({3}, grad),
+                sum = device.array<double>({1}, grad);
+  w.fill(0.9);
+  std::vector<std::vector<double>> all;
+  for (int launch = 0; launch < 3; ++launch) {
+    w.grad().fill(0);
+    sum.grad().fill(1);
+    k.grad(arrays.x, arrays.n, w, sum);
+    all.push_back(w.grad().to_host());
+  }
+  return all;
+}
+
+TEST(GpuSort, ChangesOnlyTheOrderOfSums) {
+  Sorting always("always");
+  std::vector<double> expected =
+      weightGradients(Device::open("cpu"), weighted({}))[0];
+  for (const std::vector<double> &found :
+       weightGradients(openDevice(), weighted({})))
+    for (size_t k = 0; k < found.size(); ++k)
+      EXPECT_NEAR(found[k], expected[k], 1e-11 * std::abs(expected[k]));
+}
+
+TEST(GpuSort, LeavesSumsOfDeterministicKernelsAsTheyAre) {
+  Sorting always("always");
+  auto all = weightGradients(openDevice(), weighted({.deterministic = true}));
+  EXPECT_EQ(all[1], all[0]);
+  EXPECT_EQ(all[2], all[0]);
+}
+
+} // namespace
+} // namespace costate::test
