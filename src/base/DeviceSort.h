@@ -13,15 +13,16 @@ enum { SortBuckets = 384, SortGroups = SortBuckets / 32 };
 
 /// What the depths of a range are, for the host: of all iterations together,
 /// once as they are, and once as deep as the deepest of their tile before
-/// sorting.
+/// sorting. Passing: iterations that have any effect.
 struct SortReport {
-  unsigned long long turns, rounds, deepest, iterations;
+  unsigned long long turns, rounds, deepest, passing, iterations;
 };
 
-/// One per stream; all 0 between launches.
+/// One per stream; between launches all 0, but for `ordered`.
 struct SortControl {
   unsigned totals[SortBuckets]; ///< iterations in each
-  unsigned long long turns, rounds, deepest, ticket;
+  unsigned long long turns, rounds, deepest, passing, ticket;
+  unsigned long long ordered; ///< iterations in the order
 };
 
 /// What a function that sorts is called with: first it counts, then it places.
@@ -38,7 +39,7 @@ struct SortCall {
 /// Of a block.
 struct SortMemory {
   unsigned counts[SortBuckets], bins[SortBuckets], groups[SortGroups], last;
-  unsigned long long turns, rounds, deepest;
+  unsigned long long turns, rounds, deepest, passing;
 };
 
 /// What a thread keeps.
@@ -46,7 +47,7 @@ struct SortWorker {
   const struct SortCall *call;
   struct SortMemory *memory;
   unsigned long long block, thread, threads;
-  unsigned long long turns, rounds, deepest;
+  unsigned long long turns, rounds, deepest, passing;
 };
 
 #ifdef __cplusplus

@@ -45,6 +45,7 @@ struct TapeCall {
   unsigned long long function;
   unsigned long long tiles, iterations;
   const unsigned *order; ///< of iterations; null: as they are
+  const unsigned long long *ordered; ///< how many the order has
   unsigned long long blocks, blockThreads;
   unsigned long long drains;  ///< run what is on the list
   unsigned long long commits; ///< no launch of the function comes behind this

@@ -57,6 +57,39 @@ Kernel gated() {
   });
 }
 
+/// Most iterations do nothing at all.
+Kernel sparse() {
+  return kernel("sparse", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                             ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Expr<double> first = x(i);
+      IF (n(i) > 45) {
+        Var<double> v = first;
+        FOR (t, 0, 12) {
+          v = turned(v);
+        }
+        y(i) = v;
+      }
+    });
+  });
+}
+
+/// The same, with turns that nobody knows.
+Kernel sparseOpen() {
+  return kernel("sparse_open", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                                  ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      IF (n(i) % 7 == 2) {
+        Var<double> v = x(i);
+        WHILE (v < 1.9) {
+          v = turned(v) + 0.2;
+        }
+        y(i) = v;
+      }
+    });
+  });
+}
+
 /// Iterations with two indices.
 Kernel flat() {
   return kernel("flat", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
@@ -163,7 +196,7 @@ uint64_t launchesOf(const Device &device, Arrays &arrays,
 
 TEST(GpuSort, HasTheGradientOfTheCpu) {
   Sorting always("always");
-  for (const Kernel &k : {ragged(), gated(), flat()})
+  for (const Kernel &k : {ragged(), gated(), flat(), sparse(), sparseOpen()})
     for (const Case &c : cases()) {
       SCOPED_TRACE(k.name() + ", " + c.name);
       std::vector<double> expected = onCpu(k, c.depths);
@@ -193,6 +226,19 @@ TEST(GpuSort, TakesTwoMoreLaunchesWhereDepthsDiffer) {
   EXPECT_EQ(launchesOf(device, arrays, k), 2u);
 }
 
+/// Where none differ, those without effect are left out all the same.
+TEST(GpuSort, LeavesOutIterationsWithoutEffect) {
+  if (isOnCpu())
+    GTEST_SKIP() << "the CPU does not sort";
+  Sorting always("always");
+  for (const Kernel &k : {sparse(), sparseOpen()}) {
+    Device device = openDevice();
+    Arrays arrays(device, cases()[0].depths);
+    arrays.gradient(k);
+    EXPECT_EQ(launchesOf(device, arrays, k), k.name() == "sparse" ? 3u : 4u);
+  }
+}
+
 TEST(GpuSort, IsNotDoneIfNotAskedFor) {
   if (isOnCpu())
     GTEST_SKIP() << "the CPU does not sort";
@@ -217,10 +263,12 @@ TEST(GpuSort, FollowsDepthsThatChange) {
     }
 }
 
-TEST(GpuSort, OfAGraphFollowsDepthsThatChange) {
+class GpuSortGraph : public testing::TestWithParam<Kernel (*)()> {};
+
+TEST_P(GpuSortGraph, FollowsDepthsThatChange) {
   Sorting always("always");
   Device device = openDevice();
-  Kernel k = ragged();
+  Kernel k = GetParam()();
   Depths depths = cases()[0].depths;
   Arrays arrays(device, depths);
   arrays.gradient(k);
@@ -247,6 +295,9 @@ TEST(GpuSort, OfAGraphFollowsDepthsThatChange) {
     expectSame(arrays.x.grad().to_host(), expected);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, GpuSortGraph,
+                         testing::Values(&ragged, &sparse, &sparseOpen));
 
 /// All iterations add to one element, and to one adjoint.
 Kernel weighted(KernelOptions options) {

@@ -1,5 +1,7 @@
 #include "conversion/PlaceTapes/Depth.h"
 
+#include "conversion/PlaceTapes/Gate.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
@@ -14,6 +16,8 @@ using Builder = ImplicitLocOpBuilder;
 
 /// More operations than this take longer than they save.
 constexpr unsigned mostOps = 48;
+/// Of loops of which nothing is known before they run.
+constexpr int64_t guessedTurns = 16;
 
 bool isCheap(Operation *op) {
   if (isa<ir::LoadOp, scf::YieldOp>(op))
@@ -22,12 +26,6 @@ bool isCheap(Operation *op) {
          !op->hasTrait<ir::OpTrait::IsFunction>() &&
          !isa<math::MathDialect>(op->getDialect());
 }
-
-/// A branch on the way from an iteration to a loop in it.
-struct Gate {
-  scf::IfOp branch;
-  bool isThen;
-};
 
 class Depth {
 public:
@@ -43,22 +41,23 @@ public:
     unsigned left = mostOps;
     bool known = isKnown(loop.getUpperBound(), left);
     for (Gate gate : gates)
-      known = known && isKnown(gate.branch.getCondition(), left);
+      known = known && isKnown(gate.condition, left);
     return known ? emit(gates, loop.getUpperBound()) : nullptr;
   }
 
-private:
-  /// The outermost one first.
-  SmallVector<Gate> gatesOf(Operation *op) {
-    SmallVector<Gate> gates;
-    for (; op->getParentOp() != range; op = op->getParentOp())
-      if (auto branch = dyn_cast<scf::IfOp>(op->getParentOp()))
-        gates.push_back(
-            {branch, op->getParentRegion() == &branch.getThenRegion()});
-    std::reverse(gates.begin(), gates.end());
-    return gates;
+  /// `turns`, or less than 0 where an iteration does not pass `gate`; null if
+  /// that is not known.
+  Value turnsBehind(Gate gate, Value turns) {
+    unsigned left = mostOps;
+    if (!isKnown(gate.condition, left))
+      return nullptr;
+    Value passes = compute(gate.condition);
+    Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(-1));
+    return gate.isOpen ? arith::SelectOp::create(b, passes, turns, none)
+                       : arith::SelectOp::create(b, passes, none, turns);
   }
 
+private:
   bool isOutside(Value value) {
     return !range.getBodyRegion().isAncestor(value.getParentRegion());
   }
@@ -115,14 +114,14 @@ private:
     if (gates.empty())
       return compute(bound);
     Gate first = gates.front();
-    Value condition = compute(first.branch.getCondition());
+    Value condition = compute(first.condition);
     auto branch =
         scf::IfOp::create(b, b.getI64Type(), condition, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);
     Region *regions[] = {&branch.getThenRegion(), &branch.getElseRegion()};
     for (bool isThen : {true, false}) {
       b.setInsertionPointToStart(&regions[isThen ? 0 : 1]->front());
-      Value turns = isThen == first.isThen
+      Value turns = isThen == first.isOpen
                         ? emit(gates.drop_front(), bound)
                         : arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
       scf::YieldOp::create(b, turns);
@@ -135,20 +134,37 @@ private:
   IRMapping &map;
 };
 
+/// Before the turn nothing is written: what memory says there, it says in front
+/// of the range.
+bool isLeading(Value condition, const TapeShape &shape) {
+  Operation *op = condition.getDefiningOp();
+  return op && op->getBlock() == shape.body() &&
+         op->isBeforeInBlock(shape.turn);
+}
+
 } // namespace
 
 Value emitDepth(ir::RangeOp range, const TapeShape &shape, OpBuilder &builder,
                 IRMapping map) {
   Builder b(range.getLoc(), builder);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
   Value sum;
   for (Operation *loop : shape.level(nullptr).loops) {
     IRMapping own = map;
     Value turns = Depth(range, b, own).turnsOf(loop);
     if (!turns)
       continue;
-    Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
-    turns = arith::MaxSIOp::create(b, turns, none);
+    turns = arith::MaxSIOp::create(b, turns, constant(0));
     sum = sum ? arith::AddIOp::create(b, sum, turns).getResult() : turns;
+  }
+  if (std::optional<Gate> gate = effectGateOf(range);
+      gate && isLeading(gate->condition, shape)) {
+    Value turns = sum ? sum : constant(guessedTurns);
+    IRMapping own = map;
+    if (Value behind = Depth(range, b, own).turnsBehind(*gate, turns))
+      return behind;
   }
   return sum;
 }

@@ -10,7 +10,8 @@ namespace costate::conversion {
 
 /// Computes the turns of the loops that push whose bounds, and the conditions
 /// around them, follow from indices and arrays; null if those are the same for
-/// all iterations. `map`: the indices.
+/// all iterations. Less than 0 for iterations without effect. `map`: the
+/// indices.
 mlir::Value emitDepth(ir::RangeOp range, const TapeShape &shape,
                       mlir::OpBuilder &b, mlir::IRMapping map);
 

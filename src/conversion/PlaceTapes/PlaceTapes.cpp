@@ -110,12 +110,9 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
   tape::ExpectOp::create(b, need, fewest);
 }
 
-/// Says how many turns an iteration takes, if iterations differ. Sums are added
-/// up in an order that only extents decide: such ranges are not sorted.
+/// Says how many turns an iteration takes, if iterations differ.
 void tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
                const IRMapping &map, bool fastMath) {
-  if (range.getNumResults())
-    return;
   Value turns = emitDepth(range, shape, b, map);
   if (!turns)
     return;
@@ -123,7 +120,8 @@ void tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
   tape::DepthOp::create(b, turns, costs.turn, costs.strayItem, costs.strayTurn);
 }
 
-void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
+void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
+           bool isFree) {
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles && isDear(shape, fastMath))
     range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
@@ -136,7 +134,7 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
   IRMapping map;
   for (BlockArgument index : old->getArguments())
     map.map(index, body->addArgument(index.getType(), index.getLoc()));
-  if (tiles)
+  if (tiles && isFree)
     tellDepth(range, shape, b, map, fastMath);
   Emitter emitter(shape, b, std::move(map), tiles);
   emitter.emit();
@@ -172,17 +170,28 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
       slimRecords(range, fastMath);
       if (std::optional<TapeShape> shape = TapeShape::of(range))
         if (!deterministic || isInOrder(range, *shape))
-          place(range, *shape, fastMath);
+          place(range, *shape, fastMath, isFree(range));
     }
+  }
+
+  static bool hasReductions(ir::RangeOp range) {
+    return contains(range.getBodyRegion(),
+                    [](Operation *op) { return op->hasAttr(reductionAttr); });
+  }
+
+  /// Whether iterations may come in any order. Sums of the program are added up
+  /// in one that only extents decide.
+  bool isFree(ir::RangeOp range) const {
+    return range.getNumResults() == 0 &&
+           !(deterministic && hasReductions(range));
   }
 
   /// Whether bits do not follow from which tiles fit: those that do not run
   /// last.
   static bool isInOrder(ir::RangeOp range, const TapeShape &shape) {
-    Region &body = range.getBodyRegion();
-    auto isReduction = [](Operation *op) { return op->hasAttr(reductionAttr); };
-    bool sums = range.getNumResults() || contains(body, isReduction);
-    return !contains(body, addsInAnyOrder) && (!sums || isKnown(range, shape));
+    bool sums = range.getNumResults() || hasReductions(range);
+    return !contains(range.getBodyRegion(), addsInAnyOrder) &&
+           (!sums || isKnown(range, shape));
   }
 };
 

@@ -89,7 +89,7 @@ costate_device_sort_begin(struct SortWorker *worker,
   worker->threads = (unsigned long long)costate_device_block_threads();
   worker->block = thread / worker->threads;
   worker->thread = thread % worker->threads;
-  worker->turns = worker->rounds = worker->deepest = 0;
+  worker->turns = worker->rounds = worker->deepest = worker->passing = 0;
   if (call->places) {
     sortFindPlaces(worker);
   } else {
@@ -98,7 +98,7 @@ costate_device_sort_begin(struct SortWorker *worker,
       worker->memory->bins[b] = 0;
     if (worker->thread == 0)
       worker->memory->turns = worker->memory->rounds = worker->memory->deepest =
-          0;
+          worker->memory->passing = 0;
   }
   costate_device_block_barrier();
   return call->rounds;
@@ -114,22 +114,23 @@ costate_device_sort_item(const struct SortWorker *worker,
   return item < worker->call->iterations ? item : ~0ull;
 }
 
-// `depth`: signed; 0 for none.
+// `depth`: 0 for no item; less: the item has no effect, and no place.
 SORT_INLINE void costate_device_sort_take(struct SortWorker *worker,
                                           unsigned long long item,
                                           unsigned long long depth) {
   const struct SortCall *call = worker->call;
   const unsigned long long deepest = 1ull << 31;
-  unsigned isThere = item != ~0ull;
+  unsigned isThere = item != ~0ull, passes = isThere && !(depth >> 63);
   if (depth > deepest)
-    depth = depth >> 63 ? 0 : deepest;
+    depth = passes ? deepest : 0;
   if (!call->places) {
     unsigned long long most = costate_device_warp_max(depth);
     worker->turns += depth;
     worker->rounds += isThere ? most : 0;
     worker->deepest = worker->deepest > most ? worker->deepest : most;
+    worker->passing += passes;
   }
-  if (isThere && call->order) {
+  if (passes && call->order) {
     unsigned *bin = &worker->memory->bins[sortBucket(depth)];
     unsigned place = __atomic_fetch_add(bin, 1, __ATOMIC_RELAXED);
     if (call->places)
@@ -156,15 +157,18 @@ SORT_INLINE static void sortAddCounts(const struct SortWorker *worker) {
   struct SortMemory *memory = worker->memory;
   double turns = costate_device_warp_add((double)worker->turns);
   double rounds = costate_device_warp_add((double)worker->rounds);
+  double passing = costate_device_warp_add((double)worker->passing);
   if (worker->thread % 32 == 0) {
     sortAdd(&memory->turns, (unsigned long long)turns);
     sortAdd(&memory->rounds, (unsigned long long)rounds);
+    sortAdd(&memory->passing, (unsigned long long)passing);
     sortRaise(&memory->deepest, worker->deepest);
   }
   costate_device_block_barrier();
   if (worker->thread == 0) {
     sortAdd(&control->turns, memory->turns);
     sortAdd(&control->rounds, memory->rounds);
+    sortAdd(&control->passing, memory->passing);
     sortRaise(&control->deepest, memory->deepest);
   }
   if (!call->order)
@@ -193,8 +197,11 @@ SORT_INLINE void costate_device_sort_end(const struct SortWorker *worker) {
     call->report->turns = control->turns;
     call->report->rounds = control->rounds;
     call->report->deepest = control->deepest;
+    call->report->passing = control->passing;
     call->report->iterations = call->iterations;
+    control->ordered = control->passing;
     control->turns = control->rounds = control->deepest = 0;
+    control->passing = 0;
   }
 }
 

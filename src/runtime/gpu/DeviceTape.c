@@ -227,6 +227,10 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
     worker->tile = TAPE_ALL;
 }
 
+static unsigned long long tapeIterations(const struct TapeCall *call) {
+  return call->order ? *call->ordered : call->iterations;
+}
+
 // The tile that the warp runs now; none: all ones.
 TAPE_INLINE unsigned long long
 costate_device_tape_tile(const struct TapeWorker *worker) {
@@ -235,7 +239,7 @@ costate_device_tape_tile(const struct TapeWorker *worker) {
     return TAPE_ALL;
   if (call->drains)
     return call->list[worker->tile];
-  return worker->tile < call->tiles ? worker->tile : TAPE_ALL;
+  return 32 * worker->tile < tapeIterations(call) ? worker->tile : TAPE_ALL;
 }
 
 // The one that the lane has in a tile; 0 if it has none.
@@ -244,7 +248,7 @@ costate_device_tape_iteration(struct TapeWorker *worker,
                               unsigned long long tile) {
   const struct TapeCall *call = worker->call;
   unsigned long long place = 32 * tile + worker->lane;
-  worker->active = place < call->iterations;
+  worker->active = place < tapeIterations(call);
   if (!worker->active)
     return 0;
   return call->order ? call->order[place] : place;

@@ -12,9 +12,9 @@ static constexpr uint64_t lookEvery = 32;
 
 /// As many iterations as take the time of two launches.
 static constexpr uint64_t launchIterations = 1 << 17;
-/// Issue slots of a lane per iteration: 25 us per 2^20 on an H200, which has
-/// 33e12 slots a second.
-static constexpr double sortSlots = 800;
+/// Issue slots of a lane per iteration, of which an H200 has 33e12 a second: to
+/// look at it, and to place it. Together 25 us per 2^20.
+static constexpr double lookSlots = 300, placeSlots = 500;
 
 Result<Sorting> chosenSorting(Sorting usual) {
   const char *text = std::getenv("COSTATE_SORT");
@@ -37,17 +37,19 @@ bool sortingPays(const SortReport &seen, const SortCosts &costs,
       static_cast<double>(iterations) / static_cast<double>(seen.iterations);
   double idle = share * static_cast<double>(seen.rounds - seen.turns);
   double turns = share * static_cast<double>(seen.turns);
-  double sort = sortSlots * static_cast<double>(iterations + launchIterations);
-  double stray =
-      static_cast<double>(iterations) * static_cast<double>(costs.strayItem) +
-      turns * static_cast<double>(costs.strayTurn);
+  auto passing = share * static_cast<double>(seen.passing);
+  double sort =
+      lookSlots * static_cast<double>(iterations) + placeSlots * passing +
+      (lookSlots + placeSlots) * static_cast<double>(launchIterations);
+  double stray = passing * static_cast<double>(costs.strayItem) +
+                 turns * static_cast<double>(costs.strayTurn);
   return idle * static_cast<double>(costs.turn) > sort + stray;
 }
 
 bool Sorter::isWanted(const SortedLaunch &launch) const {
   const SortReport &seen = *launch.history.report;
   if (when == Sorting::Always)
-    return seen.rounds > seen.turns;
+    return seen.rounds > seen.turns || seen.passing < seen.iterations;
   return sortingPays(seen, launch.function.sortCosts, launch.iterations);
 }
 
@@ -85,12 +87,10 @@ Result<> Sorter::queue(const SortedLaunch &launch, SortCall call) {
       sizeof(SortMemory));
 }
 
-Result<const unsigned *> Sorter::sort(const SortedLaunch &launch,
-                                      size_t budget) {
-  const unsigned *none = nullptr;
+Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
   bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32;
   if (when == Sorting::Never || launch.function.sortSymbol.empty() || !fits)
-    return none;
+    return Order();
   auto ceil = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
   auto processors =
       static_cast<uint64_t>(memory.driver().properties().multiprocessors);
@@ -102,7 +102,7 @@ Result<const unsigned *> Sorter::sort(const SortedLaunch &launch,
   bool isDue = launch.history.launches++ % lookEvery == 0;
   bool sorts = isWanted(launch) && reserve(bytes, budget);
   if (!sorts && (!isDue || memory.isCapturing()))
-    return none;
+    return Order();
   if (auto done = prepare(); !done)
     return done.error();
   SortCall call{.control = reinterpret_cast<SortControl *>(control.address()),
@@ -115,7 +115,7 @@ Result<const unsigned *> Sorter::sort(const SortedLaunch &launch,
                 .places = 0};
   if (!sorts) {
     auto done = queue(launch, call);
-    return done ? Result<const unsigned *>(none) : done.error();
+    return done ? Result<Order>(Order()) : done.error();
   }
   call.bases = reinterpret_cast<unsigned *>(places.address());
   call.order = call.bases + blocks * SortBuckets;
@@ -124,7 +124,7 @@ Result<const unsigned *> Sorter::sort(const SortedLaunch &launch,
     if (auto done = queue(launch, call); !done)
       return done.error();
   }
-  return static_cast<const unsigned *>(call.order);
+  return Order{call.order, &call.control->ordered};
 }
 
 } // namespace costate::runtime::gpu

@@ -23,6 +23,13 @@ struct SortHistory {
 bool sortingPays(const SortReport &seen, const SortCosts &costs,
                  uint64_t iterations);
 
+/// Where an order will be, and how many iterations it has: those without effect
+/// are left out. Null: as they are, all.
+struct Order {
+  const unsigned *places = nullptr;
+  const unsigned long long *size = nullptr;
+};
+
 struct SortedLaunch {
   Module &module;
   const DeviceFunction &function;
@@ -38,9 +45,8 @@ public:
       : when(when), memory(memory), control(memory), places(memory) {}
 
   /// Queues a sort if the last look at the depths says that it pays, a look
-  /// now and then if not. Returns where the order will be; null: as they are.
-  /// `budget`: bytes that it may take.
-  Result<const unsigned *> sort(const SortedLaunch &launch, size_t budget);
+  /// now and then if not. `budget`: bytes that it may take.
+  Result<Order> sort(const SortedLaunch &launch, size_t budget);
   size_t bytes() const { return places.bytes(); }
   void clear() {
     places.clear();

@@ -66,8 +66,9 @@ struct Bench {
         {*module, code.functions[0], history, words.data(), depths.size()},
         budget);
     EXPECT_TRUE(order.ok());
-    return *order ? std::vector<unsigned>(*order, *order + depths.size())
-                  : std::vector<unsigned>();
+    return order->places ? std::vector<unsigned>(order->places,
+                                                 order->places + *order->size)
+                         : std::vector<unsigned>();
   }
 };
 
@@ -99,7 +100,7 @@ TEST(Sort, IsByDepthDeepestFirst) {
     for (int64_t most : {1, 2, 33, 100, 60000}) {
       SCOPED_TRACE(std::to_string(count) + " below " + std::to_string(most));
       Bench bench;
-      bench.report = {.turns = 0, .rounds = 1, .deepest = 1, .iterations = 1};
+      bench.report = {0, 1, 1, 1, 1};
       for (int launch = 0; launch < 2; ++launch) {
         std::vector<int64_t> depths = someDepths(count, most);
         bench.report.rounds = bench.report.turns + 1;
@@ -114,12 +115,31 @@ TEST(Sort, TakesAnyDepth) {
   Bench bench;
   std::vector<int64_t> depths = someDepths(300, 50);
   depths[7] = INT64_MAX;
-  depths[8] = INT64_MIN;
-  depths[9] = -1;
   depths[10] = int64_t(1) << 40;
-  bench.report = {.turns = 0, .rounds = 1, .deepest = 1, .iterations = 1};
+  bench.report = {0, 1, 1, 1, 1};
   expectSorted(bench.sort(depths), depths);
   EXPECT_EQ(bench.report.deepest, uint64_t(1) << 31);
+}
+
+TEST(Sort, LeavesOutWhatHasNoEffect) {
+  Bench bench;
+  bench.report = {0, 1, 1, 1, 1};
+  std::vector<int64_t> depths(2000, 7);
+  for (size_t k = 0; k < depths.size(); ++k)
+    if (k % 3)
+      depths[k] = k % 2 ? -1 : INT64_MIN;
+  std::vector<unsigned> order = bench.sort(depths);
+  std::ranges::sort(order);
+  ASSERT_EQ(order.size(), 667u);
+  for (size_t k = 0; k < order.size(); ++k)
+    EXPECT_EQ(order[k], 3 * k);
+  EXPECT_EQ(bench.report.passing, 667u);
+  EXPECT_EQ(bench.report.turns, 667u * 7);
+  EXPECT_EQ(bench.report.rounds, 2000u * 7);
+  depths.assign(2000, -1);
+  bench.sort(depths);
+  EXPECT_EQ(bench.report.passing, 0u);
+  EXPECT_EQ(bench.report.rounds, 0u);
 }
 
 TEST(Sort, SaysHowDeepTilesAre) {
@@ -179,12 +199,16 @@ TEST(Sort, StaysWithinTheBudget) {
 TEST(Sort, PaysWhereLanesWait) {
   SortCosts costs{.turn = 25, .strayItem = 300, .strayTurn = 0};
   uint64_t n = 1 << 20;
-  EXPECT_TRUE(sortingPays({64 * n, 256 * n, 985, n}, costs, n));
-  EXPECT_FALSE(sortingPays({64 * n, 70 * n, 80, n}, costs, n));
-  EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n}, costs, 1000));
+  EXPECT_TRUE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, n));
+  EXPECT_FALSE(sortingPays({64 * n, 70 * n, 80, n, n}, costs, n));
+  EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, 1000));
   EXPECT_FALSE(sortingPays({}, costs, n));
+  SortReport sparse{2 * n, 30 * n, 32, n, n};
+  EXPECT_FALSE(sortingPays(sparse, costs, n));
+  sparse.passing = n / 16;
+  EXPECT_TRUE(sortingPays(sparse, costs, n));
   costs.strayTurn = 200;
-  EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n}, costs, n));
+  EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, n));
 }
 
 } // namespace

@@ -80,10 +80,10 @@ std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles,
 
 /// That most tiles do with, if lanes have about as many turns.
 static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
-  if (seen.deepest == 0 || seen.iterations == 0)
+  if (seen.deepest == 0 || seen.passing == 0)
     return known.rows;
   double mean = static_cast<double>(seen.turns) /
-                static_cast<double>(seen.iterations) /
+                static_cast<double>(seen.passing) /
                 static_cast<double>(seen.deepest);
   return static_cast<uint64_t>(std::min(1.0, 1.5 * mean) *
                                static_cast<double>(known.rows));
@@ -285,7 +285,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
                            budget - std::min(budget, heap.bytes()));
   if (!order)
     return order.error();
-  auto plan = this->plan(launch, tiles, known, *order != nullptr);
+  auto plan = this->plan(launch, tiles, known, order->places != nullptr);
   if (!plan)
     return plan.error();
   call.control = reinterpret_cast<TapeControl *>(control.address());
@@ -295,7 +295,8 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.function = nameOf(launch);
   call.tiles = tiles;
   call.iterations = iterations;
-  call.order = *order;
+  call.order = order->places;
+  call.ordered = order->size;
   call.blockThreads = blockThreads;
   call.inOrder = launch.inOrder;
   call.sharedRows = plan->sharedRows;

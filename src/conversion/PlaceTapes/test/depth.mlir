@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
 // Iterations may be sorted by turns that an array says, and by what conditions
-// around the loop say.
+// around the loop say; behind this one is all that they do.
 // CHECK-LABEL: costate.kernel @gated
 // CHECK:         costate.range (%[[I:.*]]) in
 // CHECK-NEXT:      %[[V:.*]] = costate.load %{{.*}}[%[[I]]] : !costate.array<f32, 1>
@@ -13,7 +13,8 @@
 // CHECK-NEXT:        scf.yield %{{.*}}
 // CHECK-NEXT:      }
 // CHECK-NEXT:      %[[T:.*]] = arith.maxsi %[[D]], %{{.*}}
-// CHECK-NEXT:      tape.depth %[[T]] cost({{[0-9]+}}, 600, 0)
+// CHECK-NEXT:      %[[P:.*]] = arith.select %[[C]], %[[T]], %c-1_i64
+// CHECK-NEXT:      tape.depth %[[P]] cost({{[0-9]+}}, 600, 0)
 // CHECK:           tape.active
 costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
@@ -43,6 +44,82 @@ costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g
       }
       costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
     }
+  }
+}
+
+// Iterations that do not pass have no effect: what is added behind the branch is
+// zero for them.
+// CHECK-LABEL: costate.kernel @sparse
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-NEXT:      %[[V:.*]] = costate.load %{{.*}}[%[[I]]] : !costate.array<f32, 1>
+// CHECK-NEXT:      %[[C:.*]] = arith.cmpf ogt, %[[V]]
+// CHECK:           %[[N:.*]] = arith.select %[[C]], %{{.*}}, %c-1_i64
+// CHECK-NEXT:      tape.depth %[[N]]
+costate.kernel @sparse(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f32, 1>, %h: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf ogt, %v, %f0 : f32
+    scf.if %c {
+      %r = scf.for %k = %zero to %m step %one iter_args(%a = %v) -> (f32) : i64 {
+        %q = costate.sin %a : f32
+        tape.push record(0) %a : f32
+        scf.yield %q : f32
+      }
+    }
+    tape.turn
+    %d = scf.if %c -> f32 {
+      %s = scf.for %k = %zero to %m step %one iter_args(%b = %f1) -> (f32) : i64 {
+        %a = tape.pop record(0) : f32
+        %p = costate.strong_mul %b, %a : f32
+        scf.yield %p : f32
+      }
+      costate.atomic_add exclusive %s, %g[%i] : !costate.array<f32, 1>
+      scf.yield %s : f32
+    } else {
+      scf.yield %f0 : f32
+    }
+    costate.atomic_add exclusive %d, %h[%i] : !costate.array<f32, 1>
+  }
+}
+
+// Something is added in any case.
+// CHECK-LABEL: costate.kernel @dense
+// CHECK:         tape.depth
+// CHECK-NOT:     c-1_i64
+// CHECK:         tape.settle
+costate.kernel @dense(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f32, 1>, %h: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf ogt, %v, %f0 : f32
+    scf.if %c {
+      %r = scf.for %k = %zero to %m step %one iter_args(%a = %v) -> (f32) : i64 {
+        %q = costate.sin %a : f32
+        tape.push record(0) %a : f32
+        scf.yield %q : f32
+      }
+    }
+    tape.turn
+    %d = scf.if %c -> f32 {
+      %s = scf.for %k = %zero to %m step %one iter_args(%b = %f1) -> (f32) : i64 {
+        %a = tape.pop record(0) : f32
+        %p = costate.strong_mul %b, %a : f32
+        scf.yield %p : f32
+      }
+      scf.yield %s : f32
+    } else {
+      scf.yield %f1 : f32
+    }
+    costate.atomic_add exclusive %d, %h[%i] : !costate.array<f32, 1>
   }
 }
 
