@@ -47,10 +47,9 @@ bool sortingPays(const SortReport &seen, const SortCosts &costs,
 }
 
 bool Sorter::isWanted(const SortedLaunch &launch) const {
-  const SortReport &seen = *launch.history.report;
-  if (when == Sorting::Always)
-    return seen.rounds > seen.turns || seen.passing < seen.iterations;
-  return sortingPays(seen, launch.function.sortCosts, launch.iterations);
+  return when == Sorting::Always ||
+         sortingPays(*launch.history.report, launch.function.sortCosts,
+                     launch.iterations);
 }
 
 Result<> Sorter::prepare() {

@@ -7,8 +7,7 @@
 
 namespace costate::runtime::gpu {
 
-/// When iterations are sorted: never, if it pays, or, for tests, always if it
-/// makes any difference.
+/// When iterations are sorted: never, if it pays, or, for tests, always.
 enum class Sorting { Never, IfItPays, Always };
 /// COSTATE_SORT: `never` or `always`; else as `usual`.
 Result<Sorting> chosenSorting(Sorting usual);
