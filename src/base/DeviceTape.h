@@ -67,6 +67,7 @@ struct TapeWorker {
   const struct TapeCall *call;
   unsigned long long tile;
   unsigned warp, warps, threadOfBlock, need, fewest;
+  unsigned taken; ///< tiles that were taken before the next one
 };
 
 #ifdef __cplusplus

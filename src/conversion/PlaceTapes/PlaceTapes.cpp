@@ -157,6 +157,24 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
     range->setAttr(tilesAttr, b.getUnitAttr());
 }
 
+/// c g strongly times f becomes g strongly times c f: what turns pass to each
+/// other shall wait for one product, not for two. With `fast_math` only.
+void shortenChains(ir::RangeOp range) {
+  range.walk([](ir::StrongMulOp product) {
+    auto scaled = product.getG().getDefiningOp<arith::MulFOp>();
+    if (!scaled || !scaled->hasOneUse() || product.getSymmetric() ||
+        !matchPattern(scaled.getRhs(), m_Constant()) ||
+        matchPattern(scaled.getRhs(), m_AnyZeroFloat()))
+      return;
+    OpBuilder b(product);
+    Value factor = arith::MulFOp::create(b, product.getLoc(), product.getF(),
+                                         scaled.getRhs());
+    product.getGMutable().assign(scaled.getLhs());
+    product.getFMutable().assign(factor);
+    scaled.erase();
+  });
+}
+
 struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
   using PlaceTapesBase::PlaceTapesBase;
 
@@ -168,6 +186,8 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
       if (contains(range.getBodyRegion(), mayFail))
         continue;
       slimRecords(range, fastMath);
+      if (fastMath)
+        shortenChains(range);
       if (std::optional<TapeShape> shape = TapeShape::of(range))
         if (!deterministic || isInOrder(range, *shape))
           place(range, *shape, fastMath, isFree(range));

@@ -24,9 +24,8 @@ Outcome Emitter::count(OpenLoop &loop, Value pred, Value left) {
   }
   loop.same = areSame(op, pred);
   loop.own = ownTurns(op, pred, map);
-  // What follows from the turns of a nest shall not wait in registers.
-  bool isLeaf = shape.level(op).isLeaf();
-  loop.most = isLeaf ? mostTurns(op, pred, loop.own) : warpMax(loop.own);
+  // What follows from the turns shall not wait in registers.
+  loop.most = warpMax(loop.own);
   return run(loop.state, {i32(0), loop.most, loop.own}, loop.inits, map, place);
 }
 

@@ -274,7 +274,8 @@ costate_device_tape_next(struct TapeWorker *worker) {
   } else {
     unsigned long long got = 0;
     if (worker->lane == 0)
-      got = worker->warps + tapeAdd(&call->control->next, 1);
+      got = worker->warps +
+            (call->hostRows ? worker->taken : tapeAdd(&call->control->next, 1));
     got = costate_device_warp_max(got);
     worker->tile = got ? got : TAPE_ALL; // the first lane has ended
   }
@@ -296,9 +297,13 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
   // Here, and not behind the reverse sweep with all that they follow from.
   __asm__ volatile("" : "+r"(worker->need), "+r"(worker->fewest));
 #endif
+  struct TapeControl *control = call->control;
+  // The answer takes its time. Where tiles are as long as each other none is
+  // taken from a warp that would come to it sooner.
+  if (call->hostRows && !call->drains && !call->inOrder && worker->lane == 0)
+    worker->taken = tapeAdd(&control->next, 1);
   if (fits || worker->lane)
     return;
-  struct TapeControl *control = call->control;
   unsigned long long tile = costate_device_tape_tile(worker);
   if (call->drains)
     call->failed[tapeAdd(&control->failed, 1)] = tile;

@@ -7,7 +7,6 @@
 // CHECK:         tape.fewest %[[TURNS]]
 // CHECK:         tape.expect
 // CHECK-NEXT:    costate.range
-// CHECK-NOT:     tape.warp_max
 // CHECK:         tape.settle
 costate.kernel @known(%g: !costate.array<f32, 1>, %n: i64) {
   %zero = arith.constant 0 : i64
