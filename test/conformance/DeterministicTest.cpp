@@ -43,6 +43,41 @@ TEST(Deterministic, PairsOfElements) {
   expectGradients({x}, {y, z}, k, x, y, z);
 }
 
+/// Sums of a range with tapes, on a device that has tapes of other launches.
+TEST(Deterministic, BitsDoNotDependOnEarlierLaunches) {
+  Kernel k = kernel(
+      "history",
+      [](ArrayRef<double, 1> x, ArrayRef<double, 1> w, ArrayRef<int, 1> n,
+         ArrayRef<double, 1> y) {
+        parallel(x.size(0), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (t, 0, n(i)) {
+            v = v + w(0) * sin(v);
+            y(i) = v;
+          }
+        });
+      },
+      deterministic);
+  auto gradient = [&](const Device &device, int turns) {
+    auto x = device.array<double>({4000}, grad),
+         w = device.array<double>({1}, grad),
+         y = device.array<double>({4000}, grad);
+    std::vector<double> start;
+    for (int i = 0; i < 4000; ++i)
+      start.push_back(1.5 + std::sin(i));
+    x.from_host(start);
+    w.fill(0.1);
+    auto n = device.array<int>({4000});
+    n.fill(turns);
+    y.grad().fill(1);
+    k.grad(x, w, n, y);
+    return w.grad().to_host();
+  };
+  Device used = openDevice();
+  gradient(used, 20);
+  EXPECT_EQ(gradient(used, 30), gradient(openDevice(), 30));
+}
+
 TEST(Deterministic, RefusesWhatItCannotTellApart) {
   Kernel reads = kernel(
       "reads",

@@ -319,8 +319,9 @@ static Failure tapeFailure(const Engine &engine, const KernelCode &code,
 }
 
 /// Room for tapes of `bytes` for as many threads as memory allows, a warp at
-/// least; returns their number.
-static Result<size_t> reserveTapes(Engine &engine, const KernelCode &code,
+/// least; returns their number. It decides the bits of sums: deterministic
+/// kernels do not settle for the tapes that other launches have left.
+static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
                                    const Needs &needs) {
   size_t bytes = needs.thread;
   size_t threads = (needs.threads + warp - 1) / warp * warp;
@@ -330,7 +331,7 @@ static Result<size_t> reserveTapes(Engine &engine, const KernelCode &code,
   if (fitting >= threads)
     return threads;
   for (; threads >= warp; threads /= 2) {
-    if (fitting >= threads / 2 && fitting >= warp)
+    if (!request.deterministic && fitting >= threads / 2 && fitting >= warp)
       return fitting;
     if (bytes > SIZE_MAX / threads)
       continue;
@@ -338,7 +339,7 @@ static Result<size_t> reserveTapes(Engine &engine, const KernelCode &code,
     if (Result<> done = engine.tapes.reserve(bytes * threads); done)
       return threads;
   }
-  return tapeFailure(engine, code, needs.threadSite,
+  return tapeFailure(engine, *request.code, needs.threadSite,
                      "32 iterations of the range need", bytes * warp);
 }
 
@@ -369,7 +370,7 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   if (auto done = engine.serialTape.reserve(needs.serial); !done)
     return tapeFailure(engine, *request.code, needs.serialSite,
                        "the serial code needs", needs.serial);
-  auto threads = reserveTapes(engine, *request.code, needs);
+  auto threads = reserveTapes(engine, request, needs);
   if (!threads)
     return threads.error();
   Launch real{engine, request, code, **loaded, false, needs.thread, *threads};
