@@ -204,7 +204,7 @@ TEST(Sort, PaysWhereLanesWait) {
   EXPECT_FALSE(sortingPays({64 * n, 70 * n, 80, n, n}, costs, n));
   EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, 1000));
   EXPECT_FALSE(sortingPays({}, costs, n));
-  SortReport sparse{2 * n, 30 * n, 32, n, n};
+  SortReport sparse{2 * n, 42 * n, 32, n, n};
   EXPECT_FALSE(sortingPays(sparse, costs, n));
   sparse.passing = n / 16;
   EXPECT_TRUE(sortingPays(sparse, costs, n));
