@@ -1,5 +1,5 @@
 // Sines apart from tapes: CUDA's beside the one that Costate compiles.
-//   nvcc -O3 -arch=sm_90 -o sine sine.cu && ./sine
+//   nvcc -std=c++20 -O3 -arch=sm_90 -o sine sine.cu && ./sine
 //
 // The works are those of ../Sines.cpp. `cuda_ms`: sinf or __sinf. `same_ms`:
 // the sine of sine.h, whose bits have the checksum that Costate's must have.

@@ -175,6 +175,7 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
                                .effects = flag("effects"),
                                .ordered = flag("ordered"),
                                .collective = flag("collective"),
+                               .addsUp = flag("adds_up"),
                                .tiles = flag("tiles"),
                                .dear = flag("dear"),
                                .sortSymbol = text("sort"),

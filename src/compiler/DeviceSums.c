@@ -38,6 +38,15 @@ INLINE static double blockSum(Block block, double *memory, long turn,
   return sum;
 }
 
+// What a block adds up, in its first thread; 0 in others. All of its threads
+// call this, for one sum after another.
+INLINE double costate_device_block_sum(long thread, double *memory, long k,
+                                       double value) {
+  if (k == 0) // the memory may have been used for something else
+    costate_device_block_barrier();
+  return blockSum(blockOf(thread), memory, k, value);
+}
+
 // Leaves what a block adds to sum `k` at partials[k * count + first + block].
 // All of its threads call this, for one sum after another.
 INLINE void costate_device_add_up(double *partials, long count, long first,

@@ -66,6 +66,7 @@ void launch(Call &&call, gpu::Grid grid, uint64_t seed) {
   function.symbol = "f";
   function.collective = true;
   function.sums = sumCount;
+  function.addsUp = true;
   auto module = driver->load(code);
   uint64_t words[] = {reinterpret_cast<uint64_t>(&call)};
   auto done = driver->launch(**module, "f", grid, words);

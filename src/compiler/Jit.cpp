@@ -53,6 +53,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_element_not_finite", &costate_device_element_not_finite);
   add("costate_device_sum_not_finite", &costate_device_sum_not_finite);
   add("costate_device_warp_max", &costate_device_warp_max);
+  add("costate_device_block_sum", &costate_device_block_sum);
   add("costate_device_add_common_f32", &costate_device_add_common_f32);
   add("costate_device_add_common_f64", &costate_device_add_common_f64);
   add("costate_device_warp_max_at", &costate_device_warp_max_at);

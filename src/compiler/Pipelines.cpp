@@ -83,7 +83,8 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
                                       .fastMath = options.fastMath}));
   }
   passes.addPass(conversion::createOutlineDevice(
-      {.debug = options.debug || options.findNan}));
+      {.debug = options.debug || options.findNan,
+       .deterministic = options.deterministic}));
   addOutlinedPasses(passes, options, maths, /*deterministic=*/false);
 }
 

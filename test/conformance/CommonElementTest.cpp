@@ -181,8 +181,8 @@ TEST(CommonElement, GradientsAddUpOverLaunches) {
   EXPECT_EQ(w.grad().to_host()[0], 118);
 }
 
-/// One after another, the CPU loses a percent of a sum in f32; GPUs add up in
-/// f64.
+/// One after another, the CPU loses a percent of a sum in f32; threads of GPUs
+/// add up in f64.
 TEST(CommonElement, GpusAddUpSinglePrecisionInDouble) {
   constexpr size_t count = 1 << 20;
   Device device = isOnCpu() ? Device::open("simt") : openDevice();
@@ -197,7 +197,7 @@ TEST(CommonElement, GpusAddUpSinglePrecisionInDouble) {
   x.fill(0.1f);
   y.grad().fill(1.0f);
   k.grad(w, x, y);
-  EXPECT_NEAR(w.grad().to_host()[0], double(0.1f) * count, 0.01);
+  EXPECT_NEAR(w.grad().to_host()[0], double(0.1f) * count, 2);
 }
 
 /// In deterministic kernels too, the bits do not change.

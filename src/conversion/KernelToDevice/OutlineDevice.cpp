@@ -1,8 +1,8 @@
 #include "base/DeviceSort.h"
 #include "base/DeviceWords.h"
 #include "conversion/KernelToDevice/Passes.h"
-#include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/KernelToDevice/Reductions.h"
+#include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
 
 using namespace mlir;
@@ -28,7 +28,7 @@ struct Launcher {
   ModuleOp module;
   Runtime &runtime;
   std::string kernel;
-  bool debug;
+  bool debug, deterministic;
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
 };
@@ -186,10 +186,12 @@ private:
     return (launcher.kernel + "." + kind + Twine(number)).str();
   }
 
+  int64_t results() { return range ? range.getNumResults() : 0; }
   /// Its results, and behind them what goes to elements.
-  int64_t sums() {
-    return range ? range.getNumResults() + reductions.size() : 0;
-  }
+  int64_t sums() { return results() + reductions.size(); }
+  /// Those that need an order; of others, blocks add their parts to the
+  /// element.
+  int64_t gridSums() { return launcher.deterministic ? sums() : results(); }
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
   /// A tiled function finds its TapeCall behind its other words.
   int64_t words() const {
@@ -234,13 +236,14 @@ private:
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
          named("collective", b.getBoolAttr(tiled || sums())),
+         named("adds_up", b.getBoolAttr(sums())),
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
          named("sort", b.getStringAttr(depth ? nameOf("sort") : "")),
          named("sort_words", b.getI64IntegerAttr(depth ? sortWords() : 0)),
          named("sort_costs", b.getDenseI64ArrayAttr(costs)),
-         named("sums", b.getI64IntegerAttr(sums())),
+         named("sums", b.getI64IntegerAttr(gridSums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
          named("words", b.getI64IntegerAttr(words())),
          named("site",
@@ -501,9 +504,22 @@ private:
                               LLVM::AtomicOrdering::monotonic);
   }
 
-  /// Over all threads of the grid; see compiler/DeviceSums.c.
+  /// See compiler/DeviceSums.c. `own`: what arrays are here.
   void addUp(ImplicitLocOpBuilder &b, Function &function, ValueRange sums,
              const Captures &own) {
+    addUpGrid(b, function, sums.take_front(gridSums()), own);
+    Values ofBlock;
+    for (auto [k, sum] : llvm::enumerate(sums.drop_front(gridSums()))) {
+      Value number = constant(b, k);
+      ofBlock.push_back(launcher.runtime.callBlockSum(
+          b, {function.thread(), function.memory(), number, sum}));
+    }
+    if (!ofBlock.empty())
+      reductions.add(b, own.mapping, ofBlock);
+  }
+
+  void addUpGrid(ImplicitLocOpBuilder &b, Function &function, ValueRange sums,
+                 const Captures &own) {
     if (sums.empty())
       return;
     Type pointer = pointerType(b.getContext()), i64 = b.getI64Type();
@@ -521,12 +537,15 @@ private:
     Value isLast = launcher.runtime.callFinishSums(
         b, {partials, count, ticket, function.thread(), function.threads(),
             function.memory(), number, to});
-    if (reductions.size() == 0)
+    if (static_cast<int64_t>(sums.size()) == results())
       return;
     auto branch = scf::IfOp::create(b, isLast);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    reductions.add(b, own.mapping, frame, firstSlot + range.getNumResults());
+    Values ofGrid;
+    for (size_t k = results(); k < sums.size(); ++k)
+      ofGrid.push_back(loadSlot(b, b.getF64Type(), frame, firstSlot + k));
+    reductions.add(b, own.mapping, ofGrid);
   }
 
   //===-- The host -------------------------------------------------------===//
@@ -701,7 +720,12 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
     Runtime runtime(module);
     for (ir::KernelOp kernel :
          llvm::make_early_inc_range(module.getOps<ir::KernelOp>())) {
-      Launcher launcher{module, runtime, kernel.getName().str(), debug};
+      Launcher launcher{.module = module,
+                        .runtime = runtime,
+                        .kernel = kernel.getName().str(),
+                        .debug = debug,
+                        .deterministic = deterministic,
+                        .functions = {}};
       KernelOutliner(launcher, kernel).run();
       Builder b(module.getContext());
       module->setAttr("costate.functions", b.getArrayAttr(launcher.functions));

@@ -56,10 +56,9 @@ Values Reductions::sums(ImplicitLocOpBuilder &b) {
 }
 
 void Reductions::add(ImplicitLocOpBuilder &b, const IRMapping &values,
-                     Value frame, int64_t first) {
+                     ValueRange sums) {
   Value zero = arith::ConstantOp::create(b, b.getF64FloatAttr(0.0));
-  for (auto [k, element] : llvm::enumerate(elements)) {
-    Value sum = loadSlot(b, b.getF64Type(), frame, first + k);
+  for (auto [element, sum] : llvm::zip_equal(elements, sums)) {
     Value isAny =
         arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sum, zero);
     auto branch = scf::IfOp::create(b, isAny);

@@ -21,11 +21,11 @@ public:
   /// What the iteration has added.
   Values sums(mlir::ImplicitLocOpBuilder &builder);
 
-  /// Adds number `k` of the f64 from slot `first` of `frame` on to its element,
-  /// unless it is 0: then perhaps no iteration has come to it. `values`: what
-  /// arrays and indices outside of the range are here.
+  /// Adds f64 to their elements, unless they are 0: then perhaps no iteration
+  /// has come to the element. `values`: what arrays and indices outside of the
+  /// range are here.
   void add(mlir::ImplicitLocOpBuilder &builder, const mlir::IRMapping &values,
-           mlir::Value frame, int64_t first);
+           mlir::ValueRange sums);
 
 private:
   struct Element {

@@ -259,6 +259,13 @@ void Runtime::callAddUp(ImplicitLocOpBuilder &builder, ValueRange args) {
   LLVM::CallOp::create(builder, function, args);
 }
 
+Value Runtime::callBlockSum(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {i64, pointer, i64, f64};
+  auto function =
+      declare("costate_block_sum", f64, params, {.collective = true});
+  return LLVM::CallOp::create(builder, function, args).getResult();
+}
+
 Value Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
   Type params[] = {pointer, i64, pointer, i64, i64, pointer, i64, pointer};
   auto function =

@@ -119,6 +119,9 @@ public:
                         mlir::Value element, mlir::ValueRange numbers);
   /// Devices only; see compiler/DeviceSums.c.
   void callAddUp(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
+  /// An f64, in the first thread of a block; 0 in others.
+  mlir::Value callBlockSum(mlir::ImplicitLocOpBuilder &builder,
+                           mlir::ValueRange args);
   /// Whether this thread has finished them.
   mlir::Value callFinishSums(mlir::ImplicitLocOpBuilder &builder,
                              mlir::ValueRange args);

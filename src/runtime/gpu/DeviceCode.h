@@ -46,6 +46,7 @@ struct DeviceFunction {
   bool ordered = false;   ///< adds in an order that is left to chance
   /// Threads wait for others of their warp or block.
   bool collective = false;
+  bool addsUp = false; ///< its blocks do, in memory of their own
   /// Runs in tiles, with a TapeCall (base/DeviceTape.h) behind its other words.
   bool tiles = false;
   /// Running its forward sweep again costs more than saving values.
@@ -58,7 +59,7 @@ struct DeviceFunction {
   std::string sortSymbol = {};
   int64_t sortWords = 0;
   SortCosts sortCosts = {};
-  int64_t sums = 0;
+  int64_t sums = 0; ///< over the grid, in an order that it decides
   int64_t sumSlot = 0; ///< of the frame: the first one
   int64_t words = 0;   ///< how many it is called with
   int64_t site = -1;

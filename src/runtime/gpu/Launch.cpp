@@ -84,7 +84,7 @@ static Grid gridOf(const Launch &launch, const DeviceFunction &function,
                    int64_t iterations) {
   size_t threads =
       std::min(mostThreads(launch, function), static_cast<size_t>(iterations));
-  int block = function.sums ? blockThreadsOfSums : blockThreads;
+  int block = function.addsUp ? blockThreadsOfSums : blockThreads;
   if (threads <= static_cast<size_t>(block))
     return {1, static_cast<int>(threads)};
   return {static_cast<int64_t>(threads / static_cast<size_t>(block)), block};
@@ -137,7 +137,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     return clearSums(launch, function);
   Engine &engine = launch.engine;
   Grid grid = gridOf(launch, function, iterations);
-  if (function.sums && grid.blocks > 1)
+  if (function.addsUp && grid.blocks > 1)
     if (auto done = capBlocks(launch, function, *symbol, grid); !done)
       return done;
   int64_t threads = grid.blocks * grid.blockThreads;

@@ -242,7 +242,7 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
   gpu::DeviceFunction function;
   if (known != code.functions.end())
     function = known->second;
-  if (function.sums)
+  if (function.addsUp)
     sharedBytes = std::max(sharedBytes, sumMemory);
   uint64_t launchSeed = mixed(seed, schedules++);
   FirstFailure failure;
