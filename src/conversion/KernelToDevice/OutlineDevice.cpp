@@ -1,5 +1,6 @@
 #include "base/DeviceSort.h"
 #include "base/DeviceWords.h"
+#include "conversion/KernelToDevice/DeviceFunction.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToDevice/Reductions.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
@@ -12,10 +13,6 @@ namespace costate::conversion {
 #include "conversion/KernelToDevice/Passes.h.inc"
 
 namespace {
-
-/// On what stands for a value in the frame of the launch.
-constexpr StringLiteral frameSlotAttr = "costate.frame_slot";
-constexpr int64_t warpSize = 32;
 
 bool drains(Operation *op) { return isa<tape::DrainsOp>(op); }
 
@@ -31,119 +28,6 @@ struct Launcher {
   bool debug, deterministic;
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
-};
-
-/// How threads come by their work, and by a tape.
-enum class Threading { Serial, Strided, Tiled };
-
-/// A device function under construction.
-class Function {
-public:
-  Function(Launcher &launcher, Location loc, const Twine &name, int64_t words,
-           Threading threading, bool measures)
-      : module(launcher.module), threading(threading) {
-    MLIRContext *context = module.getContext();
-    Type pointer = pointerType(context), i64 = IntegerType::get(context, 64);
-    outer = createFunction(module, loc, name, {pointer, i64, i64, pointer},
-                           LLVM::Linkage::External);
-    setAttribute(outer, "costate-words", std::to_string(words));
-    body = createFunction(module, loc, name + ".body",
-                          {pointer, pointer, i64, i64, pointer},
-                          LLVM::Linkage::Internal);
-    body.setPassthroughAttr(
-        ArrayAttr::get(context, StringAttr::get(context, "alwaysinline")));
-    body->setAttr(lanesAttr, IntegerAttr::get(i64, isSerial() ? 1 : warpSize));
-    if (measures)
-      body->setAttr(measuresAttr, UnitAttr::get(context));
-    fillOuter();
-  }
-
-  Value words() { return body.getArgument(0); }
-  Value worker() { return body.getArgument(1); }
-  Value thread() { return body.getArgument(2); }
-  Value threads() { return body.getArgument(3); }
-  /// What the threads of a block share; null: nothing.
-  Value memory() { return body.getArgument(4); }
-  void markTiles() { setAttribute(outer, "costate-tiles", ""); }
-  void markSort() { setAttribute(outer, "costate-sort", ""); }
-  void markSums() { setAttribute(outer, "costate-sums", ""); }
-  Block *block() { return &body.getFunctionBody().front(); }
-
-  void end(ImplicitLocOpBuilder &b) {
-    b.setInsertionPointToEnd(block());
-    LLVM::ReturnOp::create(b, ValueRange());
-  }
-
-private:
-  static void setAttribute(LLVM::LLVMFuncOp function, StringRef name,
-                           const Twine &value) {
-    Builder b(function.getContext());
-    SmallVector<Attribute> attributes;
-    if (ArrayAttr before = function.getPassthroughAttr())
-      llvm::append_range(attributes, before);
-    attributes.push_back(b.getStrArrayAttr({name, value.str()}));
-    function.setPassthroughAttr(b.getArrayAttr(attributes));
-  }
-
-  /// Makes a worker: an empty tape.
-  void fillOuter() {
-    auto b = ImplicitLocOpBuilder::atBlockBegin(
-        outer.getLoc(), &outer.getFunctionBody().front());
-    Type pointer = pointerType(b.getContext());
-    Value args = outer.getArgument(0), thread = outer.getArgument(1);
-    bool tiled = threading == Threading::Tiled;
-    Value count = constant(b, tiled ? tileWorkerSlots : workerSlots);
-    Value worker = LLVM::AllocaOp::create(b, pointer, b.getI64Type(), count, 8);
-    Value errors = loadSlot(b, pointer, args, ErrorsWord);
-    storeSlot(b, errors, worker, errorSlot);
-    Value iteration = constant(b, -1);
-    storeSlot(b, iteration, worker, iterationSlot);
-    if (!tiled)
-      storeTape(b, args, worker, thread);
-    LLVM::CallOp::create(b, body,
-                         ValueRange{args, worker, thread, outer.getArgument(2),
-                                    outer.getArgument(3)});
-    if (isSerial()) {
-      Value frame = loadSlot(b, pointer, args, FrameWord);
-      Value top = LLVM::LoadOp::create(b, pointer, worker);
-      storeSlot(b, top, frame, 0);
-    }
-    LLVM::ReturnOp::create(b, ValueRange());
-  }
-
-  bool isSerial() const { return threading == Threading::Serial; }
-
-  void storeTape(ImplicitLocOpBuilder &b, Value args, Value worker,
-                 Value thread) {
-    Value lane = constant(b, 0), base;
-    if (isSerial()) {
-      Value frame = loadSlot(b, pointerType(b.getContext()), args, FrameWord);
-      base = loadSlot(b, pointerType(b.getContext()), frame, 0);
-    } else {
-      Value size = constant(b, warpSize);
-      lane = arith::RemUIOp::create(b, thread, size);
-      base = tapeOf(b, args, thread, lane);
-    }
-    storeSlot(b, lane, worker, laneSlot);
-    storeSlot(b, base, worker, tapeBaseSlot);
-    LLVM::StoreOp::create(b, base, worker);
-  }
-
-  /// Where the tapes of a warp start.
-  static Value tapeOf(ImplicitLocOpBuilder &b, Value args, Value thread,
-                      Value lane) {
-    Type pointer = pointerType(b.getContext());
-    Value start = loadSlot(b, pointer, args, TapeBaseWord);
-    Value bytes = loadSlot(b, b.getI64Type(), args, TapeBytesWord);
-    Value before = arith::SubIOp::create(b, thread, lane);
-    Value offset = arith::MulIOp::create(b, before, bytes);
-    return LLVM::GEPOp::create(b, pointer, b.getI8Type(), start,
-                               ArrayRef<LLVM::GEPArg>(offset));
-  }
-
-  ModuleOp module;
-  Threading threading;
-  LLVM::LLVMFuncOp outer, body;
 };
 
 /// A range or a serial part of an outlined kernel.
@@ -253,15 +137,8 @@ private:
 
   //===-- The function ---------------------------------------------------===//
 
-  static std::optional<int64_t> frameSlotOf(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !op->hasAttr(frameSlotAttr))
-      return std::nullopt;
-    return op->getAttrOfType<IntegerAttr>(frameSlotAttr).getInt();
-  }
-
   /// What the function finds in its words and in the frame.
-  Values partsHere(ImplicitLocOpBuilder &b, Function &function) {
+  Values partsHere(ImplicitLocOpBuilder &b, DeviceFunction &function) {
     Value frame =
         loadSlot(b, pointerType(b.getContext()), function.words(), FrameWord);
     Values here;
@@ -274,27 +151,16 @@ private:
     return here;
   }
 
-  /// Sums are f64 in the frame, whatever their type.
-  static Value loadFromFrame(ImplicitLocOpBuilder &b, Value value, Value frame,
-                             int64_t slot) {
-    bool narrow =
-        value.getType().isF32() && value.getDefiningOp()->hasAttr("sum");
-    if (!narrow)
-      return loadSlot(b, value.getType(), frame, slot);
-    Value wide = loadSlot(b, b.getF64Type(), frame, slot);
-    return arith::TruncFOp::create(b, value.getType(), wide);
-  }
-
   void emit(StringRef kind, Operation *op, bool measures) {
     Threading threading = tiled   ? Threading::Tiled
                           : range ? Threading::Strided
                                   : Threading::Serial;
-    Function function(launcher, op->getLoc(), nameOf(kind), words(), threading,
-                      measures);
+    DeviceFunction function(launcher.module, op->getLoc(), nameOf(kind),
+                            words(), threading, measures);
     if (tiled)
-      function.markTiles();
+      function.mark("costate-tiles");
     else if (sums() && !measures)
-      function.markSums();
+      function.mark("costate-sums");
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
@@ -309,7 +175,7 @@ private:
     function.end(b);
   }
 
-  void emitSerial(ImplicitLocOpBuilder &b, Function &function,
+  void emitSerial(ImplicitLocOpBuilder &b, DeviceFunction &function,
                   ir::SerialOp serial) {
     Block *body = serial.getBody();
     auto yield = cast<ir::YieldOp>(body->getTerminator());
@@ -322,7 +188,7 @@ private:
 
   /// for (k = thread; k < iterations; k += threads) iteration(k), in a form
   /// that LLVM unrolls.
-  void emitIterations(ImplicitLocOpBuilder &b, Function &function,
+  void emitIterations(ImplicitLocOpBuilder &b, DeviceFunction &function,
                       ir::RangeOp op, const Captures &own, bool measures) {
     Values extents;
     for (Value extent : op.getExtents())
@@ -371,8 +237,8 @@ private:
   }
 
   /// for (tile = first; tile != none; tile = next) 32 iterations, one per lane
-  void emitTiles(ImplicitLocOpBuilder &b, Function &function, ir::RangeOp op,
-                 const Captures &own) {
+  void emitTiles(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                 ir::RangeOp op, const Captures &own) {
     Values extents;
     for (Value extent : op.getExtents())
       extents.push_back(own.mapping.lookup(extent));
@@ -411,10 +277,10 @@ private:
     // Standing in the kernel it can be mapped like the part itself.
     Operation *copy = part->clone();
     part->getBlock()->getOperations().insert(part->getIterator(), copy);
-    Function function(launcher, part->getLoc(), nameOf("sort"), sortWords(),
-                      Threading::Tiled, /*measures=*/false);
+    DeviceFunction function(launcher.module, part->getLoc(), nameOf("sort"),
+                            sortWords(), Threading::Tiled, /*measures=*/false);
     static_assert(sizeof(SortWorker) <= sizeof(TapeWorker));
-    function.markSort();
+    function.mark("costate-sort");
     auto b =
         ImplicitLocOpBuilder::atBlockBegin(part->getLoc(), function.block());
     Captures own = uses;
@@ -424,8 +290,8 @@ private:
     copy->erase();
   }
 
-  void sortAll(ImplicitLocOpBuilder &b, Function &function, ir::RangeOp op,
-               const Captures &own) {
+  void sortAll(ImplicitLocOpBuilder &b, DeviceFunction &function,
+               ir::RangeOp op, const Captures &own) {
     Values extents;
     for (Value extent : op.getExtents())
       extents.push_back(own.mapping.lookup(extent));
@@ -478,8 +344,8 @@ private:
   }
 
   /// The forward sweep; returns the largest tape so far.
-  Values measure(ImplicitLocOpBuilder &b, Function &function, ir::RangeOp op,
-                 Value most) {
+  Values measure(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                 ir::RangeOp op, Value most) {
     Block *body = op.getBody();
     auto turns = body->getOps<tape::TurnOp>();
     Block::iterator end = turns.empty() ? body->getTerminator()->getIterator()
@@ -497,7 +363,8 @@ private:
     return {arith::MaxUIOp::create(b, most, used)};
   }
 
-  void commitNeed(ImplicitLocOpBuilder &b, Function &function, Value need) {
+  void commitNeed(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                  Value need) {
     Value cell =
         loadSlot(b, pointerType(b.getContext()), function.words(), NeedWord);
     LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, cell, need,
@@ -505,7 +372,7 @@ private:
   }
 
   /// See compiler/DeviceSums.c. `own`: what arrays are here.
-  void addUp(ImplicitLocOpBuilder &b, Function &function, ValueRange sums,
+  void addUp(ImplicitLocOpBuilder &b, DeviceFunction &function, ValueRange sums,
              const Captures &own) {
     addUpGrid(b, function, sums.take_front(gridSums()), own);
     Values ofBlock;
@@ -518,8 +385,8 @@ private:
       reductions.add(b, own.mapping, ofBlock);
   }
 
-  void addUpGrid(ImplicitLocOpBuilder &b, Function &function, ValueRange sums,
-                 const Captures &own) {
+  void addUpGrid(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                 ValueRange sums, const Captures &own) {
     if (sums.empty())
       return;
     Type pointer = pointerType(b.getContext()), i64 = b.getI64Type();
@@ -613,7 +480,8 @@ private:
       if (result.use_empty())
         continue;
       Value stand = usedByHost(result) ? readBack(b, result, firstSlot + k)
-                                       : standIn(b, result, firstSlot + k);
+                                       : frameValue(b, result.getType(),
+                                                    firstSlot + k, bool(range));
       result.replaceAllUsesWith(stand);
     }
   }
@@ -625,38 +493,12 @@ private:
     });
   }
 
-  Value standIn(ImplicitLocOpBuilder &b, Value result, int64_t slot) {
-    auto cast = UnrealizedConversionCastOp::create(b, result.getType(),
-                                                   constant(b, slot));
-    cast->setAttr(frameSlotAttr, b.getI64IntegerAttr(slot));
-    if (range)
-      cast->setAttr("sum", b.getUnitAttr());
-    return cast.getResult(0);
-  }
-
   Value readBack(ImplicitLocOpBuilder &b, Value result, int64_t slot) {
     auto entry = part->getParentOfType<LLVM::LLVMFuncOp>();
     Value number = constant(b, slot);
     Value bits =
         launcher.runtime.callDeviceRead(b, {entry.getArgument(0), number});
-    return fromBits(b, result.getType(), bits);
-  }
-
-  Value fromBits(ImplicitLocOpBuilder &b, Type type, Value bits) {
-    if (type.isInteger(64))
-      return bits;
-    if (type.isF64() || (range && type.isF32())) {
-      Value wide = arith::BitcastOp::create(b, b.getF64Type(), bits);
-      return type.isF64() ? wide
-                          : Value(arith::TruncFOp::create(b, type, wide));
-    }
-    if (type.isInteger(1)) {
-      Value byte = arith::TruncIOp::create(b, b.getI8Type(), bits);
-      return arith::TruncIOp::create(b, type, byte);
-    }
-    Value narrow = arith::TruncIOp::create(b, b.getI32Type(), bits);
-    return type.isF32() ? Value(arith::BitcastOp::create(b, type, narrow))
-                        : narrow;
+    return fromFrameBits(b, result.getType(), bits, bool(range));
   }
 
   Launcher &launcher;
@@ -690,7 +532,7 @@ public:
     for (Operation *part : parts)
       PartOutliner(launcher, part).run();
     entry.walk([](UnrealizedConversionCastOp cast) {
-      if (cast->hasAttr(frameSlotAttr))
+      if (isFrameValue(cast))
         cast.erase();
     });
     callCopies(launcher.runtime, entry);
