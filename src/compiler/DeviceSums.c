@@ -53,9 +53,7 @@ INLINE void costate_device_add_up(double *partials, long count, long first,
                                   long thread, double *memory, long k,
                                   double value) {
   Block block = blockOf(thread);
-  if (k == 0) // the memory may have been used for something else
-    costate_device_block_barrier();
-  double sum = blockSum(block, memory, k, value);
+  double sum = costate_device_block_sum(thread, memory, k, value);
   if (block.thread == 0)
     partials[k * count + first + block.number] = sum;
 }

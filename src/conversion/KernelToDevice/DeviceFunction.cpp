@@ -10,10 +10,6 @@ namespace costate::conversion {
 static constexpr StringLiteral frameSlotAttr = "costate.frame_slot",
                                sumAttr = "sum";
 
-static LLVM::LLVMPointerType pointerType(MLIRContext *context) {
-  return LLVM::LLVMPointerType::get(context);
-}
-
 static void setAttribute(LLVM::LLVMFuncOp function, StringRef name,
                          const Twine &value) {
   Builder b(function.getContext());
@@ -114,8 +110,6 @@ Value frameValue(ImplicitLocOpBuilder &b, Type type, int64_t slot, bool isSum) {
     cast->setAttr(sumAttr, b.getUnitAttr());
   return cast.getResult(0);
 }
-
-bool isFrameValue(Operation *op) { return op->hasAttr(frameSlotAttr); }
 
 std::optional<int64_t> frameSlotOf(Value value) {
   Operation *op = value.getDefiningOp();

@@ -8,6 +8,10 @@ namespace costate::conversion {
 
 inline constexpr int64_t warpSize = 32;
 
+inline mlir::LLVM::LLVMPointerType pointerType(mlir::MLIRContext *context) {
+  return mlir::LLVM::LLVMPointerType::get(context);
+}
+
 /// How threads come by their work, and by a tape.
 enum class Threading { Serial, Strided, Tiled };
 
@@ -43,7 +47,6 @@ private:
 /// What stands for a value in slot `slot` of the frame. A sum is f64 there.
 mlir::Value frameValue(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
                        int64_t slot, bool isSum);
-bool isFrameValue(mlir::Operation *op);
 /// The slot that `value` stands for, if any.
 std::optional<int64_t> frameSlotOf(mlir::Value value);
 /// In a function of the device: the value itself.

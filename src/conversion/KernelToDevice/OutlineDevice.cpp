@@ -16,10 +16,6 @@ namespace {
 
 bool drains(Operation *op) { return isa<tape::DrainsOp>(op); }
 
-LLVM::LLVMPointerType pointerType(MLIRContext *context) {
-  return LLVM::LLVMPointerType::get(context);
-}
-
 /// What all parts of one kernel share.
 struct Launcher {
   ModuleOp module;
@@ -532,7 +528,7 @@ public:
     for (Operation *part : parts)
       PartOutliner(launcher, part).run();
     entry.walk([](UnrealizedConversionCastOp cast) {
-      if (isFrameValue(cast))
+      if (frameSlotOf(cast.getResult(0)))
         cast.erase();
     });
     callCopies(launcher.runtime, entry);
