@@ -128,15 +128,23 @@ SmallVector<Value> Forward::indicesIn(Value tangentArray, ValueRange indices,
   return all;
 }
 
+/// The derivative of an access to a scratch array is one, too.
+static void markLike(Operation *access, Operation *derivative) {
+  if (Attribute part = access->getAttr(ir::replayedAttr))
+    derivative->setAttr(ir::replayedAttr, part);
+}
+
 void Forward::load(ir::LoadOp load, const Task &task, Emission &out) {
   Value array = tangentArrays.lookup(load.getArray());
   if (!array)
     return;
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
-    tangents[curve][load.getValue()] =
+    auto derivative =
         ir::LoadOp::create(out.b, load.getType(), array,
                            indicesIn(array, load.getIndices(), curve));
+    markLike(load, derivative);
+    tangents[curve][load.getValue()] = derivative;
   }
 }
 
@@ -147,8 +155,9 @@ void Forward::store(ir::StoreOp store, const Task &task, Emission &out) {
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
     Value tangent = tangentOf(out.b, store.getValue(), curve);
-    ir::StoreOp::create(out.b, tangent, array,
-                        indicesIn(array, store.getIndices(), curve));
+    markLike(store,
+             ir::StoreOp::create(out.b, tangent, array,
+                                 indicesIn(array, store.getIndices(), curve)));
   }
 }
 
@@ -159,9 +168,10 @@ void Forward::update(ir::AtomicAddOp update, const Task &task, Emission &out) {
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
     if (Value tangent = tangents[curve].lookup(update.getValue()))
-      ir::AtomicAddOp::create(out.b, tangent, array,
-                              indicesIn(array, update.getIndices(), curve),
-                              update.getExclusive());
+      markLike(update, ir::AtomicAddOp::create(
+                           out.b, tangent, array,
+                           indicesIn(array, update.getIndices(), curve),
+                           update.getExclusive()));
   }
 }
 
@@ -198,17 +208,19 @@ LogicalResult Forward::extremum(Operation *update, const Task &task,
     return refuseShared(update);
   Value value = update->getOperand(0);
   out.along(task.first, task.last);
-  Value now =
+  auto now =
       ir::LoadOp::create(out.b, value.getType(), access.array, access.indices);
+  markLike(update, now);
   Value wins =
       arith::CmpFOp::create(out.b, arith::CmpFPredicate::OEQ, value, now);
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
     SmallVector<Value> indices = indicesIn(array, access.indices, curve);
     Value tangent = tangentOf(out.b, value, curve);
-    Value old = ir::LoadOp::create(out.b, value.getType(), array, indices);
+    auto old = ir::LoadOp::create(out.b, value.getType(), array, indices);
     Value next = arith::SelectOp::create(out.b, wins, tangent, old);
-    ir::StoreOp::create(out.b, next, array, indices);
+    markLike(update, old);
+    markLike(update, ir::StoreOp::create(out.b, next, array, indices));
   }
   return success();
 }

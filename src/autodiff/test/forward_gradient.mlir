@@ -81,3 +81,24 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     costate.atomic_add exclusive %w, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// What the forward sweep does to a scratch array, and the tangents of that.
+// CHECK-LABEL: costate.kernel @cube.grad.jvp
+// CHECK:         costate.load {{.*}}costate.replayed = 1
+// CHECK-NEXT:    costate.load {{.*}}costate.replayed = 1
+// CHECK:         costate.store {{.*}}costate.replayed = 1
+// CHECK-NEXT:    costate.store {{.*}}costate.replayed = 1
+// CHECK:         tape.push
+// CHECK-NOT:     replayed
+costate.kernel @cube(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %z: !costate.array<i32, 1>, %n: i64) {
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%e) {
+    scf.for %k = %zero to %n step %one : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      %w = arith.mulf %v, %v : f64
+      costate.store %w, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}

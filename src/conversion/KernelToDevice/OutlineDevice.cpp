@@ -22,6 +22,7 @@ struct Launcher {
   Runtime &runtime;
   std::string kernel;
   bool debug, deterministic;
+  bool measures;          ///< a launch may begin with one that only measures
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
 };
@@ -38,7 +39,9 @@ public:
         reductions(region),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
-  void run() {
+  LogicalResult run() {
+    if (failed(checkSkipped()))
+      return failure();
     firstSlot = launcher.frameSlots;
     launcher.frameSlots += part->getNumResults() + reductions.size();
     describe();
@@ -54,6 +57,7 @@ public:
     call();
     replaceResults();
     part->erase();
+    return success();
   }
 
 private:
@@ -97,12 +101,26 @@ private:
     return launcher.runtime.site((deepest ? deepest : part)->getLoc());
   }
 
+  bool isAfterTurn() {
+    auto serial = dyn_cast<ir::SerialOp>(part);
+    return serial ? serial.getAfterTurn() : part->hasAttr(afterTurnAttr);
+  }
+
+  /// What a launch that only measures leaves out must not serve it later.
+  LogicalResult checkSkipped() {
+    bool skipped = launcher.measures && !measured && !isAfterTurn() &&
+                   contains(region, isEffect);
+    if (!skipped || part->use_empty())
+      return success();
+    return part->emitError("what is computed here beside writes to memory may "
+                           "decide the size of a tape");
+  }
+
   void describe() {
     Builder b(part->getContext());
     auto named = [&](StringRef name, Attribute value) {
       return b.getNamedAttr(name, value);
     };
-    auto serial = dyn_cast<ir::SerialOp>(part);
     SmallVector<int64_t> costs;
     if (depth)
       costs.assign({int64_t(depth.getTurn()), int64_t(depth.getStrayItem()),
@@ -111,7 +129,7 @@ private:
         {named("symbol", b.getStringAttr(nameOf("device"))),
          named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
          named("serial", b.getBoolAttr(!range)),
-         named("after_turn", b.getBoolAttr(serial && serial.getAfterTurn())),
+         named("after_turn", b.getBoolAttr(isAfterTurn())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
@@ -517,7 +535,7 @@ public:
   KernelOutliner(Launcher &launcher, ir::KernelOp kernel)
       : launcher(launcher), kernel(kernel) {}
 
-  void run() {
+  LogicalResult run() {
     kernel.walk([](ir::SerialOp serial) { runAlone(serial); });
     entry = createEntry(launcher.module, kernel);
     SmallVector<Operation *> parts;
@@ -526,12 +544,14 @@ public:
         parts.push_back(op);
     });
     for (Operation *part : parts)
-      PartOutliner(launcher, part).run();
+      if (failed(PartOutliner(launcher, part).run()))
+        return failure();
     entry.walk([](UnrealizedConversionCastOp cast) {
       if (frameSlotOf(cast.getResult(0)))
         cast.erase();
     });
     callCopies(launcher.runtime, entry);
+    return success();
   }
 
 private:
@@ -563,8 +583,10 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
                         .kernel = kernel.getName().str(),
                         .debug = debug,
                         .deterministic = deterministic,
+                        .measures = contains(kernel.getRegion(), isPush),
                         .functions = {}};
-      KernelOutliner(launcher, kernel).run();
+      if (failed(KernelOutliner(launcher, kernel).run()))
+        return signalPassFailure();
       Builder b(module.getContext());
       module->setAttr("costate.functions", b.getArrayAttr(launcher.functions));
       module->setAttr("costate.frame_slots",

@@ -12,6 +12,9 @@
 
 namespace costate::conversion {
 
+/// On a range behind the turn of the kernel.
+inline constexpr llvm::StringLiteral afterTurnAttr = "costate.after_turn";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "conversion/KernelToDevice/Passes.h.inc"

@@ -52,8 +52,11 @@ private:
       op->erase();
       return;
     }
-    if (isa<ir::RangeOp>(op))
+    if (isa<ir::RangeOp>(op)) {
+      if (turned)
+        op->setAttr(afterTurnAttr, UnitAttr::get(op->getContext()));
       return;
+    }
     for (Region &region : op->getRegions())
       split(region.front());
     known.insert(op->result_begin(), op->result_end());

@@ -41,7 +41,7 @@ struct DeviceFunction {
   /// Only counts what it would push; empty: pushes nothing.
   std::string measure = {};
   bool serial = false;
-  bool afterTurn = false; ///< serial code of the reverse sweep
+  bool afterTurn = false; ///< of the reverse sweep alone
   bool effects = false;   ///< stores to memory that outlives the launch
   bool ordered = false;   ///< adds in an order that is left to chance
   /// Threads wait for others of their warp or block.

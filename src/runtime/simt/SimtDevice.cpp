@@ -35,14 +35,18 @@ uint64_t mixed(uint64_t seed, uint64_t number) {
   return mix ^ (mix >> 31);
 }
 
-/// What the threads of a block share: not cleared, as on a GPU.
+/// Memory is not cleared, as on a GPU: it begins with what gives wrong results.
+constexpr std::byte strange{0xa5};
+constexpr size_t strangeBytes = size_t(1) << 16;
+
+/// What the threads of a block share.
 class BlockMemory {
 public:
   explicit BlockMemory(size_t bytes)
       : bytes(bytes),
         start(bytes ? static_cast<std::byte *>(::operator new(bytes, alignment))
                     : nullptr) {
-    std::fill_n(start, bytes, std::byte(0xa5));
+    std::fill_n(start, bytes, strange);
   }
   ~BlockMemory() { ::operator delete(start, bytes, alignment); }
   BlockMemory(const BlockMemory &) = delete;
@@ -90,6 +94,7 @@ public:
         ::operator new(bytes, std::align_val_t(256), std::nothrow));
     if (!address)
       return Failure{ErrorCode::OutOfMemory, "the system has no memory left"};
+    std::fill_n(address, std::min(bytes, strangeBytes), strange);
     return address;
   }
   void release(std::byte *address) override {

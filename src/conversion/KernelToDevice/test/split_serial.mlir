@@ -52,17 +52,23 @@ costate.kernel @loop(%x: !costate.array<f64, 1>) {
   }
 }
 
-// Serial code of the reverse sweep says so.
+// What belongs to the reverse sweep says so.
 // CHECK-LABEL: costate.kernel @turns
 // CHECK:         costate.serial {
 // CHECK:           tape.push
 // CHECK-NOT:     tape.turn
+// CHECK:         costate.range {{.*}}costate.after_turn
 // CHECK:         costate.serial after_turn
 // CHECK:           tape.pop
-costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>) {
+costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %y[0] : !costate.array<f64, 1>
   %v = costate.load %x[] : !costate.array<f64, 0>
   tape.push record(0) %v : f64
   tape.turn
+  costate.range (%i) in (%n) {
+    %a = costate.load %x[] : !costate.array<f64, 0>
+    costate.store %a, %y[%i] : !costate.array<f64, 1>
+  }
   %w = tape.pop record(0) : f64
   costate.store %w, %g[] : !costate.array<f64, 0>
 }
