@@ -15,6 +15,7 @@
 #include "costate/graph.h"
 #include "costate/kernel.h"
 #include "costate/math.h"
+#include "costate/random.h"
 #include "costate/statistics.h"
 #include "costate/tape.h"
 #include "costate/types.h"

@@ -13,6 +13,8 @@ enum class Op : uint8_t {
   // bits: integers, and Bool for And Or Xor Not; Shl/Shr take the count in the
   // type of the shifted value, masked to its width
   And, Or, Xor, Not, Shl, Shr,
+  // random bits, U64 only: key, stream, counter
+  Philox,
   // comparisons: operands of one type, result Bool
   Lt, Le, Gt, Ge, Eq, Ne,
   // Select: Bool, then two values of one type

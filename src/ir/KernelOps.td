@@ -308,6 +308,19 @@ def Costate_ToIntOp : Costate_Op<"to_int", [Pure]> {
   let hasFolder = 1;
 }
 
+def Costate_PhiloxOp : Costate_Op<"philox", [Pure]> {
+  let summary = "64 random bits, a function of key, stream and counter";
+  let description = [{
+    The first two words, low word first, of Philox4x32-10 (Salmon et al.,
+    "Parallel random numbers: as easy as 1, 2, 3", 2011) with the words of
+    `counter` and then of `stream` as its counter. As a pure function it gives
+    the same to any thread, and to a forward sweep that runs again.
+  }];
+  let arguments = (ins I64:$key, I64:$stream, I64:$counter);
+  let results = (outs I64:$bits);
+  let assemblyFormat = "$key `,` $stream `,` $counter attr-dict";
+}
+
 def Costate_TripCountOp : Costate_Op<"trip_count", [NoMemoryEffect]> {
   let summary = "number of turns of a loop from `lo` to `hi` (excluded) by `step`";
   let description = [{

@@ -116,6 +116,8 @@ Value Emission::bits() {
     return signedness<ir::ShlOp>();
   case SyntaxOp::Shr:
     return signedness<ir::ShrOp>();
+  case SyntaxOp::Philox:
+    return ir::PhiloxOp::create(b, loc, operands[0], operands[1], operands[2]);
   case SyntaxOp::Not: {
     Value ones = emitConstant(b, loc, from, ~uint64_t(0));
     return arith::XOrIOp::create(b, loc, operands[0], ones);

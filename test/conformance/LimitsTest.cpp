@@ -24,6 +24,7 @@ int floatsOf(Op op) {
   case Op::Not:
   case Op::Shl:
   case Op::Shr:
+  case Op::Philox:
   case Op::Lt:
   case Op::Le:
   case Op::Gt:

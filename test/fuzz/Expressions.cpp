@@ -374,6 +374,10 @@ Value Expressions::whole(Kind kind, int depth) {
     Value step = integer(random.pick(steps));
     return make<ir::TripCountOp>(lo, hi, step);
   }
+  if (choice < 94) {
+    Value key = whole(kind, depth - 1), stream = whole(kind, depth - 1);
+    return make<ir::PhiloxOp>(key, stream, leaf(kind));
+  }
   Value narrow =
       random.chance(30) ? condition(depth - 1) : whole(Kind::I32, depth - 1);
   if (narrow.getType().isInteger(1) || random.chance(30))

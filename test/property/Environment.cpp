@@ -119,6 +119,10 @@ template <class T> Expr<T> Environment::integer(const Node &node) {
     if (node.is("size"))
       return arguments.x.size(0);
   }
+  if constexpr (std::is_same_v<T, uint64_t>)
+    if (node.is("philox"))
+      return detail::call<T>(detail::Op::Philox,
+                             std::source_location::current(), e(0), e(1), e(2));
   if (node.is("and"))
     return e(0) & e(1);
   if (node.is("or"))

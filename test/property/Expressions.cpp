@@ -278,6 +278,9 @@ Node Expressions::integer(int depth, const std::string &type) {
     return apply(*function, type, depth);
   if (wish.head == "cast" && wish.type == type && chance(25))
     return integerFrom(wish.from, depth);
+  if (type == "u64" && (wishes("philox") || chance(5)))
+    return list("philox", {integer(depth - 1, type), integer(depth - 1, type),
+                           integer(depth - 1, type)});
   if (chance(40)) {
     static const std::vector<std::string> plain = {"add", "sub", "rem",
                                                    "min", "max", "and"};

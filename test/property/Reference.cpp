@@ -1,5 +1,6 @@
 #include "property/Reference.h"
 
+#include "base/Philox.h"
 #include "property/Program.h"
 
 #include <algorithm>
@@ -138,6 +139,8 @@ template <std::integral T> T pure(Op op, T a, T b, T c) {
     return ~a;
   case Op::Shl:
     return T(U(a) << count);
+  case Op::Philox:
+    return T(philox(U(a), U(b), U(c)));
   default:
     return a >> count;
   }

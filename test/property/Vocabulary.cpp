@@ -62,6 +62,7 @@ std::vector<std::string> everything() {
     for (const Function &function :
          isReal(type) ? realFunctions() : integerFunctions())
       add(function.head, type);
+  add("philox", "u64");
   for (const char *head : {"and", "or", "xor", "not", "select", "eq", "ne"})
     add(head, "bool");
   for (const std::string &type : numberTypes())

@@ -32,7 +32,8 @@ unsigned costOf(Operation *op) {
           math::TruncOp>(op))
     return 1;
   if (isa<math::MathDialect>(op->getDialect()) ||
-      op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op))
+      op->hasTrait<ir::OpTrait::IsFunction>() ||
+      isa<arith::RemFOp, ir::PhiloxOp>(op))
     return 2 * dearest;
   return 1;
 }

@@ -117,6 +117,52 @@ struct ToIntPattern : ScalarPattern<ToIntPattern, ir::ToIntOp> {
   }
 };
 
+/// The words of Philox4x32, each in 64 bits.
+struct PhiloxPattern : ScalarPattern<PhiloxPattern, ir::PhiloxOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value low(ImplicitLocOpBuilder &b, Value x) {
+    Value mask = number(b, x.getType(), 0xffffffff);
+    return LLVM::AndOp::create(b, x, mask);
+  }
+  static Value high(ImplicitLocOpBuilder &b, Value x) {
+    Value count = number(b, x.getType(), 32);
+    return LLVM::LShrOp::create(b, x, count);
+  }
+  static Value times(ImplicitLocOpBuilder &b, Value x, int64_t factor) {
+    Value by = number(b, x.getType(), factor);
+    return LLVM::MulOp::create(b, x, by);
+  }
+  static Value mixed(ImplicitLocOpBuilder &b, Value x, Value y, Value z) {
+    Value xy = LLVM::XOrOp::create(b, x, y);
+    return LLVM::XOrOp::create(b, xy, z);
+  }
+  static Value next(ImplicitLocOpBuilder &b, Value key, int64_t step) {
+    Value by = number(b, key.getType(), step);
+    Value sum = LLVM::AddOp::create(b, key, by);
+    return low(b, sum);
+  }
+
+  static Value emit(ImplicitLocOpBuilder &b, ir::PhiloxOp,
+                    ir::PhiloxOp::Adaptor operands) {
+    Value counter = operands.getCounter(), stream = operands.getStream();
+    Value x[] = {low(b, counter), high(b, counter), low(b, stream),
+                 high(b, stream)};
+    Value key = operands.getKey(), k[] = {low(b, key), high(b, key)};
+    for (int round = 0; round < 10; ++round) {
+      Value p = times(b, x[0], 0xD2511F53), q = times(b, x[2], 0xCD9E8D57);
+      x[0] = mixed(b, high(b, q), x[1], k[0]);
+      x[1] = low(b, q);
+      x[2] = mixed(b, high(b, p), x[3], k[1]);
+      x[3] = low(b, p);
+      k[0] = next(b, k[0], 0x9E3779B9);
+      k[1] = next(b, k[1], 0xBB67AE85);
+    }
+    Value count = number(b, key.getType(), 32);
+    Value upper = LLVM::ShlOp::create(b, x[1], count);
+    return LLVM::OrOp::create(b, x[0], upper);
+  }
+};
+
 struct TripCountPattern : ScalarPattern<TripCountPattern, ir::TripCountOp> {
   using ScalarPattern::ScalarPattern;
   static Value emit(ImplicitLocOpBuilder &b, ir::TripCountOp op,
@@ -171,8 +217,8 @@ struct StopGradientPattern
 void populateScalarPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns) {
   patterns.add<DivPattern, RemPattern, ShlPattern, ShrPattern, ToIntPattern,
-               TripCountPattern, StrongMulPattern, StopGradientPattern>(
-      converter);
+               PhiloxPattern, TripCountPattern, StrongMulPattern,
+               StopGradientPattern>(converter);
 }
 
 } // namespace costate::conversion

@@ -1,5 +1,6 @@
 /// Operations on integers and floats.
 
+#include "base/Philox.h"
 #include "ir/Kernel.h"
 #include "ir/interpreter/Machine.h"
 #include "ir/interpreter/Operations.h"
@@ -114,6 +115,12 @@ constexpr auto shrU = [](Int a, Int b) -> uint64_t {
 constexpr auto shrS = [](Int a, Int b) -> uint64_t {
   return a.value() >> b.count();
 };
+
+bool random(Machine &m, const Instruction &op) {
+  m.slots[op.result] =
+      philox(m.operand(op, 0), m.operand(op, 1), m.operand(op, 2));
+  return true;
+}
 
 template <auto OfSigned, auto OfUnsigned, class Op>
 Handler bySign(Operation *op, Instruction &, Code &) {
@@ -524,6 +531,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       {"costate.shl", bySign<shl, shl, ShlOp>},
       {"costate.shr", bySign<shrS, shrU, ShrOp>},
       {"costate.to_int", selectToInt},
+      {"costate.philox", always<random>},
       {"costate.trip_count", always<tripCount>},
 
       {"arith.extui", always<integer<[](Int a) { return a.bits; }>>},

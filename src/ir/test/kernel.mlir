@@ -123,6 +123,8 @@ costate.kernel @scalars(%a: i64, %b: i32, %x: f64, %y: f32, %s: i64) {
   %7 = costate.to_int %x : f64 to i32
   // CHECK: costate.to_int unsigned %{{.*}} : f32 to i64
   %8 = costate.to_int unsigned %y : f32 to i64
+  // CHECK: costate.philox %{{.*}}, %{{.*}}, %{{.*}}
+  %draw = costate.philox %a, %s, %a
   // CHECK: costate.trip_count %{{.*}} to %{{.*}} by %{{.*}}
   %9 = costate.trip_count %a to %s by %s
   // CHECK: costate.strong_mul %{{.*}}, %{{.*}} : f64
