@@ -144,7 +144,7 @@ public:
     return *this = Source<T>(const_cast<const Var &>(other));
   }
   Var &operator=(Source<T> source) {
-    detail::assign(handle, source.value, source.loc);
+    assign(source.value, source.loc);
     return *this;
   }
 
@@ -171,13 +171,18 @@ public:
   }
 
 private:
+  template <class, class> friend class TensorVar;
+
   Var(detail::Handle start, Loc loc)
       : handle(detail::declare(dtypeOf<T>, start, loc)) {}
 
+  void assign(detail::Handle value, Loc loc) {
+    detail::assign(handle, value, loc);
+  }
   Var &update(detail::Op op, const Source<T> &source) {
-    detail::Handle sum = detail::pure(
-        op, dtypeOf<T>, {value(source.loc), source.value}, source.loc);
-    detail::assign(handle, sum, source.loc);
+    assign(detail::pure(op, dtypeOf<T>, {value(source.loc), source.value},
+                        source.loc),
+           source.loc);
     return *this;
   }
 

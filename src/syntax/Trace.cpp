@@ -58,6 +58,13 @@ Handle unfitting(DType type, Loc loc) {
   return tracer().constant(type, 0, loc);
 }
 
+void noComponent(int64_t index, int64_t extent, Loc loc) {
+  tracer().fail(loc,
+                "there is no component " + std::to_string(index) + " of " +
+                    std::to_string(extent),
+                "components count from 0");
+}
+
 Handle pure(Op op, DType type, std::initializer_list<Handle> operands,
             Loc loc) {
   return tracer().pure(op, type, operands, loc);

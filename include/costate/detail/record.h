@@ -32,6 +32,8 @@ struct Place {
 Handle constant(DType type, uint64_t bits, Loc loc);
 /// A host number does not fit in `type`; returns 0 of that type.
 Handle unfitting(DType type, Loc loc);
+/// The host asks for a component that a vector or matrix does not have.
+void noComponent(int64_t index, int64_t extent, Loc loc);
 Handle pure(Op op, DType type, std::initializer_list<Handle> operands, Loc loc);
 Handle extent(Handle array, int rank, int dim, Loc loc);
 Handle load(const Place &place, Loc loc);

@@ -1,0 +1,50 @@
+// Vectors, matrices and structs of a kernel, by their public names.
+#include <costate/costate.h>
+#include <costate/syntax.h>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+using namespace costate;
+
+namespace {
+
+int failures = 0;
+
+void expect(const char *what, double got, double expected) {
+  if (std::abs(got - expected) <= 1e-12 * std::max(1.0, std::abs(expected)))
+    return;
+  std::printf("%s gives %.17g instead of %.17g\n", what, got, expected);
+  ++failures;
+}
+
+/// A projectile in a wind that turns, with a drag matrix.
+void projectile() {
+  Kernel fly = kernel("fly", [](ArrayRef<double, 1> start, ArrayRef<double, 0> reached, Scalar<int> steps) {
+    Vec<double, 3> p, v(start(0), start(1), start(2));
+    Mat<double, 3, 3> drag = 0.5 * identity<double, 3>();
+    drag(0, 1) = 0.25;
+    const std::array<double, 3> gravity{0, 0, -10};
+    FOR (t, 0, steps) {
+      VecExpr<double, 3> force = gravity - drag * v;
+      v += 0.01 * force;
+      v[t % 3] += 0.001;
+      p += 0.01 * v;
+      IF (p.z() < 0) { v.z() = abs(v.z()); }
+    }
+    reached() = norm_sqr(p) + dot(p, normalized(cross(p, v)));
+  });
+  Device device = Device::best();
+  Array<double> start = device.array<double>({3}, grad), reached = device.array<double>({}, grad);
+  start.from_host({3, 4, 5});
+  GradientCheck check = check_gradient(fly, start, reached, 50);
+  expect("gradient", check ? 1 : 0, 1);
+}
+
+} // namespace
+
+int main() {
+  projectile();
+  return failures != 0;
+}
