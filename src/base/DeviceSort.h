@@ -10,6 +10,7 @@ extern "C" {
 
 /// Depths below 32 have buckets of their own; above, 32 for each power of two.
 enum { SortBuckets = 384, SortGroups = SortBuckets / 32 };
+enum { SortBlockThreads = 512, SortBlocksOfProcessor = 2, SortStats = 4 };
 
 /// What the depths of a range are, for the host: of all iterations together,
 /// once as they are, and once as deep as the deepest of their tile before
@@ -21,33 +22,49 @@ struct SortReport {
 /// One per stream; between launches all 0, but for `ordered`.
 struct SortControl {
   unsigned totals[SortBuckets]; ///< iterations in each
-  unsigned long long turns, rounds, deepest, passing, ticket;
+  unsigned long long turns, rounds, passing, deepest;
+  /// High half: chunks that have been taken, or asked for; low: counted.
+  unsigned long long progress;
+  unsigned long long left;    ///< blocks that need nothing of this any more
   unsigned long long ordered; ///< iterations in the order
 };
 
-/// What a function that sorts is called with: first it counts, then it places.
+/// What a function that sorts is called with.
 struct SortCall {
   struct SortControl *control;
   struct SortReport *report; ///< in the memory of the host
   unsigned *order;           ///< to be filled; null: only the report is
-  unsigned *bases;           ///< for each block, where it starts in each bucket
+  unsigned *bases;           ///< for each chunk, where it starts in each bucket
+  unsigned *before;          ///< for each chunk, the one its block took before
   unsigned long long iterations;
-  unsigned long long blocks, rounds; ///< iterations of each thread
-  unsigned long long places;
+  unsigned long long chunks; ///< and as many blocks
+  unsigned long long chunk;  ///< iterations of one, a multiple of 32
+  unsigned long long keeps;  ///< a block has memory for those of a chunk
 };
 
-/// Of a block.
+/// Of a block; behind it, if it keeps a chunk, `keys` and `sorted`, a word for
+/// each iteration.
 struct SortMemory {
-  unsigned counts[SortBuckets], bins[SortBuckets], groups[SortGroups], last;
-  unsigned long long turns, rounds, deepest, passing;
+  unsigned bins[SortBuckets];   ///< of a chunk: how many; then places
+  unsigned starts[SortBuckets]; ///< in the order
+  unsigned moved[SortBuckets];  ///< the kept chunk: from `sorted` to the order
+  unsigned groups[SortGroups];
+  unsigned chunk, size, isLast; ///< size: of the kept chunk
+  unsigned long long stats[SortStats][SortBlockThreads / 32];
 };
 
 /// What a thread keeps.
 struct SortWorker {
   const struct SortCall *call;
   struct SortMemory *memory;
-  unsigned long long block, thread, threads;
-  unsigned long long turns, rounds, deepest, passing;
+  unsigned *keys, *sorted;
+  unsigned thread, chunk;
+  unsigned latest;  ///< chunk to be placed behind the kept one; none: all ones
+  unsigned kept;    ///< the chunk that is kept; none: all ones
+  unsigned reports; ///< the block tells the host
+  unsigned places;  ///< all chunks are counted
+  unsigned left;    ///< blocks that have left before, in the first thread
+  unsigned long long turns, rounds, passing, deepest; ///< of a chunk; then all
 };
 
 #ifdef __cplusplus

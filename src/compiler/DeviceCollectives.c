@@ -39,7 +39,7 @@ INLINE unsigned long costate_device_warp_max(unsigned long value) {
   return most << 32 | warpMax(high == most ? low : 0);
 }
 
-static double shuffleDown(double value, int lanes) {
+INLINE static double shuffleDown(double value, int lanes) {
   long bits = __builtin_bit_cast(long, value);
   int low = __nvvm_shfl_sync_down_i32(allLanes, (int)bits, lanes, 31);
   int high = __nvvm_shfl_sync_down_i32(allLanes, (int)(bits >> 32), lanes, 31);

@@ -75,7 +75,8 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_sort_begin", &costate_device_sort_begin);
   add("costate_device_sort_item", &costate_device_sort_item);
   add("costate_device_sort_take", &costate_device_sort_take);
-  add("costate_device_sort_end", &costate_device_sort_end);
+  add("costate_device_sort_next", &costate_device_sort_next);
+  add("costate_device_sort_rounds", &costate_device_sort_rounds);
   return symbols;
 }
 

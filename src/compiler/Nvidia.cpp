@@ -1,5 +1,6 @@
 #include "compiler/Nvidia.h"
 
+#include "base/DeviceSort.h"
 #include "base/DeviceSymbol.h"
 #include "base/DeviceTape.h"
 #include "base/DeviceWords.h"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr const char *tripleName = "nvptx64-nvidia-cuda";
 constexpr unsigned sharedSpace = 3;
+constexpr const char *sortAttr = "costate-sort";
 /// What kernels of one function differ in.
 constexpr const char *onlySharedName = "costate_device_tape_only_shared";
 constexpr const char *drainsName = "costate_device_tape_drains";
@@ -181,7 +183,7 @@ Constant *blockMemory(Module &module, const Function &function) {
   LLVMContext &context = module.getContext();
   auto *pointer = PointerType::getUnqual(context);
   if (function.hasFnAttribute(deviceTilesAttr) ||
-      function.hasFnAttribute("costate-sort"))
+      function.hasFnAttribute(sortAttr))
     return dynamicMemory(module);
   if (!function.hasFnAttribute("costate-sums"))
     return ConstantPointerNull::get(pointer);
@@ -193,8 +195,8 @@ Constant *blockMemory(Module &module, const Function &function) {
 }
 
 /// Without a limit the assembler keeps few registers, and loads late.
-void limitBlocks(Function &kernel, unsigned blocks) {
-  kernel.addFnAttr("nvvm.maxntid", utostr(TAPE_BLOCK_THREADS));
+void limitBlocks(Function &kernel, unsigned threads, unsigned blocks) {
+  kernel.addFnAttr("nvvm.maxntid", utostr(threads));
   kernel.addFnAttr("nvvm.minctasm", utostr(blocks));
 }
 
@@ -205,7 +207,9 @@ void addKernel(Module &module, const DeviceFunction &device,
                const std::string &name, unsigned least = blocksOfSweep) {
   Function *kernel = declareKernel(module, device, name);
   if (device.function->hasFnAttribute(deviceTilesAttr))
-    limitBlocks(*kernel, least);
+    limitBlocks(*kernel, TAPE_BLOCK_THREADS, least);
+  if (device.function->hasFnAttribute(sortAttr))
+    limitBlocks(*kernel, SortBlockThreads, SortBlocksOfProcessor);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
   Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);

@@ -306,6 +306,20 @@ define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
 attributes #0 = { "costate-words"="4" "costate-sums" }
 )";
 
+/// Two blocks of what sorts shall fit onto a multiprocessor.
+TEST(Nvidia, KernelsThatSortLeaveRegistersForTheirBlocks) {
+  std::string text = ptx(R"(
+define void @s(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  store i64 %thread, ptr %memory
+  ret void
+}
+attributes #0 = { "costate-words"="1" "costate-sort" }
+)");
+  EXPECT_TRUE(contains(text, ".maxntid 512")) << text;
+  EXPECT_TRUE(contains(text, ".minnctapersm 2")) << text;
+  EXPECT_TRUE(contains(text, "costate_block_memory")) << text;
+}
+
 size_t countOf(const std::string &text, const std::string &part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos;
@@ -322,6 +336,7 @@ TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
     EXPECT_TRUE(contains(text, "ld.shared.b64")) << text;
     EXPECT_TRUE(contains(text, "barrier.sync")) << text;
     EXPECT_EQ(countOf(text, "fence.acq_rel.gpu"), 2u) << text;
+    EXPECT_FALSE(contains(text, "call")) << text;
     EXPECT_TRUE(contains(text, "[520]")) << text;
     EXPECT_FALSE(contains(text, ".extern")) << text;
   }

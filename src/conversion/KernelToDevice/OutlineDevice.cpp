@@ -313,29 +313,48 @@ private:
     Value worker = function.worker(), none = constant(b, -1);
     Value call = slot(b, function.words(), callWord());
     Value zero = constant(b, 0), one = constant(b, 1);
-    Value rounds = runtime.callSort(
+    Value first = runtime.callSort(
         b, "begin", true, {worker, call, function.thread(), function.memory()});
-    auto round = [&](OpBuilder &nested, Location loc, Value k, ValueRange) {
+    Value rounds = runtime.callSort(b, "rounds", true, worker);
+    auto more = [&](OpBuilder &nested, Location loc, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
-      Value item = runtime.callSort(inner, "item", true, {worker, k});
-      Value isThere =
-          arith::CmpIOp::create(inner, arith::CmpIPredicate::ne, item, none);
-      auto branch = scf::IfOp::create(inner, inner.getI64Type(), isThere,
-                                      /*withElseRegion=*/true);
-      ImplicitLocOpBuilder depthOf(loc, branch.getThenRegion());
-      useIndices(op, indicesOf(depthOf, item, extents));
-      tape::DepthOp end = PartOutliner::depthOf(op.getBodyRegion());
-      Value turns = end.getTurns();
-      splice(depthOf, op.getBody(), op.getBody()->begin(), end->getIterator());
-      scf::YieldOp::create(depthOf, turns);
-      ImplicitLocOpBuilder otherwise(loc, branch.getElseRegion());
-      scf::YieldOp::create(otherwise, zero);
-      runtime.callSort(inner, "take", false,
-                       {worker, item, branch.getResult(0)});
-      scf::YieldOp::create(inner);
+      Value isMore =
+          arith::CmpIOp::create(inner, arith::CmpIPredicate::ne, args[0], zero);
+      scf::ConditionOp::create(inner, isMore, ValueRange());
     };
-    scf::ForOp::create(b, zero, rounds, one, ValueRange(), round);
-    runtime.callSort(b, "end", false, worker);
+    auto chunk = [&](OpBuilder &nested, Location loc, ValueRange) {
+      ImplicitLocOpBuilder inner(loc, nested);
+      auto round = [&](OpBuilder &deeper, Location here, Value k, ValueRange) {
+        ImplicitLocOpBuilder innermost(here, deeper);
+        sortOne(innermost, op, extents, worker, none, k);
+        scf::YieldOp::create(innermost);
+      };
+      scf::ForOp::create(inner, zero, rounds, one, ValueRange(), round);
+      Value next = runtime.callSort(inner, "next", true, worker);
+      scf::YieldOp::create(inner, next);
+    };
+    scf::WhileOp::create(b, TypeRange(), first, more, chunk);
+  }
+
+  void sortOne(ImplicitLocOpBuilder &b, ir::RangeOp op, const Values &extents,
+               Value worker, Value none, Value round) {
+    Runtime &runtime = launcher.runtime;
+    Location loc = b.getLoc();
+    Value item = runtime.callSort(b, "item", true, {worker, round});
+    Value isThere =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, item, none);
+    auto branch = scf::IfOp::create(b, b.getI64Type(), isThere,
+                                    /*withElseRegion=*/true);
+    ImplicitLocOpBuilder depthOf(loc, branch.getThenRegion());
+    useIndices(op, indicesOf(depthOf, item, extents));
+    tape::DepthOp end = PartOutliner::depthOf(op.getBodyRegion());
+    Value turns = end.getTurns();
+    splice(depthOf, op.getBody(), op.getBody()->begin(), end->getIterator());
+    scf::YieldOp::create(depthOf, turns);
+    ImplicitLocOpBuilder otherwise(loc, branch.getElseRegion());
+    scf::YieldOp::create(otherwise, constant(otherwise, 0));
+    runtime.callSort(b, "take", false,
+                     {worker, round, item, branch.getResult(0)});
   }
 
   Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {

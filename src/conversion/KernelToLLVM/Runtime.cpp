@@ -292,7 +292,7 @@ Value Runtime::callSort(ImplicitLocOpBuilder &builder, StringRef name,
                         bool hasResult, ValueRange args) {
   auto function =
       declare(("costate_sort_" + name).str(), hasResult ? i64 : none,
-              TypeRange(args), {.collective = name != "item"});
+              TypeRange(args), {.collective = name != "item" && name != "rounds"});
   auto call = LLVM::CallOp::create(builder, function, args);
   return hasResult ? call.getResult() : Value();
 }

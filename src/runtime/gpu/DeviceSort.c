@@ -1,16 +1,26 @@
-// Sorts the iterations of a range by depth, the deepest ones first: counts how
-// many of each block fall into each bucket, and in a second launch gives each
-// its place. Which of a bucket comes first is left to chance. Linked into
-// device code as bitcode, and into the runtime for the device simt. All threads
-// of a block call these functions together. Layouts: base/DeviceSort.h.
+// Sorts the iterations of a range by depth, the deepest ones first, in one
+// launch: blocks take chunks of them, count how many fall into each bucket,
+// wait until all chunks are counted, and give each iteration its place. Which
+// of a bucket comes first is left to chance. Linked into device code as
+// bitcode, and into the runtime for the device simt. All threads of a block
+// call these functions together, and the answers of `begin` and `next` are the
+// same for all. Layouts: base/DeviceSort.h.
+//
+// A block waits when no chunk is left to be taken, and has counted its own
+// ones. So what it waits for is held by blocks that run and do not wait,
+// however few of them run at a time.
 
 #include "base/DeviceSort.h"
+#include "base/DeviceAtomics.h"
 
 #ifdef __NVPTX__
 #define SORT_INLINE __attribute__((always_inline))
 #else
 #define SORT_INLINE
+#include <sched.h>
 #endif
+
+#define SORT_NONE (~0u)
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,188 +31,342 @@ SORT_COLLECTIVE unsigned long long
 costate_device_warp_max(unsigned long long value);
 SORT_COLLECTIVE double costate_device_warp_add(double value);
 SORT_COLLECTIVE void costate_device_block_barrier(void);
-long costate_device_block_threads(void);
 
-static unsigned sortBucket(unsigned long long depth) {
+static unsigned sortBucket(unsigned depth) {
   enum { exact = 32, mantissa = 5 };
   unsigned power, bucket;
   if (depth < exact)
-    return (unsigned)depth;
-  power = 63 - (unsigned)__builtin_clzll(depth) - mantissa;
-  bucket = exact * (power + 1) + (unsigned)(depth >> power) % exact;
+    return depth;
+  power = 31 - (unsigned)__builtin_clz(depth) - mantissa;
+  bucket = exact * (power + 1) + (depth >> power) % exact;
   return bucket < SortBuckets ? bucket : SortBuckets - 1;
 }
 
-// Whether all other blocks of the grid have been here. Clears the ticket.
-SORT_INLINE static unsigned sortIsLast(const struct SortWorker *worker) {
-  struct SortControl *control = worker->call->control;
-  costate_device_block_barrier();
-  if (worker->thread == 0) {
-    unsigned long long before;
-    // LLVM forgets the order of atomics on NVIDIA GPUs, but not fences.
-    __atomic_thread_fence(__ATOMIC_ACQ_REL);
-    before = __atomic_fetch_add(&control->ticket, 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQ_REL);
-    worker->memory->last = before + 1 == worker->call->blocks;
-    if (worker->memory->last)
-      control->ticket = 0;
-  }
-  costate_device_block_barrier();
-  return worker->memory->last;
+static unsigned long long sortAdd(unsigned long long *cell,
+                                  unsigned long long value) {
+  return __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
 }
 
-// Where the iterations of this block start in each bucket.
-SORT_INLINE static void sortFindPlaces(const struct SortWorker *worker) {
+static unsigned long long sortLoad(const unsigned long long *cell) {
+  return __atomic_load_n(cell, __ATOMIC_RELAXED);
+}
+
+// Says that `counted` chunks are, and asks for another one. In one thread.
+SORT_INLINE static unsigned sortProgress(const struct SortWorker *worker,
+                                         unsigned counted) {
+  unsigned long long *progress = &worker->call->control->progress;
+  return (unsigned)(deviceAddInOrder(progress, 1ull << 32 | counted) >> 32);
+}
+
+// `starts`: how many are in deeper buckets than each. Threads need to wait for
+// each other before they read those of others.
+SORT_INLINE static void sortScan(const struct SortWorker *worker,
+                                 const unsigned *counts, unsigned *starts) {
   struct SortMemory *memory = worker->memory;
-  const struct SortCall *call = worker->call;
-  const unsigned *bases = call->bases + worker->block * SortBuckets;
-  for (unsigned long long b = worker->thread; b < SortBuckets;
-       b += worker->threads)
-    memory->counts[b] = call->control->totals[b];
-  costate_device_block_barrier();
-  for (unsigned long long g = worker->thread; g < SortGroups;
-       g += worker->threads) {
-    unsigned sum = 0;
-    for (unsigned k = 0; k < 32; ++k)
-      sum += memory->counts[32 * g + k];
-    memory->groups[g] = sum;
+  unsigned b = worker->thread, group = b / 32, own = 0;
+  if (b < SortBuckets) {
+#pragma clang loop unroll(full)
+    for (unsigned k = 0; k < 32; ++k) {
+      unsigned count = counts[32 * group + k];
+      own += k > b % 32 ? count : 0;
+    }
+    if (b % 32 == 0)
+      memory->groups[group] = own + counts[b];
   }
   costate_device_block_barrier();
-  for (unsigned long long b = worker->thread; b < SortBuckets;
-       b += worker->threads) {
-    unsigned start = bases[b];
-    for (unsigned long long c = b + 1; c % 32; ++c)
-      start += memory->counts[c];
-    for (unsigned long long g = b / 32 + 1; g < SortGroups; ++g)
-      start += memory->groups[g];
-    memory->bins[b] = start;
+  if (b < SortBuckets) {
+#pragma clang loop unroll(disable)
+    for (unsigned g = group + 1; g < SortGroups; ++g)
+      own += memory->groups[g];
+    starts[b] = own;
   }
 }
 
-// How many iterations each thread of the block looks at.
+// Before a chunk is counted.
+SORT_INLINE static void sortClear(struct SortWorker *worker) {
+  if (worker->thread < SortBuckets)
+    worker->memory->bins[worker->thread] = 0;
+  worker->turns = worker->rounds = worker->passing = worker->deepest = 0;
+  costate_device_block_barrier();
+}
+
+// The block has read all that it needs of the control, which the last one
+// clears.
+SORT_INLINE static void sortLeave(struct SortWorker *worker) {
+  if (worker->thread)
+    return;
+  worker->left = (unsigned)deviceAddInOrder(&worker->call->control->left, 1);
+}
+
+SORT_INLINE static void sortEnd(const struct SortWorker *worker) {
+  struct SortControl *control = worker->call->control;
+  if (worker->thread == 0) {
+    worker->memory->isLast = worker->left + 1 == worker->call->chunks;
+    if (worker->reports)
+      *worker->call->report =
+          (struct SortReport){worker->turns, worker->rounds, worker->deepest,
+                              worker->passing, worker->call->iterations};
+  }
+  costate_device_block_barrier();
+  if (!worker->memory->isLast)
+    return;
+  if (worker->thread < SortBuckets)
+    control->totals[worker->thread] = 0;
+  if (worker->thread == 0) {
+    control->turns = control->rounds = control->passing = control->deepest = 0;
+    control->progress = control->left = 0;
+  }
+}
+
+// Whether there is anything to count for this block.
 SORT_INLINE unsigned long long
 costate_device_sort_begin(struct SortWorker *worker,
                           const struct SortCall *call,
                           unsigned long long thread, char *memory) {
   worker->call = call;
   worker->memory = (struct SortMemory *)memory;
-  worker->threads = (unsigned long long)costate_device_block_threads();
-  worker->block = thread / worker->threads;
-  worker->thread = thread % worker->threads;
-  worker->turns = worker->rounds = worker->deepest = worker->passing = 0;
-  if (call->places) {
-    sortFindPlaces(worker);
-  } else {
-    for (unsigned long long b = worker->thread; b < SortBuckets;
-         b += worker->threads)
-      worker->memory->bins[b] = 0;
-    if (worker->thread == 0)
-      worker->memory->turns = worker->memory->rounds = worker->memory->deepest =
-          worker->memory->passing = 0;
-  }
-  costate_device_block_barrier();
-  return call->rounds;
+  worker->keys = (unsigned *)(worker->memory + 1);
+  worker->sorted = worker->keys + call->chunk;
+#ifdef __NVPTX__
+  worker->thread = __nvvm_read_ptx_sreg_tid_x();
+#else
+  worker->thread = (unsigned)(thread % SortBlockThreads);
+#endif
+  worker->latest = SORT_NONE;
+  worker->places = worker->left = 0;
+  if (worker->thread == 0)
+    worker->memory->chunk = sortProgress(worker, 0);
+  sortClear(worker);
+  worker->chunk = worker->memory->chunk;
+  worker->kept = call->keeps ? worker->chunk : SORT_NONE;
+  worker->reports = worker->chunk == 0;
+  if (worker->chunk < call->chunks)
+    return 1;
+  sortLeave(worker);
+  sortEnd(worker);
+  return 0;
+}
+
+// How many iterations of a chunk each thread looks at.
+SORT_INLINE unsigned long long
+costate_device_sort_rounds(const struct SortWorker *worker) {
+  return (worker->call->chunk + SortBlockThreads - 1) / SortBlockThreads;
 }
 
 // The iteration that this thread looks at now; all ones: none.
 SORT_INLINE unsigned long long
 costate_device_sort_item(const struct SortWorker *worker,
                          unsigned long long round) {
-  unsigned long long rounds = worker->call->rounds;
-  unsigned long long item =
-      (worker->block * rounds + round) * worker->threads + worker->thread;
-  return item < worker->call->iterations ? item : ~0ull;
+  const struct SortCall *call = worker->call;
+  unsigned long long place = round * SortBlockThreads + worker->thread;
+  unsigned long long item = worker->chunk * call->chunk + place;
+  return place < call->chunk && item < call->iterations ? item : ~0ull;
 }
 
 // `depth`: 0 for no item; less: the item has no effect, and no place.
 SORT_INLINE void costate_device_sort_take(struct SortWorker *worker,
+                                          unsigned long long round,
                                           unsigned long long item,
                                           unsigned long long depth) {
   const struct SortCall *call = worker->call;
   const unsigned long long deepest = 1ull << 31;
   unsigned isThere = item != ~0ull, passes = isThere && !(depth >> 63);
+  unsigned bucket, place = 0;
   if (depth > deepest)
     depth = passes ? deepest : 0;
-  if (!call->places) {
+  if (!worker->places) {
     unsigned long long most = costate_device_warp_max(depth);
     worker->turns += depth;
     worker->rounds += isThere ? most : 0;
     worker->deepest = worker->deepest > most ? worker->deepest : most;
     worker->passing += passes;
   }
-  if (passes && call->order) {
-    unsigned *bin = &worker->memory->bins[sortBucket(depth)];
-    unsigned place = __atomic_fetch_add(bin, 1, __ATOMIC_RELAXED);
-    if (call->places)
+  bucket = sortBucket((unsigned)depth);
+  if (passes && call->order)
+    place =
+        __atomic_fetch_add(&worker->memory->bins[bucket], 1, __ATOMIC_RELAXED);
+  if (worker->places) {
+    if (passes)
       call->order[place] = (unsigned)item;
+  } else if (worker->kept == worker->chunk && isThere) {
+    unsigned long long k = round * SortBlockThreads + worker->thread;
+    worker->keys[k] = passes ? bucket << 16 | place : SORT_NONE;
   }
 }
 
-static void sortAdd(unsigned long long *cell, unsigned long long value) {
-  __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
-}
-
-static void sortRaise(unsigned long long *cell, unsigned long long value) {
-  unsigned long long old = __atomic_load_n(cell, __ATOMIC_RELAXED);
-  while (old < value &&
-         !__atomic_compare_exchange_n(cell, &old, value, 0, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED))
-    ;
-}
-
-// What the block has counted goes to the totals.
-SORT_INLINE static void sortAddCounts(const struct SortWorker *worker) {
-  const struct SortCall *call = worker->call;
-  struct SortControl *control = call->control;
+// What the warps of the block have counted beside buckets goes to the totals.
+// Threads meet between the two.
+SORT_INLINE static void sortLeaveStats(const struct SortWorker *worker) {
   struct SortMemory *memory = worker->memory;
+  unsigned warp = worker->thread / 32;
   double turns = costate_device_warp_add((double)worker->turns);
   double rounds = costate_device_warp_add((double)worker->rounds);
   double passing = costate_device_warp_add((double)worker->passing);
-  if (worker->thread % 32 == 0) {
-    sortAdd(&memory->turns, (unsigned long long)turns);
-    sortAdd(&memory->rounds, (unsigned long long)rounds);
-    sortAdd(&memory->passing, (unsigned long long)passing);
-    sortRaise(&memory->deepest, worker->deepest);
-  }
-  costate_device_block_barrier();
-  if (worker->thread == 0) {
-    sortAdd(&control->turns, memory->turns);
-    sortAdd(&control->rounds, memory->rounds);
-    sortAdd(&control->passing, memory->passing);
-    sortRaise(&control->deepest, memory->deepest);
-  }
-  if (!call->order)
+  if (worker->thread % 32)
     return;
-  for (unsigned long long b = worker->thread; b < SortBuckets;
-       b += worker->threads) {
-    unsigned count = memory->bins[b], base = 0;
-    if (count)
-      base = __atomic_fetch_add(&control->totals[b], count, __ATOMIC_RELAXED);
-    call->bases[worker->block * SortBuckets + b] = base;
+  memory->stats[0][warp] = (unsigned long long)turns;
+  memory->stats[1][warp] = (unsigned long long)rounds;
+  memory->stats[2][warp] = (unsigned long long)passing;
+  memory->stats[3][warp] = worker->deepest;
+}
+
+SORT_INLINE static void sortAddStats(const struct SortWorker *worker) {
+  struct SortControl *control = worker->call->control;
+  const unsigned long long *row = worker->memory->stats[worker->thread % 4];
+  unsigned long long sum = 0, most = 0;
+  if (worker->thread >= SortStats)
+    return;
+  for (unsigned warp = 0; warp < SortBlockThreads / 32; ++warp) {
+    sum += row[warp];
+    most = most > row[warp] ? most : row[warp];
+  }
+  if (worker->thread < 3)
+    sortAdd(&control->turns + worker->thread, sum);
+  else
+    __atomic_fetch_max(&control->deepest, most, __ATOMIC_RELAXED);
+}
+
+// Takes its part of each bucket for the chunk.
+SORT_INLINE static void sortAddCounts(const struct SortWorker *worker) {
+  const struct SortCall *call = worker->call;
+  unsigned b = worker->thread, count, base = 0;
+  if (b >= SortBuckets)
+    return;
+  count = worker->memory->bins[b];
+  if (count)
+    base =
+        __atomic_fetch_add(&call->control->totals[b], count, __ATOMIC_RELAXED);
+  call->bases[(unsigned long long)worker->chunk * SortBuckets + b] = base;
+}
+
+// Brings the kept chunk in order, so that its neighbours there are neighbours
+// in the whole order. `moved` says where each of its buckets starts.
+SORT_INLINE static void sortKept(const struct SortWorker *worker) {
+  const struct SortCall *call = worker->call;
+  unsigned long long first = worker->chunk * call->chunk;
+  for (unsigned long long k = worker->thread;
+       k < call->chunk && first + k < call->iterations; k += SortBlockThreads) {
+    unsigned key = worker->keys[k], bucket = key >> 16;
+    if (key != SORT_NONE)
+      worker->sorted[worker->memory->moved[bucket] + key % 65536] =
+          bucket << 16 | (unsigned)k;
   }
 }
 
-SORT_INLINE void costate_device_sort_end(const struct SortWorker *worker) {
+// What a chunk has counted becomes known to all. Whether there is another one.
+SORT_INLINE static unsigned sortFinishChunk(struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
-  struct SortControl *control = call->control;
-  if (call->places) {
-    if (sortIsLast(worker))
-      for (unsigned long long b = worker->thread; b < SortBuckets;
-           b += worker->threads)
-        control->totals[b] = 0;
-    return;
+  struct SortMemory *memory = worker->memory;
+  unsigned isKept = worker->kept == worker->chunk;
+  sortLeaveStats(worker);
+  costate_device_block_barrier();
+  sortAddStats(worker);
+  if (call->order)
+    sortAddCounts(worker);
+  if (isKept) {
+    sortScan(worker, memory->bins, memory->moved);
+    if (worker->thread == 0)
+      memory->size = memory->moved[0] + memory->bins[0];
   }
-  sortAddCounts(worker);
-  if (sortIsLast(worker) && worker->thread == 0) {
-    call->report->turns = control->turns;
-    call->report->rounds = control->rounds;
-    call->report->deepest = control->deepest;
-    call->report->passing = control->passing;
-    call->report->iterations = call->iterations;
-    control->ordered = control->passing;
-    control->turns = control->rounds = control->deepest = 0;
-    control->passing = 0;
+  costate_device_block_barrier();
+  if (worker->thread == 0) {
+    memory->chunk = sortProgress(worker, 1);
+    if (call->order && !isKept)
+      call->before[worker->chunk] = worker->latest;
   }
+  if (isKept)
+    sortKept(worker);
+  else
+    worker->latest = worker->chunk;
+  costate_device_block_barrier();
+  if (memory->chunk >= call->chunks)
+    return 0;
+  worker->chunk = memory->chunk;
+  sortClear(worker);
+  return 1;
+}
+
+SORT_INLINE static void sortWait(const struct SortWorker *worker) {
+  const struct SortCall *call = worker->call;
+  if (worker->thread == 0)
+    while ((unsigned)deviceLoadInOrder(&call->control->progress) < call->chunks)
+#ifdef __NVPTX__
+      ;
+#else
+      sched_yield();
+#endif
+  costate_device_block_barrier();
+}
+
+// Takes from the control what is needed of it.
+SORT_INLINE static void sortBeginPlaces(struct SortWorker *worker) {
+  struct SortControl *control = worker->call->control;
+  struct SortMemory *memory = worker->memory;
+  worker->places = 1;
+  if (worker->thread < SortBuckets)
+    memory->bins[worker->thread] =
+        __atomic_load_n(&control->totals[worker->thread], __ATOMIC_RELAXED);
+  if (worker->reports && worker->thread == 0) {
+    worker->turns = sortLoad(&control->turns);
+    worker->rounds = sortLoad(&control->rounds);
+    worker->passing = sortLoad(&control->passing);
+    worker->deepest = sortLoad(&control->deepest);
+    control->ordered = worker->passing;
+  }
+  costate_device_block_barrier();
+  sortLeave(worker);
+  sortScan(worker, memory->bins, memory->starts);
+}
+
+SORT_INLINE static void sortPlaceKept(const struct SortWorker *worker) {
+  const struct SortCall *call = worker->call;
+  struct SortMemory *memory = worker->memory;
+  unsigned b = worker->thread;
+  unsigned first = (unsigned)(worker->kept * call->chunk);
+  if (b < SortBuckets)
+    memory->moved[b] =
+        memory->starts[b] - memory->moved[b] +
+        call->bases[(unsigned long long)worker->kept * SortBuckets + b];
+  costate_device_block_barrier();
+  for (unsigned k = worker->thread; k < memory->size; k += SortBlockThreads) {
+    unsigned key = worker->sorted[k];
+    call->order[memory->moved[key >> 16] + k] = first + key % 65536;
+  }
+}
+
+// The chunk of the block that was counted last, of those that are left.
+SORT_INLINE static void sortBeginChunk(struct SortWorker *worker) {
+  const struct SortCall *call = worker->call;
+  struct SortMemory *memory = worker->memory;
+  unsigned b = worker->thread;
+  costate_device_block_barrier();
+  worker->chunk = worker->latest;
+  worker->latest = call->before[worker->chunk];
+  if (b < SortBuckets)
+    memory->bins[b] =
+        memory->starts[b] +
+        call->bases[(unsigned long long)worker->chunk * SortBuckets + b];
+  costate_device_block_barrier();
+}
+
+// Behind all rounds. Whether there are more: chunks to be counted, or those
+// that are not kept once more, to be placed.
+SORT_INLINE unsigned long long
+costate_device_sort_next(struct SortWorker *worker) {
+  if (!worker->places) {
+    if (sortFinishChunk(worker))
+      return 1;
+    sortWait(worker);
+    sortBeginPlaces(worker);
+    if (worker->kept != SORT_NONE)
+      sortPlaceKept(worker);
+  }
+  if (worker->call->order && worker->latest != SORT_NONE) {
+    sortBeginChunk(worker);
+    return 1;
+  }
+  sortEnd(worker);
+  return 0;
 }
 
 #ifdef __cplusplus

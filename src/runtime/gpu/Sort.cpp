@@ -5,16 +5,18 @@
 
 namespace costate::runtime::gpu {
 
-static constexpr int blockThreads = 512;
-static constexpr uint64_t blocksOfProcessor = 4;
 /// Launches of a function from one look at its depths to the next.
 static constexpr uint64_t lookEvery = 32;
 
-/// As many iterations as take the time of two launches.
-static constexpr uint64_t launchIterations = 1 << 17;
-/// Issue slots of a lane per iteration, of which an H200 has 33e12 a second: to
-/// look at it twice, and to place it.
-static constexpr double lookSlots = 700, placeSlots = 200;
+/// Of a block, for the system.
+static constexpr size_t reservedShared = 1024;
+/// A block knows the kept ones by 16 bits.
+static constexpr uint64_t largestKept = 1 << 16;
+
+/// Issue slots of a lane, of which an H200 has 33e12 a second: of the launch,
+/// and per iteration, to look at it and to place it.
+static constexpr double launchSlots = 220e6;
+static constexpr double lookSlots = 250, placeSlots = 100;
 
 Result<Sorting> chosenSorting(Sorting usual) {
   const char *text = std::getenv("COSTATE_SORT");
@@ -38,9 +40,8 @@ bool sortingPays(const SortReport &seen, const SortCosts &costs,
   double idle = share * static_cast<double>(seen.rounds - seen.turns);
   double turns = share * static_cast<double>(seen.turns);
   auto passing = share * static_cast<double>(seen.passing);
-  double sort =
-      lookSlots * static_cast<double>(iterations) + placeSlots * passing +
-      (lookSlots + placeSlots) * static_cast<double>(launchIterations);
+  double sort = launchSlots + lookSlots * static_cast<double>(iterations) +
+                placeSlots * passing;
   double stray = passing * static_cast<double>(costs.strayItem) +
                  turns * static_cast<double>(costs.strayTurn);
   return idle * static_cast<double>(costs.turn) > sort + stray;
@@ -74,7 +75,36 @@ bool Sorter::reserve(size_t bytes, size_t budget) {
   return false;
 }
 
-Result<> Sorter::queue(const SortedLaunch &launch, SortCall call) {
+/// As many blocks as run at a time, each with as many iterations.
+Result<Sorter::Plan> Sorter::plan(const SortedLaunch &launch) {
+  Driver &driver = memory.driver();
+  const Properties &gpu = driver.properties();
+  int64_t &resident = launch.history.residentBlocks;
+  if (resident == 0) {
+    auto blocks =
+        driver.residentBlocks(launch.module, launch.function.sortSymbol,
+                              SortBlockThreads, sizeof(SortMemory));
+    if (!blocks)
+      return blocks.error();
+    resident = std::max<int64_t>(1, *blocks);
+  }
+  auto ceil = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
+  auto most = static_cast<uint64_t>(resident);
+  uint64_t least = ceil(launch.iterations, SortBlockThreads);
+  Plan plan;
+  plan.chunk = 32 * ceil(launch.iterations, 32 * std::min(most, least));
+  plan.chunks = ceil(launch.iterations, plan.chunk);
+  uint64_t neighbours = ceil(most, static_cast<uint64_t>(gpu.multiprocessors));
+  size_t share = gpu.sharedPerMultiprocessor / neighbours;
+  size_t bytes = sizeof(SortMemory) + 2 * sizeof(unsigned) * plan.chunk;
+  plan.keeps = bytes + reservedShared <= share && bytes <= gpu.sharedPerBlock &&
+               plan.chunk <= largestKept;
+  plan.sharedBytes = plan.keeps ? bytes : sizeof(SortMemory);
+  return plan;
+}
+
+Result<> Sorter::queue(const SortedLaunch &launch, const Plan &plan,
+                       const SortCall &call) {
   auto own = static_cast<size_t>(launch.function.sortWords);
   constexpr size_t size = sizeof call / 8;
   std::vector<uint64_t> words(launch.words, launch.words + own - size);
@@ -82,22 +112,20 @@ Result<> Sorter::queue(const SortedLaunch &launch, SortCall call) {
   std::memcpy(words.data() + own - size, &call, sizeof call);
   return memory.driver().launch(
       launch.module, launch.function.sortSymbol,
-      {static_cast<int64_t>(call.blocks), blockThreads}, words,
-      sizeof(SortMemory));
+      {static_cast<int64_t>(plan.chunks), SortBlockThreads}, words,
+      plan.sharedBytes);
 }
 
 Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
   bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32;
   if (when == Sorting::Never || launch.function.sortSymbol.empty() || !fits)
     return Order();
-  auto ceil = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
-  auto processors =
-      static_cast<uint64_t>(memory.driver().properties().multiprocessors);
-  uint64_t rounds =
-      ceil(launch.iterations, blockThreads * blocksOfProcessor * processors);
-  uint64_t blocks = ceil(launch.iterations, rounds * blockThreads);
-  size_t baseBytes = blocks * SortBuckets * sizeof(unsigned);
-  size_t bytes = baseBytes + launch.iterations * sizeof(unsigned);
+  auto plan = this->plan(launch);
+  if (!plan)
+    return plan.error();
+  size_t basesBytes = plan->chunks * SortBuckets * sizeof(unsigned);
+  size_t bytes =
+      basesBytes + (plan->chunks + launch.iterations) * sizeof(unsigned);
   bool isDue = launch.history.launches++ % lookEvery == 0;
   bool sorts = isWanted(launch) && reserve(bytes, budget);
   if (!sorts && (!isDue || memory.isCapturing()))
@@ -108,22 +136,19 @@ Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
                 .report = launch.history.report,
                 .order = nullptr,
                 .bases = nullptr,
+                .before = nullptr,
                 .iterations = launch.iterations,
-                .blocks = blocks,
-                .rounds = rounds,
-                .places = 0};
-  if (!sorts) {
-    auto done = queue(launch, call);
-    return done ? Result<Order>(Order()) : done.error();
+                .chunks = plan->chunks,
+                .chunk = plan->chunk,
+                .keeps = sorts && plan->keeps};
+  if (sorts) {
+    call.bases = reinterpret_cast<unsigned *>(places.address());
+    call.before = call.bases + plan->chunks * SortBuckets;
+    call.order = call.before + plan->chunks;
   }
-  call.bases = reinterpret_cast<unsigned *>(places.address());
-  call.order = call.bases + blocks * SortBuckets;
-  for (uint64_t step : {0, 1}) {
-    call.places = step;
-    if (auto done = queue(launch, call); !done)
-      return done.error();
-  }
-  return Order{call.order, &call.control->ordered};
+  if (auto done = queue(launch, *plan, call); !done)
+    return done.error();
+  return sorts ? Order{call.order, &call.control->ordered} : Order();
 }
 
 } // namespace costate::runtime::gpu

@@ -16,6 +16,7 @@ Result<Sorting> chosenSorting(Sorting usual);
 struct SortHistory {
   SortReport *report; ///< of the last launch that has looked; all 0: none has
   uint64_t launches = 0;
+  int64_t residentBlocks = 0; ///< of what sorts; 0: not known yet
 };
 
 /// Whether sorting takes less time than it saves.
@@ -53,10 +54,19 @@ public:
   }
 
 private:
+  struct Plan {
+    uint64_t chunk = 0; ///< iterations
+    uint64_t chunks = 0;
+    bool keeps = false; ///< depths of a chunk
+    size_t sharedBytes = 0;
+  };
+
   bool isWanted(const SortedLaunch &launch) const;
   bool reserve(size_t bytes, size_t budget);
   Result<> prepare();
-  Result<> queue(const SortedLaunch &launch, SortCall call);
+  Result<Plan> plan(const SortedLaunch &launch);
+  Result<> queue(const SortedLaunch &launch, const Plan &plan,
+                 const SortCall &call);
 
   const Sorting when;
   Memory &memory;

@@ -5,6 +5,7 @@
 #include "runtime/simt/SimtDevice.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -13,48 +14,57 @@
 extern "C" {
 uint64_t costate_device_sort_begin(SortWorker *worker, const SortCall *call,
                                    uint64_t thread, std::byte *memory);
+uint64_t costate_device_sort_rounds(const SortWorker *worker);
 uint64_t costate_device_sort_item(const SortWorker *worker, uint64_t round);
-void costate_device_sort_take(SortWorker *worker, uint64_t item,
+void costate_device_sort_take(SortWorker *worker, uint64_t round, uint64_t item,
                               uint64_t depth);
-void costate_device_sort_end(const SortWorker *worker);
+uint64_t costate_device_sort_next(SortWorker *worker);
 }
 
 namespace costate::runtime::gpu {
 namespace {
 
-/// As compiled code: word 0 is where the depths are.
+/// As compiled code: word 0 is where the depths are, word 1 counts those that
+/// are asked for.
 void sortDepths(const uint64_t *words, int64_t thread, int64_t,
                 std::byte *memory) {
   auto *depths = reinterpret_cast<const int64_t *>(words[0]);
+  auto *asked = reinterpret_cast<std::atomic<uint64_t> *>(words[1]);
   SortWorker worker;
-  uint64_t rounds = costate_device_sort_begin(
-      &worker, reinterpret_cast<const SortCall *>(words + 1),
+  uint64_t more = costate_device_sort_begin(
+      &worker, reinterpret_cast<const SortCall *>(words + 2),
       static_cast<uint64_t>(thread), memory);
-  for (uint64_t k = 0; k < rounds; ++k) {
-    uint64_t item = costate_device_sort_item(&worker, k);
-    bool isThere = item != ~uint64_t(0);
-    costate_device_sort_take(&worker, item,
-                             isThere ? static_cast<uint64_t>(depths[item]) : 0);
-  }
-  costate_device_sort_end(&worker);
+  uint64_t rounds = costate_device_sort_rounds(&worker);
+  for (; more; more = costate_device_sort_next(&worker))
+    for (uint64_t k = 0; k < rounds; ++k) {
+      uint64_t item = costate_device_sort_item(&worker, k);
+      bool isThere = item != ~uint64_t(0);
+      *asked += isThere;
+      costate_device_sort_take(
+          &worker, k, item, isThere ? static_cast<uint64_t>(depths[item]) : 0);
+    }
 }
 
 struct Bench {
-  std::shared_ptr<Driver> driver = simt::createDriver({.threads = 2});
+  const int threads;
+  std::shared_ptr<Driver> driver = simt::createDriver({.threads = threads});
   Memory memory{driver, size_t(1) << 30};
   Sorter sorter{memory, Sorting::IfItPays};
   SortReport report{};
   SortHistory history{&report};
   DeviceCode code;
   std::shared_ptr<Module> module;
+  std::atomic<uint64_t> asked = 0; ///< depths
 
-  Bench() {
+  /// `blocks`: that a launch may have; 0: as the device says.
+  explicit Bench(int threads = 2, int64_t blocks = 0) : threads(threads) {
+    history.residentBlocks = blocks;
     code.addresses["sort"] = reinterpret_cast<void *>(&sortDepths);
     DeviceFunction &function = code.functions.emplace_back();
     function.symbol = "f";
     function.sortSymbol = "sort";
     function.sortCosts.turn = int64_t(1) << 40; // it pays soon
-    function.sortWords = 1 + sizeof(SortCall) / 8;
+    function.sortWords = 2 + sizeof(SortCall) / 8;
     module = *driver->load(code);
   }
 
@@ -63,6 +73,7 @@ struct Bench {
                              size_t budget = size_t(1) << 30) {
     std::vector<uint64_t> words(64);
     words[0] = reinterpret_cast<uint64_t>(depths.data());
+    words[1] = reinterpret_cast<uint64_t>(&asked);
     auto order = sorter.sort(
         {*module, code.functions[0], history, words.data(), depths.size()},
         budget);
@@ -110,6 +121,43 @@ TEST(Sort, IsByDepthDeepestFirst) {
         expectSorted(order, depths);
       }
     }
+}
+
+/// Blocks that start late find nothing left to count; those that had it place
+/// what they could not keep.
+TEST(Sort, NeedsNoMoreThanOneBlockAtATime) {
+  for (int threads : {1, 2})
+    for (int64_t blocks : {1, 2, 7, 40}) {
+      SCOPED_TRACE(std::to_string(blocks) + " blocks on " +
+                   std::to_string(threads) + " threads");
+      Bench bench(threads, blocks);
+      for (size_t count : {33, 2049, 30000}) {
+        std::vector<int64_t> depths = someDepths(count, 300);
+        bench.report = {0, 1, 1, 1, 1};
+        std::vector<unsigned> order = bench.sort(depths);
+        ASSERT_EQ(order.size(), count);
+        expectSorted(order, depths);
+      }
+    }
+}
+
+TEST(Sort, AsksOnceForDepthsThatABlockCanKeep) {
+  for (size_t count : {5000, 70000}) {
+    Bench bench(1, 1);
+    bench.report = {0, 1, 1, 1, 1};
+    std::vector<int64_t> depths = someDepths(count, 300);
+    expectSorted(bench.sort(depths), depths);
+    EXPECT_EQ(bench.asked, count < 10000 ? count : 2 * count);
+  }
+}
+
+TEST(Sort, TakesOneLaunch) {
+  Bench bench;
+  bench.report = {0, 1, 1, 1, 1};
+  std::vector<int64_t> depths = someDepths(3000, 200);
+  uint64_t before = bench.driver->counters().read().launches;
+  EXPECT_FALSE(bench.sort(depths).empty());
+  EXPECT_EQ(bench.driver->counters().read().launches - before, 1u);
 }
 
 TEST(Sort, TakesAnyDepth) {
@@ -204,7 +252,7 @@ TEST(Sort, PaysWhereLanesWait) {
   EXPECT_FALSE(sortingPays({64 * n, 70 * n, 80, n, n}, costs, n));
   EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, 1000));
   EXPECT_FALSE(sortingPays({}, costs, n));
-  SortReport sparse{2 * n, 42 * n, 32, n, n};
+  SortReport sparse{2 * n, 30 * n, 32, n, n};
   EXPECT_FALSE(sortingPays(sparse, costs, n));
   sparse.passing = n / 16;
   EXPECT_TRUE(sortingPays(sparse, costs, n));

@@ -62,7 +62,8 @@ void costate_device_tape_fewest();
 void costate_device_sort_begin();
 void costate_device_sort_item();
 void costate_device_sort_take();
-void costate_device_sort_end();
+void costate_device_sort_next();
+void costate_device_sort_rounds();
 }
 
 namespace simt {

@@ -4,21 +4,25 @@
 // the function whose iterations it sorts.
 // CHECK:       sort = "ragged.sort0"
 // CHECK-SAME:  sort_costs = array<i64:
-// CHECK-SAME:  sort_words = 25
+// CHECK-SAME:  sort_words = 26
 // CHECK-SAME:  symbol = "ragged.device0"
 
 // CHECK-LABEL: llvm.func @ragged.sort0(
 // CHECK-SAME:    ["costate-sort", ""]
 // CHECK-LABEL: llvm.func internal @ragged.sort0.body(
-// CHECK:         %[[ROUNDS:.*]] = llvm.call @costate_device_sort_begin(
-// CHECK:         scf.for %[[K:.*]] = %{{.*}} to %[[ROUNDS]]
-// CHECK:           %[[ITEM:.*]] = llvm.call @costate_device_sort_item(%{{.*}}, %[[K]])
-// CHECK:           %[[DEPTH:.*]] = scf.if
-// CHECK:             %[[N:.*]] = costate.load
-// CHECK:             %[[T:.*]] = arith.maxsi %[[N]]
-// CHECK:             scf.yield %[[T]]
-// CHECK:           llvm.call @costate_device_sort_take(%{{.*}}, %[[ITEM]], %[[DEPTH]])
-// CHECK:         llvm.call @costate_device_sort_end(
+// CHECK:         %[[FIRST:.*]] = llvm.call @costate_device_sort_begin(
+// CHECK:         %[[ROUNDS:.*]] = llvm.call @costate_device_sort_rounds(
+// CHECK:         scf.while (%[[MORE:.*]] = %[[FIRST]])
+// CHECK:           arith.cmpi ne, %[[MORE]]
+// CHECK:           scf.for %[[K:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK:             %[[ITEM:.*]] = llvm.call @costate_device_sort_item(%{{.*}}, %[[K]])
+// CHECK:             %[[DEPTH:.*]] = scf.if
+// CHECK:               %[[N:.*]] = costate.load
+// CHECK:               %[[T:.*]] = arith.maxsi %[[N]]
+// CHECK:               scf.yield %[[T]]
+// CHECK:             llvm.call @costate_device_sort_take(%{{.*}}, %[[K]], %[[ITEM]], %[[DEPTH]])
+// CHECK:           %[[NEXT:.*]] = llvm.call @costate_device_sort_next(
+// CHECK:           scf.yield %[[NEXT]]
 // CHECK-LABEL: llvm.func internal @ragged.device0.body(
 // CHECK:         llvm.call @costate_device_tape_iteration(
 costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
