@@ -15,6 +15,7 @@
 #include "costate/graph.h"
 #include "costate/kernel.h"
 #include "costate/mat.h"
+#include "costate/local.h"
 #include "costate/math.h"
 #include "costate/quaternion.h"
 #include "costate/random.h"

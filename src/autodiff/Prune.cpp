@@ -41,7 +41,14 @@ private:
     if (isa<tape::PushOp, tape::PopOp>(op))
       return !op->hasAttr("record");
     return op->getNumRegions() == 0 && !isa<ir::LoadOp>(op) &&
-           !isMemoryEffectFree(op);
+           !ir::isOfLocal(op) && !isMemoryEffectFree(op);
+  }
+
+  /// A private array that somebody loads from needs what is written to it.
+  void keepWrites(ir::LocalOp local) {
+    for (Operation *user : local->getUsers())
+      if (ir::writesLocal(user))
+        keep(user);
   }
 
   void need(Value value) {
@@ -81,6 +88,8 @@ private:
       need(branch.elseYield().getOperand(index));
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       needCarried(loop, index);
+    } else if (auto local = dyn_cast<ir::LocalOp>(op)) {
+      keepWrites(local);
     } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
       needForwarded(loop, index);
     } else if (auto range = dyn_cast<ir::RangeOp>(op)) {

@@ -53,9 +53,33 @@ struct LLVMCode {
   std::string image; ///< of a GPU
 };
 
+/// What the private arrays of a thread may take together: stacks are small.
+constexpr int64_t mostLocalBytes = 1 << 18;
+
+Result<> checkLocals(ModuleOp module, DiagnosticText &diagnostics) {
+  llvm::DenseMap<Operation *, int64_t> bytes;
+  WalkResult result = module.walk([&](ir::LocalOp local) {
+    int64_t &sum = bytes[local->getParentOfType<ir::RangeOp>()];
+    sum += local.getType().bytes();
+    if (sum <= mostLocalBytes)
+      return WalkResult::advance();
+    InFlightDiagnostic error = local.emitError(
+        "the private arrays of this kernel, with those of its derivative, take "
+        "more than 256 KiB together");
+    error.attachNote()
+        << "make them smaller, or use an array with an index of the range";
+    return WalkResult::interrupt();
+  });
+  if (!result.wasInterrupted())
+    return {};
+  return Failure{ErrorCode::BadKernel, diagnostics.take("")};
+}
+
 Result<> convert(ModuleOp module, const Options &options,
                  const std::string &target, DiagnosticText &diagnostics) {
   Stopwatch watch(lastTimings().convert);
+  if (Result<> checked = checkLocals(module, diagnostics); !checked)
+    return checked;
   PassManager passes(module.getContext());
   enableChecks(passes);
   if (target == "cpu")

@@ -56,6 +56,35 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+//===-- Private arrays ----------------------------------------------------===//
+
+LogicalResult LocalType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                Type element, int64_t size) {
+  bool known = element.isF32() || element.isF64() ||
+               element.isSignlessInteger(1) || element.isSignlessInteger(32) ||
+               element.isSignlessInteger(64);
+  if (!known)
+    return emitError() << "a private array cannot have elements of type "
+                       << element;
+  int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
+  if (size < 1 || size > mostBytes / bytes)
+    return emitError() << "a private array has 1 to " << mostBytes / bytes
+                       << " elements of type " << element << ", not " << size;
+  return success();
+}
+
+LogicalResult LocalOp::verify() {
+  auto range = (*this)->getParentOfType<RangeOp>();
+  for (Operation *user : (*this)->getUsers()) {
+    if (!writesLocal(user) && !isa<LocalLoadOp>(user))
+      return user->emitOpError("uses a private array as a whole");
+    if (user->getParentOfType<RangeOp>() != range)
+      return user->emitOpError(
+          "uses a private array of serial code in a range");
+  }
+  return success();
+}
+
 //===-- KernelOp ----------------------------------------------------------===//
 
 void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
@@ -112,6 +141,8 @@ static StringRef refusalOf(Value value) {
     return "is an array that is not an argument of the kernel; select elements "
            "instead";
   Operation *op = value.getDefiningOp();
+  if (isa<LocalType>(type) && isa_and_nonnull<LocalOp>(op))
+    return "";
   bool counts =
       op ? isa<arith::ConstantOp, arith::IndexCastOp>(op)
          : isa<LoopLikeOpInterface>(value.getParentBlock()->getParentOp());

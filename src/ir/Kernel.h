@@ -37,6 +37,21 @@ inline bool writesElement(mlir::Operation *op) {
   return mlir::isa<ElementAccess>(op) && !mlir::isa<LoadOp>(op);
 }
 
+/// Whether `op` is one on private arrays.
+inline bool isOfLocal(mlir::Operation *op) {
+  return mlir::isa<LocalOp, LocalLoadOp, LocalStoreOp, LocalClearOp>(op);
+}
+
+/// Whether `op` overwrites elements of a private array that exists already.
+inline bool writesLocal(mlir::Operation *op) {
+  return mlir::isa<LocalStoreOp, LocalClearOp>(op);
+}
+
+/// The private array that `op`, a load or write of one, uses.
+inline mlir::Value localOf(mlir::Operation *op) {
+  return op->getOperand(mlir::isa<LocalStoreOp>(op) ? 1 : 0);
+}
+
 /// Names of argument attributes of derived kernels (see KernelOp).
 inline constexpr llvm::StringLiteral adjointOfAttr = "costate.adjoint_of";
 inline constexpr llvm::StringLiteral tangentOfAttr = "costate.tangent_of";

@@ -48,6 +48,27 @@ def Costate_Array : TypeDef<Costate_Dialect, "Array"> {
   }];
 }
 
+def Costate_Local : TypeDef<Costate_Dialect, "Local"> {
+  let mnemonic = "local";
+  let summary = "a private array of one iteration, or of the serial code";
+  let description = [{
+    `!costate.local<f64, 8>`: elements like those of arrays, and how many there
+    are: 1 or more, of 64 KiB at most.
+  }];
+  let parameters = (ins "::mlir::Type":$elementType, "int64_t":$size);
+  let assemblyFormat = "`<` $elementType `,` $size `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The most bytes of one private array.
+    static constexpr int64_t mostBytes = 1 << 16;
+    /// The type of a loaded value.
+    ::mlir::Type getValueType() const { return getElementType(); }
+    int64_t elementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
+    int64_t bytes() const { return getSize() * elementBytes(); }
+    bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
+  }];
+}
+
 def Costate_Float : AnyTypeOf<[F32, F64], "f32 or f64">;
 def Costate_Int : AnyTypeOf<[I32, I64], "i32 or i64">;
 def Costate_Value : AnyTypeOf<[I1, I32, I64, F32, F64], "a scalar of a kernel">;
@@ -271,6 +292,50 @@ def Costate_CopyOp : Costate_Op<"copy", [HasParent<"KernelOp">,
   let arguments = (ins Arg<Costate_Array, "", [MemRead]>:$from,
                        Arg<Costate_Array, "", [MemWrite]>:$to);
   let assemblyFormat = "$from `to` $to attr-dict `:` qualified(type($from))";
+}
+
+//===-- Private arrays ----------------------------------------------------===//
+
+def Costate_LocalOp : Costate_Op<"local"> {
+  let summary = "a private array whose elements are 0";
+  let description = [{
+    It lives until the end of the block that it stands in; where that block runs
+    again, it is another one. A range has no access to those of serial code.
+
+    ```mlir
+    %a = costate.local : !costate.local<f64, 8>
+    costate.local_store %v, %a[%i] : !costate.local<f64, 8>
+    %w = costate.local_load %a[%j] : !costate.local<f64, 8>
+    ```
+  }];
+  let results = (outs Res<Costate_Local, "", [MemAlloc, MemWrite]>:$local);
+  let assemblyFormat = "attr-dict `:` qualified(type($local))";
+  let hasVerifier = 1;
+}
+
+class Costate_LocalAccessOp<string mnemonic>
+    : Costate_Op<mnemonic, [
+        TypesMatchWith<"the value has the type of the elements", "local", "value",
+                       "::llvm::cast<LocalType>($_self).getValueType()">]>;
+
+def Costate_LocalLoadOp : Costate_LocalAccessOp<"local_load"> {
+  let summary = "read one element of a private array";
+  let arguments = (ins Arg<Costate_Local, "", [MemRead]>:$local, I64:$index);
+  let results = (outs Costate_Value:$value);
+  let assemblyFormat = "$local `[` $index `]` attr-dict `:` qualified(type($local))";
+}
+
+def Costate_LocalStoreOp : Costate_LocalAccessOp<"local_store"> {
+  let summary = "overwrite one element of a private array";
+  let arguments = (ins Costate_Value:$value,
+                       Arg<Costate_Local, "", [MemWrite]>:$local, I64:$index);
+  let assemblyFormat = "$value `,` $local `[` $index `]` attr-dict `:` qualified(type($local))";
+}
+
+def Costate_LocalClearOp : Costate_Op<"local_clear"> {
+  let summary = "all elements of a private array become 0";
+  let arguments = (ins Arg<Costate_Local, "", [MemWrite]>:$local);
+  let assemblyFormat = "$local attr-dict `:` qualified(type($local))";
 }
 
 //===-- Total integer operations ------------------------------------------===//

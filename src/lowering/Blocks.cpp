@@ -103,6 +103,10 @@ void Lowering::simple(const Statement &statement) {
   case Kind::AssignVar:
     current[statement.variable] = values[statement.operands[0]];
     return;
+  case Kind::DeclareLocal:
+    return declareLocal(statement);
+  case Kind::StoreLocal:
+    return storeLocal(statement);
   case Kind::Store:
     ir::StoreOp::create(b, loc, values[statement.operands[0]],
                         arguments[statement.argument],
@@ -130,6 +134,9 @@ void Lowering::define(const Statement &statement) {
     return;
   case Kind::Load:
     value = load(statement);
+    return;
+  case Kind::LoadLocal:
+    value = loadLocal(statement);
     return;
   case Kind::Custom:
     value = custom(statement);
@@ -160,6 +167,29 @@ void Lowering::update(const Statement &statement) {
 Value Lowering::load(const Statement &statement) {
   return ir::LoadOp::create(b, at(statement), arguments[statement.argument],
                             valuesOf(statement.operands));
+}
+
+/// One of serial code may be there already (see lowerAfterReturn).
+void Lowering::declareLocal(const Statement &statement) {
+  const syntax::Local &local = kernel.locals[statement.argument];
+  Value &value = locals[statement.argument];
+  if (!value)
+    value = ir::LocalOp::create(
+        b, at(statement),
+        ir::LocalType::get(b.getContext(), typeOf(b.getContext(), local.type),
+                           local.size));
+}
+
+Value Lowering::loadLocal(const Statement &statement) {
+  return ir::LocalLoadOp::create(
+      b, at(statement), typeOf(b.getContext(), statement.type),
+      locals[statement.argument], values[statement.operands[0]]);
+}
+
+void Lowering::storeLocal(const Statement &statement) {
+  ir::LocalStoreOp::create(b, at(statement), values[statement.operands[0]],
+                           locals[statement.argument],
+                           values[statement.operands[1]]);
 }
 
 /// Jumps do not leave the regions of a function with partial derivatives.

@@ -25,6 +25,7 @@ static FunctionType signatureOf(const Kernel &kernel, MLIRContext *context) {
 Lowering::Lowering(const Kernel &kernel, ModuleOp module)
     : kernel(kernel), module(module), analysis(kernel),
       b(OpBuilder::atBlockEnd(module.getBody())), values(kernel.values.size()),
+      locals(kernel.locals.size()),
       current(analysis.numVariables()), position(kernel.values.size()) {}
 
 ir::KernelOp Lowering::run() {

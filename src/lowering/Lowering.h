@@ -44,6 +44,9 @@ private:
   void define(const Statement &statement);
   void update(const Statement &statement);
   mlir::Value load(const Statement &statement);
+  mlir::Value loadLocal(const Statement &statement);
+  void declareLocal(const Statement &statement);
+  void storeLocal(const Statement &statement);
   mlir::Value custom(const Statement &statement);
   void fill(mlir::Region &region, const Block &block,
             llvm::ArrayRef<ValueId> arguments, llvm::ArrayRef<ValueId> results,
@@ -96,6 +99,7 @@ private:
   mlir::OpBuilder b;
   llvm::SmallVector<mlir::Value> arguments;
   std::vector<mlir::Value> values; ///< of each ValueId
+  std::vector<mlir::Value> locals; ///< private arrays
   /// Of each variable and flag here; behind them, of the slots of Serial.cpp.
   std::vector<mlir::Value> current;
   std::vector<DType> slotTypes;

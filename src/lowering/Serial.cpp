@@ -28,6 +28,10 @@ void Lowering::lowerAfterReturn(const Run &run, size_t first) {
   lastUseOfVariable.resize(current.size());
   for (size_t at = first; at < run.block.size(); ++at)
     findLastUses(run.block[at], at);
+  // Segments are branches: what they declare for each other stands in front.
+  for (size_t at = first; at < run.block.size(); ++at)
+    if (run.block[at].kind == Kind::DeclareLocal)
+      declareLocal(run.block[at]);
   for (size_t at = first, end; at < run.block.size(); at = end) {
     end = at + 1;
     if (run.block[at].kind == Kind::Range) {

@@ -25,6 +25,12 @@ Failure indexFailure(const LaunchRequest &request, int64_t site,
                      int64_t parameter, int64_t dim, int64_t index,
                      int64_t extent, IterationPlace iteration) {
   const KernelCode &code = *request.code;
+  if (parameter < 0)
+    return failure(ErrorCode::OutOfRange, code, site,
+                   "index " + std::to_string(index) +
+                       " is outside of a private array of " +
+                       std::to_string(extent) + " elements" +
+                       suffix(iteration));
   size_t argument = code.parameters[static_cast<size_t>(parameter)].argument;
   return failure(ErrorCode::OutOfRange, code, site,
                  "index " + std::to_string(index) + " is outside dimension " +

@@ -120,6 +120,17 @@ void Printer::rest(const Statement &statement) {
   case Kind::Load:
     out << "load ";
     return element(statement, 0);
+  case Kind::LoadLocal:
+    out << "load local" << statement.argument << "[%" << statement.operands[0]
+        << "]";
+    return;
+  case Kind::DeclareLocal:
+    out << "local" << statement.argument << " = zeros";
+    return;
+  case Kind::StoreLocal:
+    out << "store %" << statement.operands[0] << ", local"
+        << statement.argument << "[%" << statement.operands[1] << "]";
+    return;
   case Kind::Pure:
     out << nameOf(statement.op) << " ";
     values(statement.operands);

@@ -24,6 +24,7 @@ enum class Kind : uint8_t {
   Scalar,  ///< the scalar argument `argument`
   Extent,  ///< i64 extent `dim` of array argument `argument`
   Load,    ///< element `operands` of array argument `argument`
+  LoadLocal, ///< element operands[0] of the private array `argument`
   Pure,    ///< `op` on `operands`
   Custom,  ///< a function of `operands` with partial derivatives; blocks: the
            ///< function, the derivatives; `indices`: their arguments, one block
@@ -32,6 +33,9 @@ enum class Kind : uint8_t {
   // define nothing
   DeclareVar, ///< `variable` starts with operands[0]
   AssignVar,  ///< `variable` becomes operands[0]
+  DeclareLocal, ///< the private array `argument`, of zeros
+  StoreLocal, ///< element operands[1] of the private array `argument` becomes
+              ///< operands[0]
   Store,      ///< element operands[1..] of `argument` becomes operands[0]
   Update,     ///< element operands[1..] of `argument` becomes `op` (Add, Min or
               ///< Max) of itself and operands[0], in one indivisible step
@@ -73,11 +77,19 @@ struct Variable {
   Loc loc;
 };
 
+/// A private array.
+struct Local {
+  DType type;
+  int64_t size;
+  Loc loc;
+};
+
 struct Kernel {
   std::string name;
   Loc loc;
   std::vector<Argument> arguments;
   std::vector<Variable> variables;
+  std::vector<Local> locals;
   std::vector<DType> values; ///< type of each ValueId
   Block body;
 };

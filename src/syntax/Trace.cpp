@@ -96,6 +96,18 @@ void assign(Handle variable, Handle value, Loc loc) {
   tracer().assign(variable, value, loc);
 }
 
+Handle declareLocal(DType type, int64_t size, Loc loc) {
+  return tracer().declareLocal(type, size, loc);
+}
+
+Handle loadLocal(DType type, Handle local, Handle index, Loc loc) {
+  return tracer().loadLocal(type, local, index, loc);
+}
+
+void storeLocal(Handle local, Handle index, Handle value, Loc loc) {
+  tracer().storeLocal(local, index, value, loc);
+}
+
 //===-- Blocks ------------------------------------------------------------===//
 
 void beginIf(Handle condition, Loc loc) { tracer().beginIf(condition, loc); }

@@ -138,6 +138,33 @@ void Tracer::assign(Handle variable, Handle value, Loc loc) {
     checkEffect("assigns a `Var`", loc);
 }
 
+//===-- Private arrays ----------------------------------------------------===//
+
+Tracer::Handle Tracer::declareLocal(DType type, int64_t size, Loc loc) {
+  checkEffect("declares a `Local`", loc);
+  Statement &statement = append(Kind::DeclareLocal, loc);
+  statement.argument = static_cast<uint32_t>(kernel.locals.size());
+  kernel.locals.push_back({type, size, loc});
+  localScopes.push_back(
+      {top().number, static_cast<uint32_t>(frames.size() - 1)});
+  return {statement.argument, trace};
+}
+
+Tracer::Handle Tracer::loadLocal(DType type, Handle local, Handle index,
+                                 Loc loc) {
+  Statement &statement = append(Kind::LoadLocal, loc);
+  statement.argument = useLocal(local, loc);
+  statement.operands.push_back(use(index, loc));
+  return define(statement, type);
+}
+
+void Tracer::storeLocal(Handle local, Handle index, Handle value, Loc loc) {
+  checkEffect("stores into a `Local`", loc);
+  Statement &statement = append(Kind::StoreLocal, loc);
+  statement.argument = useLocal(local, loc);
+  statement.operands = {use(value, loc), use(index, loc)};
+}
+
 //===-- Blocks ------------------------------------------------------------===//
 
 void Tracer::beginIf(Handle condition, Loc loc) {
@@ -420,6 +447,21 @@ VarId Tracer::useVariable(Handle variable, Loc loc) {
          "declare it in front of the block");
   checkInside(scopes[variable.id].block, "a `Var`", loc);
   return variable.id;
+}
+
+uint32_t Tracer::useLocal(Handle local, Loc loc) {
+  if (!owns(local, "a `Local`", loc))
+    return none;
+  VariableScope scope = localScopes[local.id];
+  if (!blockOpen[scope.block])
+    fail(loc, "a `Local` is used outside of the block that declared it",
+         "declare it in front of the block");
+  if (top().range != none && scope.depth < top().range)
+    fail(
+        loc, "a `Local` from outside of `parallel` is used inside",
+        "it is private to the serial code: declare it inside, or use an array");
+  checkInside(scope.block, "a `Local`", loc);
+  return local.id;
 }
 
 uint32_t Tracer::useArray(Handle array, Loc loc) {

@@ -34,6 +34,11 @@ public:
   Handle read(DType type, Handle variable, Loc loc);
   void assign(Handle variable, Handle value, Loc loc);
 
+  /// A private array of zeros.
+  Handle declareLocal(DType type, int64_t size, Loc loc);
+  Handle loadLocal(DType type, Handle local, Handle index, Loc loc);
+  void storeLocal(Handle local, Handle index, Handle value, Loc loc);
+
   // Each `begin` opens one block, which `end` closes.
   void beginIf(Handle condition, Loc loc);
   /// Continues the IF that ended last.
@@ -73,6 +78,7 @@ private:
     uint32_t custom = none;    ///< depth of the block of a Custom around it
     bool partials = false;     ///< it holds the derivatives of a Custom
   };
+  /// Of a variable or private array.
   struct VariableScope {
     uint32_t block; ///< number of the block that declares it
     uint32_t depth; ///< of that block
@@ -99,6 +105,7 @@ private:
   ValueId use(Handle value, Loc loc);
   VarId useVariable(Handle variable, Loc loc);
   uint32_t useArray(Handle array, Loc loc);
+  uint32_t useLocal(Handle local, Loc loc);
 
   detail::TracedKernel traced;
   Kernel &kernel = traced.kernel;
@@ -108,6 +115,7 @@ private:
   std::vector<uint32_t> blockOf; ///< block that defines each value
   std::vector<bool> isZero;      ///< values that are the constant 0
   std::vector<VariableScope> scopes;
+  std::vector<VariableScope> localScopes;
 };
 
 } // namespace costate::syntax

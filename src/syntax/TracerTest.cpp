@@ -4,6 +4,7 @@
 #include "syntax/Tracer.h"
 
 #include "costate/custom_derivative.h"
+#include "costate/local.h"
 #include "costate/math.h"
 #include "costate/syntax.h"
 #include "costate/trace.h"
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 using namespace costate;
 
@@ -48,6 +50,54 @@ TEST(Tracer, TheFirstMistakeCounts) {
               BREAK;
             }),
             "`CONTINUE` outside a loop");
+}
+
+TEST(Tracer, PrivateArraysStayWhereTheyAreDeclared) {
+  EXPECT_EQ(mistakeOf([](X x) {
+              Local<double, 2> a;
+              parallel(x.size(), [&](Index i) { x(i) = a[0]; });
+            }),
+            "a `Local` from outside of `parallel` is used inside");
+  EXPECT_EQ(mistakeOf([](X x) {
+              std::optional<Local<double, 2>> a;
+              FOR (k, 0, 3) { a.emplace(); }
+              x(0) = (*a)[0];
+            }),
+            "a `Local` is used outside of the block that declared it");
+  std::optional<Local<double, 2>> other;
+  mistakeOf([&](X x) {
+    other.emplace();
+    BREAK;
+  });
+  EXPECT_EQ(mistakeOf([&](X x) { x(0) = (*other)[0]; }),
+            "a `Local` of another kernel is used");
+}
+
+TEST(Tracer, ConditionsAndCustomDerivativesChangeNoPrivateArray) {
+  EXPECT_EQ(mistakeOf([](X) {
+              Local<double, 2> a;
+              auto condition = [&] {
+                a[0] = 1;
+                return a[1] < 1;
+              };
+              while_(condition, [] {});
+            }),
+            "the condition of a `WHILE` stores into a `Local`");
+  auto slope = [](Expr<double>, Expr<double>) { return Expr<double>(1.0); };
+  auto twice = [](Expr<double> v) {
+    Local<double, 2> a;
+    return v + v;
+  };
+  EXPECT_EQ(mistakeOf([&](X x) {
+              x(0) = custom_derivative(twice, slope)(x(0));
+            }),
+            "a `custom_derivative` declares a `Local`");
+  EXPECT_EQ(mistakeOf([&](X x) {
+              Local<double, 2> a;
+              auto first = [&](Expr<double>) { return Expr<double>(a[0]); };
+              x(0) = custom_derivative(first, slope)(x(0));
+            }),
+            "a `Local` from outside is used in a `custom_derivative`");
 }
 
 TEST(Tracer, JumpsNeedALoopOfTheSameIteration) {

@@ -213,6 +213,8 @@ static bool isSteering(OpOperand &use) {
   if (isa<scf::IfOp, scf::ForOp>(user))
     return !isa<FloatType>(use.get().getType()) &&
            use.getOperandNumber() < (isa<scf::IfOp>(user) ? 1 : 3);
+  if (isa<ir::LocalLoadOp, ir::LocalStoreOp>(user))
+    return use.getOperandNumber() + 1 == user->getNumOperands();
   return isa<ir::LoadOp, ir::StoreOp, ir::AtomicAddOp>(user) &&
          use.get().getType().isInteger(64) && use.getOperandNumber() > 0;
 }

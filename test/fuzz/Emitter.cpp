@@ -98,7 +98,8 @@ unsigned Emitter::declare(Kind kind, Value value) {
 }
 
 Emitter::Scope::Scope(Emitter &emitter)
-    : emitter(emitter), variables(emitter.variables.size()) {
+    : emitter(emitter), variables(emitter.variables.size()),
+      locals(emitter.locals.size()) {
   for (unsigned k = 0; k < kindCount; ++k)
     sizes[k] = emitter.pools[k].size();
 }
@@ -107,6 +108,7 @@ Emitter::Scope::~Scope() {
   for (unsigned k = 0; k < kindCount; ++k)
     emitter.pools[k].resize(sizes[k]);
   emitter.variables.resize(variables);
+  emitter.locals.resize(locals);
 }
 
 } // namespace costate::fuzz

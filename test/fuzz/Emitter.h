@@ -58,6 +58,13 @@ struct Variable {
   bool isFlag = false; ///< assigned by jumps only
 };
 
+/// A private array that is visible.
+struct Local {
+  Kind kind;
+  int64_t size;
+  mlir::Value array;
+};
+
 class Emitter {
 protected:
   Emitter(mlir::MLIRContext &context, uint64_t seed);
@@ -102,7 +109,7 @@ protected:
   private:
     Emitter &emitter;
     std::array<size_t, kindCount> sizes;
-    size_t variables;
+    size_t variables, locals;
   };
 
   /// Whether the kernel is as large as it should become.
@@ -113,6 +120,7 @@ protected:
   unsigned most = 0; ///< operations, roughly
   std::vector<Array> arrays;
   std::vector<Variable> variables;
+  std::vector<Local> locals;
 
 private:
   std::array<std::vector<mlir::Value>, kindCount> pools;

@@ -114,7 +114,21 @@ bool Expressions::isConversion(int favourite) {
 int Expressions::anyFavourite() {
   return random.below(unaries + specials + conversions);
 }
+Value Expressions::loadLocal(Kind kind) {
+  SmallVector<Local> found;
+  for (const Local &local : locals)
+    if (local.kind == kind)
+      found.push_back(local);
+  if (found.empty())
+    return {};
+  Local local = random.chance(50) ? found.back() : random.pick(found);
+  return make<ir::LocalLoadOp>(typeOf(kind), local.array, index(local.size));
+}
+
 Value Expressions::leaf(Kind kind) {
+  if (random.chance(localPercent))
+    if (Value value = loadLocal(kind))
+      return value;
   if (random.chance(60))
     if (Value value = visible(kind))
       return value;

@@ -28,6 +28,8 @@ protected:
   /// Indices at which the current part may touch `array`.
   Values place(const Array &array);
   mlir::Value load(const Array &array);
+  /// An element of a visible private array of `kind`; null if there is none.
+  mlir::Value loadLocal(Kind kind);
   /// An array of `kind` that may be read here, or null.
   Array *readable(Kind kind);
 
@@ -37,6 +39,7 @@ protected:
   int anyFavourite();
   static bool isConversion(int favourite);
 
+  int localPercent = 0;    ///< how often private arrays are used
   bool hasSingles = false; ///< f32 is used at all
   bool isSingular = false; ///< functions are used at their poles
   int favourite = 0;       ///< a number of an operation

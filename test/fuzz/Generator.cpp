@@ -17,6 +17,7 @@ public:
     hasSingles =
         isConversion(favourite) ? random.chance(70) : random.chance(18);
     inPlace = random.chance(45);
+    localPercent = random.chance(45) ? random.between(8, 40) : 0;
     size = random.between(3, 6);
     most = random.chance(50)   ? random.between(20, 50)
            : random.chance(80) ? random.between(50, 110)
@@ -173,6 +174,8 @@ private:
     auto some = [&] {
       if (random.chance(50))
         declareSome(1);
+      if (random.chance(localPercent))
+        declareLocal();
       statements(random.between(1, 3), 2);
     };
     if (raised.empty())
@@ -248,6 +251,7 @@ private:
     b.setInsertionPointToEnd(op.getBody());
     Flags outerFlags = std::exchange(flags, Flags{});
     SmallVector<int> outerRaised = std::exchange(raised, {});
+    std::vector<Local> outerLocals = std::exchange(locals, {});
     std::vector<bool> outer = freeze({});
     {
       Scope scope(*this);
@@ -257,6 +261,7 @@ private:
       iteration(sums);
     }
     restore(outer);
+    locals = std::move(outerLocals);
     raised = outerRaised;
     flags = outerFlags;
   }

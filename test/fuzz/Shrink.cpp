@@ -126,7 +126,8 @@ private:
     if (op->hasTrait<OpTrait::ConstantLike>())
       return false;
     for (Value result : op->getResults()) {
-      if (result.use_empty() || !isAmong(number, 2))
+      if (result.use_empty() || isa<ir::LocalType>(result.getType()) ||
+          !isAmong(number, 2))
         continue;
       b.setInsertionPointAfter(op);
       Value value = constant(b, op->getLoc(), result.getType(), number + 2);
@@ -139,8 +140,8 @@ private:
   bool setOperand(int &number) {
     for (OpOperand &operand : op->getOpOperands()) {
       Type type = operand.get().getType();
-      if (isa<ir::ArrayType>(type) || isConstant(operand.get()) ||
-          !isAmong(number, 3))
+      if (isa<ir::ArrayType, ir::LocalType>(type) ||
+          isConstant(operand.get()) || !isAmong(number, 3))
         continue;
       int64_t value = type.isInteger(1) ? number & 1 : number + 3;
       operand.set(constant(b, op->getLoc(), type, value));

@@ -38,6 +38,8 @@ void Statements::body(int depth, int most) {
 }
 
 void Statements::statement(int depth) {
+  if (random.chance(localPercent))
+    return locals.empty() || random.chance(15) ? declareLocal() : writeLocal();
   int choice = random.below(100);
   if (depth > 0 && choice < 22)
     return loop(depth);

@@ -13,6 +13,7 @@ protected:
   void statements(int count, int depth);
   void assign();
   void declareSome(int count);
+  void declareLocal();
   /// Lets the values of variables reach memory.
   void sink();
 
@@ -46,6 +47,9 @@ private:
   void storeCommon(const Array &array);
   void write();
   void update(const Array &array);
+  void writeLocal();
+  void shiftLocal(const Local &local);
+
   void inPlace();
   void readThenOverwrite();
   void ifStatement(int depth);

@@ -12,6 +12,7 @@ namespace costate {
 template <class T> class Expr;
 template <class T> class Var;
 template <class T> class ElementRef;
+template <class T> class LocalElement;
 template <class T> class Scalar;
 } // namespace costate
 
@@ -27,11 +28,14 @@ template <class T> struct TracedType<Var<T>> {
 template <class T> struct TracedType<ElementRef<T>> {
   using type = T;
 };
+template <class T> struct TracedType<LocalElement<T>> {
+  using type = T;
+};
 template <class T> struct TracedType<Scalar<T>> {
   using type = T;
 };
 
-/// An Expr, Var, ElementRef or Scalar.
+/// An Expr, Var, ElementRef, LocalElement or Scalar.
 template <class A>
 concept Traced = requires { typename TracedType<A>::type; };
 template <Traced A> using TypeOf = typename TracedType<A>::type;

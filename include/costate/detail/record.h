@@ -43,6 +43,11 @@ Handle declare(DType type, Handle start, Loc loc);
 Handle read(DType type, Handle variable, Loc loc);
 void assign(Handle variable, Handle value, Loc loc);
 
+/// A private array of zeros, and its elements.
+Handle declareLocal(DType type, int64_t size, Loc loc);
+Handle loadLocal(DType type, Handle local, Handle index, Loc loc);
+void storeLocal(Handle local, Handle index, Handle value, Loc loc);
+
 // Each `begin` opens one block, which `end` closes.
 void beginIf(Handle condition, Loc loc);
 void beginElse(Loc loc);

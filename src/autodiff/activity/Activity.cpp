@@ -22,7 +22,9 @@ Activity::Activity(ir::KernelOp kernel,
 }
 
 void Activity::mark(Value value) {
-  if (isa<FloatType>(value.getType()) && varied.insert(value).second)
+  auto local = dyn_cast<ir::LocalType>(value.getType());
+  if ((isa<FloatType>(value.getType()) || (local && local.isFloat())) &&
+      varied.insert(value).second)
     pending.push_back(value);
 }
 
@@ -34,6 +36,8 @@ void Activity::follow(OpOperand &use) {
     return followLoop(use);
   if (auto push = dyn_cast<tape::PushOp>(user))
     return followRecord(push, use.getOperandNumber());
+  if (auto store = dyn_cast<ir::LocalStoreOp>(user))
+    return mark(store.getLocal());
   if (isDiscrete(user))
     return;
   for (Value result : user->getResults())

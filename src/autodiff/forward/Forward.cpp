@@ -100,6 +100,14 @@ LogicalResult Forward::straight(const Task &task, Emission &out) {
     update(access, task, out);
   else if (auto access = dyn_cast<ir::AtomicTakeOp>(task.op))
     take(access, task, out);
+  else if (auto array = dyn_cast<ir::LocalOp>(task.op))
+    local(array, task, out);
+  else if (auto access = dyn_cast<ir::LocalLoadOp>(task.op))
+    loadLocal(access, task, out);
+  else if (auto access = dyn_cast<ir::LocalStoreOp>(task.op))
+    storeLocal(access, task, out);
+  else if (auto access = dyn_cast<ir::LocalClearOp>(task.op))
+    clearLocal(access, task, out);
   else if (isExtremum(task.op))
     return extremum(task.op, task, out);
   else
@@ -184,6 +192,48 @@ void Forward::take(ir::AtomicTakeOp take, const Task &task, Emission &out) {
     tangents[curve][take.getValue()] = ir::AtomicTakeOp::create(
         out.b, take.getType(), array,
         indicesIn(array, take.getIndices(), curve), take.getExclusive());
+  }
+}
+
+//===-- Private arrays ----------------------------------------------------===//
+
+/// The tangents of a private array are private arrays beside it; those that are
+/// emitted here vary as well.
+void Forward::local(ir::LocalOp local, const Task &task, Emission &out) {
+  if (task.order == curves.order && !activity.isVaried(local))
+    return;
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    tangents[curve][local] = ir::LocalOp::create(out.b, local.getType());
+  }
+}
+
+void Forward::loadLocal(ir::LocalLoadOp load, const Task &task, Emission &out) {
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    if (Value array = tangents[curve].lookup(load.getLocal()))
+      tangents[curve][load.getValue()] = ir::LocalLoadOp::create(
+          out.b, load.getType(), array, load.getIndex());
+  }
+}
+
+void Forward::storeLocal(ir::LocalStoreOp store, const Task &task,
+                         Emission &out) {
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    if (Value array = tangents[curve].lookup(store.getLocal())) {
+      Value tangent = tangentOf(out.b, store.getValue(), curve);
+      ir::LocalStoreOp::create(out.b, tangent, array, store.getIndex());
+    }
+  }
+}
+
+void Forward::clearLocal(ir::LocalClearOp clear, const Task &task,
+                         Emission &out) {
+  for (unsigned curve = task.first; curve < task.last; ++curve) {
+    out.along(curve, curve + 1);
+    if (Value array = tangents[curve].lookup(clear.getLocal()))
+      ir::LocalClearOp::create(out.b, array);
   }
 }
 

@@ -51,6 +51,10 @@ private:
   mlir::LogicalResult copy(ir::CopyOp copy);
 
   mlir::LogicalResult straight(const Task &task, Emission &out);
+  void local(ir::LocalOp local, const Task &task, Emission &out);
+  void loadLocal(ir::LocalLoadOp load, const Task &task, Emission &out);
+  void storeLocal(ir::LocalStoreOp store, const Task &task, Emission &out);
+  void clearLocal(ir::LocalClearOp clear, const Task &task, Emission &out);
   mlir::LogicalResult scalar(const Task &task, Emission &out);
   void load(ir::LoadOp load, const Task &task, Emission &out);
   void store(ir::StoreOp store, const Task &task, Emission &out);

@@ -41,6 +41,7 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
   Builder b(range.getLoc(), body.getTerminator());
   SmallVector<Operation *> ops = operationsOf(body);
   tape::TurnOp::create(b);
+  declareAdjoints(body, b);
   Scope scope(body, records);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};

@@ -60,6 +60,7 @@ LogicalResult Reverser::run() {
   Builder b(kernel.getLoc(), block.getTerminator());
   SmallVector<Operation *> ops = operationsOf(block);
   tape::TurnOp::create(b);
+  declareAdjoints(block, b);
   Scope scope(block, records);
   Adjoints adjoints;
   Sweep sweep{b, scope, adjoints};
@@ -92,7 +93,7 @@ LogicalResult Reverser::checkRanges() {
 LogicalResult Reverser::checkRules() {
   WalkResult result = kernel.walk([&](Operation *op) {
     bool plain = op->getNumRegions() == 0 && op->getNumResults() > 0 &&
-                 !isa<ir::LoadOp>(op);
+                 !isa<ir::LoadOp>(op) && !ir::isOfLocal(op);
     if (!plain || isDiscrete(op) || findRule(op) ||
         llvm::none_of(op->getOperands(), [&](Value v) { return isVaried(v); }))
       return WalkResult::advance();
@@ -109,7 +110,10 @@ LogicalResult Reverser::checkRules() {
 void Reverser::collectEffects() {
   kernel.walk([&](Operation *op) {
     std::optional<ArrayAccess> access = accessOf(op);
-    if (!access || !access->isWrite() || !adjointArrays.contains(access->array))
+    bool ofArray =
+        access && access->isWrite() && adjointArrays.contains(access->array);
+    bool ofLocal = ir::writesLocal(op) && isVaried(ir::localOf(op));
+    if (!ofArray && !ofLocal)
       return;
     while (op && effectful.insert(op).second)
       op = op->getParentOp();
@@ -135,6 +139,8 @@ LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
     reverseUpdate(update, sweep);
   } else if (isExtremum(op)) {
     reverseExtremum(op, sweep);
+  } else if (ir::isOfLocal(op)) {
+    reverseLocal(op, sweep);
   } else if (op->getNumRegions() == 0 || isa<ir::CustomOp>(op)) {
     reverseScalar(op, sweep);
   } else {

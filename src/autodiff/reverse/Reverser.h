@@ -66,6 +66,11 @@ private:
   bool isShared(mlir::Operation *write) const;
   mlir::Value take(mlir::Operation *write, mlir::Value adjoint,
                    mlir::ValueRange indices, Builder &b);
+  // Locals.cpp: private arrays have adjoints that are private arrays.
+  void declareAdjoints(mlir::Block &body, Builder &b);
+  void reverseLocal(mlir::Operation *op, Sweep &sweep);
+  void reverseLocalLoad(ir::LocalLoadOp load, Sweep &sweep);
+  void reverseLocalStore(ir::LocalStoreOp store, Sweep &sweep);
   void reverseScalar(mlir::Operation *op, Sweep &sweep);
   void add(Sweep &sweep, mlir::Value value, mlir::Value g);
   llvm::SmallVector<mlir::Value> use(Sweep &sweep, mlir::ValueRange values);
@@ -107,6 +112,7 @@ private:
 
   ir::KernelOp kernel;
   llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays;
+  llvm::DenseMap<mlir::Value, mlir::Value> adjointLocals; ///< of those that vary
   llvm::DenseMap<mlir::Operation *, mlir::Value> turns; ///< of each while
   Activity activity;
   llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects

@@ -111,6 +111,11 @@ Value frameValue(ImplicitLocOpBuilder &b, Type type, int64_t slot, bool isSum) {
   return cast.getResult(0);
 }
 
+int64_t keepInFrame(ir::LocalOp local, int64_t slot) {
+  local->setAttr(frameSlotAttr, Builder(local).getI64IntegerAttr(slot));
+  return (local.getType().bytes() + 7) / 8;
+}
+
 std::optional<int64_t> frameSlotOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !op->hasAttr(frameSlotAttr))
@@ -120,6 +125,10 @@ std::optional<int64_t> frameSlotOf(Value value) {
 
 Value loadFromFrame(ImplicitLocOpBuilder &b, Value value, Value frame,
                     int64_t slot) {
+  if (isa<ir::LocalType>(value.getType()))
+    return UnrealizedConversionCastOp::create(b, value.getType(),
+                                              conversion::slot(b, frame, slot))
+        .getResult(0);
   bool narrow =
       value.getType().isF32() && value.getDefiningOp()->hasAttr(sumAttr);
   if (!narrow)

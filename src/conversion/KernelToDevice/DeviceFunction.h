@@ -47,6 +47,8 @@ private:
 /// What stands for a value in slot `slot` of the frame. A sum is f64 there.
 mlir::Value frameValue(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
                        int64_t slot, bool isSum);
+/// Lets `local` live in the frame from `slot` on; how many slots it takes.
+int64_t keepInFrame(ir::LocalOp local, int64_t slot);
 /// The slot that `value` stands for, if any.
 std::optional<int64_t> frameSlotOf(mlir::Value value);
 /// In a function of the device: the value itself.

@@ -110,10 +110,16 @@ private:
   LogicalResult checkSkipped() {
     bool skipped = launcher.measures && !measured && !isAfterTurn() &&
                    contains(region, isEffect);
-    if (!skipped || part->use_empty())
+    if (!skipped || (part->use_empty() && !writesSharedLocal()))
       return success();
     return part->emitError("what is computed here beside writes to memory may "
                            "decide the size of a tape");
+  }
+
+  bool writesSharedLocal() {
+    return contains(region, [](Operation *op) {
+      return ir::writesLocal(op) && frameSlotOf(ir::localOf(op));
+    });
   }
 
   void describe() {
@@ -558,16 +564,21 @@ public:
     kernel.walk([](ir::SerialOp serial) { runAlone(serial); });
     entry = createEntry(launcher.module, kernel);
     SmallVector<Operation *> parts;
-    entry.walk([&](Operation *op) {
-      if (isa<ir::RangeOp, ir::SerialOp>(op))
-        parts.push_back(op);
+    entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto local = dyn_cast<ir::LocalOp>(op))
+        launcher.frameSlots += keepInFrame(local, launcher.frameSlots);
+      if (!isa<ir::RangeOp, ir::SerialOp>(op))
+        return WalkResult::advance();
+      parts.push_back(op);
+      return WalkResult::skip();
     });
     for (Operation *part : parts)
       if (failed(PartOutliner(launcher, part).run()))
         return failure();
-    entry.walk([](UnrealizedConversionCastOp cast) {
-      if (frameSlotOf(cast.getResult(0)))
-        cast.erase();
+    entry.walk([](Operation *op) {
+      if (isa<UnrealizedConversionCastOp, ir::LocalOp>(op) &&
+          frameSlotOf(op->getResult(0)))
+        op->erase();
     });
     callCopies(launcher.runtime, entry);
     return success();

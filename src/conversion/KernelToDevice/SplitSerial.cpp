@@ -83,10 +83,28 @@ private:
     });
   }
 
+  /// A private array that several regions use stays in front of them; the group
+  /// makes it 0 where it is declared.
+  void share(ir::LocalOp local) {
+    OpBuilder b(local);
+    Operation *clear =
+        ir::LocalClearOp::create(b, local.getLoc(), local.getLocal());
+    SmallVector<Operation *> ops;
+    for (Operation *op : group)
+      ops.push_back(op == local ? clear : op);
+    group.clear();
+    group.insert(ops.begin(), ops.end());
+    local->moveBefore(clear);
+  }
+
   /// Makes a region of the group, in front of `end`.
   void close(Operation *end) {
     if (group.empty())
       return;
+    for (Operation *op : llvm::to_vector(group))
+      if (auto local = dyn_cast<ir::LocalOp>(op))
+        if (isUsedOutside(local))
+          share(local);
     SmallVector<Value> results;
     for (Operation *op : group)
       llvm::copy_if(op->getResults(), std::back_inserter(results),

@@ -64,8 +64,12 @@ struct ConvertKernelToLLVM
     LLVMTypeConverter converter(context);
     // Arrays stay; their patterns look through to base and extents.
     converter.addConversion([](ir::ArrayType type) { return type; });
+    converter.addConversion([](ir::LocalType type) {
+      return LLVM::LLVMPointerType::get(type.getContext());
+    });
     RewritePatternSet patterns(context);
     populateAccessPatterns(converter, patterns, deterministic);
+    populateLocalPatterns(converter, patterns);
     populateScalarPatterns(converter, patterns);
     populateMathPatterns(converter, patterns, library);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);

@@ -41,6 +41,18 @@ void checkIndices(Runtime &runtime, Operation *op, Value array,
   }
 }
 
+/// A private array has no number.
+void checkLocal(Runtime &runtime, Operation *op, Value local, Value index) {
+  ImplicitLocOpBuilder builder(op->getLoc(), op);
+  Value size =
+      constant(builder, cast<ir::LocalType>(local.getType()).getSize());
+  Value bad =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, index, size);
+  enterIf(builder, bad);
+  runtime.callIndexError(builder, workerOf(op), /*parameter=*/-1, /*dim=*/0,
+                         index, size);
+}
+
 std::optional<ElementUse> watchedUse(Operation *op) {
   using Use = std::optional<ElementUse>;
   auto name = op->getAttrOfType<StringAttr>(ir::watchedAttr);
@@ -141,6 +153,17 @@ struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
         [&](ir::CheckElementOp op) { expandElement(runtime, op); });
     getOperation()->walk([&](ir::ElementAccess op) {
       checkAccess(runtime, op, op.getArray(), op.getIndices());
+    });
+    if (indexChecks)
+      checkLocals(runtime);
+  }
+
+  void checkLocals(Runtime &runtime) {
+    getOperation()->walk([&](ir::LocalLoadOp op) {
+      checkLocal(runtime, op, op.getLocal(), op.getIndex());
+    });
+    getOperation()->walk([&](ir::LocalStoreOp op) {
+      checkLocal(runtime, op, op.getLocal(), op.getIndex());
     });
   }
 

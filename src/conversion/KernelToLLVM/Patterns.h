@@ -13,6 +13,8 @@ class MathLibrary;
 void populateAccessPatterns(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns,
                             bool deterministic);
+void populateLocalPatterns(const mlir::LLVMTypeConverter &converter,
+                           mlir::RewritePatternSet &patterns);
 void populateScalarPatterns(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateMathPatterns(const mlir::LLVMTypeConverter &converter,

@@ -75,6 +75,16 @@ bool isRepeatable(Block *body, tape::TurnOp turn) {
   return true;
 }
 
+/// A segment that runs again would need what private arrays held before it.
+bool usesLocals(ir::RangeOp range) {
+  return range
+      .walk([](Operation *op) {
+        return ir::isOfLocal(op) ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// The records and loops of straight code, of branches in it, and of loops.
 struct Sequence {
   const TapeShape &shape;
@@ -115,7 +125,7 @@ private:
 std::optional<TapeShape> TapeShape::of(ir::RangeOp range) {
   TapeShape shape;
   auto turns = range.getBody()->getOps<tape::TurnOp>();
-  if (turns.empty())
+  if (turns.empty() || usesLocals(range))
     return std::nullopt;
   shape.turn = *turns.begin();
   if (!shape.findRecords(range) || !shape.pairLoops() ||

@@ -80,6 +80,11 @@ struct Check {
   bool added;    ///< see costate.check_element
 };
 
+/// The elements of a private array, within those of all.
+struct LocalArray {
+  uint32_t first, size;
+};
+
 struct Code {
   std::string name;
   std::vector<Parameter> parameters;
@@ -90,6 +95,8 @@ struct Code {
   std::vector<std::string> files;
   std::vector<Record> records;
   std::vector<Check> checks;
+  std::vector<LocalArray> locals;
+  uint32_t localElements = 0; ///< of all of them
 
   /// "kernel `NAME` at FILE:LINE"
   std::string describe(uint32_t place) const {

@@ -818,6 +818,34 @@ TEST(Interpreter, ArgumentsAreChecked) {
   refused({{&x}, {&x}, real(1)}, "argument 2 is written, or the same array is");
 }
 
+TEST(Interpreter, PrivateArraysStartWithZerosInEachTurn) {
+  std::string text =
+      R"(costate.kernel @k(%x: !costate.array<f64, 1>, %i: i64) {
+  %z = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  scf.for %k = %z to %n step %one : i64 {
+    %a = costate.local : !costate.local<f64, 3>
+    %b = costate.local : !costate.local<i1, 1>
+    %v = costate.load %x[%k] : !costate.array<f64, 1>
+    %old = costate.local_load %a[%i] : !costate.local<f64, 3>
+    costate.local_store %v, %a[%i] : !costate.local<f64, 3>
+    %new = costate.local_load %a[%i] : !costate.local<f64, 3>
+    %f = costate.local_load %b[%z] : !costate.local<i1, 1>
+    %t = arith.constant true
+    costate.local_store %t, %b[%z] : !costate.local<i1, 1>
+    %w = arith.select %f, %v, %old : f64
+    %s = arith.addf %new, %w : f64
+    costate.store %s, %x[%k] : !costate.array<f64, 1>
+  }
+})";
+  Data<double> x({5, 7});
+  ASSERT_TRUE(run(text, {{&x}, integer(2)}));
+  EXPECT_TRUE(equal(x.values(), {5, 7}));
+  expectFailure(run(text, {{&x}, integer(3)}), ErrorCode::OutOfRange,
+                "index 3 is outside of a private array of 3 elements");
+}
+
 TEST(Interpreter, NamesWhatItDoesNotKnow) {
   auto interpreter = parse(R"(costate.kernel @k(%a: f64, %b: i32) {
   %c = math.fpowi %a, %b : f64, i32

@@ -50,7 +50,8 @@ struct Tape {
 class Machine {
 public:
   Machine(const Code &code, const InterpreterOptions &options)
-      : code(code), options(options), slots(code.constants) {}
+      : code(code), options(options), slots(code.constants),
+        localElements(code.localElements) {}
 
   //===-- Values ---------------------------------------------------------===//
 
@@ -110,6 +111,7 @@ public:
   const InterpreterOptions &options;
   InterpreterReport report;
   std::vector<uint64_t> slots;
+  std::vector<uint64_t> localElements; ///< of private arrays
   std::vector<Array> arrays; ///< by argument; scalars leave theirs empty
   Tape serialTape, iterationTape;
   bool inRange = false;

@@ -1,6 +1,7 @@
 #pragma once
 /// The operations that the interpreter knows. To teach it another one, add a
-/// row to a table: of Scalars.cpp, Accesses.cpp, Control.cpp or Checks.cpp.
+/// row to a table: of Scalars.cpp, Accesses.cpp, Locals.cpp, Control.cpp or
+/// Checks.cpp.
 
 #include "ir/interpreter/Code.h"
 
@@ -27,6 +28,7 @@ struct KnownOperation {
 
 llvm::ArrayRef<KnownOperation> scalarOperations();
 llvm::ArrayRef<KnownOperation> accessOperations();
+llvm::ArrayRef<KnownOperation> localOperations();
 llvm::ArrayRef<KnownOperation> controlOperations();
 llvm::ArrayRef<KnownOperation> checkOperations();
 

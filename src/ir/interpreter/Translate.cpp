@@ -15,7 +15,7 @@ namespace {
 Select find(StringRef name) {
   static const llvm::StringMap<Select> known = [] {
     llvm::StringMap<Select> map;
-    for (auto table : {scalarOperations(), accessOperations(),
+    for (auto table : {scalarOperations(), accessOperations(), localOperations(),
                        controlOperations(), checkOperations()})
       for (const KnownOperation &operation : table)
         map[operation.name] = operation.select;

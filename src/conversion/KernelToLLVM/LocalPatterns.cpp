@@ -1,0 +1,127 @@
+/// Private arrays: memory on the stack of a thread, from the start of its
+/// function on, so that loops do not allocate.
+
+#include "conversion/KernelToLLVM/Patterns.h"
+
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+namespace {
+
+/// A bool fills a byte.
+Type memoryType(Type value) {
+  return value.isInteger(1) ? IntegerType::get(value.getContext(), 8) : value;
+}
+
+void clear(ImplicitLocOpBuilder &b, Value memory, ir::LocalType type) {
+  Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), 0);
+  Value bytes = LLVM::ConstantOp::create(b, b.getI64Type(), type.bytes());
+  LLVM::MemsetOp::create(b, memory, zero, bytes, /*isVolatile=*/false);
+}
+
+struct LocalPattern : ConvertOpToLLVMPattern<ir::LocalOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::LocalOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+    OpBuilder::InsertPoint here = b.saveInsertionPoint();
+    b.setInsertionPointToStart(&function.getFunctionBody().front());
+    Value count =
+        LLVM::ConstantOp::create(b, b.getI64Type(), op.getType().getSize());
+    Value memory = LLVM::AllocaOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext()),
+        memoryType(op.getType().getValueType()), count, /*alignment=*/8);
+    b.restoreInsertionPoint(here);
+    clear(b, memory, op.getType());
+    rewriter.replaceOp(op, memory);
+    return success();
+  }
+};
+
+struct ClearPattern : ConvertOpToLLVMPattern<ir::LocalClearOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::LocalClearOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    clear(b, adaptor.getLocal(), op.getLocal().getType());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+Value elementAddress(ImplicitLocOpBuilder &b, Value memory, Type element,
+                     Value index) {
+  return LLVM::GEPOp::create(b, memory.getType(), element, memory,
+                             ValueRange(index), LLVM::GEPNoWrapFlags::inbounds);
+}
+
+struct LoadPattern : ConvertOpToLLVMPattern<ir::LocalLoadOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::LocalLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type element = memoryType(op.getType());
+    Value place =
+        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
+    Value value = LLVM::LoadOp::create(b, element, place);
+    if (op.getType().isInteger(1)) {
+      Value zero = LLVM::ConstantOp::create(b, element, 0);
+      value = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, value, zero);
+    }
+    rewriter.replaceOp(op, value);
+    return success();
+  }
+};
+
+struct StorePattern : ConvertOpToLLVMPattern<ir::LocalStoreOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::LocalStoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value value = adaptor.getValue();
+    Type element = memoryType(value.getType());
+    Value place =
+        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
+    if (value.getType().isInteger(1))
+      value = LLVM::ZExtOp::create(b, element, value);
+    LLVM::StoreOp::create(b, value, place);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// What stands for one that lives in the frame of a device.
+struct CastPattern : ConvertOpToLLVMPattern<UnrealizedConversionCastOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op.getNumResults() != 1 || !isa<ir::LocalType>(op.getType(0)))
+      return failure();
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
+} // namespace
+
+void populateLocalPatterns(const LLVMTypeConverter &converter,
+                           RewritePatternSet &patterns) {
+  patterns
+      .add<LocalPattern, ClearPattern, LoadPattern, StorePattern, CastPattern>(
+          converter);
+}
+
+} // namespace costate::conversion
