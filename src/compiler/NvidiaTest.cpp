@@ -75,6 +75,22 @@ TEST(Nvidia, AKernelTakesTheWordsByValueAndUsesGlobalMemory) {
   EXPECT_FALSE(contains(text, ".func")) << text;
 }
 
+TEST(Nvidia, PrivateArraysAreLocalMemory) {
+  std::string text = ptx(withNumber(
+      "double",
+      "  %m = alloca double, i64 100, align 8\n"
+      "  call void @llvm.memset.p0.i64(ptr %m, i8 0, i64 800, i1 false)\n"
+      "  %to = getelementptr double, ptr %m, i64 %thread\n"
+      "  store double %x, ptr %to\n"
+      "  %from = getelementptr double, ptr %m, i64 %threads\n"
+      "  %y = load double, ptr %from\n",
+      "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"));
+  EXPECT_TRUE(contains(text, ".local .align 8 .b8")) << text;
+  EXPECT_TRUE(contains(text, "st.local.b64")) << text;
+  EXPECT_TRUE(contains(text, "ld.local.b64")) << text;
+  EXPECT_FALSE(contains(text, "memset")) << text;
+}
+
 TEST(Nvidia, NothingIsContracted) {
   std::string text = ptx(withNumber("double", squarePlusOne));
   EXPECT_TRUE(contains(text, "mul.rn.f64")) << text;

@@ -2,6 +2,8 @@
 
 #include "lowering/LowerTest.h"
 
+#include "costate/local.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace costate;
@@ -9,6 +11,51 @@ using namespace costate;
 namespace {
 
 using LowerControl = lowering::Lower;
+
+TEST_F(LowerControl, PrivateArraysWithKnownIndicesAreVariables) {
+  EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<bool> c) {
+              Local<double, 2> a;
+              a[0] = x(0);
+              IF (c) { a[1] = a[0] * a[0]; }
+              x(1) = a[1];
+            }),
+            R"(
+costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i1) {
+  %cst = arith.constant 0.000000e+00 : f64
+  %c1_i64 = arith.constant 1 : i64
+  %c0_i64 = arith.constant 0 : i64
+  %0 = costate.load %arg0[%c0_i64] : !costate.array<f64, 1>
+  %1 = scf.if %arg1 -> (f64) {
+    %2 = arith.mulf %0, %0 : f64
+    scf.yield %2 : f64
+  } else {
+    scf.yield %cst : f64
+  }
+  costate.store %1, %arg0[%c1_i64] : !costate.array<f64, 1>
+  costate.return
+}
+)");
+}
+
+TEST_F(LowerControl, PrivateArraysAreMemory) {
+  EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> j) {
+              Local<double, 2> a;
+              a[0] = x(0);
+              x(1) = a[j];
+            }),
+            R"(
+costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
+  %c1_i64 = arith.constant 1 : i64
+  %c0_i64 = arith.constant 0 : i64
+  %0 = costate.local : !costate.local<f64, 2>
+  %1 = costate.load %arg0[%c0_i64] : !costate.array<f64, 1>
+  costate.local_store %1, %0[%c0_i64] : !costate.local<f64, 2>
+  %2 = costate.local_load %0[%arg1] : !costate.local<f64, 2>
+  costate.store %2, %arg0[%c1_i64] : !costate.array<f64, 1>
+  costate.return
+}
+)");
+}
 
 TEST_F(LowerControl, AVariableIsAResultOnlyWhereItIsAssigned) {
   EXPECT_EQ(lower([](ArrayRef<double, 1> x, Scalar<bool> c) {

@@ -2,6 +2,7 @@
 
 #include "lowering/Lowering.h"
 #include "lowering/Operations.h"
+#include "lowering/Promote.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -25,8 +26,8 @@ static FunctionType signatureOf(const Kernel &kernel, MLIRContext *context) {
 Lowering::Lowering(const Kernel &kernel, ModuleOp module)
     : kernel(kernel), module(module), analysis(kernel),
       b(OpBuilder::atBlockEnd(module.getBody())), values(kernel.values.size()),
-      locals(kernel.locals.size()),
-      current(analysis.numVariables()), position(kernel.values.size()) {}
+      locals(kernel.locals.size()), current(analysis.numVariables()),
+      position(kernel.values.size()) {}
 
 ir::KernelOp Lowering::run() {
   auto op = ir::KernelOp::create(b, at(kernel.loc), kernel.name,
@@ -42,7 +43,8 @@ Result<ir::KernelOp> lower(const Kernel &kernel, ModuleOp module) {
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &one) {
     complaints += one.str() + "\n";
   });
-  ir::KernelOp op = Lowering(kernel, module).run();
+  Kernel promoted = promoteLocals(kernel);
+  ir::KernelOp op = Lowering(promoted, module).run();
   if (succeeded(verify(op)))
     return op;
   op.erase();

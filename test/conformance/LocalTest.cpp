@@ -245,6 +245,31 @@ TEST(Local, InSerialCodeOnBothSidesOfARange) {
   expectAll(k, {0.3, 0.9, 1.4, -0.7}, 5);
 }
 
+/// Kept in the frame of a GPU, and zeros again in each turn.
+TEST(Local, AroundARangeInASerialLoop) {
+  Kernel k = kernel("loop", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+    Local<double, 3> sums;
+    FOR (t, 0, 4) {
+      Local<double, 2> a;
+      a[t % 2] += x[t] * x[t];
+      Var<double> b = a[0];
+      parallel(x.size(), [&](Index i) { y[i] += b * x[i]; });
+      a[(t + 1) % 2] += y[t];
+      sums[t % 3] += a[0] * a[1];
+    }
+    y[0] = sums[0] + 2.0 * sums[1] + 3.0 * sums[2];
+  });
+  auto x = active<double>({1, 2, 3, 4}), y = active<double>({0, 0, 0, 0});
+  x.dual().fill(0);
+  x.dual().from_host({0, 0, 1, 0});
+  y.dual().fill(0);
+  k.jvp(x, y);
+  // b = 1, 0, 9, 0; y = x, x, 10 x, 10 x behind the four ranges
+  EXPECT_EQ(y.to_host(), (Values{1 + 640 + 2 * 8 + 3 * 270, 20, 30, 40}));
+  // by x[2]: y[2] = x2 + x2^3, y[3] = 4 + 4 x2^2, sums[2] = x2^2 (x2 + x2^3)
+  EXPECT_EQ(y.dual().to_host(), (Values{16 * 24 + 3 * (27 + 405), 12, 28, 24}));
+}
+
 TEST(Local, SerialBehindAReturn) {
   Kernel k = kernel("leave", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     IF (x[0] > 5.0) {

@@ -45,6 +45,10 @@ private:
       return continue_();
     if (node.is("return"))
       return return_();
+    if (node.is("local"))
+      return environment.defineLocal(node);
+    if (node.is("put") || node.is("bump"))
+      return environment.writeLocal(node);
     if (node.is("store") || node.is("update"))
       return environment.write(node);
     environment.define(node);

@@ -66,6 +66,8 @@ template <class T> Expr<T> Environment::call(const Node &node) {
     return load<T>(node);
   if (node.is("cast"))
     return cast<T>(node);
+  if (node.is("get"))
+    return get<T>(node);
   if (!node.is("idx") && !node.is("size") && !isComparison(node))
     note<T>(node.text);
   if (node.is("select"))
@@ -263,6 +265,52 @@ template <class T> Expr<T> Environment::load(const Node &node) {
   if (!found)
     fail(node);
   return result;
+}
+
+template <class T> Expr<T> Environment::get(const Node &node) {
+  auto place = names.find(node[0].text);
+  if (place == names.end())
+    throw InvalidProgram("no such name: " + node[0].text);
+  auto *local = std::any_cast<Private<T>>(&place->second);
+  if (!local)
+    fail(node);
+  note<T>("get");
+  return (**local)[at(node[1])];
+}
+
+void Environment::defineLocal(const Node &node) {
+  withType(typeNamed(node[1].text), [&](auto type) {
+    using T = decltype(type);
+    names[node[0].text] = std::make_shared<Local<T, localSize>>();
+    note<T>("local");
+  });
+}
+
+template <class T>
+bool Environment::writeLocal(const Node &node, std::any &name) {
+  auto *local = std::any_cast<Private<T>>(&name);
+  if (!local)
+    return false;
+  LocalElement<T> element = (**local)[at(node[1])];
+  Expr<T> source = value<T>(node[2]);
+  note<T>(node.text);
+  if (node.is("put"))
+    element = source;
+  else if constexpr (!std::is_same_v<T, bool>)
+    element += source;
+  return true;
+}
+
+void Environment::writeLocal(const Node &node) {
+  auto place = names.find(node[0].text);
+  if (place == names.end())
+    throw InvalidProgram("no such name: " + node[0].text);
+  std::any &name = place->second;
+  if (!(writeLocal<double>(node, name) || writeLocal<float>(node, name) ||
+        writeLocal<int32_t>(node, name) || writeLocal<int64_t>(node, name) ||
+        writeLocal<uint32_t>(node, name) || writeLocal<uint64_t>(node, name) ||
+        writeLocal<bool>(node, name)))
+    fail(node);
 }
 
 template <class T>

@@ -63,6 +63,9 @@ public:
   void set(const std::string &name, const Expr<double> &value);
   /// (var name type e), (set name e), (add name e), (scale name e)
   void define(const Node &node);
+  /// (local name type), (put name index e), (bump name index e)
+  void defineLocal(const Node &node);
+  void writeLocal(const Node &node);
   /// (store array index... e), (update array index... e)
   void write(const Node &node);
 
@@ -75,6 +78,10 @@ private:
     std::shared_ptr<Var<T>> var;
     int loops; ///< around its definition
   };
+
+  template <class T> using Private = std::shared_ptr<Local<T, localSize>>;
+  template <class T> Expr<T> get(const Node &node);
+  template <class T> bool writeLocal(const Node &node, std::any &name);
 
   template <class T> Expr<T> leaf(const std::string &text);
   template <class T> Expr<T> call(const Node &node);

@@ -49,6 +49,14 @@ std::vector<const Name *> Expressions::named(const std::string &type,
   return found;
 }
 
+std::vector<const Name *> Expressions::locals(const std::string &type) {
+  return named("local " + type, true);
+}
+
+std::vector<Node> Expressions::elementOfLocal(const std::string &type) {
+  return {atom(pick(locals(type))->text), index(localSize)};
+}
+
 //===-- Elements ----------------------------------------------------------===//
 
 Node Expressions::index(int extent) {
@@ -201,6 +209,8 @@ Node Expressions::tame(int depth, const std::string &type) {
 }
 
 Node Expressions::realLeaf(const std::string &type) {
+  if (chance(localPercent) && !locals(type).empty())
+    return list("get", elementOfLocal(type));
   auto variables = named(type, false);
   if (!times.empty() && type == "f64" && chance(40))
     return pick(times);
@@ -253,6 +263,8 @@ Node Expressions::real(int depth, const std::string &type) {
 }
 
 Node Expressions::integerLeaf(const std::string &type) {
+  if (chance(localPercent) && !locals(type).empty())
+    return list("get", elementOfLocal(type));
   auto variables = named(type, false);
   if (!variables.empty() && chance(70))
     return atom(pick(variables)->text);
@@ -314,6 +326,8 @@ Node Expressions::condition(int depth) {
   if (depth > 0 && chance(wishes("select") ? 50 : 5))
     return list("select",
                 {condition(0), condition(depth - 1), condition(depth - 1)});
+  if (chance(localPercent) && !locals("bool").empty())
+    return list("get", elementOfLocal("bool"));
   auto variables = named("bool", false);
   if (!variables.empty() && chance(25))
     return atom(pick(variables)->text);

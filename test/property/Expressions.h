@@ -12,7 +12,7 @@
 namespace costate::property {
 
 struct Name {
-  std::string text, type;
+  std::string text, type; ///< of a private array with "local " in front
   bool writable;
   int bound; ///< of an index: 0 <= value < bound; 0: unknown
 };
@@ -47,6 +47,10 @@ protected:
   std::vector<Node> element(const std::string &array);
   bool mayLoad(const std::string &array);
   std::vector<const Name *> named(const std::string &type, bool writable);
+  /// Private arrays of `type` that are visible.
+  std::vector<const Name *> locals(const std::string &type);
+  /// An element of one; `locals(type)` has some.
+  std::vector<Node> elementOfLocal(const std::string &type);
   /// Some type, more often the one of the wish.
   std::string someType();
   /// A value of any type as a small f64.
@@ -69,6 +73,7 @@ protected:
   std::set<std::string> written;   ///< in the outermost loop that is open
   std::vector<Node> times;         ///< loads of a time-indexed array
   int width, loops = 0, nested = 0;
+  int localPercent = 0; ///< how often private arrays are used
   bool inRange = false, single = false;
   bool wild = false;    ///< few statements, many of them hard to reverse
   bool inPlace = false; ///< overwrites what it has read

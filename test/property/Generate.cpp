@@ -14,6 +14,9 @@ public:
     inPlace = chance(40);
     if (chance(8))
       racing = pick(std::vector<std::string>{"y", "z", "u", "v", "n", "g"});
+    bool wished = wish.head == "local" || wish.head == "get" ||
+                  wish.head == "put" || wish.head == "bump";
+    localPercent = wished ? 45 : chance(35) ? between(8, 30) : 0;
     single = chance(20) || wish.type == "f32" || wish.from == "f32";
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);
   }
@@ -150,8 +153,27 @@ private:
     names.resize(outer);
   }
 
+  Node declareLocal() {
+    std::string type = someType(), name = fresh("l");
+    names.push_back({name, "local " + type, true, 0});
+    return list("local", {atom(name), atom(type)});
+  }
+
+  /// (put a i e) or (bump a i e): a[i] = e or a[i] += e
+  Node writeLocal() {
+    std::string type = someType();
+    if (locals(type).empty() || chance(15))
+      return declareLocal();
+    std::vector<Node> parts = elementOfLocal(type);
+    Node value = expression(type, 3);
+    parts.push_back(isReal(type) ? bounded(value) : value);
+    return list(type != "bool" && chance(40) ? "bump" : "put", parts);
+  }
+
   Node statement(int depth) {
     ++made;
+    if (chance(localPercent))
+      return writeLocal();
     if (depth > 0 && budget() > 0)
       if (std::optional<Node> control = controlStatement(depth))
         return *control;

@@ -50,6 +50,9 @@ struct InvalidProgram : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Elements of each private array.
+inline constexpr int localSize = 3;
+
 DType typeNamed(const std::string &name);
 
 /// Calls `f` with a value of the C++ type that `type` stands for.

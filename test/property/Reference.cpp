@@ -235,7 +235,8 @@ public:
   Evaluation(const Kernel &kernel,
              std::vector<ir::InterpreterArgument> arguments)
       : kernel(kernel), arguments(std::move(arguments)),
-        values(kernel.values.size()), variables(kernel.variables.size()) {}
+        values(kernel.values.size()), variables(kernel.variables.size()),
+        locals(kernel.locals.size()) {}
 
   void run() { run(kernel.body); }
 
@@ -279,6 +280,12 @@ private:
     case Kind::AssignVar:
       variables[statement.variable] = operand(statement, 0);
       return;
+    case Kind::DeclareLocal:
+      locals[statement.argument].assign(kernel.locals[statement.argument].size,
+                                        0);
+      return;
+    case Kind::StoreLocal:
+      return storeLocal(statement);
     case Kind::Store:
     case Kind::Update:
       return write(statement);
@@ -349,6 +356,8 @@ private:
       return variables[statement.variable];
     case Kind::Load:
       return load(statement);
+    case Kind::LoadLocal:
+      return loadLocal(statement);
     case Kind::Custom:
       return custom(statement);
     default:
@@ -386,6 +395,21 @@ private:
     if (std::byte *from = element(statement, 0))
       std::memcpy(&bits, from, sizeOf(statement.type));
     return bits;
+  }
+
+  /// The same.
+  uint64_t loadLocal(const Statement &statement) const {
+    const std::vector<uint64_t> &local = locals[statement.argument];
+    uint64_t index = operand(statement, 0);
+    return index < local.size() ? local[index] : 0;
+  }
+
+  void storeLocal(const Statement &statement) {
+    std::vector<uint64_t> &local = locals[statement.argument];
+    uint64_t index = operand(statement, 1);
+    if (index >= local.size())
+      throw Stop();
+    local[index] = operand(statement, 0);
   }
 
   void write(const Statement &statement) {
@@ -433,8 +457,9 @@ private:
 
   const Kernel &kernel;
   std::vector<ir::InterpreterArgument> arguments;
-  std::vector<uint64_t> values;    ///< of each ValueId, zero extended
-  std::vector<uint64_t> variables; ///< of each VarId
+  std::vector<uint64_t> values;              ///< of each ValueId, zero extended
+  std::vector<uint64_t> variables;           ///< of each VarId
+  std::vector<std::vector<uint64_t>> locals; ///< elements of private arrays
   int64_t statementsLeft = mostStatements;
 };
 

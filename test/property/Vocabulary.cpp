@@ -72,10 +72,11 @@ std::vector<std::string> everything() {
     for (const std::string &to : types())
       if (from != to)
         add("cast", from + " " + to);
-  for (const char *head : {"load", "store", "var", "set", "carry"})
+  for (const char *head :
+       {"load", "store", "var", "set", "carry", "local", "get", "put"})
     for (const std::string &type : types())
       add(head, type);
-  for (const char *head : {"update", "add to", "scale"})
+  for (const char *head : {"update", "add to", "scale", "bump"})
     for (const std::string &type : numberTypes())
       add(head, type);
   for (const char *statement :
