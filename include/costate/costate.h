@@ -17,6 +17,7 @@
 #include "costate/local.h"
 #include "costate/mat.h"
 #include "costate/math.h"
+#include "costate/message.h"
 #include "costate/quaternion.h"
 #include "costate/random.h"
 #include "costate/statistics.h"

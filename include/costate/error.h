@@ -28,6 +28,8 @@ enum class ErrorCode {
   /// One iteration of a range stores an element that another one uses, in a
   /// kernel with `debug`.
   Race,
+  /// An ASSERT does not hold, in a kernel with `debug`.
+  AssertionFailed,
   /// An operation has given inf or NaN, in a kernel with `find_nan`.
   NotFinite,
   /// Host or device memory is exhausted, or a limit that was set is reached.

@@ -14,6 +14,7 @@
 /// follows.
 
 #include "costate/control.h"
+#include "costate/message.h"
 
 #define COSTATE_BLOCK(...)                                                     \
   if (__VA_ARGS__; false) {                                                    \
@@ -35,6 +36,8 @@
   COSTATE_BLOCK([[maybe_unused]] ::costate::Index index_ =                     \
                     costateFor_##index_.index())
 
+/// Like assert_.
+#define ASSERT(...) ::costate::assert_(__VA_ARGS__)
 #define BREAK ::costate::break_()
 #define CONTINUE ::costate::continue_()
 #define RETURN ::costate::return_()

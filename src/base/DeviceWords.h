@@ -26,6 +26,12 @@ enum DeviceWord : size_t {
 /// Bytes of the memory of a block that functions with sums use at their end.
 inline constexpr size_t sumMemory = 65 * 8;
 
+/// A line that a thread prints.
+struct DeviceMessage {
+  int64_t site, text, count, iteration;
+  int64_t words[8];
+};
+
 /// What threads report; of one function, the smallest iteration wins.
 struct DeviceErrorCell {
   enum Kind : uint32_t {
@@ -35,12 +41,17 @@ struct DeviceErrorCell {
     NotFinite,        ///< text, count, up to four f64
     ElementNotFinite, ///< text, parameter, element, f64
     SumNotFinite,     ///< text, parameter, element, two f64
+    AssertFailed,     ///< text, count, up to four words
   };
   uint32_t lock;
   uint32_t kind;
   int64_t iteration;
   int64_t site;
   int64_t words[6];
+  // What they print: so many lines, of which as many are kept as there is room
+  // for.
+  uint64_t printed, room;
+  DeviceMessage *messages;
 };
 
 } // namespace costate

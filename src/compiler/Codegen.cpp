@@ -223,6 +223,7 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
   code->frameSlots =
       module->getAttrOfType<IntegerAttr>("costate.frame_slots").getInt();
   code->mayFail = module->hasAttr(conversion::mayFailAttr);
+  code->prints = module->hasAttr(conversion::printsAttr);
   return code;
 }
 

@@ -1,10 +1,17 @@
-// What threads of a GPU call to report an error: the smallest iteration wins.
+// What threads of a GPU call to report an error, of which the smallest iteration
+// wins, or to print.
 // For bitcode that is linked into device code; see CMakeLists.txt. Layouts are
 // those of base/DeviceWords.h and conversion/KernelToLLVM/Runtime.h.
 
 typedef struct {
+  long site, text, count, iteration, words[8];
+} Message;
+
+typedef struct {
   unsigned lock, kind;
   long iteration, site, words[6];
+  unsigned long printed, room;
+  Message *messages;
 } Cell;
 
 typedef struct {
@@ -13,7 +20,8 @@ typedef struct {
   Cell *errors;
 } Worker;
 
-enum Kind { IndexError = 1, StepZero, NotFinite, ElementNotFinite, SumNotFinite };
+enum Kind { IndexError = 1, StepZero, NotFinite, ElementNotFinite, SumNotFinite,
+            AssertFailed };
 
 static long bits(double number) { return __builtin_bit_cast(long, number); }
 
@@ -65,4 +73,27 @@ void costate_device_sum_not_finite(Worker *worker, long site, long text,
                                    double sum) {
   report(worker, SumNotFinite, site, text, parameter, element, bits(added),
          bits(sum), 0);
+}
+
+void costate_device_assert_failed(Worker *worker, long site, long text,
+                                  long count, long a, long b, long c, long d) {
+  report(worker, AssertFailed, site, text, count, a, b, c, d);
+}
+
+__attribute__((noinline)) void
+costate_device_print(Worker *worker, long site, long text, long count, long a,
+                     long b, long c, long d, long e, long f, long g, long h) {
+  Cell *cell = worker->errors;
+  unsigned long at =
+      __atomic_fetch_add(&cell->printed, 1ul, __ATOMIC_RELAXED);
+  if (at >= cell->room)
+    return;
+  Message *message = cell->messages + at;
+  message->site = site;
+  message->text = text;
+  message->count = count;
+  message->iteration = worker->iteration;
+  long words[] = {a, b, c, d, e, f, g, h};
+  for (int k = 0; k < 8; ++k)
+    message->words[k] = words[k];
 }

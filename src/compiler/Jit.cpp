@@ -37,6 +37,10 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_add_later_f64", &costate_add_later_f64);
   add("costate_index_error", &costate_index_error);
   add("costate_step_zero", &costate_step_zero);
+  add("costate_print", &costate_print);
+  add("costate_assert_failed", &costate_assert_failed);
+  add("costate_device_print", &costate_device_print);
+  add("costate_device_assert_failed", &costate_device_assert_failed);
   add("costate_begin_range", &costate_begin_range);
   add("costate_use", &costate_use);
   add("costate_not_finite", &costate_not_finite);

@@ -1,5 +1,6 @@
 #include "ir/Kernel.h"
 
+#include "base/Message.h"
 #include "ir/Tape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -329,6 +330,42 @@ LogicalResult ExtentOp::verify() {
     return success();
   return emitOpError("asks for extent ")
          << int64_t(getDim()) << " of an array of rank " << rank;
+}
+
+//===-- Messages ----------------------------------------------------------===//
+
+static bool fits(char kind, Type type) {
+  if (kind == 'f')
+    return isa<FloatType>(type);
+  if (kind == 'b')
+    return type.isInteger(1);
+  return (kind == 'i' || kind == 'u') && isa<IntegerType>(type) &&
+         !type.isInteger(1);
+}
+
+static LogicalResult verifyMessage(Operation *op, StringRef text,
+                                   ValueRange values, size_t most) {
+  size_t next = 0;
+  bool allFit = true;
+  bool braces =
+      filled(text, [&](char kind) {
+        allFit &= next < values.size() && fits(kind, values[next].getType());
+        ++next;
+        return "";
+      }).has_value();
+  if (!braces || !allFit || next != values.size() || next > most)
+    return op->emitOpError(
+               "has a text that does not fit to its values, at most ")
+           << most;
+  return success();
+}
+
+LogicalResult PrintOp::verify() {
+  return verifyMessage(*this, getText(), getValues(), mostPrinted);
+}
+
+LogicalResult AssertOp::verify() {
+  return verifyMessage(*this, getText(), getValues(), mostAsserted);
 }
 
 //===-- The search for inf and NaN ----------------------------------------===//

@@ -523,6 +523,41 @@ def Costate_Atan2Op : Costate_Binary<"atan2"> {
   let summary = "angle of the point (x, y), from -pi to pi; 0 or pi, with the sign of y, for zeros";
 }
 
+//===-- Messages ----------------------------------------------------------===//
+
+def Costate_PrintOp : Costate_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "print a line";
+  let description = [{
+    In the text `{i}` stands for the next value as an integer, `{u}` as one
+    without sign, `{b}` for a truth value, `{f}` for a float; `{{` and `}}` for
+    braces. Kernel, place and iteration are printed in front of it. The primal
+    and forward derivatives print, gradients do not.
+
+    ```mlir
+    costate.print "x at {i}: {f}" %i, %x : i64, f64
+    ```
+  }];
+  let arguments = (ins StrAttr:$text, Variadic<Costate_Value>:$values);
+  let hasVerifier = 1;
+  let assemblyFormat = "$text ($values^ `:` type($values))? attr-dict";
+}
+
+def Costate_AssertOp : Costate_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+  let summary = "in debug kernels, end the launch unless a condition holds";
+  let description = [{
+    The error has a text like that of `print`, with at most four values. Not in
+    gradients.
+
+    ```mlir
+    costate.assert %positive, "{f} is not positive" %x : f64
+    ```
+  }];
+  let arguments = (ins I1:$condition, StrAttr:$text,
+                       Variadic<Costate_Value>:$values);
+  let hasVerifier = 1;
+  let assemblyFormat = "$condition `,` $text ($values^ `:` type($values))? attr-dict";
+}
+
 //===-- The search for inf and NaN ----------------------------------------===//
 
 def Costate_CheckFiniteOp : Costate_Op<"check_finite", [

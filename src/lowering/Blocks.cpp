@@ -114,6 +114,15 @@ void Lowering::simple(const Statement &statement) {
     return;
   case Kind::Update:
     return update(statement);
+  case Kind::Print:
+    ir::PrintOp::create(b, loc, kernel.texts[statement.bits],
+                        valuesOf(statement.operands));
+    return;
+  case Kind::Assert:
+    ir::AssertOp::create(b, loc, values[statement.operands[0]],
+                         kernel.texts[statement.bits],
+                         valuesOf(statement.operands, 1));
+    return;
   default:
     return define(statement);
   }

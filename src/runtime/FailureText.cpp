@@ -1,5 +1,6 @@
 #include "runtime/FailureText.h"
 
+#include "runtime/Message.h"
 #include "runtime/Text.h"
 
 #include <bit>
@@ -111,6 +112,9 @@ Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
   case DeviceErrorCell::SumNotFinite:
     return elementFailure(request, cell.site, w[0], w[1], w[2], floats(3, 2),
                           iteration);
+  case DeviceErrorCell::AssertFailed:
+    return assertFailure(*request.code, cell.site, w[0],
+                         {w + 2, static_cast<size_t>(w[1])}, iteration);
   default:
     return stepFailure(*request.code, cell.site);
   }

@@ -24,7 +24,8 @@ struct Worker {
   std::byte *tapeTop;
   std::byte *tapeEnd;
   std::byte *tapeBase;
-  int64_t iteration; ///< debug kernels: which one runs, counted row-major
+  int64_t iteration; ///< debug kernels, and those that print: which one runs,
+                     ///< counted row-major
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
@@ -67,8 +68,8 @@ void costate_add_later_f64(Worker *worker, double *address, double value);
                                       int64_t parameter, int64_t dim,
                                       int64_t index, int64_t extent);
 [[noreturn]] void costate_step_zero(Worker *worker, int64_t site);
-/// Debug kernels, before costate_range: the extents of the range, `rank` of
-/// them, which stay there until its end.
+/// Debug kernels, and those that print, before costate_range: the extents of
+/// the range, `rank` of them, which stay there until its end.
 void costate_begin_range(Launch *launch, const int64_t *extents, int64_t rank);
 /// Debug kernels: the iteration of `worker` is about to use an element, counted
 /// row-major, of a watched array. `use` is an ElementUse. Leaves the kernel if
@@ -83,6 +84,13 @@ void costate_use(Worker *worker, int64_t site, int64_t parameter,
 [[noreturn]] void costate_element_not_finite(Worker *worker, int64_t site,
                                              int64_t text, int64_t parameter,
                                              int64_t element, double value);
+/// See runtime/Message.h; `count` words.
+void costate_print(Worker *worker, int64_t site, int64_t text, int64_t count,
+                   int64_t a, int64_t b, int64_t c, int64_t d, int64_t e,
+                   int64_t f, int64_t g, int64_t h);
+[[noreturn]] void costate_assert_failed(Worker *worker, int64_t site,
+                                        int64_t text, int64_t count, int64_t a,
+                                        int64_t b, int64_t c, int64_t d);
 /// Leaves the kernel if the element is inf or NaN now.
 void costate_check_sum_f32(Worker *worker, int64_t site, int64_t text,
                            int64_t parameter, int64_t element, double added);
@@ -147,7 +155,7 @@ struct KernelCode {
   std::vector<uint32_t> watched; ///< parameters that costate_use is called for
   std::vector<Loc> sites;        ///< source places, by site number
   /// What the search for inf and NaN says. `%` stands for the next number, `@`
-  /// for the element, `#` for the iteration.
+  /// for the element, `#` for the iteration. Of messages: base/Message.h.
   std::vector<std::string> texts;
   size_t objectBytes = 0;
   bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes

@@ -43,9 +43,11 @@ private:
   }
 
   std::ostringstream out;
+  std::vector<std::string> texts;
 };
 
 std::string Printer::run(const Kernel &kernel) {
+  texts = kernel.texts;
   out << "kernel " << kernel.name << "(";
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument &argument = kernel.arguments[i];
@@ -152,6 +154,11 @@ void Printer::rest(const Statement &statement) {
     out << "atomic_" << nameOf(statement.op) << " %" << statement.operands[0]
         << ", ";
     return element(statement, 1);
+  case Kind::Print:
+  case Kind::Assert:
+    out << (statement.kind == Kind::Print ? "print " : "assert ")
+        << texts[statement.bits] << (statement.operands.empty() ? "" : " ");
+    return values(statement.operands);
   case Kind::Break:
     out << "break";
     return;

@@ -39,6 +39,9 @@ enum class Kind : uint8_t {
   Store,      ///< element operands[1..] of `argument` becomes operands[0]
   Update,     ///< element operands[1..] of `argument` becomes `op` (Add, Min or
               ///< Max) of itself and operands[0], in one indivisible step
+  Print,      ///< operands; `bits`: which of the texts, with a letter in braces
+              ///< for each of them: i, u, b or f
+  Assert,     ///< operands[0], and those of its text like Print
   If,         ///< operands[0]; blocks: then and, if there is one, else
   For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
   While,      ///< blocks: condition (ends in the value `condition`), body
@@ -91,6 +94,7 @@ struct Kernel {
   std::vector<Variable> variables;
   std::vector<Local> locals;
   std::vector<DType> values; ///< type of each ValueId
+  std::vector<std::string> texts;
   Block body;
 };
 

@@ -84,6 +84,15 @@ void update(Op op, const Place &place, Handle value, Loc loc) {
   tracer().update(op, place, value, loc);
 }
 
+void print(std::string_view text, std::span<const Handle> values, Loc loc) {
+  tracer().print(text, values, loc);
+}
+
+void check(Handle condition, std::string_view text,
+           std::span<const Handle> values, Loc loc) {
+  tracer().check(condition, text, values, loc);
+}
+
 Handle declare(DType type, Handle start, Loc loc) {
   return tracer().declare(type, start, loc);
 }

@@ -1,5 +1,6 @@
 #include "syntax/Tracer.h"
 
+#include "base/Message.h"
 #include "syntax/Diagnostic.h"
 
 #include <atomic>
@@ -104,6 +105,56 @@ Statement &Tracer::access(Kind kind, const Place &place, Loc loc) {
 void Tracer::addIndices(Statement &statement, const Place &place, Loc loc) {
   for (int dim = 0; dim < place.rank; ++dim)
     statement.operands.push_back(use(place.indices[dim], loc));
+}
+
+//===-- Messages ----------------------------------------------------------===//
+
+void Tracer::print(std::string_view text, std::span<const Handle> values,
+                   Loc loc) {
+  checkEffect("prints", loc);
+  settle();
+  addMessage(make(Kind::Print, loc), text, values, mostPrinted);
+}
+
+void Tracer::check(Handle condition, std::string_view text,
+                   std::span<const Handle> values, Loc loc) {
+  checkEffect("asserts", loc);
+  settle();
+  Statement statement = make(Kind::Assert, loc);
+  statement.operands.push_back(use(condition, loc));
+  addMessage(std::move(statement), text, values, mostAsserted);
+}
+
+static const char *letterOf(DType type) {
+  if (type == DType::Bool)
+    return "{b}";
+  return isFloat(type) ? "{f}" : isUnsigned(type) ? "{u}" : "{i}";
+}
+
+void Tracer::addMessage(Statement statement, std::string_view text,
+                        std::span<const Handle> values, size_t most) {
+  size_t next = 0;
+  auto letter = [&](char kind) -> std::string {
+    if (kind != 0 || next >= values.size())
+      return next = values.size() + 1, "";
+    ValueId value = use(values[next++], statement.loc);
+    statement.operands.push_back(value);
+    return value == none ? "" : letterOf(kernel.values[value]);
+  };
+  std::optional<std::string> typed = filled(text, letter, "{{", "}}");
+  if (!typed || next != values.size())
+    fail(statement.loc,
+         "the text \"" + std::string(text) + "\" does not fit to " +
+             std::to_string(values.size()) +
+             (values.size() == 1 ? " value" : " values"),
+         "it has one `{}` for each value; write `{{` and `}}` for braces");
+  if (values.size() > most)
+    fail(statement.loc,
+         "a message of more than " + std::to_string(most) + " values",
+         "split it");
+  statement.bits = kernel.texts.size();
+  kernel.texts.push_back(typed.value_or(""));
+  top().block.push_back(std::move(statement));
 }
 
 //===-- Variables ---------------------------------------------------------===//

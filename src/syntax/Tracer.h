@@ -30,6 +30,11 @@ public:
   /// `op`: Add, Min or Max.
   void update(Op op, const Place &place, Handle value, Loc loc);
 
+  /// `text` has a `{}` for each value.
+  void print(std::string_view text, std::span<const Handle> values, Loc loc);
+  void check(Handle condition, std::string_view text,
+             std::span<const Handle> values, Loc loc);
+
   Handle declare(DType type, Handle start, Loc loc);
   Handle read(DType type, Handle variable, Loc loc);
   void assign(Handle variable, Handle value, Loc loc);
@@ -96,6 +101,8 @@ private:
   void addIndices(Statement &statement, const Place &place, Loc loc);
   std::optional<Statement> takeIf();
   void startElse(Statement branch);
+  void addMessage(Statement statement, std::string_view text,
+                  std::span<const Handle> values, size_t most);
   void checkEffect(const char *what, Loc loc);
   void checkStraight(Loc loc);
   void checkArray(Loc loc);

@@ -10,6 +10,7 @@
 #include <array>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 
 namespace costate::detail {
 
@@ -64,6 +65,11 @@ void end() noexcept;
 void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc);
 void beginPartials(Handle result, Handle *arguments, Loc loc);
 Handle endCustom(std::span<const Handle> partials, Loc loc);
+
+/// `text` has a `{}` for each value.
+void print(std::string_view text, std::span<const Handle> values, Loc loc);
+void check(Handle condition, std::string_view text,
+           std::span<const Handle> values, Loc loc);
 
 void jumpBreak(Loc loc);
 void jumpContinue(Loc loc);

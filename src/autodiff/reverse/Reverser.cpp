@@ -54,7 +54,8 @@ LogicalResult Reverser::run() {
   Block &block = kernel.getBodyRegion().front();
   SmallVector<Operation *> effects;
   kernel.walk([&](Operation *op) {
-    if (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr))
+    if (isa<ir::PrintOp, ir::AssertOp>(op) ||
+        (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr)))
       effects.push_back(op);
   });
   Builder b(kernel.getLoc(), block.getTerminator());

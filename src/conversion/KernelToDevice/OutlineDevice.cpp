@@ -21,7 +21,7 @@ struct Launcher {
   ModuleOp module;
   Runtime &runtime;
   std::string kernel;
-  bool debug, deterministic;
+  bool namesIterations, deterministic;
   bool measures;          ///< a launch may begin with one that only measures
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
@@ -224,7 +224,7 @@ private:
       ImplicitLocOpBuilder inner(loc, nested);
       Value before = arith::MulIOp::create(inner, t, function.threads());
       Value k = arith::AddIOp::create(inner, before, function.thread());
-      if (launcher.debug)
+      if (launcher.namesIterations)
         storeSlot(inner, k, function.worker(), iterationSlot);
       useIndices(op, indicesOf(inner, k, extents));
       scf::YieldOp::create(inner, measures
@@ -485,7 +485,7 @@ private:
     Value which = constant(b, number);
     Value iterations =
         range ? iterationsOf(b, range.getExtents()) : constant(b, 1);
-    if (launcher.debug && range)
+    if (launcher.namesIterations && range)
       tellExtents(b, entry.getArgument(0), top);
     launcher.runtime.callDeviceRun(
         b, {entry.getArgument(0), which, words, iterations});
@@ -611,7 +611,8 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
       Launcher launcher{.module = module,
                         .runtime = runtime,
                         .kernel = kernel.getName().str(),
-                        .debug = debug,
+                        .namesIterations =
+                            debug || contains(kernel.getRegion(), isPrint),
                         .deterministic = deterministic,
                         .measures = contains(kernel.getRegion(), isPush),
                         .functions = {}};

@@ -1,3 +1,4 @@
+#include "base/Message.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -141,6 +142,46 @@ void expandElement(Runtime &runtime, ir::CheckElementOp check) {
   check.erase();
 }
 
+/// As 64 bits: floats as f64.
+Value wordOf(ImplicitLocOpBuilder &builder, Value value, char kind) {
+  Type i64 = builder.getI64Type();
+  if (isa<FloatType>(value.getType()))
+    return arith::BitcastOp::create(builder, i64, widened(builder, value));
+  if (value.getType() == i64)
+    return value;
+  if (kind == 'i')
+    return arith::ExtSIOp::create(builder, i64, value);
+  return arith::ExtUIOp::create(builder, i64, value);
+}
+
+SmallVector<Value> wordsOf(ImplicitLocOpBuilder &builder, StringRef text,
+                           ValueRange values) {
+  SmallVector<Value> words;
+  filled(text, [&](char kind) {
+    words.push_back(wordOf(builder, values[words.size()], kind));
+    return "";
+  });
+  return words;
+}
+
+void expandAssert(Runtime &runtime, ir::AssertOp op, bool isChecked) {
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  if (isChecked) {
+    Value yes = arith::ConstantOp::create(builder, builder.getBoolAttr(true));
+    enterIf(builder, arith::XOrIOp::create(builder, op.getCondition(), yes));
+    runtime.callAssertFailed(builder, workerOf(op), op.getText(),
+                             wordsOf(builder, op.getText(), op.getValues()));
+  }
+  op.erase();
+}
+
+void expandPrint(Runtime &runtime, ir::PrintOp op) {
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  runtime.callPrint(builder, workerOf(op), op.getText(),
+                    wordsOf(builder, op.getText(), op.getValues()));
+  op.erase();
+}
+
 struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
   using ExpandChecksBase::ExpandChecksBase;
 
@@ -151,6 +192,9 @@ struct ExpandChecks : impl::ExpandChecksBase<ExpandChecks> {
         [&](ir::CheckFiniteOp op) { expandFinite(runtime, op); });
     getOperation()->walk(
         [&](ir::CheckElementOp op) { expandElement(runtime, op); });
+    getOperation()->walk(
+        [&](ir::AssertOp op) { expandAssert(runtime, op, indexChecks); });
+    getOperation()->walk([&](ir::PrintOp op) { expandPrint(runtime, op); });
     getOperation()->walk([&](ir::ElementAccess op) {
       checkAccess(runtime, op, op.getArray(), op.getIndices());
     });

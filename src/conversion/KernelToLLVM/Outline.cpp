@@ -71,6 +71,8 @@ bool isEffect(Operation *op) {
   return ir::writesElement(op) && !op->hasAttr(ir::replayedAttr);
 }
 
+bool isPrint(Operation *op) { return isa<ir::PrintOp>(op); }
+
 bool addsInAnyOrder(Operation *op) {
   auto update = dyn_cast<ir::AtomicAddOp>(op);
   return update && isa<FloatType>(update.getValue().getType()) &&

@@ -37,6 +37,7 @@ bool isWritten(mlir::Value array, mlir::Region &region);
 bool isPush(mlir::Operation *op);
 /// Whether `op` changes memory that outlives a launch.
 bool isEffect(mlir::Operation *op);
+bool isPrint(mlir::Operation *op);
 /// Whether `op` adds to what other iterations add to as well: their order
 /// decides the bits.
 bool addsInAnyOrder(mlir::Operation *op);

@@ -13,9 +13,10 @@ namespace {
 class RangeOutliner {
 public:
   RangeOutliner(ModuleOp module, Runtime &runtime, ir::RangeOp range,
-                StringRef kernel, unsigned number, bool measures, bool debug)
+                StringRef kernel, unsigned number, bool measures,
+                bool namesIterations)
       : module(module), runtime(runtime), range(range), kernel(kernel),
-        number(number), measures(measures), debug(debug),
+        number(number), measures(measures), namesIterations(namesIterations),
         uses(range.getRegion(), range.getExtents().drop_front()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i64(IntegerType::get(module.getContext(), 64)) {}
@@ -84,7 +85,7 @@ private:
         emitLoops(builder, chunk.getArgument(2), chunk.getArgument(3), extents,
                   range.getNumResults(),
                   [&](ImplicitLocOpBuilder &inner, ValueRange indices) {
-                    if (debug)
+                    if (namesIterations)
                       storeSlot(inner, rowMajor(inner, indices, extents),
                                 worker, iterationSlot);
                     return emitIteration(inner, indices);
@@ -190,7 +191,7 @@ private:
     Value sumCount = constant(builder, range.getNumResults());
     Value site = constant(builder, runtime.site(range.getLoc()));
     Value count = iterationsOf(builder, range.getExtents());
-    if (debug)
+    if (namesIterations)
       describe(builder, launch);
     runtime.callRange(builder,
                       {launch, address, frame, count, sums, sumCount, site});
@@ -217,7 +218,7 @@ private:
   ir::RangeOp range;
   StringRef kernel;
   unsigned number;
-  bool measures, debug;
+  bool measures, namesIterations;
   Captures uses;
   Type pointer, i64;
   Value worker, dry;
@@ -229,7 +230,8 @@ public:
   KernelOutliner(ModuleOp module, Runtime &runtime, ir::KernelOp kernel,
                  bool debug)
       : module(module), runtime(runtime), kernel(kernel),
-        name(kernel.getName().str()), debug(debug) {}
+        name(kernel.getName().str()),
+        namesIterations(debug || contains(kernel.getRegion(), isPrint)) {}
 
   void run() {
     bool measures = contains(kernel.getRegion(), isPush);
@@ -248,7 +250,8 @@ public:
         op->setAttr("exclusive", UnitAttr::get(op->getContext()));
     });
     for (auto [number, range] : llvm::enumerate(ranges))
-      RangeOutliner(module, runtime, range, name, number, measures, debug)
+      RangeOutliner(module, runtime, range, name, number, measures,
+                    namesIterations)
           .run();
     if (measures)
       eraseTurns(entry);
@@ -303,7 +306,7 @@ private:
   Runtime &runtime;
   ir::KernelOp kernel;
   std::string name;
-  bool debug;
+  bool namesIterations;
   LLVM::LLVMFuncOp entry;
 };
 

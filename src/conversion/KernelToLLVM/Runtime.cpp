@@ -1,5 +1,6 @@
 #include "conversion/KernelToLLVM/Runtime.h"
 
+#include "base/Message.h"
 #include "ir/Source.h"
 
 using namespace mlir;
@@ -212,6 +213,37 @@ void Runtime::callNotFinite(ImplicitLocOpBuilder &builder, Value worker,
   while (args.size() < std::size(params))
     args.push_back(numbers.back());
   LLVM::CallOp::create(builder, function, args);
+}
+
+void Runtime::callMessage(ImplicitLocOpBuilder &builder, StringRef name,
+                          Traits traits, Value worker, StringRef text,
+                          ValueRange words, size_t most) {
+  SmallVector<Type> params = {pointer, i64, i64, i64};
+  params.append(most, i64);
+  auto function = declare(name, none, params, traits);
+  Value place = constant(builder, site(builder.getLoc()));
+  Value number = constant(builder, this->text(text));
+  Value count = constant(builder, words.size());
+  SmallVector<Value> args = {worker, place, number, count};
+  llvm::append_range(args, words);
+  while (args.size() < params.size())
+    args.push_back(count);
+  LLVM::CallOp::create(builder, function, args);
+}
+
+void Runtime::callAssertFailed(ImplicitLocOpBuilder &builder, Value worker,
+                               StringRef text, ValueRange words) {
+  callMessage(builder, "costate_assert_failed",
+              {.cold = true, .noReturn = true}, worker, text, words,
+              mostAsserted);
+}
+
+void Runtime::callPrint(ImplicitLocOpBuilder &builder, Value worker,
+                        StringRef text, ValueRange words) {
+  if (module->hasAttr(deviceAttr))
+    module->setAttr(printsAttr, UnitAttr::get(module.getContext()));
+  callMessage(builder, "costate_print", {.cold = true}, worker, text, words,
+              mostPrinted);
 }
 
 void Runtime::callOfElement(ImplicitLocOpBuilder &builder, StringRef name,

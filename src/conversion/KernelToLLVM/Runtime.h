@@ -21,6 +21,8 @@ inline constexpr llvm::StringLiteral watchedParametersAttr =
 inline constexpr llvm::StringLiteral deviceAttr = "costate.device";
 /// On such a module: threads may report errors.
 inline constexpr llvm::StringLiteral mayFailAttr = "costate.may_fail";
+/// On a module of device code that prints.
+inline constexpr llvm::StringLiteral printsAttr = "costate.prints";
 /// On functions of a device: how many tapes are interleaved, and whether the
 /// tape is only measured.
 inline constexpr llvm::StringLiteral lanesAttr = "costate.lanes";
@@ -104,6 +106,11 @@ public:
   void callUse(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                int64_t parameter, mlir::Value element, ElementUse use);
   /// `numbers` are f64: up to three operands, and the result.
+  /// `words`: 64 bits each, in the order of the letters of the text.
+  void callAssertFailed(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
+                        llvm::StringRef text, mlir::ValueRange words);
+  void callPrint(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
+                 llvm::StringRef text, mlir::ValueRange words);
   void callNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                      llvm::StringRef text, mlir::ValueRange numbers);
   void callElementNotFinite(mlir::ImplicitLocOpBuilder &builder,
@@ -154,6 +161,9 @@ private:
                      Traits traits, mlir::Value worker, llvm::StringRef text,
                      int64_t parameter, mlir::Value element,
                      mlir::ValueRange numbers);
+  void callMessage(mlir::ImplicitLocOpBuilder &builder, llvm::StringRef name,
+                   Traits traits, mlir::Value worker, llvm::StringRef text,
+                   mlir::ValueRange words, size_t most);
   mlir::LLVM::LLVMFuncOp declare(llvm::StringRef plainName, mlir::Type result,
                                  mlir::TypeRange params, Traits traits);
 

@@ -1,10 +1,13 @@
-/// The search for inf and NaN.
+/// Messages, and the search for inf and NaN.
 
+#include "base/Message.h"
 #include "ir/Kernel.h"
 #include "ir/interpreter/Machine.h"
 #include "ir/interpreter/Operations.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdio>
 
 using namespace mlir;
 
@@ -69,11 +72,58 @@ template <class T> bool checkElement(Machine &m, const Instruction &op) {
   return m.fail(op, ErrorCode::NotFinite, filled(m, check, numbers));
 }
 
+/// The text of a message with the operands from `first` on.
+std::string message(Machine &m, const Instruction &op, uint32_t first) {
+  const Check &check = m.code.checks[op.detail];
+  uint32_t next = first;
+  auto value = [&](char kind) -> std::string {
+    uint64_t bits = m.operand(op, next);
+    unsigned width = check.widths[next++];
+    if (kind == 'f' && width == 32)
+      return std::to_string(std::bit_cast<float>(uint32_t(bits)));
+    if (kind == 'f')
+      return std::to_string(std::bit_cast<double>(bits));
+    if (kind == 'b')
+      return bits ? "true" : "false";
+    if (kind == 'i')
+      return std::to_string(int64_t(bits << (64 - width)) >> (64 - width));
+    return std::to_string(bits);
+  };
+  return *costate::filled(check.text, value);
+}
+
+bool print(Machine &m, const Instruction &op) {
+  std::string text = m.code.describe(op.place);
+  if (m.inRange)
+    text += ", iteration " + std::to_string(m.iteration);
+  std::puts((text + ": " + message(m, op, 0)).c_str());
+  return true;
+}
+
+bool check(Machine &m, const Instruction &op) {
+  if (m.operand(op, 0))
+    return true;
+  std::string text = message(m, op, 1);
+  if (m.inRange)
+    text += ", in iteration " + std::to_string(m.iteration);
+  return m.fail(op, ErrorCode::AssertionFailed, text);
+}
+
+template <class Op, Handler handler>
+Handler selectMessage(Operation *op, Instruction &instruction, Code &code) {
+  Check check{cast<Op>(op).getText().str(), -1, false, {}};
+  for (Value value : op->getOperands())
+    check.widths.push_back(widthOf(value.getType()));
+  instruction.detail = code.checks.size();
+  code.checks.push_back(check);
+  return handler;
+}
+
 Handler selectFinite(Operation *op, Instruction &instruction, Code &code) {
   auto check = cast<CheckFiniteOp>(op);
   instruction.detail = code.checks.size();
   code.checks.push_back(
-      {check.getText().str(), check.getCondition() ? 1 : -1, false});
+      {check.getText().str(), check.getCondition() ? 1 : -1, false, {}});
   return check.getValue().getType().isF32() ? checkFinite<float>
                                             : checkFinite<double>;
 }
@@ -83,7 +133,9 @@ Handler selectElement(Operation *op, Instruction &instruction, Code &code) {
   int last = static_cast<int>(op->getNumOperands()) - 1;
   instruction.detail = code.checks.size();
   code.checks.push_back({check.getText().str(),
-                         check.getCondition() ? last : -1, check.getAdded()});
+                         check.getCondition() ? last : -1,
+                         check.getAdded(),
+                         {}});
   return check.getValue().getType().isF32() ? checkElement<float>
                                             : checkElement<double>;
 }
@@ -94,6 +146,8 @@ llvm::ArrayRef<KnownOperation> checkOperations() {
   static const KnownOperation known[] = {
       {"costate.check_finite", selectFinite},
       {"costate.check_element", selectElement},
+      {"costate.print", selectMessage<PrintOp, print>},
+      {"costate.assert", selectMessage<AssertOp, check>},
   };
   return known;
 }

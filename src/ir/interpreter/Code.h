@@ -73,11 +73,12 @@ struct Record {
   }
 };
 
-/// A check for inf and NaN.
+/// A check for inf and NaN, or a message.
 struct Check {
   std::string text;
   int condition; ///< which operand; -1: none
   bool added;    ///< see costate.check_element
+  std::vector<uint8_t> widths; ///< messages: of the operands
 };
 
 /// The elements of a private array, within those of all.

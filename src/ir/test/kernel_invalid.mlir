@@ -301,3 +301,17 @@ costate.kernel @integer_sum(%n: i64) {
     costate.yield
   }
 }
+
+// -----
+
+costate.kernel @message(%n: i64) {
+  // expected-error @+1 {{has a text that does not fit to its values, at most 8}}
+  costate.print "{f}" %n : i64
+}
+
+// -----
+
+costate.kernel @too_many(%n: i64, %c: i1) {
+  // expected-error @+1 {{has a text that does not fit to its values, at most 4}}
+  costate.assert %c, "{i}{i}{i}{i}{i}" %n, %n, %n, %n, %n : i64, i64, i64, i64, i64
+}

@@ -1,7 +1,7 @@
 /// The functions that compiled code calls. Those that leave it do so by
 /// longjmp, so they keep no object with a destructor: helpers do the work.
 
-#include "runtime/FailureText.h"
+#include "runtime/Message.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/Range.h"
 
@@ -163,6 +163,13 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
                               element, numbers, placeOf(worker)));
 }
 
+[[gnu::noinline]] static void failAssert(CpuWorker &worker, int64_t site,
+                                         int64_t text,
+                                         std::span<const int64_t> words) {
+  fail(worker, assertFailure(*worker.launch->request.code, site, text, words,
+                             placeOf(worker)));
+}
+
 /// False if the element, which `added` has been added to, is inf or NaN.
 template <class T>
 static bool checkSum(CpuWorker &worker, int64_t site, int64_t text,
@@ -261,6 +268,24 @@ void costate::runtime::costate_use(Worker *worker, int64_t site,
   if (!addUse(self(worker), site, parameter, element,
               static_cast<ElementUse>(use)))
     longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_print(Worker *worker, int64_t site, int64_t text,
+                                     int64_t count, int64_t a, int64_t b,
+                                     int64_t c, int64_t d, int64_t e, int64_t f,
+                                     int64_t g, int64_t h) {
+  int64_t words[] = {a, b, c, d, e, f, g, h};
+  printMessage(*self(worker).launch->request.code, site, text,
+               {words, static_cast<size_t>(count)}, placeOf(self(worker)));
+}
+
+void costate::runtime::costate_assert_failed(Worker *worker, int64_t site,
+                                             int64_t text, int64_t count,
+                                             int64_t a, int64_t b, int64_t c,
+                                             int64_t d) {
+  int64_t words[] = {a, b, c, d};
+  failAssert(self(worker), site, text, {words, static_cast<size_t>(count)});
+  longjmp(self(worker).escape, 1);
 }
 
 void costate::runtime::costate_not_finite(Worker *worker, int64_t site,

@@ -74,6 +74,7 @@ struct DeviceCode {
   int64_t frameSlots = 1;
   bool pushes = false;  ///< onto any tape
   bool mayFail = false; ///< threads may report errors
+  bool prints = false;  ///< and lines to be printed
 };
 
 } // namespace costate::runtime::gpu

@@ -1,9 +1,11 @@
 #include "runtime/gpu/Launch.h"
 
-#include "runtime/FailureText.h"
+#include "runtime/Message.h"
 #include "runtime/Text.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
 
 namespace costate::runtime {
 
@@ -41,9 +43,51 @@ static Result<> clearCells(Engine &engine) {
                               &zero, 8);
 }
 
-/// What the threads have reported, if they can report anything.
+/// Lines of one function that are kept.
+static constexpr uint64_t messageRoom = 1 << 14;
+
+/// Tells the threads where their lines go.
+static Result<> openMessages(Engine &engine) {
+  if (auto done = engine.messages.reserve(messageRoom * sizeof(DeviceMessage));
+      !done)
+    return done;
+  DeviceErrorCell cell{};
+  cell.room = messageRoom;
+  cell.messages = reinterpret_cast<DeviceMessage *>(engine.messages.address());
+  constexpr size_t from = offsetof(DeviceErrorCell, printed);
+  return engine.driver().upload(engine.cells.address() + from, &cell.printed,
+                                sizeof cell - from);
+}
+
+/// In the order of the iterations.
+static Result<> printMessages(Launch &launch, uint64_t printed) {
+  Engine &engine = launch.engine;
+  std::vector<DeviceMessage> messages(std::min(printed, messageRoom));
+  if (auto done =
+          engine.driver().download(messages.data(), engine.messages.address(),
+                                   messages.size() * sizeof(DeviceMessage));
+      !done)
+    return done;
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (const DeviceMessage &message : messages)
+    order.emplace_back(message.iteration, order.size());
+  std::ranges::sort(order);
+  for (auto [iteration, number] : order) {
+    const DeviceMessage &message = messages[number];
+    printMessage(*launch.request.code, message.site, message.text,
+                 {message.words, static_cast<size_t>(message.count)},
+                 {iteration, launch.extents});
+  }
+  if (printed > messageRoom)
+    std::printf("kernel `%s`: %llu more lines, for which there is no room\n",
+                launch.request.code->name.c_str(),
+                static_cast<unsigned long long>(printed - messageRoom));
+  return openMessages(engine);
+}
+
+/// What the threads have reported or printed, if they can.
 static Result<> reported(Launch &launch) {
-  if (!launch.code.mayFail)
+  if (!launch.code.mayFail && !launch.code.prints)
     return {};
   Engine &engine = launch.engine;
   DeviceErrorCell cell;
@@ -51,6 +95,9 @@ static Result<> reported(Launch &launch) {
           engine.driver().download(&cell, engine.cells.address(), sizeof cell);
       !done)
     return done;
+  if (launch.code.prints && cell.printed > 0)
+    if (auto done = printMessages(launch, cell.printed); !done)
+      return done;
   if (cell.kind == DeviceErrorCell::None)
     return {};
   if (auto done = clearCells(engine); !done)
@@ -360,6 +407,9 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
     return loaded.error();
   if (auto done = prepare(engine, code); !done)
     return done.error();
+  if (code.prints)
+    if (auto done = openMessages(engine); !done)
+      return done.error();
   Needs needs;
   if (code.pushes) {
     auto measured = measure({engine, request, code, **loaded, true, 0, 0});

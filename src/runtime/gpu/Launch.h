@@ -25,14 +25,14 @@ struct Engine {
   Engine(std::shared_ptr<Driver> driver, size_t limit, size_t tapeBudget,
          Sorting sorting)
       : memory(std::move(driver), limit), frame(memory), tapes(memory),
-        serialTape(memory), partials(memory), cells(memory),
+        serialTape(memory), partials(memory), cells(memory), messages(memory),
         tiles(memory, tapeBudget, sorting) {}
 
   Driver &driver() const { return memory.driver(); }
 
   std::recursive_mutex mutex;
   Memory memory;
-  Scratch frame, tapes, serialTape, partials, cells;
+  Scratch frame, tapes, serialTape, partials, cells, messages;
   Tiles tiles;
   std::map<const DeviceCode *, LoadedCode> loaded;
 };

@@ -71,6 +71,25 @@ void costate_device_sum_not_finite(DeviceWorker *worker, int64_t site,
   simt::leaveThread();
 }
 
+void costate_device_assert_failed(DeviceWorker *worker, int64_t site,
+                                  int64_t text, int64_t count, int64_t a,
+                                  int64_t b, int64_t c, int64_t d) {
+  report(*worker, DeviceErrorCell::AssertFailed, site,
+         {text, count, a, b, c, d});
+  simt::leaveThread();
+}
+
+void costate_device_print(DeviceWorker *worker, int64_t site, int64_t text,
+                          int64_t count, int64_t a, int64_t b, int64_t c,
+                          int64_t d, int64_t e, int64_t f, int64_t g,
+                          int64_t h) {
+  DeviceErrorCell &cell = *worker->errors;
+  uint64_t at = std::atomic_ref(cell.printed).fetch_add(1);
+  if (at < cell.room)
+    cell.messages[at] = {
+        site, text, count, worker->iteration, {a, b, c, d, e, f, g, h}};
+}
+
 void costate_device_add_common_f32(float *place, float value) {
   std::atomic_ref(*place).fetch_add(value, std::memory_order_relaxed);
 }

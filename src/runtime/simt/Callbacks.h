@@ -29,6 +29,15 @@ extern "C" {
                                                 int64_t element, double added,
                                                 double sum);
 
+[[noreturn]] void costate_device_assert_failed(DeviceWorker *worker,
+                                               int64_t site, int64_t text,
+                                               int64_t count, int64_t a,
+                                               int64_t b, int64_t c, int64_t d);
+void costate_device_print(DeviceWorker *worker, int64_t site, int64_t text,
+                          int64_t count, int64_t a, int64_t b, int64_t c,
+                          int64_t d, int64_t e, int64_t f, int64_t g,
+                          int64_t h);
+
 /// The largest value of the lanes of the caller's warp that have not ended. All
 /// of them call it.
 uint64_t costate_device_warp_max(uint64_t value);
