@@ -1,10 +1,11 @@
-/// ADBench: objective and derivative of the GMM and BA problems, beside the
-/// objective in plain C++. Their ratio is what a derivative costs; hand-written
-/// derivatives reach 1.6 to 2.4 (GMM) and 4.7 (BA).
+/// ADBench: objective and derivative of the GMM, LSTM and BA problems, beside
+/// the objective in plain C++. Their ratio is what a derivative costs;
+/// hand-written derivatives reach 1.6 to 2.4 (GMM), 7 to 12 (LSTM), 4.7 (BA).
 
 #include "Bench.h"
 #include "adbench/Ba.h"
 #include "adbench/Gmm.h"
+#include "adbench/Lstm.h"
 #include "adbench/Plain.h"
 
 #include <algorithm>
@@ -64,33 +65,54 @@ void addCpu(const Options &options, Row &row, const Input &input, void (Problem:
   }
 }
 
+double directional(const GmmInput &input, const std::vector<double> &direction) {
+  return gmmDirectional(input, direction);
+}
+double directional(const LstmInput &input, const std::vector<double> &direction) {
+  return lstmDirectional(input, direction);
+}
+
 /// The error of a gradient along one direction, where no reference is known.
-double directionalError(const GmmInput &input, const std::vector<double> &gradient) {
+template <class Input>
+double directionalError(const Input &input, const std::vector<double> &gradient) {
   std::vector<double> direction(gradient.size());
   double product = 0;
   for (size_t i = 0; i < direction.size(); ++i) {
     direction[i] = std::sin(double(i + 1));
     product += direction[i] * gradient[i];
   }
-  return relativeError({product}, {gmmDirectional(input, direction)});
+  return relativeError({product}, {directional(input, direction)});
+}
+
+/// A problem with one objective, which `plain` computes as well.
+template <class Problem, class Input>
+void runGradient(const Options &options, Results &results, const Input &input,
+                 double (*plain)(const Input &),
+                 const std::optional<GradientReference> &reference) {
+  double objective = 0;
+  double baseline = milliseconds(options, [&] { objective = plain(input); });
+  for (int threads : options.threads) {
+    Device device = Device::open(options.device, {.threads = threads});
+    Problem problem(device, input);
+    Row &row = results.add(input.name, threads);
+    measure(options, device, row, [&] { problem.runObjective(); }, [&] { problem.runGradient(); });
+    setBaseline(row, baseline);
+    double expected = reference ? reference->objective : objective;
+    addCpu(options, row, input, &Problem::runObjective, &Problem::runGradient);
+    row.set("objective_err", relativeError({problem.objective()}, {expected}));
+    row.set("rel_err", reference ? relativeError(problem.gradient(), reference->gradient)
+                                 : directionalError(input, problem.gradient()));
+  }
 }
 
 void runGmm(const Options &options, Results &results, const GmmInput &input,
-            const std::optional<GmmReference> &reference) {
-  double objective = 0;
-  double baseline = milliseconds(options, [&] { objective = gmmObjective(input); });
-  for (int threads : options.threads) {
-    Device device = Device::open(options.device, {.threads = threads});
-    Gmm gmm(device, input);
-    Row &row = results.add(input.name, threads);
-    measure(options, device, row, [&] { gmm.runObjective(); }, [&] { gmm.runGradient(); });
-    setBaseline(row, baseline);
-    double expected = reference ? reference->objective : objective;
-    addCpu(options, row, input, &Gmm::runObjective, &Gmm::runGradient);
-    row.set("objective_err", relativeError({gmm.objective()}, {expected}));
-    row.set("rel_err", reference ? relativeError(gmm.gradient(), reference->gradient)
-                                 : directionalError(input, gmm.gradient()));
-  }
+            const std::optional<GradientReference> &reference = {}) {
+  runGradient<Gmm>(options, results, input, gmmObjective, reference);
+}
+
+void runLstm(const Options &options, Results &results, const LstmInput &input,
+             const std::optional<GradientReference> &reference = {}) {
+  runGradient<Lstm>(options, results, input, lstmObjective, reference);
 }
 
 /// Completes a reference that covers the first observations only.
@@ -125,37 +147,43 @@ void runBa(const Options &options, Results &results, const BaInput &input,
 
 /// The largest one: 10,000 points of 64 dimensions, 25 components.
 void runLargeGmm(const Options &options, Results &results) {
-  runGmm(options, results, randomGmm(64, 25, 10'000), std::nullopt);
+  runGmm(options, results, randomGmm(64, 25, 10'000));
 }
 
 void runRandom(const Options &options, Results &results) {
   const int64_t shapes[][2] = {{2, 5}, {10, 25}, {20, 50}, {32, 25}};
   const int64_t sizes[][3] = {{49, 7776, 31843}, {257, 65132, 225911}};
   if (options.smoke) {
-    runGmm(options, results, randomGmm(3, 4, 20), std::nullopt);
+    runGmm(options, results, randomGmm(3, 4, 20));
+    runLstm(options, results, randomLstm(2, 5, 3));
     runBa(options, results, randomBa(3, 7, 50), std::nullopt);
     return;
   }
   for (auto [d, k] : shapes)
-    runGmm(options, results, randomGmm(d, k, 1000), std::nullopt);
+    runGmm(options, results, randomGmm(d, k, 1000));
   runLargeGmm(options, results);
+  for (int64_t layers : {2, 4})
+    runLstm(options, results, randomLstm(layers, 1024, 14));
   for (auto [n, m, p] : sizes)
     runBa(options, results, randomBa(n, m, p), std::nullopt);
 }
 
 void adbench(const Options &options, Results &results) {
-  auto gmms = inputs(options.data, "gmm_"), bas = inputs(options.data, "ba");
-  if (gmms.empty() && bas.empty())
+  auto gmms = inputs(options.data, "gmm_"), lstms = inputs(options.data, "lstm_"),
+       bas = inputs(options.data, "ba");
+  if (gmms.empty() && lstms.empty() && bas.empty())
     return runRandom(options, results);
   for (auto &file : gmms)
-    runGmm(options, results, readGmm(file), readGmmReference(file));
+    runGmm(options, results, readGmm(file), readGradient(file));
   if (!options.smoke)
     runLargeGmm(options, results);
+  for (auto &file : lstms)
+    runLstm(options, results, readLstm(file), readGradient(file));
   for (auto &file : bas)
     runBa(options, results, readBa(file), readBaReference(file));
 }
 
-bench::Registration registration("adbench", "GMM and BA of ADBench against plain C++", adbench);
+bench::Registration registration("adbench", "GMM, LSTM and BA of ADBench against plain C++", adbench);
 
 } // namespace
 } // namespace costate::adbench

@@ -1,5 +1,6 @@
 #include "adbench/Ba.h"
 #include "adbench/Gmm.h"
+#include "adbench/Lstm.h"
 #include "adbench/Plain.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +91,7 @@ TEST(AdbenchFiles, ABadFileIsNamedWithItsFault) {
 TEST(AdbenchPlain, TheObjectiveAgreesWithTheReferences) {
   NEEDS_DATA();
   for (auto &file : inputs(data(), "gmm_")) {
-    auto reference = readGmmReference(file);
+    auto reference = readGradient(file);
     if (!reference)
       continue;
     EXPECT_LE(relativeError({gmmObjective(readGmm(file))}, {reference->objective}), 1e-12) << file;
@@ -110,7 +111,7 @@ void expectRight(const GmmInput &input, double objective, const std::vector<doub
 TEST(AdbenchGmm, ObjectiveAndGradientAgreeWithTheReferences) {
   NEEDS_DATA();
   for (auto &file : inputs(data(), "gmm_"))
-    if (auto reference = readGmmReference(file))
+    if (auto reference = readGradient(file))
       expectRight(readGmm(file), reference->objective, reference->gradient);
 }
 
@@ -127,6 +128,39 @@ TEST(AdbenchGmm, EveryEntryOfARandomGradientAgreesWithAComplexStep) {
       unit[i] = 0;
     }
     expectRight(input, gmmObjective(input), gradient);
+  }
+}
+
+void expectRight(const LstmInput &input, double objective, const std::vector<double> &gradient) {
+  Lstm lstm(Device::best(), input);
+  lstm.runObjective();
+  lstm.runGradient();
+  EXPECT_LE(relativeError({lstm.objective()}, {objective}), 1e-12) << input.name;
+  EXPECT_LE(relativeError(lstm.gradient(), gradient), 1e-10) << input.name;
+  lstm.runGradient(); // what the arrays hold now does not count
+  EXPECT_LE(relativeError(lstm.gradient(), gradient), 1e-10) << input.name;
+}
+
+TEST(AdbenchLstm, ObjectiveAndGradientAgreeWithTheReferences) {
+  NEEDS_DATA();
+  for (auto &file : inputs(data(), "lstm_"))
+    if (auto reference = readGradient(file)) {
+      LstmInput input = readLstm(file);
+      EXPECT_LE(relativeError({lstmObjective(input)}, {reference->objective}), 1e-12) << file;
+      expectRight(input, reference->objective, reference->gradient);
+    }
+}
+
+TEST(AdbenchLstm, EveryEntryOfARandomGradientAgreesWithAComplexStep) {
+  for (int64_t layers : {1, 3}) {
+    LstmInput input = randomLstm(layers, 6, 5);
+    std::vector<double> gradient(input.main.size() + input.extra.size()), unit(gradient.size());
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      unit[i] = 1;
+      gradient[i] = lstmDirectional(input, unit);
+      unit[i] = 0;
+    }
+    expectRight(input, lstmObjective(input), gradient);
   }
 }
 

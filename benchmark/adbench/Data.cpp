@@ -135,6 +135,21 @@ GmmInput readGmm(const fs::path &file) {
   return gmm;
 }
 
+LstmInput readLstm(const fs::path &file) {
+  Numbers numbers(file);
+  LstmInput lstm;
+  lstm.name = file.stem().string();
+  lstm.l = numbers.whole(1);
+  lstm.c = numbers.whole(2);
+  lstm.b = numbers.whole(1);
+  lstm.main = numbers.reals(lstm.l * 8 * lstm.b);
+  lstm.extra = numbers.reals(3 * lstm.b);
+  lstm.state = numbers.reals(lstm.l * 2 * lstm.b);
+  lstm.sequence = numbers.reals(lstm.c * lstm.b);
+  numbers.end();
+  return lstm;
+}
+
 BaInput readBa(const fs::path &file) {
   Numbers numbers(file);
   BaInput ba;
@@ -147,14 +162,14 @@ BaInput readBa(const fs::path &file) {
   return ba;
 }
 
-std::optional<GmmReference> readGmmReference(const fs::path &input) {
+std::optional<GradientReference> readGradient(const fs::path &input) {
   fs::path file = beside(input, ".grad.txt");
   if (!fs::exists(file))
     return std::nullopt;
   Numbers numbers(file);
   double objective = numbers.real();
   int64_t count = numbers.whole(1);
-  return GmmReference{objective, numbers.reals(count)};
+  return GradientReference{objective, numbers.reals(count)};
 }
 
 static BaReference readFirstObservation(Numbers &numbers) {
@@ -210,6 +225,20 @@ GmmInput randomGmm(int64_t d, int64_t k, int64_t n, uint64_t seed) {
   gmm.gamma = 1;
   gmm.m = 0;
   return gmm;
+}
+
+LstmInput randomLstm(int64_t l, int64_t c, int64_t b, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  LstmInput lstm;
+  lstm.name = "random_lstm_l" + std::to_string(l) + "_c" + std::to_string(c);
+  lstm.l = l;
+  lstm.c = c;
+  lstm.b = b;
+  lstm.main = normals(random, l * 8 * b, 1);
+  lstm.extra = normals(random, 3 * b, 1);
+  lstm.state = normals(random, l * 2 * b, 1);
+  lstm.sequence = normals(random, c * b, 1);
+  return lstm;
 }
 
 static std::vector<double> randomCamera(std::mt19937_64 &random) {

@@ -36,8 +36,19 @@ struct BaInput {
   std::vector<double> features; ///< p x 2
 };
 
-/// Objective and gradient in the order alpha, mu, icf.
-struct GmmReference {
+/// A diagonal LSTM of `l` layers, and a sequence of `c` vectors of `b` numbers.
+struct LstmInput {
+  std::string name;
+  int64_t l, c, b;
+  std::vector<double> main;     ///< l x 2 x 4 x b: weights, then biases; each of
+                                ///< forget, in, out, change
+  std::vector<double> extra;    ///< 3 x b: in weight, out weight, out bias
+  std::vector<double> state;    ///< l x 2 x b: hidden, cell
+  std::vector<double> sequence; ///< c x b
+};
+
+/// Objective, and gradient in the order alpha, mu, icf or main, extra.
+struct GradientReference {
   double objective;
   std::vector<double> gradient;
 };
@@ -51,12 +62,14 @@ struct BaReference {
 
 /// Readers throw Error(BadFile) that names the file and what is wrong with it.
 GmmInput readGmm(const std::filesystem::path &file);
+LstmInput readLstm(const std::filesystem::path &file);
 BaInput readBa(const std::filesystem::path &file);
 /// What stands beside an input (`NAME.grad.txt`, `NAME.jac.txt`), if anything.
-std::optional<GmmReference> readGmmReference(const std::filesystem::path &input);
+std::optional<GradientReference> readGradient(const std::filesystem::path &input);
 std::optional<BaReference> readBaReference(const std::filesystem::path &input);
 
 GmmInput randomGmm(int64_t d, int64_t k, int64_t n, uint64_t seed = 1);
+LstmInput randomLstm(int64_t l, int64_t c, int64_t b, uint64_t seed = 1);
 BaInput randomBa(int64_t n, int64_t m, int64_t p, uint64_t seed = 1);
 /// Every camera, point, weight and feature moved a little, each differently.
 BaInput perturbed(BaInput input);

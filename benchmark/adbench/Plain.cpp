@@ -144,6 +144,48 @@ double gmmDirectional(const GmmInput &gmm, const std::vector<double> &direction)
   return Gmm<Complex>(gmm, alpha, mu, icf).objective().imag() / step;
 }
 
+template <class T>
+static T lstmObjective(const LstmInput &in, const T *main, const T *extra) {
+  auto sigmoid = [](T x) { return 1.0 / (1.0 + std::exp(-x)); };
+  std::vector<T> state(in.state.begin(), in.state.end()), output(in.b);
+  T total = 0;
+  for (int64_t t = 0; t + 1 < in.c; ++t) {
+    T sum = 2;
+    for (int64_t i = 0; i < in.b; ++i) {
+      T u = in.sequence[t * in.b + i] * extra[i];
+      for (int64_t l = 0; l < in.l; ++l) {
+        auto gate = [&](int64_t number, T x) {
+          const T *weight = main + (8 * l + number) * in.b + i;
+          return x * weight[0] + weight[4 * in.b];
+        };
+        T &hidden = state[2 * l * in.b + i], &cell = state[(2 * l + 1) * in.b + i];
+        T change = std::tanh(gate(3, hidden));
+        cell = cell * sigmoid(gate(0, u)) + sigmoid(gate(1, hidden)) * change;
+        u = hidden = sigmoid(gate(2, u)) * std::tanh(cell);
+      }
+      output[i] = u * extra[in.b + i] + extra[2 * in.b + i];
+      sum += std::exp(output[i]);
+    }
+    T logarithm = std::log(sum);
+    for (int64_t i = 0; i < in.b; ++i)
+      total += in.sequence[(t + 1) * in.b + i] * (output[i] - logarithm);
+  }
+  return -total / double(in.b * (in.c - 1));
+}
+
+double lstmObjective(const LstmInput &in) {
+  return lstmObjective(in, in.main.data(), in.extra.data());
+}
+
+double lstmDirectional(const LstmInput &in, const std::vector<double> &direction) {
+  const double step = 1e-100;
+  std::vector<Complex> parameters;
+  for (auto *part : {&in.main, &in.extra})
+    for (double value : *part)
+      parameters.emplace_back(value, step * direction[parameters.size()]);
+  return lstmObjective(in, parameters.data(), parameters.data() + in.main.size()).imag() / step;
+}
+
 void baResiduals(const BaInput &ba, std::vector<double> &residuals) {
   residuals.resize(size_t(2 * ba.p));
   for (int64_t i = 0; i < ba.p; ++i) {

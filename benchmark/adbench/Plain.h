@@ -12,6 +12,10 @@ double gmmObjective(const GmmInput &gmm);
 /// vector), by a complex step.
 double gmmDirectional(const GmmInput &gmm, const std::vector<double> &direction);
 
+double lstmObjective(const LstmInput &lstm);
+/// Along `direction` (main, extra in one vector), by a complex step.
+double lstmDirectional(const LstmInput &lstm, const std::vector<double> &direction);
+
 /// p x 2, into `residuals`.
 void baResiduals(const BaInput &ba, std::vector<double> &residuals);
 /// p x 30, column by column, by complex steps.
