@@ -71,6 +71,11 @@ public:
   int rank() const;
   /// The extents, outermost first.
   std::vector<int64_t> shape() const;
+  /// Of an array of vectors, matrices or structs: what they are. shape() and
+  /// size() of an AnyArray then count numbers, which stand in dimension
+  /// component_dim().
+  const ElementForm &form() const;
+  int component_dim() const;
   /// The number of elements.
   int64_t size() const;
   /// The extent of dimension `dim`. Error(BadArgument) unless 0 <= dim < rank.
@@ -103,6 +108,7 @@ public:
 protected:
   void fill_element(const void *element, Loc loc);
   void check_dtype(DType expected) const;
+  void check_form(DType dtype, const ElementForm &expected) const;
   const void *address() const;
   void *writable_address(Loc loc);
 
@@ -112,7 +118,10 @@ private:
 
 /// An array of `T` of any rank up to 8, row-major and contiguous; made by
 /// Device::array, all zero. `Array<long>` and `Array<long long>` are both i64.
-template <Element T> class Array : public AnyArray {
+template <class T> class Array : public AnyArray {
+  static_assert(Element<T>, "the elements of an array are numbers, vectors, "
+                            "matrices, or structs with COSTATE_STRUCT");
+
 public:
   Array() = default;
   /// Error(BadArgument) if the elements of `array` are not `T`.

@@ -1,14 +1,52 @@
 #pragma once
 /// An array argument inside a kernel.
 
-#include "costate/expr.h"
+#include "costate/detail/composite.h"
 
 namespace costate {
 
-/// An array of T with N dimensions (0 to 8), contiguous and row-major:
-/// `x(i, j)`, `x[i]` for one dimension, `x()` for none.
-template <class T, int N> class ArrayRef {
+namespace detail {
+
+/// The elements of an array inside a kernel.
+template <class T, int N, Layout L> struct ElementsOf {
+  static_assert(Element<T>, "the elements of an array are numbers, vectors, "
+                            "matrices, or structs with COSTATE_STRUCT");
   static_assert(N >= 0 && N <= maxRank, "an array has 0 to 8 dimensions");
+  using Number = T;
+  using Reference = ElementRef<T>;
+  static constexpr int rank = N, first = 0;
+  static ElementForm form() { return {}; }
+  static Reference at(Handle array, const std::array<Handle, maxRank> &indices,
+                      Loc loc) {
+    return {Place{array, dtypeOf<T>, N, indices}, loc};
+  }
+};
+
+/// Their numbers stand in a dimension of their own: in front, or behind.
+template <Composite T, int N, Layout L> struct ElementsOf<T, N, L> {
+  static_assert(N >= 0 && N < maxRank,
+                "an array of vectors, matrices or structs has 0 to 7 "
+                "dimensions");
+  using Number = NumberOf<T>;
+  using Reference = typename FormOf<T>::Reference;
+  static constexpr int rank = N + 1, first = L == SoA;
+  static ElementForm form() { return formOf<T>(L); }
+  static Reference at(Handle array, const std::array<Handle, maxRank> &indices,
+                      Loc loc) {
+    Place place{array, dtypeOf<Number>, rank, {}};
+    std::copy_n(indices.begin(), N, place.indices.begin() + first);
+    return FormOf<T>::reference({place, L == SoA ? 0 : N, 0, loc});
+  }
+};
+
+} // namespace detail
+
+/// An array of T with N dimensions (0 to 8), contiguous and row-major:
+/// `x(i, j)`, `x[i]` for one dimension, `x()` for none. Arrays of vectors,
+/// matrices and structs say in which layout they are.
+template <class T, int N, Layout L = AoS> class ArrayRef {
+  using Elements = detail::ElementsOf<T, N, L>;
+  using Reference = typename Elements::Reference;
   using I = IndexOperand;
 
 public:
@@ -21,68 +59,69 @@ public:
              std::source_location place = std::source_location::current()) const
     requires(N > 0)
   {
-    return Index(detail::extent(handle, N, dim, place));
+    return Index(
+        detail::extent(handle, Elements::rank, dim + Elements::first, place));
   }
 
-  ElementRef<T>
+  Reference
   operator()(std::source_location place = std::source_location::current()) const
     requires(N == 0)
   {
     return element(place, {});
   }
-  ElementRef<T> operator()(I a) const
+  Reference operator()(I a) const
     requires(N == 1)
   {
     return element(a.loc, {a.value});
   }
-  ElementRef<T> operator()(I a, I b) const
+  Reference operator()(I a, I b) const
     requires(N == 2)
   {
     return element(a.loc, {a.value, b.value});
   }
-  ElementRef<T> operator()(I a, I b, I c) const
+  Reference operator()(I a, I b, I c) const
     requires(N == 3)
   {
     return element(a.loc, {a.value, b.value, c.value});
   }
-  ElementRef<T> operator()(I a, I b, I c, I d) const
+  Reference operator()(I a, I b, I c, I d) const
     requires(N == 4)
   {
     return element(a.loc, {a.value, b.value, c.value, d.value});
   }
-  ElementRef<T> operator()(I a, I b, I c, I d, I e) const
+  Reference operator()(I a, I b, I c, I d, I e) const
     requires(N == 5)
   {
     return element(a.loc, {a.value, b.value, c.value, d.value, e.value});
   }
-  ElementRef<T> operator()(I a, I b, I c, I d, I e, I f) const
+  Reference operator()(I a, I b, I c, I d, I e, I f) const
     requires(N == 6)
   {
     return element(a.loc,
                    {a.value, b.value, c.value, d.value, e.value, f.value});
   }
-  ElementRef<T> operator()(I a, I b, I c, I d, I e, I f, I g) const
+  Reference operator()(I a, I b, I c, I d, I e, I f, I g) const
     requires(N == 7)
   {
     return element(
         a.loc, {a.value, b.value, c.value, d.value, e.value, f.value, g.value});
   }
-  ElementRef<T> operator()(I a, I b, I c, I d, I e, I f, I g, I h) const
+  Reference operator()(I a, I b, I c, I d, I e, I f, I g, I h) const
     requires(N == 8)
   {
     return element(a.loc, {a.value, b.value, c.value, d.value, e.value, f.value,
                            g.value, h.value});
   }
-  ElementRef<T> operator[](I a) const
+  Reference operator[](I a) const
     requires(N == 1)
   {
     return element(a.loc, {a.value});
   }
 
 private:
-  ElementRef<T> element(Loc loc,
-                        const std::array<detail::Handle, maxRank> &at) const {
-    return ElementRef<T>(detail::Place{handle, dtypeOf<T>, N, at}, loc);
+  Reference element(Loc loc,
+                    const std::array<detail::Handle, maxRank> &at) const {
+    return Elements::at(handle, at, loc);
   }
 
   detail::Handle handle;

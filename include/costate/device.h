@@ -1,7 +1,7 @@
 #pragma once
 /// Devices: where arrays live and kernels run.
 
-#include "costate/array.h"
+#include "costate/composite_array.h"
 #include "costate/graph.h"
 #include "costate/statistics.h"
 
@@ -42,6 +42,8 @@ struct ArrayOptions {
   /// the array behind an outermost extent for them. 0: one direction, and
   /// `dual()` has the shape of the array.
   int directions = 0;
+  /// Of vectors, matrices and structs.
+  Layout layout = AoS;
 };
 
 /// A handle to one device; copies mean the same device. Safe to use from
@@ -72,6 +74,16 @@ public:
   }
   AnyArray array(DType dtype, const Extents &extents, Flags flags = none,
                  ArrayOptions options = {}) const;
+  /// The same with elements of type C, a vector, matrix or struct.
+  template <class C>
+    requires detail::Composite<C>
+  Array<C> array(const Extents &extents, Flags flags = none,
+                 ArrayOptions options = {}) const {
+    return Array<C>(array(dtypeOf<detail::NumberOf<C>>, extents, flags, options,
+                          detail::formOf<C>(options.layout)));
+  }
+  AnyArray array(DType dtype, const Extents &extents, Flags flags,
+                 ArrayOptions options, const ElementForm &form) const;
 
   /// Waits until all launches on this device are done.
   void synchronize() const;

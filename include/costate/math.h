@@ -36,9 +36,10 @@ template <class... A>
 concept AnyTraced = (Traced<A> || ...);
 
 template <class... A>
-concept Numbers = AnyTraced<A...> && Joinable<A...> && isNumber<JoinOf<A...>>;
+concept NumberOperands =
+    AnyTraced<A...> && Joinable<A...> && isNumber<JoinOf<A...>>;
 template <class... A>
-concept Floats =
+concept FloatOperands =
     AnyTraced<A...> && Joinable<A...> && std::is_floating_point_v<JoinOf<A...>>;
 
 template <class T, class... A>
@@ -64,51 +65,51 @@ Expr<T> call(Op op, Loc loc, const A &...arguments) {
     return detail::call<detail::JoinOf<A, B>>(detail::Op::op, place, a, b);    \
   }
 
-COSTATE_UNARY(abs, Abs, Numbers)
-COSTATE_BINARY(min, Min, Numbers) ///< of a number and NaN: the number
-COSTATE_BINARY(max, Max, Numbers)
+COSTATE_UNARY(abs, Abs, NumberOperands)
+COSTATE_BINARY(min, Min, NumberOperands) ///< of a number and NaN: the number
+COSTATE_BINARY(max, Max, NumberOperands)
 
-COSTATE_UNARY(floor, Floor, Floats)
-COSTATE_UNARY(ceil, Ceil, Floats)
-COSTATE_UNARY(round, Round, Floats) ///< halves away from zero
-COSTATE_UNARY(trunc, Trunc, Floats)
-COSTATE_BINARY(fmod, Rem, Floats)
+COSTATE_UNARY(floor, Floor, FloatOperands)
+COSTATE_UNARY(ceil, Ceil, FloatOperands)
+COSTATE_UNARY(round, Round, FloatOperands) ///< halves away from zero
+COSTATE_UNARY(trunc, Trunc, FloatOperands)
+COSTATE_BINARY(fmod, Rem, FloatOperands)
 
-COSTATE_UNARY(sqrt, Sqrt, Floats)
-COSTATE_UNARY(rsqrt, Rsqrt, Floats)
-COSTATE_UNARY(cbrt, Cbrt, Floats)
-COSTATE_UNARY(exp, Exp, Floats)
-COSTATE_UNARY(exp2, Exp2, Floats)
-COSTATE_UNARY(expm1, Expm1, Floats)
-COSTATE_UNARY(log, Log, Floats)
-COSTATE_UNARY(log2, Log2, Floats)
-COSTATE_UNARY(log10, Log10, Floats)
-COSTATE_UNARY(log1p, Log1p, Floats)
-COSTATE_BINARY(pow, Pow, Floats)
-COSTATE_BINARY(hypot, Hypot, Floats)
+COSTATE_UNARY(sqrt, Sqrt, FloatOperands)
+COSTATE_UNARY(rsqrt, Rsqrt, FloatOperands)
+COSTATE_UNARY(cbrt, Cbrt, FloatOperands)
+COSTATE_UNARY(exp, Exp, FloatOperands)
+COSTATE_UNARY(exp2, Exp2, FloatOperands)
+COSTATE_UNARY(expm1, Expm1, FloatOperands)
+COSTATE_UNARY(log, Log, FloatOperands)
+COSTATE_UNARY(log2, Log2, FloatOperands)
+COSTATE_UNARY(log10, Log10, FloatOperands)
+COSTATE_UNARY(log1p, Log1p, FloatOperands)
+COSTATE_BINARY(pow, Pow, FloatOperands)
+COSTATE_BINARY(hypot, Hypot, FloatOperands)
 
-COSTATE_UNARY(sin, Sin, Floats)
-COSTATE_UNARY(cos, Cos, Floats)
-COSTATE_UNARY(tan, Tan, Floats)
-COSTATE_UNARY(asin, Asin, Floats)
-COSTATE_UNARY(acos, Acos, Floats)
-COSTATE_UNARY(atan, Atan, Floats)
-COSTATE_BINARY(atan2, Atan2, Floats)
-COSTATE_UNARY(sinh, Sinh, Floats)
-COSTATE_UNARY(cosh, Cosh, Floats)
-COSTATE_UNARY(tanh, Tanh, Floats)
-COSTATE_UNARY(asinh, Asinh, Floats)
-COSTATE_UNARY(acosh, Acosh, Floats)
-COSTATE_UNARY(atanh, Atanh, Floats)
-COSTATE_UNARY(erf, Erf, Floats)
-COSTATE_UNARY(erfc, Erfc, Floats)
+COSTATE_UNARY(sin, Sin, FloatOperands)
+COSTATE_UNARY(cos, Cos, FloatOperands)
+COSTATE_UNARY(tan, Tan, FloatOperands)
+COSTATE_UNARY(asin, Asin, FloatOperands)
+COSTATE_UNARY(acos, Acos, FloatOperands)
+COSTATE_UNARY(atan, Atan, FloatOperands)
+COSTATE_BINARY(atan2, Atan2, FloatOperands)
+COSTATE_UNARY(sinh, Sinh, FloatOperands)
+COSTATE_UNARY(cosh, Cosh, FloatOperands)
+COSTATE_UNARY(tanh, Tanh, FloatOperands)
+COSTATE_UNARY(asinh, Asinh, FloatOperands)
+COSTATE_UNARY(acosh, Acosh, FloatOperands)
+COSTATE_UNARY(atanh, Atanh, FloatOperands)
+COSTATE_UNARY(erf, Erf, FloatOperands)
+COSTATE_UNARY(erfc, Erfc, FloatOperands)
 
 #undef COSTATE_UNARY
 #undef COSTATE_BINARY
 
 /// a * b + c, rounded once.
 template <class A, class B, class C>
-  requires detail::Floats<A, B, C>
+  requires detail::FloatOperands<A, B, C>
 Expr<detail::JoinOf<A, B, C>>
 fma(const A &a, const B &b, const C &c,
     std::source_location place = std::source_location::current()) {
@@ -117,7 +118,7 @@ fma(const A &a, const B &b, const C &c,
 
 /// min(max(x, lo), hi); on a border its derivative is that of x.
 template <class A, class B, class C>
-  requires detail::Numbers<A, B, C>
+  requires detail::NumberOperands<A, B, C>
 Expr<detail::JoinOf<A, B, C>>
 clamp(const A &x, const B &lo, const C &hi,
       std::source_location place = std::source_location::current()) {

@@ -18,7 +18,7 @@ public:
   Session(const Session &) = delete;
   ~Session();
 
-  Handle array(DType type, int rank);
+  Handle array(DType type, int rank, const ElementForm &form = {});
   Handle scalar(DType type);
   std::shared_ptr<TracedKernel> finish();
 
@@ -31,9 +31,11 @@ template <class P> struct Parameter {
   static_assert(sizeof(P) == 0,
                 "the parameters of a kernel are ArrayRef<T, N> and Scalar<T>");
 };
-template <class T, int N> struct Parameter<ArrayRef<T, N>> {
-  static ArrayRef<T, N> make(Session &session) {
-    return ArrayRef<T, N>(session.array(dtypeOf<T>, N));
+template <class T, int N, Layout L> struct Parameter<ArrayRef<T, N, L>> {
+  using Elements = ElementsOf<T, N, L>;
+  static ArrayRef<T, N, L> make(Session &session) {
+    return ArrayRef<T, N, L>(session.array(dtypeOf<typename Elements::Number>,
+                                           Elements::rank, Elements::form()));
   }
 };
 template <class T> struct Parameter<Scalar<T>> {

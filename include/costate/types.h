@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string>
 #include <type_traits>
 
 namespace costate {
@@ -45,10 +46,11 @@ constexpr const char *nameOf(DType type) {
 /// The C++ types that kernels compute with, and their dtype. `long` and
 /// `long long` are both i64.
 template <class T>
-concept Element = std::is_same_v<T, bool> || std::is_same_v<T, float> ||
-                  std::is_same_v<T, double> ||
-                  (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
-                   !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char32_t>);
+concept Element =
+    std::is_same_v<T, bool> || std::is_same_v<T, float> ||
+    std::is_same_v<T, double> ||
+    (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
+     !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char32_t>);
 
 template <Element T>
 inline constexpr DType dtypeOf =
@@ -57,6 +59,17 @@ inline constexpr DType dtypeOf =
     : std::is_same_v<T, double> ? DType::F64
     : std::is_signed_v<T>       ? (sizeof(T) == 4 ? DType::I32 : DType::I64)
                                 : (sizeof(T) == 4 ? DType::U32 : DType::U64);
+
+/// Where an array of vectors, matrices or structs keeps their numbers: those of
+/// one element side by side, or those of one component.
+enum Layout : uint8_t { AoS, SoA };
+
+/// What the elements of an array are made of.
+struct ElementForm {
+  std::string name;  ///< `Vec<f64, 3>`
+  int64_t count = 0; ///< numbers in an element; 0: the element is a number
+  Layout layout = AoS;
+};
 
 /// The largest rank of an array.
 inline constexpr int maxRank = 8;

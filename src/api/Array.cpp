@@ -21,8 +21,7 @@ static ArrayStorage &storageOf(const AnyArray &array) {
 }
 
 static std::string describe(const ArrayStorage &storage) {
-  return std::string("an array of ") + nameOf(storage.dtype) + " of shape " +
-         runtime::shapeText(storage.extents);
+  return "an array of " + runtime::contentsText(storage);
 }
 
 static void announceHostWrite(const AnyArray &array, Loc loc) {
@@ -51,6 +50,10 @@ int AnyArray::rank() const {
 }
 std::vector<int64_t> AnyArray::shape() const {
   return storageOf(*this).extents;
+}
+const ElementForm &AnyArray::form() const { return storageOf(*this).form; }
+int AnyArray::component_dim() const {
+  return static_cast<int>(storageOf(*this).componentDim);
 }
 int64_t AnyArray::size() const { return storageOf(*this).size; }
 size_t AnyArray::bytes() const { return storageOf(*this).buffer.bytes; }
@@ -96,13 +99,20 @@ AnyArray AnyArray::dual() const {
   return AnyArray(checked(storage.tangent()));
 }
 
+/// Of one element.
+static int64_t numbersIn(const ArrayStorage &storage) {
+  return std::max<int64_t>(storage.form.count, 1);
+}
+
 static void checkBytes(const ArrayStorage &storage, size_t bytes) {
   if (bytes == storage.buffer.bytes)
     return;
   raise(ErrorCode::BadArgument,
-        describe(storage) + " has " + std::to_string(storage.size) +
+        describe(storage) + " has " +
+            std::to_string(storage.size / numbersIn(storage)) +
             " elements, but the host has " +
-            std::to_string(bytes / sizeOf(storage.dtype)) +
+            std::to_string(bytes / sizeOf(storage.dtype) /
+                           static_cast<size_t>(numbersIn(storage))) +
             "; give as many values");
 }
 
@@ -147,6 +157,13 @@ void AnyArray::check_dtype(DType expected) const {
     raise(ErrorCode::BadArgument, describe(storageOf(*this)) +
                                       " cannot be used as an array of " +
                                       nameOf(expected));
+}
+
+void AnyArray::check_form(DType dtype, const ElementForm &expected) const {
+  if (this->dtype() != dtype || form().name != expected.name)
+    raise(ErrorCode::BadArgument, describe(storageOf(*this)) +
+                                      " cannot be used as an array of " +
+                                      expected.name);
 }
 
 static void requireHost(const ArrayStorage &storage) {

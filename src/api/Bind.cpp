@@ -28,8 +28,12 @@ std::string detail::argumentText(const KernelImpl &kernel, size_t index) {
 static std::string givenText(const ArgumentValue &value) {
   switch (value.kind) {
   case Kind::Array:
+    if (const ElementForm &form = value.array->form(); form.count)
+      return "an array of " + runtime::contentsText(*value.array->storage()) +
+             (form.layout == SoA ? " in SoA layout" : " in AoS layout");
     return std::string("an ") + nameOf(value.array->dtype()) +
-           " array of rank " + std::to_string(value.array->rank());
+           " array of rank " + std::to_string(value.array->rank()) +
+           " and shape " + runtime::shapeText(value.array->shape());
   case Kind::Bool:
     return value.integer ? "true" : "false";
   case Kind::Signed:
@@ -106,6 +110,20 @@ static bool toBits(DType type, const ArgumentValue &value, uint64_t &bits) {
   return false;
 }
 
+/// Whether the elements of `array` are what the kernel takes them for. Numbers
+/// with one dimension more stand for vectors, matrices and structs as well, and
+/// the other way round.
+static bool holdsComponents(const AnyArray &array,
+                            const syntax::Argument &declared) {
+  const ElementForm &form = declared.form;
+  if (!form.count)
+    return true;
+  const ElementForm &given = array.form();
+  if (given.count && (given.layout != form.layout || given.name != form.name))
+    return false;
+  return array.size(form.layout == SoA ? 0 : declared.rank - 1) == form.count;
+}
+
 static BoundArgument bindArray(const KernelImpl &kernel, size_t index,
                                const ArgumentValue &value) {
   const syntax::Argument &declared = kernel.program->arguments()[index];
@@ -119,12 +137,12 @@ static BoundArgument bindArray(const KernelImpl &kernel, size_t index,
            "was given an array without storage; make one with "
            "device.array<T>(...)");
   bool fits = value.array->dtype() == declared.type &&
-              value.array->rank() == declared.rank;
+              value.array->rank() == declared.rank &&
+              holdsComponents(*value.array, declared);
   if (!fits)
     reject(
         kernel, index,
-        "was given " + givenText(value) + " and shape " +
-            runtime::shapeText(value.array->shape()) +
+        "was given " + givenText(value) +
             "; pass an array of the declared type, or change the ArrayRef of "
             "the kernel");
   return {value.array->storage()};

@@ -78,9 +78,13 @@ Device Device::best() {
 
 AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
                        ArrayOptions options) const {
-  return AnyArray(
-      checked(runtime::makeArray(handle, dtype, extents, flags & costate::grad,
-                                 flags & costate::dual, options.directions)));
+  return array(dtype, extents, flags, options, {});
+}
+AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
+                       ArrayOptions options, const ElementForm &form) const {
+  return AnyArray(checked(
+      runtime::makeArray(handle, dtype, extents, flags & costate::grad,
+                         flags & costate::dual, options.directions, form)));
 }
 
 void Device::synchronize() const {

@@ -179,6 +179,10 @@ std::string KernelImpl::title() const {
 
 std::string detail::typeText(const syntax::Argument &argument) {
   std::string name = nameOf(argument.type);
+  if (argument.form.count)
+    return argument.form.name + " array of rank " +
+           std::to_string(argument.rank - 1) +
+           (argument.form.layout == SoA ? " in SoA layout" : "");
   return argument.isArray()
              ? name + " array of rank " + std::to_string(argument.rank)
              : name + " scalar";

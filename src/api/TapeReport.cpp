@@ -13,6 +13,8 @@ using runtime::ArrayStorage;
 using runtime::VersionLog;
 
 static std::string arrayText(const ArrayStorage &array) {
+  if (array.form.count)
+    return "array of " + contentsText(array);
   return std::string(nameOf(array.dtype)) + " array of shape " +
          runtime::shapeText(array.extents);
 }

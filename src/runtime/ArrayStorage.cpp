@@ -57,10 +57,49 @@ std::string shapeText(const std::vector<int64_t> &extents) {
   return text + ")";
 }
 
-/// Why no array can have this type, or nothing.
-static Result<> checkShape(DType dtype, const std::vector<int64_t> &extents) {
-  std::string what = std::string("an array of ") + nameOf(dtype) +
-                     " of shape " + shapeText(extents);
+static std::string contentsText(DType dtype, const ElementForm &form,
+                                const std::vector<int64_t> &extents) {
+  return (form.count ? form.name : nameOf(dtype)) + " of shape " +
+         shapeText(extents);
+}
+
+std::vector<int64_t> elementExtents(const ArrayStorage &array) {
+  std::vector<int64_t> extents = array.extents;
+  if (array.form.count)
+    extents.erase(extents.begin() + static_cast<long>(array.componentDim));
+  return extents;
+}
+
+std::string contentsText(const ArrayStorage &array) {
+  return contentsText(array.dtype, array.form, elementExtents(array));
+}
+
+/// What an array is to be like.
+struct Plan {
+  DType dtype;
+  std::vector<int64_t> extents; ///< of elements
+  ElementForm form;
+  size_t componentDim = 0;
+
+  std::string text() const {
+    return "an array of " + contentsText(dtype, form, extents);
+  }
+  std::vector<int64_t> allExtents() const {
+    std::vector<int64_t> all = extents;
+    if (form.count)
+      all.insert(all.begin() + static_cast<long>(componentDim), form.count);
+    return all;
+  }
+};
+
+static Plan planOf(const ArrayStorage &array) {
+  return {array.dtype, elementExtents(array), array.form, array.componentDim};
+}
+
+/// Why no array can be like this, or nothing.
+static Result<> checkShape(const Plan &plan) {
+  const std::vector<int64_t> extents = plan.allExtents();
+  std::string what = plan.text();
   if (extents.size() > static_cast<size_t>(maxRank))
     return Failure{ErrorCode::BadArgument,
                    what + " has rank " + std::to_string(extents.size()) +
@@ -68,7 +107,7 @@ static Result<> checkShape(DType dtype, const std::vector<int64_t> &extents) {
   for (int64_t extent : extents)
     if (extent < 0)
       return Failure{ErrorCode::BadArgument, what + " has a negative extent"};
-  int64_t bytes = static_cast<int64_t>(sizeOf(dtype));
+  int64_t bytes = static_cast<int64_t>(sizeOf(plan.dtype));
   bool overflow = false;
   // A zero behind an overflow does not make the strides fit.
   for (int64_t extent : extents)
@@ -80,22 +119,23 @@ static Result<> checkShape(DType dtype, const std::vector<int64_t> &extents) {
 }
 
 static Result<std::shared_ptr<ArrayStorage>>
-makePlain(const std::shared_ptr<Device> &device, DType dtype,
-          const std::vector<int64_t> &extents) {
-  auto array = std::make_shared<ArrayStorage>(device, dtype, extents);
+makePlain(const std::shared_ptr<Device> &device, const Plan &plan) {
+  auto array =
+      std::make_shared<ArrayStorage>(device, plan.dtype, plan.allExtents());
+  array->form = plan.form;
+  array->componentDim = plan.componentDim;
   Result<Buffer> buffer =
-      device->allocate(static_cast<size_t>(array->size) * sizeOf(dtype));
+      device->allocate(static_cast<size_t>(array->size) * sizeOf(plan.dtype));
   if (!buffer)
     return Failure{buffer.error().code,
-                   std::string("an array of ") + nameOf(dtype) + " of shape " +
-                       shapeText(extents) + ": " + buffer.error().text};
+                   plan.text() + ": " + buffer.error().text};
   array->buffer = *buffer;
   return array;
 }
 
 static Result<std::shared_ptr<ArrayStorage>>
 makeAdjoint(const ArrayStorage &array, bool withTangent) {
-  auto adjoint = makePlain(array.device, array.dtype, array.extents);
+  auto adjoint = makePlain(array.device, planOf(array));
   if (!adjoint)
     return adjoint;
   (*adjoint)->isCompanion = true;
@@ -106,12 +146,14 @@ makeAdjoint(const ArrayStorage &array, bool withTangent) {
 
 static Result<std::shared_ptr<ArrayStorage>>
 makeTangent(const ArrayStorage &array) {
-  std::vector<int64_t> extents = array.extents;
-  if (array.directions)
-    extents.insert(extents.begin(), array.directions);
-  if (Result<> shape = checkShape(array.dtype, extents); !shape)
+  Plan plan = planOf(array);
+  if (array.directions) {
+    plan.extents.insert(plan.extents.begin(), array.directions);
+    ++plan.componentDim;
+  }
+  if (Result<> shape = checkShape(plan); !shape)
     return shape.error();
-  auto tangent = makePlain(array.device, array.dtype, extents);
+  auto tangent = makePlain(array.device, plan);
   if (!tangent)
     return tangent;
   (*tangent)->isCompanion = true;
@@ -158,14 +200,15 @@ static Result<> checkCompanions(DType dtype, bool withGrad, bool withDual,
 Result<std::shared_ptr<ArrayStorage>>
 makeArray(std::shared_ptr<Device> device, DType dtype,
           const std::vector<int64_t> &extents, bool withGrad, bool withDual,
-          int64_t directions) {
-  if (Result<> shape = checkShape(dtype, extents); !shape)
+          int64_t directions, const ElementForm &form) {
+  const Plan plan{dtype, extents, form,
+                  form.layout == SoA ? 0 : extents.size()};
+  if (Result<> shape = checkShape(plan); !shape)
     return shape.error();
   if (Result<> fits = checkCompanions(dtype, withGrad, withDual, directions);
       !fits)
     return fits.error();
-  Result<std::shared_ptr<ArrayStorage>> array =
-      makePlain(device, dtype, extents);
+  Result<std::shared_ptr<ArrayStorage>> array = makePlain(device, plan);
   if (!array)
     return array;
   (*array)->directions = directions;

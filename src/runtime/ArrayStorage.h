@@ -63,6 +63,9 @@ struct ArrayStorage {
   bool isCompanion = false, makesTangent = false;
   /// Of its tangent, which has an outermost extent for them; 0: one, without.
   int64_t directions = 0;
+  /// Of elements that are no numbers, whose numbers stand in this dimension.
+  ElementForm form;
+  size_t componentDim = 0;
   bool hasTangent() const { return dual || makesTangent; }
   /// The tangent array, zero at first; null if there is none. OutOfMemory.
   Result<std::shared_ptr<ArrayStorage>> tangent();
@@ -85,12 +88,17 @@ private:
   std::vector<ArrayWatcher *> watchers;
 };
 
+/// The shape in elements, which is that of numbers unless the array has a form.
+std::vector<int64_t> elementExtents(const ArrayStorage &array);
+/// `f64 of shape (64, 3)`, `Vec<f64, 3> of shape (64)`
+std::string contentsText(const ArrayStorage &array);
+
 /// A zeroed array, with a zeroed adjoint and tangent if asked for. BadArgument
-/// or OutOfMemory with the shape in the text.
+/// or OutOfMemory with the shape in the text. `extents` count elements.
 Result<std::shared_ptr<ArrayStorage>>
 makeArray(std::shared_ptr<Device> device, DType dtype,
           const std::vector<int64_t> &extents, bool withGrad, bool withDual,
-          int64_t directions = 0);
+          int64_t directions = 0, const ElementForm &form = {});
 
 constexpr int64_t maxDirections = 16;
 

@@ -7,8 +7,7 @@
 namespace costate::runtime {
 
 static std::string describe(const ArrayStorage &array) {
-  return std::string("an array of ") + nameOf(array.dtype) + " of shape " +
-         shapeText(array.extents);
+  return "an array of " + contentsText(array);
 }
 
 /// Visits the runs of `copy`: in the array, and packed in its values.

@@ -72,6 +72,7 @@ struct Statement {
 struct Argument {
   DType type;
   int rank;      ///< 0..maxRank; -1: a scalar
+  ElementForm form = {}; ///< Array: one of its dimensions holds components
   bool isArray() const { return rank >= 0; }
 };
 

@@ -36,8 +36,8 @@ Session::Session(const char *name, Loc loc)
 
 Session::~Session() { currentTracer = state->outer; }
 
-Handle Session::array(DType type, int rank) {
-  return state->tracer.array(type, rank);
+Handle Session::array(DType type, int rank, const ElementForm &form) {
+  return state->tracer.array(type, rank, form);
 }
 
 Handle Session::scalar(DType type) { return state->tracer.scalar(type); }

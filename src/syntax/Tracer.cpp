@@ -18,8 +18,8 @@ Tracer::Tracer(std::string name, Loc loc) : trace(nextTrace()) {
   push(make(Kind::Return, loc)); // the body has no owner; this one is dropped
 }
 
-Tracer::Handle Tracer::array(DType type, int rank) {
-  kernel.arguments.push_back({type, rank});
+Tracer::Handle Tracer::array(DType type, int rank, const ElementForm &form) {
+  kernel.arguments.push_back({type, rank, form});
   return {static_cast<uint32_t>(kernel.arguments.size() - 1), trace};
 }
 

@@ -17,7 +17,7 @@ public:
   Tracer(std::string name, Loc loc);
 
   /// Appends an argument; all of them come before the first statement.
-  Handle array(DType type, int rank);
+  Handle array(DType type, int rank, const ElementForm &form = {});
   Handle scalar(DType type);
   detail::TracedKernel finish();
 

@@ -42,9 +42,29 @@ void projectile() {
   expect("gradient", check ? 1 : 0, 1);
 }
 
+/// Arrays of vectors, in both layouts.
+template <Layout L> void cloth() {
+  Kernel move = kernel("move", [](ArrayRef<Vec<float, 2>, 1, L> x, ArrayRef<Mat<float, 2, 2>, 1> m) {
+    parallel(x.size(), [&](Index i) {
+      x(i) = m(i) * x(i);
+      x(i)[1] += 1.0;
+    });
+  });
+  Device device = Device::best();
+  auto x = device.array<Vec<float, 2>>({3}, grad | dual, {.layout = L});
+  auto m = device.array<Mat<float, 2, 2>>({3});
+  x.from_host({{1, 2}, {3, 4}, {5, 6}});
+  m.fill({{{1, 1}, {0, 2}}});
+  move(x, m);
+  expect("x", x.to_host()[2][0], 11);
+  expect("y", x.to_host()[2][1], 13);
+}
+
 } // namespace
 
 int main() {
   projectile();
+  cloth<AoS>();
+  cloth<SoA>();
   return failures != 0;
 }

@@ -1,0 +1,178 @@
+#pragma once
+/// What arrays and kernels know about vectors, matrices and structs: so many
+/// numbers of one type.
+
+#include "costate/tensor.h"
+
+#include <tuple>
+
+namespace costate::detail {
+
+/// Where the numbers of one element of an array are: those from `first` on, in
+/// dimension `dim` of the array.
+struct ComponentPlace {
+  Place place;
+  int dim = 0;
+  int first = 0;
+  Loc loc;
+
+  Place at(Handle component) const {
+    Place one = place;
+    one.indices[static_cast<size_t>(dim)] = component;
+    return one;
+  }
+  Place at(int component) const {
+    return at(
+        constant(DType::I64, static_cast<uint64_t>(first + component), loc));
+  }
+  Place at(TracedComponent component) const {
+    if (!first)
+      return at(component.value);
+    Handle offset = constant(DType::I64, static_cast<uint64_t>(first), loc);
+    return at(
+        pure(Op::Add, DType::I64, {component.value, offset}, component.loc));
+  }
+};
+
+/// How a type is made of numbers; empty for others.
+template <class C> struct FormOf {};
+
+template <class T> struct FormOf<Var<T>> {
+  using Number = T;
+  using Host = T;
+  using Reference = ElementRef<T>;
+  using Value = Expr<T>;
+  static constexpr int count = 1;
+  static ElementRef<T> reference(const ComponentPlace &place) {
+    return {place.at(0), place.loc};
+  }
+};
+
+template <class T, class S> struct FormOf<TensorVar<T, S>> {
+  using Number = T;
+  using Host = typename HostTensor<T, S>::type;
+  using Reference = TensorRef<T, S>;
+  using Value = TensorExpr<T, S>;
+  static constexpr int count = S::count;
+  static TensorRef<T, S> reference(const ComponentPlace &place) {
+    return TensorRef<T, S>(place);
+  }
+  static std::string name() {
+    std::string text = S::rank == 1 ? "Vec<" : "Mat<";
+    text += nameOf(dtypeOf<T>);
+    for (int extent : S::extent)
+      text += ", " + std::to_string(extent);
+    return text + ">";
+  }
+};
+
+/// May be the element of an array.
+template <class C>
+concept Composite = requires { FormOf<C>::name(); };
+template <class C> using NumberOf = typename FormOf<C>::Number;
+template <class C> using HostOf = typename FormOf<C>::Host;
+
+template <Composite C> ElementForm formOf(Layout layout) {
+  return {FormOf<C>::name(), FormOf<C>::count, layout};
+}
+
+} // namespace costate::detail
+
+namespace costate {
+
+/// A vector or matrix in an array. Reading it loads, `=` stores, `+=` and `-=`
+/// are atomic adds of each component. It stays a reference, as ElementRef.
+template <class T, class S> class TensorRef : public detail::TensorOps<T, S> {
+public:
+  explicit TensorRef(const detail::ComponentPlace &place) : place(place) {}
+  TensorRef(const TensorRef &) = default;
+
+  const TensorRef &operator=(const TensorRef &other) const {
+    return *this = TensorSource<T, S>(
+               TensorExpr<T, S>(other.components(place.loc)));
+  }
+  TensorRef &operator=(const TensorRef &other) {
+    std::as_const(*this) = other;
+    return *this;
+  }
+  const TensorRef &operator=(TensorSource<T, S> source) const {
+    for (int k = 0; k < S::count; ++k)
+      detail::store(place.at(k), source.all[size_t(k)], source.loc);
+    return *this;
+  }
+
+  using Side = typename detail::TensorOps<T, S>::Side;
+  const TensorRef &operator+=(Side source) const
+    requires(detail::isNumber<T>)
+  {
+    for (int k = 0; k < S::count; ++k)
+      detail::update(detail::Op::Add, place.at(k), source.all[size_t(k)],
+                     source.loc);
+    return *this;
+  }
+  const TensorRef &operator-=(Side source) const
+    requires(detail::isNumber<T>)
+  {
+    return *this +=
+           TensorExpr<T, S>(detail::mapped<T, S>(detail::Op::Neg, source));
+  }
+
+  detail::Handles<S> components(Loc loc) const {
+    detail::Handles<S> all;
+    for (int k = 0; k < S::count; ++k)
+      all[size_t(k)] = detail::load(place.at(k), loc);
+    return all;
+  }
+
+  ElementRef<T> operator[](HostComponent k) const
+    requires(S::rank == 1)
+  {
+    return component(int(k.below(S::count)));
+  }
+  /// A component that is known when the kernel runs; it has to exist.
+  ElementRef<T> operator[](TracedComponent k) const
+    requires(S::rank == 1)
+  {
+    return {place.at(k), k.loc};
+  }
+  template <std::integral I, std::integral J>
+    requires(S::rank == 2)
+  ElementRef<T>
+  operator()(I i, J j,
+             std::source_location at = std::source_location::current()) const {
+    return component(int(detail::position<S>(i, j, at)));
+  }
+  template <detail::ComponentIndex I, detail::ComponentIndex J>
+    requires(S::rank == 2 && !(std::integral<I> && std::integral<J>))
+  ElementRef<T>
+  operator()(const I &i, const J &j,
+             std::source_location at = std::source_location::current()) const {
+    detail::Handle row = detail::pure(
+        detail::Op::Mul, DType::I64,
+        {detail::valueAs<int64_t>(i, at),
+         detail::constant(DType::I64, uint64_t(S::extent[S::rank - 1]), at)},
+        at);
+    Index position(detail::pure(detail::Op::Add, DType::I64,
+                                {row, detail::valueAs<int64_t>(j, at)}, at));
+    return {place.at(TracedComponent(position, at)), at};
+  }
+
+#define COSTATE_COMPONENT(name, k)                                             \
+  ElementRef<T> name() const                                                   \
+    requires(S::rank == 1 && S::count > k)                                     \
+  {                                                                            \
+    return component(k);                                                       \
+  }
+  COSTATE_COMPONENT(x, 0)
+  COSTATE_COMPONENT(y, 1)
+  COSTATE_COMPONENT(z, 2)
+  COSTATE_COMPONENT(w, 3)
+#undef COSTATE_COMPONENT
+
+private:
+  ElementRef<T> component(int k) const { return {place.at(k), place.loc}; }
+
+  detail::ComponentPlace place;
+};
+
+} // namespace costate
