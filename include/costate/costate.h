@@ -9,6 +9,7 @@
 #include "costate/control.h"
 #include "costate/custom_derivative.h"
 #include "costate/custom_launch.h"
+#include "costate/decompositions.h"
 #include "costate/device.h"
 #include "costate/error.h"
 #include "costate/expr.h"

@@ -29,9 +29,11 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
   if (traced.failure)
     raise(*traced.failure);
   options = withEnvironment(options);
-  return Kernel(std::make_shared<KernelImpl>(
+  auto impl = std::make_shared<KernelImpl>(
       checked(compiler::Program::lower(traced.kernel, optionsOf(options))),
-      options, traced.kernel.loc));
+      options, traced.kernel.loc);
+  impl->limit = traced.kernel.limit;
+  return Kernel(std::move(impl));
 }
 
 Kernel Kernel::from_ir(const std::string &text, const std::string &name,
@@ -49,6 +51,19 @@ static KernelImpl &implOf(const std::shared_ptr<KernelImpl> &impl) {
   return *impl;
 }
 
+/// Throws if derivatives of the order of `chain` are not known.
+static void checkOrder(const KernelImpl &kernel, Chain chain) {
+  unsigned order = chain.order + (chain.mode == Mode::Gradient);
+  const syntax::OrderLimit &limit = kernel.limit;
+  if (limit.order && order > static_cast<unsigned>(limit.order))
+    raise(ErrorCode::NotDifferentiable,
+          kernel.title() + " has no derivative of order " +
+              std::to_string(order) + ": that of `" + limit.what + "` at " +
+              limit.loc.file + ":" + std::to_string(limit.loc.line) +
+              " is not known; derivatives up to order " +
+              std::to_string(limit.order) + " are");
+}
+
 /// The chain with one more derivative.
 static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
   bool reverses = mode == Mode::Gradient || mode == Mode::Recording;
@@ -63,6 +78,7 @@ static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
     chain.mode = mode;
   else if (mode == Mode::Tangent)
     ++chain.order;
+  checkOrder(kernel, chain);
   return chain;
 }
 

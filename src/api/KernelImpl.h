@@ -39,6 +39,7 @@ struct KernelImpl {
   const std::shared_ptr<compiler::Program> program;
   const KernelOptions options;
   const Loc loc; ///< line 0: unknown
+  syntax::OrderLimit limit{}; ///< of derivatives; set when it is made
 
   /// Compiles on first use; others that want the same code wait for it.
   Compiled &compiled(const compiler::Derivation &derivation);

@@ -88,6 +88,13 @@ struct Local {
   Loc loc;
 };
 
+/// The highest order of derivatives that are known, and what the others lack.
+struct OrderLimit {
+  int order = 0; ///< 0: any
+  std::string what;
+  Loc loc;
+};
+
 struct Kernel {
   std::string name;
   Loc loc;
@@ -97,6 +104,7 @@ struct Kernel {
   std::vector<DType> values; ///< type of each ValueId
   std::vector<std::string> texts;
   Block body;
+  OrderLimit limit;
 };
 
 } // namespace costate::syntax

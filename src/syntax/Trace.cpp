@@ -65,6 +65,10 @@ void noComponent(int64_t index, int64_t extent, Loc loc) {
                 "components count from 0");
 }
 
+void limitOrder(int order, const char *what, Loc loc) {
+  tracer().limitOrder(order, what, loc);
+}
+
 Handle pure(Op op, DType type, std::initializer_list<Handle> operands,
             Loc loc) {
   return tracer().pure(op, type, operands, loc);

@@ -42,6 +42,11 @@ detail::TracedKernel Tracer::finish() {
   return std::move(traced);
 }
 
+void Tracer::limitOrder(int order, const char *what, Loc loc) {
+  if (!kernel.limit.order || order < kernel.limit.order)
+    kernel.limit = {order, what, loc};
+}
+
 //===-- Values ------------------------------------------------------------===//
 
 Tracer::Handle Tracer::constant(DType type, uint64_t bits, Loc loc) {

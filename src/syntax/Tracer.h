@@ -67,6 +67,9 @@ public:
   /// Break, Continue or Return.
   void jump(Kind kind, Loc loc);
 
+  /// The kernel has no derivatives above this order because of `what`.
+  void limitOrder(int order, const char *what, Loc loc);
+
   /// Records a mistake in the kernel, if it is the first.
   void fail(Loc loc, const std::string &text, const std::string &note);
 

@@ -17,6 +17,7 @@ public:
 
   operator Expr<T>() const { return Expr<T>(handle); }
   Handle value() const { return handle; }
+  const std::source_location &where() const { return place; }
   Located same(double value) const { return number(value, place); }
 
   friend Located operator+(const Located &a, const Located &b) {

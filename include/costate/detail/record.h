@@ -35,6 +35,8 @@ Handle constant(DType type, uint64_t bits, Loc loc);
 Handle unfitting(DType type, Loc loc);
 /// The host asks for a component that a vector or matrix does not have.
 void noComponent(int64_t index, int64_t extent, Loc loc);
+/// A function whose derivatives of higher order are not known.
+void limitOrder(int order, const char *what, Loc loc);
 Handle pure(Op op, DType type, std::initializer_list<Handle> operands, Loc loc);
 Handle extent(Handle array, int rank, int dim, Loc loc);
 Handle load(const Place &place, Loc loc);
