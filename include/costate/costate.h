@@ -22,6 +22,7 @@
 #include "costate/quaternion.h"
 #include "costate/random.h"
 #include "costate/statistics.h"
+#include "costate/struct.h"
 #include "costate/tape.h"
 #include "costate/tensor.h"
 #include "costate/types.h"

@@ -60,9 +60,49 @@ template <Layout L> void cloth() {
   expect("y", x.to_host()[2][1], 13);
 }
 
+struct Ball {
+  Vec<double, 2> at, speed;
+  Var<double> radius;
+};
+COSTATE_STRUCT(Ball, at, speed, radius)
+
+void balls() {
+  Kernel roll = kernel("roll", [](ArrayRef<Ball, 1, SoA> b) {
+    parallel(b.size(), [&](Index i) {
+      Ball ball = b(i);
+      IF (ball.at.x() > ball.radius) { ball.speed = -ball.speed; }
+      ball.at += ball.speed;
+      b(i) = ball;
+    });
+  });
+  auto b = Device::best().array<Ball>({2}, none, {.layout = SoA});
+  b.from_host({{{0, 0}, {1, 2}, 1}, {{2, 0}, {1, 2}, 1}});
+  roll(b);
+  expect("rolled", b.to_host()[0].at[1], 2);
+  expect("bounced", b.to_host()[1].at[1], -2);
+}
+
+void decompositions() {
+  Kernel k = kernel("decompose", [](ArrayRef<Mat<double, 3, 3>, 0> a, ArrayRef<double, 0> error) {
+    auto [u, sigma, v] = svd(a());
+    auto [r, s] = polar_decompose(a());
+    auto [values, q] = sym_eig(s);
+    error() = norm(u * diagonal(sigma) * transpose(v) - a()) + norm(r - u * transpose(v)) +
+              abs(sum(values) - sum(sigma)) + norm(transpose(q) * q - identity<double, 3>());
+  });
+  Device device = Device::best();
+  auto a = device.array<Mat<double, 3, 3>>({});
+  auto error = device.array<double>({});
+  a.fill({{{1, 2, 3}, {0, 4, 5}, {1, 0, 6}}});
+  k(a, error);
+  expect("decompositions", error.to_host()[0], 0);
+}
+
 } // namespace
 
 int main() {
+  balls();
+  decompositions();
   projectile();
   cloth<AoS>();
   cloth<SoA>();

@@ -1,0 +1,107 @@
+/// Structs in arrays, in both layouts, and as values.
+
+#include "conformance/Errors.h"
+#include "conformance/Gradients.h"
+
+using namespace costate;
+using namespace costate::test;
+
+namespace particles {
+
+struct State {
+  Vec<double, 2> position, velocity;
+};
+COSTATE_STRUCT(State, position, velocity)
+
+struct Particle {
+  State state;
+  Var<double> mass;
+  Mat<double, 2, 2> strain;
+};
+COSTATE_STRUCT(Particle, state, mass, strain)
+
+} // namespace particles
+
+namespace {
+
+using particles::Particle;
+
+template <Layout L> Kernel step() {
+  return kernel("step", [](ArrayRef<Particle, 1, L> p,
+                           ArrayRef<Particle, 1, L> q, ArrayRef<int, 1> at) {
+    parallel(p.size(), [&](Index i) {
+      Particle one = p(i), other;
+      other = one;
+      FOR (t, 0, 3) {
+        one.state.velocity -= 0.1 * one.strain * one.state.position / one.mass;
+        one.state.position += 0.1 * one.state.velocity;
+        one.strain(0, 1) *= one.mass;
+        one.mass = one.mass + 0.1 * other.state.position[at(i)];
+      }
+      q(i) = one;
+      q(i).mass += sin(p(i).state.velocity[at(i)]);
+      q(i).state.velocity += other.state.velocity * p(i).strain(at(i), 1);
+    });
+  });
+}
+
+std::vector<Host<Particle>> randomParticles(size_t n) {
+  std::vector<double> numbers = randomValues(n * 9, 0.5, 1.5);
+  std::vector<Host<Particle>> values(n);
+  std::memcpy(values.data(), numbers.data(), n * sizeof(Host<Particle>));
+  return values;
+}
+
+template <Layout L> std::vector<double> gradientOfStep() {
+  auto p = cpu().array<Particle>({3}, grad | dual, {.layout = L});
+  auto q = cpu().array<Particle>({3}, grad | dual, {.layout = L});
+  auto at = constant<int>({0, 1, 0});
+  p.from_host(randomParticles(3));
+  Kernel k = step<L>();
+  EXPECT_TRUE(check_gradient(k, p, q, at));
+  k(p, q, at);
+  q.grad().from_host(randomParticles(3));
+  k.grad(p, q, at);
+  std::vector<double> all(54);
+  auto results = q.to_host(), gradients = p.grad().to_host();
+  std::memcpy(all.data(), results.data(), 27 * sizeof(double));
+  std::memcpy(all.data() + 27, gradients.data(), 27 * sizeof(double));
+  return all;
+}
+
+TEST(Struct, GradientsInBothLayouts) {
+  std::vector<double> aos = gradientOfStep<AoS>(), soa = gradientOfStep<SoA>();
+  for (size_t i = 0; i < aos.size(); ++i)
+    EXPECT_NEAR(aos[i], soa[i], 1e-14);
+}
+
+TEST(Struct, ReadsAndStores) {
+  Kernel k = kernel("swap", [](ArrayRef<Particle, 1> p) {
+    Particle first = p(0);
+    p(0) = p(1);
+    p(1) = first;
+    p(0).mass = 2.0 * p(0).mass;
+  });
+  auto p = cpu().array<Particle>({2});
+  Host<Particle> one{{{1, 2}, {3, 4}}, 5, {{{6, 7}, {8, 9}}}};
+  p.from_host({one, {}});
+  k(p);
+  k(p);
+  Host<Particle> got = p.to_host()[0];
+  EXPECT_EQ(got.state.velocity, (std::array<double, 2>{3, 4}));
+  EXPECT_EQ(got.mass, 10);
+  EXPECT_EQ(got.strain[1][0], 8);
+  EXPECT_EQ(p.to_host()[1].mass, 0);
+}
+
+TEST(Struct, Messages) {
+  Kernel k = step<AoS>();
+  auto soa = cpu().array<Particle>({2}, none, {.layout = SoA});
+  auto at = constant<int>({0, 0});
+  expectError(ErrorCode::BadArgument,
+              {"argument 1 (Particle array of rank 1)",
+               "an array of Particle of shape (2) in SoA layout"},
+              [&] { k(soa, soa, at); });
+}
+
+} // namespace
