@@ -17,7 +17,7 @@ public:
     hasSingles =
         isConversion(favourite) ? random.chance(70) : random.chance(18);
     inPlace = random.chance(45);
-    localPercent = random.chance(45) ? random.between(8, 40) : 0;
+    localPercent = random.chance(40) ? random.between(10, 45) : 0;
     size = random.between(3, 6);
     most = random.chance(50)   ? random.between(20, 50)
            : random.chance(80) ? random.between(50, 110)
@@ -270,6 +270,8 @@ private:
     if (random.chance(30))
       flags.returns = declareFlag();
     declareSome(random.between(1, 2));
+    if (random.chance(2 * localPercent))
+      declareLocal();
     statements(random.between(2, 5), random.between(2, 3));
     sink();
     SmallVector<Value> yields;

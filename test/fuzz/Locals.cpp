@@ -14,6 +14,18 @@ void Statements::declareLocal() {
   auto type = ir::LocalType::get(b.getContext(), typeOf(kind), size);
   Value array = make<ir::LocalOp>(type);
   locals.push_back({kind, size, array});
+  // Turns differ in the elements that they store, and in those that are 0.
+  if (loops == 0 || random.chance(30))
+    return;
+  storeLocal(locals.back());
+  Value at = index(size);
+  Value found = offer(make<ir::LocalLoadOp>(typeOf(kind), array, at));
+  for (Variable &variable : variables)
+    if (variable.kind == kind && isFloat(kind) && variable.isAssignable) {
+      Value sum = make<arith::AddFOp>(variable.current, found);
+      variable.current = tamed(sum);
+      return;
+    }
 }
 
 /// a[i] = v, often once more at once, and sometimes what a[j] was.
@@ -21,16 +33,35 @@ void Statements::writeLocal() {
   Local local = random.chance(50) ? locals.back() : random.pick(locals);
   if (random.chance(10))
     return shiftLocal(local);
-  for (int count = random.between(1, 2); count > 0; --count) {
-    Value value = expression(local.kind, 2);
-    if (local.kind == Kind::I64 || local.kind == Kind::I32) {
-      Value limit = integer(random.between(2, 5), local.kind);
-      value = ir::RemOp::create(b, here(), value, limit);
-    }
-    value = tamed(value);
-    Value at = index(local.size);
-    ir::LocalStoreOp::create(b, here(), value, local.array, at);
+  if (random.chance(12))
+    return fillLocal(local);
+  for (int count = random.between(1, 2); count > 0; --count)
+    storeLocal(local);
+}
+
+/// A loop that does nothing else.
+void Statements::fillLocal(const Local &local) {
+  Value zero = integer(0), one = integer(1),
+        count = integer(random.between(1, 4));
+  auto loop = scf::ForOp::create(b, here(), zero, count, one);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Scope scope(*this);
+  ++loops;
+  offer(within(loop.getInductionVar(), 4));
+  storeLocal(local);
+  --loops;
+}
+
+void Statements::storeLocal(const Local &local) {
+  Value value = expression(local.kind, 2);
+  if (local.kind == Kind::I64 || local.kind == Kind::I32) {
+    Value limit = integer(random.between(2, 5), local.kind);
+    value = ir::RemOp::create(b, here(), value, limit);
   }
+  value = tamed(value);
+  Value at = index(local.size);
+  ir::LocalStoreOp::create(b, here(), value, local.array, at);
 }
 
 /// a[i] = a[i - 1] for i = size - 1, ..., 1; or a is cleared.

@@ -39,7 +39,8 @@ void Statements::body(int depth, int most) {
 
 void Statements::statement(int depth) {
   if (random.chance(localPercent))
-    return locals.empty() || random.chance(15) ? declareLocal() : writeLocal();
+    return locals.empty() || random.chance(loops > 0 ? 35 : 15) ? declareLocal()
+                                                                : writeLocal();
   int choice = random.below(100);
   if (depth > 0 && choice < 22)
     return loop(depth);
@@ -193,6 +194,13 @@ void Statements::sink() {
       continue;
     Value weight = literal(Kind::F64);
     Value part = make<arith::MulFOp>(variable.current, weight);
+    sum = sum ? make<arith::AddFOp>(sum, part) : part;
+  }
+  for (size_t k = 0; k < locals.size(); ++k) {
+    if (locals[k].kind != Kind::F64)
+      continue;
+    Value at = index(locals[k].size);
+    Value part = make<ir::LocalLoadOp>(b.getF64Type(), locals[k].array, at);
     sum = sum ? make<arith::AddFOp>(sum, part) : part;
   }
   SmallVector<Array *> found;

@@ -48,6 +48,8 @@ private:
   void write();
   void update(const Array &array);
   void writeLocal();
+  void storeLocal(const Local &local);
+  void fillLocal(const Local &local);
   void shiftLocal(const Local &local);
 
   void inPlace();

@@ -162,7 +162,7 @@ private:
   /// (put a i e) or (bump a i e): a[i] = e or a[i] += e
   Node writeLocal() {
     std::string type = someType();
-    if (locals(type).empty() || chance(15))
+    if (locals(type).empty() || chance(loops > 0 ? 35 : 15))
       return declareLocal();
     std::vector<Node> parts = elementOfLocal(type);
     Node value = expression(type, 3);
