@@ -3,6 +3,8 @@
 // bitcode for GPUs, and compiled for the host as one. `memory` is that of the
 // block, base/DeviceWords.h says how much is used of it.
 
+#include "base/DeviceAtomics.h"
+
 #define INLINE __attribute__((always_inline))
 #define COLLECTIVE __attribute__((convergent))
 
@@ -18,8 +20,21 @@ typedef struct {
 
 INLINE static Block blockOf(long thread) {
   unsigned threads = costate_device_block_threads();
+#ifdef __NVPTX__
+  return (Block){__nvvm_read_ptx_sreg_ctaid_x(), __nvvm_read_ptx_sreg_tid_x(),
+                 threads};
+#else
   return (Block){(unsigned)thread / threads, (unsigned)thread % threads,
                  threads};
+#endif
+}
+
+INLINE static unsigned blocksOf(Block block, long threads) {
+#ifdef __NVPTX__
+  return __nvvm_read_ptx_sreg_nctaid_x();
+#else
+  return (unsigned)threads / block.threads;
+#endif
 }
 
 // In the first thread. Two rows in turn: while it reads one, other warps may
@@ -31,11 +46,11 @@ INLINE static double blockSum(Block block, double *memory, long turn,
   if (block.thread % warpSize == 0)
     row[block.thread / warpSize] = sum;
   costate_device_block_barrier();
-  if (block.thread)
+  if (block.thread >= warpSize)
     return 0;
-  for (unsigned warp = 1; warp * warpSize < block.threads; ++warp)
-    sum += row[warp];
-  return sum;
+  sum = costate_device_warp_add(
+      block.thread * warpSize < block.threads ? row[block.thread] : 0);
+  return block.thread ? 0 : sum;
 }
 
 // What a block adds up, in its first thread; 0 in others. All of its threads
@@ -59,15 +74,11 @@ INLINE void costate_device_add_up(double *partials, long count, long first,
 }
 
 // Whether all other blocks of the grid have been here. Clears the ticket.
-INLINE static _Bool isLast(Block block, long threads, unsigned long *ticket,
-                           double *memory) {
+INLINE static _Bool isLast(Block block, long threads,
+                           unsigned long long *ticket, double *memory) {
   unsigned long *last = (unsigned long *)(memory + 2 * mostWarps);
   if (block.thread == 0) {
-    unsigned blocks = (unsigned)threads / block.threads;
-    // LLVM forgets the order of atomics on NVIDIA GPUs, but not fences.
-    __atomic_thread_fence(__ATOMIC_ACQ_REL);
-    *last = __atomic_add_fetch(ticket, 1, __ATOMIC_RELAXED) == blocks;
-    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+    *last = deviceAddInOrder(ticket, 1) + 1 == blocksOf(block, threads);
     if (*last)
       *ticket = 0;
   }
@@ -75,17 +86,20 @@ INLINE static _Bool isLast(Block block, long threads, unsigned long *ticket,
   return *last;
 }
 
-// What a thread adds of the partial sums from here on; several are under way at
-// a time.
-INLINE static double stride(const double *at, const double *end,
+// What a thread adds of the partial sums; several are under way at a time.
+INLINE static double stride(const double *row, unsigned count, unsigned first,
                             unsigned step) {
+  enum { atOnce = 4 };
   double sum = 0;
-  for (; end - at > 3 * (long)step; at += 4 * step) {
-    double a = at[0], b = at[step], c = at[2 * step], d = at[3 * step];
-    sum = sum + a + b + c + d;
+  for (unsigned at = first; at < count; at += atOnce * step) {
+    double terms[atOnce];
+#pragma clang loop unroll(full)
+    for (unsigned k = 0; k < atOnce; ++k)
+      terms[k] = at + k * step < count ? row[at + k * step] : 0;
+#pragma clang loop unroll(full)
+    for (unsigned k = 0; k < atOnce; ++k)
+      sum += terms[k];
   }
-  for (; at < end; at += step)
-    sum += *at;
   return sum;
 }
 
@@ -93,7 +107,7 @@ INLINE static double stride(const double *at, const double *end,
 // call this; nothing happens if there is no ticket. Whether this thread has
 // written the sums.
 long costate_device_finish_sums(const double *partials, long count,
-                                unsigned long *ticket, long thread,
+                                unsigned long long *ticket, long thread,
                                 long threads, double *memory, long sums,
                                 double *to) {
   Block block = blockOf(thread);
@@ -101,7 +115,7 @@ long costate_device_finish_sums(const double *partials, long count,
     return 0;
   for (long k = 0; k < sums; ++k) {
     const double *row = partials + k * count;
-    double own = stride(row + block.thread, row + count, block.threads);
+    double own = stride(row, (unsigned)count, block.thread, block.threads);
     double sum = blockSum(block, memory, sums + k, own);
     if (block.thread == 0)
       to[k] = sum;

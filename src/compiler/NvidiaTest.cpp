@@ -351,7 +351,8 @@ TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
     EXPECT_TRUE(contains(text, "st.shared.b64")) << text;
     EXPECT_TRUE(contains(text, "ld.shared.b64")) << text;
     EXPECT_TRUE(contains(text, "barrier.sync")) << text;
-    EXPECT_EQ(countOf(text, "fence.acq_rel.gpu"), 2u) << text;
+    EXPECT_EQ(countOf(text, "atom.acq_rel.gpu.global.add.u64"), 1u) << text;
+    EXPECT_FALSE(contains(text, "fence")) << text;
     EXPECT_FALSE(contains(text, "call")) << text;
     EXPECT_TRUE(contains(text, "[520]")) << text;
     EXPECT_FALSE(contains(text, ".extern")) << text;
