@@ -23,6 +23,9 @@ enum DeviceWord : size_t {
   firstOwnWord,
 };
 
+/// Threads of the largest block of a function with sums, but without tiles.
+inline constexpr int sumBlockThreads = 512;
+
 /// Bytes of the memory of a block that functions with sums use at their end.
 inline constexpr size_t sumMemory = 65 * 8;
 

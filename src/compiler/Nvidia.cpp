@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char *tripleName = "nvptx64-nvidia-cuda";
 constexpr unsigned sharedSpace = 3;
-constexpr const char *sortAttr = "costate-sort";
+constexpr const char *sortAttr = "costate-sort", *sumsAttr = "costate-sums";
 /// What kernels of one function differ in.
 constexpr const char *onlySharedName = "costate_device_tape_only_shared";
 constexpr const char *drainsName = "costate_device_tape_drains";
@@ -185,7 +185,7 @@ Constant *blockMemory(Module &module, const Function &function) {
   if (function.hasFnAttribute(deviceTilesAttr) ||
       function.hasFnAttribute(sortAttr))
     return dynamicMemory(module);
-  if (!function.hasFnAttribute("costate-sums"))
+  if (!function.hasFnAttribute(sumsAttr))
     return ConstantPointerNull::get(pointer);
   auto *type = ArrayType::get(Type::getInt64Ty(context), sumMemory / 8);
   auto *memory = new GlobalVariable(
@@ -210,6 +210,8 @@ void addKernel(Module &module, const DeviceFunction &device,
     limitBlocks(*kernel, TAPE_BLOCK_THREADS, least);
   if (device.function->hasFnAttribute(sortAttr))
     limitBlocks(*kernel, SortBlockThreads, SortBlocksOfProcessor);
+  if (device.function->hasFnAttribute(sumsAttr))
+    limitBlocks(*kernel, sumBlockThreads, 1);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
   Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);

@@ -355,6 +355,7 @@ TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
     EXPECT_FALSE(contains(text, "fence")) << text;
     EXPECT_FALSE(contains(text, "call")) << text;
     EXPECT_TRUE(contains(text, "[520]")) << text;
+    EXPECT_TRUE(contains(text, ".maxntid 512")) << text;
     EXPECT_FALSE(contains(text, ".extern")) << text;
   }
 }

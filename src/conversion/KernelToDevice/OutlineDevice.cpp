@@ -179,7 +179,7 @@ private:
                             words(), threading, measures);
     if (tiled)
       function.mark("costate-tiles");
-    else if (sums() && !measures)
+    else if (sums())
       function.mark("costate-sums");
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Captures own = uses;

@@ -27,8 +27,10 @@ struct Launch {
 
 namespace costate::runtime::gpu {
 
+static constexpr int blockThreads = 128;
 /// Of blocks that add up, there should be few: each of them is waited for.
-static constexpr int blockThreads = 128, blockThreadsOfSums = 256;
+static constexpr int blockThreadsOfSums[] = {sumBlockThreads,
+                                             sumBlockThreads / 2};
 static constexpr size_t warp = 32;
 /// The cell for errors, and behind it the ticket of sums and the need of each
 /// function.
@@ -127,32 +129,41 @@ static size_t mostThreads(const Launch &launch,
   return usesTape ? std::min(resident, launch.tapeThreads) : resident;
 }
 
-static Grid gridOf(const Launch &launch, const DeviceFunction &function,
-                   int64_t iterations) {
-  size_t threads =
-      std::min(mostThreads(launch, function), static_cast<size_t>(iterations));
-  int block = function.addsUp ? blockThreadsOfSums : blockThreads;
-  if (threads <= static_cast<size_t>(block))
-    return {1, static_cast<int>(threads)};
-  return {static_cast<int64_t>(threads / static_cast<size_t>(block)), block};
-}
-
-/// The last block adds up what the others have left: none should start late.
-static Result<> capBlocks(Launch &launch, const DeviceFunction &function,
-                          const std::string &symbol, Grid &grid) {
-  auto &known = launch.loaded.residentBlocks;
-  known.resize(launch.code.functions.size());
-  int64_t &most =
+/// Blocks that run at the same time, with as many threads as can. The last one
+/// adds up what the others have left: none should start late.
+static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
+  auto &known = launch.loaded.fullGrids;
+  known.resize(launch.code.functions.size(), Grid{0, 0});
+  Grid &full =
       known[static_cast<size_t>(&function - launch.code.functions.data())];
-  if (most == 0) {
+  if (full.blocks)
+    return full;
+  for (int threads : blockThreadsOfSums) {
     auto resident = launch.engine.driver().residentBlocks(
-        *launch.loaded.module, symbol, grid.blockThreads, 0);
+        *launch.loaded.module, function.symbol, threads, 0);
     if (!resident)
       return resident.error();
-    most = std::max<int64_t>(1, *resident);
+    if (*resident * threads > full.blocks * full.blockThreads)
+      full = {*resident, threads};
   }
-  grid.blocks = std::min(grid.blocks, most);
-  return {};
+  return full;
+}
+
+static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
+                           int64_t iterations) {
+  auto threads = static_cast<int64_t>(
+      std::min(mostThreads(launch, function), static_cast<size_t>(iterations)));
+  Grid most{threads / blockThreads, blockThreads};
+  if (function.addsUp && !function.tiles && threads > most.blockThreads) {
+    auto full = fullGrid(launch, function);
+    if (!full)
+      return full;
+    most = *full;
+  }
+  if (threads <= most.blockThreads)
+    return Grid{1, static_cast<int>(threads)};
+  return Grid{std::min(most.blocks, threads / most.blockThreads),
+              most.blockThreads};
 }
 
 static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
@@ -183,10 +194,10 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   if (iterations == 0)
     return clearSums(launch, function);
   Engine &engine = launch.engine;
-  Grid grid = gridOf(launch, function, iterations);
-  if (function.addsUp && grid.blocks > 1)
-    if (auto done = capBlocks(launch, function, *symbol, grid); !done)
-      return done;
+  auto chosenGrid = gridOf(launch, function, iterations);
+  if (!chosenGrid)
+    return chosenGrid.error();
+  Grid grid = *chosenGrid;
   int64_t threads = grid.blocks * grid.blockThreads;
   if (launch.dryRun && !function.measure.empty() && !function.serial)
     launch.tapeThreads =

@@ -17,7 +17,7 @@ struct LoadedCode {
   std::shared_ptr<Module> module;
   std::shared_ptr<TapeNeeds> needs;
   /// Of each function that adds up, once it has run: blocks that run at a time.
-  std::vector<int64_t> residentBlocks;
+  std::vector<Grid> fullGrids;
 };
 
 /// What all launches of one device share; `mutex` is held during a launch.
