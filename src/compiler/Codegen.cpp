@@ -202,6 +202,7 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
                                .addsUp = flag("adds_up"),
                                .tiles = flag("tiles"),
                                .dear = flag("dear"),
+                               .turnRows = number("turn_rows"),
                                .sortSymbol = text("sort"),
                                .sortWords = number("sort_words"),
                                .sums = number("sums"),

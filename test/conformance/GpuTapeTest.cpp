@@ -147,6 +147,24 @@ TEST(GpuTapes, OfDepthsInMemoryTakeADrain) {
   EXPECT_EQ(device.statistics().uploads + device.statistics().downloads, 0u);
 }
 
+/// A record of this loop has two rows.
+TEST(GpuTapes, OnTheHeapAreThoseOfTwentyWarpsIfRecordsAreWide) {
+  Device device = Device::open("simt", {.threads = 1});
+  Loops loop = loops()[0];
+  Array<double> x = device.array<double>({2048}, grad),
+                y = device.array<double>({2048}, grad);
+  Array<int> n = device.array<int>({2048});
+  constexpr int turns = 300;
+  n.fill(turns);
+  size_t before = device.current_bytes();
+  for (int k = 0; k < 2; ++k)
+    loop.kernel.grad(x, n, y);
+  device.synchronize();
+  size_t tape = 2 * turns * 128, taken = device.current_bytes() - before;
+  EXPECT_GE(taken, 20 * tape);
+  EXPECT_LE(taken, 24 * tape);
+}
+
 TEST(GpuTapes, ThatFitNowhereAreAnErrorOnce) {
   Device device = openDevice({.tape_budget = 0});
   if (device.name() == "cpu")

@@ -101,6 +101,11 @@ private:
     return launcher.runtime.site((deepest ? deepest : part)->getLoc());
   }
 
+  int64_t turnRows() {
+    auto rows = part->getAttrOfType<IntegerAttr>(turnRowsAttr);
+    return rows ? rows.getInt() : 0;
+  }
+
   bool isAfterTurn() {
     auto serial = dyn_cast<ir::SerialOp>(part);
     return serial ? serial.getAfterTurn() : part->hasAttr(afterTurnAttr);
@@ -144,6 +149,7 @@ private:
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
+         named("turn_rows", b.getI64IntegerAttr(turnRows())),
          named("sort", b.getStringAttr(depth ? nameOf("sort") : "")),
          named("sort_words", b.getI64IntegerAttr(depth ? sortWords() : 0)),
          named("sort_costs", b.getDenseI64ArrayAttr(costs)),

@@ -16,6 +16,9 @@ inline constexpr llvm::StringLiteral tilesAttr = "costate.tiles";
 /// On such a range: running its forward sweep again costs more than saving.
 inline constexpr llvm::StringLiteral dearAttr = "costate.dear";
 
+/// On such a range: rows of a turn, of the loop that takes most.
+inline constexpr llvm::StringLiteral turnRowsAttr = "costate.turn_rows";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "conversion/PlaceTapes/Passes.h.inc"

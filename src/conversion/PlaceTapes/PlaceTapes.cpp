@@ -72,6 +72,14 @@ bool isDear(const TapeShape &shape, bool fastMath) {
   return slots > slotsOfWord * rows;
 }
 
+int64_t turnRows(const TapeShape &shape) {
+  int64_t most = 0;
+  for (Operation *loop : shape.forwardLoops())
+    if (shape.level(loop).isLeaf())
+      most = std::max(most, static_cast<int64_t>(shape.level(loop).rows()));
+  return most;
+}
+
 /// Whether the host knows the turns of all loops.
 bool isKnown(ir::RangeOp range, const TapeShape &shape) {
   return llvm::all_of(shape.level(nullptr).loops, [&](Operation *op) {
@@ -125,6 +133,10 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles && isDear(shape, fastMath))
     range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
+  if (tiles)
+    range->setAttr(
+        turnRowsAttr,
+        OpBuilder(range.getContext()).getI64IntegerAttr(turnRows(shape)));
   if (tiles && isKnown(range, shape))
     expect(range, shape);
   Block *old = range.getBody();

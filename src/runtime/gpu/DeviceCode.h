@@ -51,6 +51,7 @@ struct DeviceFunction {
   bool tiles = false;
   /// Running its forward sweep again costs more than saving values.
   bool dear = false;
+  int64_t turnRows = 0; ///< of a tape, at most for a turn of an innermost loop
   /// The same function with tapes in shared memory, and for drains.
   std::string sharedSymbol = {}, drainSymbol = {};
   /// Sorts the iterations by depth (base/DeviceSort.h); empty: nothing to sort

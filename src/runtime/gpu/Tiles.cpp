@@ -18,6 +18,10 @@ static constexpr int mostDrains = 32;
 /// Warps of a multiprocessor, fewer of which leave it idle.
 static constexpr size_t leastWarps = 8;
 
+/// Warps of a multiprocessor that share a heap, if a turn takes several rows:
+/// what hides the time of memory are rows under way. More only take memory.
+static constexpr size_t warpsOfWideTurns = 20;
+
 Result<std::unique_ptr<HostMemory>>
 HostMemory::make(std::shared_ptr<Driver> driver, size_t bytes) {
   Result<std::byte *> start = driver->allocateHost(bytes);
@@ -118,9 +122,12 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
   if (!resident)
     return resident.error();
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
+  uint64_t warps = std::min(blocks * warpsOfBlock, tiles);
+  if (launch.function.turnRows > 1)
+    warps = std::min(warps, warpsOfWideTurns * processors);
   Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads},
             .leastWarps = leastWarps * processors,
-            .mostWarps = std::min(blocks * warpsOfBlock, tiles)};
+            .mostWarps = warps};
   uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
   if (auto done = growHeap(std::min<uint64_t>(wanted, budget)); !done)
     return done.error();

@@ -4,7 +4,7 @@
 // from checkpoint to checkpoint, and once more when it is undone. The last piece
 // is kept as well, until then.
 // CHECK-LABEL: costate.kernel @one
-// CHECK:         costate.range (%[[I:.*]]) in {{.*}} attributes {costate.dear, costate.tiles}
+// CHECK:         costate.range (%[[I:.*]]) in {{.*}} attributes {costate.dear, costate.tiles, costate.turn_rows = 1 : i64}
 // CHECK:           %[[ACTIVE:.*]] = tape.active
 // CHECK:           %[[T:.*]] = arith.select %[[ACTIVE]]
 // CHECK:           %[[MOST:.*]] = tape.warp_max %[[T]]
