@@ -21,8 +21,8 @@ TEST_F(LowerControl, PrivateArraysWithKnownIndicesAreVariables) {
             }),
             R"(
 costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i1) {
-  %cst = arith.constant 0.000000e+00 : f64
   %c1_i64 = arith.constant 1 : i64
+  %cst = arith.constant 0.000000e+00 : f64
   %c0_i64 = arith.constant 0 : i64
   %0 = costate.load %arg0[%c0_i64] : !costate.array<f64, 1>
   %1 = scf.if %arg1 -> (f64) {
