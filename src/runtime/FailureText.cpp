@@ -90,6 +90,13 @@ Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
                                     element, Naming::OfParameter)));
 }
 
+Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
+                      std::span<const int64_t> words,
+                      IterationPlace iteration) {
+  return failure(ErrorCode::AssertionFailed, code, site,
+                 messageText(code, text, words) + suffix(iteration));
+}
+
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents) {
   IterationPlace iteration{cell.iteration, extents};

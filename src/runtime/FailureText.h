@@ -30,6 +30,9 @@ Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
                        int64_t parameter, int64_t element,
                        std::span<const double> numbers,
                        IterationPlace iteration);
+/// `text` indexes KernelCode::texts, and is filled with the words.
+Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
+                      std::span<const int64_t> words, IterationPlace iteration);
 /// What threads of a GPU have reported; `extents` of the range that ran.
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents);

@@ -23,27 +23,14 @@ std::string messageText(const KernelCode &code, int64_t text,
   return *filled(code.texts[static_cast<size_t>(text)], value);
 }
 
-static std::string where(const KernelCode &code, int64_t site) {
-  return "kernel `" + code.name + "`" + siteText(code, site);
-}
-
 void printMessage(const KernelCode &code, int64_t site, int64_t text,
                   std::span<const int64_t> words, IterationPlace iteration) {
-  std::string line = where(code, site);
+  std::string line = "kernel `" + code.name + "`" + siteText(code, site);
   if (iteration.number >= 0)
     line += ", " + iteration.text();
   line += ": " + messageText(code, text, words) + "\n";
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
-}
-
-Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
-                      std::span<const int64_t> words,
-                      IterationPlace iteration) {
-  std::string what = where(code, site) + ": " + messageText(code, text, words);
-  if (iteration.number >= 0)
-    what += ", in " + iteration.text();
-  return {ErrorCode::AssertionFailed, what};
 }
 
 } // namespace costate::runtime

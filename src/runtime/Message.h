@@ -1,5 +1,5 @@
 #pragma once
-/// What kernels say by `print` and `assert`.
+/// What kernels say by `print`, and the texts of it and of `assert`.
 
 #include "runtime/FailureText.h"
 
@@ -12,8 +12,5 @@ std::string messageText(const KernelCode &code, int64_t text,
 /// Prints a line.
 void printMessage(const KernelCode &code, int64_t site, int64_t text,
                   std::span<const int64_t> words, IterationPlace iteration);
-
-Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
-                      std::span<const int64_t> words, IterationPlace iteration);
 
 } // namespace costate::runtime

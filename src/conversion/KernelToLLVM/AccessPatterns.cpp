@@ -8,12 +8,27 @@
 using namespace mlir;
 
 namespace costate::conversion {
-namespace {
 
-/// The type of an element in memory: a bool fills a byte.
 Type memoryType(Type value) {
   return value.isInteger(1) ? IntegerType::get(value.getContext(), 8) : value;
 }
+
+Value loadElement(ImplicitLocOpBuilder &builder, Type type, Value place) {
+  Type inMemory = memoryType(type);
+  Value value = LLVM::LoadOp::create(builder, inMemory, place);
+  if (!type.isInteger(1))
+    return value;
+  Value zero = LLVM::ConstantOp::create(builder, inMemory, 0);
+  return LLVM::ICmpOp::create(builder, LLVM::ICmpPredicate::ne, value, zero);
+}
+
+void storeElement(ImplicitLocOpBuilder &builder, Value value, Value place) {
+  if (value.getType().isInteger(1))
+    value = LLVM::ZExtOp::create(builder, memoryType(value.getType()), value);
+  LLVM::StoreOp::create(builder, value, place);
+}
+
+namespace {
 
 Value elementAddress(ImplicitLocOpBuilder &builder, ArrayView array,
                      Type element, ValueRange indices) {
@@ -50,13 +65,7 @@ struct LoadPattern : AccessPattern<ir::LoadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Value place = address(builder, op, adaptor.getIndices());
-    Value value = LLVM::LoadOp::create(builder, element(op), place);
-    if (op.getType().isInteger(1)) {
-      Value zero = LLVM::ConstantOp::create(builder, element(op), 0);
-      value =
-          LLVM::ICmpOp::create(builder, LLVM::ICmpPredicate::ne, value, zero);
-    }
-    rewriter.replaceOp(op, value);
+    rewriter.replaceOp(op, loadElement(builder, op.getType(), place));
     return success();
   }
 };
@@ -69,10 +78,7 @@ struct StorePattern : AccessPattern<ir::StoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Value place = address(builder, op, adaptor.getIndices());
-    Value value = adaptor.getValue();
-    if (value.getType().isInteger(1))
-      value = LLVM::ZExtOp::create(builder, element(op), value);
-    LLVM::StoreOp::create(builder, value, place);
+    storeElement(builder, adaptor.getValue(), place);
     rewriter.eraseOp(op);
     return success();
   }

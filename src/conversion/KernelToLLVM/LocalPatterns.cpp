@@ -10,11 +10,6 @@ using namespace mlir;
 namespace costate::conversion {
 namespace {
 
-/// A bool fills a byte.
-Type memoryType(Type value) {
-  return value.isInteger(1) ? IntegerType::get(value.getContext(), 8) : value;
-}
-
 void clear(ImplicitLocOpBuilder &b, Value memory, ir::LocalType type) {
   Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), 0);
   Value bytes = LLVM::ConstantOp::create(b, b.getI64Type(), type.bytes());
@@ -56,9 +51,10 @@ struct ClearPattern : ConvertOpToLLVMPattern<ir::LocalClearOp> {
   }
 };
 
-Value elementAddress(ImplicitLocOpBuilder &b, Value memory, Type element,
+/// Of an element whose values have type `type`.
+Value elementAddress(ImplicitLocOpBuilder &b, Value memory, Type type,
                      Value index) {
-  return LLVM::GEPOp::create(b, memory.getType(), element, memory,
+  return LLVM::GEPOp::create(b, memory.getType(), memoryType(type), memory,
                              ValueRange(index), LLVM::GEPNoWrapFlags::inbounds);
 }
 
@@ -69,15 +65,9 @@ struct LoadPattern : ConvertOpToLLVMPattern<ir::LocalLoadOp> {
   matchAndRewrite(ir::LocalLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Type element = memoryType(op.getType());
     Value place =
-        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
-    Value value = LLVM::LoadOp::create(b, element, place);
-    if (op.getType().isInteger(1)) {
-      Value zero = LLVM::ConstantOp::create(b, element, 0);
-      value = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, value, zero);
-    }
-    rewriter.replaceOp(op, value);
+        elementAddress(b, adaptor.getLocal(), op.getType(), adaptor.getIndex());
+    rewriter.replaceOp(op, loadElement(b, op.getType(), place));
     return success();
   }
 };
@@ -90,12 +80,9 @@ struct StorePattern : ConvertOpToLLVMPattern<ir::LocalStoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value value = adaptor.getValue();
-    Type element = memoryType(value.getType());
-    Value place =
-        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
-    if (value.getType().isInteger(1))
-      value = LLVM::ZExtOp::create(b, element, value);
-    LLVM::StoreOp::create(b, value, place);
+    Value place = elementAddress(b, adaptor.getLocal(), value.getType(),
+                                 adaptor.getIndex());
+    storeElement(b, value, place);
     rewriter.eraseOp(op);
     return success();
   }

@@ -10,6 +10,14 @@ namespace costate::conversion {
 
 class MathLibrary;
 
+/// The type of an element in memory: a bool fills a byte.
+mlir::Type memoryType(mlir::Type value);
+/// The element at `place`, as a value of type `type`.
+mlir::Value loadElement(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
+                        mlir::Value place);
+void storeElement(mlir::ImplicitLocOpBuilder &builder, mlir::Value value,
+                  mlir::Value place);
+
 void populateAccessPatterns(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns,
                             bool deterministic);
