@@ -171,17 +171,21 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
 
 static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                   ArrayRef<bool> active,
-                                                  Reloads reloads) {
+                                                  Reloads reloads,
+                                                  Refusal &refusal) {
   Versions versions;
   while (true) {
     FailureOr<Round> round = reverse(primal, active, versions, reloads);
     if (failed(round))
       return failure();
     auto needed = neededLoads(*round->marked, round->gradient);
-    if (!versions.settle(*round->marked, needed)) {
+    FailureOr<bool> settled = versions.settle(*round->marked, needed, refusal);
+    if (failed(settled) || !*settled)
       round->gradient.erase();
+    if (failed(settled))
+      return failure();
+    if (!*settled)
       continue;
-    }
     Derivative derivative;
     derivative.kernel = round->gradient;
     describeNeeds(*round->marked, versions.final(), derivative);
@@ -203,10 +207,14 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
       failed(checkOrderFree(primal, refusal)) ||
       failed(checkExtrema(primal, active, refusal)))
     return failure();
-  auto forwarded = differentiateReverse(primal, active, Reloads::Forwarded);
+  auto forwarded =
+      differentiateReverse(primal, active, Reloads::Forwarded, refusal);
   if (failed(forwarded) || !forwarded->overwrite)
     return forwarded;
-  auto kept = differentiateReverse(primal, active, Reloads::Kept);
+  ScopedDiagnosticHandler quiet(primal.getContext(),
+                                [](Diagnostic &) { return success(); });
+  Refusal unused;
+  auto kept = differentiateReverse(primal, active, Reloads::Kept, unused);
   if (failed(kept))
     return forwarded;
   bool better =

@@ -121,14 +121,47 @@ llvm::DenseMap<Operation *, Value> countTurns(ir::KernelOp kernel) {
 /// A value that is `init` in turn 0 and grows by `step` from turn to turn.
 struct Induction {
   Value init, step;
+  bool wraps = true; ///< perhaps
 
   Value at(ImplicitLocOpBuilder &b, Value turn) const {
     Type type = init.getType();
+    if (!wraps && !type.isInteger(64))
+      return exactAt(b, turn, type);
     Value count = fromI64(b, turn, type);
     Value change = arith::MulIOp::create(b, count, step);
     return arith::AddIOp::create(b, init, change);
   }
+
+  Value exactAt(ImplicitLocOpBuilder &b, Value turn, Type type) const {
+    Value wideStep = asI64(b, step, false), wideInit = asI64(b, init, false);
+    Value change = arith::MulIOp::create(b, turn, wideStep);
+    Value sum = arith::AddIOp::create(b, wideInit, change);
+    return arith::TruncIOp::create(b, type, sum,
+                                   arith::IntegerOverflowFlags::nsw);
+  }
 };
+
+/// Whether `condition` holds only where `value` is below something.
+static bool impliesBelow(Value condition, Value value) {
+  Operation *op = condition.getDefiningOp();
+  if (matchPattern(condition, m_Zero()))
+    return true;
+  if (isa_and_nonnull<arith::AndIOp>(op))
+    return impliesBelow(op->getOperand(0), value) ||
+           impliesBelow(op->getOperand(1), value);
+  if (auto branch = dyn_cast_or_null<scf::IfOp>(op)) {
+    unsigned index = cast<OpResult>(condition).getResultNumber();
+    return impliesBelow(branch.thenYield().getOperand(index), value) &&
+           impliesBelow(branch.elseYield().getOperand(index), value);
+  }
+  auto compare = dyn_cast_or_null<arith::CmpIOp>(op);
+  if (!compare)
+    return false;
+  bool less = compare.getPredicate() == arith::CmpIPredicate::slt;
+  bool more = compare.getPredicate() == arith::CmpIPredicate::sgt;
+  return (less && compare.getLhs() == value) ||
+         (more && compare.getRhs() == value);
+}
 
 /// The amount by which `next` exceeds `current`, if `loop` does not change it.
 static Value stepOf(Operation *loop, Value current, Value next) {
@@ -195,7 +228,13 @@ static void expressInductions(scf::WhileOp loop, Value turns) {
     Value step = stepOf(loop, argument, loop.getYieldOp().getOperand(i));
     if (!step)
       continue;
-    Induction induction{loop.getInits()[i], step};
+    APInt constant;
+    bool rises = matchPattern(step, m_ConstantInt(&constant)) &&
+                 constant.isOne() &&
+                 source.getType().getIntOrFloatBitWidth() > 1;
+    Value condition = loop.getConditionOp().getCondition();
+    Induction induction{loop.getInits()[i], step,
+                        !rises || !impliesBelow(condition, source)};
     expressArgument(source, before, before.getArguments().back(), induction);
     expressArgument(argument, after, after.getArguments().back(), induction);
     expressResult(loop, j, turns, induction);

@@ -194,6 +194,7 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
     };
     code->functions.push_back({.symbol = text("symbol"),
                                .measure = text("measure"),
+                               .measuredInPlace = flag("measured_in_place"),
                                .serial = flag("serial"),
                                .afterTurn = flag("after_turn"),
                                .effects = flag("effects"),

@@ -247,14 +247,15 @@ static bool looksForExtremum(Operation *op) {
 void Checker::steers(ir::KernelOp gradient) {
   gradient.walk([&](tape::TurnOp turn) {
     for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
-      if (isa<ir::RangeOp>(op))
-        continue; // it has a turn of its own
-      op->walk([&](Operation *inner) {
+      op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
+        if (isa<ir::RangeOp>(inner))
+          return WalkResult::skip(); // it has a turn of its own
         if (isa<arith::CmpFOp, ir::ToIntOp>(inner) &&
             !looksForExtremum(inner) && steeredBy(inner->getResult(0)))
           throw Mismatch{Property::Steers,
                          "the reverse sweep decides by `" +
                              inner->getName().getStringRef().str() + "`"};
+        return WalkResult::advance();
       });
     }
   });

@@ -18,6 +18,8 @@ public:
         isConversion(favourite) ? random.chance(70) : random.chance(18);
     inPlace = random.chance(45);
     localPercent = random.chance(40) ? random.between(10, 45) : 0;
+    rangePercent = random.chance(20) ? random.between(10, 40) : 0;
+    rangeHere = [this](int) { drivenRange(); };
     size = random.between(3, 6);
     most = random.chance(50)   ? random.between(20, 50)
            : random.chance(80) ? random.between(50, 110)
@@ -143,12 +145,9 @@ private:
       flags.returns = declareFlag();
     for (int count = random.pick(counts); count > 0 && !isFull(); --count) {
       serialRoles();
-      if (random.chance(40))
+      if (random.chance(40) || rangePercent)
         serial();
-      if (random.chance(1))
-        rangeInBranch();
-      else
-        range();
+      range();
       settle();
     }
     serialRoles();
@@ -184,10 +183,51 @@ private:
     branch(calm, some, nullptr);
   }
 
-  /// Legal, but without a gradient.
-  void rangeInBranch() {
-    Value yes = condition(1);
-    branch(yes, [&] { range(); }, nullptr);
+  /// A range in serial control flow.
+  void drivenRange() {
+    std::vector<Array> outer(arrays.begin(), arrays.end());
+    Array *array = risingArray();
+    if (array && random.chance(60))
+      timeRanges(*array);
+    else
+      range();
+    for (auto [array, old] : llvm::zip(arrays, outer))
+      array = old;
+  }
+
+  /// An array of rank 2 whose first index may be the time; null if none is.
+  Array *risingArray() {
+    SmallVector<Array *> found;
+    for (Array &array : arrays)
+      if (!array.isConstant && isFloat(array.kind) &&
+          array.extents.size() == 2 && array.extents[0] > 1)
+        found.push_back(&array);
+    return found.empty() ? nullptr : random.pick(found);
+  }
+
+  /// for t: u[t+1, i] = f(u[t, any]), i in a range; or in the other direction
+  void timeRanges(Array &array) {
+    Bounds bounds = normalBounds();
+    bounds.hi = integer(random.between(1, int(array.extents[0]) - 1));
+    bounds.bound = array.extents[0] - 1;
+    bool runsDown = random.chance(30);
+    Flags outer = std::exchange(flags, Flags{});
+    SmallVector<int> outerRaised = std::exchange(raised, {});
+    counted(bounds, [&] {
+      Value t = counters.back(), one = integer(1), next;
+      if (runsDown) {
+        Value top = integer(array.extents[0] - 1);
+        t = make<arith::SubIOp>(top, t);
+        next = make<arith::SubIOp>(t, one);
+      } else {
+        next = make<arith::AddIOp>(t, one);
+      }
+      time = Time{&array, t, next};
+      range();
+      time = {};
+    });
+    flags = outer;
+    raised = outerRaised;
   }
 
   //===-- Ranges ----------------------------------------------------------===//
@@ -216,7 +256,7 @@ private:
 
   void range() {
     SmallVector<Extent> extents = {extent(random.chance(30) ? size : 4)};
-    if (random.chance(15))
+    if (!time.array && random.chance(15))
       extents.push_back(extent(3));
     SmallVector<Value> counts;
     for (Extent &extent : extents)
@@ -252,18 +292,50 @@ private:
     Flags outerFlags = std::exchange(flags, Flags{});
     SmallVector<int> outerRaised = std::exchange(raised, {});
     std::vector<Local> outerLocals = std::exchange(locals, {});
+    auto outerHook = std::exchange(rangeHere, {});
     std::vector<bool> outer = freeze({});
     {
       Scope scope(*this);
       for (auto [index, extent] : llvm::zip(op.getIndices(), extents))
         offer(within(index, std::max<int64_t>(extent.bound, 1)));
       chooseRoles(op.getIndices(), extents);
+      Value column = time.array ? op.getIndices()[0] : Value();
+      if (column && extents[0].bound > time.array->extents[1])
+        column = {};
+      if (column)
+        readRow();
       iteration(sums);
+      if (column)
+        writeRow(op, column);
     }
     restore(outer);
+    rangeHere = std::move(outerHook);
     locals = std::move(outerLocals);
     raised = outerRaised;
     flags = outerFlags;
+  }
+
+  /// What is read in this turn; nothing else touches the array.
+  void readRow() {
+    Array &array = *time.array;
+    array.role = Role::Common;
+    common = {};
+    for (int count = random.between(1, 2); count > 0; --count)
+      offer(make<ir::LoadOp>(typeOf(array.kind), array.argument,
+                             ValueRange{time.now, index(array.extents[1])}));
+  }
+
+  void writeRow(ir::RangeOp op, Value column) {
+    Array &array = *time.array;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(op.getBody()->getTerminator());
+    Value old = make<ir::LoadOp>(typeOf(array.kind), array.argument,
+                                 ValueRange{time.now, column});
+    Value change = number(array.kind, 2);
+    Value product = make<arith::MulFOp>(old, change);
+    Value value = tamed(product);
+    ir::StoreOp::create(b, here(), value, array.argument,
+                        ValueRange{time.next, column});
   }
 
   void iteration(ArrayRef<Kind> sums) {
@@ -424,6 +496,12 @@ private:
       found.push_back([=] { return Values{j, i}; });
   }
 
+  /// Of an array whose first index is the time of serial code.
+  struct Time {
+    Array *array = nullptr;
+    Value now, next;
+  };
+  Time time;            ///< while ranges step
   bool inPlace = false; ///< arrays are read where they are written
   int size = 0;         ///< extent of most arrays
   Memory memory;

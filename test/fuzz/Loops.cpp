@@ -77,7 +77,6 @@ Value Statements::asCounter(Value induction) {
 
 //===-- for ---------------------------------------------------------------===//
 
-/// A loop around `turn`, which finds the index in `counters`.
 void Statements::counted(const Bounds &bounds,
                          llvm::function_ref<void()> turn) {
   Carried carried = chooseCarried(50);

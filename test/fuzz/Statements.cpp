@@ -41,6 +41,8 @@ void Statements::statement(int depth) {
   if (random.chance(localPercent))
     return locals.empty() || random.chance(loops > 0 ? 35 : 15) ? declareLocal()
                                                                 : writeLocal();
+  if (rangeHere && random.chance(rangePercent))
+    return rangeHere(depth);
   int choice = random.below(100);
   if (depth > 0 && choice < 22)
     return loop(depth);

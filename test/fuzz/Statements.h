@@ -3,6 +3,8 @@
 
 #include "fuzz/Expressions.h"
 
+#include <functional>
+
 namespace costate::fuzz {
 
 class Statements : protected Expressions {
@@ -31,6 +33,10 @@ protected:
   void branch(mlir::Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise);
 
+  /// Emits a range, where serial code may; `rangePercent`: how often.
+  std::function<void(int depth)> rangeHere;
+  int rangePercent = 0;
+
   llvm::SmallVector<mlir::Value> counters; ///< indices of loops, i64
   mlir::Value common; ///< to be stored in a range; null: not any more
 
@@ -39,6 +45,15 @@ protected:
   /// assignable.
   std::vector<bool> freeze(const Carried &carried);
   void restore(const std::vector<bool> &assignable);
+
+  /// A loop around `turn`, which finds the index in `counters`.
+  struct Bounds {
+    mlir::Value lo, hi, step;
+    int64_t bound = 0; ///< the index is less, and not negative; 0: not known
+    bool isUnsigned = false;
+  };
+  Bounds normalBounds();
+  void counted(const Bounds &bounds, llvm::function_ref<void()> turn);
 
 private:
   void statement(int depth);
@@ -70,16 +85,9 @@ private:
   void longLoop();
   void leavableLoop(int depth);
   void whileLoop(int depth);
-  struct Bounds {
-    mlir::Value lo, hi, step;
-    int64_t bound = 0; ///< the index is less, and not negative; 0: not known
-    bool isUnsigned = false;
-  };
-  Bounds normalBounds();
   Bounds anyBounds();
   mlir::Value smallCount();
   mlir::Value asCounter(mlir::Value induction);
-  void counted(const Bounds &bounds, llvm::function_ref<void()> turn);
   Array *timeIndexed();
 
   struct While;

@@ -19,13 +19,14 @@ public:
     localPercent = wished ? 45 : chance(35) ? between(8, 30) : 0;
     single = chance(20) || wish.type == "f32" || wish.from == "f32";
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);
+    rangePercent = chance(20) ? between(10, 40) : 0;
   }
 
   Node program() {
     Node result = list("program", {atom(width)});
     for (int part = between(1, wild ? 2 : 4); part > 0 && budget() > 0;
          --part) {
-      if (chance(40))
+      if (chance(40) || rangePercent)
         serial(result);
       result.children.push_back(range());
     }
@@ -63,9 +64,42 @@ private:
     program.children.push_back(jump());
   }
 
-  Node range() {
+  /// A range in serial control flow; perhaps it writes u(t+1, _) from u(t, _).
+  Node drivenRange() {
+    int around = std::exchange(loops, 0);
+    outerLoops += around;
+    std::map<std::string, Role> outer = roles;
+    Node result =
+        chance(50) && outer.at("u") != Role::Locked ? timeRanges() : range();
+    inRange = false;
+    own.clear();
+    roles = outer;
+    outerLoops -= around;
+    loops = around;
+    return result;
+  }
+
+  Node timeRanges() {
+    std::string t = fresh("k");
+    bool down = chance(30);
+    Node result =
+        list("for", {atom(t), atom(down ? steps - 1 : 0),
+                     atom(down ? 0 : steps - 1), atom(down ? -1 : 1)});
+    names.push_back({t, "i64", false, steps});
+    ++outerLoops;
+    result.children.push_back(
+        range({atom(t), list(down ? "sub" : "add", {atom(t), atom(1)})}));
+    --outerLoops;
+    names.pop_back();
+    written.insert("u");
+    read.insert("u");
+    return result;
+  }
+
+  /// `turn`: empty, or a row of u and the one that follows.
+  Node range(const std::vector<Node> &turn = {}) {
     size_t outer = names.size();
-    bool pair = chance(18), triple = pair && chance(30);
+    bool pair = turn.empty() && chance(18), triple = pair && chance(30);
     outside();
     Node most = extent(pair ? 3 : width);
     if (!pair && !extents.empty() && chance(50))
@@ -86,6 +120,8 @@ private:
     roles["s"] = chance(30) ? Role::Scatter : Role::Gather;
     if (roles["c"] == Role::Scatter)
       roles["c"] = Role::Gather; // bools do not add
+    if (!turn.empty())
+      roles["u"] = Role::Locked;
     for (auto &[array, role] : roles)
       flip[array] = chance(15);
     std::string i = fresh("i"), j = fresh("j");
@@ -105,17 +141,24 @@ private:
       head.children.push_back(atom(between(1, 4)));
       names.push_back({k, "i64", false, 4});
     }
+    std::vector<Name> serialNames(names.begin(), names.begin() + outer);
     for (Name &name : names)
       name.writable = false;
     Node result = list("range", {head});
+    if (!turn.empty())
+      times.push_back(list("load", {atom("u"), turn[0], own[0]}));
     for (int count = between(1, 3); count > 0; --count)
       result.children.push_back(declare());
     for (int count = wild ? 2 : between(2, 7); count > 0; --count)
       result.children.push_back(statement(3));
+    if (!turn.empty()) {
+      Node value = list("sin", {list("add", {times.front(), real(3)})});
+      times.clear();
+      result.children.push_back(
+          list("store", {atom("u"), turn[1], own[0], value}));
+    }
     finish(result);
-    names.resize(outer);
-    for (Name &name : names)
-      name.writable = name.bound == 0;
+    names = std::move(serialNames);
     return result;
   }
 
@@ -174,6 +217,8 @@ private:
     ++made;
     if (chance(localPercent))
       return writeLocal();
+    if (!inRange && depth < 2 && times.empty() && chance(rangePercent))
+      return drivenRange();
     if (depth > 0 && budget() > 0)
       if (std::optional<Node> control = controlStatement(depth))
         return *control;
@@ -214,7 +259,7 @@ private:
   /// Loops must not blow values up.
   Node bounded(Node value) {
     static const std::vector<std::string> heads = {"sin", "tanh", "cos"};
-    if (loops == 0 || chance(25))
+    if (loops + outerLoops == 0 || chance(25))
       return value;
     if (chance(30))
       return list("mul", {atom("0.55"), value});
@@ -461,6 +506,8 @@ private:
   }
 
   int most, made = 0, counter = 0;
+  int rangePercent = 0; ///< how often serial control flow drives ranges
+  int outerLoops = 0;   ///< around the range
   std::vector<std::string> extents; ///< names of values that a range may have
 };
 

@@ -26,6 +26,13 @@ bool isSerialValue(Value value) {
   return isa<ir::KernelOp>(value.getParentBlock()->getParentOp());
 }
 
+bool holdsRanges(Operation *op) {
+  auto isRange = [&](ir::RangeOp range) {
+    return range == op ? WalkResult::advance() : WalkResult::interrupt();
+  };
+  return op->walk(isRange).wasInterrupted();
+}
+
 bool isUniform(Value value, ir::RangeOp range) {
   return matchPattern(value, m_Constant()) ||
          !range.getRegion().isAncestor(value.getParentRegion());

@@ -43,6 +43,14 @@ llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
 /// branches: it is the same during the whole launch.
 bool isSerialValue(mlir::Value value);
 
+/// Whether there are ranges in `op`.
+bool holdsRanges(mlir::Operation *op);
+
+/// Whether `op` is a range, or a loop or branch around ranges.
+inline bool isOwnPart(mlir::Operation *op) {
+  return mlir::isa<ir::RangeOp>(op) || holdsRanges(op);
+}
+
 /// Whether all iterations of `range` have `value` in common.
 bool isUniform(mlir::Value value, ir::RangeOp range);
 

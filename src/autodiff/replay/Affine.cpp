@@ -43,21 +43,28 @@ static std::optional<Affine> ofProduct(arith::MulIOp product) {
 /// outside of every array that has less than 2^31 - 1 elements there, so the
 /// form holds for all accesses that are allowed.
 static Affine ofExtension(arith::ExtSIOp extension) {
-  Affine form;
   Value value = extension.getIn();
-  APInt step;
-  while (auto sum = value.getDefiningOp<arith::AddIOp>()) {
-    if (!matchPattern(sum.getRhs(), m_ConstantInt(&step)))
+  APInt constant(value.getType().getIntOrFloatBitWidth(), 0), step;
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<arith::AddIOp, arith::SubIOp>(op) ||
+        !matchPattern(op->getOperand(1), m_ConstantInt(&step)))
       break;
-    form.constant += step.getSExtValue();
-    value = sum.getLhs();
+    constant += isa<arith::AddIOp>(op) ? step : -step;
+    value = op->getOperand(0);
   }
-  if (auto difference = value.getDefiningOp<arith::SubIOp>())
-    if (matchPattern(difference.getRhs(), m_ConstantInt(&step))) {
-      form.constant -= step.getSExtValue();
-      value = difference.getLhs();
-    }
-  form.terms[value] = 1;
+  if (matchPattern(value, m_ConstantInt(&step)))
+    constant += step;
+  Affine form;
+  form.constant = constant.getSExtValue();
+  if (matchPattern(value, m_Constant()))
+    return form;
+  auto narrow = value.getDefiningOp<arith::TruncIOp>();
+  if (narrow && narrow.getIn().getType().isInteger(64) &&
+      bitEnumContainsAny(narrow.getOverflowFlags(),
+                         arith::IntegerOverflowFlags::nsw))
+    form.add(Affine::of(narrow.getIn()), 1);
+  else
+    form.terms[value] = 1;
   return form;
 }
 

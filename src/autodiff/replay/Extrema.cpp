@@ -23,7 +23,7 @@ static void refuse(const ArrayAccess &other, Operation *update) {
                         "`min` or `max`";
 }
 
-/// Of accesses to one array in one part: a minimum or maximum, and one of
+/// Of accesses to one array: in one part a minimum or maximum, and one of
 /// another kind that may use its element.
 static std::optional<std::pair<ArrayAccess, ArrayAccess>>
 findConflict(ArrayRef<ArrayAccess> accesses) {
@@ -31,19 +31,19 @@ findConflict(ArrayRef<ArrayAccess> accesses) {
     for (const ArrayAccess &other : accesses)
       if (isExtremum(update.op) &&
           other.op->getName() != update.op->getName() &&
-          !certainlyApart(update, other, isSerialValue))
+          samePart(update.op, other.op) &&
+          !certainlyApart(update, other, isFixedInPart))
         return std::pair(update, other);
   return std::nullopt;
 }
 
 LogicalResult checkExtrema(ir::KernelOp primal, ArrayRef<bool> active,
                            Refusal &refusal) {
-  using Place = std::pair<Value, unsigned>;
-  llvm::MapVector<Place, SmallVector<ArrayAccess>> byPlace;
+  llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
   for (const ArrayAccess &access : accessesIn(primal))
     if (isActive(access, active))
-      byPlace[{access.array, partNumber(access.op)}].push_back(access);
-  for (auto &[place, accesses] : byPlace)
+      byArray[access.array].push_back(access);
+  for (auto &[array, accesses] : byArray)
     if (auto conflict = findConflict(accesses)) {
       refusal.code = ErrorCode::CannotReplay;
       refuse(conflict->second, conflict->first.op);

@@ -49,7 +49,7 @@ static bool isShared(ir::StoreOp store, ir::RangeOp range) {
   llvm::DenseSet<Value> used;
   for (Value index : store.getIndices())
     for (auto [symbol, coefficient] : Affine::of(index).terms)
-      if (coefficient != 0 && !isSerialValue(symbol))
+      if (coefficient != 0 && !isUniform(symbol, range))
         used.insert(symbol);
   bool shared = false;
   for (auto [extent, index] :
@@ -80,7 +80,7 @@ namespace {
 class Shifts {
 public:
   explicit Shifts(ir::RangeOp range)
-      : body(range.getBody()), extents(range.getExtents()) {}
+      : range(range), body(range.getBody()), extents(range.getExtents()) {}
 
   /// Adds what one dimension says; false if that is not known, or if the
   /// accesses never meet.
@@ -89,7 +89,8 @@ public:
     std::optional<int64_t> distance = constantDifference(form, Affine::of(to));
     if (!distance)
       return false;
-    form.terms.remove_if([](auto &term) { return isSerialValue(term.first); });
+    form.terms.remove_if(
+        [&](auto &term) { return isUniform(term.first, range); });
     if (form.isConstant())
       return *distance == 0;
     auto [symbol, coefficient] = *form.terms.begin();
@@ -117,6 +118,7 @@ public:
   }
 
 private:
+  ir::RangeOp range;
   Block *body;
   OperandRange extents;
   llvm::SmallDenseMap<unsigned, int64_t> shifts;

@@ -57,25 +57,89 @@ std::pair<Operation *, Operation *> siblings(Operation *a, Operation *b) {
   llvm_unreachable("ops of one kernel have a common ancestor");
 }
 
-/// Two accesses to one array, in one part.
-class SamePart {
+/// The op directly in a block of serial code around ranges that contains `op`;
+/// its range, if it is in one.
+Operation *partOf(Operation *op) {
+  if (auto range = op->getParentOfType<ir::RangeOp>())
+    return range;
+  while (!isa<ir::KernelOp>(op->getParentOp()) &&
+         !holdsRanges(op->getParentOp()))
+    op = op->getParentOp();
+  return op;
+}
+
+/// Serial statements between two ranges are one part.
+bool inOneRun(Operation *a, Operation *b) {
+  if (a == b)
+    return true;
+  if (a->getBlock() != b->getBlock() || isOwnPart(a) || isOwnPart(b))
+    return false;
+  if (b->isBeforeInBlock(a))
+    std::swap(a, b);
+  for (Operation *op = a; op != b; op = op->getNextNode())
+    if (isOwnPart(op))
+      return false;
+  return true;
+}
+
+/// Fixed within one iteration, too.
+bool isIterationValue(Value value) {
+  return isSerialValue(value) ||
+         isa<ir::RangeOp>(value.getParentBlock()->getParentOp());
+}
+
+} // namespace
+
+Operation *statementOf(Operation *op) {
+  while (!isa<ir::KernelOp>(op->getParentOp()))
+    op = op->getParentOp();
+  return op;
+}
+
+bool samePart(Operation *a, Operation *b) {
+  return inOneRun(partOf(a), partOf(b));
+}
+
+bool isFixedInPart(Value value) {
+  Operation *owner = value.getParentBlock()->getParentOp();
+  return isa<ir::KernelOp>(owner) ||
+         (!isa<ir::RangeOp>(owner) && holdsRanges(owner));
+}
+
+unsigned partNumber(Operation *op) {
+  Operation *part = statementOf(op);
+  unsigned parts = 0;
+  for (Operation &other : *part->getBlock()) {
+    if (&other == part)
+      break;
+    parts += isOwnPart(&other);
+  }
+  return 2 * parts + isOwnPart(part);
+}
+
+namespace {
+
+/// Two accesses to one array.
+class Succession {
 public:
-  SamePart(const ArrayAccess &first, const ArrayAccess &second)
+  Succession(const ArrayAccess &first, const ArrayAccess &second)
       : first(first), second(second) {
     std::tie(firstAt, secondAt) = siblings(first.op, second.op);
-    for (Operation *op = firstAt->getParentOp();
-         op && !isa<ir::RangeOp, ir::KernelOp>(op); op = op->getParentOp())
+    for (Operation *op = firstAt->getParentOp(); !isa<ir::KernelOp>(op);
+         op = op->getParentOp())
       if (isa<scf::ForOp, scf::WhileOp>(op))
         loops.push_back(op);
   }
 
-  /// Whether `second` may access, later in the same iteration, an element that
-  /// `first` has accessed. Loops are looked at from the outside in: either the
-  /// element is met in the same turn, and the next loop decides, or the number
-  /// of turns between the two does.
+  /// Whether `second` may access an element that `first` has accessed, later
+  /// in the same iteration or in a part that runs later. Loops are looked at
+  /// from the outside in: either the element is met in the same turn, and the
+  /// next loop decides, or the number of turns between the two does.
   bool mayFollow() {
-    for (Operation *loop : llvm::reverse(loops)) {
-      Value counter = counterOf(loop);
+    for (; !loops.empty(); loops.pop_back()) {
+      if (isOver())
+        return false;
+      Value counter = counterOf(loops.back());
       Meeting meeting = meetingIn(counter);
       if (meeting.kind == Meeting::Never)
         return false;
@@ -83,12 +147,19 @@ public:
         return true;
       if (meeting.turns != 0)
         return meeting.turns > 0;
-      sameTurn.insert(counter);
     }
-    return follows() && meetingIn({}).kind != Meeting::Never;
+    return !isOver() && follows() && meetingIn({}).kind != Meeting::Never;
   }
 
 private:
+  /// Whether the first reads behind the part in which both stand; of loops
+  /// around parts only those are left in which the two may be in one turn.
+  bool isOver() const {
+    return readsBehindPart(first.op) &&
+           (loops.empty() || !holdsRanges(loops.back())) &&
+           samePart(first.op, second.op);
+  }
+
   /// Whether the second runs after the first within one turn of the innermost
   /// common loop.
   bool follows() const {
@@ -107,11 +178,12 @@ private:
     return cast<scf::WhileOp>(loop).getAfterArguments().back();
   }
 
+  /// Whether `symbol` may differ where the elements meet: in loops that are
+  /// done with it is the same turn, and so the same value.
   bool varies(Value symbol) const {
-    return !sameTurn.contains(symbol) &&
-           llvm::any_of(loops, [&](Operation *loop) {
-             return loop->isAncestor(symbol.getParentBlock()->getParentOp());
-           });
+    return llvm::any_of(loops, [&](Operation *loop) {
+      return loop->isAncestor(symbol.getParentBlock()->getParentOp());
+    });
   }
 
   Meeting meetingIn(Value counter) const {
@@ -140,58 +212,11 @@ private:
 
   const ArrayAccess &first, &second;
   Operation *firstAt, *secondAt;
-  SmallVector<Operation *> loops; ///< around both, innermost first
-  llvm::DenseSet<Value> sameTurn; ///< counters that are equal where they meet
+  /// Around both, innermost first; those are gone that are done with.
+  SmallVector<Operation *> loops;
 };
 
-/// The op directly in the kernel's block that contains `op`.
-Operation *partOf(Operation *op) {
-  while (!isa<ir::KernelOp>(op->getParentOp()))
-    op = op->getParentOp();
-  return op;
-}
-
-/// Serial statements between two ranges are one part.
-bool samePart(Operation *a, Operation *b) {
-  if (a == b)
-    return true;
-  if (isa<ir::RangeOp>(a) || isa<ir::RangeOp>(b))
-    return false;
-  if (b->isBeforeInBlock(a))
-    std::swap(a, b);
-  for (Operation *op = a; op != b; op = op->getNextNode())
-    if (isa<ir::RangeOp>(op))
-      return false;
-  return true;
-}
-
-/// Fixed within one iteration, too.
-bool isIterationValue(Value value) {
-  return isSerialValue(value) ||
-         isa<ir::RangeOp>(value.getParentBlock()->getParentOp());
-}
-
-bool mayOverwrite(const ArrayAccess &load, const ArrayAccess &write) {
-  Operation *loadPart = partOf(load.op), *writePart = partOf(write.op);
-  if (samePart(loadPart, writePart))
-    return !readsBehindPart(load.op) && SamePart(load, write).mayFollow();
-  if (writePart->isBeforeInBlock(loadPart))
-    return false;
-  return !certainlyApart(load, write, isSerialValue);
-}
-
 } // namespace
-
-unsigned partNumber(Operation *op) {
-  Operation *part = partOf(op);
-  unsigned ranges = 0;
-  for (Operation &other : *part->getBlock()) {
-    if (&other == part)
-      break;
-    ranges += isa<ir::RangeOp>(other);
-  }
-  return 2 * ranges + isa<ir::RangeOp>(part);
-}
 
 void refuse(const Overwrite &overwrite) {
   InFlightDiagnostic error =
@@ -221,7 +246,7 @@ Writes writesOf(ir::KernelOp kernel) {
 std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load) {
   ArrayAccess read = *accessOf(load);
   for (const ArrayAccess &write : writes.lookup(read.array))
-    if (mayOverwrite(read, write))
+    if (Succession(read, write).mayFollow())
       return Overwrite{load.getLoc(), write.op->getLoc(),
                        cast<BlockArgument>(read.array).getArgNumber()};
   return std::nullopt;
@@ -230,15 +255,16 @@ std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load) {
 bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load) {
   ArrayAccess read = *accessOf(load);
   return llvm::any_of(writes.lookup(read.array), [&](const ArrayAccess &write) {
-    return samePart(partOf(write.op), partOf(load)) &&
-           SamePart(write, read).mayFollow();
+    return inOneRun(statementOf(write.op), statementOf(load)) &&
+           Succession(write, read).mayFollow();
   });
 }
 
 bool readsOwnStore(const Writes &writes, ir::LoadOp load) {
   ArrayAccess read = *accessOf(load);
   return llvm::any_of(writes.lookup(read.array), [&](const ArrayAccess &write) {
-    bool same = partOf(write.op) == partOf(load);
+    bool same = isa<ir::RangeOp>(statementOf(load)) &&
+                statementOf(write.op) == statementOf(load);
     return !certainlyApart(read, write,
                            same ? isIterationValue : isSerialValue);
   });

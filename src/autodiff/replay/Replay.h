@@ -13,9 +13,20 @@ namespace costate::autodiff {
 /// that one iteration certainly stores and the next one uses.
 mlir::LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal);
 
-/// A kernel is a list of parts: serial runs have even numbers, ranges odd ones;
-/// there is a serial run, perhaps empty, before each range and at the end.
+/// A kernel is a list of parts: serial runs have even numbers, ranges and loops
+/// and branches around ranges odd ones; there is a serial run, perhaps empty,
+/// before each of these and at the end.
 unsigned partNumber(mlir::Operation *op);
+
+/// The operation directly in the kernel's block that contains `op`.
+mlir::Operation *statementOf(mlir::Operation *op);
+
+/// Whether two operations stand in one range or one serial run. Loops and
+/// branches around ranges consist of parts, too.
+bool samePart(mlir::Operation *a, mlir::Operation *b);
+
+/// Whether `value` is the same in one execution of a part that uses it.
+bool isFixedInPart(mlir::Value value);
 
 /// Whether two accesses certainly differ in a dimension, by symbols that do not
 /// change during the launch or the common iteration.
@@ -31,8 +42,8 @@ Writes writesOf(ir::KernelOp kernel);
 /// that may.
 std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load);
 
-/// Whether `load` may read what its own iteration (its own serial run) has
-/// written before in the same part.
+/// Whether `load` may read what has been written before by its own iteration
+/// or serial run; around ranges, by its own loop or branch.
 bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load);
 
 /// Whether `load` reads what its part leaves in the element: what a minimum or

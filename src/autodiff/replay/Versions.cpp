@@ -69,7 +69,27 @@ unsigned Versions::add(Place place) {
   return versions.size() - 1;
 }
 
-bool Versions::settle(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed) {
+static void refuseVersions(ir::LoadOp load, const Overwrite &overwrite,
+                           Operation *around) {
+  InFlightDiagnostic error = load.emitError()
+                             << "the gradient needs the value read here from "
+                                "argument "
+                             << overwrite.argument + 1
+                             << ", but it is overwritten before the kernel "
+                                "ends";
+  error.attachNote(overwrite.write) << "it may be overwritten here";
+  error.attachNote(around->getLoc())
+      << "of serial loops and branches around ranges, like this one, only what "
+         "they find is kept";
+  error.attachNote()
+      << "give the array a time index and write element t+1 from element t; or "
+         "launch the range as a kernel of its own, from a loop on the host, "
+         "and record the launches with a Tape";
+}
+
+FailureOr<bool> Versions::settle(ir::KernelOp primal,
+                                 ArrayRef<ir::LoadOp> needed,
+                                 Refusal &refusal) {
   Writes writes = writesOf(primal);
   for (auto &[array, accesses] : writes)
     for (const ArrayAccess &access : accesses)
@@ -89,7 +109,15 @@ bool Versions::settle(ir::KernelOp primal, ArrayRef<ir::LoadOp> needed) {
     }
     if (!overwrite)
       overwrite = reason;
-    if (!readsBehindPart(load) && mayFollowOwnWrite(writes, load))
+    bool behind = readsBehindPart(load),
+         rerun = mayFollowOwnWrite(writes, load);
+    Operation *around = statementOf(load);
+    if (holdsRanges(around) && (behind || rerun)) {
+      refusal.code = ErrorCode::CannotReplay;
+      refuseVersions(load, *reason, around);
+      return failure();
+    }
+    if (!behind && rerun)
       scratch.insert(place);
     else
       versionOf[*numberOf(load, originAttr)] = add(place);
@@ -190,11 +218,14 @@ void Versions::redirect(ir::KernelOp gradient) {
 /// The first operation of part `part`.
 static void moveToPart(OpBuilder &builder, ir::KernelOp kernel, unsigned part) {
   Block &block = kernel.getBodyRegion().front();
-  auto ranges = llvm::to_vector(block.getOps<ir::RangeOp>());
+  SmallVector<Operation *> own;
+  for (Operation &op : block)
+    if (isOwnPart(&op))
+      own.push_back(&op);
   if (part % 2)
-    builder.setInsertionPoint(ranges[part / 2]);
+    builder.setInsertionPoint(own[part / 2]);
   else if (part > 0)
-    builder.setInsertionPointAfter(ranges[part / 2 - 1]);
+    builder.setInsertionPointAfter(own[part / 2 - 1]);
   else
     builder.setInsertionPointToStart(&block);
 }

@@ -20,8 +20,11 @@ public:
   void mark(ir::KernelOp kernel) const;
 
   /// Chooses what each needed load of `primal`, a copy of the marked kernel,
-  /// reads. False if that asks for another round.
-  bool settle(ir::KernelOp primal, llvm::ArrayRef<ir::LoadOp> needed);
+  /// reads. False if that asks for another round. Fails if it had to be a
+  /// version of each turn of a loop around ranges.
+  mlir::FailureOr<bool> settle(ir::KernelOp primal,
+                               llvm::ArrayRef<ir::LoadOp> needed,
+                               Refusal &refusal);
 
   /// Gives `gradient` the arrays that its loads need, and lets them read those.
   void redirect(ir::KernelOp gradient);

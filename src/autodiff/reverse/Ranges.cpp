@@ -20,8 +20,8 @@ static ir::RangeOp withSums(ir::RangeOp range, TypeRange types) {
 
 /// A copy of a range whose sums the serial code uses: the copy runs in the
 /// forward sweep, the original becomes its reverse.
-static void keepSums(ir::RangeOp range) {
-  if (range.use_empty())
+static void keepSums(ir::RangeOp range, Scope &scope) {
+  if (range.getNumResults() == 0)
     return;
   OpBuilder builder(range);
   Operation *copy = builder.clone(*range);
@@ -29,12 +29,26 @@ static void keepSums(ir::RangeOp range) {
     if (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr))
       op->erase();
   });
+  for (auto [sum, kept] : llvm::zip(range.getSums(), copy->getResults()))
+    scope.rename(sum, kept);
   range.replaceAllUsesWith(copy->getResults());
+}
+
+/// In the reverse of a loop or branch a range uses what that has of the values
+/// of the forward loop or branch. Its own block stands in no region yet.
+static void useInReverse(ir::RangeOp range, Scope &scope) {
+  range->walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      Region *region = operand.get().getParentRegion();
+      if (!region || !range.getRegion().isAncestor(region))
+        operand.set(scope.use(operand.get()));
+    }
+  });
 }
 
 LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
                                      Sweep &sweep) {
-  keepSums(range);
+  keepSums(range, sweep.scope);
   range->moveBefore(sweep.b.getBlock(), sweep.b.getInsertionPoint());
   exclusive = exclusiveArrays(range);
   Block &body = *range.getBody();
@@ -58,6 +72,7 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
     types.push_back(value.getType());
   }
   body.getTerminator()->setOperands(sums);
+  useInReverse(range, sweep.scope);
   ir::RangeOp widened = withSums(range, types);
   for (auto [value, sum] : llvm::zip(captured, widened.getSums()))
     add(sweep, value, sum);

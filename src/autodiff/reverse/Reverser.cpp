@@ -48,7 +48,7 @@ Reverser::Reverser(ir::KernelOp kernel,
       }) {}
 
 LogicalResult Reverser::run() {
-  if (failed(checkRanges()) || failed(checkRules()))
+  if (failed(checkRules()))
     return failure();
   collectEffects();
   Block &block = kernel.getBodyRegion().front();
@@ -70,25 +70,6 @@ LogicalResult Reverser::run() {
   for (Operation *effect : effects)
     effect->erase();
   return success();
-}
-
-LogicalResult Reverser::checkRanges() {
-  WalkResult result =
-      kernel.walk(
-          [&](ir::RangeOp range) {
-            if (isa<ir::KernelOp>(range->getParentOp()))
-              return WalkResult::advance();
-            InFlightDiagnostic error = range.emitError(
-                "the gradient of a range under a serial loop or branch is not "
-                "supported yet");
-            error.attachNote(range->getParentOp()->getLoc())
-                << "the loop or branch is here";
-            error.attachNote()
-                << "launch the range as a kernel of its own, from a loop "
-                   "on the host";
-            return WalkResult::interrupt();
-          });
-  return failure(result.wasInterrupted());
 }
 
 LogicalResult Reverser::checkRules() {

@@ -51,7 +51,6 @@ private:
 
   // Preparation.
   mlir::LogicalResult checkRules();
-  mlir::LogicalResult checkRanges();
   void collectEffects();
 
   // Straight code.

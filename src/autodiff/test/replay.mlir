@@ -216,3 +216,54 @@ costate.kernel @carried(%x: !costate.array<f64, 1>) {
     costate.store %d, %x[%i] : !costate.array<f64, 1>
   }
 }
+
+// Turns of serial code: row t is read, row t+1 written, by any iteration.
+// CHECK: @turns.grad
+costate.kernel @turns(%u: !costate.array<f64, 2>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %m = costate.extent %u[0] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %t = %zero to %m step %one : i64 {
+    %s = arith.addi %t, %one : i64
+    costate.range (%i) in (%n) {
+      %v = costate.load %u[%t, %zero] : !costate.array<f64, 2>
+      %w = costate.sin %v : f64
+      costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
+    }
+  }
+}
+
+// The same with a 32-bit counter, which cannot wrap.
+// CHECK: @turns_of_while.grad
+costate.kernel @turns_of_while(%u: !costate.array<f64, 2>, %stop: !costate.array<f64, 1>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %most = arith.constant 9 : i32
+  %first = arith.constant 0 : i64
+  %limit = arith.constant 1.0 : f64
+  %off = arith.constant false
+  %end:2 = scf.while (%t = %zero, %done = %off) : (i32, i1) -> (i32, i1) {
+    %more = scf.if %done -> (i1) {
+      scf.yield %off : i1
+    } else {
+      %below = arith.cmpi slt, %t, %most : i32
+      scf.yield %below : i1
+    }
+    scf.condition(%more) %t, %done : i32, i1
+  } do {
+  ^bb0(%t: i32, %done: i1):
+    %row = arith.extsi %t : i32 to i64
+    %next = arith.addi %t, %one : i32
+    %below = arith.extsi %next : i32 to i64
+    costate.range (%i) in (%n) {
+      %v = costate.load %u[%row, %first] : !costate.array<f64, 2>
+      %w = costate.sin %v : f64
+      costate.store %w, %u[%below, %i] : !costate.array<f64, 2>
+    }
+    %v = costate.load %u[%below, %first] : !costate.array<f64, 2>
+    %is = arith.cmpf olt, %v, %limit : f64
+    scf.yield %next, %is : i32, i1
+  }
+}

@@ -98,13 +98,39 @@ costate.kernel @under_a_loop(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  // expected-note @+1 {{the loop or branch is here}}
+  // expected-note @+1 {{of serial loops and branches around ranges, like this one, only what they find is kept}}
   scf.for %t = %zero to %n step %one : i64 {
-    // expected-error @+2 {{the gradient of a range under a serial loop or branch is not supported yet}}
-    // expected-note @+1 {{launch the range as a kernel of its own, from a loop on the host}}
     costate.range (%i) in (%n) {
+      // expected-error @+2 {{the gradient needs the value read here from argument 1, but it is overwritten before the kernel ends}}
+      // expected-note @+1 {{give the array a time index and write element t+1 from element t}}
       %v = costate.load %x[%i] : !costate.array<f64, 1>
-      costate.store %v, %x[%i] : !costate.array<f64, 1>
+      %w = arith.mulf %v, %v : f64
+      // expected-note @+1 {{it may be overwritten here}}
+      costate.store %w, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// -----
+
+// What turn t reads was there before the loop, and is overwritten in turn t + 1.
+costate.kernel @turns_back(%u: !costate.array<f64, 2>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %t = %zero to %n step %one : i64 {
+    %s = arith.addi %t, %one : i64
+    costate.range (%i) in (%n) {
+      // expected-error @+2 {{the gradient needs the value read here from argument 1, but it is overwritten before the kernel ends}}
+      // expected-note @+1 {{record the launch with a Tape}}
+      %v = costate.load %u[%s, %i] : !costate.array<f64, 2>
+      %w = arith.mulf %v, %v : f64
+      // expected-note @+1 {{it may be overwritten here}}
+      costate.store %w, %u[%t, %i] : !costate.array<f64, 2>
+    }
+    costate.range (%i) in (%n) {
+      %v = costate.load %u[%t, %i] : !costate.array<f64, 2>
+      costate.store %v, %u[%s, %i] : !costate.array<f64, 2>
     }
   }
 }

@@ -133,3 +133,30 @@ costate.kernel @reloaded(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>)
     costate.store %p, %x[%i] : !costate.array<f64, 1>
   }
 }
+
+// A loop around ranges is a part with one version before it.
+// CHECK-LABEL: costate.kernel @driven.grad(
+// CHECK-SAME: %[[X:[^:]*]]: !costate.array<f64, 1>
+// CHECK-SAME: %[[U:[^:]*]]: !costate.array<f64, 2>
+// CHECK-SAME: %[[OLD:[^:]*]]: !costate.array<f64, 1> {costate.part = 0 : i64, costate.version_of = 0 : i64}
+// CHECK: scf.for
+// CHECK: costate.range
+// CHECK: costate.load %[[OLD]]
+costate.kernel @driven(%x: !costate.array<f64, 1>, %u: !costate.array<f64, 2>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f = arith.constant 0.0 : f64
+  scf.for %t = %zero to %n step %one : i64 {
+    %s = arith.addi %t, %one : i64
+    costate.range (%i) in (%n) {
+      %a = costate.load %x[%i] : !costate.array<f64, 1>
+      %v = costate.load %u[%t, %i] : !costate.array<f64, 2>
+      %w = arith.mulf %v, %a : f64
+      costate.store %w, %u[%s, %i] : !costate.array<f64, 2>
+    }
+  }
+  costate.range (%i) in (%n) {
+    costate.store %f, %x[%i] : !costate.array<f64, 1>
+  }
+}

@@ -111,6 +111,13 @@ private:
     return serial ? serial.getAfterTurn() : part->hasAttr(afterTurnAttr);
   }
 
+  /// What a reversed loop hands to a range is not there in a launch that only
+  /// measures.
+  bool isMeasuredInPlace() {
+    return measured && isAfterTurn() &&
+           !isa<LLVM::LLVMFuncOp>(part->getParentOp());
+  }
+
   /// What a launch that only measures leaves out must not serve it later.
   LogicalResult checkSkipped() {
     bool skipped = launcher.measures && !measured && !isAfterTurn() &&
@@ -139,6 +146,7 @@ private:
     launcher.functions.push_back(b.getDictionaryAttr(
         {named("symbol", b.getStringAttr(nameOf("device"))),
          named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
+         named("measured_in_place", b.getBoolAttr(isMeasuredInPlace())),
          named("serial", b.getBoolAttr(!range)),
          named("after_turn", b.getBoolAttr(isAfterTurn())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),

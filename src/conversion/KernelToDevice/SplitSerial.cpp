@@ -58,7 +58,8 @@ private:
       return;
     }
     for (Region &region : op->getRegions())
-      split(region.front());
+      if (!region.empty())
+        split(region.front());
     known.insert(op->result_begin(), op->result_end());
   }
 

@@ -40,6 +40,7 @@ struct DeviceFunction {
   std::string symbol = {};
   /// Only counts what it would push; empty: pushes nothing.
   std::string measure = {};
+  bool measuredInPlace = false; ///< right before it runs
   bool serial = false;
   bool afterTurn = false; ///< of the reverse sweep alone
   bool effects = false;   ///< stores to memory that outlives the launch

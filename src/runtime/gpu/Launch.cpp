@@ -15,7 +15,7 @@ struct Launch {
   const LaunchRequest &request;
   const gpu::DeviceCode &code;
   gpu::LoadedCode &loaded;
-  const bool dryRun;  ///< forward sweeps only, to size the tapes
+  bool dryRun;        ///< forward sweeps only, to size the tapes
   size_t tapeBytes;   ///< of one thread
   size_t tapeThreads; ///< that have one; measuring: that would need one
   std::span<const int64_t> extents = {};
@@ -107,6 +107,49 @@ static Result<> reported(Launch &launch) {
   return deviceFailure(launch.request, cell, launch.extents);
 }
 
+//===-- Room for tapes ---------------------------------------------------===//
+
+namespace {
+struct Needs {
+  uint64_t thread = 0, serial = 0;
+  size_t threads = 0;
+  int64_t threadSite = -1, serialSite = -1;
+};
+} // namespace
+
+static Failure tapeFailure(const Engine &engine, const KernelCode &code,
+                           int64_t site, const std::string &who, size_t bytes) {
+  return {
+      ErrorCode::OutOfMemory,
+      "kernel `" + code.name + "`" + siteText(code, site) + ": " +
+          tapeMemoryText(engine.memory.budget, who + " " + bytesText(bytes))};
+}
+
+/// Room for tapes of `bytes` for as many threads as memory allows, a warp at
+/// least; returns their number. It decides the bits of sums: deterministic
+/// kernels do not settle for the tapes that other launches have left.
+static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
+                                   const Needs &needs) {
+  size_t bytes = needs.thread;
+  size_t threads = (needs.threads + warp - 1) / warp * warp;
+  if (bytes == 0)
+    return threads;
+  size_t fitting = engine.tapes.bytes() / bytes / warp * warp;
+  if (fitting >= threads)
+    return threads;
+  for (; threads >= warp; threads /= 2) {
+    if (!request.deterministic && fitting >= threads / 2 && fitting >= warp)
+      return fitting;
+    if (bytes > SIZE_MAX / threads)
+      continue;
+    threads = threads / warp * warp;
+    if (Result<> done = engine.tapes.reserve(bytes * threads); done)
+      return threads;
+  }
+  return tapeFailure(engine, *request.code, needs.threadSite,
+                     "32 iterations of the range need", bytes * warp);
+}
+
 //===-- What the host code calls ------------------------------------------===//
 
 /// Whether `result` is none; what failed is kept for the end of the launch.
@@ -115,6 +158,10 @@ static bool failed(Launch &launch, const Result<> &result) {
     return false;
   launch.failure = result.error();
   return true;
+}
+
+static size_t numberOf(const Launch &launch, const DeviceFunction &function) {
+  return static_cast<size_t>(&function - launch.code.functions.data());
 }
 
 static size_t mostThreads(const Launch &launch,
@@ -134,8 +181,7 @@ static size_t mostThreads(const Launch &launch,
 static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
   auto &known = launch.loaded.fullGrids;
   known.resize(launch.code.functions.size(), Grid{0, 0});
-  Grid &full =
-      known[static_cast<size_t>(&function - launch.code.functions.data())];
+  Grid &full = known[numberOf(launch, function)];
   if (full.blocks)
     return full;
   for (int threads : blockThreadsOfSums) {
@@ -180,19 +226,20 @@ static const std::string *chosen(const Launch &launch,
                                  const DeviceFunction &function) {
   if (!launch.dryRun)
     return &function.symbol;
-  if (!function.measure.empty())
+  if (!function.measure.empty() && !function.measuredInPlace)
     return &function.measure;
   bool skipped = function.effects || function.afterTurn;
   return skipped ? nullptr : &function.symbol;
 }
 
+static std::byte *needCell(Launch &launch, const DeviceFunction &function) {
+  return launch.engine.cells.address() + needOffset +
+         8 * numberOf(launch, function);
+}
+
 static Result<> runFunction(Launch &launch, const DeviceFunction &function,
-                            uint64_t *words, int64_t iterations) {
-  const std::string *symbol = chosen(launch, function);
-  if (!symbol)
-    return {};
-  if (iterations == 0)
-    return clearSums(launch, function);
+                            const std::string &symbol, uint64_t *words,
+                            int64_t iterations) {
   Engine &engine = launch.engine;
   auto chosenGrid = gridOf(launch, function, iterations);
   if (!chosenGrid)
@@ -218,20 +265,62 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
   words[FirstPartialWord] = 0;
   words[TicketWord] = address(engine.cells.address() + ticketOffset);
   words[FrameWord] = address(engine.frame.address());
-  auto number = static_cast<size_t>(&function - launch.code.functions.data());
   words[ErrorsWord] = address(engine.cells.address());
-  words[NeedWord] = address(engine.cells.address() + needOffset + 8 * number);
+  words[NeedWord] = address(needCell(launch, function));
   if (function.tiles)
     return engine.tiles.run({*launch.loaded.module, *launch.request.code,
-                             function, *launch.loaded.needs, number, words,
-                             iterations, engine.partials, words[TicketWord],
+                             function, *launch.loaded.needs,
+                             numberOf(launch, function), words, iterations,
+                             engine.partials, words[TicketWord],
                              function.sums && launch.request.deterministic});
   if (auto done =
-          engine.driver().launch(*launch.loaded.module, *symbol, grid,
+          engine.driver().launch(*launch.loaded.module, symbol, grid,
                                  {words, static_cast<size_t>(function.words)});
       !done)
     return done;
   return reported(launch);
+}
+
+/// Room for the tapes of `function`, whose words are known only now.
+static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
+                               uint64_t *words, int64_t iterations) {
+  static constexpr uint64_t zero = 0;
+  Driver &driver = launch.engine.driver();
+  std::byte *cell = needCell(launch, function);
+  if (auto done = driver.fill(cell, 8, &zero, 8); !done)
+    return done;
+  Needs needs;
+  needs.threadSite = function.tapeSite;
+  size_t threads = std::exchange(launch.tapeThreads, 0);
+  launch.dryRun = true;
+  auto measured =
+      runFunction(launch, function, function.measure, words, iterations);
+  launch.dryRun = false;
+  needs.threads = std::max(launch.tapeThreads, threads);
+  if (measured)
+    measured = driver.download(&needs.thread, cell, 8);
+  if (!measured)
+    return measured;
+  needs.thread = std::max<uint64_t>(needs.thread, launch.tapeBytes);
+  auto reserved = reserveTapes(launch.engine, launch.request, needs);
+  if (!reserved)
+    return reserved.error();
+  launch.tapeBytes = needs.thread;
+  launch.tapeThreads = *reserved;
+  return {};
+}
+
+static Result<> runChosen(Launch &launch, const DeviceFunction &function,
+                          uint64_t *words, int64_t iterations) {
+  const std::string *symbol = chosen(launch, function);
+  if (!symbol)
+    return {};
+  if (iterations == 0)
+    return clearSums(launch, function);
+  if (function.measuredInPlace)
+    if (auto done = measureInPlace(launch, function, words, iterations); !done)
+      return done;
+  return runFunction(launch, function, *symbol, words, iterations);
 }
 
 [[gnu::noinline]] static bool run(Launch &launch, int64_t number,
@@ -242,7 +331,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     launch.failure = countFailure(*launch.request.code, function.site);
     return false;
   }
-  return !failed(launch, runFunction(launch, function, words, iterations));
+  return !failed(launch, runChosen(launch, function, words, iterations));
 }
 
 [[gnu::noinline]] static bool read(Launch &launch, int64_t slot,
@@ -326,14 +415,6 @@ static Result<> pass(Launch &launch) {
   return {};
 }
 
-namespace {
-struct Needs {
-  uint64_t thread = 0, serial = 0;
-  size_t threads = 0;
-  int64_t threadSite = -1, serialSite = -1;
-};
-} // namespace
-
 static Needs largest(const DeviceCode &code, std::span<const uint64_t> needs) {
   Needs most;
   for (size_t k = 0; k < needs.size(); ++k) {
@@ -366,39 +447,6 @@ static Result<Needs> measure(Launch &&launch) {
       !done)
     return done.error();
   return most;
-}
-
-static Failure tapeFailure(const Engine &engine, const KernelCode &code,
-                           int64_t site, const std::string &who, size_t bytes) {
-  return {
-      ErrorCode::OutOfMemory,
-      "kernel `" + code.name + "`" + siteText(code, site) + ": " +
-          tapeMemoryText(engine.memory.budget, who + " " + bytesText(bytes))};
-}
-
-/// Room for tapes of `bytes` for as many threads as memory allows, a warp at
-/// least; returns their number. It decides the bits of sums: deterministic
-/// kernels do not settle for the tapes that other launches have left.
-static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
-                                   const Needs &needs) {
-  size_t bytes = needs.thread;
-  size_t threads = (needs.threads + warp - 1) / warp * warp;
-  if (bytes == 0)
-    return threads;
-  size_t fitting = engine.tapes.bytes() / bytes / warp * warp;
-  if (fitting >= threads)
-    return threads;
-  for (; threads >= warp; threads /= 2) {
-    if (!request.deterministic && fitting >= threads / 2 && fitting >= warp)
-      return fitting;
-    if (bytes > SIZE_MAX / threads)
-      continue;
-    threads = threads / warp * warp;
-    if (Result<> done = engine.tapes.reserve(bytes * threads); done)
-      return threads;
-  }
-  return tapeFailure(engine, *request.code, needs.threadSite,
-                     "32 iterations of the range need", bytes * warp);
 }
 
 /// Bytes of one lane, as far as the host knows yet.
