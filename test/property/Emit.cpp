@@ -56,6 +56,8 @@ private:
 
   /// (range (i extent [j extent [k extent]]) ...)
   void range(const Node &node) {
+    if (environment.isInControlFlow())
+      environment.note("driven");
     const Node &head = node[0];
     auto extent = [&](size_t dim) { return index(head[2 * dim]); };
     auto body = [&](auto... indices) {

@@ -72,6 +72,10 @@ public:
   /// Notes that `thing` is used here.
   void note(const std::string &thing) { used[thing] |= place; }
   const Uses &uses() const { return used; }
+  /// Whether loops or branches are around.
+  bool isInControlFlow() const {
+    return (place & ~((1 << Serial) | (1 << Range))) != 0;
+  }
 
 private:
   template <class T> struct Variable {

@@ -19,7 +19,8 @@ public:
     localPercent = wished ? 45 : chance(35) ? between(8, 30) : 0;
     single = chance(20) || wish.type == "f32" || wish.from == "f32";
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);
-    rangePercent = chance(20) ? between(10, 40) : 0;
+    rangePercent =
+        chance(wish.head == "driven" ? 90 : 20) ? between(10, 40) : 0;
   }
 
   Node program() {

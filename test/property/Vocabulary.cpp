@@ -81,7 +81,7 @@ std::vector<std::string> everything() {
       add(head, type);
   for (const char *statement :
        {"if", "elif", "else", "for up", "for down", "for any", "while", "decay",
-        "break", "continue", "return"})
+        "break", "continue", "return", "driven"})
     all.push_back(statement);
   return all;
 }
