@@ -24,8 +24,11 @@ def check(process, lines, bench):
 
 
 def run_examples(build, counts):
+    """In a folder of their own, where they leave their pictures."""
     for example in sorted((build / "bin").glob("example-*")):
-        process = subprocess.run([example], capture_output=True, text=True, timeout=600)
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.run([example], capture_output=True, text=True, timeout=600,
+                                     cwd=folder)
         if process.returncode == 0:
             counts.passes()
         else:

@@ -41,6 +41,9 @@ concept NumberOperands =
 template <class... A>
 concept FloatOperands =
     AnyTraced<A...> && Joinable<A...> && std::is_floating_point_v<JoinOf<A...>>;
+template <class... A>
+concept IntegerOperands =
+    AnyTraced<A...> && Joinable<A...> && isInteger(dtypeOf<JoinOf<A...>>);
 
 template <class T, class... A>
 Expr<T> call(Op op, Loc loc, const A &...arguments) {
@@ -68,6 +71,9 @@ Expr<T> call(Op op, Loc loc, const A &...arguments) {
 COSTATE_UNARY(abs, Abs, NumberOperands)
 COSTATE_BINARY(min, Min, NumberOperands) ///< of a number and NaN: the number
 COSTATE_BINARY(max, Max, NumberOperands)
+
+COSTATE_UNARY(popcnt, Popcnt, IntegerOperands) ///< bits that are 1
+COSTATE_UNARY(clz, Clz, IntegerOperands)       ///< bits above the highest 1
 
 COSTATE_UNARY(floor, Floor, FloatOperands)
 COSTATE_UNARY(ceil, Ceil, FloatOperands)
@@ -157,6 +163,16 @@ template <class T, detail::Traced A>
 Expr<T> cast(const A &x,
              std::source_location place = std::source_location::current()) {
   return Expr<T>(detail::valueAs<T>(x, place));
+}
+
+/// The number of type T with the same bits.
+template <class T, detail::Traced A>
+  requires(sizeOf(dtypeOf<T>) == sizeOf(dtypeOf<detail::TypeOf<A>>) &&
+           detail::isNumber<T> && detail::isNumber<detail::TypeOf<A>>)
+Expr<T> bit_cast(const A &x,
+                 std::source_location place = std::source_location::current()) {
+  return Expr<T>(
+      detail::pure(detail::Op::BitCast, dtypeOf<T>, {x.value(place)}, place));
 }
 
 } // namespace costate

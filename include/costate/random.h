@@ -48,7 +48,8 @@ public:
   /// Uniform in [lo, hi); hi itself by rounding only.
   template <std::floating_point T = double>
   Expr<T>
-  uniform(Operand<T> lo, Operand<T> hi,
+  uniform(std::type_identity_t<Operand<T>> lo,
+          std::type_identity_t<Operand<T>> hi,
           std::source_location place = std::source_location::current()) {
     Expr<T> from(lo.value), to(hi.value);
     Expr<T> length = detail::call<T>(detail::Op::Sub, place, to, from);

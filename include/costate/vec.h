@@ -204,18 +204,36 @@ COSTATE_UNARY(abs, Abs, NumberTensor)
 COSTATE_UNARY(floor, Floor, FloatTensor)
 COSTATE_UNARY(ceil, Ceil, FloatTensor)
 COSTATE_UNARY(round, Round, FloatTensor)
+COSTATE_UNARY(trunc, Trunc, FloatTensor)
 COSTATE_UNARY(sqrt, Sqrt, FloatTensor)
+COSTATE_UNARY(rsqrt, Rsqrt, FloatTensor)
 COSTATE_UNARY(exp, Exp, FloatTensor)
+COSTATE_UNARY(exp2, Exp2, FloatTensor)
 COSTATE_UNARY(log, Log, FloatTensor)
+COSTATE_UNARY(log2, Log2, FloatTensor)
 COSTATE_UNARY(sin, Sin, FloatTensor)
 COSTATE_UNARY(cos, Cos, FloatTensor)
+COSTATE_UNARY(tan, Tan, FloatTensor)
+COSTATE_UNARY(asin, Asin, FloatTensor)
+COSTATE_UNARY(acos, Acos, FloatTensor)
+COSTATE_UNARY(atan, Atan, FloatTensor)
 COSTATE_UNARY(tanh, Tanh, FloatTensor)
 COSTATE_BINARY(min, Min)
 COSTATE_BINARY(max, Max)
 COSTATE_BINARY(pow, Pow)
+COSTATE_BINARY(atan2, Atan2)
 COSTATE_BINARY(hadamard, Mul) ///< component by component, of matrices too
 #undef COSTATE_UNARY
 #undef COSTATE_BINARY
+
+/// Some components in another order: `swizzle<2, 1, 0>(v)` is (z, y, x).
+template <size_t... k, detail::VectorLike A>
+  requires(sizeof...(k) > 0 && ((k < size_t(detail::ShapeOf<A>::count)) && ...))
+auto swizzle(const A &a, COSTATE_PLACE) {
+  auto from = a.components(place);
+  using S = Shape<int(sizeof...(k))>;
+  return TensorExpr<detail::ElementOf<A>, S>(detail::Handles<S>{from[k]...});
+}
 
 /// `a` where the condition holds, else `b`; both are evaluated.
 template <class A, class B>

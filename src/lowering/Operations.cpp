@@ -116,6 +116,10 @@ Value Emission::bits() {
     return signedness<ir::ShlOp>();
   case SyntaxOp::Shr:
     return signedness<ir::ShrOp>();
+  case SyntaxOp::Popcnt:
+    return unary<math::CtPopOp>();
+  case SyntaxOp::Clz:
+    return unary<math::CountLeadingZerosOp>();
   case SyntaxOp::Philox:
     return ir::PhiloxOp::create(b, loc, operands[0], operands[1], operands[2]);
   case SyntaxOp::Not: {
@@ -285,6 +289,9 @@ Value Emission::cast() {
 Value Emission::emit() {
   if (op == SyntaxOp::Cast)
     return cast();
+  if (op == SyntaxOp::BitCast)
+    return operands[0].getType() == result() ? operands[0]
+                                             : convert<arith::BitcastOp>();
   if (op == SyntaxOp::Select)
     return arith::SelectOp::create(b, loc, operands[0], operands[1],
                                    operands[2]);

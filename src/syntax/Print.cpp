@@ -8,15 +8,15 @@ namespace costate::syntax {
 
 const char *nameOf(Op op) {
   static constexpr const char *names[] = {
-      "neg",   "add",          "sub",    "mul",   "div",   "rem",   "min",
-      "max",   "clamp",        "abs",    "and",   "or",    "xor",   "not",
-      "shl",   "shr",          "philox", "lt",    "le",    "gt",    "ge",
-      "eq",    "ne",           "select", "cast",  "floor", "ceil",  "round",
-      "trunc", "sqrt",         "rsqrt",  "cbrt",  "exp",   "exp2",  "expm1",
-      "log",   "log2",         "log10",  "log1p", "pow",   "hypot", "sin",
-      "cos",   "tan",          "asin",   "acos",  "atan",  "atan2", "sinh",
-      "cosh",  "tanh",         "asinh",  "acosh", "atanh", "erf",   "erfc",
-      "fma",   "stop_gradient"};
+      "neg",   "add",   "sub",    "mul",   "div",          "rem",   "min",
+      "max",   "clamp", "abs",    "and",   "or",           "xor",   "not",
+      "shl",   "shr",   "popcnt", "clz",   "philox",       "lt",    "le",
+      "gt",    "ge",    "eq",     "ne",    "select",       "cast",  "bit_cast",
+      "floor", "ceil",  "round",  "trunc", "sqrt",         "rsqrt", "cbrt",
+      "exp",   "exp2",  "expm1",  "log",   "log2",         "log10", "log1p",
+      "pow",   "hypot", "sin",    "cos",   "tan",          "asin",  "acos",
+      "atan",  "atan2", "sinh",   "cosh",  "tanh",         "asinh", "acosh",
+      "atanh", "erf",   "erfc",   "fma",   "stop_gradient"};
   static_assert(std::size(names) == static_cast<size_t>(Op::StopGradient) + 1);
   return names[static_cast<size_t>(op)];
 }
@@ -130,8 +130,8 @@ void Printer::rest(const Statement &statement) {
     out << "local" << statement.argument << " = zeros";
     return;
   case Kind::StoreLocal:
-    out << "store %" << statement.operands[0] << ", local"
-        << statement.argument << "[%" << statement.operands[1] << "]";
+    out << "store %" << statement.operands[0] << ", local" << statement.argument
+        << "[%" << statement.operands[1] << "]";
     return;
   case Kind::Pure:
     out << nameOf(statement.op) << " ";

@@ -24,6 +24,9 @@ int floatsOf(Op op) {
   case Op::Not:
   case Op::Shl:
   case Op::Shr:
+  case Op::Popcnt:
+  case Op::Clz:
+  case Op::BitCast:
   case Op::Philox:
   case Op::Lt:
   case Op::Le:

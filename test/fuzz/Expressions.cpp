@@ -405,7 +405,10 @@ Value Expressions::integerOperation(Kind kind, int depth) {
       "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui",
       "arith.andi",  "arith.ori",   "arith.xori",  "costate.div",
       "costate.rem", "costate.shl", "costate.shr"};
-  Value x = whole(kind, depth - 1), y = whole(kind, depth - 1);
+  Value x = whole(kind, depth - 1);
+  if (random.chance(6))
+    return named(random.chance(50) ? "math.ctpop" : "math.ctlz", x);
+  Value y = whole(kind, depth - 1);
   Value result = named(random.pick(names), {x, y});
   Operation *op = result.getDefiningOp();
   if (isa<ir::DivOp, ir::RemOp, ir::ShrOp>(op) && random.chance(30))

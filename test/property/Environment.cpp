@@ -133,6 +133,10 @@ template <class T> Expr<T> Environment::integer(const Node &node) {
     return e(0) ^ e(1);
   if (node.is("not"))
     return ~e(0);
+  if (node.is("popcnt"))
+    return popcnt(e(0));
+  if (node.is("clz"))
+    return clz(e(0));
   if (node.is("shl"))
     return e(0) << e(1);
   if (node.is("shr"))

@@ -4,6 +4,7 @@
 #include "property/Program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -137,6 +138,10 @@ template <std::integral T> T pure(Op op, T a, T b, T c) {
     return a ^ b;
   case Op::Not:
     return ~a;
+  case Op::Popcnt:
+    return std::popcount(U(a));
+  case Op::Clz:
+    return std::countl_zero(U(a));
   case Op::Shl:
     return T(U(a) << count);
   case Op::Philox:

@@ -26,11 +26,11 @@ const std::vector<Function> &realFunctions() {
 const std::vector<Function> &integerFunctions() {
   using enum Operands;
   static const std::vector<Function> all = {
-      {"add", Two},      {"sub", Two}, {"mul", Two}, {"div", Two},
-      {"rem", Two},      {"and", Two}, {"or", Two},  {"xor", Two},
-      {"shl", Two},      {"shr", Two}, {"min", Two}, {"max", Two},
-      {"neg", Any},      {"not", Any}, {"abs", Any}, {"clamp", Three},
-      {"select", Choice}};
+      {"add", Two},    {"sub", Two}, {"mul", Two},      {"div", Two},
+      {"rem", Two},    {"and", Two}, {"or", Two},       {"xor", Two},
+      {"shl", Two},    {"shr", Two}, {"min", Two},      {"max", Two},
+      {"neg", Any},    {"not", Any}, {"abs", Any},      {"clamp", Three},
+      {"popcnt", Any}, {"clz", Any}, {"select", Choice}};
   return all;
 }
 

@@ -8,6 +8,8 @@ namespace costate::detail {
 
 template <class T> class Located {
 public:
+  using Element = T;
+
   Located() = default;
   Located(Handle handle, const std::source_location &place)
       : handle(handle), place(place) {}
@@ -44,6 +46,9 @@ public:
   friend Handle operator>(const Located &a, const Located &b) {
     return a.compare(Op::Gt, b);
   }
+  friend Handle operator<(const Located &a, const Located &b) {
+    return a.compare(Op::Lt, b);
+  }
   friend Handle operator==(const Located &a, const Located &b) {
     return a.compare(Op::Eq, b);
   }
@@ -54,7 +59,6 @@ public:
         a.place};
   }
 
-private:
   Located apply(Op op) const {
     return {pure(op, dtypeOf<T>, {handle}, place), place};
   }
@@ -62,6 +66,7 @@ private:
     return {pure(op, dtypeOf<T>, {handle, other.handle}, place), place};
   }
 
+private:
   Handle handle;
   std::source_location place;
 };

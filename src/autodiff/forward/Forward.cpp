@@ -285,8 +285,7 @@ LogicalResult Forward::scalar(const Task &task, Emission &out) {
     return success();
   Rule rule = op->getNumResults() == 1 ? findRule(op) : nullptr;
   if (!rule)
-    return op->emitError("the derivative of `" + op->getName().getStringRef() +
-                         "` is not known");
+    return emitNoRule(op);
   auto operand = [&](unsigned i) { return op->getOperand(i); };
   auto result = [&] { return op->getResult(0); };
   RuleArguments arguments{out.b, op, operand, result};

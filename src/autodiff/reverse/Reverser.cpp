@@ -79,12 +79,7 @@ LogicalResult Reverser::checkRules() {
     if (!plain || isDiscrete(op) || findRule(op) ||
         llvm::none_of(op->getOperands(), [&](Value v) { return isVaried(v); }))
       return WalkResult::advance();
-    op->emitError("the derivative of `" + op->getName().getStringRef() +
-                  "` is not known")
-            .attachNote()
-        << "compute it from operations that have one, or from values that do "
-           "not depend on an array with a gradient";
-    return WalkResult::interrupt();
+    return WalkResult(emitNoRule(op));
   });
   return failure(result.wasInterrupted());
 }
@@ -140,8 +135,7 @@ LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
       return reverseWhile(loop, g, sweep);
     if (auto range = dyn_cast<ir::RangeOp>(op))
       return reverseRange(range, g, sweep);
-    return op->emitError("the derivative of `" + op->getName().getStringRef() +
-                         "` is not known");
+    return emitNoRule(op);
   }
   return success();
 }

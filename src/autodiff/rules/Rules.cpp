@@ -22,6 +22,20 @@ Rule findRule(Operation *op) {
   return table.lookup(op->getName().getStringRef());
 }
 
+LogicalResult emitNoRule(Operation *op) {
+  if (isa<arith::BitcastOp>(op))
+    return op->emitError("`bit_cast` reads the bits of a value that depends on "
+                         "an array with a gradient; bits have no derivative")
+               .attachNote()
+           << "if they count as constants, write "
+              "`bit_cast<T>(stop_gradient(x))`";
+  return op->emitError("the derivative of `" + op->getName().getStringRef() +
+                       "` is not known")
+             .attachNote()
+         << "compute it from operations that have one, or from values that do "
+            "not depend on an array with a gradient";
+}
+
 bool isDiscrete(Operation *op) {
   return isa<arith::CmpFOp, ir::ToIntOp, ir::StopGradientOp, arith::FPToSIOp,
              arith::FPToUIOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp,

@@ -38,6 +38,9 @@ using Rule = Factor (*)(const RuleArguments &, unsigned index);
 /// The rule of `op`, or null if its derivative is not known.
 Rule findRule(mlir::Operation *op);
 
+/// Says that there is no rule for `op`, and what to do.
+mlir::LogicalResult emitNoRule(mlir::Operation *op);
+
 /// Whether results of `op` never depend smoothly on its operands: comparisons,
 /// conversions to integer, what the user declares constant, rounding.
 bool isDiscrete(mlir::Operation *op);

@@ -18,7 +18,8 @@ costate.kernel @unnumbered(%x: !costate.array<f64, 1>) {
 costate.kernel @two_results(%x: !costate.array<f64, 1>) {
   %zero = arith.constant 0 : i64
   %v = costate.load %x[%zero] : !costate.array<f64, 1>
-  // expected-error @+1 {{the derivative of `math.sincos` is not known}}
+  // expected-error @+2 {{the derivative of `math.sincos` is not known}}
+  // expected-note @+1 {{compute it from operations that have one, or from values that do not depend on an array with a gradient}}
   %s, %c = math.sincos %v : f64
   costate.store %s, %x[%zero] : !costate.array<f64, 1>
 }

@@ -150,6 +150,18 @@ costate.kernel @no_rule(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
 
 // -----
 
+costate.kernel @bits(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %v = costate.load %x[%zero] : !costate.array<f64, 1>
+  // expected-error @+2 {{`bit_cast` reads the bits of a value that depends on an array with a gradient; bits have no derivative}}
+  // expected-note @+1 {{if they count as constants, write `bit_cast<T>(stop_gradient(x))`}}
+  %n = arith.bitcast %v : f64 to i64
+  %w = arith.sitofp %n : i64 to f64
+  costate.store %w, %y[%zero] : !costate.array<f64, 1>
+}
+
+// -----
+
 // The outer loop comes back to the same slice.
 costate.kernel @again(%u: !costate.array<f64, 2>) {
   %n = costate.extent %u[0] : !costate.array<f64, 2>
