@@ -4,6 +4,7 @@
 #include "property/Emit.h"
 #include "property/Oracle.h"
 #include "property/Reference.h"
+#include "property/Scalars.h"
 #include "property/Workbench.h"
 
 #include "api/KernelImpl.h"
@@ -123,15 +124,20 @@ Way wayOf(unsigned seed) {
   return ways[seed % std::size(ways)];
 }
 
-/// Bit by bit: functions are those of libm, and no sum is fused.
-void againstTree(const syntax::Kernel &tree, const Inputs &inputs) {
+/// Bit by bit: functions are those of libm, and no sum is fused. Vectors and
+/// matrices are evaluated component by component.
+void againstTree(const Node &program, const syntax::Kernel &tree,
+                 const Inputs &inputs) {
   Memory expected = inputs.memory, actual = inputs.memory;
   std::vector<ir::InterpreterArgument> arguments;
   for (ir::HostArray &array : expected)
     arguments.push_back({&array});
   arguments.push_back({nullptr, 0, inputs.p});
   arguments.push_back({nullptr, inputs.q});
-  if (!evaluate(tree, arguments))
+  auto reference = traced(withoutTensors(program));
+  if (reference->failure)
+    throw Mismatch("without vectors: " + reference->failure->text);
+  if (!evaluate(reference->kernel, arguments))
     return;
   auto plain = compiler::Program::lower(tree, {.contract = false});
   if (!plain)
@@ -188,7 +194,7 @@ private:
     results = inputs.memory;
     ir::InterpreterReport report;
     try {
-      againstTree(tree->kernel, inputs);
+      againstTree(program, tree->kernel, inputs);
       report = oracle.primal(results);
     } catch (const Stopped &stopped) {
       if (stopped.failure.code != ErrorCode::Race)
@@ -604,7 +610,7 @@ Verdict checkLowering(const Node &program, unsigned seed) {
     if (tree->failure)
       return {Verdict::Wrong, tree->failure->text};
     try {
-      againstTree(tree->kernel, Inputs(widthOf(program), seed));
+      againstTree(program, tree->kernel, Inputs(widthOf(program), seed));
       return {};
     } catch (const Stopped &stopped) {
       if (stopped.failure.code != ErrorCode::Race)

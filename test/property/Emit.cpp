@@ -45,6 +45,10 @@ private:
       return continue_();
     if (node.is("return"))
       return return_();
+    if (node.is("print") || node.is("assert"))
+      return environment.message(node);
+    if (environment.tensorStatement(node))
+      return;
     if (node.is("local"))
       return environment.defineLocal(node);
     if (node.is("put") || node.is("bump"))

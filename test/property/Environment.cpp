@@ -1,5 +1,9 @@
 #include "property/Environment.h"
 
+#include "property/Tensors.h"
+
+#include <algorithm>
+
 namespace costate::property {
 namespace {
 
@@ -9,6 +13,12 @@ bool isComparison(const Node &node) {
     if (node.is(head))
       return true;
   return false;
+}
+
+bool isOfTensor(const Node &node) {
+  return std::ranges::any_of(tensorReductions(), [&](const auto &operation) {
+    return node.is(operation.head);
+  });
 }
 
 [[noreturn]] void fail(const Node &node) {
@@ -68,10 +78,15 @@ template <class T> Expr<T> Environment::call(const Node &node) {
     return cast<T>(node);
   if (node.is("get"))
     return get<T>(node);
-  if (!node.is("idx") && !node.is("size") && !isComparison(node))
+  if (isOfTensor(node))
+    note(node.text);
+  else if (!node.is("idx") && !node.is("size") && !isComparison(node))
     note<T>(node.text);
   if (node.is("select"))
     return select(value<bool>(node[0]), value<T>(node[1]), value<T>(node[2]));
+  if constexpr (std::is_same_v<T, double>)
+    if (std::optional<Expr<double>> part = fromTensor(node))
+      return *part;
   if constexpr (std::is_same_v<T, bool>)
     return truth(node);
   else
@@ -381,6 +396,15 @@ void Environment::set(const std::string &name, const Expr<double> &value) {
     return;
   if (auto *variable = std::any_cast<Variable<double>>(&place->second))
     *variable->var = value;
+}
+
+void Environment::message(const Node &node) {
+  Expr<double> e = value<double>(node[0]);
+  note(node.text);
+  if (node.is("print"))
+    print("{} of {}", e, 3);
+  else
+    assert_(~(sin(e) > 1.5), "the sine of {}", e);
 }
 
 template Expr<double> Environment::value<double>(const Node &);

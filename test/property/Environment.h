@@ -9,6 +9,7 @@
 #include <any>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace costate::property {
 
@@ -68,6 +69,10 @@ public:
   void writeLocal(const Node &node);
   /// (store array index... e), (update array index... e)
   void write(const Node &node);
+  /// A statement of vectors and matrices; false if it is none.
+  bool tensorStatement(const Node &node);
+  /// (print e), (assert e): one that holds.
+  void message(const Node &node);
 
   /// Notes that `thing` is used here.
   void note(const std::string &thing) { used[thing] |= place; }
@@ -86,6 +91,13 @@ private:
   template <class T> using Private = std::shared_ptr<Local<T, localSize>>;
   template <class T> Expr<T> get(const Node &node);
   template <class T> bool writeLocal(const Node &node, std::any &name);
+
+  using Vector = Vec<double, 3>;
+  using Matrix = Mat<double, 2, 2>;
+  template <class T> T *variable(const std::string &name);
+  VecExpr<double, 3> vector(const Node &node);
+  MatExpr<double, 2, 2> matrix(const Node &node);
+  std::optional<Expr<double>> fromTensor(const Node &node);
 
   template <class T> Expr<T> leaf(const std::string &text);
   template <class T> Expr<T> call(const Node &node);

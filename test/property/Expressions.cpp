@@ -243,6 +243,8 @@ Node Expressions::realFrom(const std::string &from, const std::string &to,
 Node Expressions::real(int depth, const std::string &type) {
   if (depth <= 0 || chance(15))
     return realLeaf(type);
+  if (type == "f64" && chance(tensorPercent))
+    return fromTensor(depth);
   if (const Function *function = wished(realFunctions(), type))
     return apply(*function, type, depth);
   if (wish.head == "cast" && wish.type == type && chance(25))

@@ -3,6 +3,7 @@
 
 #include "property/Arrays.h"
 #include "property/Program.h"
+#include "property/Tensors.h"
 #include "property/Vocabulary.h"
 
 #include <map>
@@ -51,6 +52,12 @@ protected:
   std::vector<const Name *> locals(const std::string &type);
   /// An element of one; `locals(type)` has some.
   std::vector<Node> elementOfLocal(const std::string &type);
+  Node vector(int depth);
+  Node matrix(int depth);
+  /// A component, a product, a norm.
+  Node fromTensor(int depth);
+  /// One that declares or assigns; `fresh` is a name for what it declares.
+  Node tensorStatement(const std::string &fresh);
   /// Some type, more often the one of the wish.
   std::string someType();
   /// A value of any type as a small f64.
@@ -73,7 +80,8 @@ protected:
   std::set<std::string> written;   ///< in the outermost loop that is open
   std::vector<Node> times;         ///< loads of a time-indexed array
   int width, loops = 0, nested = 0;
-  int localPercent = 0; ///< how often private arrays are used
+  int localPercent = 0;  ///< how often private arrays are used
+  int tensorPercent = 0; ///< and vectors and matrices
   bool inRange = false, single = false;
   bool wild = false;    ///< few statements, many of them hard to reverse
   bool inPlace = false; ///< overwrites what it has read
@@ -81,6 +89,8 @@ protected:
 
 private:
   static const std::vector<Wish> &wishes();
+  const TensorOperation &choose(const std::vector<TensorOperation> &all);
+  std::vector<Node> operandsOf(const TensorOperation &operation, int depth);
 
   Node realLeaf(const std::string &type);
   Node load(const std::string &type);

@@ -17,6 +17,7 @@ public:
     bool wished = wish.head == "local" || wish.head == "get" ||
                   wish.head == "put" || wish.head == "bump";
     localPercent = wished ? 45 : chance(35) ? between(8, 30) : 0;
+    tensorPercent = wishesTensors() ? 50 : chance(35) ? between(10, 40) : 0;
     single = chance(20) || wish.type == "f32" || wish.from == "f32";
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);
     rangePercent =
@@ -39,6 +40,15 @@ public:
   }
 
 private:
+  bool wishesTensors() const {
+    for (const auto *operations : {&vectorOperations(), &matrixOperations(),
+                                   &tensorReductions(), &tensorStatements()})
+      for (const TensorOperation &operation : *operations)
+        if (wish.head == operation.head)
+          return true;
+    return false;
+  }
+
   int budget() const { return most - made; }
 
   void outside() {
@@ -170,6 +180,12 @@ private:
       for (const Name *name : named(type, true))
         sum = list("add", {sum, list("mul", {literal("f64"),
                                              asReal(type, atom(name->text))})});
+    for (const char *type : {"vec", "mat"})
+      for (const Name *name : named(type, true)) {
+        const char *head = type[0] == 'v' ? "vsum" : "trace";
+        sum = list("add", {sum, list("mul", {literal("f64"),
+                                             list(head, {atom(name->text)})})});
+      }
     for (const char *array : {"s", "out", "z", "y", "v"})
       if (mayWrite(array) &&
           (!inRange || roles.at(array) != Role::Own || chance(70))) {
@@ -218,6 +234,13 @@ private:
     ++made;
     if (chance(localPercent))
       return writeLocal();
+    if (chance(tensorPercent))
+      return tensorStatement(fresh("a"));
+    if (wishes("print") || chance(1)) // of nearly no values
+      return list("if", {list("gt", {atom("f64"), real(2), atom("1e200")}),
+                         list("then", {list("print", {real(1)})})});
+    if (wishes("assert") || chance(1))
+      return list("assert", {real(2)});
     if (!inRange && depth < 2 && times.empty() && chance(rangePercent))
       return drivenRange();
     if (depth > 0 && budget() > 0)

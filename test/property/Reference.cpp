@@ -291,6 +291,9 @@ private:
       return;
     case Kind::StoreLocal:
       return storeLocal(statement);
+    case Kind::Print:
+    case Kind::Assert:
+      return;
     case Kind::Store:
     case Kind::Update:
       return write(statement);

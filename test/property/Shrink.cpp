@@ -26,9 +26,11 @@ void collect(const Node &node, Path &path, std::vector<Path> &all) {
 /// Expressions that one of their operands may stand for without harm.
 bool mayBecomeOperand(const Node &node) {
   static const std::set<std::string> rigid = {
-      "idx",  "load",  "cast",  "select", "size",  "var", "set",
-      "add",  "scale", "store", "update", "local", "get", "put",
-      "bump", "lt",    "le",    "gt",     "ge",    "eq",  "ne"};
+      "idx",  "load",  "cast",  "select",  "size",   "var",  "set",
+      "add",  "scale", "store", "update",  "local",  "get",  "put",
+      "bump", "lt",    "le",    "gt",      "ge",     "eq",   "ne",
+      "comp", "entry", "vec",   "vset",    "vadd",   "vput", "mat",
+      "mset", "madd",  "mput",  "vselect", "mselect"};
   return node.isList && !isBlock(node) && node.children.size() > 0 &&
          !rigid.contains(node.text);
 }

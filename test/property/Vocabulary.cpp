@@ -1,5 +1,7 @@
 #include "property/Vocabulary.h"
 
+#include "property/Tensors.h"
+
 namespace costate::property {
 
 const std::vector<Function> &realFunctions() {
@@ -81,8 +83,12 @@ std::vector<std::string> everything() {
       add(head, type);
   for (const char *statement :
        {"if", "elif", "else", "for up", "for down", "for any", "while", "decay",
-        "break", "continue", "return", "driven"})
+        "break", "continue", "return", "driven", "print", "assert"})
     all.push_back(statement);
+  for (const auto *operations : {&vectorOperations(), &matrixOperations(),
+                                 &tensorReductions(), &tensorStatements()})
+    for (const TensorOperation &operation : *operations)
+      all.push_back(operation.head);
   return all;
 }
 
