@@ -13,6 +13,7 @@
 #include <costate/costate.h>
 #include <costate/syntax.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>

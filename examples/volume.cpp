@@ -10,6 +10,7 @@
 #include <costate/costate.h>
 #include <costate/syntax.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <numbers>

@@ -1,6 +1,7 @@
 #include "Picture.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 #pragma once
 /// Pictures by gnuplot.
 
-#include <filesystem>
 #include <ostream>
 #include <sstream>
 #include <string>

@@ -1,12 +1,10 @@
 #include "Plot.h"
 #include "Kernels.h"
 
+#include "../common/Picture.h"
+
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <unistd.h>
+#include <sstream>
 
 namespace pony {
 namespace {
@@ -142,21 +140,10 @@ void writeData(std::ostream &out, const Simulation &simulation,
 
 bool plot(const Simulation &simulation, const Body &body, Point target,
           const Numbers &losses, const std::string &file) {
-  auto script = std::filesystem::temp_directory_path() /
-                ("costate-demo-" + std::to_string(getpid()) + ".gnuplot");
-  {
-    std::ofstream out(script);
-    writeData(out, simulation, body, target, losses);
-    out << "set output '" << file << "'\n" << look << stage << film << charts;
-  }
-  if (std::system(("gnuplot '" + script.string() + "'").c_str()) == 0) {
-    std::filesystem::remove(script);
-    return true;
-  }
-  std::cerr << "there is no picture, because gnuplot is missing or failed; "
-               "to draw it later: gnuplot "
-            << script.string() << "\n";
-  return false;
+  std::ostringstream script;
+  writeData(script, simulation, body, target, losses);
+  script << "set output '" << file << "'\n" << look << stage << film << charts;
+  return example::runGnuplot(script.str());
 }
 
 } // namespace pony
