@@ -86,7 +86,7 @@ public:
   bool has_grad() const;
   bool has_dual() const;
   /// The adjoint (tangent) array: same shape (but see
-  /// ArrayOptions::directions), dtype and device. It lives on
+  /// ArrayOptions::directions), dtype (but f32 for f16) and device. It lives on
   /// even if this array does not. Error(MissingGradient) if there is none;
   /// Error(OutOfMemory) if it is made now and does not fit.
   AnyArray grad() const;
@@ -129,8 +129,10 @@ public:
     check_dtype(dtypeOf<T>);
   }
 
-  Array grad() const { return Array(AnyArray::grad()); }
-  Array dual() const { return Array(AnyArray::dual()); }
+  /// Adjoints and tangents of f16 are float: sums of small numbers get on.
+  using Derivative = Array<detail::DerivativeOf<T>>;
+  Derivative grad() const { return Derivative(AnyArray::grad()); }
+  Derivative dual() const { return Derivative(AnyArray::dual()); }
 
   void fill(T value, Loc loc = std::source_location::current()) {
     if constexpr (std::is_same_v<T, bool>) {

@@ -30,8 +30,8 @@ public:
     check_form(dtypeOf<Number>, detail::formOf<C>(AoS));
   }
 
-  Array grad() const { return Array(AnyArray::grad()); }
-  Array dual() const { return Array(AnyArray::dual()); }
+  auto grad() const { return derived(AnyArray::grad()); }
+  auto dual() const { return derived(AnyArray::dual()); }
   Layout layout() const { return form().layout; }
 
   /// In elements.
@@ -77,6 +77,10 @@ public:
   }
 
 private:
+  static auto derived(AnyArray array) {
+    return Array<typename detail::DerivedForm<C>::type>(std::move(array));
+  }
+
   using Numbers = std::vector<std::array<Number, count>>;
 
   static size_t bytesOf(const std::vector<Host> &values) {

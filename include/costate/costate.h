@@ -13,6 +13,7 @@
 #include "costate/device.h"
 #include "costate/error.h"
 #include "costate/expr.h"
+#include "costate/f16.h"
 #include "costate/functions.h"
 #include "costate/graph.h"
 #include "costate/kernel.h"

@@ -44,7 +44,7 @@ concept TupleLike = requires { std::tuple_size<P>::value; };
 
 /// How many of the first `n` types are floats.
 template <class... T> constexpr size_t floatsBefore(size_t n) {
-  constexpr bool isFloat[] = {std::is_floating_point_v<T>...};
+  constexpr bool isFloat[] = {FloatElement<T>...};
   size_t count = 0;
   for (size_t k = 0; k < n; ++k)
     count += isFloat[k];
@@ -94,8 +94,8 @@ private:
     detail::beginCustom(inputs, handles, loc);
     auto result = function(Expr<T>(handles[k])...);
     using R = detail::TypeOf<decltype(result)>;
-    static_assert(std::is_floating_point_v<R>,
-                  "a custom derivative computes a float or double");
+    static_assert(FloatElement<R>,
+                  "a custom derivative computes a float, double or f16");
     detail::beginPartials(detail::valueAs<R>(result, loc), handles, loc);
     auto all = detail::asTuple(
         partials(Expr<T>(handles[k])..., Expr<R>(handles[arity])));
@@ -108,7 +108,7 @@ private:
     constexpr size_t count = detail::floatsBefore<T...>(sizeof...(T));
     static_assert(std::tuple_size_v<P> == count,
                   "the second function of a custom derivative returns one "
-                  "partial derivative for each float or double argument");
+                  "partial derivative for each float, double or f16 argument");
     detail::Handle handles[count + 1];
     (append<R, T, detail::floatsBefore<T...>(k)>(all, handles), ...);
     return detail::endCustom(std::span(handles, count), loc);
@@ -117,7 +117,7 @@ private:
   template <class R, class T, size_t position, class P>
   void append([[maybe_unused]] const P &all,
               [[maybe_unused]] detail::Handle *handles) const {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (FloatElement<T>) {
       static_assert(detail::SourceFor<std::tuple_element_t<position, P>, R>,
                     "a partial derivative does not convert to the type of the "
                     "result");

@@ -25,7 +25,9 @@ template <class T, int N> struct SymEig {
 namespace detail {
 
 template <class A>
-concept Decomposable = FloatSquare<A> && (rowsOf<A> == 2 || rowsOf<A> == 3);
+concept Decomposable =
+    FloatSquare<A> && std::is_floating_point_v<ElementOf<A>> &&
+    (rowsOf<A> == 2 || rowsOf<A> == 3);
 
 template <class T> Table<T, 2, 2> turn(const Located<T> &angle) {
   Located<T> c = cos(angle), s = sin(angle);

@@ -78,7 +78,7 @@ inline constexpr auto modOf = [](auto a, auto b) {
 };
 inline constexpr auto floorDivOf = [](auto a, auto b) {
   using T = typename decltype(a)::Element;
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (FloatElement<T>)
     return (a / b).apply(Op::Floor);
   else
     return choose(needsTurn(a.apply(Op::Rem, b), b), a / b - a.same(1), a / b);
@@ -122,7 +122,7 @@ concept AnyNumbers = NumberOperands<A...> || VectorOperands<A...>;
 template <class... A>
 concept AnyFloats =
     FloatOperands<A...> ||
-    (VectorOperands<A...> && std::is_floating_point_v<FirstElement<A...>>);
+    (VectorOperands<A...> && FloatElement<FirstElement<A...>>);
 
 } // namespace detail
 

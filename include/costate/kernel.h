@@ -55,19 +55,16 @@ struct Chain {
         order(mode == Mode::Tangent) {}
 };
 
-template <class T>
-concept HostScalar = std::is_arithmetic_v<T>;
-
 /// One argument of a launch; refers to the array, so it must not outlive it.
 struct ArgumentValue {
   enum class Kind : uint8_t { Array, Bool, Signed, Unsigned, Float };
 
   ArgumentValue(const AnyArray &array) : kind(Kind::Array), array(&array) {}
-  template <HostScalar T> ArgumentValue(T value) {
+  template <HostNumber T> ArgumentValue(T value) {
     if constexpr (std::is_same_v<T, bool>) {
       kind = Kind::Bool;
       integer = value;
-    } else if constexpr (std::is_floating_point_v<T>) {
+    } else if constexpr (!std::is_integral_v<T>) {
       kind = Kind::Float;
       real = static_cast<double>(value);
     } else if constexpr (std::is_signed_v<T>) {
@@ -193,8 +190,8 @@ public:
   std::vector<ArgumentType> arguments() const;
 
   /// For people: signature, what has been compiled and how long that took, its
-  /// size; of a gradient what each line of the source saves and what is computed
-  /// again, the tape of the last launch, and copies of arrays.
+  /// size; of a gradient what each line of the source saves and what is
+  /// computed again, the tape of the last launch, and copies of arrays.
   std::string report() const;
 
   /// The kernel, its gradient or its tangent as kernel IR, which costate-opt

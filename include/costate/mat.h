@@ -15,7 +15,7 @@ template <class A>
 concept SquareLike =
     MatrixLike<A> && ShapeOf<A>::extent[0] == ShapeOf<A>::extent[1];
 template <class A>
-concept FloatSquare = SquareLike<A> && std::is_floating_point_v<ElementOf<A>>;
+concept FloatSquare = SquareLike<A> && FloatElement<ElementOf<A>>;
 
 template <class A> inline constexpr int rowsOf = ShapeOf<A>::extent[0];
 /// A vector is one column.

@@ -40,7 +40,7 @@ concept NumberOperands =
     AnyTraced<A...> && Joinable<A...> && isNumber<JoinOf<A...>>;
 template <class... A>
 concept FloatOperands =
-    AnyTraced<A...> && Joinable<A...> && std::is_floating_point_v<JoinOf<A...>>;
+    AnyTraced<A...> && Joinable<A...> && FloatElement<JoinOf<A...>>;
 template <class... A>
 concept IntegerOperands =
     AnyTraced<A...> && Joinable<A...> && isInteger(dtypeOf<JoinOf<A...>>);
@@ -151,7 +151,7 @@ Expr<detail::TypeOf<A>>
 stop_gradient(const A &x,
               std::source_location place = std::source_location::current()) {
   using T = detail::TypeOf<A>;
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (FloatElement<T>)
     return detail::call<T>(detail::Op::StopGradient, place, x);
   else
     return Expr<T>(x, place);
@@ -165,10 +165,12 @@ Expr<T> cast(const A &x,
   return Expr<T>(detail::valueAs<T>(x, place));
 }
 
-/// The number of type T with the same bits.
+/// The number of type T with the same bits; not for f16.
 template <class T, detail::Traced A>
   requires(sizeOf(dtypeOf<T>) == sizeOf(dtypeOf<detail::TypeOf<A>>) &&
-           detail::isNumber<T> && detail::isNumber<detail::TypeOf<A>>)
+           detail::isNumber<T> && detail::isNumber<detail::TypeOf<A>> &&
+           !std::is_same_v<T, f16> &&
+           !std::is_same_v<detail::TypeOf<A>, f16>)
 Expr<T> bit_cast(const A &x,
                  std::source_location place = std::source_location::current()) {
   return Expr<T>(

@@ -19,7 +19,7 @@ struct MessageText {
 };
 
 template <class A>
-concept Printable = Traced<A> || std::is_arithmetic_v<A>;
+concept Printable = Traced<A> || HostNumber<A>;
 
 template <Printable A> Handle printed(const A &value, Loc loc) {
   if constexpr (Traced<A>)

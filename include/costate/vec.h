@@ -12,7 +12,7 @@ namespace detail {
 template <class A>
 concept VectorLike = Tensor<A> && ShapeOf<A>::rank == 1;
 template <class A>
-concept FloatTensor = Tensor<A> && std::is_floating_point_v<ElementOf<A>>;
+concept FloatTensor = Tensor<A> && FloatElement<ElementOf<A>>;
 template <class A>
 concept NumberTensor = Tensor<A> && isNumber<ElementOf<A>>;
 template <class A>

@@ -75,6 +75,14 @@ static bool toInteger(const ArgumentValue &value, uint64_t &bits) {
   return good;
 }
 
+/// The same in what holds a narrow integer: 32 bits, with its sign.
+template <class I>
+static bool toNarrow(const ArgumentValue &value, uint64_t &bits) {
+  bool good = toInteger<I>(value, bits);
+  bits = static_cast<uint32_t>(static_cast<int32_t>(static_cast<I>(bits)));
+  return good;
+}
+
 static double toDouble(const ArgumentValue &value) {
   if (value.kind == Kind::Float)
     return value.real;
@@ -89,6 +97,14 @@ static bool toBits(DType type, const ArgumentValue &value, uint64_t &bits) {
     bool good = toInteger<uint64_t>(value, bits);
     return good && bits <= 1;
   }
+  case DType::I8:
+    return toNarrow<int8_t>(value, bits);
+  case DType::I16:
+    return toNarrow<int16_t>(value, bits);
+  case DType::U8:
+    return toNarrow<uint8_t>(value, bits);
+  case DType::U16:
+    return toNarrow<uint16_t>(value, bits);
   case DType::I32:
     return toInteger<int32_t>(value, bits);
   case DType::I64:
@@ -97,6 +113,12 @@ static bool toBits(DType type, const ArgumentValue &value, uint64_t &bits) {
     return toInteger<uint32_t>(value, bits);
   case DType::U64:
     return toInteger<uint64_t>(value, bits);
+  case DType::F16: {
+    double real = toDouble(value);
+    bits = std::bit_cast<uint32_t>(static_cast<float>(f16(real)));
+    return !std::isfinite(real) ||
+           std::fabs(real) <= std::numeric_limits<f16>::max();
+  }
   case DType::F32: {
     double real = toDouble(value);
     bits = std::bit_cast<uint32_t>(static_cast<float>(real));

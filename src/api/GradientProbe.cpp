@@ -10,24 +10,33 @@ using namespace costate::api;
 using namespace costate::detail;
 using runtime::ArrayStorage;
 
+template <class T> static Numbers downloadAs(const ArrayStorage &array) {
+  std::vector<T> values(static_cast<size_t>(array.size));
+  checked(array.device->download(values.data(), array.buffer));
+  return Numbers(values.begin(), values.end());
+}
+
 static Numbers download(const ArrayStorage &array) {
-  Numbers values(static_cast<size_t>(array.size));
-  if (array.dtype == DType::F64) {
-    checked(array.device->download(values.data(), array.buffer));
-    return values;
-  }
-  std::vector<float> narrow(values.size());
-  checked(array.device->download(narrow.data(), array.buffer));
-  std::copy(narrow.begin(), narrow.end(), values.begin());
-  return values;
+  if (array.dtype == DType::F64)
+    return downloadAs<double>(array);
+  return array.dtype == DType::F16 ? downloadAs<f16>(array)
+                                   : downloadAs<float>(array);
+}
+
+template <class T>
+static void uploadAs(ArrayStorage &array, const Numbers &numbers) {
+  std::vector<T> values(numbers.begin(), numbers.end());
+  checked(array.device->upload(array.buffer, values.data()));
 }
 
 static void upload(ArrayStorage &array, const Numbers &values) {
   array.version.fetch_add(1);
   if (array.dtype == DType::F64)
-    return checked(array.device->upload(array.buffer, values.data()));
-  std::vector<float> narrow(values.begin(), values.end());
-  checked(array.device->upload(array.buffer, narrow.data()));
+    uploadAs<double>(array, values);
+  else if (array.dtype == DType::F16)
+    uploadAs<f16>(array, values);
+  else
+    uploadAs<float>(array, values);
 }
 
 static double dot(const Numbers &a, const Numbers &b) {
@@ -48,8 +57,9 @@ GradientProbe::GradientProbe(const std::shared_ptr<KernelImpl> &kernel,
                              const Call &call)
     : kernel(kernel), original(call), call(call) {
   compiler::Derivation primal;
-  single = checked(kernel->program->print(primal, false)).find("f32") !=
-           std::string::npos;
+  const std::string text = checked(kernel->program->print(primal, false));
+  single = text.find("f32") != std::string::npos;
+  half = text.find("f16") != std::string::npos;
   copyArguments();
   primal.target = call.device->info().target;
   const runtime::KernelCode &code = *kernel->compiled(primal).code;
@@ -200,7 +210,7 @@ DifferenceQuotient GradientProbe::difference(const Direction &direction,
       squares += term * term;
       ++at;
     }
-  double epsilon = single ? 0x1p-24 : 0x1p-53;
+  double epsilon = half ? 0x1p-11 : single ? 0x1p-24 : 0x1p-53;
   result.rounding = 8 * epsilon * std::sqrt(squares) / step;
   return result;
 }

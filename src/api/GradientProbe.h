@@ -42,7 +42,7 @@ public:
   const std::vector<ProbeInput> &inputs() const { return all; }
   /// Root mean square of the inputs.
   double size() const;
-  /// Whether anything is computed in f32.
+  /// Whether anything is computed in f32 or f16.
   bool isSingle() const { return single; }
 
   Direction zero() const;
@@ -63,7 +63,7 @@ private:
   Call original, call;
   std::vector<ProbeInput> all;
   std::mt19937_64 random{20240229};
-  bool single;
+  bool single, half; ///< anything in f32, in f16
 };
 
 double dot(const Direction &a, const Direction &b);

@@ -10,7 +10,8 @@ static int64_t valueOf(const SliceIndex &index, const KernelImpl &kernel,
   if (index.scalar < 0)
     return index.offset;
   uint64_t bits = call.arguments[index.scalar].bits;
-  bool narrow = kernel.program->arguments()[index.scalar].type == DType::I32;
+  DType type = kernel.program->arguments()[index.scalar].type;
+  bool narrow = sizeOf(type) < 4 || type == DType::I32;
   uint64_t value =
       narrow ? static_cast<uint64_t>(static_cast<int32_t>(bits)) : bits;
   return static_cast<int64_t>(value + static_cast<uint64_t>(index.offset));

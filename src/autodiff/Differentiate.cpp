@@ -52,7 +52,8 @@ llvm::DenseMap<Value, Value> appendAdjoints(ir::KernelOp kernel,
   llvm::DenseMap<Value, Value> adjoints;
   for (BlockArgument array : activeArrays(kernel, active))
     adjoints[array] = appendArray(
-        kernel, array, cast<ir::ArrayType>(array.getType()), ir::adjointOfAttr);
+        kernel, array, cast<ir::ArrayType>(array.getType()).getDerivative(),
+        ir::adjointOfAttr);
   return adjoints;
 }
 
@@ -63,7 +64,7 @@ appendTangents(ir::KernelOp kernel, ArrayRef<bool> active, Curves curves) {
   for (BlockArgument array : activeArrays(kernel, active)) {
     auto type = cast<ir::ArrayType>(array.getType());
     unsigned rank = type.getRank() + (curves.directions ? 1 : 0);
-    type = ir::ArrayType::get(kernel.getContext(), type.getElementType(), rank);
+    type = ir::ArrayType::get(kernel.getContext(), type.getValueType(), rank);
     for (unsigned order = 0; order < curves.order; ++order) {
       BlockArgument tangent =
           appendArray(kernel, array, type, ir::tangentOfAttr);

@@ -17,12 +17,22 @@ static DType dtypeOf(Type type) {
     return DType::F32;
   if (type.isF64())
     return DType::F64;
+  if (type.isF16())
+    return DType::F16;
   auto integer = cast<IntegerType>(type);
-  if (integer.getWidth() == 1)
+  bool isUnsigned = integer.isUnsigned();
+  switch (integer.getWidth()) {
+  case 1:
     return DType::Bool;
-  if (integer.getWidth() == 32)
-    return integer.isUnsigned() ? DType::U32 : DType::I32;
-  return integer.isUnsigned() ? DType::U64 : DType::I64;
+  case 8:
+    return isUnsigned ? DType::U8 : DType::I8;
+  case 16:
+    return isUnsigned ? DType::U16 : DType::I16;
+  case 32:
+    return isUnsigned ? DType::U32 : DType::I32;
+  default:
+    return isUnsigned ? DType::U64 : DType::I64;
+  }
 }
 
 std::vector<syntax::Argument> argumentsOf(ir::KernelOp kernel) {

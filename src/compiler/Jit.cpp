@@ -35,6 +35,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_dry_run", &costate_dry_run);
   add("costate_add_later_f32", &costate_add_later_f32);
   add("costate_add_later_f64", &costate_add_later_f64);
+  add("costate_add_later_f16", &costate_add_later_f16);
   add("costate_index_error", &costate_index_error);
   add("costate_step_zero", &costate_step_zero);
   add("costate_print", &costate_print);
@@ -47,6 +48,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_element_not_finite", &costate_element_not_finite);
   add("costate_check_sum_f32", &costate_check_sum_f32);
   add("costate_check_sum_f64", &costate_check_sum_f64);
+  add("costate_check_sum_f16", &costate_check_sum_f16);
   add("costate_device_run", &costate_device_run);
   add("costate_device_read", &costate_device_read);
   add("costate_device_copy", &costate_device_copy);

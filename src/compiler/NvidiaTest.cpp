@@ -147,6 +147,40 @@ TEST(Nvidia, AtomicsHaveTheScopeOfTheDevice) {
   }
 }
 
+/// There are none of 8 bits, and none of integers of 16 but the exchange.
+TEST(Nvidia, NarrowAtomicsAreThoseOfTheWordAround) {
+  for (std::string chip : {"sm_75", "sm_90"})
+    for (std::string type : {"i8", "i16"}) {
+      std::string added = ptx(withNumber(type, "  %y = atomicrmw add ptr %p, " +
+                                                   type + " %x monotonic\n"),
+                              chip);
+      EXPECT_TRUE(contains(added, "atom.relaxed.gpu.global.cas.b32") ||
+                  contains(added, "atom.global.cas.b32") ||
+                  contains(added, "cas.b16"))
+          << added;
+      std::string exchanged = ptx(
+          withNumber(type, "  %e = cmpxchg ptr %p, " + type + " %x, " + type +
+                               " 1 monotonic monotonic\n  %y = extractvalue {" +
+                               type + ", i1} %e, 0\n"),
+          chip);
+      EXPECT_TRUE(contains(exchanged, "cas.b32") ||
+                  contains(exchanged, "cas.b16"))
+          << exchanged;
+      EXPECT_FALSE(contains(added + exchanged, ".sys"));
+    }
+}
+
+TEST(Nvidia, HalvesAreRounded) {
+  std::string text = ptx(withNumber(
+      "half", "  %f = fpext half %x to float\n  %g = fmul float %f, %f\n"
+              "  %h = fptrunc float %g to half\n"
+              "  %y = atomicrmw fadd ptr %p, half %h monotonic\n"));
+  EXPECT_TRUE(contains(text, "mul.rn.f16") || contains(text, "cvt.rn.f16.f32"))
+      << text;
+  EXPECT_TRUE(contains(text, "add.noftz.f16")) << text;
+  EXPECT_FALSE(contains(text, ".ftz")) << text;
+}
+
 /// The operations of the language that are functions, as device functions.
 std::string callOf(const Function &function, bool isF64) {
   std::string type = isF64 ? "double" : "float";

@@ -76,6 +76,36 @@ OpFoldResult ToIntOp::fold(FoldAdaptor adaptor) {
   return intAttr(getType(), result);
 }
 
+static bool isNumberOf(Type element, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto narrow = dyn_cast_or_null<NarrowOp>(op))
+    return narrow.getElement() == element;
+  if (auto load = dyn_cast_or_null<LoadOp>(op))
+    return load.getArray().getType().getElementType() == element;
+  if (auto load = dyn_cast_or_null<LocalLoadOp>(op))
+    return load.getLocal().getType().getElementType() == element;
+  return false;
+}
+
+OpFoldResult NarrowOp::fold(FoldAdaptor adaptor) {
+  if (isNumberOf(getElement(), getValue()))
+    return getValue();
+  if (auto a = asInt(adaptor.getValue())) {
+    APInt low = a->trunc(getElement().getIntOrFloatBitWidth());
+    bool isUnsigned = getElement().isUnsignedInteger();
+    return intAttr(getType(), isUnsigned ? low.zext(32) : low.sext(32));
+  }
+  auto constant = dyn_cast_or_null<FloatAttr>(adaptor.getValue());
+  if (!constant)
+    return {};
+  APFloat value = constant.getValue();
+  bool inexact;
+  constexpr auto nearest = APFloat::rmNearestTiesToEven;
+  value.convert(APFloat::IEEEhalf(), nearest, &inexact);
+  value.convert(APFloat::IEEEsingle(), nearest, &inexact);
+  return FloatAttr::get(getType(), value);
+}
+
 OpFoldResult TripCountOp::fold(FoldAdaptor adaptor) {
   auto lo = asInt(adaptor.getLo()), hi = asInt(adaptor.getHi()),
        step = asInt(adaptor.getStep());

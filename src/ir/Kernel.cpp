@@ -37,20 +37,46 @@ void CostateDialect::initialize() {
 
 //===-- ArrayType ---------------------------------------------------------===//
 
-Type ArrayType::getValueType() const {
-  auto integer = dyn_cast<IntegerType>(getElementType());
+bool isNarrow(Type element) {
+  return !element.isInteger(1) && element.getIntOrFloatBitWidth() < 32;
+}
+
+static Type valueTypeOf(Type element) {
+  MLIRContext *context = element.getContext();
+  if (element.isF16())
+    return Float32Type::get(context);
+  if (!element.isInteger())
+    return element;
+  unsigned width = element.getIntOrFloatBitWidth();
+  return IntegerType::get(context, isNarrow(element) ? 32 : width);
+}
+
+static bool isElement(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
-    return getElementType();
-  return IntegerType::get(getContext(), integer.getWidth());
+    return type.isF16() || type.isF32() || type.isF64();
+  switch (integer.getWidth()) {
+  case 1:
+    return integer.isSignless();
+  case 8:
+  case 16:
+  case 32:
+  case 64:
+    return !integer.isSigned();
+  default:
+    return false;
+  }
+}
+
+Type ArrayType::getValueType() const { return valueTypeOf(getElementType()); }
+
+ArrayType ArrayType::getDerivative() const {
+  return get(getContext(), getValueType(), getRank());
 }
 
 LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 Type element, unsigned rank) {
-  bool known = element.isF32() || element.isF64() ||
-               element.isSignlessInteger(1) || element.isSignlessInteger(32) ||
-               element.isSignlessInteger(64) || element.isUnsignedInteger(32) ||
-               element.isUnsignedInteger(64);
-  if (!known)
+  if (!isElement(element))
     return emitError() << "an array cannot have elements of type " << element;
   if (rank > 8)
     return emitError() << "an array has at most 8 dimensions, not " << rank;
@@ -59,12 +85,15 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
 
 //===-- Private arrays ----------------------------------------------------===//
 
+Type LocalType::getValueType() const { return valueTypeOf(getElementType()); }
+
+LocalType LocalType::getDerivative() const {
+  return get(getContext(), getValueType(), getSize());
+}
+
 LogicalResult LocalType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 Type element, int64_t size) {
-  bool known = element.isF32() || element.isF64() ||
-               element.isSignlessInteger(1) || element.isSignlessInteger(32) ||
-               element.isSignlessInteger(64);
-  if (!known)
+  if (!isElement(element))
     return emitError() << "a private array cannot have elements of type "
                        << element;
   int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
@@ -286,6 +315,26 @@ LogicalResult CustomOp::verifyRegions() {
       return op.emitOpError("stands in the partial derivatives of a function; "
                             "these must be straight code");
   return success();
+}
+
+//===-- NarrowOp ----------------------------------------------------------===//
+
+LogicalResult NarrowOp::inferReturnTypes(MLIRContext *context,
+                                         std::optional<Location>,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getValue().getType().isInteger()
+                      ? Type(IntegerType::get(context, 32))
+                      : Float32Type::get(context));
+  return success();
+}
+
+LogicalResult NarrowOp::verify() {
+  bool fits = isElement(getElement()) && isNarrow(getElement()) &&
+              valueTypeOf(getElement()) == getType();
+  if (fits)
+    return success();
+  return emitOpError("cannot make a number of type ") << getElement();
 }
 
 //===-- TripCountOp -------------------------------------------------------===//

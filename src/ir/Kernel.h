@@ -32,6 +32,9 @@ class IsFunction : public mlir::OpTrait::TraitBase<Op, IsFunction> {};
 
 namespace costate::ir {
 
+/// Whether numbers of this type are held by values of a wider one.
+bool isNarrow(mlir::Type element);
+
 /// Whether `op` stores or updates an element of an array.
 inline bool writesElement(mlir::Operation *op) {
   return mlir::isa<ElementAccess>(op) && !mlir::isa<LoadOp>(op);

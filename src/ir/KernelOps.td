@@ -21,6 +21,10 @@ def Costate_Dialect : Dialect {
 
     Integers are signless; the dtype of an array says whether its elements are
     unsigned (`!costate.array<ui32, 1>`). Every index and extent is an i64.
+
+    Numbers narrower than 32 bits exist in memory only: what a kernel computes
+    with is an i32 or f32 that holds such a number, and `costate.narrow` makes
+    one of any other.
   }];
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
@@ -33,16 +37,19 @@ def Costate_Array : TypeDef<Costate_Dialect, "Array"> {
   let mnemonic = "array";
   let summary = "a contiguous row-major array of run-time extents";
   let description = [{
-    `!costate.array<f64, 2>`: element type `i1 i32 i64 ui32 ui64 f32 f64`, rank
-    0 to 8. A bool takes one byte. Arrays of one kernel do not overlap when one
-    of them is written.
+    `!costate.array<f64, 2>`: element type `i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64
+    f16 f32 f64`, rank 0 to 8. A bool takes one byte. Arrays of one kernel do not
+    overlap when one of them is written. Narrow elements are loaded as an i32 or
+    f32; what is stored or added is narrowed as by `costate.narrow`.
   }];
   let parameters = (ins "::mlir::Type":$elementType, "unsigned":$rank);
   let assemblyFormat = "`<` $elementType `,` $rank `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The type of a loaded value: the element type without its sign.
+    /// The type of a loaded value.
     ::mlir::Type getValueType() const;
+    /// The type of an array of adjoints or tangents: those of f16 are f32.
+    ArrayType getDerivative() const;
     int64_t elementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
     bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
   }];
@@ -62,7 +69,9 @@ def Costate_Local : TypeDef<Costate_Dialect, "Local"> {
     /// The most bytes of one private array.
     static constexpr int64_t mostBytes = 1 << 16;
     /// The type of a loaded value.
-    ::mlir::Type getValueType() const { return getElementType(); }
+    ::mlir::Type getValueType() const;
+    /// The type of a private array of adjoints or tangents.
+    LocalType getDerivative() const;
     int64_t elementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
     int64_t bytes() const { return getSize() * elementBytes(); }
     bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
@@ -257,7 +266,8 @@ def Costate_AtomicMinOp : Costate_UpdateOp<"atomic_min"> {
   let description = [{
     NaN counts as missing, and -0 as less than 0: the element that remains does
     not depend on the order of the updates. The dtype of the array says whether
-    integers have a sign. `exclusive` as in `atomic_add`.
+    integers have a sign. `exclusive` as in `atomic_add`. Where elements are
+    narrow, the value is one of their numbers.
   }];
 }
 def Costate_AtomicMaxOp : Costate_UpdateOp<"atomic_max"> {
@@ -370,6 +380,26 @@ def Costate_ToIntOp : Costate_Op<"to_int", [Pure]> {
   let assemblyFormat = [{
     (`unsigned` $isUnsigned^)? $value attr-dict `:` type($value) `to` type($result)
   }];
+  let hasFolder = 1;
+}
+
+def Costate_NarrowOp : Costate_Op<"narrow", [Pure, InferTypeOpAdaptor]> {
+  let summary = "the number of a narrow type that a value becomes";
+  let description = [{
+    An integer wraps around. A float is rounded to the nearest number, of two
+    the even one, and beyond the largest to inf. The result is an i32 or f32
+    that holds it.
+
+    ```mlir
+    %a = costate.narrow %i to ui8 : i32  // %i & 255
+    %b = costate.narrow %x to f16 : f64  // an f32, rounded once
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[I32, F32, F64], "i32, f32 or f64">:$value,
+                       TypeAttr:$element);
+  let results = (outs AnyTypeOf<[I32, F32]>:$result);
+  let assemblyFormat = "$value `to` $element attr-dict `:` type($value)";
+  let hasVerifier = 1;
   let hasFolder = 1;
 }
 

@@ -185,7 +185,8 @@ void Lowering::declareLocal(const Statement &statement) {
   if (!value)
     value = ir::LocalOp::create(
         b, at(statement),
-        ir::LocalType::get(b.getContext(), typeOf(b.getContext(), local.type),
+        ir::LocalType::get(b.getContext(),
+                           localTypeOf(b.getContext(), local.type),
                            local.size));
 }
 

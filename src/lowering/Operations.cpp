@@ -10,28 +10,53 @@ using SyntaxOp = costate::syntax::Op;
 
 namespace costate::lowering {
 
+static bool isNarrow(DType type) {
+  return type != DType::Bool && sizeOf(type) < 4;
+}
+
 Type typeOf(MLIRContext *context, DType type) {
-  if (type == DType::F32)
-    return Float32Type::get(context);
-  if (type == DType::F64)
-    return Float64Type::get(context);
-  return IntegerType::get(context, type == DType::Bool ? 1 : 8 * sizeOf(type));
+  if (isFloat(type))
+    return type == DType::F64 ? Type(Float64Type::get(context))
+                              : Float32Type::get(context);
+  if (type == DType::Bool)
+    return IntegerType::get(context, 1);
+  return IntegerType::get(context, isNarrow(type) ? 32 : 8 * sizeOf(type));
 }
 
 Type elementTypeOf(MLIRContext *context, DType type) {
-  if (!isUnsigned(type))
+  if (type == DType::F16)
+    return Float16Type::get(context);
+  if (isFloat(type) || type == DType::Bool)
     return typeOf(context, type);
-  return IntegerType::get(context, 8 * sizeOf(type), IntegerType::Unsigned);
+  return IntegerType::get(context, 8 * sizeOf(type),
+                          isUnsigned(type) ? IntegerType::Unsigned
+                                           : IntegerType::Signless);
+}
+
+Type localTypeOf(MLIRContext *context, DType type) {
+  return isNarrow(type) ? elementTypeOf(context, type) : typeOf(context, type);
+}
+
+static Value floatConstant(OpBuilder &b, Location loc, DType type,
+                           uint64_t bits) {
+  auto floating = cast<FloatType>(elementTypeOf(b.getContext(), type));
+  auto valueType = cast<FloatType>(typeOf(b.getContext(), type));
+  APFloat value(floating.getFloatSemantics(),
+                APInt(floating.getWidth(), bits, false, true));
+  bool inexact;
+  value.convert(valueType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &inexact);
+  return arith::ConstantOp::create(b, loc, FloatAttr::get(valueType, value));
 }
 
 Value emitConstant(OpBuilder &b, Location loc, DType type, uint64_t bits) {
+  if (isFloat(type))
+    return floatConstant(b, loc, type, bits);
   Type valueType = typeOf(b.getContext(), type);
-  if (auto floating = dyn_cast<FloatType>(valueType)) {
-    APFloat value(floating.getFloatSemantics(),
-                  APInt(floating.getWidth(), bits, false, true));
-    return arith::ConstantOp::create(b, loc, FloatAttr::get(floating, value));
-  }
-  APInt value(valueType.getIntOrFloatBitWidth(), bits, false, true);
+  unsigned width = valueType.getIntOrFloatBitWidth();
+  unsigned own = isNarrow(type) ? 8 * sizeOf(type) : width;
+  APInt value(own, bits, false, true);
+  value = isUnsigned(type) ? value.zext(width) : value.sext(width);
   return arith::ConstantOp::create(b, loc, IntegerAttr::get(valueType, value));
 }
 
@@ -57,6 +82,16 @@ struct Emission {
       return Unsigned::create(b, loc, x, y);
     return Signed::create(b, loc, x, y);
   }
+  template <class T> Value shift() {
+    Value count = operands[1];
+    if (isNarrow(from)) {
+      Value mask = emitConstant(b, loc, from, 8 * sizeOf(from) - 1);
+      count = arith::AndIOp::create(b, loc, count, mask);
+    }
+    return T::create(b, loc, operands[0], count, isUnsigned(from));
+  }
+  Value ownBits();
+  Value leadingZeros();
   Value zero() { return emitConstant(b, loc, from, 0); }
   Type result() { return typeOf(b.getContext(), to); }
   template <class T> Value convert() {
@@ -64,6 +99,9 @@ struct Emission {
   }
 
   Value emit();
+  Value wide();
+  Value narrow(Value value);
+  bool staysNarrow();
   Value integer();
   Value bounded(arith::CmpFPredicate outside, Value x, Value bound);
   Value bits();
@@ -72,6 +110,7 @@ struct Emission {
   Value compare();
   Value cast();
   Value castToBool();
+  Value castToInteger();
   Value castBetweenIntegers();
 };
 
@@ -104,6 +143,23 @@ Value Emission::integer() {
   }
 }
 
+/// The operand, with zeros above the bits of its type.
+Value Emission::ownBits() {
+  if (!isNarrow(from) || isUnsigned(from))
+    return operands[0];
+  Value mask =
+      emitConstant(b, loc, DType::U32, (uint64_t(1) << 8 * sizeOf(from)) - 1);
+  return arith::AndIOp::create(b, loc, operands[0], mask);
+}
+
+Value Emission::leadingZeros() {
+  Value count = math::CountLeadingZerosOp::create(b, loc, ownBits());
+  if (!isNarrow(from))
+    return count;
+  Value above = emitConstant(b, loc, DType::U32, 32 - 8 * sizeOf(from));
+  return arith::SubIOp::create(b, loc, count, above);
+}
+
 Value Emission::bits() {
   switch (op) {
   case SyntaxOp::And:
@@ -113,13 +169,13 @@ Value Emission::bits() {
   case SyntaxOp::Xor:
     return binary<arith::XOrIOp>();
   case SyntaxOp::Shl:
-    return signedness<ir::ShlOp>();
+    return shift<ir::ShlOp>();
   case SyntaxOp::Shr:
-    return signedness<ir::ShrOp>();
+    return shift<ir::ShrOp>();
   case SyntaxOp::Popcnt:
-    return unary<math::CtPopOp>();
+    return math::CtPopOp::create(b, loc, ownBits());
   case SyntaxOp::Clz:
-    return unary<math::CountLeadingZerosOp>();
+    return leadingZeros();
   case SyntaxOp::Philox:
     return ir::PhiloxOp::create(b, loc, operands[0], operands[1], operands[2]);
   case SyntaxOp::Not: {
@@ -261,13 +317,29 @@ Value Emission::castToBool() {
 }
 
 Value Emission::castBetweenIntegers() {
-  if (operands[0].getType() == result())
+  Type type = operands[0].getType();
+  if (type == result())
     return operands[0];
-  if (from != DType::Bool && sizeOf(from) > sizeOf(to))
+  if (type.getIntOrFloatBitWidth() > result().getIntOrFloatBitWidth())
     return convert<arith::TruncIOp>();
   if (from == DType::Bool || isUnsigned(from))
     return convert<arith::ExtUIOp>();
   return convert<arith::ExtSIOp>();
+}
+
+/// Saturates at the largest numbers of a narrow type, too.
+Value Emission::castToInteger() {
+  Value value =
+      ir::ToIntOp::create(b, loc, result(), operands[0], isUnsigned(to));
+  if (!isNarrow(to))
+    return value;
+  unsigned digits = 8 * sizeOf(to) - !isUnsigned(to);
+  Value most = emitConstant(b, loc, to, (uint64_t(1) << digits) - 1);
+  if (isUnsigned(to))
+    return arith::MinUIOp::create(b, loc, value, most);
+  Value least = emitConstant(b, loc, to, uint64_t(1) << digits);
+  value = arith::MinSIOp::create(b, loc, value, most);
+  return arith::MaxSIOp::create(b, loc, value, least);
 }
 
 Value Emission::cast() {
@@ -275,18 +347,66 @@ Value Emission::cast() {
     return operands[0];
   if (to == DType::Bool)
     return castToBool();
+  if (to == DType::F16 && from == DType::F64)
+    return operands[0]; // rounded once
+  if (isFloat(from) && isFloat(to) && operands[0].getType() != result())
+    return to == DType::F64 ? convert<arith::ExtFOp>()
+                            : convert<arith::TruncFOp>();
   if (isFloat(from) && isFloat(to))
-    return from == DType::F32 ? convert<arith::ExtFOp>()
-                              : convert<arith::TruncFOp>();
+    return operands[0];
   if (isFloat(from))
-    return ir::ToIntOp::create(b, loc, result(), operands[0], isUnsigned(to));
+    return castToInteger();
   if (!isFloat(to))
     return castBetweenIntegers();
   return from == DType::Bool || isUnsigned(from) ? convert<arith::UIToFPOp>()
                                                  : convert<arith::SIToFPOp>();
 }
 
+/// Whether the operation, done on what holds narrow numbers, gives one.
+bool Emission::staysNarrow() {
+  switch (op) {
+  case SyntaxOp::Cast:
+    return from == to || from == DType::Bool ||
+           (isFloat(from) && !isFloat(to)) ||
+           (isInteger(from) && isInteger(to) && sizeOf(from) < sizeOf(to) &&
+            (isUnsigned(from) || !isUnsigned(to)));
+  case SyntaxOp::Neg:
+  case SyntaxOp::Abs:
+    return isFloat(to);
+  case SyntaxOp::Rem:
+  case SyntaxOp::Min:
+  case SyntaxOp::Max:
+  case SyntaxOp::Clamp:
+  case SyntaxOp::And:
+  case SyntaxOp::Or:
+  case SyntaxOp::Xor:
+  case SyntaxOp::Not:
+  case SyntaxOp::Shr:
+  case SyntaxOp::Popcnt:
+  case SyntaxOp::Clz:
+  case SyntaxOp::Floor:
+  case SyntaxOp::Ceil:
+  case SyntaxOp::Round:
+  case SyntaxOp::Trunc:
+  case SyntaxOp::Select:
+  case SyntaxOp::StopGradient:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Value Emission::narrow(Value value) {
+  return b.createOrFold<ir::NarrowOp>(loc, value,
+                                      elementTypeOf(b.getContext(), to));
+}
+
 Value Emission::emit() {
+  Value value = wide();
+  return isNarrow(to) && !staysNarrow() ? narrow(value) : value;
+}
+
+Value Emission::wide() {
   if (op == SyntaxOp::Cast)
     return cast();
   if (op == SyntaxOp::BitCast)

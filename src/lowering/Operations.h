@@ -7,10 +7,13 @@
 
 namespace costate::lowering {
 
-/// The type of a value: integers are signless.
+/// The type of a value: integers are signless, and narrow numbers are held by
+/// an i32 or f32.
 mlir::Type typeOf(mlir::MLIRContext *context, DType type);
 /// The element type of an array, which says whether it is unsigned.
 mlir::Type elementTypeOf(mlir::MLIRContext *context, DType type);
+/// The same of a private array, where only narrow integers need a sign.
+mlir::Type localTypeOf(mlir::MLIRContext *context, DType type);
 
 /// A constant from the representation of its value.
 mlir::Value emitConstant(mlir::OpBuilder &b, mlir::Location loc, DType type,

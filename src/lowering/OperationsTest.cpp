@@ -118,6 +118,29 @@ costate.kernel @k(%arg0: !costate.array<i32, 0>, %arg1: i32, %arg2: i32) {
 )");
 }
 
+TEST_F(LowerOperations, NarrowNumbersAreMadeWhereTheyMayEnd) {
+  EXPECT_EQ(lower([](ArrayRef<int8_t, 0> a, ArrayRef<f16, 0> h,
+                     Scalar<int8_t> x, Scalar<f16> s) {
+              a() = (x << x) & x;
+              h() = costate::max(s * s, s);
+            }),
+            R"(
+costate.kernel @k(%arg0: !costate.array<i8, 0>, %arg1: !costate.array<f16, 0>, %arg2: i32, %arg3: f32) {
+  %c7_i32 = arith.constant 7 : i32
+  %0 = arith.andi %arg2, %c7_i32 : i32
+  %1 = costate.shl %arg2, %0 : i32
+  %2 = costate.narrow %1 to i8 : i32
+  %3 = arith.andi %2, %arg2 : i32
+  costate.store %3, %arg0[] : !costate.array<i8, 0>
+  %4 = arith.mulf %arg3, %arg3 : f32
+  %5 = costate.narrow %4 to f16 : f32
+  %6 = arith.maxnumf %5, %arg3 : f32
+  costate.store %6, %arg1[] : !costate.array<f16, 0>
+  costate.return
+}
+)");
+}
+
 TEST_F(LowerOperations, CastsKeepWhatTheyCan) {
   EXPECT_EQ(lower([](ArrayRef<bool, 1> b, ArrayRef<double, 0> d,
                      Scalar<float> f, Scalar<int> i, Scalar<unsigned> u) {

@@ -96,6 +96,17 @@ static Plan planOf(const ArrayStorage &array) {
   return {array.dtype, elementExtents(array), array.form, array.componentDim};
 }
 
+/// Of the adjoints or tangents of `array`.
+static Plan derivedPlan(const ArrayStorage &array) {
+  Plan plan = planOf(array);
+  plan.dtype = derivativeOf(array.dtype);
+  std::string &name = plan.form.name; // of vectors and matrices: `Vec<f16, 3>`
+  if (plan.dtype != array.dtype &&
+      (name.starts_with("Vec<f16,") || name.starts_with("Mat<f16,")))
+    name.replace(4, 3, nameOf(plan.dtype));
+  return plan;
+}
+
 /// Why no array can be like this, or nothing.
 static Result<> checkShape(const Plan &plan) {
   const std::vector<int64_t> extents = plan.allExtents();
@@ -135,7 +146,7 @@ makePlain(const std::shared_ptr<Device> &device, const Plan &plan) {
 
 static Result<std::shared_ptr<ArrayStorage>>
 makeAdjoint(const ArrayStorage &array, bool withTangent) {
-  auto adjoint = makePlain(array.device, planOf(array));
+  auto adjoint = makePlain(array.device, derivedPlan(array));
   if (!adjoint)
     return adjoint;
   (*adjoint)->isCompanion = true;
@@ -146,7 +157,7 @@ makeAdjoint(const ArrayStorage &array, bool withTangent) {
 
 static Result<std::shared_ptr<ArrayStorage>>
 makeTangent(const ArrayStorage &array) {
-  Plan plan = planOf(array);
+  Plan plan = derivedPlan(array);
   if (array.directions) {
     plan.extents.insert(plan.extents.begin(), array.directions);
     ++plan.componentDim;
@@ -182,7 +193,7 @@ static Result<> checkCompanions(DType dtype, bool withGrad, bool withDual,
         (dtype == DType::Bool
              ? std::string("a bool array")
              : std::string("an ") + nameOf(dtype) + " integer array") +
-            " cannot have a gradient or a tangent; use f32 or f64, or "
+            " cannot have a gradient or a tangent; use f16, f32 or f64, or "
             "leave out `grad` and `dual`"};
   if (directions && !withDual)
     return Failure{ErrorCode::BadArgument,

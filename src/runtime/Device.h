@@ -75,7 +75,7 @@ public:
   virtual Result<> copy(Buffer to, Buffer from) = 0;
   /// Swaps the contents of two buffers of equal size.
   virtual Result<> exchange(Buffer one, Buffer other) = 0;
-  /// Repeats a pattern of 1, 4 or 8 bytes.
+  /// Repeats a pattern of 1, 2, 4 or 8 bytes.
   virtual Result<> fill(Buffer buffer, const void *pattern,
                         size_t patternBytes) = 0;
 

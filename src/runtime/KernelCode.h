@@ -63,6 +63,7 @@ int32_t costate_dry_run(const Worker *worker);
 /// kernel when memory runs out.
 void costate_add_later_f32(Worker *worker, float *address, float value);
 void costate_add_later_f64(Worker *worker, double *address, double value);
+void costate_add_later_f16(Worker *worker, f16 *address, float value);
 /// `parameter` indexes KernelCode::parameters.
 [[noreturn]] void costate_index_error(Worker *worker, int64_t site,
                                       int64_t parameter, int64_t dim,
@@ -95,6 +96,8 @@ void costate_print(Worker *worker, int64_t site, int64_t text, int64_t count,
 void costate_check_sum_f32(Worker *worker, int64_t site, int64_t text,
                            int64_t parameter, int64_t element, double added);
 void costate_check_sum_f64(Worker *worker, int64_t site, int64_t text,
+                           int64_t parameter, int64_t element, double added);
+void costate_check_sum_f16(Worker *worker, int64_t site, int64_t text,
                            int64_t parameter, int64_t element, double added);
 }
 

@@ -100,6 +100,12 @@ void Printer::constant(const Statement &statement) {
     out << std::bit_cast<double>(statement.bits);
   else if (statement.type == DType::F32)
     out << std::bit_cast<float>(static_cast<uint32_t>(statement.bits));
+  else if (statement.type == DType::F16)
+    out << f16::from_bits(static_cast<uint16_t>(statement.bits));
+  else if (statement.type == DType::I8)
+    out << +static_cast<int8_t>(statement.bits);
+  else if (statement.type == DType::I16)
+    out << static_cast<int16_t>(statement.bits);
   else if (statement.type == DType::I32)
     out << static_cast<int32_t>(statement.bits);
   else if (statement.type == DType::I64)

@@ -40,6 +40,10 @@ TEST(Functions, BitsAreCounted) {
   expectBits<int64_t>(
       {0, 1, -1, int64_t(1) << 40, 48, std::numeric_limits<int64_t>::min()});
   expectBits<uint64_t>({0, 1, ~uint64_t(0), uint64_t(3) << 62, 96});
+  expectBits<int8_t>({0, 1, -1, 12, -128, 127});
+  expectBits<uint8_t>({0, 1, 255, 128, 40});
+  expectBits<int16_t>({0, 1, -1, 12, -32768, 0x7f00});
+  expectBits<uint16_t>({0, 1, 65535, 0x8000, 40});
 }
 
 TEST(Functions, BitsAreKept) {

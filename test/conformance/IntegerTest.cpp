@@ -80,7 +80,7 @@ template <class T> struct Host {
     T compared = (x == y) + (x != y) * 2 + (x <= y) * 4 + (x > y) * 8;
     return {wrap(U(x) + U(y)),
             wrap(U(x) - U(y)),
-            wrap(U(x) * U(y)),
+            wrap(static_cast<U>(uint64_t(U(x)) * U(y))),
             div(x, y),
             rem(x, y),
             wrap(0 - U(x)),
@@ -102,7 +102,8 @@ template <class T> struct Host {
 };
 
 template <class T> class Integers : public testing::Test {};
-using IntegerTypes = testing::Types<int32_t, int64_t, uint32_t, uint64_t>;
+using IntegerTypes = testing::Types<int8_t, int16_t, int32_t, int64_t, uint8_t,
+                                    uint16_t, uint32_t, uint64_t>;
 TYPED_TEST_SUITE(Integers, IntegerTypes);
 
 TYPED_TEST(Integers, EveryOperatorIsTotal) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -212,6 +213,44 @@ void derivatives() {
   expect("report", k.report().empty(), 0);
 }
 
+void narrowNumbers() {
+  Kernel k = kernel("narrow", [](ArrayRef<f16, 1> x, ArrayRef<std::int8_t, 1> n, ArrayRef<Vec<f16, 3>, 1> v,
+                                 ArrayRef<f16, 1> y, ArrayRef<std::int8_t, 1> m, Scalar<f16> s) {
+    parallel(x.size(), [&](Index i) {
+      Local<std::uint16_t, 7> counts;
+      counts[i % 7] += 65535;
+      counts[i % 7] += 3;
+      Var<f16> a = x[i] * 0.5 + s;
+      Expr<std::int16_t> wide = n[i];
+      IF (a > f16(1)) { a = sqrt(a) * cast<f16>(wide); }
+      m[i] = n[i] * 3;
+      y[i] = max(a, 0) * cast<f16>(counts[i % 7]) + dot(v[i], v[i]);
+    });
+  });
+  Device device = Device::best();
+  Array<f16> x = device.array<f16>({2}, grad), y = device.array<f16>({2}, grad);
+  Array<std::int8_t> n = device.array<std::int8_t>({2}), m = device.array<std::int8_t>({2});
+  Array<Vec<f16, 3>> v = device.array<Vec<f16, 3>>({2}, grad);
+  x.from_host({1, 7});
+  n.fill(50);
+  v.fill({1, 2, 0.5});
+  k(x, n, v, y, m, f16(0.5));
+  expect("an f16", y.to_host()[0], 2 + 5.25);
+  expect("another one", y.to_host()[1], 200 + 5.25);
+  expect("an int8_t", m.to_host()[0], -106);
+  y.grad().fill(1);
+  k.grad(x, n, v, y, m, 0.5);
+  std::vector<float> g = x.grad().to_host();
+  expect("an adjoint of f16", g[0], 1);
+  std::vector<std::array<float, 3>> h = v.grad().to_host();
+  expect("an adjoint of a vector of f16", h[1][2], 1);
+  f16 sum = 0;
+  for (f16 number : x.to_host())
+    sum = f16(sum + number);
+  expect("a sum on the host", sum, 8);
+  expect("the largest number", std::numeric_limits<f16>::max(), 65504);
+}
+
 void errors() {
   Kernel k = kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1; }, {.debug = true});
   try {
@@ -230,6 +269,7 @@ int main() {
   statements();
   plainFunctions();
   derivatives();
+  narrowNumbers();
   errors();
   std::printf("%d failures\n", failures);
   return failures != 0;

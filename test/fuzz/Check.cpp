@@ -83,7 +83,13 @@ Checker::Checker(Session &session, ModuleOp module, const Memory &memory,
     : session(session), module(module), kernel(kernelOf(module)),
       before(memory), isSingular(isSingular), seed(seed), wanted(wanted),
       random(seed) {
+  auto isHalf = [](Type type) {
+    auto array = dyn_cast<ir::ArrayType>(type);
+    return array && array.getElementType().isF16();
+  };
+  half = llvm::any_of(kernel.getArgumentTypes(), isHalf);
   module.walk([&](Operation *op) {
+    half |= isa<ir::NarrowOp>(op) && op->getResultTypes()[0].isF32();
     single |= llvm::any_of(op->getResultTypes(),
                            [](Type type) { return type.isF32(); });
   });
@@ -187,6 +193,9 @@ void Checker::expectPrimal(Property property, const char *what,
     throw Mismatch{property, what + (": " + text)};
 }
 
+/// What the last bit of some operations may change in the results.
+double Checker::roundings() const { return half ? 0x1p-6 : 1e-6; }
+
 double Checker::tolerance() const {
   return (single ? 1e-3 : 1e-9) + (single ? 1e-5 : 1e-13) * addend;
 }
@@ -244,8 +253,8 @@ void Checker::passes() {
   Launchable launchable = translate(kernelOf(*changed), Property::Passes);
   Memory memory = before;
   launch(launchable, memory, Property::Passes);
-  std::string text =
-      difference(kernel, memory.arrays, after.arrays, change.rounds ? 1e-6 : 0);
+  std::string text = difference(kernel, memory.arrays, after.arrays,
+                                change.rounds ? roundings() : 0);
   // A rounding may turn a comparison, but not one of several.
   if (!text.empty() && (!change.rounds || differsNearby(launchable)))
     throw Mismatch{Property::Passes, "behind " + change.name + ", " + text};
@@ -259,7 +268,7 @@ bool Checker::differsNearby(const Launchable &launchable) {
     Memory one = nudged(), other = one;
     if (!original.run(one, {.steps = 20000, .races = false}) ||
         !launchable.run(other, {.steps = 20000, .races = false}) ||
-        difference(kernel, other.arrays, one.arrays, 1e-6).empty())
+        difference(kernel, other.arrays, one.arrays, roundings()).empty())
       return false;
   }
   return true;

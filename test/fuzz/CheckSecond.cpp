@@ -81,6 +81,18 @@ Checker::tangentsOfVersions(const Derived &gradient, const Arrays &direction) {
   return recorded;
 }
 
+/// Makes scratch arrays wide enough for tangents.
+static void widenScratch(Memory &tangents, ir::KernelOp of) {
+  for (unsigned k = 0; k < of.getNumArguments(); ++k) {
+    auto type = dyn_cast<ir::ArrayType>(of.getArgumentTypes()[k]);
+    if (!type || !of.getArgAttr(k, ir::scratchOfAttr))
+      continue;
+    tangents.arrays[k] =
+        makeArray(type.getDerivative(), tangents.arrays[k].extents);
+    fillWithGarbage(tangents.arrays[k], type.getElementType());
+  }
+}
+
 /// Tangents of the adjoints for constant `weights`.
 std::optional<Arrays> Checker::forwardOverReverse(const Derived &forward,
                                                   const Derived &gradient,
@@ -97,6 +109,7 @@ std::optional<Arrays> Checker::forwardOverReverse(const Derived &forward,
   Memory tangents =
       extended({along(forward, before, direction), before.scalars}, once,
                zerosLike(kernel, before.arrays), *ofVersions);
+  widenScratch(tangents, once);
   Memory all = extended(memory, twice->kernel, tangents.arrays);
   auto report = launch(twice->launchable, all, Property::Second);
   size_t count = before.arrays.size();

@@ -47,6 +47,7 @@ private:
   /// The primal part of `memory` must be that of `expected`.
   void expectPrimal(Property property, const char *what, const Memory &memory,
                     const Memory &expected);
+  double roundings() const;
   double tolerance() const;
 
   // Text and passes.
@@ -144,6 +145,7 @@ private:
   std::vector<Recorded> versions; ///< that it needs
   llvm::SmallVector<ir::KernelOp> derivatives;
   bool single = false; ///< uses f32 somewhere
+  bool half = false;   ///< and rounds to f16
   uint64_t steps = 0;  ///< of the primal
   double addend = 0;   ///< the largest so far
   size_t peak = 0;     ///< bytes of tape of the last gradient

@@ -38,8 +38,9 @@ enum class Role {
 using Values = llvm::SmallVector<mlir::Value>;
 
 struct Array {
-  Kind kind;
+  Kind kind; ///< of a value
   std::vector<int64_t> extents;
+  mlir::Type element; ///< a narrow one of that kind; null: that of a value
   mlir::Value argument;
   bool isPermutation = false; ///< of 0 to extent - 1, never written
   bool isConstant = false;    ///< not written any more

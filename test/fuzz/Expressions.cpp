@@ -332,8 +332,24 @@ Value Expressions::custom(Kind kind, int depth) {
   return op.getResult();
 }
 
+Type Expressions::narrowType(Kind kind) {
+  if (isFloat(kind))
+    return b.getF16Type();
+  auto sign = random.chance(50) ? IntegerType::Unsigned : IntegerType::Signless;
+  return IntegerType::get(b.getContext(), random.chance(50) ? 8 : 16, sign);
+}
+
+/// To an f16, from either float type.
+Value Expressions::rounded(Kind kind, int depth) {
+  Value x = number(random.chance(50) ? Kind::F64 : Kind::F32, depth - 1);
+  x = make<ir::NarrowOp>(x, narrowType(kind));
+  return kind == Kind::F32 ? x : make<arith::ExtFOp>(typeOf(kind), x);
+}
+
 /// From an integer or the other float type.
 Value Expressions::converted(Kind kind, int depth) {
+  if (hasSingles && random.chance(30))
+    return rounded(kind, depth);
   if (hasSingles && random.chance(70)) {
     bool narrows = kind == Kind::F32 || random.chance(50);
     Value x = number(narrows ? Kind::F64 : Kind::F32, depth - 1);
@@ -379,6 +395,10 @@ Value Expressions::whole(Kind kind, int depth) {
   if (choice < 90) {
     Value yes = condition(depth - 1), x = whole(kind, depth - 1);
     return make<arith::SelectOp>(yes, x, whole(kind, depth - 1));
+  }
+  if (kind == Kind::I32 && random.chance(40)) {
+    Value x = whole(kind, depth - 1);
+    return make<ir::NarrowOp>(x, narrowType(kind));
   }
   if (kind == Kind::I32)
     return make<arith::TruncIOp>(typeOf(kind), whole(Kind::I64, depth - 1));

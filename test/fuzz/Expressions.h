@@ -10,6 +10,8 @@ protected:
   using Emitter::Emitter;
 
   /// A value of `kind`; `depth` limits the operations on the way to a leaf.
+  /// The type of elements that such values hold.
+  mlir::Type narrowType(Kind kind);
   mlir::Value expression(Kind kind, int depth);
   mlir::Value condition(int depth);
   mlir::Value number(Kind kind, int depth);
@@ -54,6 +56,7 @@ private:
   mlir::Value binary(Kind kind, int depth);
   mlir::Value special(Kind kind, int depth, int choice);
   mlir::Value custom(Kind kind, int depth);
+  mlir::Value rounded(Kind kind, int depth);
   mlir::Value converted(Kind kind, int depth);
   mlir::Value positive(Kind kind, int depth);
   mlir::Value shortCircuit(int depth);

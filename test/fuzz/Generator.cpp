@@ -44,6 +44,9 @@ private:
     array.kind = kind;
     array.extents = std::move(extents);
     array.isConstant = isConstant;
+    if ((kind == Kind::I32 && random.chance(50)) ||
+        (kind == Kind::F32 && random.chance(35)))
+      array.element = narrowType(kind);
   }
 
   void chooseArrays() {
@@ -74,8 +77,9 @@ private:
   ir::KernelOp makeKernel() {
     SmallVector<Type> types;
     for (Array &array : arrays) {
-      types.push_back(ir::ArrayType::get(b.getContext(), typeOf(array.kind),
-                                         array.extents.size()));
+      types.push_back(ir::ArrayType::get(
+          b.getContext(), array.element ? array.element : typeOf(array.kind),
+          array.extents.size()));
       memory.arrays.push_back(fill(array, cast<ir::ArrayType>(types.back())));
       memory.scalars.emplace_back();
     }

@@ -11,7 +11,9 @@ void Statements::declareLocal() {
                                  Kind::F64, Kind::I64, Kind::I32, Kind::Bool};
   Kind kind = hasSingles && random.chance(30) ? Kind::F32 : random.pick(all);
   int64_t size = random.between(1, 4);
-  auto type = ir::LocalType::get(b.getContext(), typeOf(kind), size);
+  bool isNarrow = (kind == Kind::F32 || kind == Kind::I32) && random.chance(40);
+  auto type = ir::LocalType::get(
+      b.getContext(), isNarrow ? narrowType(kind) : typeOf(kind), size);
   Value array = make<ir::LocalOp>(type);
   locals.push_back({kind, size, array});
   // Turns differ in the elements that they store, and in those that are 0.

@@ -1,5 +1,7 @@
 #include "fuzz/Memory.h"
 
+#include "costate/f16.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -38,34 +40,53 @@ template <class T> static double read(const ir::HostArray &array, size_t at) {
   return double(value);
 }
 
+/// Integers wrap around.
 template <class T>
 static void write(ir::HostArray &array, size_t at, double number) {
-  T value = static_cast<T>(number);
+  T value;
+  if constexpr (std::is_integral_v<T>)
+    value = static_cast<T>(static_cast<int64_t>(number));
+  else
+    value = static_cast<T>(number);
   std::memcpy(array.bytes.data() + at * sizeof(T), &value, sizeof(T));
 }
 
+/// Calls `use` with a number of the C++ type of the elements. Floats are as
+/// wide as they are in `array`: derivatives of f16 are f32.
+template <class Use>
+static auto withElement(const ir::HostArray &array, Type element,
+                        const Use &use) {
+  if (isa<FloatType>(element))
+    switch (array.bytes.size() / sizeOf(array)) {
+    case 2:
+      return use(f16());
+    case 4:
+      return use(float());
+    default:
+      return use(double());
+    }
+  bool isUnsigned = element.isUnsignedInteger();
+  switch (element.getIntOrFloatBitWidth()) {
+  case 1:
+    return use(uint8_t());
+  case 8:
+    return isUnsigned ? use(uint8_t()) : use(int8_t());
+  case 16:
+    return isUnsigned ? use(uint16_t()) : use(int16_t());
+  case 32:
+    return use(int32_t());
+  default:
+    return use(int64_t());
+  }
+}
+
 double get(const ir::HostArray &array, Type element, size_t at) {
-  if (element.isF64())
-    return read<double>(array, at);
-  if (element.isF32())
-    return read<float>(array, at);
-  if (element.isInteger(1))
-    return read<uint8_t>(array, at);
-  return element.isInteger(32) ? read<int32_t>(array, at)
-                               : read<int64_t>(array, at);
+  return withElement(array, element,
+                     [&]<class T>(T) { return read<T>(array, at); });
 }
 
 void set(ir::HostArray &array, Type element, size_t at, double value) {
-  if (element.isF64())
-    write<double>(array, at, value);
-  else if (element.isF32())
-    write<float>(array, at, value);
-  else if (element.isInteger(1))
-    write<uint8_t>(array, at, value);
-  else if (element.isInteger(32))
-    write<int32_t>(array, at, value);
-  else
-    write<int64_t>(array, at, value);
+  withElement(array, element, [&]<class T>(T) { write<T>(array, at, value); });
 }
 
 bool isFloatArray(ir::KernelOp kernel, unsigned k) {
@@ -80,7 +101,7 @@ std::vector<ir::HostArray> randomLike(ir::KernelOp kernel, const Memory &memory,
     if (!isFloatArray(kernel, k))
       continue;
     auto type = cast<ir::ArrayType>(kernel.getArgumentTypes()[k]);
-    like[k] = makeArray(type, memory.arrays[k].extents);
+    like[k] = makeArray(type.getDerivative(), memory.arrays[k].extents);
     for (size_t at = 0; chosen[k] && at < sizeOf(like[k]); ++at)
       set(like[k], type.getElementType(), at, float(random.real(-1, 1)));
   }
@@ -123,9 +144,11 @@ void attachValues(ir::KernelOp kernel, const Memory &memory) {
 static double numberOf(Attribute attribute) {
   if (auto real = dyn_cast<FloatAttr>(attribute))
     return real.getValueAsDouble();
-  APInt value = cast<IntegerAttr>(attribute).getValue();
-  return value.getBitWidth() == 1 ? double(value.getZExtValue())
-                                  : double(value.getSExtValue());
+  auto integer = cast<IntegerAttr>(attribute);
+  APInt value = integer.getValue();
+  bool hasSign =
+      value.getBitWidth() > 1 && !integer.getType().isUnsignedInteger();
+  return hasSign ? double(value.getSExtValue()) : double(value.getZExtValue());
 }
 
 static ir::HostArray arrayOf(ir::ArrayType type, DenseElementsAttr values) {

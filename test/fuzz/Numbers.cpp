@@ -75,8 +75,9 @@ Arrays zerosLike(ir::KernelOp kernel, const Arrays &arrays) {
   Arrays zeros(arrays.size());
   for (size_t k = 0; k < arrays.size(); ++k)
     if (!arrays[k].bytes.empty() && isFloatArray(kernel, k))
-      zeros[k] = makeArray(cast<ir::ArrayType>(kernel.getArgumentTypes()[k]),
-                           arrays[k].extents);
+      zeros[k] = makeArray(
+          cast<ir::ArrayType>(kernel.getArgumentTypes()[k]).getDerivative(),
+          arrays[k].extents);
   return zeros;
 }
 

@@ -110,6 +110,8 @@ void Statements::declareSome(int count) {
 
 void Statements::update(const Array &array) {
   Value value = expression(array.kind, 2);
+  if (array.element && (array.role == Role::Most || random.chance(50)))
+    value = make<ir::NarrowOp>(value, array.element);
   Values indices = place(array);
   if (array.role == Role::Most && array.takesMaxima)
     return (void)ir::AtomicMaxOp::create(b, here(), value, array.argument,

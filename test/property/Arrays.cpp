@@ -18,7 +18,10 @@ const std::vector<ArrayInfo> &arrays() {
       {"b", DType::F32, {0}, false},    {"m", DType::I32, {0}, true},
       {"n", DType::I32, {0}, false},    {"g", DType::I64, {0}, false},
       {"h", DType::U32, {0}, false},    {"w", DType::U64, {0}, false},
-      {"c", DType::Bool, {0}, false}};
+      {"c", DType::Bool, {0}, false},   {"d", DType::I8, {0}, false},
+      {"e", DType::I16, {0}, false},    {"o", DType::U8, {0}, false},
+      {"r", DType::U16, {0}, false},    {"f", DType::F16, {0}, true},
+      {"l", DType::F16, {0}, false}};
   return all;
 }
 
@@ -47,6 +50,12 @@ void write(ir::HostArray &array, const std::vector<double> &from) {
 void writeIntegers(ir::HostArray &array, DType type,
                    const std::vector<double> &values) {
   switch (type) {
+  case DType::I8:
+    return write<int8_t>(array, values);
+  case DType::I16:
+    return write<int16_t>(array, values);
+  case DType::U16:
+    return write<uint16_t>(array, values);
   case DType::I32:
     return write<int32_t>(array, values);
   case DType::I64:
@@ -63,12 +72,16 @@ void writeIntegers(ir::HostArray &array, DType type,
 } // namespace
 
 std::vector<double> toDoubles(const ir::HostArray &array, DType type) {
+  if (type == DType::F16)
+    return read<f16>(array);
   return type == DType::F32 ? read<float>(array) : read<double>(array);
 }
 
 void fromDoubles(ir::HostArray &array, DType type,
                  const std::vector<double> &values) {
-  if (type == DType::F32)
+  if (type == DType::F16)
+    write<f16>(array, values);
+  else if (type == DType::F32)
     write<float>(array, values);
   else
     write<double>(array, values);
@@ -102,7 +115,7 @@ public:
     for (int64_t k = 0; k < size; ++k) {
       values.push_back(start(info.type));
       weights.push_back(weight(engine));
-      if (info.type == DType::F32)
+      if (info.type != DType::F64)
         weights.back() = static_cast<float>(weights.back());
     }
     bool isActive = isFloat(info.type) && !(withoutX && inputs.memory.empty());
@@ -140,8 +153,9 @@ private:
   template <class T> std::vector<std::byte> extremeFloat() {
     using Limits = std::numeric_limits<T>;
     T inf = Limits::infinity();
-    return oneOf<T>({0, T(-0.), inf, -inf, Limits::quiet_NaN(), Limits::max(),
-                     Limits::min(), Limits::denorm_min(), T(1), T(-1)});
+    return oneOf<T>({T(0), T(-0.), inf, T(-inf), Limits::quiet_NaN(),
+                     Limits::max(), Limits::min(), Limits::denorm_min(), T(1),
+                     T(-1)});
   }
 
   template <class T> std::vector<std::byte> extremeInteger() {
@@ -154,6 +168,16 @@ private:
     switch (type) {
     case DType::Bool:
       return oneOf<uint8_t>({0, 1});
+    case DType::I8:
+      return extremeInteger<int8_t>();
+    case DType::I16:
+      return extremeInteger<int16_t>();
+    case DType::U8:
+      return extremeInteger<uint8_t>();
+    case DType::U16:
+      return extremeInteger<uint16_t>();
+    case DType::F16:
+      return extremeFloat<f16>();
     case DType::I32:
       return extremeInteger<int32_t>();
     case DType::I64:

@@ -24,10 +24,17 @@ struct Mismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-bool usesSingle(const Node &node) {
+/// Whether one of these words stands in the program.
+bool uses(const Node &node, const std::vector<std::string> &words) {
   if (!node.isList)
-    return node.text == "f32" || node.text == "a" || node.text == "b";
-  return std::ranges::any_of(node.children, usesSingle);
+    return std::ranges::find(words, node.text) != words.end();
+  return std::ranges::any_of(
+      node.children, [&](const Node &child) { return uses(child, words); });
+}
+
+bool usesHalf(const Node &node) { return uses(node, {"f16", "f", "l"}); }
+bool usesSingle(const Node &node) {
+  return usesHalf(node) || uses(node, {"f32", "a", "b"});
 }
 
 bool isFinite(const Values &values, double limit) {
@@ -161,7 +168,7 @@ public:
         kernel(detail::make_kernel(*tree, {})), seed(seed), engine(seed),
         inputs(widthOf(program), seed),
         oracle(kernel.shared()->program, inputs), single(usesSingle(program)),
-        coverage(coverage) {}
+        half(usesHalf(program)), coverage(coverage) {}
 
   Verdict::Kind run() {
     if (!primal())
@@ -208,7 +215,7 @@ private:
     oracle.primal(shuffled, seed + 1);
     if (tame)
       compare("another order of iterations", shuffled, results,
-              isNarrow() ? tolerance() : orderTolerance());
+              isNarrow() && !half ? tolerance() : orderTolerance());
     return true;
   }
 
@@ -397,7 +404,8 @@ private:
       compare(what, actual, wanted, 0);
     else if (tame)
       compare(what, actual, wanted,
-              isNarrow() || test::isOnCpu() ? tolerance() : orderTolerance());
+              !half && (isNarrow() || test::isOnCpu()) ? tolerance()
+                                                       : orderTolerance());
   }
 
   void cover(Covered mode) {
@@ -558,7 +566,7 @@ private:
   std::mt19937 engine;
   Inputs inputs;
   Oracle oracle;
-  bool single, tame = true, refused = false;
+  bool single, half, tame = true, refused = false;
   Coverage *coverage;
   Memory results;   ///< what the primal leaves
   Values expected;  ///< the gradient

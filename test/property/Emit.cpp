@@ -166,10 +166,12 @@ std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
           ArrayRef<double, 0> s, ArrayRef<float, 1> a, ArrayRef<float, 1> b,
           ArrayRef<int32_t, 1> m, ArrayRef<int32_t, 1> n,
           ArrayRef<int64_t, 1> g, ArrayRef<uint32_t, 1> h,
-          ArrayRef<uint64_t, 1> w, ArrayRef<bool, 1> c, Scalar<double> p,
-          Scalar<int> q) {
-        Emitter emitter(
-            Environment({x, y, z, u, v, out, s, a, b, m, n, g, h, w, c, p, q}));
+          ArrayRef<uint64_t, 1> w, ArrayRef<bool, 1> c, ArrayRef<int8_t, 1> d,
+          ArrayRef<int16_t, 1> e, ArrayRef<uint8_t, 1> o,
+          ArrayRef<uint16_t, 1> r, ArrayRef<f16, 1> f, ArrayRef<f16, 1> l,
+          Scalar<double> p, Scalar<int> q) {
+        Emitter emitter(Environment({x, y, z, u, v, out, s, a, b, m, n, g,
+                                     h, w, c, d, e, o,   r, f, l, p, q}));
         emitter.statements(program);
         if (uses)
           *uses = emitter.uses();

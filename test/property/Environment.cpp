@@ -1,6 +1,7 @@
 #include "property/Environment.h"
 
 #include "property/Tensors.h"
+#include "property/Vocabulary.h"
 
 #include <algorithm>
 
@@ -19,6 +20,14 @@ bool isOfTensor(const Node &node) {
   return std::ranges::any_of(tensorReductions(), [&](const auto &operation) {
     return node.is(operation.head);
   });
+}
+
+/// Whether `f` returns true for a value of some type.
+template <class F> bool ofAnyType(F f) {
+  for (const std::string &type : types())
+    if (withType(typeNamed(type), f))
+      return true;
+  return false;
 }
 
 [[noreturn]] void fail(const Node &node) {
@@ -122,7 +131,7 @@ template <class T> Expr<T> Environment::number(const Node &node) {
     return abs(e(0));
   if (node.is("clamp"))
     return clamp(e(0), e(1), e(2));
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (FloatElement<T>)
     return real<T>(node);
   else
     return integer<T>(node);
@@ -268,6 +277,16 @@ template <class F> void Environment::withElement(const Node &node, F &&f) {
     return f(all.w(i));
   if (array == "c")
     return f(all.c(i));
+  if (array == "d")
+    return f(all.d(i));
+  if (array == "e")
+    return f(all.e(i));
+  if (array == "o")
+    return f(all.o(i));
+  if (array == "r")
+    return f(all.r(i));
+  if (array == "f" || array == "l")
+    return f((array == "f" ? all.f : all.l)(i));
   fail(node);
 }
 
@@ -325,10 +344,9 @@ void Environment::writeLocal(const Node &node) {
   if (place == names.end())
     throw InvalidProgram("no such name: " + node[0].text);
   std::any &name = place->second;
-  if (!(writeLocal<double>(node, name) || writeLocal<float>(node, name) ||
-        writeLocal<int32_t>(node, name) || writeLocal<int64_t>(node, name) ||
-        writeLocal<uint32_t>(node, name) || writeLocal<uint64_t>(node, name) ||
-        writeLocal<bool>(node, name)))
+  bool found = ofAnyType(
+      [&](auto type) { return writeLocal<decltype(type)>(node, name); });
+  if (!found)
     fail(node);
 }
 
@@ -383,10 +401,9 @@ void Environment::define(const Node &node) {
   if (place == names.end())
     throw InvalidProgram("no such name: " + node[0].text);
   std::any &name = place->second;
-  if (!(assign<double>(node, name) || assign<float>(node, name) ||
-        assign<int32_t>(node, name) || assign<int64_t>(node, name) ||
-        assign<uint32_t>(node, name) || assign<uint64_t>(node, name) ||
-        assign<bool>(node, name)))
+  bool found =
+      ofAnyType([&](auto type) { return assign<decltype(type)>(node, name); });
+  if (!found)
     fail(node);
 }
 

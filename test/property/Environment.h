@@ -24,6 +24,11 @@ struct Arguments {
   ArrayRef<uint32_t, 1> h;
   ArrayRef<uint64_t, 1> w;
   ArrayRef<bool, 1> c;
+  ArrayRef<int8_t, 1> d;
+  ArrayRef<int16_t, 1> e;
+  ArrayRef<uint8_t, 1> o;
+  ArrayRef<uint16_t, 1> r;
+  ArrayRef<f16, 1> f, l;
   Scalar<double> p;
   Scalar<int> q;
 };

@@ -33,11 +33,12 @@ static bool isComparison(const std::string &head) {
 
 std::string Expressions::someType() {
   static const std::vector<std::string> some = {
-      "f64", "f64", "f64", "f64", "f32", "i32", "i64", "u32", "u64", "bool"};
+      "f64", "f64", "f64", "f64", "f32", "i32", "i64", "u32",
+      "u64", "i8",  "i16", "u8",  "u16", "f16", "bool"};
   // A comparison is a bool, whatever it compares.
   std::string wanted = isComparison(wish.head) ? "bool" : wish.type;
   std::string type = chance(40) && !wanted.empty() ? wanted : pick(some);
-  return type == "f32" && !single ? "f64" : type;
+  return isSingle(type) && !single ? "f64" : type;
 }
 
 std::vector<const Name *> Expressions::named(const std::string &type,
@@ -130,10 +131,8 @@ Node Expressions::load(const std::string &type) {
 Node Expressions::literal(const std::string &type) {
   if (type == "bool")
     return atom(chance(50) ? "true" : "false");
-  if (type == "i32" || type == "i64")
-    return atom(between(-3, 5));
-  if (type == "u32" || type == "u64")
-    return atom(between(0, 7));
+  if (!isReal(type))
+    return atom(isUnsigned(type) ? between(0, 7) : between(-3, 5));
   std::string text = std::to_string(between(-190, 190) / 100.0 + 0.00371);
   return atom(text);
 }
@@ -258,9 +257,11 @@ Node Expressions::real(int depth, const std::string &type) {
     return apply(pick(realFunctions()), type, depth);
   if (chance(25))
     return list("mul", {atom("0.71"), real(depth - 1, type)});
-  std::vector<std::string> from = {"i32", "i64", "u32", "u64", "bool"};
-  if (type == "f32" || single)
-    from.insert(from.end(), 5, type == "f32" ? "f64" : "f32");
+  std::vector<std::string> from = {"i32", "i64", "u32", "u64", "bool",
+                                   "i8",  "i16", "u8",  "u16"};
+  for (const char *other : {"f16", "f32", "f64"})
+    if (other != type && (isSingle(type) || single))
+      from.insert(from.end(), 4, other);
   return realFrom(pick(from), type, depth);
 }
 
@@ -304,7 +305,7 @@ Node Expressions::integer(int depth, const std::string &type) {
   if (chance(60))
     return apply(pick(integerFunctions()), type, depth);
   std::string from = pick(types());
-  if (from == "f32" && !single)
+  if (isSingle(from) && !single)
     from = "f64";
   return from == type ? integerLeaf(type) : integerFrom(from, depth);
 }
@@ -317,7 +318,7 @@ Node Expressions::compare(const std::string &head, const std::string &type,
 
 Node Expressions::condition(int depth) {
   static const std::vector<std::string> joins = {"and", "or", "xor"};
-  if (isComparison(wish.head) && chance(30) && (wish.type != "f32" || single))
+  if (isComparison(wish.head) && chance(30) && (!isSingle(wish.type) || single))
     return compare(wish.head, wish.type, depth);
   if (wish.head == "cast" && wish.type == "bool" && chance(60))
     return list("cast", {atom(wish.from), expression(wish.from, depth)});
@@ -336,10 +337,14 @@ Node Expressions::condition(int depth) {
   if (chance(10))
     return load("bool");
   if (chance(55))
-    return compare(pick(comparisons()), single && chance(30) ? "f32" : "f64",
+    return compare(pick(comparisons()),
+                   !single || chance(70) ? "f64"
+                   : chance(60)          ? "f32"
+                                         : "f16",
                    depth);
-  static const std::vector<std::string> some = {"i32", "i64", "u32", "u64",
-                                                "i32", "i64", "bool"};
+  static const std::vector<std::string> some = {"i32", "i64", "u32",  "u64",
+                                                "i32", "i64", "bool", "i8",
+                                                "i16", "u8",  "u16"};
   std::string type = pick(some);
   if (type == "bool")
     return compare(chance(50) ? "ne" : "eq", type, std::min(depth, 1) - 1);

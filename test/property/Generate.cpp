@@ -18,7 +18,7 @@ public:
                   wish.head == "put" || wish.head == "bump";
     localPercent = wished ? 45 : chance(35) ? between(8, 30) : 0;
     tensorPercent = wishesTensors() ? 50 : chance(35) ? between(10, 40) : 0;
-    single = chance(20) || wish.type == "f32" || wish.from == "f32";
+    single = chance(20) || isSingle(wish.type) || isSingle(wish.from);
     most = between(3, wild ? 12 : chance(20) ? 30 : 14);
     rangePercent =
         chance(wish.head == "driven" ? 90 : 20) ? between(10, 40) : 0;
@@ -116,7 +116,8 @@ private:
     if (!pair && !extents.empty() && chance(50))
       most = atom(pick(extents));
     inRange = true;
-    for (const char *array : {"y", "z", "b", "n", "g", "h", "w", "c"})
+    for (const char *array :
+         {"y", "z", "b", "n", "g", "h", "w", "c", "d", "e", "o", "r", "l"})
       roles[array] = pair         ? (chance(50) ? Role::Gather : Role::Scatter)
                      : chance(55) ? Role::Own
                      : chance(50) ? Role::Gather
@@ -133,6 +134,8 @@ private:
       roles["c"] = Role::Gather; // bools do not add
     if (!turn.empty())
       roles["u"] = Role::Locked;
+    if (roles["l"] == Role::Scatter)
+      roles["l"] = Role::Gather; // the order of additions to f16 shows
     for (auto &[array, role] : roles)
       flip[array] = chance(15);
     std::string i = fresh("i"), j = fresh("j");
@@ -320,7 +323,7 @@ private:
     std::vector<std::string> choices;
     for (const ArrayInfo &info : arrays()) {
       std::string type = nameOf(info.type);
-      if (info.constant || (type == "f32" && !single) || !mayWrite(info.name))
+      if (info.constant || (isSingle(type) && !single) || !mayWrite(info.name))
         continue;
       bool wanted =
           type == wish.type && (wish.head == "store" || wish.head == "update");

@@ -8,6 +8,16 @@ using compiler::Mode;
 using runtime::Parameter;
 using Role = Parameter::Role;
 
+/// What a copy of argument `k`, or a tangent of one, starts with.
+static ir::HostArray copyOf(const Memory &memory, uint32_t k, uint32_t order) {
+  ir::HostArray copy = memory[k];
+  DType type = arrays()[k].type;
+  if (order)
+    copy.bytes.resize(copy.bytes.size() / sizeOf(type) *
+                      sizeOf(derivativeOf(type)));
+  return copy;
+}
+
 /// More operations than any program of the generator needs.
 static constexpr uint64_t mostOperations = 50'000'000;
 
@@ -65,14 +75,16 @@ public:
     uint32_t k = parameter.argument;
     ir::HostArray &array = arrays[{parameter.role, parameter.order}][k];
     array.extents = memory[k].extents;
-    fromDoubles(array, property::arrays()[k].type, values(parameter));
+    fromDoubles(array, derivativeOf(property::arrays()[k].type),
+                values(parameter));
     return &array;
   }
 
   void copyBack() {
     for (auto &[kind, byArgument] : arrays)
       for (auto &[k, array] : byArgument)
-        derivatives.at(kind)[k] = toDoubles(array, property::arrays()[k].type);
+        derivatives.at(kind)[k] =
+            toDoubles(array, derivativeOf(property::arrays()[k].type));
   }
 
 private:
@@ -101,7 +113,7 @@ ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
     int part = of.role == Role::Scratch ? -1 : static_cast<int>(of.part);
     return &state.versions
                 .try_emplace({of.argument, part, of.order},
-                             state.memory[of.argument])
+                             copyOf(state.memory, of.argument, of.order))
                 .first->second;
   };
   std::vector<ir::InterpreterArgument> arguments;

@@ -108,8 +108,9 @@ private:
 std::vector<Node> parse(const std::string &text) { return Parser(text).all(); }
 
 DType typeNamed(const std::string &name) {
-  for (DType type : {DType::Bool, DType::I32, DType::I64, DType::U32,
-                     DType::U64, DType::F32, DType::F64})
+  for (DType type :
+       {DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8,
+        DType::U16, DType::U32, DType::U64, DType::F16, DType::F32, DType::F64})
     if (name == nameOf(type))
       return type;
   throw InvalidProgram("no type " + name);

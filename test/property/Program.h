@@ -60,14 +60,24 @@ template <class F> auto withType(DType type, F &&f) {
   switch (type) {
   case DType::Bool:
     return f(bool());
+  case DType::I8:
+    return f(int8_t());
+  case DType::I16:
+    return f(int16_t());
   case DType::I32:
     return f(int32_t());
   case DType::I64:
     return f(int64_t());
+  case DType::U8:
+    return f(uint8_t());
+  case DType::U16:
+    return f(uint16_t());
   case DType::U32:
     return f(uint32_t());
   case DType::U64:
     return f(uint64_t());
+  case DType::F16:
+    return f(f16());
   case DType::F32:
     return f(float());
   case DType::F64:

@@ -184,7 +184,7 @@ TEST(RandomKernel, CorpusAgrees) {
 TEST(RandomKernel, ProgramsUseTheWholeLanguage) {
   std::vector<std::string> all = everything();
   std::set<std::string> missing(all.begin(), all.end());
-  for (unsigned seed = 1; seed <= 1000; ++seed) {
+  for (unsigned seed = 1; seed <= 1600; ++seed) {
     Uses uses;
     emit(generate(seed), {}, &uses);
     for (auto &[thing, where] : uses) {

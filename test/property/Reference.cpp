@@ -33,6 +33,10 @@ template <class T> T valueOf(uint64_t bits) {
   return value;
 }
 
+/// What numbers of type T are computed in: f16 in float, and rounded once.
+template <class T>
+using Computed = std::conditional_t<std::is_same_v<T, f16>, float, T>;
+
 //===-- Operations --------------------------------------------------------===//
 
 template <class T> bool isNaN(T value) {
@@ -117,11 +121,11 @@ template <std::integral T> T pure(Op op, T a, T b, T c) {
   case Op::Sub:
     return T(U(a) - U(b));
   case Op::Mul:
-    return T(U(a) * U(b));
+    return T(uint64_t(U(a)) * U(b));
   case Op::Div:
     return quotient(a, b);
   case Op::Rem:
-    return b == 0 ? 0 : T(U(a) - U(quotient(a, b)) * U(b));
+    return b == 0 ? 0 : T(U(a) - uint64_t(U(quotient(a, b))) * U(b));
   case Op::Min:
     return least(a, b);
   case Op::Max:
@@ -429,7 +433,7 @@ private:
       T value = valueOf<T>(operand(statement, 0)), old;
       std::memcpy(&old, to, sizeof old);
       if (statement.kind == Kind::Update)
-        value = updated(statement.op, old, value);
+        value = T(updated<Computed<T>>(statement.op, old, value));
       std::memcpy(to, &value, sizeof value);
     });
   }
@@ -450,7 +454,8 @@ private:
   }
 
   template <class T> uint64_t pureOn(const Statement &statement) const {
-    T operands[3] = {};
+    using C = Computed<T>;
+    C operands[3] = {};
     for (size_t i = 0; i < statement.operands.size(); ++i)
       operands[i] = valueOf<T>(operand(statement, i));
     auto [a, b, c] = operands;
@@ -460,7 +465,7 @@ private:
       });
     if (statement.op >= Op::Lt && statement.op <= Op::Ne)
       return compare(statement.op, a, b);
-    return bitsOf(property::pure(statement.op, a, b, c));
+    return bitsOf(T(property::pure(statement.op, a, b, c)));
   }
 
   const Kernel &kernel;

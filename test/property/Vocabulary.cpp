@@ -44,7 +44,8 @@ const std::vector<std::string> &comparisons() {
 
 const std::vector<std::string> &types() {
   static const std::vector<std::string> all = {"bool", "i32", "i64", "u32",
-                                               "u64",  "f32", "f64"};
+                                               "u64",  "f32", "f64", "i8",
+                                               "i16",  "u8",  "u16", "f16"};
   return all;
 }
 
@@ -53,7 +54,11 @@ const std::vector<std::string> &numberTypes() {
   return all;
 }
 
-bool isReal(const std::string &type) { return type == "f32" || type == "f64"; }
+bool isReal(const std::string &type) { return type[0] == 'f'; }
+bool isUnsigned(const std::string &type) { return type[0] == 'u'; }
+bool isSingle(const std::string &type) {
+  return type == "f32" || type == "f16";
+}
 
 std::vector<std::string> everything() {
   std::vector<std::string> all;

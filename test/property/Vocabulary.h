@@ -31,10 +31,13 @@ const std::vector<Function> &integerFunctions();
 /// Of two numbers; bools have the last two only.
 const std::vector<std::string> &comparisons();
 
-/// "bool i32 i64 u32 u64 f32 f64", and those with arithmetic.
+/// All dtypes, and those with arithmetic.
 const std::vector<std::string> &types();
 const std::vector<std::string> &numberTypes();
 bool isReal(const std::string &type);
+bool isUnsigned(const std::string &type);
+/// f32 and f16: derivatives by differences do not tell.
+bool isSingle(const std::string &type);
 
 /// What a run must cover, named as Coverage::note names it: "sin f64".
 std::vector<std::string> everything();

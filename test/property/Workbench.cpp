@@ -42,12 +42,12 @@ void Workbench::put(const Memory &memory) {
     all[k].write(memory[k].bytes.data(), memory[k].bytes.size());
 }
 
-template <class F> Values Workbench::read(F derivativeOf) const {
+template <class F> Values Workbench::read(F chosen) const {
   Values values(all.size());
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
-      values[k] =
-          toDoubles(property::read(derivativeOf(all[k])), arrays()[k].type);
+      values[k] = toDoubles(property::read(chosen(all[k])),
+                            derivativeOf(arrays()[k].type));
   return values;
 }
 
@@ -73,13 +73,13 @@ static void write(AnyArray array, DType type,
 void Workbench::putAdjoints(const Values &values) {
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
-      write(all[k].grad(), arrays()[k].type, values[k]);
+      write(all[k].grad(), derivativeOf(arrays()[k].type), values[k]);
 }
 
 void Workbench::putTangents(const Values &values) {
   for (size_t k = 0; k < all.size(); ++k)
     if (inputs.active[k])
-      write(all[k].dual(), arrays()[k].type, values[k]);
+      write(all[k].dual(), derivativeOf(arrays()[k].type), values[k]);
 }
 
 } // namespace costate::property

@@ -27,7 +27,7 @@ public:
 
 private:
   std::vector<detail::ArgumentValue> arguments() const;
-  template <class F> Values read(F derivativeOf) const;
+  template <class F> Values read(F chosen) const;
 
   const Inputs &inputs;
   std::vector<AnyArray> all;

@@ -93,10 +93,11 @@ static Result<> addSeed(const std::string &spec,
   if (!value)
     return value.error();
   const Tensor &primal = given[argument];
-  if (value->type != primal.type || value->shape != primal.shape ||
-      value->isScalar)
+  if (value->type != derivativeOf(primal.type) ||
+      value->shape != primal.shape || value->isScalar)
     return bad("`" + spec + "` is " + describe(*value) + "; argument " +
-               number(argument) + " is " + describe(primal));
+               number(argument) + " is " + describe(primal) +
+               (value->type == primal.type ? "; seeds of f16 are f32" : ""));
   seed->second = *value;
   return {};
 }
@@ -107,7 +108,7 @@ Result<ByArgument> makeSeeds(const std::vector<std::string> &specs,
   ByArgument seeds;
   for (uint32_t k = 0; k < active.size(); ++k)
     if (active[k])
-      seeds[k] = zeros(given[k].type, given[k].shape);
+      seeds[k] = zeros(derivativeOf(given[k].type), given[k].shape);
   for (const std::string &spec : specs)
     if (Result<> added = addSeed(spec, given, seeds); !added)
       return added.error();

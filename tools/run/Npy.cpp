@@ -14,10 +14,11 @@ struct Code {
   const char *name;
   DType type;
 };
-constexpr Code codes[] = {{"|b1", DType::Bool}, {"<i4", DType::I32},
-                          {"<i8", DType::I64},  {"<u4", DType::U32},
-                          {"<u8", DType::U64},  {"<f4", DType::F32},
-                          {"<f8", DType::F64}};
+constexpr Code codes[] = {
+    {"|b1", DType::Bool}, {"|i1", DType::I8},  {"<i2", DType::I16},
+    {"<i4", DType::I32},  {"<i8", DType::I64}, {"|u1", DType::U8},
+    {"<u2", DType::U16},  {"<u4", DType::U32}, {"<u8", DType::U64},
+    {"<f2", DType::F16},  {"<f4", DType::F32}, {"<f8", DType::F64}};
 
 /// Reads the dictionary of a header, such as
 /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
@@ -64,8 +65,8 @@ Result<DType> dtypeOf(std::string_view descr, const std::string &name) {
                          "); convert it with astype('" + '<' +
                          std::string(code.substr(1)) + "')");
   return bad(name, "has dtype " + std::string(code) +
-                       "; known are bool, int32, int64, uint32, uint64, "
-                       "float32 and float64");
+                       "; known are bool, int and uint of 8 to 64 bits, and "
+                       "float16, float32 and float64");
 }
 
 Result<std::vector<int64_t>> shapeOf(std::string_view tuple,

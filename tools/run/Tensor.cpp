@@ -10,8 +10,9 @@
 namespace costate::run {
 namespace {
 
-constexpr DType allTypes[] = {DType::Bool, DType::I32, DType::I64, DType::U32,
-                              DType::U64,  DType::F32, DType::F64};
+constexpr DType allTypes[] = {DType::Bool, DType::I8,  DType::I16, DType::I32,
+                              DType::I64,  DType::U8,  DType::U16, DType::U32,
+                              DType::U64,  DType::F16, DType::F32, DType::F64};
 
 std::optional<DType> typeNamed(std::string_view name) {
   for (DType type : allTypes)
@@ -60,6 +61,11 @@ std::optional<bool> boolean(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<f16> half(std::string_view text) {
+  std::optional<double> value = number<double>(text);
+  return value ? std::optional(f16(*value)) : std::nullopt;
+}
+
 template <class T> bool put(std::byte *at, std::optional<T> value) {
   if (value)
     std::memcpy(at, &*value, sizeof(T));
@@ -70,6 +76,16 @@ bool parseElement(DType type, std::string_view text, std::byte *at) {
   switch (type) {
   case DType::Bool:
     return put(at, boolean(text));
+  case DType::I8:
+    return put(at, number<int8_t>(text));
+  case DType::I16:
+    return put(at, number<int16_t>(text));
+  case DType::U8:
+    return put(at, number<uint8_t>(text));
+  case DType::U16:
+    return put(at, number<uint16_t>(text));
+  case DType::F16:
+    return put(at, half(text));
   case DType::I32:
     return put(at, number<int32_t>(text));
   case DType::I64:
@@ -86,9 +102,10 @@ bool parseElement(DType type, std::string_view text, std::byte *at) {
   return false;
 }
 
-template <class T> std::string text(const std::byte *at) {
-  T value;
-  std::memcpy(&value, at, sizeof(T));
+template <class T, class Shown = T> std::string text(const std::byte *at) {
+  T element;
+  std::memcpy(&element, at, sizeof(T));
+  Shown value = element;
   char buffer[64];
   auto [end, error] = std::to_chars(buffer, std::end(buffer), value);
   return std::string(buffer, end);
@@ -98,6 +115,16 @@ std::string elementText(DType type, const std::byte *at) {
   switch (type) {
   case DType::Bool:
     return *at == std::byte(0) ? "0" : "1";
+  case DType::I8:
+    return text<int8_t>(at);
+  case DType::I16:
+    return text<int16_t>(at);
+  case DType::U8:
+    return text<uint8_t>(at);
+  case DType::U16:
+    return text<uint16_t>(at);
+  case DType::F16:
+    return text<f16, float>(at);
   case DType::I32:
     return text<int32_t>(at);
   case DType::I64:

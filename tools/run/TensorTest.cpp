@@ -85,8 +85,8 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_EQ(whyNot(file(">f8", "False", "(2,)")),
             "x.npy: is big endian (>f8); convert it with astype('<f8')");
   EXPECT_EQ(whyNot(file("<c16", "False", "(1,)")),
-            "x.npy: has dtype <c16; known are bool, int32, int64, uint32, "
-            "uint64, float32 and float64");
+            "x.npy: has dtype <c16; known are bool, int and uint of 8 to 64 "
+            "bits, and float16, float32 and float64");
   EXPECT_EQ(whyNot(file("<f8", "False", "(3,)")),
             "x.npy: holds 16 bytes of data where its shape needs 24");
   EXPECT_EQ(whyNot(file("<f8", "False", "(-1,)")),

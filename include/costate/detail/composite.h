@@ -72,6 +72,17 @@ concept Composite = requires { FormOf<C>::name(); };
 template <class C> using NumberOf = typename FormOf<C>::Number;
 template <class C> using HostOf = typename FormOf<C>::Host;
 
+/// The elements of adjoints and tangents.
+template <class C> struct DerivedForm {
+  static_assert(!std::is_same_v<NumberOf<C>, f16>,
+                "adjoints and tangents of a struct of f16 are float, for which "
+                "there is no struct: take AnyArray::grad() or dual()");
+  using type = C;
+};
+template <class T, class S> struct DerivedForm<TensorVar<T, S>> {
+  using type = TensorVar<DerivativeOf<T>, S>;
+};
+
 template <Composite C> ElementForm formOf(Layout layout) {
   return {FormOf<C>::name(), FormOf<C>::count, layout};
 }

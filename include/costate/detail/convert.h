@@ -44,16 +44,20 @@ template <Traced A> using TypeOf = typename TracedType<A>::type;
 /// integer T, bools for bool.
 template <class A, class T>
 concept Literal =
-    std::is_arithmetic_v<A> &&
-    (std::is_same_v<T, bool>
-         ? std::is_same_v<A, bool>
-         : !std::is_same_v<A, bool> &&
-               (std::is_floating_point_v<T> || std::is_integral_v<A>));
+    HostNumber<A> &&
+    (std::is_same_v<T, bool> ? std::is_same_v<A, bool>
+                             : !std::is_same_v<A, bool> &&
+                                   (FloatElement<T> || std::is_integral_v<A>));
 
+/// Whether every number of `from` is one of `to`, of the same kind.
 constexpr bool sameOrWider(DType from, DType to) {
-  return from == to || (from == DType::I32 && to == DType::I64) ||
-         (from == DType::U32 && (to == DType::U64 || to == DType::I64)) ||
-         (from == DType::F32 && to == DType::F64);
+  if (from == to)
+    return true;
+  if (isFloat(from) || isFloat(to))
+    return isFloat(from) && isFloat(to) && from < to;
+  if (!isInteger(from) || !isInteger(to))
+    return false;
+  return sizeOf(from) < sizeOf(to) && (isUnsigned(from) || !isUnsigned(to));
 }
 
 /// `long long` counts as narrower than `long`, so that operators on both are
@@ -83,14 +87,16 @@ concept IndexFor =
     Literal<A, int64_t> || (Traced<A> && isInteger(dtypeOf<TypeOf<A>>));
 
 template <class T> uint64_t bitsOf(T value) {
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_same_v<T, f16>)
+    return value.bits;
+  else if constexpr (std::is_same_v<T, float>)
     return std::bit_cast<uint32_t>(value);
   else if constexpr (std::is_same_v<T, double>)
     return std::bit_cast<uint64_t>(value);
-  else if constexpr (sizeof(T) == 4)
-    return static_cast<uint32_t>(value);
+  else if constexpr (std::is_same_v<T, bool>)
+    return value;
   else
-    return static_cast<uint64_t>(value);
+    return static_cast<std::make_unsigned_t<T>>(value);
 }
 
 template <class T, class A> Handle literal(A value, Loc loc) {

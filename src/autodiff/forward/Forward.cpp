@@ -204,7 +204,8 @@ void Forward::local(ir::LocalOp local, const Task &task, Emission &out) {
     return;
   for (unsigned curve = task.first; curve < task.last; ++curve) {
     out.along(curve, curve + 1);
-    tangents[curve][local] = ir::LocalOp::create(out.b, local.getType());
+    tangents[curve][local] =
+        ir::LocalOp::create(out.b, local.getType().getDerivative());
   }
 }
 

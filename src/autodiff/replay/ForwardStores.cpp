@@ -64,9 +64,19 @@ static Value storedValue(ir::LoadOp load) {
   return {};
 }
 
+/// What `value` is after a store.
+static Value asElement(ir::LoadOp load, Value value) {
+  Type element = load.getArray().getType().getElementType();
+  if (!ir::isNarrow(element))
+    return value;
+  OpBuilder b(load);
+  return b.createOrFold<ir::NarrowOp>(load.getLoc(), value, element);
+}
+
 void forwardStores(ir::KernelOp kernel) {
   kernel.walk([](ir::LoadOp load) {
     if (Value value = storedValue(load)) {
+      value = asElement(load, value);
       load.replaceAllUsesWith(value);
       load.erase();
     }

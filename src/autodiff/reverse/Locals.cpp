@@ -21,7 +21,8 @@ void Reverser::declareAdjoints(Block &body, Builder &b) {
   });
   for (ir::LocalOp local : locals) {
     b.setLoc(local.getLoc());
-    adjointLocals[local] = ir::LocalOp::create(b, local.getType());
+    adjointLocals[local] =
+        ir::LocalOp::create(b, local.getType().getDerivative());
   }
 }
 

@@ -105,6 +105,7 @@ void addArithRules(llvm::StringMap<Rule> &rules) {
   rules["arith.remf"] = remRule;
   rules["arith.extf"] = convertRule;
   rules["arith.truncf"] = convertRule;
+  rules["costate.narrow"] = convertRule;
   rules["arith.select"] = selectRule;
   for (const char *name : {"arith.maximumf", "arith.maxnumf"})
     rules[name] = extremumRule<arith::CmpFPredicate::OGE>;

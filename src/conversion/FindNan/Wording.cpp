@@ -49,6 +49,7 @@ std::optional<Wording> wordingOf(Operation *op) {
       .Case<arith::DivFOp>([](auto) { return infix("/"); })
       .Case<arith::RemFOp>([](auto) { return function("fmod", 2); })
       .Case<arith::TruncFOp>([](auto) { return function("cast<float>", 1); })
+      .Case<ir::NarrowOp>([](auto) { return function("cast<f16>", 1); })
       .Case<ir::HypotOp>([](auto) { return function("hypot", 2); })
       .Case<ir::PowFOp>([](auto) { return function("pow", 2); })
       .Case<math::FmaOp>([](auto) { return Wording{"fma", "% * % + %"}; })

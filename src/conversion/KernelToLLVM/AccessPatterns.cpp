@@ -9,23 +9,46 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-Type memoryType(Type value) {
-  return value.isInteger(1) ? IntegerType::get(value.getContext(), 8) : value;
+Type memoryType(Type element) {
+  if (!element.isInteger())
+    return element;
+  unsigned width = element.getIntOrFloatBitWidth();
+  return IntegerType::get(element.getContext(), width == 1 ? 8 : width);
 }
 
-Value loadElement(ImplicitLocOpBuilder &builder, Type type, Value place) {
-  Type inMemory = memoryType(type);
-  Value value = LLVM::LoadOp::create(builder, inMemory, place);
-  if (!type.isInteger(1))
+Value widened(ImplicitLocOpBuilder &b, Type element, Value inMemory) {
+  if (element.isInteger(1)) {
+    Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), 0);
+    return LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, inMemory, zero);
+  }
+  if (!ir::isNarrow(element))
+    return inMemory;
+  if (element.isF16())
+    return LLVM::FPExtOp::create(b, b.getF32Type(), inMemory);
+  if (element.isUnsignedInteger())
+    return LLVM::ZExtOp::create(b, b.getI32Type(), inMemory);
+  return LLVM::SExtOp::create(b, b.getI32Type(), inMemory);
+}
+
+Value narrowed(ImplicitLocOpBuilder &b, Type element, Value value) {
+  Type inMemory = memoryType(element);
+  if (element.isInteger(1))
+    return LLVM::ZExtOp::create(b, inMemory, value);
+  if (!ir::isNarrow(element))
     return value;
-  Value zero = LLVM::ConstantOp::create(builder, inMemory, 0);
-  return LLVM::ICmpOp::create(builder, LLVM::ICmpPredicate::ne, value, zero);
+  if (element.isF16())
+    return LLVM::FPTruncOp::create(b, inMemory, value);
+  return LLVM::TruncOp::create(b, inMemory, value);
 }
 
-void storeElement(ImplicitLocOpBuilder &builder, Value value, Value place) {
-  if (value.getType().isInteger(1))
-    value = LLVM::ZExtOp::create(builder, memoryType(value.getType()), value);
-  LLVM::StoreOp::create(builder, value, place);
+Value loadElement(ImplicitLocOpBuilder &builder, Type element, Value place) {
+  Value inMemory = LLVM::LoadOp::create(builder, memoryType(element), place);
+  return widened(builder, element, inMemory);
+}
+
+void storeElement(ImplicitLocOpBuilder &builder, Type element, Value value,
+                  Value place) {
+  LLVM::StoreOp::create(builder, narrowed(builder, element, value), place);
 }
 
 namespace {
@@ -49,11 +72,13 @@ Value elementAddress(ImplicitLocOpBuilder &builder, ArrayView array,
 template <class Op> struct AccessPattern : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
 
-  static Type element(Op op) { return memoryType(op.getValue().getType()); }
+  static Type element(Op op) {
+    return cast<ir::ArrayType>(op.getArray().getType()).getElementType();
+  }
   static Value address(ImplicitLocOpBuilder &builder, Op op,
                        ValueRange indices) {
-    return elementAddress(builder, ArrayView(op.getArray()), element(op),
-                          indices);
+    return elementAddress(builder, ArrayView(op.getArray()),
+                          memoryType(element(op)), indices);
   }
 };
 
@@ -65,7 +90,7 @@ struct LoadPattern : AccessPattern<ir::LoadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Value place = address(builder, op, adaptor.getIndices());
-    rewriter.replaceOp(op, loadElement(builder, op.getType(), place));
+    rewriter.replaceOp(op, loadElement(builder, element(op), place));
     return success();
   }
 };
@@ -78,7 +103,7 @@ struct StorePattern : AccessPattern<ir::StoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Value place = address(builder, op, adaptor.getIndices());
-    storeElement(builder, adaptor.getValue(), place);
+    storeElement(builder, element(op), adaptor.getValue(), place);
     rewriter.eraseOp(op);
     return success();
   }
@@ -95,38 +120,39 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
     Value place = address(builder, op, adaptor.getIndices());
     Value value = adaptor.getValue();
     if (op.getExclusive())
-      addAlone(builder, place, value);
+      addAlone(builder, element(op), place, value);
     else if (deterministic && isa<FloatType>(value.getType()))
-      call(builder, "costate_add_later_", {workerOf(op), place, value});
+      call(builder, "costate_add_later_", element(op),
+           {workerOf(op), place, value});
     else if (isCommon(op))
-      call(builder, "costate_device_add_common_", {place, value});
+      call(builder, "costate_device_add_common_", element(op), {place, value});
     else
-      addAtomically(builder, place, value);
+      addAtomically(builder, place, narrowed(builder, element(op), value));
     rewriter.eraseOp(op);
     return success();
   }
 
-  static void addAlone(ImplicitLocOpBuilder &builder, Value place,
+  /// Narrow floats are added as f32: the sum is exact but for its rounding.
+  static void addAlone(ImplicitLocOpBuilder &builder, Type element, Value place,
                        Value value) {
-    Type type = value.getType();
-    Value old = LLVM::LoadOp::create(builder, type, place);
-    Value sum = isa<FloatType>(type)
+    Value old = loadElement(builder, element, place);
+    value = widened(builder, element, narrowed(builder, element, value));
+    Value sum = isa<FloatType>(element)
                     ? LLVM::FAddOp::create(builder, old, value).getResult()
                     : LLVM::AddOp::create(builder, old, value).getResult();
-    LLVM::StoreOp::create(builder, sum, place);
+    storeElement(builder, element, sum, place);
   }
 
   /// Whether lanes of a warp should add up first.
   static bool isCommon(ir::AtomicAddOp op) {
-    return op->hasAttr(commonAttr) && isa<FloatType>(op.getValue().getType()) &&
+    return op->hasAttr(commonAttr) && isa<FloatType>(element(op)) &&
+           !ir::isNarrow(element(op)) &&
            op->getParentOfType<ModuleOp>()->hasAttr(deviceAttr);
   }
 
-  static void call(ImplicitLocOpBuilder &builder, StringRef name,
+  static void call(ImplicitLocOpBuilder &builder, StringRef name, Type element,
                    ValueRange arguments) {
-    Type type = arguments.back().getType();
-    LLVM::CallOp::create(builder, TypeRange(),
-                         (name + (type.isF32() ? "f32" : "f64")).str(),
+    LLVM::CallOp::create(builder, TypeRange(), (name + nameOf(element)).str(),
                          arguments);
   }
 
@@ -182,13 +208,14 @@ template <class Op> struct AtomicExtremumPattern : AccessPattern<Op> {
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Value place = this->address(builder, op, adaptor.getIndices());
-    auto array = cast<ir::ArrayType>(op.getArray().getType());
+    Type element = this->element(op);
     Before before{std::is_same_v<Op, ir::AtomicMaxOp>,
-                  array.getElementType().isUnsignedInteger()};
+                  element.isUnsignedInteger()};
+    Value value = narrowed(builder, element, adaptor.getValue());
     if (op.getExclusive())
-      takeAlone(builder, before, place, adaptor.getValue());
+      takeAlone(builder, before, place, value);
     else
-      takeAtomically(builder, rewriter, op, before, place, adaptor.getValue());
+      takeAtomically(builder, rewriter, op, before, place, value);
     rewriter.eraseOp(op);
     return success();
   }

@@ -123,6 +123,7 @@ void expandSum(Runtime &runtime, ir::CheckElementOp check,
 void expandElement(Runtime &runtime, ir::CheckElementOp check) {
   ImplicitLocOpBuilder builder(check.getLoc(), check);
   ArrayView view(check.getArray());
+  ir::ArrayType array = check.getArray().getType();
   Value worker = workerOf(check), value = check.getValue();
   enterIf(builder,
           isOfClass(builder, value, check.getAdded() ? finite : notFinite));
@@ -135,7 +136,7 @@ void expandElement(Runtime &runtime, ir::CheckElementOp check) {
     expandSum(runtime, check, builder, view.parameter, element, number);
   else if (check.getAdded())
     runtime.callCheckSum(builder, worker, check.getText(), view.parameter,
-                         element, number, value.getType().isF32());
+                         element, number, nameOf(array.getElementType()));
   else
     runtime.callElementNotFinite(builder, worker, check.getText(),
                                  view.parameter, element, number);

@@ -30,7 +30,7 @@ struct LocalPattern : ConvertOpToLLVMPattern<ir::LocalOp> {
         LLVM::ConstantOp::create(b, b.getI64Type(), op.getType().getSize());
     Value memory = LLVM::AllocaOp::create(
         b, LLVM::LLVMPointerType::get(b.getContext()),
-        memoryType(op.getType().getValueType()), count, /*alignment=*/8);
+        memoryType(op.getType().getElementType()), count, /*alignment=*/8);
     b.restoreInsertionPoint(here);
     clear(b, memory, op.getType());
     rewriter.replaceOp(op, memory);
@@ -51,10 +51,9 @@ struct ClearPattern : ConvertOpToLLVMPattern<ir::LocalClearOp> {
   }
 };
 
-/// Of an element whose values have type `type`.
-Value elementAddress(ImplicitLocOpBuilder &b, Value memory, Type type,
+Value elementAddress(ImplicitLocOpBuilder &b, Value memory, Type element,
                      Value index) {
-  return LLVM::GEPOp::create(b, memory.getType(), memoryType(type), memory,
+  return LLVM::GEPOp::create(b, memory.getType(), memoryType(element), memory,
                              ValueRange(index), LLVM::GEPNoWrapFlags::inbounds);
 }
 
@@ -65,9 +64,10 @@ struct LoadPattern : ConvertOpToLLVMPattern<ir::LocalLoadOp> {
   matchAndRewrite(ir::LocalLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type element = op.getLocal().getType().getElementType();
     Value place =
-        elementAddress(b, adaptor.getLocal(), op.getType(), adaptor.getIndex());
-    rewriter.replaceOp(op, loadElement(b, op.getType(), place));
+        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
+    rewriter.replaceOp(op, loadElement(b, element, place));
     return success();
   }
 };
@@ -79,10 +79,10 @@ struct StorePattern : ConvertOpToLLVMPattern<ir::LocalStoreOp> {
   matchAndRewrite(ir::LocalStoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value value = adaptor.getValue();
-    Value place = elementAddress(b, adaptor.getLocal(), value.getType(),
-                                 adaptor.getIndex());
-    storeElement(b, value, place);
+    Type element = op.getLocal().getType().getElementType();
+    Value place =
+        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
+    storeElement(b, element, adaptor.getValue(), place);
     rewriter.eraseOp(op);
     return success();
   }

@@ -11,12 +11,17 @@ namespace costate::conversion {
 class MathLibrary;
 
 /// The type of an element in memory: a bool fills a byte.
-mlir::Type memoryType(mlir::Type value);
-/// The element at `place`, as a value of type `type`.
-mlir::Value loadElement(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
+mlir::Type memoryType(mlir::Type element);
+/// The element at `place`, an `element`, as a value of the kernel.
+mlir::Value loadElement(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
                         mlir::Value place);
-void storeElement(mlir::ImplicitLocOpBuilder &builder, mlir::Value value,
-                  mlir::Value place);
+void storeElement(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
+                  mlir::Value value, mlir::Value place);
+/// From memory to a value of the kernel, and back.
+mlir::Value widened(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
+                    mlir::Value inMemory);
+mlir::Value narrowed(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
+                     mlir::Value value);
 
 void populateAccessPatterns(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns,

@@ -7,6 +7,10 @@ using namespace mlir;
 
 namespace costate::conversion {
 
+StringRef nameOf(Type element) {
+  return element.isF16() ? "f16" : element.isF32() ? "f32" : "f64";
+}
+
 Value workerOf(Operation *op) {
   return op->getParentOfType<LLVM::LLVMFuncOp>().getArgument(1);
 }
@@ -271,10 +275,9 @@ void Runtime::callElementNotFinite(ImplicitLocOpBuilder &builder, Value worker,
 
 void Runtime::callCheckSum(ImplicitLocOpBuilder &builder, Value worker,
                            StringRef text, int64_t parameter, Value element,
-                           Value added, bool single) {
-  callOfElement(builder,
-                single ? "costate_check_sum_f32" : "costate_check_sum_f64", {},
-                worker, text, parameter, element, added);
+                           Value added, StringRef type) {
+  callOfElement(builder, ("costate_check_sum_" + type).str(), {}, worker, text,
+                parameter, element, added);
 }
 
 void Runtime::callSumNotFinite(ImplicitLocOpBuilder &builder, Value worker,
@@ -322,9 +325,9 @@ Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
 
 Value Runtime::callSort(ImplicitLocOpBuilder &builder, StringRef name,
                         bool hasResult, ValueRange args) {
-  auto function =
-      declare(("costate_sort_" + name).str(), hasResult ? i64 : none,
-              TypeRange(args), {.collective = name != "item" && name != "rounds"});
+  auto function = declare(("costate_sort_" + name).str(),
+                          hasResult ? i64 : none, TypeRange(args),
+                          {.collective = name != "item" && name != "rounds"});
   auto call = LLVM::CallOp::create(builder, function, args);
   return hasResult ? call.getResult() : Value();
 }
@@ -339,6 +342,7 @@ void Runtime::declareAddLater() {
   Type f32 = Float32Type::get(context), f64 = Float64Type::get(context);
   declare("costate_add_later_f32", none, {pointer, pointer, f32}, {});
   declare("costate_add_later_f64", none, {pointer, pointer, f64}, {});
+  declare("costate_add_later_f16", none, {pointer, pointer, f32}, {});
 }
 
 void Runtime::declareAddCommon() {

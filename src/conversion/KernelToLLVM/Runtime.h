@@ -51,6 +51,9 @@ static_assert(offsetof(TapeWorker, base) == 8 * tapeBaseSlot &&
               offsetof(TapeWorker, frugal) == 8 * frugalSlot &&
               offsetof(TapeWorker, ample) == 8 * ampleSlot);
 
+/// Of a float: f16, f32 or f64.
+llvm::StringRef nameOf(mlir::Type element);
+
 /// The worker of the function around `op`.
 mlir::Value workerOf(mlir::Operation *op);
 
@@ -119,7 +122,8 @@ public:
                             mlir::Value value);
   void callCheckSum(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                     llvm::StringRef text, int64_t parameter,
-                    mlir::Value element, mlir::Value added, bool single);
+                    mlir::Value element, mlir::Value added,
+                    llvm::StringRef type);
   /// Devices only: `numbers` are what was added, and the element now.
   void callSumNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                         llvm::StringRef text, int64_t parameter,
@@ -146,7 +150,7 @@ public:
                        mlir::ValueRange args);
   mlir::Value callWarpMax(mlir::ImplicitLocOpBuilder &builder,
                           mlir::Value value);
-  /// Declares `costate_add_later_f32` and `_f64`.
+  /// Declares `costate_add_later_f32`, `_f64` and `_f16`.
   void declareAddLater();
   /// Devices only: `costate_device_add_common_f32` and `_f64`.
   void declareAddCommon();

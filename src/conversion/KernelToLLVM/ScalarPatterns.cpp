@@ -117,6 +117,42 @@ struct ToIntPattern : ScalarPattern<ToIntPattern, ir::ToIntOp> {
   }
 };
 
+struct NarrowPattern : ScalarPattern<NarrowPattern, ir::NarrowOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &b, ir::NarrowOp op,
+                    ir::NarrowOp::Adaptor operands) {
+    Value value = operands.getValue();
+    if (value.getType().isF64())
+      value = toOdd(b, value);
+    return widened(b, op.getElement(), narrowed(b, op.getElement(), value));
+  }
+
+  /// An f64 rounded to an f32 so that rounding it once more does no harm: if it
+  /// is not exact, its last bit is 1 (Boldo and Melquiond, 2008).
+  static Value toOdd(ImplicitLocOpBuilder &b, Value x) {
+    Type f32 = b.getF32Type(), i32 = b.getI32Type();
+    Value nearest = LLVM::FPTruncOp::create(b, f32, x);
+    Value back = LLVM::FPExtOp::create(b, x.getType(), nearest);
+    Value bits = LLVM::BitcastOp::create(b, i32, nearest);
+    Value isInexact =
+        LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::one, back, x);
+    Value parity = LLVM::AndOp::create(b, bits, number(b, i32, 1));
+    Value isEven = equals(b, parity, 0);
+    Value isAbove = LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::ogt,
+                                         magnitude(b, back), magnitude(b, x));
+    Value step = LLVM::SelectOp::create(b, isAbove, number(b, i32, -1),
+                                        number(b, i32, 1));
+    Value odd = LLVM::AddOp::create(b, bits, step);
+    Value moves = LLVM::AndOp::create(b, isInexact, isEven);
+    Value chosen = LLVM::SelectOp::create(b, moves, odd, bits);
+    return LLVM::BitcastOp::create(b, f32, chosen);
+  }
+
+  static Value magnitude(ImplicitLocOpBuilder &b, Value x) {
+    return LLVM::FAbsOp::create(b, x);
+  }
+};
+
 /// The words of Philox4x32, each in 64 bits.
 struct PhiloxPattern : ScalarPattern<PhiloxPattern, ir::PhiloxOp> {
   using ScalarPattern::ScalarPattern;
@@ -217,7 +253,7 @@ struct StopGradientPattern
 void populateScalarPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns) {
   patterns.add<DivPattern, RemPattern, ShlPattern, ShrPattern, ToIntPattern,
-               PhiloxPattern, TripCountPattern, StrongMulPattern,
+               NarrowPattern, PhiloxPattern, TripCountPattern, StrongMulPattern,
                StopGradientPattern>(converter);
 }
 

@@ -2,7 +2,7 @@
 
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
-#include "ir/interpreter/Machine.h"
+#include "ir/interpreter/Elements.h"
 #include "ir/interpreter/Operations.h"
 
 #include "mlir/IR/Matchers.h"
@@ -50,18 +50,6 @@ std::byte *access(Machine &m, const Instruction &op, uint32_t position,
   return array.data + *element * array.elementSize;
 }
 
-template <class T> T read(const std::byte *at) {
-  T value;
-  std::memcpy(&value, at, sizeof(T));
-  return value;
-}
-
-template <class T> void write(std::byte *at, T value) {
-  std::memcpy(at, &value, sizeof(T));
-}
-
-struct Bool {}; // in memory one byte, true unless 0
-
 template <class T> bool load(Machine &m, const Instruction &op) {
   const std::byte *at = access(m, op, 0, Loads);
   if (!at)
@@ -69,7 +57,7 @@ template <class T> bool load(Machine &m, const Instruction &op) {
   if constexpr (std::is_same_v<T, Bool>)
     m.put(op, uint64_t(read<uint8_t>(at) != 0));
   else
-    m.put(op, uint64_t(read<T>(at)));
+    m.put(op, slotOf(read<T>(at)));
   return true;
 }
 
@@ -81,17 +69,8 @@ template <class T> bool store(Machine &m, const Instruction &op) {
   if constexpr (std::is_same_v<T, Bool>)
     write(at, static_cast<uint8_t>(m.operand(op, 0)));
   else
-    write(at, static_cast<T>(m.operand(op, 0)));
+    write(at, elementOf<T>(m.operand(op, 0)));
   return true;
-}
-
-template <class T> T operandAs(Machine &m, const Instruction &op) {
-  if constexpr (std::is_floating_point_v<T>) {
-    m.noteAddend(m.floating<T>(op, 0));
-    return m.floating<T>(op, 0);
-  } else {
-    return static_cast<T>(m.operand(op, 0));
-  }
 }
 
 /// The detail is its use.
@@ -99,7 +78,14 @@ template <class T> bool add(Machine &m, const Instruction &op) {
   std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
   if (!at)
     return false;
-  write<T>(at, read<T>(at) + operandAs<T>(m, op));
+  T value = elementOf<T>(m.operand(op, 0));
+  if constexpr (!std::is_integral_v<T>)
+    m.noteAddend(value);
+  if constexpr (std::is_integral_v<T>)
+    write(at, static_cast<T>(static_cast<uint64_t>(read<T>(at)) +
+                             static_cast<uint64_t>(value)));
+  else
+    write(at, static_cast<T>(Wide<T>(read<T>(at)) + Wide<T>(value)));
   return true;
 }
 
@@ -120,15 +106,12 @@ bool takeExtremum(Machine &m, const Instruction &op) {
   std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
   if (!at)
     return false;
-  T value, old = read<T>(at);
-  if constexpr (std::is_floating_point_v<T>)
-    value = m.floating<T>(op, 0);
-  else
-    value = static_cast<T>(m.operand(op, 0));
+  T element = elementOf<T>(m.operand(op, 0));
+  Wide<T> value = element, old = read<T>(at);
   bool isNumber = value == value;
   if (isNumber &&
       (isMax ? isAbove(value, old) : old != old || isAbove(old, value)))
-    write<T>(at, value);
+    write(at, element);
   return true;
 }
 
@@ -156,11 +139,13 @@ bool copy(Machine &m, const Instruction &op) {
   return true;
 }
 
+Type elementTypeOf(Value array) {
+  return cast<ArrayType>(array.getType()).getElementType();
+}
+
 Handler selectLoad(Operation *op, Instruction &, Code &) {
-  unsigned width = widthOf(op->getResult(0).getType());
-  return width == 1    ? load<Bool>
-         : width == 32 ? load<uint32_t>
-                       : load<uint64_t>;
+  return byElement(elementTypeOf(op->getOperand(0)),
+                   []<class T>() -> Handler { return load<T>; });
 }
 
 /// Whether all iterations of the range around `op` have `value` in common.
@@ -172,21 +157,25 @@ bool isShared(Value value, Operation *op) {
 
 Handler selectStore(Operation *op, Instruction &instruction, Code &) {
   instruction.detail = isShared(op->getOperand(0), op) ? SharedStores : Stores;
-  unsigned width = widthOf(op->getOperand(0).getType());
-  return width == 1    ? store<Bool>
-         : width == 32 ? store<uint32_t>
-                       : store<uint64_t>;
+  return byElement(elementTypeOf(op->getOperand(1)),
+                   []<class T>() -> Handler { return store<T>; });
+}
+
+/// For numbers.
+template <class Select> Handler byNumber(Value array, const Select &select) {
+  return byElement(elementTypeOf(array), [&]<class T>() -> Handler {
+    if constexpr (std::is_same_v<T, Bool>)
+      return nullptr;
+    else
+      return select.template operator()<T>();
+  });
 }
 
 Handler selectAdd(Operation *op, Instruction &instruction, Code &) {
   // An exclusive addition promises that no other iteration uses the element.
   instruction.detail = cast<AtomicAddOp>(op).getExclusive() ? Stores : Updates;
-  Type type = op->getOperand(0).getType();
-  if (type.isF32())
-    return add<float>;
-  if (type.isF64())
-    return add<double>;
-  return type.isInteger(32) ? add<uint32_t> : add<uint64_t>;
+  return byNumber(op->getOperand(1),
+                  []<class T>() -> Handler { return add<T>; });
 }
 
 template <bool isMax>
@@ -194,16 +183,8 @@ Handler selectExtremum(Operation *op, Instruction &instruction, Code &) {
   instruction.detail = op->hasAttr("exclusive") ? Stores
                        : isMax                  ? Maxima
                                                 : Minima;
-  Type element = cast<ArrayType>(op->getOperand(1).getType()).getElementType();
-  if (element.isF32())
-    return takeExtremum<float, isMax>;
-  if (element.isF64())
-    return takeExtremum<double, isMax>;
-  if (element.isUnsignedInteger())
-    return element.isUnsignedInteger(32) ? takeExtremum<uint32_t, isMax>
-                                         : takeExtremum<uint64_t, isMax>;
-  return element.isInteger(32) ? takeExtremum<int32_t, isMax>
-                               : takeExtremum<int64_t, isMax>;
+  return byNumber(op->getOperand(1),
+                  []<class T>() -> Handler { return takeExtremum<T, isMax>; });
 }
 
 Handler selectTake(Operation *op, Instruction &instruction, Code &) {

@@ -40,12 +40,13 @@ struct Block {
   Slots yields;          ///< operands of the terminator
 };
 
-/// What an argument is, or the values of a record.
+/// What holds an argument or an element of it.
 enum class Kind : uint8_t { I1, I32, I64, F32, F64 };
 
 struct Parameter {
   Kind kind;
-  int rank;     ///< -1: a scalar
+  size_t elementBytes; ///< of an array
+  int rank;            ///< -1: a scalar
   int64_t name; ///< the number of the argument, counted from 1, for messages
   bool written;
 };
@@ -76,8 +77,8 @@ struct Record {
 /// A check for inf and NaN, or a message.
 struct Check {
   std::string text;
-  int condition; ///< which operand; -1: none
-  bool added;    ///< see costate.check_element
+  int condition;               ///< which operand; -1: none
+  bool added;                  ///< see costate.check_element
   std::vector<uint8_t> widths; ///< messages: of the operands
 };
 

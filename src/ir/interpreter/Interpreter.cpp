@@ -8,10 +8,6 @@
 namespace costate::ir {
 namespace {
 
-size_t sizeOf(Kind kind) {
-  return kind == Kind::I1 ? 1 : kind == Kind::I32 || kind == Kind::F32 ? 4 : 8;
-}
-
 Failure bad(int64_t name, const std::string &text) {
   return {ErrorCode::BadArgument,
           "argument " + std::to_string(name) + " " + text};
@@ -54,7 +50,7 @@ Result<Array> bind(const Parameter &parameter, HostArray &host) {
                                    " dimensions where the kernel declares " +
                                    std::to_string(parameter.rank));
   Array array;
-  array.elementSize = sizeOf(parameter.kind);
+  array.elementSize = parameter.elementBytes;
   std::optional<size_t> size = sizeOf(host, array.elementSize);
   if (!size)
     return bad(parameter.name, "has " + std::to_string(host.bytes.size()) +

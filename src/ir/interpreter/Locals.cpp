@@ -1,7 +1,6 @@
 /// Private arrays. The slot of one holds its number in Code::locals.
 
-#include "ir/Kernel.h"
-#include "ir/interpreter/Machine.h"
+#include "ir/interpreter/Elements.h"
 #include "ir/interpreter/Operations.h"
 
 #include <algorithm>
@@ -51,11 +50,19 @@ bool load(Machine &m, const Instruction &op) {
   return element;
 }
 
-bool store(Machine &m, const Instruction &op) {
+template <class T> bool store(Machine &m, const Instruction &op) {
   uint64_t *element = access(m, op, 1);
-  if (element)
-    *element = m.operand(op, 0);
-  return element;
+  if (!element)
+    return false;
+  *element = m.operand(op, 0);
+  if constexpr (!std::is_same_v<T, Bool>)
+    *element = slotOf(elementOf<T>(*element));
+  return true;
+}
+
+Handler selectStore(Operation *op, Instruction &, Code &) {
+  Type local = cast<LocalStoreOp>(op).getLocal().getType().getElementType();
+  return byElement(local, []<class T>() -> Handler { return store<T>; });
 }
 
 Handler selectLocal(Operation *op, Instruction &instruction, Code &code) {
@@ -72,7 +79,7 @@ llvm::ArrayRef<KnownOperation> localOperations() {
   static const KnownOperation known[] = {
       {"costate.local", selectLocal},
       {"costate.local_load", always<load>},
-      {"costate.local_store", always<store>},
+      {"costate.local_store", selectStore},
       {"costate.local_clear", always<clear>},
   };
   return known;

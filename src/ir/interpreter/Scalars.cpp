@@ -2,7 +2,7 @@
 
 #include "base/Philox.h"
 #include "ir/Kernel.h"
-#include "ir/interpreter/Machine.h"
+#include "ir/interpreter/Elements.h"
 #include "ir/interpreter/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -403,6 +403,26 @@ Handler selectToFloat(Operation *op, Instruction &, Code &) {
                                             : toFloat<double, isUnsigned>;
 }
 
+/// To a number of type T.
+template <class T, class From> bool narrow(Machine &m, const Instruction &op) {
+  if constexpr (std::is_integral_v<T>)
+    m.put(op, slotOf(elementOf<T>(m.operand(op, 0))));
+  else
+    m.put(op, slotOf(static_cast<T>(m.floating<From>(op, 0))));
+  return true;
+}
+
+Handler selectNarrow(Operation *op, Instruction &, Code &) {
+  bool isF64 = op->getOperand(0).getType().isF64();
+  auto select = [&]<class T>() -> Handler {
+    if constexpr (std::is_same_v<T, Bool>)
+      return nullptr;
+    else
+      return isF64 ? narrow<T, double> : narrow<T, float>;
+  };
+  return byElement(cast<NarrowOp>(op).getElement(), select);
+}
+
 bool extend(Machine &m, const Instruction &op) {
   m.put(op, static_cast<double>(m.floating<float>(op, 0)));
   return true;
@@ -531,6 +551,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       {"costate.shl", bySign<shl, shl, ShlOp>},
       {"costate.shr", bySign<shrS, shrU, ShrOp>},
       {"costate.to_int", selectToInt},
+      {"costate.narrow", selectNarrow},
       {"costate.philox", always<random>},
       {"costate.trip_count", always<tripCount>},
 

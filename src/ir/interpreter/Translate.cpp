@@ -15,8 +15,9 @@ namespace {
 Select find(StringRef name) {
   static const llvm::StringMap<Select> known = [] {
     llvm::StringMap<Select> map;
-    for (auto table : {scalarOperations(), accessOperations(), localOperations(),
-                       controlOperations(), checkOperations()})
+    for (auto table :
+         {scalarOperations(), accessOperations(), localOperations(),
+          controlOperations(), checkOperations()})
       for (const KnownOperation &operation : table)
         map[operation.name] = operation.select;
     return map;
@@ -74,7 +75,9 @@ private:
       auto array = dyn_cast<ArrayType>(argument.getType());
       Type type = array ? array.getValueType() : argument.getType();
       int rank = array ? static_cast<int>(array.getRank()) : -1;
-      code.parameters.push_back({kindOf(type), rank, nameOf(kernel, argument),
+      size_t bytes = array ? static_cast<size_t>(array.elementBytes()) : 0;
+      code.parameters.push_back({kindOf(type), bytes, rank,
+                                 nameOf(kernel, argument),
                                  written.contains(argument)});
     }
   }

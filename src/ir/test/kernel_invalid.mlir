@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{an array cannot have elements of type 'f16'}}
-costate.kernel @element(%x: !costate.array<f16, 1>) {}
+// expected-error @+1 {{an array cannot have elements of type 'bf16'}}
+costate.kernel @element(%x: !costate.array<bf16, 1>) {}
 
 // -----
 
@@ -314,4 +314,18 @@ costate.kernel @message(%n: i64) {
 costate.kernel @too_many(%n: i64, %c: i1) {
   // expected-error @+1 {{has a text that does not fit to its values, at most 4}}
   costate.assert %c, "{i}{i}{i}{i}{i}" %n, %n, %n, %n, %n : i64, i64, i64, i64, i64
+}
+
+// -----
+
+costate.kernel @narrow(%x: f32) {
+  // expected-error @+1 {{cannot make a number of type 'i8'}}
+  %y = costate.narrow %x to i8 : f32
+}
+
+// -----
+
+costate.kernel @wide(%x: i32) {
+  // expected-error @+1 {{cannot make a number of type 'i32'}}
+  %y = costate.narrow %x to i32 : i32
 }

@@ -210,6 +210,7 @@ TEST_P(DeviceConformance, FillRepeatsPatternsOfEverySize) {
   Buffer guard{buffer.address + 8 * count, 8};
   fill(guard, 0x1122334455667788);
   expectFilled<uint8_t>(*device, buffer, count, 0xab);
+  expectFilled<uint16_t>(*device, buffer, count, 0xabcd);
   expectFilled<float>(*device, buffer, count, 1.1f);
   for (double value : {0.0, 1.1, -0.0})
     expectFilled<double>(*device, buffer, count, value);

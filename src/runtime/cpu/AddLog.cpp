@@ -70,6 +70,11 @@ bool AddLog::append(Writer &writer, double *address, double value) {
                 std::bit_cast<uint64_t>(value));
 }
 
+bool AddLog::append(Writer &writer, f16 *address, float value) {
+  return append(writer, reinterpret_cast<uintptr_t>(address) | 1,
+                std::bit_cast<uint32_t>(value) | uint64_t(1) << 32);
+}
+
 void AddLog::noteNotFinite(uintptr_t address) {
   uintptr_t seen = firstNotFinite.load();
   while ((seen == 0 || address < seen) &&
@@ -78,16 +83,17 @@ void AddLog::noteNotFinite(uintptr_t address) {
 }
 
 template <class T> static void add(uintptr_t address, T value) {
-  *reinterpret_cast<T *>(address) += value;
+  T &element = *reinterpret_cast<T *>(address);
+  element = T(element + value);
 }
 
 /// Whether finite numbers have given inf or NaN.
 template <class T> static bool addWatched(uintptr_t address, T value) {
   T &element = *reinterpret_cast<T *>(address);
   T before = element;
-  element = before + value;
-  return !std::isfinite(element) && std::isfinite(before) &&
-         std::isfinite(value);
+  element = T(before + value);
+  auto isFinite = [](auto number) { return std::isfinite(+number); };
+  return !isFinite(element) && isFinite(before) && isFinite(value);
 }
 
 template <class Visit>
@@ -97,8 +103,11 @@ void AddLog::forEach(int partition, const Visit &visit) const {
          block = block->next)
       for (uint64_t i = 0; i < block->count; ++i) {
         auto [address, bits] = block->additions[i];
-        if (address & 1)
-          visit(address - 1, std::bit_cast<float>(static_cast<uint32_t>(bits)));
+        float narrow = std::bit_cast<float>(static_cast<uint32_t>(bits));
+        if (bits >> 32 == 1 && (address & 1))
+          visit(address - 1, f16(narrow));
+        else if (address & 1)
+          visit(address - 1, narrow);
         else
           visit(address, std::bit_cast<double>(bits));
       }
@@ -112,7 +121,8 @@ void AddLog::apply(int partition) {
 void AddLog::applyWatched(int partition) {
   forEach(partition, [this]<class T>(uintptr_t address, T value) {
     if (addWatched(address, value))
-      noteNotFinite(address | (sizeof(T) == sizeof(float)));
+      noteNotFinite(address | (sizeof(T) == sizeof(float)) |
+                    (sizeof(T) == sizeof(f16) ? ofHalf : 0));
   });
 }
 

@@ -2,6 +2,7 @@
 /// Additions that wait for the end of their range, so that their order does
 /// not depend on the number of threads.
 
+#include "costate/f16.h"
 #include "runtime/MemoryBudget.h"
 
 #include <array>
@@ -21,8 +22,8 @@ public:
   static constexpr int partitions = 64;
 
   struct Addition {
-    uintptr_t address; ///< the lowest bit tells f32 from f64
-    uint64_t bits;
+    uintptr_t address; ///< the lowest bit tells f32 and f16 from f64
+    uint64_t bits;     ///< of a float, above them 1 for f16
   };
   struct Block {
     Block *next;
@@ -32,6 +33,7 @@ public:
   struct List {
     Block *first = nullptr, *last = nullptr;
   };
+  static constexpr uintptr_t ofHalf = uintptr_t(1) << 63;
   using Chunk = std::array<List, partitions>;
   /// Where one worker writes.
   struct Writer {
@@ -48,12 +50,13 @@ public:
   /// False if memory runs out. Safe for different writers at once.
   bool append(Writer &writer, float *address, float value);
   bool append(Writer &writer, double *address, double value);
+  bool append(Writer &writer, f16 *address, float value);
   /// Both are safe for different partitions at once. The second looks for sums
   /// of finite numbers that are inf or NaN.
   void apply(int partition);
   void applyWatched(int partition);
-  /// The lowest address of such a sum, its lowest bit as in Addition; 0 if none
-  /// was seen in this wave.
+  /// The lowest address of such a sum; 0 if none was seen in this wave. Its
+  /// lowest bit is set for f32, its highest one for f16.
   uintptr_t notFinite() const { return firstNotFinite.load(); }
 
 private:

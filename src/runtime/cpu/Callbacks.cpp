@@ -177,7 +177,8 @@ static bool checkSum(CpuWorker &worker, int64_t site, int64_t text,
   const LaunchRequest &request = worker.launch->request;
   auto *array = reinterpret_cast<T *>(
       request.arguments[slotOf(*request.code, parameter)]);
-  double now = std::atomic_ref(array[element]).load(std::memory_order_relaxed);
+  double now =
+      T(std::atomic_ref(array[element]).load(std::memory_order_relaxed));
   if (std::isfinite(now))
     return true;
   double numbers[] = {added, now};
@@ -185,10 +186,10 @@ static bool checkSum(CpuWorker &worker, int64_t site, int64_t text,
   return false;
 }
 
-template <class T>
-static bool addLater(CpuWorker &worker, T *address, T value) {
+template <class T, class V>
+static bool addLater(CpuWorker &worker, T *address, V value) {
   if (worker.chunk < 0) {
-    *address += value; // serial code has an order
+    *address = T(*address + T(value)); // serial code has an order
     return true;
   }
   cpu::AddLog *log = worker.launch->additions;
@@ -238,6 +239,12 @@ void costate::runtime::costate_add_later_f32(Worker *worker, float *address,
 
 void costate::runtime::costate_add_later_f64(Worker *worker, double *address,
                                              double value) {
+  if (!addLater(self(worker), address, value))
+    longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_add_later_f16(Worker *worker, f16 *address,
+                                             float value) {
   if (!addLater(self(worker), address, value))
     longjmp(self(worker).escape, 1);
 }
@@ -316,6 +323,13 @@ void costate::runtime::costate_check_sum_f64(Worker *worker, int64_t site,
                                              int64_t text, int64_t parameter,
                                              int64_t element, double added) {
   if (!checkSum<double>(self(worker), site, text, parameter, element, added))
+    longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_check_sum_f16(Worker *worker, int64_t site,
+                                             int64_t text, int64_t parameter,
+                                             int64_t element, double added) {
+  if (!checkSum<f16>(self(worker), site, text, parameter, element, added))
     longjmp(self(worker).escape, 1);
 }
 

@@ -147,6 +147,8 @@ Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
   counters.fills += buffer.bytes > 0;
   if (patternBytes == 1)
     fillWith<uint8_t>(buffer, pattern);
+  else if (patternBytes == 2)
+    fillWith<uint16_t>(buffer, pattern);
   else if (patternBytes == 4)
     fillWith<uint32_t>(buffer, pattern);
   else

@@ -152,13 +152,16 @@ static bool runWave(Progress &progress, int64_t begin, int64_t end) {
   return parallel;
 }
 
-/// The element of a float array at `address`, whose lowest bit is as in
-/// AddLog::Addition. Arrays do not overlap.
+/// The element of a float array at `address`, as AddLog::notFinite gives it.
+/// Arrays do not overlap.
 static std::string elementAt(const LaunchRequest &request, uintptr_t address) {
   const std::vector<Parameter> &parameters = request.code->parameters;
-  uintptr_t size = address & 1 ? sizeof(float) : sizeof(double), base = 0;
+  uintptr_t size = address & AddLog::ofHalf ? sizeof(f16)
+                   : address & 1            ? sizeof(float)
+                                            : sizeof(double);
+  uintptr_t base = 0;
   size_t owner = 0;
-  address &= ~uintptr_t(1);
+  address &= ~(AddLog::ofHalf | 1);
   for (size_t i = 0; i < parameters.size(); ++i) {
     uintptr_t start = request.arguments[slotOf(*request.code, i)];
     if (parameters[i].rank >= 0 && start <= address && start >= base) {

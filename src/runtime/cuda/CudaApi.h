@@ -125,6 +125,7 @@ constexpr unsigned eventWithoutTime = 2;
   F(copyToHost, cuMemcpyDtoHAsync_v2, void *, Address, size_t, Stream)         \
   F(copy, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)              \
   F(fill8, cuMemsetD8Async, Address, unsigned char, size_t, Stream)            \
+  F(fill16, cuMemsetD16Async, Address, unsigned short, size_t, Stream)         \
   F(fill32, cuMemsetD32Async, Address, unsigned, size_t, Stream)               \
   F(loadCode, cuModuleLoadDataEx, Code *, const void *, unsigned, JitOption *, \
     void **)                                                                   \

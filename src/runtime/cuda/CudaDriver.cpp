@@ -220,6 +220,9 @@ Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,
       patternBytes == 1
           ? session->enqueue(api.fill8, addressOf(to),
                              static_cast<unsigned char>(value), bytes)
+      : patternBytes == 2
+          ? session->enqueue(api.fill16, addressOf(to),
+                             static_cast<unsigned short>(value), bytes / 2)
           : session->enqueue(api.fill32, addressOf(to), low, bytes / 4);
   return session->result(status, "fill memory");
 }

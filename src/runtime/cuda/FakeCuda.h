@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/CudaApi.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -353,6 +354,12 @@ inline void FakeCuda::makeCopies(Api &api) {
   };
   api.fill8 = [](Address to, unsigned char value, size_t count, Stream stream) {
     append(stream, [=] { std::memset(pointer<void>(to), value, count); });
+    return success;
+  };
+  api.fill16 = [](Address to, unsigned short value, size_t count,
+                  Stream stream) {
+    append(stream,
+           [=] { std::fill_n(pointer<unsigned short>(to), count, value); });
     return success;
   };
   api.fill32 = [](Address to, unsigned value, size_t count, Stream stream) {

@@ -67,7 +67,7 @@ public:
   /// Waits for what is queued so far.
   virtual Result<> download(void *to, const std::byte *from, size_t bytes) = 0;
   virtual Result<> copy(std::byte *to, const std::byte *from, size_t bytes) = 0;
-  /// Repeats a pattern of 1, 4 or 8 bytes.
+  /// Repeats a pattern of 1, 2, 4 or 8 bytes.
   virtual Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                         size_t patternBytes) = 0;
 
