@@ -239,9 +239,10 @@ private:
       return writeLocal();
     if (chance(tensorPercent))
       return tensorStatement(fresh("a"));
-    if (wishes("print") || chance(1)) // of nearly no values
-      return list("if", {list("gt", {atom("f64"), real(2), atom("1e200")}),
-                         list("then", {list("print", {real(1)})})});
+    if (wishes("print") || chance(1)) // which never comes
+      return list(
+          "if", {list("gt", {atom("f64"), list("sin", {real(2)}), atom("1.5")}),
+                 list("then", {list("print", {real(1)})})});
     if (wishes("assert") || chance(1))
       return list("assert", {real(2)});
     if (!inRange && depth < 2 && times.empty() && chance(rangePercent))
