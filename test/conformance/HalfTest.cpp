@@ -261,6 +261,21 @@ TEST(Half, AdjointsOfAnIterationAreSingle) {
     EXPECT_NEAR(g, 20000 * (0x1p-12 + 0x1p-13), 1e-4);
 }
 
+TEST(Half, TangentsOfPrivateArraysAreSingle) {
+  Kernel k = kernel("local", [](ArrayRef<f16, 1> x, ArrayRef<f16, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Local<f16, 40> a;
+      a[i * i % 40] = x[i];
+      y[i] = a[i * i % 40];
+    });
+  });
+  auto x = active<f16>({1, 2, 3}), y = active<f16>({0, 0, 0});
+  const std::vector<float> direction = {1.0f / 3, 1e-6f, -1e6f};
+  x.dual().from_host(direction);
+  k.jvp(x, y);
+  EXPECT_EQ(y.dual().to_host(), direction);
+}
+
 template <class T> Kernel mixed() {
   return kernel("mixed", [](ArrayRef<T, 1> x, ArrayRef<T, 1> p,
                             ArrayRef<T, 1> y, Scalar<T> s) {

@@ -346,8 +346,25 @@ Value Expressions::rounded(Kind kind, int depth) {
   return kind == Kind::F32 ? x : make<arith::ExtFOp>(typeOf(kind), x);
 }
 
+/// Narrowed once or twice.
+Value Expressions::narrowed(Value value, Kind kind) {
+  for (int times = random.chance(50) ? 2 : 1; times > 0; --times)
+    value = make<ir::NarrowOp>(value, narrowType(kind));
+  return value;
+}
+
+/// From a narrow integer, between -1 and 1.
+Value Expressions::fromNarrow(Kind kind, Value integer) {
+  Value x = make<arith::SIToFPOp>(typeOf(kind), integer);
+  Value scale = real(0.125, kind);
+  Value scaled = make<arith::MulFOp>(x, scale);
+  return make<ir::SinOp>(scaled);
+}
+
 /// From an integer or the other float type.
 Value Expressions::converted(Kind kind, int depth) {
+  if (random.chance(20))
+    return fromNarrow(kind, narrowed(whole(Kind::I32, depth - 1), Kind::I32));
   if (hasSingles && random.chance(30))
     return rounded(kind, depth);
   if (hasSingles && random.chance(70)) {
@@ -397,8 +414,7 @@ Value Expressions::whole(Kind kind, int depth) {
     return make<arith::SelectOp>(yes, x, whole(kind, depth - 1));
   }
   if (kind == Kind::I32 && random.chance(40)) {
-    Value x = whole(kind, depth - 1);
-    return make<ir::NarrowOp>(x, narrowType(kind));
+    return narrowed(whole(kind, depth - 1), kind);
   }
   if (kind == Kind::I32)
     return make<arith::TruncIOp>(typeOf(kind), whole(Kind::I64, depth - 1));

@@ -9,9 +9,10 @@ class Expressions : protected Emitter {
 protected:
   using Emitter::Emitter;
 
-  /// A value of `kind`; `depth` limits the operations on the way to a leaf.
-  /// The type of elements that such values hold.
+  /// A type of elements that such values hold.
   mlir::Type narrowType(Kind kind);
+  mlir::Value fromNarrow(Kind kind, mlir::Value integer);
+  /// A value of `kind`; `depth` limits the operations on the way to a leaf.
   mlir::Value expression(Kind kind, int depth);
   mlir::Value condition(int depth);
   mlir::Value number(Kind kind, int depth);
@@ -57,6 +58,7 @@ private:
   mlir::Value special(Kind kind, int depth, int choice);
   mlir::Value custom(Kind kind, int depth);
   mlir::Value rounded(Kind kind, int depth);
+  mlir::Value narrowed(mlir::Value value, Kind kind);
   mlir::Value converted(Kind kind, int depth);
   mlir::Value positive(Kind kind, int depth);
   mlir::Value shortCircuit(int depth);

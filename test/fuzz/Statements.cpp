@@ -138,12 +138,23 @@ void Statements::write() {
   if (updates && array.kind != Kind::Bool)
     return update(array);
   Value value = expression(array.kind, 2);
-  if (!isFloat(array.kind) && array.kind != Kind::Bool) {
+  bool wraps = array.element && random.chance(60);
+  if (!isFloat(array.kind) && array.kind != Kind::Bool && !wraps) {
     Value count = integer(random.between(2, 5), array.kind);
     value = ir::RemOp::create(b, here(), value, count);
   }
   Values indices = place(array);
   ir::StoreOp::create(b, here(), value, array.argument, indices);
+  if (wraps && array.kind == Kind::I32 && array.role == Role::Own)
+    useWrapped(array, indices);
+}
+
+/// What a narrow element has become is a factor.
+void Statements::useWrapped(const Array &array, const Values &indices) {
+  Value element = make<ir::LoadOp>(typeOf(array.kind), array.argument, indices);
+  Value factor = fromNarrow(Kind::F64, element), x = number(Kind::F64, 1);
+  Value product = make<arith::MulFOp>(x, factor);
+  declare(Kind::F64, product);
 }
 
 void Statements::storeCommon(const Array &array) {

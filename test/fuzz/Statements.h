@@ -59,6 +59,7 @@ private:
   void statement(int depth);
   void body(int depth, int most);
   void count();
+  void useWrapped(const Array &array, const Values &indices);
   void storeCommon(const Array &array);
   void write();
   void update(const Array &array);
