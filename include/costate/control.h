@@ -4,6 +4,7 @@
 
 #include "costate/expr.h"
 
+#include <tuple>
 #include <utility>
 
 namespace costate {
@@ -54,6 +55,8 @@ class ForScope : Scope {
 public:
   ForScope(IndexOperand lo, IndexOperand hi, IndexOperand step)
       : handle(beginFor(lo.value, hi.value, step.value, lo.loc)) {}
+  ForScope(Handle lo, Handle hi, Loc loc)
+      : handle(beginFor(lo, hi, constant(DType::I64, 1, loc), loc)) {}
   ForScope(IndexOperand lo, IndexOperand hi)
       : ForScope(lo, hi, IndexOperand(1)) {}
   Index index() const { return Index(handle); }
@@ -64,34 +67,55 @@ private:
 
 template <size_t N> class RangeScope : Scope {
 public:
-  explicit RangeScope(const IndexOperand (&extents)[N]) {
-    Handle values[N];
-    for (size_t dim = 0; dim < N; ++dim)
-      values[dim] = extents[dim].value;
-    beginRange(values, handles, extents[0].loc);
+  explicit RangeScope(std::span<const Handle, N> extents, Loc loc) {
+    beginRange(extents, handles.data(), loc);
   }
-  template <class F, size_t... dims>
-  void call(F &body, std::index_sequence<dims...>) const {
-    body(Index(handles[dims])...);
-  }
+  const std::array<Handle, N> &indices() const { return handles; }
 
 private:
-  Handle handles[N];
+  std::array<Handle, N> handles;
+};
+
+template <class F, size_t N>
+decltype(auto) callAt(F &&body, const std::array<Handle, N> &indices) {
+  return std::apply(
+      [&](auto... handle) -> decltype(auto) { return body(Index(handle)...); },
+      indices);
+}
+
+/// The sizes of a range, and the place that gives them.
+template <size_t N> struct Box {
+  std::array<Handle, N> values;
+  Loc loc;
+
+  Box(const std::array<Handle, N> &values, Loc loc)
+      : values(values), loc(loc) {}
+  Box(const IndexOperand (&extents)[N])
+    requires(N > 0)
+      : loc(extents[0].loc) {
+    for (size_t dim = 0; dim < N; ++dim)
+      values[dim] = extents[dim].value;
+  }
 };
 
 } // namespace detail
+
+template <size_t N, class F>
+  requires(N > 0)
+void parallel(const detail::Box<N> &extents, F &&body) {
+  detail::RangeScope<N> scope(extents.values, extents.loc);
+  detail::callAt(body, scope.indices());
+}
 
 /// Runs `body(Index i, Index j, ...)` once for every index tuple below
 /// `extents`, in any order and at the same time. An extent below 0 counts as 0.
 template <size_t N, class F>
   requires(N >= 2 && N <= size_t(maxRank))
 void parallel(const IndexOperand (&extents)[N], F &&body) {
-  detail::RangeScope<N> scope(extents);
-  scope.call(body, std::make_index_sequence<N>());
+  parallel(detail::Box<N>(extents), body);
 }
 template <class F> void parallel(IndexOperand extent, F &&body) {
-  detail::RangeScope<1> scope({extent});
-  scope.call(body, std::make_index_sequence<1>());
+  parallel(detail::Box<1>({extent}), body);
 }
 
 /// Runs `body(Index i)` for i = lo, lo + step, ... in front of hi; a negative

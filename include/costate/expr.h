@@ -190,7 +190,8 @@ private:
 };
 
 /// An element of an array argument. Reading it loads, `=` stores, `+=` and `-=`
-/// are atomic adds. It stays a reference: `auto e = x(i)` reads later.
+/// are atomic adds, as `atomic_add` and `atomic_sub`. It stays a reference:
+/// `auto e = x(i)` reads later.
 template <class T> class ElementRef : public detail::Ops<T> {
 public:
   ElementRef(const detail::Place &place, Loc loc) : place(place), loc(loc) {}
@@ -223,23 +224,43 @@ public:
     return *this;
   }
 
-  /// `element += value`
-  friend void atomic_add(const ElementRef &element, Source<T> value)
-    requires(detail::isNumber<T>)
-  {
-    element += value;
+  // Each of these is one indivisible step, whoever else updates the element at
+  // the same time, and returns what the element was before.
+#define COSTATE_ATOMIC(name, op, Condition)                                    \
+  friend Expr<T> name(const ElementRef &element, Source<T> value)              \
+    requires(Condition)                                                        \
+  {                                                                            \
+    return Expr<T>(                                                            \
+        detail::fetch(detail::Op::op, element.place, value.value, value.loc)); \
   }
-  /// Replaces the element by its minimum with `value`, whoever else updates it
-  /// at the same time; NaN counts as missing.
-  friend void atomic_min(const ElementRef &element, Source<T> value)
+  COSTATE_ATOMIC(atomic_add, Add, detail::isNumber<T>)
+  COSTATE_ATOMIC(atomic_min, Min, detail::isNumber<T>) // NaN counts as missing
+  COSTATE_ATOMIC(atomic_max, Max, detail::isNumber<T>)
+  COSTATE_ATOMIC(atomic_and, And, isInteger(dtypeOf<T>))
+  COSTATE_ATOMIC(atomic_or, Or, isInteger(dtypeOf<T>))
+  COSTATE_ATOMIC(atomic_xor, Xor, isInteger(dtypeOf<T>))
+#undef COSTATE_ATOMIC
+  friend Expr<T> atomic_sub(const ElementRef &element, Source<T> value)
     requires(detail::isNumber<T>)
   {
-    detail::update(detail::Op::Min, element.place, value.value, value.loc);
+    detail::Handle negative =
+        detail::pure(detail::Op::Neg, dtypeOf<T>, {value.value}, value.loc);
+    return Expr<T>(
+        detail::fetch(detail::Op::Add, element.place, negative, value.loc));
   }
-  friend void atomic_max(const ElementRef &element, Source<T> value)
+  /// The element becomes `value`.
+  friend Expr<T> atomic_exchange(const ElementRef &element, Source<T> value)
     requires(detail::isNumber<T>)
   {
-    detail::update(detail::Op::Max, element.place, value.value, value.loc);
+    return Expr<T>(detail::exchange(element.place, value.value, value.loc));
+  }
+  /// The element becomes `desired` if it has the bits of `expected`.
+  friend Expr<T> atomic_compare_exchange(const ElementRef &element,
+                                         Source<T> expected, Source<T> desired)
+    requires(detail::isNumber<T>)
+  {
+    return Expr<T>(detail::compareExchange(element.place, expected.value,
+                                           desired.value, desired.loc));
   }
 
   detail::Handle value(Loc at) const { return detail::load(place, at); }

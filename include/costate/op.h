@@ -25,6 +25,8 @@ enum class Op : uint8_t {
   Floor, Ceil, Round, Trunc, Sqrt, Rsqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2,
   Log10, Log1p, Pow, Hypot, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh,
   Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma, StopGradient,
+  // any number to I64, in the order of the numbers; NaN comes last
+  Ordinal,
 };
 
 } // namespace costate::syntax

@@ -4,6 +4,7 @@
 #include "autodiff/Prune.h"
 #include "autodiff/activity/Activity.h"
 #include "autodiff/forward/Forward.h"
+#include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Sections.h"
@@ -150,7 +151,8 @@ struct Round {
 };
 
 static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
-                                const Versions &versions, Reloads reloads) {
+                                const Versions &versions, Reloads reloads,
+                                Refusal &refusal) {
   ir::KernelOp gradient = copyOf(primal, ".grad");
   if (reloads == Reloads::Forwarded)
     forwardStores(gradient);
@@ -161,12 +163,17 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   probeExtrema(gradient, active);
   versions.mark(gradient);
   OwningOpRef<ir::KernelOp> marked(copyOf(gradient, ".marked"));
+  forgetFetches(gradient);
   auto adjoints = appendAdjoints(gradient, active);
   if (failed(Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
     gradient.erase();
     return failure();
   }
   prune(gradient);
+  if (failed(checkForgotten(gradient, refusal))) {
+    gradient.erase();
+    return failure();
+  }
   return Round{gradient, std::move(marked)};
 }
 
@@ -176,7 +183,8 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                   Refusal &refusal) {
   Versions versions;
   while (true) {
-    FailureOr<Round> round = reverse(primal, active, versions, reloads);
+    FailureOr<Round> round =
+        reverse(primal, active, versions, reloads, refusal);
     if (failed(round))
       return failure();
     auto needed = neededLoads(*round->marked, round->gradient);
@@ -204,7 +212,8 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
-  if (failed(refuseGradient(primal)) ||
+  expandFetches(primal);
+  if (failed(refuseGradient(primal)) || failed(checkFetches(primal, active)) ||
       failed(checkOrderFree(primal, refusal)) ||
       failed(checkExtrema(primal, active, refusal)))
     return failure();
@@ -228,6 +237,9 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                            ArrayRef<bool> active, Curves curves,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
+  expandFetches(primal);
+  if (failed(checkFetches(primal, active)))
+    return failure();
   ir::KernelOp tangent = copyOf(primal, ".jvp");
   auto tangents = appendTangents(tangent, active, curves);
   if (failed(Forward(tangent, std::move(tangents), curves).run())) {

@@ -85,9 +85,17 @@ mlir::FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
 mlir::LogicalResult checkExactExtrema(ir::KernelOp primal,
                                       llvm::ArrayRef<bool> active);
 
+/// For kernels with `fast_math`: refuses ranges that look for the place of a
+/// minimum by values which may come out with other bits each time.
+mlir::LogicalResult checkExactMinima(ir::KernelOp kernel);
+
 /// For deterministic kernels, whose ranges make additions at their end: refuses
 /// a range that reads or stores elements of an array that it also adds to,
 /// unless each iteration certainly has its own elements.
 mlir::LogicalResult checkLateAdditions(ir::KernelOp kernel);
+
+/// For deterministic kernels: refuses atomics in ranges whose result, or what
+/// they leave, is left to chance.
+mlir::LogicalResult checkFixedFetches(ir::KernelOp kernel);
 
 } // namespace costate::autodiff

@@ -3,6 +3,7 @@
 #include "autodiff/Differentiate.h"
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
+#include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
 #include "autodiff/replay/Replay.h"
 
@@ -12,6 +13,7 @@ namespace costate::autodiff {
 #define GEN_PASS_DEF_DIFFERENTIATEFORWARD
 #define GEN_PASS_DEF_NORMALIZELOOPS
 #define GEN_PASS_DEF_PRUNE
+#define GEN_PASS_DEF_EXPANDFETCHES
 #define GEN_PASS_DEF_FORWARDSTORES
 #define GEN_PASS_DEF_MARKEXCLUSIVE
 #define GEN_PASS_DEF_WATCHACCESSES
@@ -97,6 +99,10 @@ struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {
 
 struct Prune : impl::PruneBase<Prune> {
   void runOnOperation() override { prune(getOperation()); }
+};
+
+struct ExpandFetches : impl::ExpandFetchesBase<ExpandFetches> {
+  void runOnOperation() override { expandFetches(getOperation()); }
 };
 
 struct MarkExclusive : impl::MarkExclusiveBase<MarkExclusive> {

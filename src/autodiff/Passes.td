@@ -126,6 +126,25 @@ def ForwardStores : Pass<"forward-stores", "::costate::ir::KernelOp"> {
   }];
 }
 
+def ExpandFetches : Pass<"expand-fetches", "::costate::ir::KernelOp"> {
+  let summary = "loads and stores in the place of atomics that nobody interrupts";
+  let description = [{
+    In serial code, and where each iteration of a range has elements of its own
+    (see `mark-exclusive`):
+
+    ```mlir
+    // before
+    %old = costate.atomic_fetch "add" %v, %x[%i] : !costate.array<f64, 1>
+    // after
+    %old = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>
+    ```
+
+    These have derivatives, and can be made again in a forward sweep.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def MarkExclusive : Pass<"mark-exclusive", "::costate::ir::KernelOp"> {
   let summary = "find updates that need not be atomic";
   let description = [{

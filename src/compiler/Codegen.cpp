@@ -207,6 +207,7 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
                                .sortSymbol = text("sort"),
                                .sortWords = number("sort_words"),
                                .sums = number("sums"),
+                               .least = flag("least"),
                                .sumSlot = number("sum_slot"),
                                .words = number("words"),
                                .site = number("site"),

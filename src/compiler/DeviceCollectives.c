@@ -2,6 +2,8 @@
 // linked into device code, see CMakeLists.txt; runtime/simt/Block.cpp does the
 // same on the host. Threads that have ended are not waited for.
 
+#include "base/RangeSums.h"
+
 #define INLINE __attribute__((always_inline))
 
 enum { allLanes = -1, warpSize = 32 };
@@ -46,16 +48,21 @@ INLINE static double shuffleDown(double value, int lanes) {
   return __builtin_bit_cast(double, (long)high << 32 | (unsigned)low);
 }
 
-// In the first lane.
-INLINE double costate_device_warp_add(double value) {
+// In the first lane; `kind`: see base/RangeSums.h.
+INLINE double costate_device_warp_fold(double value, long kind) {
   int thread = __nvvm_read_ptx_sreg_tid_x();
   int lane = thread % warpSize;
   int lanes = __nvvm_read_ptx_sreg_ntid_x() - (thread - lane);
   for (int step = warpSize / 2; step; step /= 2) {
     double other = shuffleDown(value, step);
-    value += lane + step < lanes ? other : 0;
+    value = costateAddUp(kind, value,
+                         lane + step < lanes ? other : costateNoSum(kind));
   }
   return value;
+}
+
+INLINE double costate_device_warp_add(double value) {
+  return costate_device_warp_fold(value, costateFloatSums);
 }
 
 INLINE static long longOf(unsigned lanes, long value, int lane) {

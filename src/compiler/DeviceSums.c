@@ -4,13 +4,14 @@
 // block, base/DeviceWords.h says how much is used of it.
 
 #include "base/DeviceAtomics.h"
+#include "base/RangeSums.h"
 
 #define INLINE __attribute__((always_inline))
 #define COLLECTIVE __attribute__((convergent))
 
 enum { warpSize = 32, mostWarps = 32 };
 
-COLLECTIVE double costate_device_warp_add(double value);
+COLLECTIVE double costate_device_warp_fold(double value, long kind);
 COLLECTIVE void costate_device_block_barrier(void);
 long costate_device_block_threads(void);
 
@@ -39,36 +40,42 @@ INLINE static unsigned blocksOf(Block block, long threads) {
 
 // In the first thread. Two rows in turn: while it reads one, other warps may
 // be at the next.
-INLINE static double blockSum(Block block, double *memory, long turn,
+INLINE static double blockSum(Block block, double *memory, long turn, long kind,
                               double value) {
   double *row = memory + turn % 2 * mostWarps;
-  double sum = costate_device_warp_add(value);
+  double sum = costate_device_warp_fold(value, kind);
   if (block.thread % warpSize == 0)
     row[block.thread / warpSize] = sum;
   costate_device_block_barrier();
+  double none = costateNoSum(kind);
   if (block.thread >= warpSize)
-    return 0;
-  sum = costate_device_warp_add(
-      block.thread * warpSize < block.threads ? row[block.thread] : 0);
-  return block.thread ? 0 : sum;
+    return none;
+  sum = costate_device_warp_fold(
+      block.thread * warpSize < block.threads ? row[block.thread] : none, kind);
+  return block.thread ? none : sum;
 }
 
 // What a block adds up, in its first thread; 0 in others. All of its threads
 // call this, for one sum after another.
-INLINE double costate_device_block_sum(long thread, double *memory, long k,
-                                       double value) {
+INLINE static double sumInBlock(long thread, double *memory, long k, long kind,
+                                double value) {
   if (k == 0) // the memory may have been used for something else
     costate_device_block_barrier();
-  return blockSum(blockOf(thread), memory, k, value);
+  return blockSum(blockOf(thread), memory, k, kind, value);
+}
+
+INLINE double costate_device_block_sum(long thread, double *memory, long k,
+                                       double value) {
+  return sumInBlock(thread, memory, k, costateFloatSums, value);
 }
 
 // Leaves what a block adds to sum `k` at partials[k * count + first + block].
 // All of its threads call this, for one sum after another.
 INLINE void costate_device_add_up(double *partials, long count, long first,
                                   long thread, double *memory, long k,
-                                  double value) {
+                                  long kind, double value) {
   Block block = blockOf(thread);
-  double sum = costate_device_block_sum(thread, memory, k, value);
+  double sum = sumInBlock(thread, memory, k, kind, value);
   if (block.thread == 0)
     partials[k * count + first + block.number] = sum;
 }
@@ -88,17 +95,17 @@ INLINE static _Bool isLast(Block block, long threads,
 
 // What a thread adds of the partial sums; several are under way at a time.
 INLINE static double stride(const double *row, unsigned count, unsigned first,
-                            unsigned step) {
+                            unsigned step, long kind) {
   enum { atOnce = 4 };
-  double sum = 0;
+  double none = costateNoSum(kind), sum = none;
   for (unsigned at = first; at < count; at += atOnce * step) {
     double terms[atOnce];
 #pragma clang loop unroll(full)
     for (unsigned k = 0; k < atOnce; ++k)
-      terms[k] = at + k * step < count ? row[at + k * step] : 0;
+      terms[k] = at + k * step < count ? row[at + k * step] : none;
 #pragma clang loop unroll(full)
     for (unsigned k = 0; k < atOnce; ++k)
-      sum += terms[k];
+      sum = costateAddUp(kind, sum, terms[k]);
   }
   return sum;
 }
@@ -109,14 +116,15 @@ INLINE static double stride(const double *row, unsigned count, unsigned first,
 long costate_device_finish_sums(const double *partials, long count,
                                 unsigned long long *ticket, long thread,
                                 long threads, double *memory, long sums,
-                                double *to) {
+                                long kind, double *to) {
   Block block = blockOf(thread);
   if (!ticket || !isLast(block, threads, ticket, memory))
     return 0;
   for (long k = 0; k < sums; ++k) {
     const double *row = partials + k * count;
-    double own = stride(row, (unsigned)count, block.thread, block.threads);
-    double sum = blockSum(block, memory, sums + k, own);
+    double own =
+        stride(row, (unsigned)count, block.thread, block.threads, kind);
+    double sum = blockSum(block, memory, sums + k, kind, own);
     if (block.thread == 0)
       to[k] = sum;
   }

@@ -3,10 +3,12 @@
 #include "compiler/DeviceSums.h"
 
 #include "base/DeviceWords.h"
+#include "base/RangeSums.h"
 #include "runtime/simt/Callbacks.h"
 #include "runtime/simt/SimtDevice.h"
 
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -24,8 +26,13 @@ struct Call {
   uint64_t *ticket;
   double *to;
   bool (*stops)(int64_t thread);
+  int64_t kind = costateFloatSums;
   std::atomic<int> spoilt = 0; ///< words of warps that others have overwritten
 };
+
+int64_t integer(int64_t thread, int64_t k) {
+  return (thread * 7919 + k) % 1009 - 500 + (thread % 64 == 40 ? -5000 : 0);
+}
 
 double term(int64_t thread, int64_t k) {
   return std::sin(1.0 + 3.0 * static_cast<double>(thread)) *
@@ -53,9 +60,12 @@ void addUp(const uint64_t *words, int64_t thread, int64_t threads,
   useMemory(call, thread, shared);
   for (int64_t k = 0; k < sumCount; ++k)
     costate_device_add_up(call.partials, call.count, call.first, thread, shared,
-                          k, term(thread, k));
+                          k, call.kind,
+                          call.kind == costateFloatSums
+                              ? term(thread, k)
+                              : std::bit_cast<double>(integer(thread, k)));
   costate_device_finish_sums(call.partials, call.count, call.ticket, thread,
-                             threads, shared, sumCount, call.to);
+                             threads, shared, sumCount, call.kind, call.to);
 }
 
 void launch(Call &&call, gpu::Grid grid, uint64_t seed) {
@@ -108,6 +118,27 @@ TEST(DeviceSums, AreThoseOfAllThreads) {
                          {2, 1024},
                          {600, 32}})
     expectNear(sumsOf(grid, 0), grid.blocks * grid.blockThreads);
+}
+
+TEST(DeviceSums, OfIntegersAndMinima) {
+  for (int64_t kind : {costateIntegerSums, costateIntegerMinima})
+    for (gpu::Grid grid : {gpu::Grid{1, 1}, {1, 33}, {3, 128}, {70, 64}}) {
+      std::vector<double> partials(sumCount * grid.blocks), results(sumCount);
+      uint64_t ticket = 0;
+      launch({partials.data(), grid.blocks, 0, &ticket, results.data(), nullptr,
+              kind},
+             grid, 3);
+      for (int64_t k = 0; k < sumCount; ++k) {
+        int64_t sum = 0, least = INT64_MAX;
+        for (int64_t thread = 0; thread < grid.blocks * grid.blockThreads;
+             ++thread) {
+          sum += integer(thread, k);
+          least = std::min(least, integer(thread, k));
+        }
+        EXPECT_EQ(std::bit_cast<int64_t>(results[k]),
+                  kind == costateIntegerSums ? sum : least);
+      }
+    }
 }
 
 TEST(DeviceSums, HaveTheSameBitsInAnyOrderOfThreads) {

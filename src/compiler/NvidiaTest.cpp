@@ -181,6 +181,41 @@ TEST(Nvidia, HalvesAreRounded) {
   EXPECT_FALSE(contains(text, ".ftz")) << text;
 }
 
+TEST(Nvidia, AtomicsThatReturnTheElementAreInstructions) {
+  struct {
+    const char *instruction, *ptx;
+  } cases[] = {{"atomicrmw add ptr %a, i64 %x", ".add.u64"},
+               {"atomicrmw and ptr %a, i64 %x", ".and.b64"},
+               {"atomicrmw or ptr %a, i64 %x", ".or.b64"},
+               {"atomicrmw xor ptr %a, i64 %x", ".xor.b64"},
+               {"atomicrmw xchg ptr %a, i64 %x", ".exch.b64"}};
+  for (auto [instruction, name] : cases)
+    for (bool isWide : {false, true}) {
+      std::string type = isWide ? "i64" : "i32", ir = instruction, part = name;
+      if (!isWide) {
+        ir.replace(ir.find("i64"), 3, "i32");
+        part.replace(part.size() - 2, 2, "32");
+      }
+      std::string text = ptx(withNumber(type, "  %y = " + ir + " monotonic\n"));
+      EXPECT_TRUE(contains(text, part)) << text;
+      EXPECT_FALSE(contains(text, ".sys")) << text;
+    }
+  for (std::string type : {"float", "double"})
+    EXPECT_TRUE(contains(ptx(withNumber(type, "  %y = atomicrmw xchg ptr %a, " +
+                                                  type + " %x monotonic\n")),
+                         type == "float" ? ".exch.b32" : ".exch.b64"));
+  for (std::string type : {"i32", "i64"}) {
+    std::string text =
+        ptx(withNumber(type, "  %f = cmpxchg ptr %a, " + type + " 7, " + type +
+                                 " %x monotonic monotonic\n"
+                                 "  %y = extractvalue { " +
+                                 type + ", i1 } %f, 0\n"));
+    EXPECT_TRUE(contains(text, type == "i32" ? ".cas.b32" : ".cas.b64"))
+        << text;
+    EXPECT_TRUE(contains(text, "atom.relaxed.gpu.global.cas")) << text;
+  }
+}
+
 /// The operations of the language that are functions, as device functions.
 std::string callOf(const Function &function, bool isF64) {
   std::string type = isF64 ? "double" : "float";
@@ -336,8 +371,8 @@ TEST(Nvidia, AddressesAreGlobalHoweverTheyArrive) {
 /// Words: partial sums, their number, ticket, results.
 const char *const gridSums = R"(
 declare double @_Z3sind(double)
-declare void @costate_device_add_up(ptr, i64, i64, i64, ptr, i64, double)
-declare i64 @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, ptr)
+declare void @costate_device_add_up(ptr, i64, i64, i64, ptr, i64, i64, double)
+declare i64 @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, i64, ptr)
 define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
   %w1 = getelementptr i64, ptr %words, i64 1
   %w2 = getelementptr i64, ptr %words, i64 2
@@ -348,9 +383,9 @@ define void @sums(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
   %to = load ptr, ptr %w3
   %i = sitofp i64 %thread to double
   %s = call double @_Z3sind(double %i)
-  call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 0, double %s)
-  call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 1, double 1.0)
-  %done = call i64 @costate_device_finish_sums(ptr %partials, i64 %count, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, ptr %to)
+  call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 0, i64 0, double %s)
+  call void @costate_device_add_up(ptr %partials, i64 %count, i64 0, i64 %thread, ptr %memory, i64 1, i64 0, double 1.0)
+  %done = call i64 @costate_device_finish_sums(ptr %partials, i64 %count, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, i64 0, ptr %to)
   ret void
 }
 attributes #0 = { "costate-words"="4" "costate-sums" }

@@ -27,6 +27,7 @@ void addPrimalPasses(OpPassManager &passes, bool contract) {
   passes.addPass(createLoopInvariantCodeMotionPass());
   if (contract)
     passes.addPass(conversion::createContractMultiplyAdd());
+  passes.addNestedPass<ir::KernelOp>(autodiff::createExpandFetches());
   passes.addNestedPass<ir::KernelOp>(autodiff::createMarkExclusive());
 }
 

@@ -379,8 +379,11 @@ private:
 
   Result<Derived> checked(Derived derived, ErrorCode code,
                           DiagnosticText &diagnostics) {
+    if (options.fastMath && failed(autodiff::checkExactMinima(derived.kernel)))
+      return Failure{code, diagnostics.take("")};
     if (options.deterministic &&
-        failed(autodiff::checkLateAdditions(derived.kernel)))
+        (failed(autodiff::checkLateAdditions(derived.kernel)) ||
+         failed(autodiff::checkFixedFetches(derived.kernel))))
       return Failure{code, diagnostics.take("additions are made too late")};
     return derived;
   }

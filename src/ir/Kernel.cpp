@@ -243,6 +243,17 @@ void RangeOp::print(OpAsmPrinter &printer) {
                       /*printBlockTerminators=*/getNumResults() != 0);
 }
 
+static LogicalResult verifySums(RangeOp range) {
+  auto isInteger = [](Type type) { return type.isInteger(64); };
+  bool any = llvm::any_of(range.getResultTypes(), isInteger);
+  bool all = llvm::all_of(range.getResultTypes(), isInteger);
+  if (any && !all)
+    return range.emitOpError("adds up either floats or i64");
+  if (range.getMinima() && range.getNumResults() && !any)
+    return range.emitOpError("has minima of i64 only");
+  return success();
+}
+
 LogicalResult RangeOp::verify() {
   if (getExtents().empty())
     return emitOpError("needs at least one extent");
@@ -252,6 +263,8 @@ LogicalResult RangeOp::verify() {
   auto yield = cast<YieldOp>(getBody()->getTerminator());
   if (yield.getValues().getTypes() != getSums().getTypes())
     return emitOpError("must yield one value for each of its sums");
+  if (failed(verifySums(*this)))
+    return failure();
   if ((*this)->getParentOfType<RangeOp>())
     return emitOpError(
         "stands inside a range; use one range with more extents, "
@@ -372,6 +385,23 @@ template <class Op> static LogicalResult verifyUpdate(Op op) {
 LogicalResult AtomicAddOp::verify() { return verifyUpdate(*this); }
 LogicalResult AtomicMinOp::verify() { return verifyUpdate(*this); }
 LogicalResult AtomicMaxOp::verify() { return verifyUpdate(*this); }
+
+LogicalResult AtomicFetchOp::verify() {
+  StringRef kind = getKind();
+  bool ofBits = kind == "and" || kind == "or" || kind == "xor";
+  if (!ofBits && kind != "add" && kind != "min" && kind != "max" &&
+      kind != "exchange")
+    return emitOpError("has no kind `") << kind << "`";
+  if (ofBits && isa<FloatType>(getValue().getType()))
+    return emitOpError("cannot take the bits of floats");
+  return verifyUpdate(*this);
+}
+
+LogicalResult CompareExchangeOp::verify() {
+  if (getDesired().getType().isInteger(1))
+    return emitOpError("cannot update bools");
+  return verifyIndices(*this, getArray(), getIndices().size());
+}
 
 LogicalResult ExtentOp::verify() {
   uint64_t rank = getArray().getType().getRank();

@@ -40,6 +40,11 @@ inline bool writesElement(mlir::Operation *op) {
   return mlir::isa<ElementAccess>(op) && !mlir::isa<LoadOp>(op);
 }
 
+/// Whether `op` updates an element and tells what it was.
+inline bool fetchesElement(mlir::Operation *op) {
+  return mlir::isa<AtomicFetchOp, CompareExchangeOp>(op);
+}
+
 /// Whether `op` is one on private arrays.
 inline bool isOfLocal(mlir::Operation *op) {
   return mlir::isa<LocalOp, LocalLoadOp, LocalStoreOp, LocalClearOp>(op);

@@ -144,7 +144,9 @@ def Costate_RangeOp : Costate_Op<"range", [
     Runs the body once for every index tuple below the extents, in any order
     and at the same time. An extent below 0 counts as 0. Each result is the sum
     over all iterations of what they yield, added in an order that depends on
-    the extents only.
+    the extents only. Results are all floats, which are added in f64, or all
+    i64; with `minima` these are the least of what the iterations yield, and of
+    2^63 - 1.
 
     ```mlir
     %sum = costate.range (%i, %j) in (%n, %m) -> (f64) {
@@ -153,8 +155,8 @@ def Costate_RangeOp : Costate_Op<"range", [
     }
     ```
   }];
-  let arguments = (ins Variadic<I64>:$extents);
-  let results = (outs Variadic<Costate_Float>:$sums);
+  let arguments = (ins Variadic<I64>:$extents, UnitAttr:$minima);
+  let results = (outs Variadic<AnyTypeOf<[F32, F64, I64]>>:$sums);
   let regions = (region SizedRegion<1>:$bodyRegion);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$extents,
@@ -293,6 +295,57 @@ def Costate_AtomicTakeOp : Costate_AccessOp<"atomic_take", [
   let results = (outs Costate_Float:$value);
   let assemblyFormat = [{
     (`exclusive` $exclusive^)? $array `[` $indices `]` attr-dict `:` qualified(type($array))
+  }];
+}
+
+def Costate_AtomicFetchOp : Costate_AccessOp<"atomic_fetch", [
+    TypesMatchWith<"the value has the value type of the array", "array", "value",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">,
+    TypesMatchWith<"the result has the value type of the array", "array", "old",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">]> {
+  let summary = "update one element, as one indivisible step, and tell what it was";
+  let description = [{
+    Kinds: `add`, `min` and `max` as `atomic_add`, `atomic_min` and
+    `atomic_max`; `and`, `or`, `xor` of integers; `exchange` stores the value.
+    Where no other iteration interferes, `expand-fetches` makes a load and a
+    store of it.
+
+    ```mlir
+    %slot = costate.atomic_fetch "add" %one, %count[] : !costate.array<i64, 0>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Costate_Value:$value,
+                       Arg<Costate_Array, "", [MemRead, MemWrite]>:$array,
+                       Variadic<I64>:$indices);
+  let results = (outs Costate_Value:$old);
+  let assemblyFormat = [{
+    $kind $value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))
+  }];
+}
+
+def Costate_CompareExchangeOp : Costate_AccessOp<"compare_exchange", [
+    TypesMatchWith<"the value has the value type of the array", "array", "desired",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">,
+    TypesMatchWith<"the value has the value type of the array", "array", "expected",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">,
+    TypesMatchWith<"the result has the value type of the array", "array", "old",
+                   "::llvm::cast<ArrayType>($_self).getValueType()">]> {
+  let summary = "store into an element that has given bits, as one indivisible step";
+  let description = [{
+    Stores `desired` if the element has the bits of `expected`, and tells what
+    it was. Floats are compared by their bits, so that a loop that tries again
+    ends, also for NaN.
+
+    ```mlir
+    %old = costate.compare_exchange %desired if %expected, %x[%i] : !costate.array<f64, 1>
+    ```
+  }];
+  let arguments = (ins Costate_Value:$desired, Costate_Value:$expected,
+                       Arg<Costate_Array, "", [MemRead, MemWrite]>:$array,
+                       Variadic<I64>:$indices);
+  let results = (outs Costate_Value:$old);
+  let assemblyFormat = [{
+    $desired `if` $expected `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))
   }];
 }
 

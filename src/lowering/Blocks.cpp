@@ -1,6 +1,7 @@
 #include "lowering/Lowering.h"
 
 #include "lowering/Operations.h"
+#include "syntax/Print.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -113,6 +114,8 @@ void Lowering::simple(const Statement &statement) {
                         valuesOf(statement.operands, 1));
     return;
   case Kind::Update:
+  case Kind::Exchange:
+  case Kind::CompareExchange:
     return update(statement);
   case Kind::Print:
     ir::PrintOp::create(b, loc, kernel.texts[statement.bits],
@@ -160,6 +163,32 @@ void Lowering::define(const Statement &statement) {
 }
 
 void Lowering::update(const Statement &statement) {
+  bool isUsed =
+      statement.value != syntax::none && analysis.uses()[statement.value] > 0;
+  bool hasForm = statement.op == syntax::Op::Add ||
+                 statement.op == syntax::Op::Min ||
+                 statement.op == syntax::Op::Max;
+  if (isUsed || !hasForm || statement.kind != Kind::Update)
+    values[statement.value] = fetch(statement);
+  else
+    updateOnly(statement);
+}
+
+Value Lowering::fetch(const Statement &statement) {
+  Value array = arguments[statement.argument];
+  Type type = typeOf(b.getContext(), kernel.values[statement.operands[0]]);
+  if (statement.kind == Kind::CompareExchange)
+    return ir::CompareExchangeOp::create(
+        b, at(statement), type, values[statement.operands[0]],
+        values[statement.operands[1]], array, valuesOf(statement.operands, 2));
+  const char *kind =
+      statement.kind == Kind::Exchange ? "exchange" : nameOf(statement.op);
+  return ir::AtomicFetchOp::create(b, at(statement), type, kind,
+                                   values[statement.operands[0]], array,
+                                   valuesOf(statement.operands, 1));
+}
+
+void Lowering::updateOnly(const Statement &statement) {
   auto emit = [&](auto kind) {
     using Op = decltype(kind);
     Op::create(b, at(statement), values[statement.operands[0]],

@@ -1,5 +1,7 @@
 #include "lowering/Lowering.h"
 
+#include "lowering/Operations.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -186,6 +188,13 @@ void Lowering::lowerWhile(const Statement &statement) {
 
 //===-- Ranges ------------------------------------------------------------===//
 
+/// The type of what all iterations of a range give, if they give anything.
+SmallVector<Type> Lowering::foldedBy(const Statement &range) {
+  if (range.value == none)
+    return {};
+  return {typeOf(b.getContext(), kernel.values[range.value])};
+}
+
 /// Does nothing where `skipped` holds.
 void Lowering::lowerRange(const Statement &statement, Value skipped) {
   Location loc = at(statement);
@@ -195,7 +204,11 @@ void Lowering::lowerRange(const Statement &statement, Value skipped) {
     for (Value &extent : extents)
       extent = arith::SelectOp::create(b, loc, skipped, zero, extent);
   }
-  auto range = ir::RangeOp::create(b, loc, extents);
+  auto range = ir::RangeOp::create(b, loc, extents, foldedBy(statement));
+  if (statement.op == syntax::Op::Min)
+    range.setMinima(true);
+  if (statement.value != none)
+    values[statement.value] = range.getResult(0);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(range.getBody());
   for (auto [id, index] :
@@ -205,6 +218,8 @@ void Lowering::lowerRange(const Statement &statement, Value skipped) {
   llvm::SaveAndRestore scope(flags, Flags{none, none, returnFlag});
   clear(returnFlag, loc);
   lower(statement.blocks[0]);
+  if (statement.value != none)
+    ir::YieldOp::create(b, loc, valuesOf(statement.results));
 }
 
 } // namespace costate::lowering

@@ -43,6 +43,8 @@ private:
   void simple(const Statement &statement);
   void define(const Statement &statement);
   void update(const Statement &statement);
+  void updateOnly(const Statement &statement);
+  mlir::Value fetch(const Statement &statement);
   mlir::Value load(const Statement &statement);
   mlir::Value loadLocal(const Statement &statement);
   void declareLocal(const Statement &statement);
@@ -58,6 +60,7 @@ private:
   void lowerFor(const Statement &statement);
   void lowerWhile(const Statement &statement);
   void lowerRange(const Statement &statement, mlir::Value skipped = {});
+  llvm::SmallVector<mlir::Type> foldedBy(const Statement &range);
   void lowerCountedFor(const Statement &statement, mlir::Value count);
   void lowerLeavableFor(const Statement &statement, mlir::Value count);
   void turn(const Statement &statement, mlir::Value k);

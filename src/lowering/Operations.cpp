@@ -112,6 +112,8 @@ struct Emission {
   Value castToBool();
   Value castToInteger();
   Value castBetweenIntegers();
+  Value ordinal();
+  Value ordinalOfFloat();
 };
 
 Value Emission::integer() {
@@ -362,6 +364,35 @@ Value Emission::cast() {
                                                  : convert<arith::SIToFPOp>();
 }
 
+/// The bits of a float without its sign are in the order of the numbers. They
+/// have no derivative.
+Value Emission::ordinalOfFloat() {
+  Type i64 = b.getI64Type(), f64 = b.getF64Type();
+  auto number = [&](int64_t value) {
+    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+  };
+  Value x = ir::StopGradientOp::create(b, loc, operands[0]);
+  if (!x.getType().isF64())
+    x = arith::ExtFOp::create(b, loc, f64, x);
+  Value bits = arith::BitcastOp::create(b, loc, i64, x);
+  Value sign = arith::ShRSIOp::create(b, loc, bits, number(63));
+  Value flipped = arith::AndIOp::create(b, loc, sign, number(INT64_MAX));
+  Value order = arith::XOrIOp::create(b, loc, bits, flipped);
+  Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+  return arith::SelectOp::create(b, loc, isNaN, number(INT64_MAX), order);
+}
+
+Value Emission::ordinal() {
+  if (isFloat(from))
+    return ordinalOfFloat();
+  Value wide = castBetweenIntegers();
+  if (from != DType::U64)
+    return wide;
+  Value sign =
+      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(INT64_MIN));
+  return arith::XOrIOp::create(b, loc, wide, sign);
+}
+
 /// Whether the operation, done on what holds narrow numbers, gives one.
 bool Emission::staysNarrow() {
   switch (op) {
@@ -412,6 +443,8 @@ Value Emission::wide() {
   if (op == SyntaxOp::BitCast)
     return operands[0].getType() == result() ? operands[0]
                                              : convert<arith::BitcastOp>();
+  if (op == SyntaxOp::Ordinal)
+    return ordinal();
   if (op == SyntaxOp::Select)
     return arith::SelectOp::create(b, loc, operands[0], operands[1],
                                    operands[2]);

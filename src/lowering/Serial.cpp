@@ -79,7 +79,7 @@ std::vector<ValueId> Lowering::valuesBehind(const Run &run, size_t begin,
                                             size_t end) {
   std::vector<ValueId> found;
   for (size_t at = begin; at < end; ++at)
-    if (run.block[at].kind < Kind::DeclareVar &&
+    if (run.block[at].value != none &&
         lastUseOfValue[run.block[at].value] >= end)
       found.push_back(run.block[at].value);
   return found;

@@ -34,8 +34,8 @@ using Entry = void (*)(Launch *launch, Worker *serial,
                        const uint64_t *arguments);
 
 /// Runs iterations [begin, end) of a range, counted row-major over its extents.
-/// `frame` holds whatever the entry has put there. Adds this chunk's
-/// contribution to `sums` (already zero), one f64 each.
+/// `frame` holds whatever the entry has put there. Stores what this chunk
+/// contributes to `sums`: words of 8 bytes.
 using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
                            int64_t end, double *sums);
 
@@ -45,11 +45,12 @@ using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
 extern "C" {
 /// Runs `body` over all iterations, in chunks whose borders depend on the
 /// number of iterations only, and returns when all are done. sums[k] gets the
-/// sum over the chunks in order. A negative number of iterations means that
-/// there are more than can be counted: an error.
+/// sum over the chunks in order, as `kind`, a CostateSums, says. A negative
+/// number of iterations means that there are more than can be counted: an
+/// error.
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t iterations, double *sums, int64_t sumCount,
-                   int64_t site);
+                   int64_t kind, int64_t site);
 /// All `bytes` of one array into another.
 void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);
 /// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and

@@ -16,8 +16,9 @@ const char *nameOf(Op op) {
       "exp",   "exp2",  "expm1",  "log",   "log2",         "log10", "log1p",
       "pow",   "hypot", "sin",    "cos",   "tan",          "asin",  "acos",
       "atan",  "atan2", "sinh",   "cosh",  "tanh",         "asinh", "acosh",
-      "atanh", "erf",   "erfc",   "fma",   "stop_gradient"};
-  static_assert(std::size(names) == static_cast<size_t>(Op::StopGradient) + 1);
+      "atanh", "erf",   "erfc",   "fma",   "stop_gradient",
+      "ordinal"};
+  static_assert(std::size(names) == static_cast<size_t>(Op::Ordinal) + 1);
   return names[static_cast<size_t>(op)];
 }
 
@@ -160,6 +161,13 @@ void Printer::rest(const Statement &statement) {
     out << "atomic_" << nameOf(statement.op) << " %" << statement.operands[0]
         << ", ";
     return element(statement, 1);
+  case Kind::Exchange:
+    out << "exchange %" << statement.operands[0] << ", ";
+    return element(statement, 1);
+  case Kind::CompareExchange:
+    out << "compare_exchange %" << statement.operands[1] << " by %"
+        << statement.operands[0] << ", ";
+    return element(statement, 2);
   case Kind::Print:
   case Kind::Assert:
     out << (statement.kind == Kind::Print ? "print " : "assert ")
@@ -191,6 +199,8 @@ void Printer::header(const Statement &statement) {
     out << ") in (";
     values(statement.operands);
     out << ")";
+    if (statement.value != none)
+      out << " gives " << nameOf(statement.op) << " %" << statement.results[0];
   }
 }
 

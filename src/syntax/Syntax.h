@@ -37,15 +37,21 @@ enum class Kind : uint8_t {
   StoreLocal, ///< element operands[1] of the private array `argument` becomes
               ///< operands[0]
   Store,      ///< element operands[1..] of `argument` becomes operands[0]
-  Update,     ///< element operands[1..] of `argument` becomes `op` (Add, Min or
-              ///< Max) of itself and operands[0], in one indivisible step
+  Update,     ///< element operands[1..] of `argument` becomes `op` (Add, Min,
+              ///< Max, And, Or or Xor) of itself and operands[0], in one
+              ///< indivisible step; may define the `value` that it had before
+  Exchange,   ///< likewise becomes operands[0]; defines what it was before
+  CompareExchange, ///< element operands[2..] becomes operands[0] if it has the
+              ///< bits of operands[1]; defines what it was before
   Print,      ///< operands; `bits`: which of the texts, with a letter in braces
               ///< for each of them: i, u, b or f
   Assert,     ///< operands[0], and those of its text like Print
   If,         ///< operands[0]; blocks: then and, if there is one, else
   For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
   While,      ///< blocks: condition (ends in the value `condition`), body
-  Range,      ///< operands: i64 extents, outermost first; `indices`; blocks: body
+  Range,      ///< operands: i64 extents, outermost first; `indices`; blocks: body.
+              ///< May define the sum (`op` Add) or the least (Min, I64) of the
+              ///< one of `results` over the iterations
   Break, Continue, Return,
 };
 
@@ -64,7 +70,7 @@ struct Statement {
   ValueId condition = none;  ///< While: defined in blocks[0]
   std::vector<ValueId> operands;
   std::vector<ValueId> indices; ///< Range: one i64 per extent
-  std::vector<ValueId> results; ///< Custom
+  std::vector<ValueId> results; ///< Custom, Range
   std::vector<Block> blocks;
   Loc loc;
 };

@@ -88,6 +88,19 @@ void update(Op op, const Place &place, Handle value, Loc loc) {
   tracer().update(op, place, value, loc);
 }
 
+Handle fetch(Op op, const Place &place, Handle value, Loc loc) {
+  return tracer().fetch(op, place, value, loc);
+}
+
+Handle exchange(const Place &place, Handle value, Loc loc) {
+  return tracer().exchange(place, value, loc);
+}
+
+Handle compareExchange(const Place &place, Handle expected, Handle desired,
+                       Loc loc) {
+  return tracer().compareExchange(place, expected, desired, loc);
+}
+
 void print(std::string_view text, std::span<const Handle> values, Loc loc) {
   tracer().print(text, values, loc);
 }
@@ -153,6 +166,29 @@ Handle endCustom(std::span<const Handle> partials, Loc loc) {
 void end() noexcept {
   if (currentTracer)
     currentTracer->end();
+}
+
+bool inIteration() { return tracer().inIteration(); }
+Handle endFold(Op op, Handle value, Loc loc) {
+  return tracer().endFold(op, value, loc);
+}
+uint32_t beginTerm() { return tracer().beginTerm(); }
+void endTerm(uint32_t outer) noexcept {
+  if (currentTracer)
+    currentTracer->endTerm(outer);
+}
+
+void enterFunction(const void *id, const char *name, Loc loc) {
+  tracer().enterFunction(id, name, loc);
+}
+void leaveFunction() noexcept {
+  if (currentTracer)
+    currentTracer->leaveFunction();
+}
+
+void noTile(int64_t size, Loc loc) {
+  tracer().fail(loc, "a tile of " + std::to_string(size) + " iterations",
+                "tiles have 1 or more in each dimension");
 }
 
 void jumpBreak(Loc loc) { tracer().jump(Kind::Break, loc); }

@@ -3,7 +3,12 @@
 #include "base/Message.h"
 #include "syntax/Diagnostic.h"
 
+#include "costate/error.h"
+
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <utility>
 
 namespace costate::syntax {
 
@@ -12,7 +17,8 @@ static uint32_t nextTrace() {
   return ++last;
 }
 
-Tracer::Tracer(std::string name, Loc loc) : trace(nextTrace()) {
+Tracer::Tracer(std::string name, Loc loc)
+    : trace(nextTrace()), stack(__builtin_frame_address(0)) {
   kernel.name = std::move(name);
   kernel.loc = loc;
   push(make(Kind::Return, loc)); // the body has no owner; this one is dropped
@@ -93,12 +99,36 @@ void Tracer::store(const Place &place, Handle value, Loc loc) {
   addIndices(statement, place, loc);
 }
 
-void Tracer::update(Op op, const Place &place, Handle value, Loc loc) {
-  checkEffect(op == Op::Add ? "adds to an array" : "updates an array", loc);
-  Statement &statement = access(Kind::Update, place, loc);
+Statement &Tracer::update(Kind kind, Op op, const Place &place,
+                          std::initializer_list<Handle> values, Loc loc) {
+  bool adds = kind == Kind::Update && op == Op::Add;
+  checkEffect(adds ? "adds to an array" : "updates an array", loc);
+  Statement &statement = access(kind, place, loc);
   statement.op = op;
-  statement.operands.push_back(use(value, loc));
+  for (Handle value : values)
+    statement.operands.push_back(use(value, loc));
   addIndices(statement, place, loc);
+  return statement;
+}
+
+void Tracer::update(Op op, const Place &place, Handle value, Loc loc) {
+  update(Kind::Update, op, place, {value}, loc);
+}
+
+Tracer::Handle Tracer::fetch(Op op, const Place &place, Handle value, Loc loc) {
+  return define(update(Kind::Update, op, place, {value}, loc), place.type);
+}
+
+Tracer::Handle Tracer::exchange(const Place &place, Handle value, Loc loc) {
+  return define(update(Kind::Exchange, Op::Neg, place, {value}, loc),
+                place.type);
+}
+
+Tracer::Handle Tracer::compareExchange(const Place &place, Handle expected,
+                                       Handle desired, Loc loc) {
+  return define(
+      update(Kind::CompareExchange, Op::Neg, place, {desired, expected}, loc),
+      place.type);
 }
 
 Statement &Tracer::access(Kind kind, const Place &place, Loc loc) {
@@ -190,7 +220,8 @@ void Tracer::assign(Handle variable, Handle value, Loc loc) {
     fail(loc, "a `Var` from outside of `parallel` is assigned inside",
          "iterations run at the same time: declare it inside, or add to an "
          "array element with `+=`");
-  if (top().condition != none && depth < top().condition)
+  if ((top().condition != none && depth < top().condition) ||
+      (top().term != none && depth < top().term))
     checkEffect("assigns a `Var`", loc);
 }
 
@@ -318,6 +349,39 @@ void Tracer::end() {
     pop();
 }
 
+Tracer::Handle Tracer::endFold(Op op, Handle value, Loc loc) {
+  settle();
+  ValueId result = use(value, loc);
+  pop();
+  Statement &statement = top().block.back();
+  statement.op = op;
+  statement.results = {result};
+  return define(statement, result == none ? DType::F64 : kernel.values[result]);
+}
+
+/// What it declares itself, it may assign.
+uint32_t Tracer::beginTerm() {
+  settle();
+  return std::exchange(top().term, static_cast<uint32_t>(frames.size() - 1));
+}
+
+void Tracer::endTerm(uint32_t outer) {
+  settle();
+  top().term = outer;
+}
+
+void Tracer::enterFunction(const void *id, const char *name, Loc loc) {
+  if (std::ranges::find(functions, id) != functions.end()) {
+    Failure failure = badKernel(
+        loc, "function `" + std::string(name) + "` calls itself",
+        "a kernel is traced once, with both branches of each `IF`, so this "
+        "does not end: write a loop, or let a C++ function count a number of "
+        "the host down");
+    throw Error(failure.code, failure.text);
+  }
+  functions.push_back(id);
+}
+
 void Tracer::beginCustom(std::span<const Handle> inputs, Handle *arguments,
                          Loc loc) {
   settle();
@@ -385,6 +449,7 @@ void Tracer::push(Statement owner) {
     frame.inLoop = top().inLoop;
     frame.range = top().range;
     frame.condition = top().condition;
+    frame.term = top().term;
     frame.custom = top().custom;
     frame.partials = top().partials;
   }
@@ -409,7 +474,23 @@ void Tracer::settle() {
     pop();
 }
 
+/// Tracing that takes this much calls a function again and again.
+static constexpr std::ptrdiff_t mostStack = std::ptrdiff_t(4) << 20;
+
+void Tracer::checkStack(Loc loc) const {
+  auto *here = static_cast<const char *>(__builtin_frame_address(0));
+  if (std::abs(here - static_cast<const char *>(stack)) < mostStack)
+    return;
+  Failure failure = badKernel(
+      loc, "a function that this kernel uses calls itself without end",
+      "a kernel is traced once, with both branches of each `IF`: "
+      "write a loop, or let the function count a number of the host "
+      "down; `function(\"name\", ...)` tells which one it is");
+  throw Error(failure.code, failure.text);
+}
+
 Statement Tracer::make(Kind kind, Loc loc) {
+  checkStack(loc);
   Statement statement;
   statement.kind = kind;
   statement.loc = loc;
@@ -446,6 +527,10 @@ void Tracer::checkEffect(const char *what, Loc loc) {
   if (top().condition != none)
     fail(loc, std::string("the condition of a `WHILE` ") + what,
          "a condition only computes: do this in the body");
+  if (top().term != none)
+    fail(
+        loc, std::string("the term of a reduction ") + what,
+        "a term only computes: do this in front of the reduction or behind it");
   if (top().custom != none)
     fail(loc, std::string("a `custom_derivative` ") + what,
          "it only computes: do this with its result");

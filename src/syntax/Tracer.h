@@ -27,8 +27,13 @@ public:
   Handle extent(Handle array, int rank, int dim, Loc loc);
   Handle load(const Place &place, Loc loc);
   void store(const Place &place, Handle value, Loc loc);
-  /// `op`: Add, Min or Max.
+  /// `op`: Add, Min, Max, And, Or or Xor.
   void update(Op op, const Place &place, Handle value, Loc loc);
+  /// The same, and the element before.
+  Handle fetch(Op op, const Place &place, Handle value, Loc loc);
+  Handle exchange(const Place &place, Handle value, Loc loc);
+  Handle compareExchange(const Place &place, Handle expected, Handle desired,
+                         Loc loc);
 
   /// `text` has a `{}` for each value.
   void print(std::string_view text, std::span<const Handle> values, Loc loc);
@@ -58,6 +63,17 @@ public:
   void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
   void end();
 
+  /// Whether reductions are loops here: in a range, or in a term of another.
+  bool inIteration() { return top().range != none || top().term != none; }
+  /// Ends a range with what becomes of `value` over all iterations.
+  Handle endFold(Op op, Handle value, Loc loc);
+  /// A term only computes. Returns the one around it, for `endTerm`.
+  uint32_t beginTerm();
+  void endTerm(uint32_t outer);
+
+  void enterFunction(const void *id, const char *name, Loc loc);
+  void leaveFunction() { functions.pop_back(); }
+
   /// A function with partial derivatives; its `arguments` stand for `inputs`.
   void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc);
   /// The same for its derivatives, with `result` as one argument more.
@@ -83,6 +99,7 @@ private:
     bool inLoop = false;       ///< BREAK has a target
     uint32_t range = none;     ///< depth of the range around it
     uint32_t condition = none; ///< depth of the WHILE condition around it
+    uint32_t term = none;      ///< depth of the term of a reduction around it
     uint32_t custom = none;    ///< depth of the block of a Custom around it
     bool partials = false;     ///< it holds the derivatives of a Custom
   };
@@ -97,6 +114,8 @@ private:
   void pop();
   void settle();
   Statement &append(Kind kind, Loc loc);
+  Statement &update(Kind kind, Op op, const Place &place,
+                    std::initializer_list<Handle> values, Loc loc);
   Statement make(Kind kind, Loc loc);
   Handle define(Statement &statement, DType type);
   Handle newValue(DType type);
@@ -107,6 +126,7 @@ private:
   void addMessage(Statement statement, std::string_view text,
                   std::span<const Handle> values, size_t most);
   void checkEffect(const char *what, Loc loc);
+  void checkStack(Loc loc) const;
   void checkStraight(Loc loc);
   void checkArray(Loc loc);
   void checkInside(uint32_t block, const char *what, Loc loc);
@@ -126,6 +146,8 @@ private:
   std::vector<bool> isZero;      ///< values that are the constant 0
   std::vector<VariableScope> scopes;
   std::vector<VariableScope> localScopes;
+  std::vector<const void *> functions; ///< that are being called
+  const void *stack;                   ///< where it was when tracing began
 };
 
 } // namespace costate::syntax

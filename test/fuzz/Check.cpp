@@ -340,9 +340,9 @@ bool Checker::isInside(const ArraySection &section, const ir::HostArray &array,
 void Checker::sections() {
   std::vector<ArraySection> written = autodiff::writtenSections(kernel);
   SmallVector<bool> writes(before.arrays.size(), false);
-  kernel.walk([&](Operation *op) {
+  kernel.walk([&](ir::ElementAccess op) {
     if (ir::writesElement(op))
-      writes[cast<BlockArgument>(op->getOperand(1)).getArgNumber()] = true;
+      writes[cast<BlockArgument>(op.getArray()).getArgNumber()] = true;
   });
   forElements([&](size_t k, Type element, size_t at) {
     double old = get(before.arrays[k], element, at);

@@ -31,7 +31,7 @@ enum class Role {
   Write, ///< the same without loads
   Read,  ///< load any element
   Sum,   ///< add to any element
-  Most,  ///< take minima, or maxima, of any element
+  Most,  ///< take minima, or maxima, or combine bits, of any element
   Common ///< store a value that all iterations have in common, in one place
 };
 
@@ -46,6 +46,7 @@ struct Array {
   bool isConstant = false;    ///< not written any more
   Role role = Role::Read;
   bool takesMaxima = false; ///< Most
+  std::string bits;         ///< Most: takes no extrema, but and, or or xor
   /// Emits the indices of an element that belongs to the iteration.
   std::function<Values()> own;
   mlir::Value column; ///< of an array of rank 2, if the iteration owns it all

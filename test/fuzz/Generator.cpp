@@ -167,10 +167,18 @@ private:
                                     : Role::Write;
       if (!array.isConstant && array.kind != Kind::Bool && random.chance(10))
         array.role = Role::Most;
-      array.takesMaxima = random.chance(50);
+      chooseExtremum(array);
       array.own = nullptr;
       array.column = {};
     }
+  }
+
+  void chooseExtremum(Array &array) {
+    static constexpr const char *ofBits[] = {"and", "or", "xor"};
+    array.takesMaxima = random.chance(50);
+    array.bits.clear();
+    if (!isFloat(array.kind) && random.chance(40))
+      array.bits = random.pick(ofBits);
   }
 
   void serial() {
@@ -270,11 +278,15 @@ private:
     SmallVector<Kind> sums;
     for (int k = random.chance(25) ? random.between(1, 2) : 0; k > 0; --k)
       sums.push_back(hasSingles && random.chance(25) ? Kind::F32 : Kind::F64);
+    bool ofIntegers = !sums.empty() && random.chance(30);
+    if (ofIntegers)
+      sums.assign(sums.size(), Kind::I64);
     SmallVector<Type> types;
     for (Kind kind : sums)
       types.push_back(typeOf(kind));
     common = random.chance(20) ? number(Kind::F64, 1) : Value();
     auto op = ir::RangeOp::create(b, here(), counts, types);
+    op.setMinima(ofIntegers && random.chance(50));
     fillRange(op, extents, sums);
     for (Value sum : op.getSums())
       offer(sum);
@@ -354,7 +366,7 @@ private:
     for (Kind kind : sums) {
       Value value = visible(kind);
       if (!value)
-        value = number(kind, 1);
+        value = expression(kind, 1);
       yields.push_back(value);
     }
     ir::YieldOp::create(b, here(), yields);
@@ -372,6 +384,8 @@ private:
       }
       array.own = owning(array, indices, extents);
       array.role = chooseRole(array);
+      if (!isFloat(array.kind))
+        chooseExtremum(array);
     }
     if (common)
       chooseCommon();

@@ -108,7 +108,39 @@ void Statements::declareSome(int count) {
   }
 }
 
+/// An update that tells what the element was.
+Value Statements::fetch(const Array &array, StringRef kind) {
+  Value value = expression(array.kind, 2);
+  if (isFloat(array.kind))
+    value = tamed(value);
+  if (array.element)
+    value = make<ir::NarrowOp>(value, array.element);
+  Values indices = place(array);
+  if (kind != "compare")
+    return make<ir::AtomicFetchOp>(typeOf(array.kind), kind, value,
+                                   array.argument, indices);
+  Value expected = random.chance(50) ? literal(array.kind) : value;
+  return make<ir::CompareExchangeOp>(typeOf(array.kind), value, expected,
+                                     array.argument, indices);
+}
+
+/// Of an element that belongs to the iteration, so that it is what it was.
+void Statements::fetchOwn(const Array &array) {
+  static constexpr const char *ofAll[] = {
+      "add", "add", "exchange", "exchange", "compare", "min", "max"};
+  static constexpr const char *ofIntegers[] = {"and", "or", "xor"};
+  bool ofBits = !isFloat(array.kind) && random.chance(30);
+  Value old =
+      fetch(array, ofBits ? random.pick(ofIntegers) : random.pick(ofAll));
+  if (random.chance(85))
+    offer(old);
+}
+
 void Statements::update(const Array &array) {
+  if (array.role == Role::Most && !array.bits.empty())
+    return (void)fetch(array, array.bits);
+  if (array.role == Role::Sum && !isFloat(array.kind) && random.chance(20))
+    return (void)fetch(array, "add");
   Value value = expression(array.kind, 2);
   if (array.element && (array.role == Role::Most || random.chance(50)))
     value = make<ir::NarrowOp>(value, array.element);
@@ -133,6 +165,12 @@ void Statements::write() {
   Array &array = *random.pick(found);
   if (array.role == Role::Common)
     return storeCommon(array);
+  // Of floats in serial code only: in a range it may not be known that the
+  // element belongs to the iteration, and then there is no derivative.
+  bool mayFetch = array.role == Role::Own && array.kind != Kind::Bool &&
+                  (!isFloat(array.kind) || !array.own);
+  if (mayFetch && random.chance(12))
+    return fetchOwn(array);
   bool updates =
       array.role == Role::Sum || array.role == Role::Most || random.chance(15);
   if (updates && array.kind != Kind::Bool)

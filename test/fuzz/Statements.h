@@ -63,6 +63,8 @@ private:
   void storeCommon(const Array &array);
   void write();
   void update(const Array &array);
+  mlir::Value fetch(const Array &array, llvm::StringRef kind);
+  void fetchOwn(const Array &array);
   void writeLocal();
   void storeLocal(const Local &local);
   void fillLocal(const Local &local);

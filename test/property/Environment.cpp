@@ -8,6 +8,13 @@
 namespace costate::property {
 namespace {
 
+bool isReduction(const Node &node) {
+  for (const char *head : {"sum", "least", "most", "argmin", "argmax"})
+    if (node.is(head))
+      return true;
+  return false;
+}
+
 /// Of numbers; what it compares is its first child.
 bool isComparison(const Node &node) {
   for (const char *head : {"lt", "le", "gt", "ge", "eq", "ne"})
@@ -87,6 +94,10 @@ template <class T> Expr<T> Environment::call(const Node &node) {
     return cast<T>(node);
   if (node.is("get"))
     return get<T>(node);
+  if (node.is("fetch"))
+    return fetch<T>(node);
+  if (isReduction(node))
+    return reduction<T>(node);
   if (isOfTensor(node))
     note(node.text);
   else if (!node.is("idx") && !node.is("size") && !isComparison(node))
@@ -303,6 +314,83 @@ template <class T> Expr<T> Environment::load(const Node &node) {
   if (!found)
     fail(node);
   return result;
+}
+
+template <class T>
+Expr<T> Environment::fetchFrom(const ElementRef<T> &element,
+                               const std::string &kind, const Expr<T> &expected,
+                               const Expr<T> &value) {
+  if constexpr (!std::is_same_v<T, bool>) {
+    if (kind == "compare")
+      return atomic_compare_exchange(element, expected, value);
+    if (kind == "exchange")
+      return atomic_exchange(element, value);
+    if (kind == "add")
+      return atomic_add(element, value);
+    if (kind == "sub")
+      return atomic_sub(element, value);
+    if (kind == "min")
+      return atomic_min(element, value);
+    if (kind == "max")
+      return atomic_max(element, value);
+    if constexpr (std::is_integral_v<T>) {
+      if (kind == "and")
+        return atomic_and(element, value);
+      if (kind == "or")
+        return atomic_or(element, value);
+      if (kind == "xor")
+        return atomic_xor(element, value);
+    }
+  }
+  throw InvalidProgram("no such atomic: " + kind);
+}
+
+template <class T> Expr<T> Environment::fetch(const Node &node) {
+  const std::string &kind = node[0].text;
+  size_t values = kind == "compare" ? 2 : 1;
+  if (node.children.size() < 2 + values)
+    fail(node);
+  Node place = list("at", {node.children.begin() + 1,
+                           node.children.end() - std::ptrdiff_t(values)});
+  Expr<T> stored = value<T>(node.children.back());
+  Expr<T> expected = value<T>(node.children[node.children.size() - values]);
+  note<T>("fetch");
+  Expr<T> result;
+  bool found = false;
+  withElement(place, [&](auto element) {
+    if constexpr (std::is_same_v<decltype(element), ElementRef<T>>) {
+      result = fetchFrom<T>(element, kind, expected, stored);
+      found = true;
+    }
+  });
+  if (!found)
+    fail(node);
+  return result;
+}
+
+template <class T> Expr<T> Environment::reduction(const Node &node) {
+  note<T>(node.text);
+  auto term = [&](Index i) {
+    Block inner(*this);
+    bind(node[0].text, i);
+    return value<double>(node[2]);
+  };
+  Index n = at(node[1]);
+  if constexpr (std::is_same_v<T, double>) {
+    if (node.is("sum"))
+      return sum(n, term);
+    if (node.is("least"))
+      return minimum(n, term);
+    if (node.is("most"))
+      return maximum(n, term);
+  }
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (node.is("argmin"))
+      return argmin(n, term);
+    if (node.is("argmax"))
+      return argmax(n, term);
+  }
+  fail(node);
 }
 
 template <class T> Expr<T> Environment::get(const Node &node) {

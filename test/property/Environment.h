@@ -113,6 +113,14 @@ private:
   Expr<bool> truth(const Node &node);
   template <class T> Expr<bool> compare(const Node &node);
   template <class T> Expr<T> load(const Node &node);
+  /// (fetch kind array index... e), (fetch compare array index... expected e)
+  template <class T> Expr<T> fetch(const Node &node);
+  template <class T>
+  static Expr<T> fetchFrom(const ElementRef<T> &element,
+                           const std::string &kind, const Expr<T> &expected,
+                           const Expr<T> &value);
+  /// (sum i n e), least, most, argmin, argmax
+  template <class T> Expr<T> reduction(const Node &node);
   template <class T> bool assign(const Node &node, std::any &name);
   template <class T>
   void writeTo(const ElementRef<T> &element, const Node &node);

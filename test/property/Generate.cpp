@@ -60,8 +60,11 @@ private:
 
   void serial(Node &program) {
     outside();
-    for (int count = between(1, wild ? 2 : 4); count > 0; --count)
+    for (int count = between(1, wild ? 2 : 4); count > 0; --count) {
+      if (wishesReduction() || chance(8))
+        program.children.push_back(reduction());
       program.children.push_back(statement(2));
+    }
     if (chance(15))
       returnPerhaps(program);
   }
@@ -250,6 +253,11 @@ private:
     if (depth > 0 && budget() > 0)
       if (std::optional<Node> control = controlStatement(depth))
         return *control;
+    if (inRange && (wishesReduction() || chance(4)))
+      return reduction();
+    if (wishes("fetch") || chance(3))
+      if (std::optional<Node> node = fetch())
+        return *node;
     int choice = below(100);
     if (wishes("store") || wishes("update") || choice < 40)
       return write();
@@ -274,6 +282,75 @@ private:
     if (wantsJump || choice < (loops > 0 ? 47 : 39))
       return jump();
     return {};
+  }
+
+  bool wishesReduction() {
+    return wishes("sum") || wishes("least") || wishes("most") ||
+           wishes("argmin") || wishes("argmax");
+  }
+
+  /// A variable for (sum i n e), or for one of the like. In serial code it
+  /// stands outside of loops and branches: there it has a gradient.
+  Node reduction() {
+    static const std::vector<std::string> heads = {"sum",  "sum",    "least",
+                                                   "most", "argmin", "argmax"};
+    std::string head = wishesReduction() ? wish.head : pick(heads);
+    std::string type = head.starts_with("arg") ? "i64" : "f64";
+    int most = between(1, std::min(width, 4));
+    std::string i = fresh("i"), name = fresh("t");
+    Node n = chance(70) ? atom(most) : wrapped(most + 1);
+    names.push_back({i, "i64", false, most});
+    // Ranges know no private arrays of serial code.
+    int locals = std::exchange(localPercent, inRange ? localPercent : 0);
+    Node term = real(2);
+    localPercent = locals;
+    names.pop_back();
+    names.push_back({name, type, true, 0});
+    Node value = list(head, {atom(i), n, term});
+    // No terms leave inf.
+    if (head == "least" || head == "most")
+      value = list("clamp", {value, atom("-9.5"), atom("9.5")});
+    return list("var", {atom(name), atom(type), value});
+  }
+
+  bool mayFetch(const ArrayInfo &info) {
+    std::string type = nameOf(info.type);
+    bool isOwn =
+        !inRange || (own.size() == 1 && roles.at(info.name) == Role::Own &&
+                     info.shape.size() == 1);
+    return isOwn && !info.constant && type != "bool" && racing != info.name &&
+           (!isSingle(type) || single) && mayWrite(info.name);
+  }
+
+  /// A variable for what an atomic returns, of an element that nobody else
+  /// uses.
+  std::optional<Node> fetch() {
+    std::vector<std::string> places;
+    for (const ArrayInfo &info : arrays())
+      if (mayFetch(info))
+        places.insert(
+            places.end(),
+            wish.head == "fetch" && wish.type == nameOf(info.type) ? 10 : 1,
+            info.name);
+    if (places.empty())
+      return {};
+    std::string array = pick(places), type = nameOf(arrayNamed(array).type);
+    std::vector<std::string> kinds = {"add", "sub", "exchange", "compare"};
+    if (!isReal(type))
+      kinds.insert(kinds.end(), {"min", "max", "and", "or", "xor"});
+    std::vector<Node> parts = {atom(pick(kinds)), atom(array)};
+    for (Node &part : element(array))
+      parts.push_back(part);
+    if (parts[0].text == "compare")
+      parts.push_back(chance(50) ? literal(type) : expression(type, 0));
+    Node value = expression(type, 2);
+    parts.push_back(isReal(type) ? bounded(value) : value);
+    if (!mayWrite(array))
+      return {};
+    written.insert(array);
+    std::string name = fresh("t");
+    names.push_back({name, type, true, 0});
+    return list("var", {atom(name), atom(type), list("fetch", parts)});
   }
 
   Node declare() {

@@ -222,9 +222,22 @@ template <std::floating_point T> T pure(Op op, T a, T b, T c) {
   }
 }
 
-/// `+=`, atomic_min, atomic_max: NaN is ignored, and -0 is less than 0.
+/// In the order of the numbers; NaN comes last.
+template <class T> int64_t ordinal(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    int64_t bits = valueOf<int64_t>(bitsOf<double>(std::abs(double(value))));
+    if (isNaN(value))
+      return INT64_MAX;
+    return std::signbit(value) ? -bits - 1 : bits;
+  }
+  if constexpr (std::is_same_v<T, uint64_t>)
+    return int64_t(value - (uint64_t(1) << 63));
+  return int64_t(value);
+}
+
+/// What an element becomes: NaN is ignored, and -0 is less than 0.
 template <class T> T updated(Op op, T old, T value) {
-  if (op == Op::Add)
+  if (op != Op::Min && op != Op::Max)
     return pure(op, old, value, T());
   if (isNaN(old) || isNaN(value))
     return least(old, value);
@@ -300,6 +313,8 @@ private:
       return;
     case Kind::Store:
     case Kind::Update:
+    case Kind::Exchange:
+    case Kind::CompareExchange:
       return write(statement);
     default:
       values[statement.value] = value(statement);
@@ -341,6 +356,7 @@ private:
     int64_t total = 1;
     for (ValueId extent : statement.operands)
       total *= std::max<int64_t>(values[extent], 0);
+    uint64_t result = statement.op == Op::Min ? INT64_MAX : 0;
     for (int64_t iteration = 0; iteration < total; ++iteration) {
       uint64_t rest = iteration;
       for (size_t dim = statement.indices.size(); dim-- > 0;) {
@@ -349,7 +365,23 @@ private:
         rest /= extent;
       }
       run(statement.blocks[0]);
+      if (statement.value != none)
+        result = folded(statement, result);
     }
+    if (statement.value != none)
+      values[statement.value] = result;
+  }
+
+  uint64_t folded(const Statement &statement, uint64_t result) const {
+    uint64_t term = values[statement.results[0]];
+    return withType(statement.type, [&](auto type) {
+      using T = decltype(type);
+      if constexpr (std::is_same_v<T, bool>)
+        return result;
+      else
+        return bitsOf(property::pure(statement.op, valueOf<T>(result),
+                                     valueOf<T>(term), T()));
+    });
   }
 
   uint64_t operand(const Statement &statement, size_t i) const {
@@ -425,7 +457,8 @@ private:
   }
 
   void write(const Statement &statement) {
-    std::byte *to = element(statement, 1);
+    bool compares = statement.kind == Kind::CompareExchange;
+    std::byte *to = element(statement, compares ? 2 : 1);
     if (!to)
       throw Stop();
     withType(kernel.values[statement.operands[0]], [&](auto type) {
@@ -434,7 +467,11 @@ private:
       std::memcpy(&old, to, sizeof old);
       if (statement.kind == Kind::Update)
         value = T(updated<Computed<T>>(statement.op, old, value));
+      if (compares && bitsOf(old) != operand(statement, 1))
+        value = old;
       std::memcpy(to, &value, sizeof value);
+      if (statement.value != none)
+        values[statement.value] = bitsOf(old);
     });
   }
 
@@ -463,6 +500,8 @@ private:
       return withType(statement.type, [&](auto to) {
         return bitsOf(convert<decltype(to)>(a));
       });
+    if (statement.op == Op::Ordinal)
+      return bitsOf(ordinal(a));
     if (statement.op >= Op::Lt && statement.op <= Op::Ne)
       return compare(statement.op, a, b);
     return bitsOf(T(property::pure(statement.op, a, b, c)));

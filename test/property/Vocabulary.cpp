@@ -70,6 +70,10 @@ std::vector<std::string> everything() {
          isReal(type) ? realFunctions() : integerFunctions())
       add(function.head, type);
   add("philox", "u64");
+  for (const char *head : {"sum", "least", "most"})
+    add(head, "f64");
+  add("argmin", "i64");
+  add("argmax", "i64");
   for (const char *head : {"and", "or", "xor", "not", "select", "eq", "ne"})
     add(head, "bool");
   for (const std::string &type : numberTypes())
@@ -83,7 +87,7 @@ std::vector<std::string> everything() {
        {"load", "store", "var", "set", "carry", "local", "get", "put"})
     for (const std::string &type : types())
       add(head, type);
-  for (const char *head : {"update", "add to", "scale", "bump"})
+  for (const char *head : {"update", "fetch", "add to", "scale", "bump"})
     for (const std::string &type : numberTypes())
       add(head, type);
   for (const char *statement :

@@ -42,6 +42,11 @@ Handle extent(Handle array, int rank, int dim, Loc loc);
 Handle load(const Place &place, Loc loc);
 void store(const Place &place, Handle value, Loc loc);
 void update(Op op, const Place &place, Handle value, Loc loc);
+/// The same, and the element before.
+Handle fetch(Op op, const Place &place, Handle value, Loc loc);
+Handle exchange(const Place &place, Handle value, Loc loc);
+Handle compareExchange(const Place &place, Handle expected, Handle desired,
+                       Loc loc);
 Handle declare(DType type, Handle start, Loc loc);
 Handle read(DType type, Handle variable, Loc loc);
 void assign(Handle variable, Handle value, Loc loc);
@@ -61,6 +66,21 @@ void beginWhileBody(Handle condition, Loc loc);
 Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc); ///< the index
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
 void end() noexcept;
+
+/// Whether this is the code of an iteration, or a term.
+bool inIteration();
+/// Ends a range with the sum, or with `op` Min the least, of `value` over its
+/// iterations; returns it. Instead of `end`.
+Handle endFold(Op op, Handle value, Loc loc);
+/// What follows only computes, until `endTerm` gets the result.
+uint32_t beginTerm();
+void endTerm(uint32_t outer) noexcept;
+
+/// The function `id` is being called, until `leaveFunction`.
+void enterFunction(const void *id, const char *name, Loc loc);
+void leaveFunction() noexcept;
+/// A tile of less than 1.
+void noTile(int64_t size, Loc loc);
 
 // A function with partial derivatives: two blocks, the second one with the
 // result as one argument more.

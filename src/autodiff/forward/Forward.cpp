@@ -110,7 +110,7 @@ LogicalResult Forward::straight(const Task &task, Emission &out) {
     clearLocal(access, task, out);
   else if (isExtremum(task.op))
     return extremum(task.op, task, out);
-  else
+  else if (!ir::fetchesElement(task.op))
     return scalar(task, out);
   return success();
 }

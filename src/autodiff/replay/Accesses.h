@@ -25,7 +25,8 @@ inline bool isExtremum(mlir::Operation *op) {
 
 /// Whether `op` is an atomic update.
 inline bool isUpdate(mlir::Operation *op) {
-  return mlir::isa<ir::AtomicAddOp>(op) || isExtremum(op);
+  return mlir::isa<ir::AtomicAddOp>(op) || isExtremum(op) ||
+         ir::fetchesElement(op);
 }
 
 /// Whether no other iteration touches the element of the update `op`.

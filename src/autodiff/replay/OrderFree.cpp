@@ -12,15 +12,19 @@ namespace costate::autodiff {
 static LogicalResult refuseMixed(const ArrayAccess &load,
                                  const ArrayAccess &update, Refusal &refusal) {
   refusal.code = ErrorCode::CannotReplay;
-  bool adds = isa<ir::AtomicAddOp>(update.op);
+  bool takes = isExtremum(update.op);
+  const char *what = takes                             ? "minima or maxima"
+                     : isa<ir::AtomicAddOp>(update.op) ? "additions"
+                                                       : "atomic updates";
   InFlightDiagnostic error = load.op->emitError()
-                             << "this read may or may not see "
-                             << (adds ? "additions" : "minima or maxima")
+                             << "this read may or may not see " << what
                              << " that other iterations of the same range "
-                             << (adds ? "make" : "take")
+                             << (takes ? "take" : "make")
                              << ", so the gradient is not defined";
-  error.attachNote(update.op->getLoc())
-      << (adds ? "the additions are made here" : "they are taken here");
+  if (takes)
+    error.attachNote(update.op->getLoc()) << "they are taken here";
+  else
+    error.attachNote(update.op->getLoc()) << "the " << what << " are made here";
   error.attachNote() << "read the array in a range of its own, before or after";
   return failure();
 }

@@ -22,8 +22,12 @@ public:
     auto isOwnUpdate = [](const ArrayAccess &access) {
       return isExclusive(access.op);
     };
+    auto isFetch = [](const ArrayAccess &access) {
+      return ir::fetchesElement(access.op);
+    };
     int kinds = any<ir::LoadOp>() + any<ir::AtomicAddOp>() +
-                any<ir::AtomicMinOp>() + any<ir::AtomicMaxOp>();
+                any<ir::AtomicMinOp>() + any<ir::AtomicMaxOp>() +
+                llvm::any_of(accesses, isFetch);
     return any<ir::StoreOp>() || llvm::any_of(accesses, isOwnUpdate) ||
            kinds > 1;
   }
@@ -58,9 +62,14 @@ private:
     // One that is not atomic stores what it has loaded.
     if (isExclusive(op))
       return "store";
-    return isa<ir::AtomicMinOp>(op)   ? "minimum"
-           : isa<ir::AtomicMaxOp>(op) ? "maximum"
-                                      : "update";
+    return isOf<ir::AtomicMinOp>(op, "min")   ? "minimum"
+           : isOf<ir::AtomicMaxOp>(op, "max") ? "maximum"
+                                              : "update";
+  }
+
+  template <class Op> static bool isOf(Operation *op, StringRef kind) {
+    auto fetch = dyn_cast<ir::AtomicFetchOp>(op);
+    return isa<Op>(op) || (fetch && fetch.getKind() == kind);
   }
 
   /// A load of the primal is reversed by an update, an update by a load, a

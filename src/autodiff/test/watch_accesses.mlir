@@ -81,3 +81,20 @@ costate.kernel @extrema(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
     costate.atomic_min %a, %y[%k] : !costate.array<f64, 1>
   }
 }
+
+// Atomics that return something are updates; a minimum excludes others.
+// CHECK-LABEL: costate.kernel @fetched
+// CHECK:         costate.atomic_fetch "exchange" %{{.*}} {costate.watched = "update"}
+// CHECK:         costate.load %{{.*}} {costate.watched = "load"}
+// CHECK:         costate.atomic_fetch "min" %{{.*}} {costate.watched = "minimum"}
+// CHECK:         costate.compare_exchange %{{.*}} {costate.watched = "update"}
+costate.kernel @fetched(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 1>, %j: i64) {
+  %n = costate.extent %x[0] : !costate.array<i64, 1>
+  costate.range (%i) in (%n) {
+    %a = costate.atomic_fetch "exchange" %i, %x[%j] : !costate.array<i64, 1>
+    %b = costate.load %x[%j] : !costate.array<i64, 1>
+    %c = costate.atomic_fetch "min" %i, %y[%j] : !costate.array<i64, 1>
+    %d = costate.compare_exchange %i if %a, %y[%j] : !costate.array<i64, 1>
+    costate.store %i, %y[%j] : !costate.array<i64, 1>
+  }
+}

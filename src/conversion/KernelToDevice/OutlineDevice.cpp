@@ -37,6 +37,7 @@ public:
         depth(depthOf(region)), number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
         reductions(region),
+        summation(range ? Summation::of(range) : Summation()),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
   LogicalResult run() {
@@ -163,6 +164,7 @@ private:
          named("sort_costs", b.getDenseI64ArrayAttr(costs)),
          named("sums", b.getI64IntegerAttr(gridSums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
+         named("least", b.getBoolAttr(summation.kind == costateIntegerMinima)),
          named("words", b.getI64IntegerAttr(words())),
          named("site",
                b.getI64IntegerAttr(launcher.runtime.site(part->getLoc()))),
@@ -260,7 +262,7 @@ private:
   Values zeros(ImplicitLocOpBuilder &b, unsigned count) {
     Values values;
     for (unsigned k = 0; k < count; ++k)
-      values.push_back(arith::ConstantOp::create(b, b.getF64FloatAttr(0.0)));
+      values.push_back(summation.none(b));
     return values;
   }
 
@@ -388,10 +390,8 @@ private:
     Values next, values = yield.getValues();
     values.append(reductions.sums(b));
     for (auto [sum, value] : llvm::zip_equal(sums, values)) {
-      Value term = value.getType().isF64()
-                       ? value
-                       : arith::ExtFOp::create(b, b.getF64Type(), value);
-      next.push_back(arith::AddFOp::create(b, sum, term));
+      Value term = summation.term(b, value);
+      next.push_back(summation.add(b, sum, term, /*inAnyOrder=*/false));
     }
     return next;
   }
@@ -447,16 +447,19 @@ private:
     Value count = loadSlot(b, i64, function.words(), PartialCountWord);
     Value first = loadSlot(b, i64, function.words(), FirstPartialWord);
     Value ticket = loadSlot(b, pointer, function.words(), TicketWord);
+    Value kind = constant(b, summation.kind);
     for (auto [k, sum] : llvm::enumerate(sums)) {
-      Value number = constant(b, k);
+      Value number = constant(b, k), word = sum;
+      if (!isa<FloatType>(word.getType()))
+        word = arith::BitcastOp::create(b, b.getF64Type(), word);
       launcher.runtime.callAddUp(b, {partials, count, first, function.thread(),
-                                     function.memory(), number, sum});
+                                     function.memory(), number, kind, word});
     }
     Value frame = loadSlot(b, pointer, function.words(), FrameWord);
     Value to = slot(b, frame, firstSlot), number = constant(b, sums.size());
     Value isLast = launcher.runtime.callFinishSums(
         b, {partials, count, ticket, function.thread(), function.threads(),
-            function.memory(), number, to});
+            function.memory(), number, kind, to});
     if (static_cast<int64_t>(sums.size()) == results())
       return;
     auto branch = scf::IfOp::create(b, isLast);
@@ -564,6 +567,7 @@ private:
   size_t number;
   Captures uses;
   Reductions reductions;
+  Summation summation;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing
   int64_t firstSlot = 0;
 };

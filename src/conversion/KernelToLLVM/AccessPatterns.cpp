@@ -199,7 +199,42 @@ struct Before {
   }
 };
 
+/// old = load; while (value before old and exchange of old for value fails)
+///   old = what the exchange found
 /// Most values are no new extremum: they are compared with the element first.
+/// Ends in front of `op`; returns what the element was.
+Value takeAtomically(ImplicitLocOpBuilder &b,
+                     ConversionPatternRewriter &rewriter, Operation *op,
+                     Before before, Value place, Value value) {
+  constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
+  unsigned width = value.getType().getIntOrFloatBitWidth();
+  Type bits = b.getIntegerType(width);
+  Value next = LLVM::BitcastOp::create(b, bits, value);
+  Value first =
+      LLVM::LoadOp::create(b, bits, place, width / 8, /*isVolatile=*/false,
+                           /*isNonTemporal=*/false, /*isInvariant=*/false,
+                           /*isInvariantGroup=*/false, relaxed);
+  mlir::Block *head = rewriter.getInsertionBlock();
+  mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
+  mlir::Block *test = rewriter.createBlock(end, {bits}, {op->getLoc()});
+  mlir::Block *exchange = rewriter.createBlock(end);
+  b.setInsertionPointToEnd(head);
+  LLVM::BrOp::create(b, first, test);
+  b.setInsertionPointToEnd(test);
+  Value old = test->getArgument(0);
+  Value element = LLVM::BitcastOp::create(b, value.getType(), old);
+  Value isBefore = before(b, value, element);
+  LLVM::CondBrOp::create(b, isBefore, exchange, end);
+  b.setInsertionPointToEnd(exchange);
+  Value found =
+      LLVM::AtomicCmpXchgOp::create(b, place, old, next, relaxed, relaxed);
+  Value seen = LLVM::ExtractValueOp::create(b, found, 0);
+  Value done = LLVM::ExtractValueOp::create(b, found, 1);
+  LLVM::CondBrOp::create(b, done, end, ValueRange(), test, seen);
+  b.setInsertionPointToStart(end);
+  return element;
+}
+
 template <class Op> struct AtomicExtremumPattern : AccessPattern<Op> {
   using AccessPattern<Op>::AccessPattern;
 
@@ -227,39 +262,6 @@ template <class Op> struct AtomicExtremumPattern : AccessPattern<Op> {
     Value next = LLVM::SelectOp::create(b, isBefore, value, old);
     LLVM::StoreOp::create(b, next, place);
   }
-
-  /// old = load; while (value before old and exchange of old for value fails)
-  ///   old = what the exchange found
-  static void takeAtomically(ImplicitLocOpBuilder &b,
-                             ConversionPatternRewriter &rewriter, Operation *op,
-                             Before before, Value place, Value value) {
-    constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
-    unsigned width = value.getType().getIntOrFloatBitWidth();
-    Type bits = b.getIntegerType(width);
-    Value next = LLVM::BitcastOp::create(b, bits, value);
-    Value first =
-        LLVM::LoadOp::create(b, bits, place, width / 8, /*isVolatile=*/false,
-                             /*isNonTemporal=*/false, /*isInvariant=*/false,
-                             /*isInvariantGroup=*/false, relaxed);
-    mlir::Block *head = rewriter.getInsertionBlock();
-    mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
-    mlir::Block *test = rewriter.createBlock(end, {bits}, {op->getLoc()});
-    mlir::Block *exchange = rewriter.createBlock(end);
-    b.setInsertionPointToEnd(head);
-    LLVM::BrOp::create(b, first, test);
-    b.setInsertionPointToEnd(test);
-    Value old = test->getArgument(0);
-    Value element = LLVM::BitcastOp::create(b, value.getType(), old);
-    Value isBefore = before(b, value, element);
-    LLVM::CondBrOp::create(b, isBefore, exchange, end);
-    b.setInsertionPointToEnd(exchange);
-    Value found =
-        LLVM::AtomicCmpXchgOp::create(b, place, old, next, relaxed, relaxed);
-    Value seen = LLVM::ExtractValueOp::create(b, found, 0);
-    Value done = LLVM::ExtractValueOp::create(b, found, 1);
-    LLVM::CondBrOp::create(b, done, end, ValueRange(), test, seen);
-    b.setInsertionPointToStart(end);
-  }
 };
 
 struct AtomicTakePattern : AccessPattern<ir::AtomicTakeOp> {
@@ -286,6 +288,70 @@ struct AtomicTakePattern : AccessPattern<ir::AtomicTakeOp> {
   }
 };
 
+struct AtomicFetchPattern : AccessPattern<ir::AtomicFetchOp> {
+  using AccessPattern::AccessPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::AtomicFetchOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    Value place = address(builder, op, adaptor.getIndices());
+    Type type = element(op);
+    Value value = narrowed(builder, type, adaptor.getValue());
+    StringRef kind = op.getKind();
+    Value old;
+    if (kind == "min" || kind == "max") {
+      Before before{kind == "max", type.isUnsignedInteger()};
+      old = takeAtomically(builder, rewriter, op, before, place, value);
+    } else {
+      old = LLVM::AtomicRMWOp::create(
+          builder, instruction(kind, isa<FloatType>(type)), place, value,
+          LLVM::AtomicOrdering::monotonic);
+    }
+    rewriter.replaceOp(op, widened(builder, type, old));
+    return success();
+  }
+
+  static LLVM::AtomicBinOp instruction(StringRef kind, bool isFloat) {
+    return llvm::StringSwitch<LLVM::AtomicBinOp>(kind)
+        .Case("add", isFloat ? LLVM::AtomicBinOp::fadd : LLVM::AtomicBinOp::add)
+        .Case("and", LLVM::AtomicBinOp::_and)
+        .Case("or", LLVM::AtomicBinOp::_or)
+        .Case("xor", LLVM::AtomicBinOp::_xor)
+        .Default(LLVM::AtomicBinOp::xchg);
+  }
+};
+
+struct CompareExchangePattern : AccessPattern<ir::CompareExchangeOp> {
+  using AccessPattern::AccessPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::CompareExchangeOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value place = address(b, op, adaptor.getIndices());
+    Type type = element(op);
+    Value found = LLVM::AtomicCmpXchgOp::create(
+        b, place, bits(b, type, adaptor.getExpected()),
+        bits(b, type, adaptor.getDesired()), relaxed, relaxed);
+    Value old = LLVM::ExtractValueOp::create(b, found, 0);
+    if (isa<FloatType>(type))
+      old = LLVM::BitcastOp::create(b, type, old);
+    rewriter.replaceOp(op, widened(b, type, old));
+    return success();
+  }
+
+  /// Of the element that `value` becomes.
+  static Value bits(ImplicitLocOpBuilder &b, Type type, Value value) {
+    value = narrowed(b, type, value);
+    if (!isa<FloatType>(type))
+      return value;
+    return LLVM::BitcastOp::create(
+        b, b.getIntegerType(type.getIntOrFloatBitWidth()), value);
+  }
+};
+
 struct ExtentPattern : ConvertOpToLLVMPattern<ir::ExtentOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -302,6 +368,7 @@ struct ExtentPattern : ConvertOpToLLVMPattern<ir::ExtentOp> {
 void populateAccessPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns, bool deterministic) {
   patterns.add<LoadPattern, StorePattern, ExtentPattern, AtomicTakePattern,
+               AtomicFetchPattern, CompareExchangePattern,
                AtomicExtremumPattern<ir::AtomicMinOp>,
                AtomicExtremumPattern<ir::AtomicMaxOp>>(converter);
   patterns.add<AtomicAddPattern>(converter, deterministic);

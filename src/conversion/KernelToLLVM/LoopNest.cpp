@@ -3,20 +3,46 @@
 using namespace mlir;
 
 namespace costate::conversion {
+
+Summation Summation::of(ir::RangeOp range) {
+  if (range.getNumResults() == 0 || isa<FloatType>(range.getResultTypes()[0]))
+    return {costateFloatSums};
+  return {range.getMinima() ? costateIntegerMinima : costateIntegerSums};
+}
+
+Value Summation::none(ImplicitLocOpBuilder &b) const {
+  if (kind == costateFloatSums)
+    return arith::ConstantOp::create(b, b.getF64FloatAttr(0.0));
+  return constant(b, kind == costateIntegerMinima ? INT64_MAX : 0);
+}
+
+/// A sum of floats that is split into partial ones has another order, which
+/// still depends on the chunk only.
+Value Summation::add(ImplicitLocOpBuilder &b, Value sum, Value term,
+                     bool inAnyOrder) const {
+  auto flags =
+      inAnyOrder ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+  if (kind == costateFloatSums)
+    return arith::AddFOp::create(b, sum, term, flags);
+  if (kind == costateIntegerMinima)
+    return arith::MinSIOp::create(b, sum, term);
+  return arith::AddIOp::create(b, sum, term);
+}
+
+Value Summation::term(ImplicitLocOpBuilder &b, Value value) const {
+  if (!value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(b, b.getF64Type(), value);
+}
+
 namespace {
 
 using Values = SmallVector<Value>;
 
-/// `sum + term`, where the sum may be split into partial ones: its order still
-/// depends on the chunk only.
-Value addToSum(ImplicitLocOpBuilder &builder, Value sum, Value term) {
-  auto flags = arith::FastMathFlags::reassoc;
-  return arith::AddFOp::create(builder, sum, term, flags);
-}
-
 /// for (k = lo; k < hi; ++k) iteration(outer..., k)
 Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
-               ValueRange outer, ValueRange sums, Iteration iteration) {
+               ValueRange outer, ValueRange sums, Summation summation,
+               Iteration iteration) {
   Value one = constant(builder, 1);
   auto body = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
     ImplicitLocOpBuilder inner(loc, nested);
@@ -24,7 +50,7 @@ Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
     indices.push_back(k);
     Values next;
     for (auto [sum, term] : llvm::zip_equal(args, iteration(inner, indices)))
-      next.push_back(addToSum(inner, sum, term));
+      next.push_back(summation.add(inner, sum, term, /*inAnyOrder=*/true));
     scf::YieldOp::create(inner, next);
   };
   auto loop = scf::ForOp::create(builder, lo, hi, one, sums, body);
@@ -56,8 +82,9 @@ Values nextRow(ImplicitLocOpBuilder &builder, ValueRange outer,
 class Rows {
 public:
   Rows(ImplicitLocOpBuilder &builder, Value end, ValueRange extents,
-       Iteration iteration)
-      : builder(builder), end(end), extents(extents), iteration(iteration) {}
+       Summation summation, Iteration iteration)
+      : builder(builder), end(end), extents(extents), summation(summation),
+        iteration(iteration) {}
 
   Values emit(Value begin, Values sums) {
     Values carried = {begin};
@@ -88,8 +115,9 @@ private:
     Value toEnd = arith::SubIOp::create(b, end, number);
     Value length = arith::MinUIOp::create(b, toRowEnd, toEnd);
     Value last = arith::AddIOp::create(b, first, length);
-    Values sums = emitRow(b, first, last, outer,
-                          args.drop_front(1 + extents.size()), iteration);
+    Values sums =
+        emitRow(b, first, last, outer, args.drop_front(1 + extents.size()),
+                summation, iteration);
     Values next = {arith::AddIOp::create(b, number, length), constant(b, 0)};
     llvm::append_range(next, nextRow(b, outer, extents));
     llvm::append_range(next, sums);
@@ -99,6 +127,7 @@ private:
   ImplicitLocOpBuilder &builder;
   Value end;
   ValueRange extents;
+  Summation summation;
   Iteration iteration;
 };
 
@@ -119,14 +148,13 @@ SmallVector<Value> indicesOf(ImplicitLocOpBuilder &builder, Value number,
 
 SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
                              Value end, ValueRange extents, unsigned sumCount,
-                             Iteration iteration) {
+                             Summation summation, Iteration iteration) {
   Values sums;
   for (unsigned k = 0; k < sumCount; ++k)
-    sums.push_back(
-        arith::ConstantOp::create(builder, builder.getF64FloatAttr(0.0)));
+    sums.push_back(summation.none(builder));
   if (extents.size() == 1)
-    return emitRow(builder, begin, end, {}, sums, iteration);
-  return Rows(builder, end, extents, iteration).emit(begin, sums);
+    return emitRow(builder, begin, end, {}, sums, summation, iteration);
+  return Rows(builder, end, extents, summation, iteration).emit(begin, sums);
 }
 
 } // namespace costate::conversion

@@ -17,6 +17,7 @@ public:
                 bool namesIterations)
       : module(module), runtime(runtime), range(range), kernel(kernel),
         number(number), measures(measures), namesIterations(namesIterations),
+        summation(Summation::of(range)),
         uses(range.getRegion(), range.getExtents().drop_front()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i64(IntegerType::get(module.getContext(), 64)) {}
@@ -83,7 +84,7 @@ private:
       extents.push_back(uses.mapping.lookupOrDefault(extent));
     Values sums =
         emitLoops(builder, chunk.getArgument(2), chunk.getArgument(3), extents,
-                  range.getNumResults(),
+                  range.getNumResults(), summation,
                   [&](ImplicitLocOpBuilder &inner, ValueRange indices) {
                     if (namesIterations)
                       storeSlot(inner, rowMajor(inner, indices, extents),
@@ -106,12 +107,13 @@ private:
     }
     tape::TurnOp turn = *turns.begin();
     splice(builder, body, body->begin(), turn->getIterator());
-    SmallVector<Type> types(range.getNumResults(), builder.getF64Type());
+    Values none = zeros(builder);
+    SmallVector<Type> types = llvm::to_vector(ValueRange(none).getTypes());
     auto branch = scf::IfOp::create(builder, types, dry, true);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
     emptyTape(builder);
-    yield(builder, branch.thenBlock(), zeros(builder));
+    yield(builder, branch.thenBlock(), none);
     builder.setInsertionPointToStart(branch.elseBlock());
     Block::iterator reverse = std::next(turn->getIterator());
     yield(builder, branch.elseBlock(), emitSweep(builder, reverse));
@@ -128,8 +130,7 @@ private:
   Values zeros(ImplicitLocOpBuilder &builder) {
     Values values;
     for (unsigned k = 0; k < range.getNumResults(); ++k)
-      values.push_back(
-          arith::ConstantOp::create(builder, builder.getF64FloatAttr(0.0)));
+      values.push_back(summation.none(builder));
     return values;
   }
 
@@ -147,10 +148,7 @@ private:
     splice(builder, body, first, end->getIterator());
     Values contributions;
     for (Value value : end.getValues())
-      contributions.push_back(
-          value.getType().isF64()
-              ? value
-              : arith::ExtFOp::create(builder, builder.getF64Type(), value));
+      contributions.push_back(summation.term(builder, value));
     return contributions;
   }
 
@@ -193,12 +191,16 @@ private:
     Value count = iterationsOf(builder, range.getExtents());
     if (namesIterations)
       describe(builder, launch);
-    runtime.callRange(builder,
-                      {launch, address, frame, count, sums, sumCount, site});
+    Value kind = constant(builder, summation.kind);
+    runtime.callRange(
+        builder, {launch, address, frame, count, sums, sumCount, kind, site});
     for (auto [k, result] : llvm::enumerate(range.getResults())) {
-      Value sum = loadSlot(builder, builder.getF64Type(), sums, k);
-      if (!result.getType().isF64())
-        sum = arith::TruncFOp::create(builder, result.getType(), sum);
+      Type type = result.getType();
+      bool isF32 = type.isF32();
+      Value sum =
+          loadSlot(builder, isF32 ? builder.getF64Type() : type, sums, k);
+      if (isF32)
+        sum = arith::TruncFOp::create(builder, type, sum);
       result.replaceAllUsesWith(sum);
     }
     range.erase();
@@ -219,6 +221,7 @@ private:
   StringRef kernel;
   unsigned number;
   bool measures, namesIterations;
+  Summation summation;
   Captures uses;
   Type pointer, i64;
   Value worker, dry;

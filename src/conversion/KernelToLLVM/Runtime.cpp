@@ -125,7 +125,7 @@ LLVM::LLVMFuncOp Runtime::declare(StringRef plainName, Type result,
 }
 
 void Runtime::callRange(ImplicitLocOpBuilder &builder, ValueRange args) {
-  Type params[] = {pointer, pointer, pointer, i64, pointer, i64, i64};
+  Type params[] = {pointer, pointer, pointer, i64, pointer, i64, i64, i64};
   LLVM::CallOp::create(builder, declare("costate_range", none, params, {}),
                        args);
 }
@@ -289,7 +289,7 @@ void Runtime::callSumNotFinite(ImplicitLocOpBuilder &builder, Value worker,
 }
 
 void Runtime::callAddUp(ImplicitLocOpBuilder &builder, ValueRange args) {
-  Type params[] = {pointer, i64, i64, i64, pointer, i64, f64};
+  Type params[] = {pointer, i64, i64, i64, pointer, i64, i64, f64};
   auto function = declare("costate_add_up", none, params, {.collective = true});
   LLVM::CallOp::create(builder, function, args);
 }
@@ -302,7 +302,7 @@ Value Runtime::callBlockSum(ImplicitLocOpBuilder &builder, ValueRange args) {
 }
 
 Value Runtime::callFinishSums(ImplicitLocOpBuilder &builder, ValueRange args) {
-  Type params[] = {pointer, i64, pointer, i64, i64, pointer, i64, pointer};
+  Type params[] = {pointer, i64, pointer, i64, i64, pointer, i64, i64, pointer};
   auto function =
       declare("costate_finish_sums", i64, params, {.collective = true});
   Value last = LLVM::CallOp::create(builder, function, args).getResult();

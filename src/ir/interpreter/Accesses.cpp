@@ -73,6 +73,14 @@ template <class T> bool store(Machine &m, const Instruction &op) {
   return true;
 }
 
+template <class T> T sum(T old, T value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(old) +
+                          static_cast<uint64_t>(value));
+  else
+    return static_cast<T>(Wide<T>(old) + Wide<T>(value));
+}
+
 /// The detail is its use.
 template <class T> bool add(Machine &m, const Instruction &op) {
   std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
@@ -81,11 +89,7 @@ template <class T> bool add(Machine &m, const Instruction &op) {
   T value = elementOf<T>(m.operand(op, 0));
   if constexpr (!std::is_integral_v<T>)
     m.noteAddend(value);
-  if constexpr (std::is_integral_v<T>)
-    write(at, static_cast<T>(static_cast<uint64_t>(read<T>(at)) +
-                             static_cast<uint64_t>(value)));
-  else
-    write(at, static_cast<T>(Wide<T>(read<T>(at)) + Wide<T>(value)));
+  write(at, sum(read<T>(at), value));
   return true;
 }
 
@@ -101,17 +105,66 @@ template <class T> bool isAbove(T a, T b) {
   return a > b;
 }
 
+template <class T, bool isMax> T extremum(T old, T value) {
+  Wide<T> before = old, now = value;
+  bool wins = now == now && (isMax ? isAbove(now, before)
+                                   : before != before || isAbove(before, now));
+  return wins ? value : old;
+}
+
 template <class T, bool isMax>
 bool takeExtremum(Machine &m, const Instruction &op) {
   std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
   if (!at)
     return false;
-  T element = elementOf<T>(m.operand(op, 0));
-  Wide<T> value = element, old = read<T>(at);
-  bool isNumber = value == value;
-  if (isNumber &&
-      (isMax ? isAbove(value, old) : old != old || isAbove(old, value)))
-    write(at, element);
+  T value = elementOf<T>(m.operand(op, 0));
+  write(at, extremum<T, isMax>(read<T>(at), value));
+  return true;
+}
+
+template <class T> struct Fetch {
+  template <T (*next)(T old, T value)>
+  static bool run(Machine &m, const Instruction &op) {
+    std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
+    if (!at)
+      return false;
+    T old = read<T>(at), value = elementOf<T>(m.operand(op, 0));
+    if constexpr (!std::is_integral_v<T>)
+      m.noteAddend(value);
+    write(at, next(old, value));
+    m.put(op, slotOf(old));
+    return true;
+  }
+
+  static T second(T, T value) { return value; }
+  static T both(T old, T value) { return old & value; }
+  static T either(T old, T value) { return old | value; }
+  static T differing(T old, T value) { return old ^ value; }
+
+  static Handler select(StringRef kind) {
+    if constexpr (std::is_integral_v<T>) {
+      if (kind == "and")
+        return run<both>;
+      if (kind == "or")
+        return run<either>;
+      if (kind == "xor")
+        return run<differing>;
+    }
+    return kind == "add"   ? run<sum<T>>
+           : kind == "min" ? run<extremum<T, false>>
+           : kind == "max" ? run<extremum<T, true>>
+                           : run<second>;
+  }
+};
+
+template <class T> bool compareExchange(Machine &m, const Instruction &op) {
+  std::byte *at = access(m, op, 2, Updates);
+  if (!at)
+    return false;
+  T old = read<T>(at), expected = elementOf<T>(m.operand(op, 1));
+  if (std::memcmp(&old, &expected, sizeof(T)) == 0)
+    write(at, elementOf<T>(m.operand(op, 0)));
+  m.put(op, slotOf(old));
   return true;
 }
 
@@ -187,6 +240,20 @@ Handler selectExtremum(Operation *op, Instruction &instruction, Code &) {
                   []<class T>() -> Handler { return takeExtremum<T, isMax>; });
 }
 
+Handler selectFetch(Operation *op, Instruction &instruction, Code &) {
+  StringRef kind = cast<AtomicFetchOp>(op).getKind();
+  instruction.detail = kind == "min"   ? Minima
+                       : kind == "max" ? Maxima
+                                       : Updates;
+  return byNumber(op->getOperand(1),
+                  [&]<class T>() -> Handler { return Fetch<T>::select(kind); });
+}
+
+Handler selectCompareExchange(Operation *op, Instruction &, Code &) {
+  return byNumber(op->getOperand(2),
+                  []<class T>() -> Handler { return compareExchange<T>; });
+}
+
 Handler selectTake(Operation *op, Instruction &instruction, Code &) {
   instruction.detail = cast<AtomicTakeOp>(op).getExclusive() ? Stores : Takes;
   return op->getResult(0).getType().isF32() ? take<float> : take<double>;
@@ -241,6 +308,8 @@ llvm::ArrayRef<KnownOperation> accessOperations() {
       {"costate.atomic_min", selectExtremum<false>},
       {"costate.atomic_max", selectExtremum<true>},
       {"costate.atomic_take", selectTake},
+      {"costate.atomic_fetch", selectFetch},
+      {"costate.compare_exchange", selectCompareExchange},
       {"costate.extent", selectExtent},
       {"costate.copy", always<copy>},
       {"tape.push", selectPush},

@@ -128,50 +128,72 @@ void setIndices(Machine &m, const Instruction &op, uint64_t iteration) {
   }
 }
 
-bool isF32(const Machine &m, const Instruction &op, uint32_t sum) {
-  return m.code.lists[op.detail + sum];
+enum class Sum : uint32_t { F64, F32, I64, LeastI64 };
+
+Sum kindOf(const Machine &m, const Instruction &op, uint32_t sum) {
+  return static_cast<Sum>(m.code.lists[op.detail + sum]);
 }
 
-double yielded(const Machine &m, const Instruction &op, uint32_t sum) {
+/// What the iteration yields, as it is added: floats as f64.
+uint64_t yielded(Machine &m, const Instruction &op, uint32_t sum) {
   const Block &body = m.code.blocks[op.block];
   uint64_t bits = m.slots[m.code.lists[body.yields.first + sum]];
-  return isF32(m, op, sum) ? Machine::asFloat<float>(bits)
-                           : Machine::asFloat<double>(bits);
+  Sum kind = kindOf(m, op, sum);
+  if (kind == Sum::I64 || kind == Sum::LeastI64)
+    return bits;
+  double value = kind == Sum::F32 ? Machine::asFloat<float>(bits)
+                                  : Machine::asFloat<double>(bits);
+  m.noteAddend(value);
+  return Machine::asBits(value);
 }
 
 /// The sums of a range. They are added in the order of the iterations, in
 /// whichever order those run.
 class Sums {
 public:
-  Sums(const Instruction &op, uint64_t iterations, bool shuffled)
-      : op(op), totals(op.results) {
+  Sums(Machine &m, const Instruction &op, uint64_t iterations, bool shuffled)
+      : m(m), op(op) {
+    for (uint32_t k = 0; k < op.results; ++k)
+      totals.push_back(kindOf(m, op, k) == Sum::LeastI64 ? INT64_MAX : 0);
     if (shuffled)
       all.resize(iterations * op.results);
   }
 
-  void add(Machine &m, uint64_t iteration) {
+  void add(uint64_t iteration) {
     for (uint32_t k = 0; k < op.results; ++k) {
-      double value = yielded(m, op, k);
-      m.noteAddend(value);
+      uint64_t value = yielded(m, op, k);
       if (all.empty())
-        totals[k] += value;
+        add(k, value);
       else
         all[iteration * op.results + k] = value;
     }
   }
 
-  void finish(Machine &m) {
+  void finish() {
     for (size_t n = 0; n < all.size(); ++n)
-      totals[n % op.results] += all[n];
+      add(n % op.results, all[n]);
     for (uint32_t k = 0; k < op.results; ++k)
-      m.slots[op.result + k] = isF32(m, op, k)
-                                   ? Machine::asBits(float(totals[k]))
-                                   : Machine::asBits(totals[k]);
+      m.slots[op.result + k] =
+          kindOf(m, op, k) == Sum::F32
+              ? Machine::asBits(float(Machine::asFloat<double>(totals[k])))
+              : totals[k];
   }
 
 private:
+  void add(uint32_t k, uint64_t value) {
+    uint64_t &total = totals[k];
+    if (kindOf(m, op, k) == Sum::I64)
+      total += value;
+    else if (kindOf(m, op, k) == Sum::LeastI64)
+      total = std::min(int64_t(total), int64_t(value));
+    else
+      total = Machine::asBits(Machine::asFloat<double>(total) +
+                              Machine::asFloat<double>(value));
+  }
+
+  Machine &m;
   const Instruction &op;
-  std::vector<double> totals, all;
+  std::vector<uint64_t> totals, all;
 };
 
 bool iterate(Machine &m, const Instruction &op, uint64_t count) {
@@ -179,15 +201,15 @@ bool iterate(Machine &m, const Instruction &op, uint64_t count) {
   std::vector<int64_t> order;
   if (shuffled)
     order = permutation(count, m.options.order + m.ranges);
-  Sums sums(op, count, shuffled);
+  Sums sums(m, op, count, shuffled);
   for (uint64_t n = 0; n < count; ++n) {
     m.iteration = shuffled ? order[n] : n;
     setIndices(m, op, m.iteration);
     if (!m.run(op.block) || !m.checkEmpty(op, m.iterationTape))
       return false;
-    sums.add(m, m.iteration);
+    sums.add(m.iteration);
   }
-  sums.finish(m);
+  sums.finish();
   return true;
 }
 
@@ -204,11 +226,14 @@ bool range(Machine &m, const Instruction &op) {
   return done;
 }
 
-/// The detail is a list that tells of each sum whether it is an f32.
+/// The detail is a list that tells of each sum what it is.
 Handler selectRange(Operation *op, Instruction &instruction, Code &code) {
   instruction.detail = code.lists.size();
+  Sum ofIntegers = cast<RangeOp>(op).getMinima() ? Sum::LeastI64 : Sum::I64;
   for (Type type : op->getResultTypes())
-    code.lists.push_back(type.isF32());
+    code.lists.push_back(uint32_t(type.isF64()   ? Sum::F64
+                                  : type.isF32() ? Sum::F32
+                                                 : ofIntegers));
   return range;
 }
 

@@ -141,3 +141,29 @@ costate.kernel @derived(%x: !costate.array<f64, 0>,
                         %dx: !costate.array<f64, 0> {costate.adjoint_of = 0 : i64},
                         %tx: !costate.array<f64, 0> {costate.tangent_of = 0 : i64}) {
 }
+
+// CHECK-LABEL: costate.kernel @fetches(
+// CHECK-SAME: %[[X:.*]]: !costate.array<ui32, 1>, %[[F:.*]]: !costate.array<f64, 0>, %[[A:.*]]: i32, %[[B:.*]]: f64)
+costate.kernel @fetches(%x: !costate.array<ui32, 1>, %f: !costate.array<f64, 0>, %a: i32, %b: f64) {
+  %n = costate.extent %x[0] : !costate.array<ui32, 1>
+  costate.range (%i) in (%n) {
+    // CHECK: costate.atomic_fetch "xor" %[[A]], %[[X]][%{{.*}}] : !costate.array<ui32, 1>
+    %c = costate.atomic_fetch "xor" %a, %x[%i] : !costate.array<ui32, 1>
+    // CHECK: %[[D:.*]] = costate.atomic_fetch "exchange" %[[B]], %[[F]][] : !costate.array<f64, 0>
+    %d = costate.atomic_fetch "exchange" %b, %f[] : !costate.array<f64, 0>
+    // CHECK: costate.compare_exchange %[[B]] if %[[D]], %[[F]][] : !costate.array<f64, 0>
+    %e = costate.compare_exchange %b if %d, %f[] : !costate.array<f64, 0>
+  }
+}
+
+// CHECK-LABEL: costate.kernel @least(
+costate.kernel @least(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<i64, 1>
+  // CHECK: costate.range (%{{.*}}) in (%{{.*}}) -> (i64, i64) attributes {minima} {
+  %least:2 = costate.range (%i) in (%n) -> (i64, i64) attributes {minima} {
+    %v = costate.load %x[%i] : !costate.array<i64, 1>
+    // CHECK: costate.yield
+    costate.yield %v, %i : i64, i64
+  }
+  costate.store %least#0, %y[%least#1] : !costate.array<i64, 1>
+}

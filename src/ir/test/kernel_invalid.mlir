@@ -296,8 +296,8 @@ costate.kernel @float_division(%x: f64) {
 // -----
 
 costate.kernel @integer_sum(%n: i64) {
-  // expected-error @+1 {{result #0 must be variadic of f32 or f64, but got 'i64'}}
-  %s = costate.range (%i) in (%n) -> i64 {
+  // expected-error @+1 {{result #0 must be variadic of 32-bit float or 64-bit float or 64-bit signless integer, but got 'i32'}}
+  %s = costate.range (%i) in (%n) -> i32 {
     costate.yield
   }
 }
@@ -325,7 +325,60 @@ costate.kernel @narrow(%x: f32) {
 
 // -----
 
+costate.kernel @fetch_of_no_kind(%x: !costate.array<i64, 0>, %a: i64) {
+  // expected-error @+1 {{has no kind `sub`}}
+  %b = costate.atomic_fetch "sub" %a, %x[] : !costate.array<i64, 0>
+}
+
+// -----
+
 costate.kernel @wide(%x: i32) {
   // expected-error @+1 {{cannot make a number of type 'i32'}}
   %y = costate.narrow %x to i32 : i32
+}
+
+// -----
+
+costate.kernel @bits_of_floats(%x: !costate.array<f64, 0>, %a: f64) {
+  // expected-error @+1 {{cannot take the bits of floats}}
+  %b = costate.atomic_fetch "and" %a, %x[] : !costate.array<f64, 0>
+}
+
+// -----
+
+costate.kernel @fetch_of_bools(%x: !costate.array<i1, 0>, %a: i1) {
+  // expected-error @+1 {{cannot update bools}}
+  %b = costate.atomic_fetch "exchange" %a, %x[] : !costate.array<i1, 0>
+}
+
+// -----
+
+costate.kernel @exchange_of_bools(%x: !costate.array<i1, 0>, %a: i1) {
+  // expected-error @+1 {{cannot update bools}}
+  %b = costate.compare_exchange %a if %a, %x[] : !costate.array<i1, 0>
+}
+
+// -----
+
+costate.kernel @exchange_without_index(%x: !costate.array<i64, 1>, %a: i64) {
+  // expected-error @+1 {{has 0 indices for an array of rank 1}}
+  %b = costate.compare_exchange %a if %a, %x[] : !costate.array<i64, 1>
+}
+
+// -----
+
+costate.kernel @mixed_sums(%n: i64, %a: f64) {
+  // expected-error @+1 {{adds up either floats or i64}}
+  %s:2 = costate.range (%i) in (%n) -> (f64, i64) {
+    costate.yield %a, %i : f64, i64
+  }
+}
+
+// -----
+
+costate.kernel @minima_of_floats(%n: i64, %a: f64) {
+  // expected-error @+1 {{has minima of i64 only}}
+  %s = costate.range (%i) in (%n) -> (f64) attributes {minima} {
+    costate.yield %a : f64
+  }
 }

@@ -204,14 +204,14 @@ extern "C" {
 void costate::runtime::costate_range(Launch *launch, RangeBody body,
                                      const void *frame, int64_t iterations,
                                      double *sums, int64_t sumCount,
-                                     int64_t site) {
+                                     int64_t kind, int64_t site) {
   bool tooMany = launch->shadow && iterations > ElementTrace::mostIterations;
   if (iterations < 0)
     failRange(*launch->serial, site);
   else if (tooMany)
     failCount(*launch->serial, site);
   if (iterations < 0 || tooMany ||
-      !cpu::runRange(*launch, {body, frame, iterations, sums, sumCount}))
+      !cpu::runRange(*launch, {body, frame, iterations, sums, sumCount, kind}))
     longjmp(launch->serial->escape, 1);
 }
 

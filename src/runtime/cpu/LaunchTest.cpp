@@ -76,7 +76,8 @@ static void visitBody(const void *raw, Worker *, int64_t begin, int64_t end,
 
 static void visitEntry(Launch *launch, Worker *, const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
-  costate_range(launch, visitBody, frame, frame->iterations, frame->sums, 2, 0);
+  costate_range(launch, visitBody, frame, frame->iterations, frame->sums, 2, 0,
+                0);
 }
 
 TEST(Launch, EveryIterationRunsOnceAndSumsDoNotDependOnThreads) {
@@ -127,7 +128,7 @@ TEST(Launch, ThreadsMayExceedTheCores) {
   std::shared_ptr<Device> device = open(7);
   Frame frame;
   KernelCode code = codeOf([](Launch *launch, Worker *, const uint64_t *) {
-    costate_range(launch, slowBody, nullptr, 60, nullptr, 0, 0);
+    costate_range(launch, slowBody, nullptr, 60, nullptr, 0, 0, 0);
   });
   ASSERT_TRUE(run(*device, code, frame).ok());
   EXPECT_GT(mostAtOnce, 4);
@@ -159,7 +160,7 @@ static void tapeEntry(Launch *launch, Worker *serial,
                       const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   push(serial, 42);
-  costate_range(launch, tapeBody, frame, frame->iterations, nullptr, 0, 0);
+  costate_range(launch, tapeBody, frame, frame->iterations, nullptr, 0, 0, 0);
   if (pop(serial) != 42)
     costate_step_zero(serial, 0);
 }
@@ -302,7 +303,8 @@ static void scatterEntry(Launch *launch, Worker *serial,
                          const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   costate_add_later_f64(serial, &frame->out[0], 0.5);
-  costate_range(launch, scatterBody, frame, frame->iterations, nullptr, 0, 0);
+  costate_range(launch, scatterBody, frame, frame->iterations, nullptr, 0, 0,
+                0);
 }
 
 TEST(Launch, DeterministicScattersAreEqualToTheLastBit) {

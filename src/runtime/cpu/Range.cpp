@@ -1,5 +1,6 @@
 #include "runtime/cpu/Range.h"
 
+#include "base/RangeSums.h"
 #include "runtime/Text.h"
 
 #include <algorithm>
@@ -144,11 +145,14 @@ static bool runWave(Progress &progress, int64_t begin, int64_t end) {
   const Range &range = progress.range;
   progress.next = progress.begin = begin;
   progress.end = end;
-  progress.partialSums.assign((end - begin) * range.sumCount, 0.0);
+  progress.partialSums.assign((end - begin) * range.sumCount,
+                              costateNoSum(range.kind));
   bool parallel = runAll(progress);
   for (int64_t chunk = 0; chunk < end - begin; ++chunk)
     for (int64_t k = 0; k < range.sumCount; ++k)
-      range.sums[k] += progress.partialSums[chunk * range.sumCount + k];
+      range.sums[k] =
+          costateAddUp(range.kind, range.sums[k],
+                       progress.partialSums[chunk * range.sumCount + k]);
   return parallel;
 }
 
@@ -211,7 +215,7 @@ bool runRange(Launch &launch, const Range &range) noexcept try {
   int64_t size = chunkSize(range.iterations, launch.additions != nullptr);
   Progress progress{launch, range, size,
                     range.iterations / size + (range.iterations % size != 0)};
-  std::fill_n(range.sums, range.sumCount, 0.0);
+  std::fill_n(range.sums, range.sumCount, costateNoSum(range.kind));
   if (launch.additions)
     runDeferred(progress);
   else

@@ -11,6 +11,7 @@ struct Range {
   int64_t iterations;
   double *sums;
   int64_t sumCount;
+  int64_t kind; ///< a CostateSums
 };
 
 /// Runs all chunks and adds up their sums in order. False if the launch has

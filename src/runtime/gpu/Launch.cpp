@@ -1,5 +1,6 @@
 #include "runtime/gpu/Launch.h"
 
+#include "base/RangeSums.h"
 #include "runtime/Message.h"
 #include "runtime/Text.h"
 
@@ -213,12 +214,13 @@ static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
 }
 
 static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
-  static constexpr uint64_t zero = 0;
   if (function.sums == 0)
     return {};
+  double none =
+      costateNoSum(function.least ? costateIntegerMinima : costateFloatSums);
   return launch.engine.driver().fill(
       launch.engine.frame.address() + 8 * function.sumSlot,
-      8 * static_cast<size_t>(function.sums), &zero, 8);
+      8 * static_cast<size_t>(function.sums), &none, 8);
 }
 
 /// Which function runs; null for none.

@@ -1,5 +1,6 @@
 #include "runtime/simt/Block.h"
 
+#include "base/RangeSums.h"
 #include "runtime/simt/Fiber.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ std::string textOf(Collective collective) {
 struct Lane {
   bool ended = false, waits = false;
   Collective collective = {};
-  int64_t place = 0;  ///< in the code
+  int64_t place = 0;  ///< in the code; of a sum its CostateSums
   uint64_t value = 0; ///< given, and then the result
 };
 
@@ -232,15 +233,20 @@ void Block::shareMaximum(std::span<Lane> warp) {
 /// In the order in which a GPU's lanes pass numbers down. Only the first lane
 /// may use what it gets.
 void Block::addUp(std::span<Lane> warp) {
-  std::array<double, warpSize> terms{};
+  std::array<double, warpSize> terms;
+  int64_t kind = costateFloatSums;
+  for (const Lane &lane : warp)
+    kind = lane.ended ? kind : lane.place;
+  terms.fill(costateNoSum(kind));
   for (size_t k = 0; k < warp.size(); ++k) {
-    terms[k] = warp[k].ended ? 0 : std::bit_cast<double>(warp[k].value);
+    if (!warp[k].ended)
+      terms[k] = std::bit_cast<double>(warp[k].value);
     warp[k].value =
         std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN());
   }
   for (size_t step = warpSize / 2; step; step /= 2)
     for (size_t k = 0; k < step; ++k)
-      terms[k] += terms[k + step];
+      terms[k] = costateAddUp(kind, terms[k], terms[k + step]);
   warp[0].value = std::bit_cast<uint64_t>(terms[0]);
 }
 
@@ -299,9 +305,13 @@ uint64_t costate::runtime::costate_device_warp_max_at(uint64_t value,
   return simt::meet(simt::Collective::Maximum, value, place);
 }
 
-double costate::runtime::costate_device_warp_add(double value) {
+double costate::runtime::costate_device_warp_fold(double value, int64_t kind) {
   return std::bit_cast<double>(
-      simt::meet(simt::Collective::Sum, std::bit_cast<uint64_t>(value)));
+      simt::meet(simt::Collective::Sum, std::bit_cast<uint64_t>(value), kind));
+}
+
+double costate::runtime::costate_device_warp_add(double value) {
+  return costate_device_warp_fold(value, costateFloatSums);
 }
 
 int64_t costate::runtime::costate_device_block_threads() {

@@ -48,6 +48,8 @@ void costate_device_block_barrier();
 /// The sum over the caller's warp, in its first lane; as compiler/
 /// DeviceCollectives.c adds.
 double costate_device_warp_add(double value);
+/// `kind`: a CostateSums.
+double costate_device_warp_fold(double value, int64_t kind);
 int64_t costate_device_block_threads();
 /// Adds to an element that is likely the same for all lanes.
 void costate_device_add_common_f32(float *place, float value);

@@ -137,3 +137,30 @@ costate.kernel @scalars(%b: !costate.array<i1, 0>, %g: f64, %f: f64, %y: !costat
   costate.store %2, %y[] : !costate.array<i32, 0>
   costate.store %0, %b[] : !costate.array<i1, 0>
 }
+
+// Atomics that return what the element was.
+// CHECK-LABEL: llvm.func internal @fetches.chunk0(
+// CHECK:         llvm.atomicrmw add %{{.*}}, %{{.*}} monotonic
+// CHECK:         llvm.atomicrmw _and
+// CHECK:         llvm.atomicrmw _or
+// CHECK:         llvm.atomicrmw _xor
+// CHECK:         llvm.atomicrmw xchg
+// CHECK:         llvm.icmp "ugt"
+// CHECK:         llvm.cmpxchg
+// CHECK:         llvm.atomicrmw fadd
+// CHECK:         %[[BITS:.*]] = llvm.bitcast %{{.*}} : f64 to i64
+// CHECK:         %[[FOUND:.*]] = llvm.cmpxchg %{{.*}}, %[[BITS]], %{{.*}} monotonic monotonic
+// CHECK:         llvm.extractvalue %[[FOUND]][0]
+costate.kernel @fetches(%x: !costate.array<ui32, 1>, %f: !costate.array<f64, 0>, %a: i32, %b: f64) {
+  %n = costate.extent %x[0] : !costate.array<ui32, 1>
+  costate.range (%i) in (%n) {
+    %c = costate.atomic_fetch "add" %a, %x[%i] : !costate.array<ui32, 1>
+    %d = costate.atomic_fetch "and" %c, %x[%i] : !costate.array<ui32, 1>
+    %e = costate.atomic_fetch "or" %d, %x[%i] : !costate.array<ui32, 1>
+    %g = costate.atomic_fetch "xor" %e, %x[%i] : !costate.array<ui32, 1>
+    %h = costate.atomic_fetch "exchange" %g, %x[%i] : !costate.array<ui32, 1>
+    %j = costate.atomic_fetch "max" %h, %x[%i] : !costate.array<ui32, 1>
+    %k = costate.atomic_fetch "add" %b, %f[] : !costate.array<f64, 0>
+    %l = costate.compare_exchange %b if %k, %f[] : !costate.array<f64, 0>
+  }
+}

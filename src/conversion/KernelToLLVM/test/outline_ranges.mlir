@@ -112,3 +112,18 @@ costate.kernel @sum_measured(%x: !costate.array<f64, 1>, %y: !costate.array<f64,
   %b = tape.pop : f64
   costate.store %s, %y[] : !costate.array<f64, 0>
 }
+
+// Results that are minima: their kind is 2.
+// CHECK-LABEL: llvm.func @least.entry(
+// CHECK:         llvm.call @costate_range(%{{.*}}, %c2_i64{{[^,]*}}, %{{[^,]*}}) :
+// CHECK-LABEL: llvm.func internal @least.chunk0(
+// CHECK:         arith.constant 9223372036854775807 : i64
+// CHECK:         arith.minsi
+costate.kernel @least(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<i64, 1>
+  %least = costate.range (%i) in (%n) -> (i64) attributes {minima} {
+    %v = costate.load %x[%i] : !costate.array<i64, 1>
+    costate.yield %v : i64
+  }
+  costate.store %least, %y[] : !costate.array<i64, 0>
+}
