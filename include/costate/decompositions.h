@@ -46,6 +46,26 @@ template <class T> struct Halves {
         g(half(m[1][0] + m[0][1])), h(half(m[1][0] - m[0][1])) {}
   static Located<T> half(const Located<T> &x) { return x.same(0.5) * x; }
   Located<T> e, f, g, h;
+
+  /// The largest singular value.
+  Located<T> size() const {
+    Located<T> sum = length(constantOf(e), constantOf(h)) +
+                     length(constantOf(f), constantOf(g));
+    return choose(sum == sum.same(0), sum.same(1), sum);
+  }
+  static Located<T> length(const Located<T> &x, const Located<T> &y) {
+    return binary(Op::Hypot, x, y, x.where());
+  }
+  /// `x`, in derivatives with a distance from 0 where (x, y) is short: its
+  /// length is the distance of two values.
+  Located<T> keptAway(const Located<T> &x, const Located<T> &y) const {
+    Located<T> at = constantOf(x), zero = x.same(0), none = x.same(-0.0);
+    Located<T> far = length(at, constantOf(y)), scale = size();
+    return x + nearby(none, [&](const Located<T> &gap) {
+             Located<T> step = gap * scale;
+             return choose(step > far, choose(zero > at, -step, step), none);
+           });
+  }
 };
 
 /// The changes of u, of sigma and of v, one below the other, for the change `e`
@@ -129,10 +149,11 @@ Svd<detail::ElementOf<A>, detail::rowsOf<A>> svd(const A &a, COSTATE_PLACE) {
   auto m = detail::tableOf<T>(a, place);
   if constexpr (detail::rowsOf<A> == 2) {
     detail::Halves<T> parts(m);
-    auto q = detail::binary(Op::Hypot, parts.e, parts.h, place);
-    auto r = detail::binary(Op::Hypot, parts.f, parts.g, place);
-    auto a1 = detail::binary(Op::Atan2, parts.g, parts.f, place);
-    auto a2 = detail::binary(Op::Atan2, parts.h, parts.e, place);
+    auto e = parts.keptAway(parts.e, parts.h),
+         f = parts.keptAway(parts.f, parts.g);
+    auto q = parts.length(e, parts.h), r = parts.length(f, parts.g);
+    auto a1 = detail::binary(Op::Atan2, parts.g, f, place);
+    auto a2 = detail::binary(Op::Atan2, parts.h, e, place);
     auto u = detail::turn(parts.half(a2 + a1));
     auto v = detail::turn(parts.half(a1 - a2));
     return {detail::tensorOf<Shape<2, 2>>(u),
@@ -199,10 +220,10 @@ SymEig<detail::ElementOf<A>, detail::rowsOf<A>> sym_eig(const A &a,
   });
   if constexpr (n == 2) {
     detail::Halves<T> parts(m);
-    auto r = detail::binary(detail::Op::Hypot, parts.f, parts.g, place);
+    auto f = parts.keptAway(parts.f, parts.g), r = parts.length(f, parts.g);
     // Of the larger value; the other one is a quarter turn behind.
     auto angle =
-        parts.half(detail::binary(detail::Op::Atan2, parts.g, parts.f, place));
+        parts.half(detail::binary(detail::Op::Atan2, parts.g, f, place));
     auto c = cos(angle), s = sin(angle);
     detail::Table<T, 2, 2> q{{{s, c}, {-c, s}}};
     return {VecExpr<T, 2>(Expr<T>(parts.e - r), Expr<T>(parts.e + r)),

@@ -27,6 +27,8 @@ enum class Op : uint8_t {
   Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Fma, StopGradient,
   // any number to I64, in the order of the numbers; NaN comes last
   Ordinal,
+  // floats: the value, and what takes its place in derivatives of order 1, 2
+  ByOrder,
 };
 
 } // namespace costate::syntax

@@ -27,6 +27,14 @@ ir::KernelOp copyOf(ir::KernelOp primal, StringRef suffix) {
   return copy;
 }
 
+/// Values are now those of a derivative of the next order.
+void raiseOrder(ir::KernelOp kernel) {
+  kernel.walk([](ir::ByOrderOp op) {
+    if (op.getValues().size() > 1)
+      op->eraseOperand(0);
+  });
+}
+
 /// Appends an array that belongs to `array`.
 BlockArgument appendArray(ir::KernelOp kernel, BlockArgument array,
                           ir::ArrayType type, StringRef attribute) {
@@ -154,6 +162,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
                                 const Versions &versions, Reloads reloads,
                                 Refusal &refusal) {
   ir::KernelOp gradient = copyOf(primal, ".grad");
+  raiseOrder(gradient);
   if (reloads == Reloads::Forwarded)
     forwardStores(gradient);
   pruneWithinParts(gradient);
@@ -241,6 +250,8 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
   if (failed(checkFetches(primal, active)))
     return failure();
   ir::KernelOp tangent = copyOf(primal, ".jvp");
+  for (unsigned order = 0; order < curves.order; ++order)
+    raiseOrder(tangent);
   auto tangents = appendTangents(tangent, active, curves);
   if (failed(Forward(tangent, std::move(tangents), curves).run())) {
     tangent.erase();

@@ -83,6 +83,12 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+//===-- Values of derivatives ---------------------------------------------===//
+
+LogicalResult ByOrderOp::verify() {
+  return getValues().empty() ? emitOpError("has no value") : success();
+}
+
 //===-- Private arrays ----------------------------------------------------===//
 
 Type LocalType::getValueType() const { return valueTypeOf(getElementType()); }

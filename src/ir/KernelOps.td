@@ -515,6 +515,18 @@ def Costate_StopGradientOp : Costate_Op<"stop_gradient", [Pure, SameOperandsAndR
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
+def Costate_ByOrderOp : Costate_Op<"by_order", [Pure, SameOperandsAndResultType]> {
+  let summary = "operand k in a derivative of order k, the last one in higher ones";
+  let description = [{
+    The first operand is the value; each differentiation takes it away, unless
+    it is the only one. A constant to every derivative.
+  }];
+  let arguments = (ins Variadic<Costate_Float>:$values);
+  let results = (outs Costate_Float:$result);
+  let assemblyFormat = "$values attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Costate_CustomOp : Costate_Op<"custom", [
     IsolatedFromAbove, RecursiveMemoryEffects, RecursivelySpeculatable, SingleBlock]> {
   let summary = "a function with partial derivatives of its own";

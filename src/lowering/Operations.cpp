@@ -271,6 +271,8 @@ Value Emission::floatFunction() {
 #undef COSTATE_FUNCTION
   case SyntaxOp::StopGradient:
     return unary<ir::StopGradientOp>();
+  case SyntaxOp::ByOrder:
+    return ir::ByOrderOp::create(b, loc, operands[0].getType(), operands);
   default:
     llvm_unreachable("not an operation on floats");
   }

@@ -35,6 +35,7 @@ int floatsOf(Op op) {
   case Op::Eq:
   case Op::Ne:
   case Op::StopGradient:
+  case Op::ByOrder:
     return 0;
   case Op::Neg:
   case Op::Abs:

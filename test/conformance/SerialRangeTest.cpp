@@ -45,6 +45,20 @@ TEST(SerialRanges, ALoopDrivesTimeSteps) {
   expectGradients({u, c}, {u}, heat("heat"), u, c, 0);
 }
 
+TEST(SerialRanges, NobodyWaitsForBoundsThatTheHostKnows) {
+  Array<double> u = overTime(6, 5),
+                c = active<double>({0.1, 0.2, 0.3, 0.2, 0.1});
+  Kernel k = heat("heat");
+  for (int launch = 0; launch < 3; ++launch) {
+    cpu().reset_statistics();
+    k(u, c, 6);
+    k.grad(u, c, 6);
+  }
+  Statistics seen = cpu().statistics();
+  EXPECT_EQ(seen.synchronizations, 0u);
+  EXPECT_EQ(seen.downloads, 0u);
+}
+
 TEST(SerialRanges, BoundsAndExtentsAreReadFromTheDevice) {
   Kernel k =
       kernel("ragged_steps", [](X2 u, Count steps, Count widths, X loss) {

@@ -4,6 +4,7 @@
 #include "costate/custom_derivative.h"
 #include "costate/mat.h"
 
+#include <cmath>
 #include <limits>
 
 namespace costate::detail {
@@ -87,6 +88,19 @@ function(const char *what, const Rows<T, M, N> &a, const Rows<T, K, L> &found,
   return changed(found, [&](const auto &x, size_t i, size_t j) {
     return attach(x, step[i][j], place);
   });
+}
+
+/// Constants to every derivative: `value`, and in derivatives `near(gap)`,
+/// where `gap` is what costs the least precision if derivatives divide by it
+/// once or twice.
+template <class T, class F>
+Located<T> nearby(const Located<T> &value, const F &near) {
+  const double epsilon = std::numeric_limits<T>::epsilon();
+  return {pure(Op::ByOrder, dtypeOf<T>,
+               {value.value(), near(value.same(std::sqrt(epsilon))).value(),
+                near(value.same(std::cbrt(epsilon))).value()},
+               value.where()),
+          value.where()};
 }
 
 /// 1 / x, bounded where |x| is in the order of the rounding of `scale`.

@@ -38,11 +38,12 @@ private:
   Mat<T, 3, 3> m;
 };
 
+template <class T> Located<T> constantOf(const Located<T> &x) {
+  return {stop_gradient(Expr<T>(x), x.where()).value(x.where()), x.where()};
+}
 template <class T> Table<T, 3, 3> constantOf(const Table<T, 3, 3> &m) {
-  return changed(m, [](const Located<T> &x, size_t, size_t) {
-    return Located<T>(stop_gradient(Expr<T>(x), x.where()).value(x.where()),
-                      x.where());
-  });
+  return changed(
+      m, [](const Located<T> &x, size_t, size_t) { return constantOf(x); });
 }
 template <class T> Table<T, 3, 3> unitLike(const Table<T, 3, 3> &m) {
   return changed(m, [](const Located<T> &x, size_t i, size_t j) {
@@ -73,6 +74,26 @@ void exchangeColumns(Handle due, Table<T, 3, 3> &m, size_t i, size_t j) {
     m[k][i] = choose(due, b, a);
     m[k][j] = choose(due, -a, b);
   }
+}
+
+/// In derivatives three values, ascending, keep distances from each other, of
+/// which the vectors divide by. `scale`: the largest one in size.
+template <class T>
+void keepApart(std::array<Located<T>, 3> &values, const Located<T> &least,
+               const Located<T> &scale) {
+  Located<T> zero = scale.same(0), one = scale.same(1);
+  Located<T> size = choose(scale == zero, one, scale);
+  auto above = [](const Located<T> &x, const Located<T> &floor) {
+    return choose(floor > x, floor, x);
+  };
+  std::array<Located<T>, 3> found = values;
+  values[1] = nearby(found[1], [&](const Located<T> &gap) {
+    return above(found[1], least + gap * size);
+  });
+  values[2] = nearby(found[2], [&](const Located<T> &gap) {
+    Located<T> step = gap * size;
+    return above(found[2], above(found[1], least + step) + step);
+  });
 }
 
 template <class F>
@@ -106,6 +127,7 @@ Table<T, 4, 3> jacobiEig(const Table<T, 3, 3> &given,
     exchangeColumns(due, q, i, j);
     exchange(due, values[i], values[j]);
   }
+  keepApart(values, values[0], abs(values[0]) + abs(values[2]));
   return {{values, q[0], q[1], q[2]}};
 }
 
@@ -176,7 +198,10 @@ Table<T, 7, 3> jacobiSvd(const Table<T, 3, 3> &given,
   }
   Table<T, 3, 3> u = transposed(Table<T, 3, 3>{first, second, third});
   Table<T, 3, 3> sigma = times(transposed(u), columns);
-  return {u[0], u[1], u[2], {sigma[0][0], sigma[1][1], sigma[2][2]},
+  // The size of the last one is a distance, too: from its negative.
+  std::array<Located<T>, 3> rising{sigma[2][2], sigma[1][1], sigma[0][0]};
+  keepApart(rising, abs(rising[0]), rising[2]);
+  return {u[0], u[1], u[2], {rising[2], rising[1], rising[0]},
           v[0], v[1], v[2]};
 }
 

@@ -248,13 +248,21 @@ struct StopGradientPattern
   }
 };
 
+struct ByOrderPattern : ScalarPattern<ByOrderPattern, ir::ByOrderOp> {
+  using ScalarPattern::ScalarPattern;
+  static Value emit(ImplicitLocOpBuilder &, ir::ByOrderOp,
+                    ir::ByOrderOp::Adaptor operands) {
+    return operands.getValues().front();
+  }
+};
+
 } // namespace
 
 void populateScalarPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns) {
   patterns.add<DivPattern, RemPattern, ShlPattern, ShrPattern, ToIntPattern,
                NarrowPattern, PhiloxPattern, TripCountPattern, StrongMulPattern,
-               StopGradientPattern>(converter);
+               StopGradientPattern, ByOrderPattern>(converter);
 }
 
 } // namespace costate::conversion

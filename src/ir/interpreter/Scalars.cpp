@@ -589,6 +589,7 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       {"math.isnan", floats<[](auto x) { return uint64_t(std::isnan(x)); }>},
       {"costate.strong_mul", selectStrongMul},
       {"costate.stop_gradient", always<copyBits>},
+      {"costate.by_order", always<copyBits>},
 
       FUNCTION("math.absf", std::fabs),
       FUNCTION("math.floor", std::floor),
