@@ -11,8 +11,8 @@ namespace costate {
 
 /// One directional derivative of a kernel, computed in three ways: the inner
 /// product of a random cotangent of its outputs with the change of its outputs
-/// along a random unit direction of its inputs. And some entries of the gradient
-/// of that inner product, computed in the same ways.
+/// along a random unit direction of its inputs. And some entries of the
+/// gradient of that inner product, computed in the same ways.
 struct GradientCheck {
   bool ok = false; ///< all errors are within their tolerances
   std::string kernel;
@@ -56,8 +56,9 @@ GradientCheck check_gradient(const Kernel &kernel,
 /// part. Throws what launches throw.
 template <class... A>
 GradientCheck check_gradient(const Kernel &kernel, const A &...arguments) {
-  const detail::ArgumentValue values[] = {detail::ArgumentValue(arguments)...};
-  return detail::check_gradient(kernel, values);
+  return detail::withArguments(
+      [&](auto values) { return detail::check_gradient(kernel, values); },
+      arguments...);
 }
 
 } // namespace costate

@@ -84,6 +84,42 @@ struct ArgumentValue {
 
 } // namespace detail
 
+namespace detail {
+
+template <class A>
+concept Argument = std::is_convertible_v<const A &, ArgumentValue>;
+
+/// Appends `argument`; of vectors, matrices and structs all numbers, in order.
+template <class A>
+void appendArgument(std::vector<ArgumentValue> &values, const A &argument) {
+  if constexpr (Argument<A>)
+    values.push_back(ArgumentValue(argument));
+  else if constexpr (requires { argument.costateEach([](auto &&...) {}); })
+    argument.costateEach([&](const auto &one) { appendArgument(values, one); });
+  else if constexpr (requires { std::tuple_size<A>::value; })
+    for (const auto &one : argument)
+      appendArgument(values, one);
+  else
+    static_assert(Argument<A>,
+                  "arguments of a kernel are arrays, numbers, std::arrays of "
+                  "numbers, and structs that COSTATE_STRUCT has registered");
+}
+
+template <class F, class... A>
+decltype(auto) withArguments(const F &use, const A &...arguments) {
+  if constexpr ((Argument<A> && ...)) {
+    const std::array<ArgumentValue, sizeof...(A)> values = {
+        ArgumentValue(arguments)...};
+    return use(std::span<const ArgumentValue>(values));
+  } else {
+    std::vector<ArgumentValue> values;
+    (appendArgument(values, arguments), ...);
+    return use(std::span<const ArgumentValue>(values));
+  }
+}
+
+} // namespace detail
+
 /// First argument of Kernel::grad: the arrays hold what they held before the
 /// launch whose gradient is wanted.
 struct InitialState {};
@@ -92,7 +128,8 @@ inline constexpr InitialState initial_state;
 /// A kernel. Immutable and safe to launch from several threads; copies share
 /// everything, compiled code included. Arguments of a launch are arrays, and
 /// C++ numbers for scalars: a number must be exact in the declared type, except
-/// that a real number is rounded to it.
+/// that a real number is rounded to it. A vector, matrix or struct that a
+/// kernel takes counts as so many numbers.
 ///
 /// All launches throw Error(BadArgument) for a wrong number, kind, dtype, rank
 /// or device of arguments and for overlapping written arguments;
@@ -209,22 +246,14 @@ private:
 
   template <class... A>
   void launch(detail::Mode mode, const A &...arguments) const {
-    pack([&](auto values) { launch_with(mode, values); }, arguments...);
+    detail::withArguments([&](auto values) { launch_with(mode, values); },
+                          arguments...);
   }
   template <class... A>
   void launch(InitialState state, detail::Mode mode,
               const A &...arguments) const {
-    pack([&](auto values) { launch_with(state, mode, values); }, arguments...);
-  }
-
-  template <class F, class... A>
-  static void pack(const F &use, const A &...arguments) {
-    static_assert(
-        (std::is_convertible_v<const A &, detail::ArgumentValue> && ...),
-        "arguments of a kernel are arrays and numbers");
-    const std::array<detail::ArgumentValue, sizeof...(A)> values = {
-        detail::ArgumentValue(arguments)...};
-    use(std::span<const detail::ArgumentValue>(values));
+    detail::withArguments(
+        [&](auto values) { launch_with(state, mode, values); }, arguments...);
   }
 
   std::shared_ptr<detail::KernelImpl> impl;

@@ -8,10 +8,13 @@
 ///     COSTATE_STRUCT(Particle, position, velocity, mass)
 ///
 /// Structs as values of a kernel need nothing: they are ordinary C++. All
-/// members are numbers, vectors, matrices or such structs, of one element type.
+/// members are numbers, vectors, matrices or such structs; in arrays of one
+/// element type. Arguments are Scalar<Particle>, and Host<Particle> at the
+/// call.
 
 #include "costate/composite_array.h"
 #include "costate/detail/each.h"
+#include "costate/trace.h"
 
 namespace costate::detail {
 
@@ -21,6 +24,14 @@ using StructOf = decltype(costateStruct(static_cast<C *>(nullptr)));
 
 template <class C>
 concept Registered = requires { typename StructOf<C>::Host; };
+
+template <Registered C> struct HostTypeOf<C> {
+  using type = typename StructOf<C>::Host;
+};
+
+template <Registered C> struct OfScalars<C> {
+  static C make(Session &session) { return StructOf<C>::ofScalars(session); }
+};
 
 template <class First, class... Others>
 constexpr bool oneNumber(std::tuple<First, Others...> *) {
@@ -56,9 +67,18 @@ template <class M> auto nextMember(ComponentPlace &place) {
 } // namespace costate::detail
 
 namespace costate {
-/// An element of an array of C on the host: a struct with members of the same
-/// names.
+/// An element of an array of C, or an argument, on the host: a struct with
+/// members of the same names.
 template <class C> using Host = detail::HostOf<C>;
+
+/// A struct that the caller passes, as a Host<C>; its members may have several
+/// types. Assigning to one changes the copy of the kernel.
+template <class C>
+  requires detail::Registered<C>
+class Scalar<C> : public C {
+public:
+  explicit Scalar(const C &value) : C(value) {}
+};
 } // namespace costate
 
 #define COSTATE_MEMBER_TYPE(Name, member) , decltype(Name::member)
@@ -69,6 +89,9 @@ template <class C> using Host = detail::HostOf<C>;
 #define COSTATE_MEMBER_NEXT(Name, member)                                      \
   ::costate::detail::nextMember<decltype(Name::member)>(place),
 #define COSTATE_MEMBER_READ(Name, member) decltype(Name::member)(member),
+#define COSTATE_MEMBER_SCALAR(Name, member)                                    \
+  ::costate::detail::OfScalars<decltype(Name::member)>::make(session),
+#define COSTATE_MEMBER_PASS(Name, member) use(member);
 #define COSTATE_MEMBER_STORE(Name, member) member = value.member;
 
 /// Registers the struct `Name` with these members, which are all it has, in
@@ -76,6 +99,9 @@ template <class C> using Host = detail::HostOf<C>;
 #define COSTATE_STRUCT(Name, ...)                                              \
   struct CostateHost##Name {                                                   \
     COSTATE_EACH(COSTATE_MEMBER_HOST, Name, __VA_ARGS__)                       \
+    template <class F> void costateEach(const F &use) const {                  \
+      COSTATE_EACH(COSTATE_MEMBER_PASS, Name, __VA_ARGS__)                     \
+    }                                                                          \
   };                                                                           \
   struct CostateReference##Name {                                              \
     COSTATE_EACH(COSTATE_MEMBER_REFERENCE, Name, __VA_ARGS__)                  \
@@ -107,6 +133,9 @@ template <class C> using Host = detail::HostOf<C>;
     using Host = CostateHost##Name;                                            \
     using Reference = CostateReference##Name;                                  \
     static const char *name() { return #Name; }                                \
+    static Name ofScalars(::costate::detail::Session &session) {               \
+      return {COSTATE_EACH(COSTATE_MEMBER_SCALAR, Name, __VA_ARGS__)};         \
+    }                                                                          \
   };                                                                           \
   [[maybe_unused]] inline CostateStruct##Name costateStruct(Name *) {          \
     return {};                                                                 \

@@ -173,6 +173,13 @@ private:
   detail::Handles<S> all;
 };
 
+/// A vector or matrix that the caller passes.
+template <class T, class S>
+class Scalar<TensorVar<T, S>> : public TensorExpr<T, S> {
+public:
+  explicit Scalar(const TensorExpr<T, S> &value) : TensorExpr<T, S>(value) {}
+};
+
 /// A vector or matrix variable. Initialising or copying makes a new one.
 template <class T, class S> class TensorVar : public detail::TensorOps<T, S> {
   using Place = std::source_location;

@@ -2,6 +2,7 @@
 /// From a C++ lambda to a kernel.
 
 #include "costate/array_ref.h"
+#include "costate/tensor.h"
 
 #include <memory>
 #include <tuple>
@@ -38,9 +39,28 @@ template <class T, int N, Layout L> struct Parameter<ArrayRef<T, N, L>> {
                                            Elements::rank, Elements::form()));
   }
 };
+/// Makes a number, vector, matrix or struct of scalar arguments.
+template <class C> struct OfScalars;
+template <class T> struct OfScalars<Var<T>> {
+  static Var<T> make(Session &session) {
+    return Expr<T>(session.scalar(dtypeOf<T>));
+  }
+};
+template <class T, class S> struct OfScalars<TensorVar<T, S>> {
+  static TensorExpr<T, S> make(Session &session) {
+    Handles<S> all;
+    for (Handle &one : all)
+      one = session.scalar(dtypeOf<T>);
+    return TensorExpr<T, S>(all);
+  }
+};
+
 template <class T> struct Parameter<Scalar<T>> {
   static Scalar<T> make(Session &session) {
-    return Scalar<T>(session.scalar(dtypeOf<T>));
+    if constexpr (HostNumber<T>)
+      return Scalar<T>(session.scalar(dtypeOf<T>));
+    else
+      return Scalar<T>(OfScalars<T>::make(session));
   }
 };
 

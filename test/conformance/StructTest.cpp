@@ -20,6 +20,15 @@ struct Particle {
 };
 COSTATE_STRUCT(Particle, state, mass, strain)
 
+struct Material {
+  Var<double> stiffness;
+  Vec<double, 2> pull;
+  Var<int> turns;
+  State start;
+  Var<bool> damped;
+};
+COSTATE_STRUCT(Material, stiffness, pull, turns, start, damped)
+
 } // namespace particles
 
 namespace {
@@ -102,6 +111,42 @@ TEST(Struct, Messages) {
               {"argument 1 (Particle array of rank 1)",
                "an array of Particle of shape (2) in SoA layout"},
               [&] { k(soa, soa, at); });
+}
+
+/// Also with members of several types.
+TEST(Struct, IsAnArgument) {
+  using particles::Material;
+  Kernel k = kernel("pulled", [](ArrayRef<double, 1> x, Scalar<Material> m,
+                                 Scalar<Mat<double, 2, 2>> turn,
+                                 ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Vec<double, 2> v = turn * m.pull + x(i) * m.start.velocity;
+      FOR (t, 0, m.turns) {
+        v = v * m.stiffness + m.start.position;
+      }
+      IF (m.damped) {
+        v = 0.5 * v;
+      }
+      y(i) = v[0] * v[1];
+    });
+  });
+  Host<Material> m{2.0, {1, -1}, 2, {{0.5, 0.25}, {3, 1}}, true};
+  std::array<std::array<double, 2>, 2> turn{{{0, 1}, {1, 0}}};
+  Array<double> x = active<double>({0, 2}), y = active<double>({0, 0});
+  k(x, m, turn, y);
+  y.grad().fill(1);
+  k.grad(x, m, turn, y);
+  std::vector<double> values, slopes;
+  for (double at : {0.0, 2.0}) {
+    double a = 0.5 * (4 * (-1 + 3 * at) + 1.5), b = 0.5 * (4 * (1 + at) + 0.75);
+    values.push_back(a * b);
+    slopes.push_back(6 * b + 2 * a);
+  }
+  EXPECT_EQ(y.to_host(), values);
+  EXPECT_EQ(x.grad().to_host(), slopes);
+  EXPECT_TRUE(check_gradient(k, x, m, turn, y).ok);
+  expectError(ErrorCode::BadArgument, {"`pulled`", "takes 15 arguments", "given 12"},
+              [&] { k(x, m, 1.0, y); });
 }
 
 } // namespace

@@ -70,7 +70,10 @@ template <class T, class S> struct FormOf<TensorVar<T, S>> {
 template <class C>
 concept Composite = requires { FormOf<C>::name(); };
 template <class C> using NumberOf = typename FormOf<C>::Number;
-template <class C> using HostOf = typename FormOf<C>::Host;
+template <class C> struct HostTypeOf {
+  using type = typename FormOf<C>::Host;
+};
+template <class C> using HostOf = typename HostTypeOf<C>::type;
 
 /// The elements of adjoints and tangents.
 template <class C> struct DerivedForm {

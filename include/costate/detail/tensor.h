@@ -43,6 +43,8 @@ template <class T, class S>
 struct TensorTypesOf<TensorVar<T, S>> : TensorTypes<T, S> {};
 template <class T, class S>
 struct TensorTypesOf<TensorRef<T, S>> : TensorTypes<T, S> {};
+template <class T, class S>
+struct TensorTypesOf<Scalar<TensorVar<T, S>>> : TensorTypes<T, S> {};
 
 /// A vector or matrix of a kernel.
 template <class A>
