@@ -29,18 +29,10 @@ constexpr double tableLength = 2, tableWidth = 1, radius = 0.04;
 constexpr int mostEvents = 200, wanted = 5;
 constexpr std::array<double, 2> goal = {1.8, 0.8};
 
-using Vectors = ArrayRef<Vec<double, 2>, 1>;
+using Places = ArrayRef<Vec<double, 2>, 1>;
 
 /// Positions or velocities of the balls of one game.
-struct Pairs {
-  Local<double, balls> x, y;
-
-  VecExpr<double, 2> at(Index b) const { return vec(x[b], y[b]); }
-  void set(Index b, VecExpr<double, 2> value) const {
-    x[b] = value.x();
-    y[b] = value.y();
-  }
-};
+using Vectors = Local<Vec<double, 2>, balls>;
 
 /// What comes next: a ball meets another one or, where `with` is negative, a
 /// cushion.
@@ -69,10 +61,10 @@ void meetCushion(Event &next, Expr<double> x, Expr<double> speed, double length,
 }
 
 /// When two balls touch, if they do: the smaller root of a quadratic equation.
-void meetBall(Event &next, const Pairs &place, const Pairs &speed, Index i,
+void meetBall(Event &next, const Vectors &place, const Vectors &speed, Index i,
               Index j) {
-  VecExpr<double, 2> way = place.at(j) - place.at(i);
-  VecExpr<double, 2> closing = speed.at(j) - speed.at(i);
+  VecExpr<double, 2> way = place[j] - place[i];
+  VecExpr<double, 2> closing = speed[j] - speed[i];
   Expr<double> b = dot(way, closing);
   IF (b < 0) {
     Expr<double> gap = norm_sqr(way) - 4 * radius * radius;
@@ -84,49 +76,49 @@ void meetBall(Event &next, const Pairs &place, const Pairs &speed, Index i,
 }
 
 /// Equal balls exchange their velocities along the line between them.
-void bounce(const Event &event, const Pairs &place, const Pairs &speed) {
+void bounce(const Event &event, const Vectors &place, const Vectors &speed) {
   Index i = event.ball, j = event.with;
   IF (j == -1) {
-    speed.x[i] = -speed.x[i];
+    speed[i].x() = -speed[i].x();
   }
   ELIF (j == -2) {
-    speed.y[i] = -speed.y[i];
+    speed[i].y() = -speed[i].y();
   }
   ELSE {
-    VecExpr<double, 2> line = normalized(place.at(j) - place.at(i));
-    VecExpr<double, 2> kick = dot(speed.at(j) - speed.at(i), line) * line;
-    speed.set(i, speed.at(i) + kick);
-    speed.set(j, speed.at(j) - kick);
+    VecExpr<double, 2> line = normalized(place[j] - place[i]);
+    VecExpr<double, 2> kick = dot(speed[j] - speed[i], line) * line;
+    speed[i] += kick;
+    speed[j] -= kick;
   }
 }
 
 Kernel play = kernel(
-    "play", [](Vectors shots, Vectors rack, ArrayRef<Vec<double, 2>, 3> path,
+    "play", [](Places shots, Places rack, ArrayRef<Vec<double, 2>, 3> path,
                ArrayRef<int, 1> events, ArrayRef<double, 1> loss) {
       parallel(shots.size(), [&](Index s) {
-        Pairs place, speed;
+        Vectors place, speed;
         FOR (b, 0, balls) {
-          place.set(b, rack(b));
+          place[b] = rack(b);
         }
-        speed.set(0, shots(s));
+        speed[0] = shots(s);
         Var<double> left = 1.0;
         Var<int> turns = 0;
         FOR (b, 0, balls) {
-          path(s, 0, b) = place.at(b);
+          path(s, 0, b) = place[b];
         }
         WHILE ((left > 0) & (turns < mostEvents)) {
           Event next = {left};
           FOR (i, 0, balls) {
-            meetCushion(next, place.x[i], speed.x[i], tableLength, i, -1);
-            meetCushion(next, place.y[i], speed.y[i], tableWidth, i, -2);
+            meetCushion(next, place[i].x(), speed[i].x(), tableLength, i, -1);
+            meetCushion(next, place[i].y(), speed[i].y(), tableWidth, i, -2);
             FOR (j, i + 1, balls) {
               meetBall(next, place, speed, i, j);
             }
           }
           turns += 1;
           FOR (b, 0, balls) {
-            place.set(b, place.at(b) + next.when * speed.at(b));
-            path(s, turns, b) = place.at(b);
+            place[b] += next.when * speed[b];
+            path(s, turns, b) = place[b];
           }
           left -= next.when;
           IF (next.ball >= 0) {
@@ -135,12 +127,12 @@ Kernel play = kernel(
         }
         ASSERT(left <= 0, "game {} has more than {} collisions", s, mostEvents);
         events(s) = turns;
-        loss(s) = norm_sqr(place.at(wanted) - goal);
+        loss(s) = norm_sqr(place[wanted] - goal);
       });
     });
 
 /// Shots roughly at the rack.
-Kernel invent = kernel("invent", [](Vectors shots, Scalar<int> seed) {
+Kernel invent = kernel("invent", [](Places shots, Scalar<int> seed) {
   parallel(shots.size(), [&](Index s) {
     Random random(seed, s);
     Expr<double> angle = random.uniform(-0.25, 0.25);

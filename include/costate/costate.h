@@ -18,6 +18,7 @@
 #include "costate/graph.h"
 #include "costate/kernel.h"
 #include "costate/local.h"
+#include "costate/local_tensor.h"
 #include "costate/mat.h"
 #include "costate/math.h"
 #include "costate/message.h"

@@ -47,6 +47,8 @@ public:
   }
 
 private:
+  template <class, class> friend class LocalTensor;
+
   const LocalElement &assign(detail::Handle value, Loc at) const {
     detail::storeLocal(local, index, value, at);
     return *this;
@@ -61,10 +63,12 @@ private:
   Loc loc;
 };
 
+template <class T, int N> class Local;
+
 /// An array of N elements that is private to an iteration, or to the serial
 /// code. It starts with zeros where it is declared: in a loop, each turn has
 /// another one. Initialising with another one, or assigning it, copies.
-template <Element T, int N> class Local {
+template <Element T, int N> class Local<T, N> {
   static_assert(N >= 1 && N * sizeOf(dtypeOf<T>) <= 65536,
                 "a private array has 1 or more elements, and 64 KiB at most");
 

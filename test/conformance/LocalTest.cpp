@@ -458,4 +458,55 @@ TEST(Local, TooMuchOfThemIsNamed) {
               [&] { large.grad(x, y); });
 }
 
+using Vec2 = std::array<double, 2>;
+
+/// What the kernel below does, on the host.
+double turnsOfVectors(const std::vector<double> &x, int n) {
+  Vec2 a[4] = {};
+  double m[3][2][2] = {};
+  for (int t = 0; t < n; ++t) {
+    for (int k = 0; k < 2; ++k)
+      a[t % 4][k] = 2 * x[t + k] + a[(t + 1) % 4][k];
+    a[t % 4][0] += std::sin(x[t]);
+    for (int r = 0; r < 2; ++r)
+      for (int c = 0; c < 2; ++c)
+        m[t % 3][r][c] += a[t % 4][r] * a[(t + 3) % 4][c];
+    for (double &value : a[(t + 2) % 4])
+      value *= 0.5;
+  }
+  Vec2 b = a[1], last = a[n % 4];
+  double sum = m[0][1][0] + a[3][0] + (n < 2 ? a[1][n] : 0);
+  for (int r = 0; r < 2; ++r)
+    sum += (m[1][r][0] * a[2][0] + m[1][r][1] * a[2][1] + b[r]) * last[r];
+  return sum;
+}
+
+TEST(Local, OfVectorsAndMatrices) {
+  Kernel k = kernel("vectors", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                                  ArrayRef<double, 1> y) {
+    parallel(y.size(), [&](Index i) {
+      Local<Vec<double, 2>, 4> a;
+      Local<Mat<double, 2, 2>, 3> m;
+      FOR (t, 0, n(i)) {
+        a[t % 4] = vec(x(t), x(t + 1)) * 2.0 + a[(t + 1) % 4];
+        a[t % 4].x() += sin(x(t));
+        m[t % 3] += outer(a[t % 4], a[(t + 3) % 4]);
+        a[(t + 2) % 4] *= 0.5;
+      }
+      Local<Vec<double, 2>, 4> b = a;
+      b[0] = b[1];
+      a[b.size() - 1] /= 1;
+      Vec<double, 2> v = m[1] * a[2] + b[0];
+      y(i) = dot(v, a[n(i) % 4]) + m[0](1, 0) + a[3][0] + a[1][n(i)];
+    });
+  });
+  std::vector<double> values = {.1, .2, .3, .4, .5, .6, .7, .8, .9};
+  auto x = active(values), y = active<double>({0, 0, 0, 0});
+  auto n = constant<int>({0, 1, 3, 7});
+  k(x, n, y);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(y.to_host()[i], turnsOfVectors(values, n.to_host()[i]), 1e-13);
+  expectGradients({x}, {y}, k, x, n, y);
+}
+
 } // namespace
