@@ -36,6 +36,7 @@ int floatsOf(Op op) {
   case Op::Ne:
   case Op::StopGradient:
   case Op::ByOrder:
+  case Op::Ordinal:
     return 0;
   case Op::Neg:
   case Op::Abs:
