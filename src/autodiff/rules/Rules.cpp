@@ -37,10 +37,10 @@ LogicalResult emitNoRule(Operation *op) {
 }
 
 bool isDiscrete(Operation *op) {
-  return isa<arith::CmpFOp, ir::ToIntOp, ir::StopGradientOp, ir::ByOrderOp, arith::FPToSIOp,
+  return isa<arith::CmpFOp, ir::ToIntOp, ir::StopGradientOp, arith::FPToSIOp,
              arith::FPToUIOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp,
              math::IsNormalOp, math::FloorOp, math::CeilOp, math::RoundOp,
-             math::RoundEvenOp, math::TruncOp>(op);
+             math::RoundEvenOp, math::TruncOp, ir::ByOrderOp>(op);
 }
 
 Value floatConstant(ImplicitLocOpBuilder &b, Type type, double value) {
