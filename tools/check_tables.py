@@ -16,7 +16,7 @@ TABLES = {
         {f"C{n}" for n in range(1, 19) if n != 5} | {f"C5{part}" for part in "abcdefg"}
         | {f"B{n}" for n in range(1, 21)},
     "docs/guide/features.md":
-        {f"{part}{n}" for part, rows in {"M": 23, "O": 19, "A": 13, "C": 20, "T": 13, "K": 30}.items()
+        {f"{part}{n}" for part, rows in {"M": 23, "O": 19, "A": 13, "C": 20, "T": 13, "K": 31}.items()
          for n in range(1, rows + 1)},
     "docs/design/peers.md":
         {f"L{n}" for n in (*range(1, 16), *range(20, 31))},
