@@ -5,6 +5,7 @@
 
 #include "costate/custom_derivative.h"
 #include "costate/math.h"
+#include "costate/reduce.h"
 #include "costate/syntax.h"
 #include "costate/trace.h"
 
@@ -125,13 +126,41 @@ TEST(Language, ElementsAreUpdated) {
             R"(kernel k(a0: array f64 1, a1: array u32 0)
   %0 = const 2 : i64
   %1 = const 1 : f64
-  atomic_add %1, a0[%0]
-  %2 = const 2 : i64
-  %3 = const 3 : i64
-  %4 = load a0[%3]
-  atomic_min %4, a0[%2]
-  %5 = const 4 : u32
-  atomic_max %5, a1[]
+  %2 = atomic_add %1, a0[%0]
+  %3 = const 2 : i64
+  %4 = const 3 : i64
+  %5 = load a0[%4]
+  %6 = atomic_min %5, a0[%3]
+  %7 = const 4 : u32
+  %8 = atomic_max %7, a1[]
+)");
+}
+
+TEST(Language, AtomicsAndReductions) {
+  EXPECT_EQ(trace([](ArrayRef<int, 1> x) {
+              x(0) = atomic_exchange(x(1), 2);
+              x(0) = atomic_compare_exchange(x(1), 2, 3);
+              x(0) = sum(4, [&](Index i) { return x(i); });
+            }),
+            R"(kernel k(a0: array i32 1)
+  %0 = const 1 : i64
+  %1 = const 2 : i32
+  %2 = exchange %1, a0[%0]
+  %3 = const 0 : i64
+  store %2, a0[%3]
+  %4 = const 1 : i64
+  %5 = const 2 : i32
+  %6 = const 3 : i32
+  %7 = compare_exchange %5 by %6, a0[%4]
+  %8 = const 0 : i64
+  store %7, a0[%8]
+  %9 = const 4 : i64
+  %13 = range (%10) in (%9) gives add %12
+    %11 = load a0[%10]
+    %12 = cast %11 : i64
+  %14 = cast %13 : i32
+  %15 = const 0 : i64
+  store %14, a0[%15]
 )");
 }
 
