@@ -167,7 +167,7 @@ bool draw(Cloth &cloth, const Numbers &learnt, const std::string &file) {
   });
   return picture.draw(R"(
 set multiplot layout 1,3
-set view 70,28,1.3; set xyplane at 0
+set view 70,28,1.1; set xyplane at 0
 set xrange [-0.2:1.2]; set yrange [-0.2:1.2]; set zrange [0:1.7]; set cbrange [0:1.7]
 set palette defined (0 '#2166ac', 0.4 '#67a9cf', 0.8 '#e3ddd0', 1.2 '#ef8a62', 1.7 '#b2182b')
 set pm3d depthorder; unset colorbox

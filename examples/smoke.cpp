@@ -221,7 +221,7 @@ bool Weather::draw(const std::string &file) const {
 set multiplot layout 1,5 margins 0.01,0.99,0.02,0.86 spacing 0.012
 set palette defined (0 '#f1ede2', 1 '#26355d'); set cbrange [0:1]; unset colorbox
 unset tics; set size square
-set title 'smoke and learnt wind' font ',13'
+set title 'smoke and wind' font ',13'
 plot $film index 0 matrix with image, $gust using ($1-3*$3):($2-3*$4):(6*$3):(6*$4) \
      with vectors head size 1.2,25 filled lc rgb '#c2542d' lw 1.4
 do for [k=1:3] {
