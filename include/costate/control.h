@@ -83,6 +83,23 @@ decltype(auto) callAt(F &&body, const std::array<Handle, N> &indices) {
       indices);
 }
 
+/// A nest of loops from `first` to `last`, the last index first; `body` gets
+/// the indices.
+template <size_t N, class F, size_t D = 0>
+void forEach(const std::array<Handle, N> &first,
+             const std::array<Handle, N> &last, Loc loc, F &&body,
+             std::array<Handle, D> outer = {}) {
+  if constexpr (D == N) {
+    body(outer);
+  } else {
+    ForScope loop(first[D], last[D], loc);
+    std::array<Handle, D + 1> at;
+    std::copy(outer.begin(), outer.end(), at.begin());
+    at[D] = loop.index().value(loc);
+    forEach(first, last, loc, body, at);
+  }
+}
+
 /// The sizes of a range, and the place that gives them.
 template <size_t N> struct Box {
   std::array<Handle, N> values;

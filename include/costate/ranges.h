@@ -4,7 +4,7 @@
 #include "costate/array_ref.h"
 #include "costate/control.h"
 
-#include <algorithm>
+#include <array>
 
 namespace costate {
 
@@ -53,23 +53,11 @@ public:
   /// Runs `body(Index i, Index j, ...)` for each of its index tuples, the last
   /// index first.
   template <class F> void each(F &&body) const {
-    each(body, std::array<detail::Handle, 0>());
+    detail::forEach(first, last, loc,
+                    [&](const auto &at) { detail::callAt(body, at); });
   }
 
 private:
-  template <size_t D, class F>
-  void each(F &body, const std::array<detail::Handle, D> &outer) const {
-    if constexpr (D == N) {
-      detail::callAt(body, outer);
-    } else {
-      detail::ForScope loop(first[D], last[D], loc);
-      std::array<detail::Handle, D + 1> inner;
-      std::copy(outer.begin(), outer.end(), inner.begin());
-      inner[D] = loop.index().value(loc);
-      each(body, inner);
-    }
-  }
-
   std::array<detail::Handle, N> first, last;
   Loc loc;
 };

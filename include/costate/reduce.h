@@ -49,7 +49,7 @@ public:
     if (!inIteration())
       return foldRange(op, term);
     Handle result = declare(type, constant(type, start, loc), loc);
-    each(Handles(), [&](const Handles &at) {
+    each([&](const Handles &at) {
       Handle value = compute(term, at);
       value = pure(op, type, {read(type, result, loc), value}, loc);
       assign(result, value, loc);
@@ -97,14 +97,10 @@ private:
     return endFold(op, compute(term, at), loc);
   }
 
-  template <size_t dim = 0, class F> void each(Handles at, F &&body) const {
-    if constexpr (dim == N) {
-      body(at);
-    } else {
-      ForScope loop(number(0), extents[dim], loc);
-      at[dim] = loop.index().value(loc);
-      each<dim + 1>(at, body);
-    }
+  template <class F> void each(F &&body) const {
+    Handles first;
+    first.fill(number(0));
+    forEach(first, extents, loc, body);
   }
 
   Handle positionOf(const Handles &at) const {
@@ -116,14 +112,11 @@ private:
     return position;
   }
 
-  Handle compare(Op op, Handle a, Handle b) const {
-    return pure(op, DType::Bool, {a, b}, loc);
-  }
-  Handle both(Op op, Handle a, Handle b) const {
+  Handle test(Op op, Handle a, Handle b) const {
     return pure(op, DType::Bool, {a, b}, loc);
   }
   Handle counts(bool hasMissing, Handle key) const {
-    return hasMissing ? compare(Op::Ne, key, number(greatest))
+    return hasMissing ? test(Op::Ne, key, number(greatest))
                       : constant(DType::Bool, 1, loc);
   }
 
@@ -132,25 +125,23 @@ private:
     auto place = [&](const Handles &at) {
       Handle own = key(at);
       Handle wins =
-          both(Op::And, compare(Op::Eq, own, best), counts(hasMissing, own));
+          test(Op::And, test(Op::Eq, own, best), counts(hasMissing, own));
       return pure(Op::Select, DType::I64,
                   {wins, positionOf(at), number(greatest)}, loc);
     };
     Handle position = foldRange(Op::Min, place);
-    Handle isNone = compare(Op::Eq, position, number(greatest));
+    Handle isNone = test(Op::Eq, position, number(greatest));
     return pure(Op::Select, DType::I64, {isNone, number(-1), position}, loc);
   }
 
   template <class F> Handle leastInLoop(bool hasMissing, F &key) const {
     Handle best = declare(DType::I64, number(greatest), loc);
     Handle position = declare(DType::I64, number(-1), loc);
-    each(Handles(), [&](const Handles &at) {
+    each([&](const Handles &at) {
       Handle own = compute(key, at);
-      Handle isFirst =
-          compare(Op::Lt, read(DType::I64, position, loc), number(0));
-      Handle wins =
-          both(Op::Or, compare(Op::Lt, own, read(DType::I64, best, loc)),
-               both(Op::And, isFirst, counts(hasMissing, own)));
+      Handle isFirst = test(Op::Lt, read(DType::I64, position, loc), number(0));
+      Handle wins = test(Op::Or, test(Op::Lt, own, read(DType::I64, best, loc)),
+                         test(Op::And, isFirst, counts(hasMissing, own)));
       beginIf(wins, loc);
       Scope scope;
       assign(best, own, loc);

@@ -69,6 +69,8 @@ ir::KernelOp recordVersions(ir::KernelOp primal,
 
 /// Emits the error that memory does not hold a needed value any more.
 void refuse(const Overwrite &overwrite);
+/// The same without a way out, which the caller adds.
+mlir::InFlightDiagnostic emitOverwritten(const Overwrite &overwrite);
 
 /// Appends `<name>.jvp`: the primal and its tangents in one, which takes the
 /// arguments of `primal` and then, for each i with `active[i]`, the tangent

@@ -39,6 +39,11 @@ Array<T> constant(const std::vector<T> &values,
   return array;
 }
 
+/// Of rank 0.
+inline Array<double> zeroScalar(bool isActive) {
+  return cpu().array<double>({}, isActive ? grad | dual : none);
+}
+
 inline Array<double> scalarResult() { return active<double>({0}, {1}); }
 
 inline std::vector<double> randomValues(size_t count, double lo, double hi,

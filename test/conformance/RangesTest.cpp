@@ -15,11 +15,6 @@ using M = ArrayRef<double, 2>;
 using S = ArrayRef<double, 0>;
 using Values = std::vector<double>;
 
-/// Of rank 0.
-Array<double> scalar(bool isActive) {
-  return cpu().array<double>({}, isActive ? grad | dual : none);
-}
-
 TEST(Ranges, ElementsOfEveryRank) {
   Kernel k = kernel(
       "elements", [](ArrayRef<int, 0> a, ArrayRef<int, 1> b, ArrayRef<int, 3> c,
@@ -58,7 +53,7 @@ TEST(Ranges, GradientsOverElements) {
   });
   auto x = active(randomValues(6, -1, 1), {2, 3}),
        y = active(Values(6), {2, 3});
-  auto loss = scalar(true);
+  auto loss = zeroScalar(true);
   expectGradients({x}, {y, loss}, k, x, y, loss);
 }
 

@@ -17,11 +17,6 @@ using M = ArrayRef<double, 2>;
 using S = ArrayRef<double, 0>;
 using Values = std::vector<double>;
 
-/// Of rank 0.
-Array<double> scalar(bool isActive) {
-  return cpu().array<double>({}, isActive ? grad | dual : none);
-}
-
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -310,7 +305,7 @@ TEST(Reduction, GradientsOfSerialCode) {
               }) /
           (n - 1.0);
   });
-  auto v = scalar(true);
+  auto v = zeroScalar(true);
   expectGradients({x}, {v}, variance, x, v);
 }
 
@@ -329,7 +324,7 @@ TEST(Reduction, GradientsGoToTheWinner) {
   auto points = active(randomValues(12, -1, 1), {4, 3});
   auto query = active<double>({0.1, 0.2, 0.3});
   auto target = active<double>({1, 2, 3, 4});
-  auto loss = scalar(true);
+  auto loss = zeroScalar(true);
   expectGradients({points, query, target}, {loss}, k, points, query, target,
                   loss);
 }
@@ -363,7 +358,7 @@ TEST(Reduction, GradientsAtTies) {
       else
         all();
     });
-    auto y = scalar(true);
+    auto y = zeroScalar(true);
     auto gradient = [&](const Values &values) {
       auto x = active(values);
       y.from_host({0});
@@ -384,7 +379,7 @@ TEST(Reduction, SecondDerivatives) {
     Expr<double> total = sum(x.size(), [&](Index i) { return sin(x(i)); });
     y() = most * total;
   });
-  auto x = active<double>({0.3, 1.2, -0.7}), y = scalar(true);
+  auto x = active<double>({0.3, 1.2, -0.7}), y = zeroScalar(true);
   // y = b^2 s for x = (a, b, c), where s is the sum of sines.
   x.dual().from_host({0, 1, 0});
   k.jvp(x, y);
@@ -446,7 +441,7 @@ TEST(Reduction, PlacesNeedAllBits) {
                   },
                   {.fast_math = true});
   };
-  auto x = constant<double>({3, 1, 2}), y = scalar(false);
+  auto x = constant<double>({3, 1, 2}), y = zeroScalar(false);
   make(false)(x, y);
   EXPECT_EQ(y.to_host()[0], -3);
   Kernel k = make(true);
@@ -519,7 +514,7 @@ TEST(Reduction, TermsMayLoopAndBranch) {
     });
   });
   auto x = active<double>({0.5, -1, 2}), c = active<double>({1, -7, 2, 3});
-  auto y = scalar(true);
+  auto y = zeroScalar(true);
   expectGradients({x, c}, {y}, k, x, c, y);
   k(x, c, y);
   EXPECT_NEAR(y.to_host()[0], 4.25 + 2 + 11, 1e-12);

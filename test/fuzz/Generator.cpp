@@ -219,21 +219,12 @@ private:
 
   /// for t: u[t+1, i] = f(u[t, any]), i in a range; or in the other direction
   void timeRanges(Array &array) {
-    Bounds bounds = normalBounds();
-    bounds.hi = integer(random.between(1, int(array.extents[0]) - 1));
-    bounds.bound = array.extents[0] - 1;
+    Bounds bounds = timeBounds(array);
     bool runsDown = random.chance(30);
     Flags outer = std::exchange(flags, Flags{});
     SmallVector<int> outerRaised = std::exchange(raised, {});
     counted(bounds, [&] {
-      Value t = counters.back(), one = integer(1), next;
-      if (runsDown) {
-        Value top = integer(array.extents[0] - 1);
-        t = make<arith::SubIOp>(top, t);
-        next = make<arith::SubIOp>(t, one);
-      } else {
-        next = make<arith::AddIOp>(t, one);
-      }
+      auto [t, next] = timesOfTurn(array, runsDown);
       time = Time{&array, t, next};
       range();
       time = {};

@@ -160,24 +160,32 @@ Array *Statements::timeIndexed() {
   return found.empty() ? nullptr : random.pick(found);
 }
 
-/// u[t+1, i] = f(u[t, i]), or in the other direction
-void Statements::timeLoop(int depth) {
-  Array &array = *timeIndexed();
+Statements::Bounds Statements::timeBounds(const Array &array) {
   Bounds bounds = normalBounds();
   bounds.hi = integer(random.between(1, int(array.extents[0]) - 1));
   bounds.bound = array.extents[0] - 1;
+  return bounds;
+}
+
+std::pair<Value, Value> Statements::timesOfTurn(const Array &array,
+                                                bool runsDown) {
+  Value t = counters.back(), one = integer(1);
+  if (!runsDown)
+    return {t, make<arith::AddIOp>(t, one)};
+  Value top = integer(array.extents[0] - 1);
+  t = make<arith::SubIOp>(top, t);
+  return {t, make<arith::SubIOp>(t, one)};
+}
+
+/// u[t+1, i] = f(u[t, i]), or in the other direction
+void Statements::timeLoop(int depth) {
+  Array &array = *timeIndexed();
+  Bounds bounds = timeBounds(array);
   Value column = array.column ? array.column : index(array.extents[1]);
   Flags outer = std::exchange(flags, Flags{});
   bool runsDown = random.chance(30);
   counted(bounds, [&] {
-    Value t = counters.back(), one = integer(1), next;
-    if (runsDown) {
-      Value top = integer(array.extents[0] - 1);
-      t = make<arith::SubIOp>(top, t);
-      next = make<arith::SubIOp>(t, one);
-    } else {
-      next = make<arith::AddIOp>(t, one);
-    }
+    auto [t, next] = timesOfTurn(array, runsDown);
     if (random.chance(20))
       std::swap(t, next);
     Value now = make<ir::LoadOp>(typeOf(array.kind), array.argument,

@@ -53,6 +53,11 @@ protected:
     bool isUnsigned = false;
   };
   Bounds normalBounds();
+  /// Of a loop over the times of `array`; in a turn, the time and the one that
+  /// it makes.
+  Bounds timeBounds(const Array &array);
+  std::pair<mlir::Value, mlir::Value> timesOfTurn(const Array &array,
+                                                  bool runsDown);
   void counted(const Bounds &bounds, llvm::function_ref<void()> turn);
 
 private:

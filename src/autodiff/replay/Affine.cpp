@@ -52,11 +52,12 @@ static Affine ofExtension(arith::ExtSIOp extension) {
     constant += isa<arith::AddIOp>(op) ? step : -step;
     value = op->getOperand(0);
   }
-  if (matchPattern(value, m_ConstantInt(&step)))
+  bool isConstant = matchPattern(value, m_ConstantInt(&step));
+  if (isConstant)
     constant += step;
   Affine form;
   form.constant = constant.getSExtValue();
-  if (matchPattern(value, m_Constant()))
+  if (isConstant)
     return form;
   auto narrow = value.getDefiningOp<arith::TruncIOp>();
   if (narrow && narrow.getIn().getType().isInteger(64) &&

@@ -102,8 +102,7 @@ bool samePart(Operation *a, Operation *b) {
 
 bool isFixedInPart(Value value) {
   Operation *owner = value.getParentBlock()->getParentOp();
-  return isa<ir::KernelOp>(owner) ||
-         (!isa<ir::RangeOp>(owner) && holdsRanges(owner));
+  return isa<ir::KernelOp>(owner) || holdsRanges(owner);
 }
 
 unsigned partNumber(Operation *op) {
@@ -218,14 +217,18 @@ private:
 
 } // namespace
 
-void refuse(const Overwrite &overwrite) {
+InFlightDiagnostic emitOverwritten(const Overwrite &overwrite) {
   InFlightDiagnostic error =
       emitError(overwrite.read)
-      << "the gradient needs the value read here from "
-         "argument "
+      << "the gradient needs the value read here from argument "
       << overwrite.argument + 1
       << ", but it is overwritten before the kernel ends";
   error.attachNote(overwrite.write) << "it may be overwritten here";
+  return error;
+}
+
+void refuse(const Overwrite &overwrite) {
+  InFlightDiagnostic error = emitOverwritten(overwrite);
   error.attachNote()
       << "record the launch with a Tape, which keeps that value; or call "
          "`grad(initial_state, ...)` while the arrays hold what they held "

@@ -69,15 +69,8 @@ unsigned Versions::add(Place place) {
   return versions.size() - 1;
 }
 
-static void refuseVersions(ir::LoadOp load, const Overwrite &overwrite,
-                           Operation *around) {
-  InFlightDiagnostic error = load.emitError()
-                             << "the gradient needs the value read here from "
-                                "argument "
-                             << overwrite.argument + 1
-                             << ", but it is overwritten before the kernel "
-                                "ends";
-  error.attachNote(overwrite.write) << "it may be overwritten here";
+static void refuseVersions(const Overwrite &overwrite, Operation *around) {
+  InFlightDiagnostic error = emitOverwritten(overwrite);
   error.attachNote(around->getLoc())
       << "of serial loops and branches around ranges, like this one, only what "
          "they find is kept";
@@ -114,7 +107,7 @@ FailureOr<bool> Versions::settle(ir::KernelOp primal,
     Operation *around = statementOf(load);
     if (holdsRanges(around) && (behind || rerun)) {
       refusal.code = ErrorCode::CannotReplay;
-      refuseVersions(load, *reason, around);
+      refuseVersions(*reason, around);
       return failure();
     }
     if (!behind && rerun)
