@@ -1,0 +1,30 @@
+#pragma once
+/// What the files of this folder share. They say how C++ looks from Python and
+/// nothing else.
+
+#include "costate/costate.h"
+
+#include <nanobind/nanobind.h>
+
+namespace costate::python {
+
+namespace nb = nanobind;
+
+void bindErrors(nb::module_ &module);
+void bindTypes(nb::module_ &module);
+void bindTrace(nb::module_ &module);
+void bindArrays(nb::module_ &module);
+void bindDevices(nb::module_ &module);
+void bindKernels(nb::module_ &module);
+void bindTape(nb::module_ &module);
+
+/// Sets the Python error that `failure` stands for.
+void setError(const std::exception_ptr &failure) noexcept;
+
+/// A copy of `text` for the life of the process.
+const char *interned(std::string_view text);
+
+/// Where the code stands that has called this package.
+Loc callerLoc();
+
+} // namespace costate::python

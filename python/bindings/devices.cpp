@@ -1,0 +1,92 @@
+#include "bindings/Bindings.h"
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+namespace costate::python {
+
+using nb::literals::operator""_a;
+using Release = nb::call_guard<nb::gil_scoped_release>;
+
+static Device open(const std::string &name, int threads, size_t memoryLimit,
+                   bool validate, std::optional<size_t> tapeBudget) {
+  return Device::open(name, {threads, memoryLimit, validate, tapeBudget});
+}
+
+static void bindStatistics(nb::module_ &module) {
+  nb::class_<Statistics>(module, "Statistics", "What a device has done.")
+      .def_ro("launches", &Statistics::launches)
+      .def_ro("uploads", &Statistics::uploads, "copies from the host")
+      .def_ro("downloads", &Statistics::downloads, "copies to the host")
+      .def_ro("copies", &Statistics::copies, "from array to array")
+      .def_ro("fills", &Statistics::fills, "also of new arrays, with zeros")
+      .def_ro("synchronizations", &Statistics::synchronizations,
+              "times that the host has waited for a GPU")
+      .def(nb::self == nb::self);
+}
+
+static void bindGraph(nb::module_ &module) {
+  nb::class_<Graph>(module, "Graph",
+                    "What `Device.capture` has kept. Arrays and kernels stay "
+                    "alive as long as it does.")
+      .def("replay", &Graph::replay, Release(),
+           "Launches everything once more, in order, behind what the device "
+           "has been asked to do so far.")
+      .def("__len__", &Graph::size);
+}
+
+void bindDevices(nb::module_ &module) {
+  bindStatistics(module);
+  bindGraph(module);
+  nb::class_<Device>(module, "Device",
+                     "Where arrays live and kernels run. Safe to use from "
+                     "several threads.")
+      .def_static("best", &Device::best, Release(),
+                  "The CPU, or the device that the environment variable "
+                  "COSTATE_DEVICE names; the same at every call. NoDevice if "
+                  "that does not exist.")
+      .def_static(
+          "open", &open, "name"_a, "threads"_a = 0, "memory_limit"_a = 0,
+          "validate"_a = false, "tape_budget"_a = nb::none(), Release(),
+          "A new device with its own memory limit (bytes) and threads. "
+          "`name`: `cpu`, `cuda` (the first NVIDIA GPU) or `simt` (the code "
+          "of a GPU on the host). NoDevice for any other name.")
+      .def_prop_ro("name", &Device::name)
+      .def_prop_ro("threads", &Device::threads)
+      .def("synchronize", &Device::synchronize, Release(),
+           "Waits until all launches on this device are done. Raises what "
+           "went wrong in them.")
+      .def(
+          "use_stream",
+          [](const Device &device, uintptr_t stream) {
+            device.use_stream(reinterpret_cast<void *>(stream));
+          },
+          "stream"_a, Release(),
+          "From here on the device queues its work on a stream of the caller "
+          "(a cudaStream_t as an integer). BadArgument on devices other than "
+          "`cuda`.")
+      .def("use_own_stream", &Device::use_own_stream, Release())
+      .def("capture", &Device::capture, "body"_a,
+           "Runs `body`, and keeps what it launches and fills on this device "
+           "instead of doing it: a `Graph`. CannotCapture for what a replay "
+           "cannot repeat.")
+      .def_prop_ro("current_bytes", &Device::current_bytes,
+                   "Bytes of arrays and tapes.")
+      .def_prop_ro("peak_bytes", &Device::peak_bytes)
+      .def_prop_ro("memory_limit", &Device::memory_limit)
+      .def("reset_peak_bytes", &Device::reset_peak_bytes)
+      .def("statistics", &Device::statistics)
+      .def("reset_statistics", &Device::reset_statistics)
+      .def(nb::self == nb::self)
+      .def("__hash__",
+           [](const Device &device) {
+             return std::hash<const void *>()(device.shared().get());
+           })
+      .def("__repr__", [](const Device &device) {
+        return "<costate.Device " + device.name() + ">";
+      });
+}
+
+} // namespace costate::python

@@ -1,0 +1,239 @@
+#include "bindings/Numbers.h"
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <sstream>
+
+namespace costate::python {
+
+using nb::literals::operator""_a;
+using detail::ArgumentValue;
+using detail::Mode;
+
+/// Of arrays; kept for launches, which are to be fast.
+static PyTypeObject *arrayType;
+
+static bool isArray(PyObject *object) {
+  return Py_TYPE(object) == arrayType ||
+         PyType_IsSubtype(Py_TYPE(object), arrayType);
+}
+
+static ArgumentValue argumentOf(PyObject *object, size_t index,
+                                const Kernel &kernel) {
+  if (isArray(object))
+    return ArgumentValue(*nb::inst_ptr<AnyArray>(object));
+  if (std::optional<ArgumentValue> number = numberOf(object))
+    return *number;
+  throw Error(ErrorCode::BadArgument,
+              "kernel `" + kernel.name() + "`: argument " +
+                  std::to_string(index + 1) + " is " +
+                  nb::repr(object).c_str() +
+                  "; pass an Array, or a number of at most 64 bits");
+}
+
+namespace {
+/// The arguments of one launch.
+class Arguments {
+public:
+  Arguments(const Kernel &kernel, PyObject *const *objects, size_t count) {
+    values.reserve(count);
+    for (size_t i = 0; i < count; ++i)
+      values.push_back(argumentOf(objects[i], i, kernel));
+  }
+  operator std::span<const ArgumentValue>() const { return values; }
+
+private:
+  std::vector<ArgumentValue> values;
+};
+} // namespace
+
+static void launch(const Kernel &kernel, Mode mode, bool initialState,
+                   PyObject *const *objects, size_t count) {
+  Arguments arguments(kernel, objects, count);
+  nb::gil_scoped_release release;
+  if (initialState)
+    kernel.launch_with(initial_state, mode, arguments);
+  else
+    kernel.launch_with(mode, arguments);
+}
+
+/// The value of `initial_state`, the one keyword of launches.
+static bool initialStateOf(PyObject *const *values, PyObject *names) {
+  bool found = false;
+  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+    PyObject *name = PyTuple_GET_ITEM(names, i);
+    if (PyUnicode_CompareWithASCIIString(name, "initial_state") != 0)
+      throw nb::type_error("a launch has one keyword, `initial_state`");
+    found = PyObject_IsTrue(values[i]) == 1;
+  }
+  return found;
+}
+
+/// A method of its own kind: those of nanobind make a tuple of their arguments.
+template <Mode mode>
+static PyObject *launchMethod(PyObject *self, PyObject *const *objects,
+                              Py_ssize_t count, PyObject *names) noexcept {
+  try {
+    bool initialState = initialStateOf(objects + count, names);
+    launch(*nb::inst_ptr<Kernel>(self), mode, initialState, objects,
+           static_cast<size_t>(count));
+  } catch (...) {
+    setError(std::current_exception());
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+template <Mode mode>
+static PyMethodDef methodOf(const char *name, const char *text) {
+  _PyCFunctionFastWithKeywords function = launchMethod<mode>;
+  return {name,
+          reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(function)),
+          METH_FASTCALL | METH_KEYWORDS, text};
+}
+
+static PyMethodDef methods[] = {
+    methodOf<Mode::Primal>(
+        "launch", "launch($self, /, *args, initial_state=False)\n--\n\n"
+                  "Runs the kernel. Arguments are Arrays, and numbers for "
+                  "scalars, which must be exact in the declared type, except "
+                  "that a real number is rounded to it. BadArgument, "
+                  "OutOfMemory, OutOfRange, Race, NotFinite, KernelFailed."),
+    methodOf<Mode::Gradient>(
+        "grad", "grad($self, /, *args, initial_state=False)\n--\n\n"
+                "Reverse mode, at the current contents of the arguments: adds "
+                "to `.grad` of the arrays that the kernel reads, consumes "
+                "`.grad` of those that it writes. With `initial_state` the "
+                "arrays hold what they held before the launch. "
+                "MissingGradient, NotDifferentiable, CannotReplay, and what "
+                "`launch` raises."),
+    methodOf<Mode::Tangent>(
+        "jvp", "jvp($self, /, *args, initial_state=False)\n--\n\n"
+               "Forward mode: runs the kernel and pushes `.dual` through "
+               "it."),
+    {nullptr, nullptr, 0, nullptr}};
+
+static PyObject *call(PyObject *self, PyObject *tuple,
+                      PyObject *words) noexcept {
+  if (words && PyDict_GET_SIZE(words)) {
+    PyErr_SetString(PyExc_TypeError, "a launch takes no keywords");
+    return nullptr;
+  }
+  PyObject **items = reinterpret_cast<PyTupleObject *>(tuple)->ob_item;
+  return launchMethod<Mode::Primal>(self, items, PyTuple_GET_SIZE(tuple),
+                                    nullptr);
+}
+
+static PyType_Slot slots[] = {{Py_tp_methods, methods},
+                              {Py_tp_call, reinterpret_cast<void *>(call)},
+                              {0, nullptr}};
+
+static Mode modeOf(const std::string &name) {
+  if (name == "primal")
+    return Mode::Primal;
+  if (name == "gradient")
+    return Mode::Gradient;
+  if (name == "tangent")
+    return Mode::Tangent;
+  throw Error(ErrorCode::BadArgument, "there is no mode `" + name +
+                                          "`; there are primal, gradient "
+                                          "and tangent");
+}
+
+static void bindOptions(nb::module_ &module) {
+  nb::class_<KernelOptions>(module, "KernelOptions")
+      .def(
+          "__init__",
+          [](KernelOptions *self, bool debug, bool deterministic, bool fastMath,
+             bool findNan) {
+            new (self) KernelOptions{debug, deterministic, fastMath, findNan};
+          },
+          nb::kw_only(), "debug"_a = false, "deterministic"_a = false,
+          "fast_math"_a = false, "find_nan"_a = false)
+      .def_rw("debug", &KernelOptions::debug,
+              "Checks every index, asserts, and races.")
+      .def_rw("deterministic", &KernelOptions::deterministic,
+              "Results are the same to the last bit for any number of threads.")
+      .def_rw("fast_math", &KernelOptions::fast_math)
+      .def_rw("find_nan", &KernelOptions::find_nan,
+              "Stops at the first operation that gives inf or NaN.");
+  nb::class_<ArgumentType>(module, "ArgumentType")
+      .def_ro("dtype", &ArgumentType::dtype)
+      .def_ro("rank", &ArgumentType::rank, "-1 for a scalar");
+}
+
+static void bindCheck(nb::module_ &module) {
+  nb::class_<GradientCheck>(
+      module, "GradientCheck",
+      "One directional derivative of a kernel, computed by reverse mode, by "
+      "forward mode and by differences.")
+      .def_ro("ok", &GradientCheck::ok)
+      .def_ro("reverse", &GradientCheck::reverse)
+      .def_ro("forward", &GradientCheck::forward)
+      .def_ro("difference", &GradientCheck::difference)
+      .def_ro("forward_error", &GradientCheck::forward_error)
+      .def_ro("difference_error", &GradientCheck::difference_error)
+      .def_ro("differences_tell", &GradientCheck::differences_tell)
+      .def("__bool__", [](const GradientCheck &check) { return check.ok; })
+      .def("__str__", [](const GradientCheck &check) {
+        std::ostringstream text;
+        text << check;
+        return text.str();
+      });
+  module.def(
+      "check_gradient",
+      [](const Kernel &kernel, nb::args objects) {
+        Arguments arguments(
+            kernel, reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
+            objects.size());
+        nb::gil_scoped_release release;
+        return detail::check_gradient(kernel, arguments);
+      },
+      "kernel"_a, "args"_a,
+      "Checks the gradient at the contents of the arguments, on copies.");
+}
+
+void bindKernels(nb::module_ &module) {
+  arrayType = reinterpret_cast<PyTypeObject *>(nb::type<AnyArray>().ptr());
+  bindOptions(module);
+  nb::class_<Kernel>(module, "Kernel", nb::type_slots(slots),
+                     "A kernel: compiled on first use, run on the device of "
+                     "its arguments. Safe to launch from several threads.")
+      .def_static(
+          "from_ir",
+          [](const std::string &text, const std::string &name,
+             KernelOptions options, const std::string &file) {
+            nb::gil_scoped_release release;
+            return Kernel::from_ir(text, name, options, file);
+          },
+          "text"_a, "name"_a = "", "options"_a = KernelOptions(),
+          "file"_a = "<kernel>",
+          "A kernel from kernel IR as text. BadKernel if it does not parse or "
+          "verify.")
+      .def("gradient", &Kernel::gradient,
+           "`grad` as a kernel with the same arguments, which has a `jvp`.")
+      .def("tangent", &Kernel::tangent,
+           "`jvp` as a kernel with the same arguments.")
+      .def_prop_ro("name", &Kernel::name)
+      .def_prop_ro("arguments", &Kernel::arguments)
+      .def("report", &Kernel::report,
+           "For people: signature, what has been compiled and how long that "
+           "took, what each line saves and what is computed again.")
+      .def(
+          "ir",
+          [](const Kernel &kernel, const std::string &mode, bool llvm) {
+            Mode wanted = modeOf(mode);
+            nb::gil_scoped_release release;
+            return kernel.ir(wanted, llvm);
+          },
+          "mode"_a = "primal", "llvm"_a = false,
+          "Kernel IR or LLVM IR of `primal`, `gradient` or `tangent`.")
+      .def("__repr__", [](const Kernel &kernel) {
+        return "<costate.Kernel " + kernel.name() + ">";
+      });
+  bindCheck(module);
+}
+
+} // namespace costate::python

@@ -1,0 +1,184 @@
+#include "bindings/Bindings.h"
+
+#include <frameobject.h>
+#include <mutex>
+#include <nanobind/stl/string.h>
+#include <unordered_set>
+
+namespace costate::python {
+
+using nb::literals::operator""_a;
+using detail::Op;
+
+const char *interned(std::string_view text) {
+  static auto &all = *new std::unordered_set<std::string>;
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  return all.emplace(text).first->c_str();
+}
+
+/// Of this package; set when it is imported.
+static std::string packageFolder;
+
+static bool isOurs(std::string_view file) {
+  return !packageFolder.empty() && file.starts_with(packageFolder);
+}
+
+Loc callerLoc() {
+  PyFrameObject *frame = PyEval_GetFrame();
+  nb::object held = nb::borrow(reinterpret_cast<PyObject *>(frame));
+  while (held.is_valid()) {
+    frame = reinterpret_cast<PyFrameObject *>(held.ptr());
+    nb::object code =
+        nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(frame)));
+    nb::object name = code.attr("co_filename");
+    const char *file = PyUnicode_AsUTF8(name.ptr());
+    if (file && !isOurs(file))
+      return {interned(file),
+              static_cast<uint32_t>(PyFrame_GetLineNumber(frame)), 0};
+    PyErr_Clear();
+    held = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetBack(frame)));
+  }
+  return {};
+}
+
+static void bindDType(nb::module_ &module) {
+  nb::enum_<DType>(module, "DType", "The type of an array element or scalar.")
+      .value("bool", DType::Bool, "one byte, 0 or 1")
+      .value("i8", DType::I8)
+      .value("i16", DType::I16)
+      .value("i32", DType::I32)
+      .value("i64", DType::I64)
+      .value("u8", DType::U8)
+      .value("u16", DType::U16)
+      .value("u32", DType::U32)
+      .value("u64", DType::U64)
+      .value("f16", DType::F16)
+      .value("f32", DType::F32)
+      .value("f64", DType::F64)
+      .def_prop_ro("itemsize", &sizeOf, "Bytes of one element in memory.")
+      .def_prop_ro("is_float", &isFloat)
+      .def_prop_ro("is_integer", &isInteger, "Not so of bool.")
+      .def_prop_ro("is_unsigned", &isUnsigned)
+      .def_prop_ro("derivative", &derivativeOf,
+                   "Of its adjoints and tangents: f32 of f16.");
+}
+
+static void bindOp(nb::module_ &module) {
+  nb::enum_<Op>(module, "Op", "The pure operations of the kernel language.")
+      .value("neg", Op::Neg)
+      .value("add", Op::Add)
+      .value("sub", Op::Sub)
+      .value("mul", Op::Mul)
+      .value("div", Op::Div)
+      .value("rem", Op::Rem)
+      .value("min", Op::Min)
+      .value("max", Op::Max)
+      .value("clamp", Op::Clamp, "value, low, high")
+      .value("abs", Op::Abs)
+      .value("and_", Op::And)
+      .value("or_", Op::Or)
+      .value("xor", Op::Xor)
+      .value("not_", Op::Not)
+      .value("shl", Op::Shl)
+      .value("shr", Op::Shr)
+      .value("popcnt", Op::Popcnt)
+      .value("clz", Op::Clz)
+      .value("philox", Op::Philox, "of u64: key, stream, counter")
+      .value("lt", Op::Lt)
+      .value("le", Op::Le)
+      .value("gt", Op::Gt)
+      .value("ge", Op::Ge)
+      .value("eq", Op::Eq)
+      .value("ne", Op::Ne)
+      .value("select", Op::Select, "a bool, then two values of one type")
+      .value("cast", Op::Cast)
+      .value("bit_cast", Op::BitCast)
+      .value("floor", Op::Floor)
+      .value("ceil", Op::Ceil)
+      .value("round", Op::Round)
+      .value("trunc", Op::Trunc)
+      .value("sqrt", Op::Sqrt)
+      .value("rsqrt", Op::Rsqrt)
+      .value("cbrt", Op::Cbrt)
+      .value("exp", Op::Exp)
+      .value("exp2", Op::Exp2)
+      .value("expm1", Op::Expm1)
+      .value("log", Op::Log)
+      .value("log2", Op::Log2)
+      .value("log10", Op::Log10)
+      .value("log1p", Op::Log1p)
+      .value("pow", Op::Pow)
+      .value("hypot", Op::Hypot)
+      .value("sin", Op::Sin)
+      .value("cos", Op::Cos)
+      .value("tan", Op::Tan)
+      .value("asin", Op::Asin)
+      .value("acos", Op::Acos)
+      .value("atan", Op::Atan)
+      .value("atan2", Op::Atan2)
+      .value("sinh", Op::Sinh)
+      .value("cosh", Op::Cosh)
+      .value("tanh", Op::Tanh)
+      .value("asinh", Op::Asinh)
+      .value("acosh", Op::Acosh)
+      .value("atanh", Op::Atanh)
+      .value("erf", Op::Erf)
+      .value("erfc", Op::Erfc)
+      .value("fma", Op::Fma)
+      .value("stop_gradient", Op::StopGradient)
+      .value("ordinal", Op::Ordinal, "i64, in the order of the numbers")
+      .value(
+          "by_order", Op::ByOrder,
+          "the value, and what takes its place in derivatives of order 1, 2");
+}
+
+static std::string text(const Loc &loc) {
+  return std::string(loc.file) + ":" + std::to_string(loc.line);
+}
+
+static void bindLoc(nb::module_ &module) {
+  nb::class_<Loc>(module, "Loc", "A place in the user's source.")
+      .def(
+          "__init__",
+          [](Loc *self, std::string file, uint32_t line, uint32_t column) {
+            new (self) Loc(interned(file), line, column);
+          },
+          "file"_a, "line"_a, "column"_a = 0)
+      .def_static("caller", &callerLoc,
+                  "Of the code that has called this package.")
+      .def_prop_ro("file", [](const Loc &loc) { return loc.file; })
+      .def_ro("line", &Loc::line)
+      .def_ro("column", &Loc::column)
+      .def("__str__", &text)
+      .def("__repr__", [](const Loc &loc) { return "Loc(" + text(loc) + ")"; });
+  module.def(
+      "_set_package_folder", [](std::string folder) { packageFolder = folder; },
+      "folder"_a);
+}
+
+void bindTypes(nb::module_ &module) {
+  bindDType(module);
+  bindOp(module);
+  bindLoc(module);
+  nb::enum_<Layout>(module, "Layout",
+                    "Where an array of vectors, matrices or structs keeps "
+                    "their numbers.")
+      .value("aos", AoS, "those of one element side by side")
+      .value("soa", SoA, "those of one component side by side");
+  nb::class_<ElementForm>(module, "ElementForm",
+                          "What the elements of an array are made of.")
+      .def(
+          "__init__",
+          [](ElementForm *self, std::string name, int64_t count,
+             Layout layout) {
+            new (self) ElementForm{std::move(name), count, layout};
+          },
+          "name"_a, "count"_a, "layout"_a = AoS)
+      .def_ro("name", &ElementForm::name, "`Vec<f64, 3>`")
+      .def_ro("count", &ElementForm::count,
+              "numbers in an element; 0: the element is a number")
+      .def_ro("layout", &ElementForm::layout);
+}
+
+} // namespace costate::python

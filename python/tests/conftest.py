@@ -1,0 +1,26 @@
+"""What the tests share."""
+
+import pytest
+
+from costate import _core
+
+
+@pytest.fixture
+def device():
+    """The CPU, or what COSTATE_DEVICE names."""
+    return _core.Device.best()
+
+
+@pytest.fixture
+def trace():
+    """Makes kernels: `trace("name", body)` calls `body(trace)` while tracing."""
+
+    def make(name, body, **options):
+        making = _core.Trace(name, _core.Loc.caller())
+        try:
+            body(making)
+            return making.finish(_core.KernelOptions(**options))
+        finally:
+            making.abandon()
+
+    return make
