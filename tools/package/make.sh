@@ -9,7 +9,7 @@ stage=$build/stage/$name
 archive=$tree/build/$name.tar.xz
 
 programs=(costate-test costate-bench costate-run costate-opt costate-fuzz costate-demo
-  example-newton example-relax example-string)
+  example-{newton,relax,string,billiards,chain,cloth,smoke,volume})
 
 library() {
   readlink -e "$(clang++-22 -print-file-name="$1")" ||
