@@ -76,4 +76,8 @@ inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";
 /// terms of the primal.
 inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
 
+/// On a `"shared_store"`: which of the values that are stored at its place in
+/// the source; none: the first.
+inline constexpr llvm::StringLiteral storedValueAttr = "costate.stored_value";
+
 } // namespace costate::ir

@@ -249,6 +249,26 @@ TEST_P(Races, AFlagThatAnyIterationRaises) {
               [&] { k(x, flags, 0); });
 }
 
+TEST_P(Races, AFunctionThatStoresTwoValuesInCommon) {
+  Kernel k = kernel(
+      "twice",
+      [](X x, At flags, Scalar<int> at) {
+        auto raise = [&](auto i, int value) { flags(i) = value; };
+        parallel(x.size(), [&](Index i) {
+          IF (x(i) > 1) {
+            raise(0, 1);
+          }
+          ELSE { raise(at, 2); }
+        });
+      },
+      debug);
+  auto x = numbers(500);
+  auto flags = device.array<int>({2});
+  EXPECT_NO_THROW(k(x, flags, 1));
+  expectError(ErrorCode::Race, {"`twice`", "argument 2", "element 0"},
+              [&] { k(x, flags, 0); });
+}
+
 TEST_P(Races, AValueInCommonThatManyIterationsStore) {
   Kernel k = kernel(
       "common",

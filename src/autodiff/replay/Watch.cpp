@@ -2,6 +2,7 @@
 
 #include "autodiff/replay/Replay.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -41,6 +42,8 @@ public:
           StringAttr::get(access.op->getContext(), has(ir::adjointOfAttr)
                                                        ? useOfAdjoint(access.op)
                                                        : useOf(access.op)));
+    if (!has(ir::adjointOfAttr))
+      numberStoredValues();
   }
 
 private:
@@ -52,6 +55,24 @@ private:
   bool has(StringRef attribute) const {
     auto kernel = cast<ir::KernelOp>(array.getOwner()->getParentOp());
     return bool(kernel.getArgAttr(array.getArgNumber(), attribute));
+  }
+
+  /// A function that is called twice stores two values at one place.
+  void numberStoredValues() {
+    llvm::MapVector<Location, SmallVector<OpFoldResult>> stored;
+    for (const ArrayAccess &access : accesses) {
+      auto store = dyn_cast<ir::StoreOp>(access.op);
+      if (!store || useOf(store) != "shared_store")
+        continue;
+      OpFoldResult value = getAsOpFoldResult(store.getValue());
+      SmallVector<OpFoldResult> &values = stored[store.getLoc()];
+      auto known = llvm::find(values, value);
+      if (known != values.begin())
+        store->setAttr(ir::storedValueAttr, Builder(store).getI64IntegerAttr(
+                                                known - values.begin()));
+      if (known == values.end())
+        values.push_back(value);
+    }
   }
 
   StringRef useOf(Operation *op) {

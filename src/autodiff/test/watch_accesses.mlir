@@ -44,6 +44,22 @@ costate.kernel @mixed(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %a
   }
 }
 
+// Two values that are stored at one place of the source, as by a function that
+// is called twice, are told apart.
+// CHECK-LABEL: costate.kernel @twice
+// CHECK:           costate.store %arg1, %{{.*}} {costate.watched = "shared_store"}
+// CHECK:           costate.store %arg2, %{{.*}} {costate.stored_value = 1 : i64, costate.watched = "shared_store"}
+// CHECK:           costate.store %arg1, %{{.*}} {costate.watched = "shared_store"}
+#here = loc("function.cpp":3:5)
+costate.kernel @twice(%x: !costate.array<f64, 1>, %a: f64, %b: f64, %j: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    costate.store %a, %x[%j] : !costate.array<f64, 1> loc(#here)
+    costate.store %b, %x[%i] : !costate.array<f64, 1> loc(#here)
+    costate.store %a, %x[%j] : !costate.array<f64, 1> loc(#here)
+  }
+}
+
 // Adjoints are used in the opposite way, and the names are those of the primal:
 // a store is reversed by a load and a store. A tangent is used like its array.
 // CHECK-LABEL: costate.kernel @derived

@@ -77,7 +77,9 @@ void reportUse(Runtime &runtime, Operation *op, Value array,
   ArrayView view(array);
   ImplicitLocOpBuilder builder(op->getLoc(), op);
   Value element = rowMajor(builder, indices, view.extents);
-  runtime.callUse(builder, workerOf(op), view.parameter, element, *use);
+  auto stored = op->getAttrOfType<IntegerAttr>(ir::storedValueAttr);
+  runtime.callUse(builder, workerOf(op), view.parameter, element, *use,
+                  stored ? stored.getInt() : 0);
 }
 
 /// llvm.is.fpclass: NaN, -inf, +inf.

@@ -94,6 +94,17 @@ int64_t Runtime::site(Location loc) {
   return known - sites.begin();
 }
 
+int64_t Runtime::site(Location loc, int64_t variant) {
+  int64_t first = site(loc);
+  if (first < 0 || variant == 0)
+    return first;
+  auto [known, isNew] =
+      variants.try_emplace({first, variant}, int64_t(sites.size()));
+  if (isNew)
+    sites.push_back(sites[first]);
+  return known->second;
+}
+
 LLVM::LLVMFuncOp Runtime::declare(StringRef plainName, Type result,
                                   TypeRange params, Traits traits) {
   std::string name = plainName.str();
@@ -192,12 +203,13 @@ void Runtime::callIndexError(ImplicitLocOpBuilder &builder, Value worker,
 }
 
 void Runtime::callUse(ImplicitLocOpBuilder &builder, Value worker,
-                      int64_t parameter, Value element, ElementUse use) {
+                      int64_t parameter, Value element, ElementUse use,
+                      int64_t storedValue) {
   if (!llvm::is_contained(watched, parameter))
     watched.push_back(parameter);
   Type params[] = {pointer, i64, i64, i64, i64};
   auto function = declare("costate_use", none, params, {});
-  Value place = constant(builder, site(builder.getLoc()));
+  Value place = constant(builder, site(builder.getLoc(), storedValue));
   Value number = constant(builder, parameter);
   Value kind = constant(builder, static_cast<int64_t>(use));
   LLVM::CallOp::create(builder, function,

@@ -83,6 +83,8 @@ public:
 
   /// The number of the source place of `loc`; -1 for none.
   int64_t site(mlir::Location loc);
+  /// Another number for the same place; the first one for `variant` 0.
+  int64_t site(mlir::Location loc, int64_t variant);
   /// The number of `text`.
   int64_t text(llvm::StringRef text);
 
@@ -107,7 +109,8 @@ public:
                       mlir::Value extent);
   /// Watches `parameter` from now on.
   void callUse(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
-               int64_t parameter, mlir::Value element, ElementUse use);
+               int64_t parameter, mlir::Value element, ElementUse use,
+               int64_t storedValue);
   /// `numbers` are f64: up to three operands, and the result.
   /// `words`: 64 bits each, in the order of the letters of the text.
   void callAssertFailed(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
@@ -173,6 +176,7 @@ private:
 
   mlir::ModuleOp module;
   llvm::SmallVector<mlir::Attribute> sites, texts;
+  llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t> variants;
   llvm::SmallVector<int64_t> watched;
   mlir::Type i32, i64, f64, pointer, none;
 };
