@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -56,6 +57,29 @@ private:
   std::vector<int64_t> values;
 };
 
+/// Memory that somebody else has allocated; see Device::adopt.
+struct OutsideMemory {
+  /// Where the device can address it: aligned to its elements.
+  void *address = nullptr;
+  /// Called once, on any thread, when no array needs the memory any more; also
+  /// if it is not adopted after all. Must not throw.
+  std::function<void()> release = {};
+  /// Whoever else writes the memory says so by written_outside(). Otherwise
+  /// every launch counts as one behind such a write: Error(CannotReplay) for
+  /// gradients that look at what the memory held before.
+  bool announced = false;
+  /// `release` need not wait for what the device has queued: the memory is used
+  /// again only behind it, on the same stream.
+  bool stream_ordered = false;
+};
+
+/// Memory of an array in the hands of others; see AnyArray::lend.
+struct LentMemory {
+  void *address = nullptr; ///< on the device; null if there are no elements
+  /// While a copy of it lives, so does the memory.
+  std::shared_ptr<void> hold = {};
+};
+
 /// A handle to an array of any element type. Copies share the storage, which
 /// lives as long as any handle. A default-made handle has no storage; using it
 /// is Error(BadArgument). Handles may be used from several threads; writing one
@@ -100,6 +124,16 @@ public:
   void write(const void *from, size_t bytes,
              Loc loc = std::source_location::current());
   void read(void *to, size_t bytes) const;
+
+  /// Somebody else has written the memory of this array, which is adopted or
+  /// lent: counts as a write by the host. What gradients need of it is lost.
+  void written_outside(Loc loc = std::source_location::current());
+  /// Lets others use the memory, without a copy. If it is `writable`, they may
+  /// write it until they drop what holds it, which OutsideMemory::announced
+  /// says the consequences of. What the device has queued may still be running:
+  /// synchronize() waits for it. Error(BadArgument) for `writable` while a Tape
+  /// records on this thread.
+  LentMemory lend(bool writable, Loc loc = std::source_location::current());
 
   const std::shared_ptr<runtime::ArrayStorage> &storage() const {
     return handle;

@@ -85,6 +85,14 @@ public:
   AnyArray array(DType dtype, const Extents &extents, Flags flags,
                  ArrayOptions options, const ElementForm &form) const;
 
+  /// An array over memory of somebody else, which is used as it is and not
+  /// copied; it holds `shape` elements of `dtype`, row-major and contiguous.
+  /// `gradient` is such memory for its adjoint, of the dtype that grad() has;
+  /// with the flag `grad` and none of that the adjoint is a new array.
+  /// Error(BadArgument) as for array(), and for an address that is not aligned.
+  AnyArray adopt(DType dtype, const Extents &extents, OutsideMemory memory,
+                 Flags flags = none, OutsideMemory gradient = {}) const;
+
   /// Waits until all launches on this device are done.
   void synchronize() const;
 

@@ -166,6 +166,13 @@ void AnyArray::check_form(DType dtype, const ElementForm &expected) const {
                                       expected.name);
 }
 
+static void requireNoRecording() {
+  if (detail::recordingTape())
+    raise(ErrorCode::BadArgument,
+          "a `Tape` cannot record what is written through a pointer; use "
+          "from_host or fill, or take the pointer outside of the recording");
+}
+
 static void requireHost(const ArrayStorage &storage) {
   detail::requireNoCapture("let the host use its arrays");
   const runtime::DeviceInfo &device = storage.device->info();
@@ -173,6 +180,34 @@ static void requireHost(const ArrayStorage &storage) {
     raise(ErrorCode::BadArgument,
           describe(storage) + " lives in the memory of `" + device.name +
               "`, which the host cannot address; use to_host and from_host");
+}
+
+void AnyArray::written_outside(Loc loc) {
+  ArrayStorage &storage = storageOf(*this);
+  detail::requireNoCapture("let others write its arrays");
+  detail::noteUnseenWrite(storage,
+                          [loc] { return detail::hostWriteText(loc); });
+}
+
+static std::string strangerText() {
+  return "others who had been lent its memory";
+}
+
+LentMemory AnyArray::lend(bool writable, Loc loc) {
+  ArrayStorage &storage = storageOf(*this);
+  detail::requireNoCapture("lend its arrays");
+  noteHostRead(storage);
+  if (!writable)
+    return {storage.buffer.address, handle};
+  requireNoRecording();
+  noteHostWrite(*this, loc);
+  storage.strangers.fetch_add(1);
+  auto giveBack = [array = handle](void *) {
+    array->strangers.fetch_sub(1);
+    detail::noteUnseenWrite(*array, strangerText);
+  };
+  return {storage.buffer.address,
+          std::shared_ptr<void>(storage.buffer.address, giveBack)};
 }
 
 const void *AnyArray::address() const {
@@ -185,10 +220,7 @@ const void *AnyArray::address() const {
 void *AnyArray::writable_address(Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   requireHost(storage);
-  if (detail::recordingTape())
-    raise(ErrorCode::BadArgument,
-          "a `Tape` cannot record what is written through a pointer; use "
-          "from_host or fill, or take the pointer outside of the recording");
+  requireNoRecording();
   noteHostWrite(*this, loc);
   return storage.buffer.address;
 }

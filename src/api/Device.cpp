@@ -87,6 +87,28 @@ AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
                          flags & costate::dual, options.directions, form)));
 }
 
+static runtime::AdoptedMemory adopted(OutsideMemory memory) {
+  std::shared_ptr<void> hold;
+  if (memory.release)
+    hold = {memory.address,
+            [release = std::move(memory.release)](void *) { release(); }};
+  return {static_cast<std::byte *>(memory.address),
+          {std::move(hold), memory.stream_ordered},
+          !memory.announced};
+}
+
+AnyArray Device::adopt(DType dtype, const Extents &extents,
+                       OutsideMemory memory, Flags flags,
+                       OutsideMemory gradient) const {
+  std::optional<runtime::AdoptedMemory> adjoint;
+  if (gradient.address)
+    adjoint = adopted(std::move(gradient));
+  return AnyArray(checked(
+      runtime::adoptArray(handle, dtype, extents, adopted(std::move(memory)),
+                          (flags & costate::grad) || adjoint,
+                          flags & costate::dual, std::move(adjoint))));
+}
+
 void Device::synchronize() const {
   detail::requireNoCapture("wait for the device");
   checked(handle->synchronize());

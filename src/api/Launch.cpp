@@ -179,6 +179,14 @@ static Arrays givenArrays(const Call &call, const KernelCode &code) {
   return arrays;
 }
 
+/// Arrays over memory of others may have a part in common.
+static bool overlap(const ArrayStorage &one, const ArrayStorage *other) {
+  if (!other || other->buffer.bytes == 0)
+    return false;
+  const runtime::Buffer &a = one.buffer, &b = other->buffer;
+  return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
+}
+
 static void requireApart(const KernelImpl &kernel, const KernelCode &code,
                          const Arrays &arrays) {
   const std::vector<runtime::Parameter> &parameters = code.parameters;
@@ -186,12 +194,14 @@ static void requireApart(const KernelImpl &kernel, const KernelCode &code,
     if (!arrays[i] || arrays[i]->buffer.bytes == 0)
       continue;
     for (size_t j = i + 1; j < parameters.size(); ++j)
-      if (arrays[i] == arrays[j] &&
+      if (overlap(*arrays[i], arrays[j].get()) &&
           (isWritten(code, parameters[i]) || isWritten(code, parameters[j])))
         raise(ErrorCode::BadArgument,
               kernel.title() + ": " + runtime::parameterText(parameters[i]) +
                   " and " + runtime::parameterText(parameters[j]) +
-                  " are the same array, and it is written; pass two arrays");
+                  (arrays[i] == arrays[j] ? " are the same array"
+                                          : " have memory in common") +
+                  ", and it is written; pass two arrays");
   }
 }
 
@@ -437,6 +447,10 @@ private:
   }
 
   void checkArray(size_t i, const std::vector<uint64_t> &versions) const {
+    if (call.arguments[i].array->strangers > 0 && !Capture::current())
+      refuse(argumentText(kernel, i) +
+             " has memory that others may have written since the kernel last "
+             "ran");
     runtime::Parameter parameter{Role::Primal, static_cast<uint32_t>(i)};
     for (; parameter.order <= order; ++parameter.order) {
       std::shared_ptr<ArrayStorage> array = storageOf(call, parameter);
@@ -515,8 +529,18 @@ private:
 };
 } // namespace
 
+/// Others may have written arguments since they were used last.
+static void noteStrangersOf(const Call &call) {
+  if (Capture::current())
+    return;
+  for (const BoundArgument &argument : call.arguments)
+    if (argument.array)
+      noteStrangers(*argument.array);
+}
+
 void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
                                     Chain chain, const Call &call) {
+  noteStrangersOf(call);
   requireNoCapture("take the gradient of " + kernel->title() +
                    " from the initial state, which copies arrays");
   compiler::Derivation derivation = derivationOf(*kernel, chain, call);
@@ -581,6 +605,7 @@ static void captureLaunch(Capture &capture,
 
 void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
                     const Call &call) {
+  noteStrangersOf(call);
   compiler::Derivation derivation = derivationOf(*kernel, chain, call);
   requireSomeActive(*kernel, derivation);
   Compiled &compiled = kernel->compiled(derivation);

@@ -66,6 +66,23 @@ void detail::announceRead(ArrayStorage &array,
     checked(array.announceRead(reader));
 }
 
+void detail::noteUnseenWrite(ArrayStorage &array,
+                             std::function<std::string()> writer) {
+  array.version.fetch_add(1);
+  runtime::ArrayWrite write{array, runtime::Box::whole(array.extents),
+                            std::move(writer)};
+  write.past = write.certain = true;
+  if (array.isWatched())
+    checked(array.announce(write));
+}
+
+void detail::noteStrangers(ArrayStorage &array) {
+  if (array.strangers > 0)
+    noteUnseenWrite(array, [] {
+      return std::string("others who share its memory and may have written it");
+    });
+}
+
 void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                          const std::function<void()> &body) {
   entry->begin(tape.log);

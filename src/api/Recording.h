@@ -36,6 +36,13 @@ void announceRead(runtime::ArrayStorage &array,
 void recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                  const std::function<void()> &body);
 
+/// Counts a write of somebody else that is over: all watchers lose what was
+/// there.
+void noteUnseenWrite(runtime::ArrayStorage &array,
+                     std::function<std::string()> writer);
+/// The same if there is anybody who may have written and would not say so.
+void noteStrangers(runtime::ArrayStorage &array);
+
 /// Appends to the recording of this thread, if there is one.
 void recordHostWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
                      Loc loc);

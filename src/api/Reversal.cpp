@@ -22,6 +22,9 @@ Reversal::Reversal(std::shared_ptr<TapeImpl> impl)
   bool foreign =
       std::any_of(entries.begin(), entries.end(),
                   [](const auto &entry) { return entry->isForeign(); });
+  for (const auto &entry : entries)
+    for (const Want &want : entry->wants)
+      noteStrangers(*entry->arguments[want.argument].array);
   tape->isReversing = true;
   tape->log.beginUse(/*observed=*/foreign);
 }
@@ -98,6 +101,11 @@ void Reversal::checkCarriers(size_t index) {
 
 static std::string lossText(const TapeImpl &tape,
                             const VersionLog::Copy &copy) {
+  if (copy.loss == Loss::Unseen)
+    return "has been overwritten by " + tape.writerText(copy) +
+           ", when it was too late to keep a copy; copy the array into one of "
+           "its own memory, or say so with written_outside (and adopt it as "
+           "`announced`) where others write it";
   return "has been overwritten by " + tape.writerText(copy) +
          (copy.loss == Loss::Memory
               ? ", when there was no memory to keep a copy"

@@ -17,7 +17,12 @@ ArrayStorage::ArrayStorage(std::shared_ptr<Device> device, DType dtype,
     size *= extent;
 }
 
-ArrayStorage::~ArrayStorage() { device->release(buffer); }
+ArrayStorage::~ArrayStorage() {
+  if (owner)
+    device->disown(buffer, /*waits=*/!owner->isOrdered);
+  else
+    device->release(buffer);
+}
 
 void ArrayStorage::watch(ArrayWatcher &watcher) {
   std::lock_guard lock(watchMutex);
@@ -129,12 +134,18 @@ static Result<> checkShape(const Plan &plan) {
   return {};
 }
 
-static Result<std::shared_ptr<ArrayStorage>>
-makePlain(const std::shared_ptr<Device> &device, const Plan &plan) {
+static std::shared_ptr<ArrayStorage>
+withoutMemory(const std::shared_ptr<Device> &device, const Plan &plan) {
   auto array =
       std::make_shared<ArrayStorage>(device, plan.dtype, plan.allExtents());
   array->form = plan.form;
   array->componentDim = plan.componentDim;
+  return array;
+}
+
+static Result<std::shared_ptr<ArrayStorage>>
+makePlain(const std::shared_ptr<Device> &device, const Plan &plan) {
+  std::shared_ptr<ArrayStorage> array = withoutMemory(device, plan);
   Result<Buffer> buffer =
       device->allocate(static_cast<size_t>(array->size) * sizeOf(plan.dtype));
   if (!buffer)
@@ -145,8 +156,34 @@ makePlain(const std::shared_ptr<Device> &device, const Plan &plan) {
 }
 
 static Result<std::shared_ptr<ArrayStorage>>
-makeAdjoint(const ArrayStorage &array, bool withTangent) {
-  auto adjoint = makePlain(array.device, derivedPlan(array));
+adoptPlain(const std::shared_ptr<Device> &device, const Plan &plan,
+           AdoptedMemory memory) {
+  std::shared_ptr<ArrayStorage> array = withoutMemory(device, plan);
+  const size_t width = sizeOf(plan.dtype);
+  array->owner = std::move(memory.owner);
+  array->strangers = memory.isStrange;
+  if (reinterpret_cast<uintptr_t>(memory.address) % width)
+    return Failure{ErrorCode::BadArgument,
+                   plan.text() +
+                       " cannot be at an address that is no multiple "
+                       "of " +
+                       std::to_string(width) + "; copy it"};
+  size_t bytes = static_cast<size_t>(array->size) * width;
+  if (bytes && !memory.address)
+    return Failure{ErrorCode::BadArgument,
+                   plan.text() + " needs memory, but its address is null"};
+  if (bytes)
+    array->buffer = {memory.address, bytes};
+  device->adopt(array->buffer);
+  return array;
+}
+
+static Result<std::shared_ptr<ArrayStorage>>
+makeAdjoint(const ArrayStorage &array, bool withTangent,
+            std::optional<AdoptedMemory> memory = std::nullopt) {
+  Plan plan = derivedPlan(array);
+  auto adjoint = memory ? adoptPlain(array.device, plan, std::move(*memory))
+                        : makePlain(array.device, plan);
   if (!adjoint)
     return adjoint;
   (*adjoint)->isCompanion = true;
@@ -208,6 +245,40 @@ static Result<> checkCompanions(DType dtype, bool withGrad, bool withDual,
   return {};
 }
 
+/// Adds the companions that are asked for.
+static Result<std::shared_ptr<ArrayStorage>>
+accompanied(std::shared_ptr<ArrayStorage> array, bool withGrad, bool withDual,
+            std::optional<AdoptedMemory> gradient = std::nullopt) {
+  if (withGrad) {
+    auto adjoint = makeAdjoint(*array, withDual, std::move(gradient));
+    if (!adjoint)
+      return adjoint;
+    array->grad = *adjoint;
+  }
+  if (withDual) {
+    auto tangent = makeTangent(*array);
+    if (!tangent)
+      return tangent;
+    array->dual = *tangent;
+  }
+  return array;
+}
+
+Result<std::shared_ptr<ArrayStorage>>
+adoptArray(std::shared_ptr<Device> device, DType dtype,
+           const std::vector<int64_t> &extents, AdoptedMemory memory,
+           bool withGrad, bool withDual,
+           std::optional<AdoptedMemory> gradient) {
+  const Plan plan{dtype, extents, {}, extents.size()};
+  if (Result<> shape = checkShape(plan); !shape)
+    return shape.error();
+  if (Result<> fits = checkCompanions(dtype, withGrad, withDual, 0); !fits)
+    return fits.error();
+  auto array = adoptPlain(device, plan, std::move(memory));
+  return array ? accompanied(*array, withGrad, withDual, std::move(gradient))
+               : array;
+}
+
 Result<std::shared_ptr<ArrayStorage>>
 makeArray(std::shared_ptr<Device> device, DType dtype,
           const std::vector<int64_t> &extents, bool withGrad, bool withDual,
@@ -223,19 +294,7 @@ makeArray(std::shared_ptr<Device> device, DType dtype,
   if (!array)
     return array;
   (*array)->directions = directions;
-  if (withGrad) {
-    auto adjoint = makeAdjoint(**array, withDual);
-    if (!adjoint)
-      return adjoint;
-    (*array)->grad = *adjoint;
-  }
-  if (withDual) {
-    auto tangent = makeTangent(**array);
-    if (!tangent)
-      return tangent;
-    (*array)->dual = *tangent;
-  }
-  return array;
+  return accompanied(*array, withGrad, withDual);
 }
 
 } // namespace costate::runtime

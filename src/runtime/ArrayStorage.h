@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct ArrayWrite {
   bool observed = true;
   /// It cannot be refused: a watcher that fails has to live with it.
   bool certain = false;
+  /// It has happened already: what was there is lost.
+  bool past = false;
 };
 
 /// Wants to know before an array is used. Called by any thread that uses it.
@@ -38,6 +41,12 @@ public:
 
 protected:
   ~ArrayWatcher() = default;
+};
+
+/// Who has allocated the memory of an array, if that is not its device.
+struct MemoryOwner {
+  std::shared_ptr<void> hold; ///< the memory lives as long; may be null
+  bool isOrdered = false;     ///< knows what the device has queued
 };
 
 /// Shape, dtype and device never change; the memory is released with the last
@@ -56,6 +65,9 @@ struct ArrayStorage {
   int64_t size = 1;        ///< elements
   Buffer buffer;
   std::atomic<uint64_t> version = 0; ///< counts writes by launches and the host
+  std::optional<MemoryOwner> owner;  ///< none: the device
+  /// Others that may write the memory and do not say so.
+  std::atomic<int> strangers = 0;
   std::shared_ptr<ArrayStorage> grad, dual; ///< or null
 
   /// An adjoint or a tangent. Its own tangent, if `makesTangent`, is made when
@@ -99,6 +111,17 @@ Result<std::shared_ptr<ArrayStorage>>
 makeArray(std::shared_ptr<Device> device, DType dtype,
           const std::vector<int64_t> &extents, bool withGrad, bool withDual,
           int64_t directions = 0, const ElementForm &form = {});
+
+/// The same over memory of somebody else, and perhaps its adjoint too.
+struct AdoptedMemory {
+  std::byte *address = nullptr;
+  MemoryOwner owner;
+  bool isStrange = false; ///< its owner does not say when it writes
+};
+Result<std::shared_ptr<ArrayStorage>>
+adoptArray(std::shared_ptr<Device> device, DType dtype,
+           const std::vector<int64_t> &extents, AdoptedMemory memory,
+           bool withGrad, bool withDual, std::optional<AdoptedMemory> gradient);
 
 constexpr int64_t maxDirections = 16;
 

@@ -66,6 +66,12 @@ public:
   /// Zeroed memory. OutOfMemory above the limit or when the system refuses.
   virtual Result<Buffer> allocate(size_t bytes) = 0;
   virtual void release(Buffer buffer) = 0;
+
+  /// `buffer` is memory of somebody else; until `disown`, which waits, if
+  /// `waits`, until nothing queued needs it.
+  virtual void adopt(Buffer) {}
+  virtual void disown(Buffer, bool) {}
+
   virtual MemoryUse memory() const = 0;
   virtual void resetPeak() = 0;
 

@@ -187,6 +187,10 @@ Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
 
 Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write) const {
   const ArrayStorage &array = *copy.array;
+  if (write.past) {
+    copy.loss = Loss::Unseen;
+    return {};
+  }
   if (!isAllowed(array)) {
     copy.loss = Loss::Forbidden;
     return {};

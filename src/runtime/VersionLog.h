@@ -26,7 +26,7 @@ public:
     Versions, ///< for later, whoever writes
     Undo,     ///< of what the thread that makes the log writes until it is gone
   };
-  enum class Loss : uint8_t { None, Forbidden, Memory };
+  enum class Loss : uint8_t { None, Forbidden, Memory, Unseen };
 
   /// What one write has overwritten.
   struct Copy {

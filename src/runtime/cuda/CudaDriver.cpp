@@ -78,6 +78,10 @@ public:
     return memory->allocate(bytes);
   }
   void release(std::byte *address) override { memory->release(address); }
+  void disown(std::byte *, bool waits) override {
+    if (waits)
+      (void)session->wait();
+  }
   Result<std::byte *> allocateHost(size_t bytes) override;
   void releaseHost(std::byte *address) override;
   Result<int64_t> residentBlocks(gpu::Module &module, const std::string &symbol,

@@ -57,6 +57,10 @@ public:
   /// When nothing queued so far needs it any more.
   virtual void release(std::byte *address) = 0;
   virtual size_t freeBytes() = 0;
+  /// Memory of somebody else, until `disown`, which waits, if `waits`, until
+  /// nothing queued needs it.
+  virtual void adopt(std::byte *, size_t) {}
+  virtual void disown(std::byte *, bool) {}
   /// Memory of the host that device code reads and writes.
   virtual Result<std::byte *> allocateHost(size_t bytes) = 0;
   /// Waits until nothing queued can need it any more.

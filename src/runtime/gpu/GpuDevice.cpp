@@ -37,6 +37,14 @@ public:
     if (buffer.address)
       engine.memory.release(buffer.address, buffer.bytes);
   }
+  void adopt(Buffer buffer) override {
+    if (buffer.address)
+      engine.driver().adopt(buffer.address, buffer.bytes);
+  }
+  void disown(Buffer buffer, bool waits) override {
+    if (buffer.address)
+      engine.driver().disown(buffer.address, waits);
+  }
   MemoryUse memory() const override {
     const MemoryBudget &budget = engine.memory.budget;
     return {budget.current(), budget.peak()};

@@ -84,6 +84,18 @@ public:
     return live.remove(start);
   }
 
+  /// Memory of somebody else; pieces of it may overlap.
+  void adopted(uint64_t start, size_t bytes) {
+    std::lock_guard lock(mutex);
+    released.removeOverlapping(start, bytes);
+    foreign.emplace(start, bytes);
+  }
+  void disowned(uint64_t start) {
+    std::lock_guard lock(mutex);
+    if (auto piece = foreign.find(start); piece != foreign.end())
+      foreign.erase(piece);
+  }
+
   /// All of `bytes` at `start` must be allocated; `what` uses them.
   Result<> check(uint64_t start, size_t bytes, const std::string &what) {
     std::lock_guard lock(mutex);
@@ -92,6 +104,9 @@ public:
     const Pieces::Entry *piece = live.find(start);
     if (piece && bytes <= Pieces::endOf(*piece) - start)
       return {};
+    for (const Pieces::Entry &one : foreign)
+      if (one.first <= start && start + bytes <= Pieces::endOf(one))
+        return {};
     return defect(what + " " + std::to_string(bytes) + " bytes at " +
                   addressText(start) + ", which is " +
                   (piece ? "too near the end of " + pieceText(*piece)
@@ -137,6 +152,7 @@ private:
 
   std::mutex mutex;
   Pieces live, released;
+  std::multimap<uint64_t, size_t> foreign;
   std::string wrongRelease;
 };
 
@@ -189,6 +205,15 @@ public:
       real->release(address);
     else
       report("a release of memory that is not allocated");
+  }
+
+  void adopt(std::byte *address, size_t bytes) override {
+    ledger.adopted(number(address), bytes);
+    real->adopt(address, bytes);
+  }
+  void disown(std::byte *address, bool waits) override {
+    ledger.disowned(number(address));
+    real->disown(address, waits);
   }
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override {
