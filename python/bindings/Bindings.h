@@ -14,6 +14,7 @@ void bindErrors(nb::module_ &module);
 void bindTypes(nb::module_ &module);
 void bindTrace(nb::module_ &module);
 void bindArrays(nb::module_ &module);
+void bindInterop(nb::class_<AnyArray> &array);
 void bindDevices(nb::module_ &module);
 void bindKernels(nb::module_ &module);
 void bindTape(nb::module_ &module);

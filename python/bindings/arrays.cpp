@@ -1,6 +1,6 @@
+#include "bindings/Foreign.h"
 #include "bindings/Numbers.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,47 +11,8 @@ namespace costate::python {
 
 using nb::literals::operator""_a;
 using Release = nb::call_guard<nb::gil_scoped_release>;
-using nb::dlpack::dtype_code;
 using HostData = nb::ndarray<nb::ro, nb::device::cpu>;
 using HostRoom = nb::ndarray<nb::device::cpu>;
-
-static nb::dlpack::dtype dlpackType(DType type) {
-  dtype_code code = type == DType::Bool ? dtype_code::Bool
-                    : isFloat(type)     ? dtype_code::Float
-                    : isUnsigned(type)  ? dtype_code::UInt
-                                        : dtype_code::Int;
-  return {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * sizeOf(type)),
-          1};
-}
-
-static std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text;
-  for (int64_t extent : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "(" + text + ")";
-}
-
-static std::string contentsText(const AnyArray &array) {
-  return std::string(nameOf(array.dtype())) + " of shape " +
-         shapeText(array.shape());
-}
-
-template <class N> static std::string contentsText(const N &data) {
-  static constexpr const char *codes[] = {"i", "u", "f"};
-  std::vector<int64_t> shape;
-  for (size_t dim = 0; dim < data.ndim(); ++dim)
-    shape.push_back(static_cast<int64_t>(data.shape(dim)));
-  nb::dlpack::dtype type = data.dtype();
-  std::string name =
-      type.code < 3 ? codes[type.code] + std::to_string(type.bits)
-      : type.code == static_cast<uint8_t>(dtype_code::Bool) ? "bool"
-                                                            : "another dtype";
-  return name + " of shape " + shapeText(shape);
-}
-
-[[noreturn]] static void reject(const std::string &text) {
-  throw Error(ErrorCode::BadArgument, text);
-}
 
 template <class N>
 static void checkAlike(const AnyArray &array, const N &data) {
@@ -64,16 +25,6 @@ static void checkAlike(const AnyArray &array, const N &data) {
     reject("an array of " + contentsText(array) + " was given " +
            contentsText(data) +
            "; both have to be alike, see astype and reshape");
-}
-
-template <class N> static bool isContiguous(const N &data) {
-  int64_t stride = 1;
-  for (size_t dim = data.ndim(); dim-- > 0;) {
-    if (data.shape(dim) != 1 && data.stride(dim) != stride)
-      return data.size() == 0;
-    stride *= static_cast<int64_t>(data.shape(dim));
-  }
-  return true;
 }
 
 /// Appends the elements of `data` from dimension `dim` on, row-major.
@@ -168,10 +119,12 @@ static nb::tuple shapeOf(const AnyArray &array) {
 }
 
 void bindArrays(nb::module_ &module) {
-  nb::class_<AnyArray>(
+  nb::class_<AnyArray> array(
       module, "Array",
       "An array on a device, row-major and contiguous. Objects share the "
-      "storage, which lives as long as any of them.")
+      "storage, which lives as long as any of them.");
+  bindInterop(array);
+  array
       .def(
           "__init__",
           [](AnyArray *self, const Device &device, DType type,
@@ -211,7 +164,7 @@ void bindArrays(nb::module_ &module) {
                    "The tangent array. MissingGradient if there is none.")
       .def_prop_ro("version", &AnyArray::version,
                    "Counts the writes by launches and by the host.")
-      .def("fill", &fill, "number"_a,
+      .def("fill", &fill, "number"_a.none(),
            "BadArgument if the dtype does not have the number.")
       .def("write", &write, "data"_a,
            "Replaces all elements by those of an object with the buffer or "

@@ -64,8 +64,11 @@ static bool initialStateOf(PyObject *const *values, PyObject *names) {
   bool found = false;
   for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
     PyObject *name = PyTuple_GET_ITEM(names, i);
-    if (PyUnicode_CompareWithASCIIString(name, "initial_state") != 0)
-      throw nb::type_error("a launch has one keyword, `initial_state`");
+    if (PyUnicode_CompareWithASCIIString(name, "initial_state") != 0) {
+      PyErr_SetString(PyExc_TypeError,
+                      "a launch has one keyword, `initial_state`");
+      nb::raise_python_error();
+    }
     found = PyObject_IsTrue(values[i]) == 1;
   }
   return found;

@@ -27,8 +27,9 @@ using Values = std::vector<Value>;
 
 /// What a thread is tracing; the last one is the one that it traces into.
 struct OpenSession {
-  OpenSession(const char *name, Loc loc) : session(name, loc) {}
-  Session session;
+  OpenSession(const char *name, Loc loc)
+      : session(std::make_unique<Session>(name, loc)) {}
+  std::unique_ptr<Session> session;
   std::atomic<bool> closed = false;
 };
 
@@ -51,7 +52,7 @@ public:
     if (sessions().empty() || sessions().back() != own)
       fail("is not what this thread traces: it is of another thread, or has "
            "another one inside that has not ended");
-    return own->session;
+    return *own->session;
   }
 
   void abandon() {
@@ -65,8 +66,10 @@ private:
     return all;
   }
   static void dropClosed() {
-    while (!sessions().empty() && sessions().back()->closed)
+    while (!sessions().empty() && sessions().back()->closed) {
+      sessions().back()->session.reset();
       sessions().pop_back();
+    }
   }
   [[noreturn]] void fail(const char *why) const {
     throw Error(ErrorCode::BadKernel,

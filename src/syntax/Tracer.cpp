@@ -1,6 +1,7 @@
 #include "syntax/Tracer.h"
 
 #include "base/Message.h"
+#include "syntax/Check.h"
 #include "syntax/Diagnostic.h"
 
 #include "costate/error.h"
@@ -38,13 +39,17 @@ Tracer::Handle Tracer::scalar(DType type) {
 
 detail::TracedKernel Tracer::finish() {
   settle();
-  kernel.body = std::move(top().block);
+  if (frames.size() != 1)
+    fail(top().owner.loc, "a block is left open", "each `begin` has its `end`");
+  kernel.body = std::move(frames.front().block);
   bool empty = true;
   for (const Statement &statement : kernel.body)
     empty &= statement.kind == Kind::Scalar;
   if (empty)
     fail(kernel.loc, "kernel `" + kernel.name + "` is empty",
          "a kernel has at least one statement, such as `parallel`");
+  if (!traced.failure)
+    traced.failure = syntax::check(kernel);
   return std::move(traced);
 }
 
@@ -229,6 +234,11 @@ void Tracer::assign(Handle variable, Handle value, Loc loc) {
 
 Tracer::Handle Tracer::declareLocal(DType type, int64_t size, Loc loc) {
   checkEffect("declares a `Local`", loc);
+  constexpr int64_t mostBytes = 65536;
+  int64_t most = mostBytes / static_cast<int64_t>(sizeOf(type));
+  if (size < 1 || size > most)
+    fail(loc, "a `Local` of " + std::to_string(size) + " elements",
+         "it has 1 to " + std::to_string(most) + ": use an array");
   Statement &statement = append(Kind::DeclareLocal, loc);
   statement.argument = static_cast<uint32_t>(kernel.locals.size());
   kernel.locals.push_back({type, size, loc});
@@ -279,13 +289,16 @@ void Tracer::beginElse(Loc loc) {
     return push(std::move(*branch));
   fail(loc, "`ELSE` or `ELIF` without an `IF`",
        "it follows the closing brace of its `IF` or `ELIF`");
-  push(make(Kind::If, loc));
+  Statement lost = make(Kind::If, loc);
+  lost.blocks.emplace_back();
+  push(std::move(lost));
 }
 
 void Tracer::beginElif(Loc loc) { beginElse(loc); }
 
 void Tracer::beginElifBody(Handle condition, Loc loc) {
   settle();
+  requireOpen(Kind::If, 1, "`begin_elif_body`");
   top().elif = true;
   Statement statement = make(Kind::If, loc);
   statement.operands.push_back(use(condition, loc));
@@ -302,6 +315,7 @@ void Tracer::beginWhile(Loc loc) {
 
 void Tracer::beginWhileBody(Handle condition, Loc loc) {
   settle();
+  requireOpen(Kind::While, 0, "`begin_while_body`");
   Statement statement = std::move(top().owner);
   statement.condition = use(condition, loc);
   statement.blocks.push_back(std::move(top().block));
@@ -345,12 +359,17 @@ void Tracer::beginRange(std::span<const Handle> extents, Handle *indices,
 
 void Tracer::end() {
   settle();
-  if (frames.size() > 1)
-    pop();
+  const Statement &owner = top().owner;
+  if (frames.size() == 1 || owner.kind == Kind::Custom ||
+      (owner.kind == Kind::While && owner.blocks.empty()))
+    return fail(owner.loc, "an `end` of no block",
+                "each `begin` has its `end`");
+  pop();
 }
 
 Tracer::Handle Tracer::endFold(Op op, Handle value, Loc loc) {
   settle();
+  requireOpen(Kind::Range, 0, "`end_fold`");
   ValueId result = use(value, loc);
   pop();
   Statement &statement = top().block.back();
@@ -382,6 +401,11 @@ void Tracer::enterFunction(const void *id, const char *name, Loc loc) {
   functions.push_back(id);
 }
 
+void Tracer::leaveFunction() {
+  if (!functions.empty())
+    functions.pop_back();
+}
+
 void Tracer::beginCustom(std::span<const Handle> inputs, Handle *arguments,
                          Loc loc) {
   settle();
@@ -406,6 +430,7 @@ void Tracer::openCustom(Statement statement, Handle *arguments) {
 
 void Tracer::beginPartials(Handle result, Handle *arguments, Loc loc) {
   settle();
+  requireOpen(Kind::Custom, 0, "`begin_partials`");
   ValueId value = use(result, loc);
   Statement statement = std::move(top().owner);
   statement.results.push_back(value);
@@ -422,6 +447,7 @@ void Tracer::beginPartials(Handle result, Handle *arguments, Loc loc) {
 
 Tracer::Handle Tracer::endCustom(std::span<const Handle> partials, Loc loc) {
   settle();
+  requireOpen(Kind::Custom, 1, "`end_custom`");
   for (Handle partial : partials)
     top().owner.results.push_back(use(partial, loc));
   pop();
@@ -457,6 +483,13 @@ void Tracer::push(Statement owner) {
   frame.number = static_cast<uint32_t>(blockOpen.size());
   blockOpen.push_back(true);
   frames.push_back(std::move(frame));
+}
+
+void Tracer::requireOpen(Kind kind, size_t block, const char *what) {
+  const Statement &owner = top().owner;
+  if (frames.size() == 1 || owner.kind != kind || owner.blocks.size() != block)
+    throw Error(ErrorCode::BadKernel,
+                std::string(what) + " does not belong to the innermost block");
 }
 
 /// Closes the innermost block.

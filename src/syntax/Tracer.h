@@ -72,7 +72,7 @@ public:
   void endTerm(uint32_t outer);
 
   void enterFunction(const void *id, const char *name, Loc loc);
-  void leaveFunction() { functions.pop_back(); }
+  void leaveFunction();
 
   /// A function with partial derivatives; its `arguments` stand for `inputs`.
   void beginCustom(std::span<const Handle> inputs, Handle *arguments, Loc loc);
@@ -110,6 +110,8 @@ private:
   };
 
   Frame &top() { return frames.back(); }
+  /// The innermost block, which is number `block` of a `kind`.
+  void requireOpen(Kind kind, size_t block, const char *what);
   void push(Statement owner);
   void pop();
   void settle();
