@@ -1,8 +1,8 @@
 """Runs every test of a build and sums them up in one line.
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
-several schedules, text tests (lit), a program outside the tree, the listings of
-the documentation, a round through the benchmarks, the rules about the tree
+several schedules, text tests (lit), the Python package, a program outside the
+tree, the listings of the documentation, a round through the benchmarks, the rules about the tree
 itself, and whether it links without shared LLVM.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import external
 import listings
 import package
+import python
 import schedules
 import simt
 import smoke
@@ -57,7 +58,7 @@ def main():
 
     start = time.monotonic()
     report = Report()
-    parts = {"unit": unit, "simt": simt, "schedules": schedules, "text": text, "external": external,
+    parts = {"unit": unit, "simt": simt, "schedules": schedules, "text": text, "python": python, "external": external,
              "listings": listings, "smoke": smoke, "structure": structure,
              "package": package}
     for name, part in parts.items():

@@ -1,0 +1,50 @@
+"""The tests of the Python package, on the CPU and on the host as a GPU."""
+
+import os
+import subprocess
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from report import Counts
+
+DEVICES = ("cpu", "simt")
+
+
+def count(results, device, counts):
+    for case in ElementTree.parse(results).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')} on {device}"
+        wrong = [case.find(kind) for kind in ("failure", "error")]
+        wrong = [element for element in wrong if element is not None]
+        skipped = case.find("skipped")
+        if wrong:
+            counts.fails(name, wrong[0].text or "")
+        elif skipped is not None:
+            counts.skips(name, f"({skipped.get('message')})")
+        else:
+            counts.passes()
+
+
+def run_on(device, python, root, build, counts):
+    environment = dict(os.environ, COSTATE_DEVICE=device, PYTHONPATH=str(build / "python"),
+                       PYTHONDONTWRITEBYTECODE="1")
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.xml"
+        process = subprocess.run(
+            [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={results}",
+             root / "python/tests"], env=environment, capture_output=True, text=True)
+        if results.exists():
+            count(results, device, counts)
+        if process.returncode != 0 and not counts.failed:
+            counts.fails(f"pytest on {device}", process.stdout + process.stderr)
+
+
+def run(root, build, preset):
+    counts = Counts()
+    python = root / ".venv/bin/python"
+    if not list((build / "python").glob("costate/_core.*")) or not python.exists():
+        counts.skips("all", "(the package is not built: sanitized, or no PyPI)")
+        return counts
+    for device in DEVICES:
+        run_on(device, python, root, build, counts)
+    return counts
