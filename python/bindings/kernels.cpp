@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <sstream>
 
 namespace costate::python {
@@ -145,6 +146,21 @@ static Mode modeOf(const std::string &name) {
                                           "and tangent");
 }
 
+/// Seconds of `count` launches from C++, for benchmarks.
+static double timeLaunches(const Kernel &kernel, size_t count,
+                           nb::args objects) {
+  Arguments arguments(kernel,
+                      reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
+                      objects.size());
+  nb::gil_scoped_release release;
+  auto start = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < count; ++i)
+    kernel.launch_with(Mode::Primal, arguments);
+  std::chrono::duration<double> passed =
+      std::chrono::steady_clock::now() - start;
+  return passed.count();
+}
+
 static void bindOptions(nb::module_ &module) {
   nb::class_<KernelOptions>(module, "KernelOptions")
       .def(
@@ -233,6 +249,8 @@ void bindKernels(nb::module_ &module) {
           },
           "mode"_a = "primal", "llvm"_a = false,
           "Kernel IR or LLVM IR of `primal`, `gradient` or `tangent`.")
+      .def("_time_launches", &timeLaunches, "count"_a, "args"_a,
+           "Seconds that so many launches take without Python.")
       .def("__repr__", [](const Kernel &kernel) {
         return "<costate.Kernel " + kernel.name() + ">";
       });

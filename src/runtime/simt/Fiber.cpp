@@ -1,6 +1,7 @@
 #include "runtime/simt/Fiber.h"
 
 #include <boost/context/protected_fixedsize_stack.hpp>
+#include <unistd.h>
 #include <vector>
 #ifdef COSTATE_SANITIZE
 #include <sanitizer/common_interface_defs.h>
@@ -13,6 +14,15 @@ namespace {
 
 /// The system makes room for what is used only.
 constexpr size_t stackBytes = size_t(1) << 20;
+
+/// Those of Boost's static library use thread-local variables in a way that a
+/// library which is loaded late, by Python behind others, has no room for.
+struct StackTraits {
+  static size_t page_size() {
+    return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  }
+  static size_t default_size() { return stackBytes; }
+};
 
 /// Stacks of one OS thread, each with a page below it that must not be used.
 class StackPool {
@@ -31,7 +41,7 @@ public:
   void deallocate(context::stack_context &stack) { unused.push_back(stack); }
 
 private:
-  context::protected_fixedsize_stack system{stackBytes};
+  context::basic_protected_fixedsize_stack<StackTraits> system;
   std::vector<context::stack_context> unused;
 };
 

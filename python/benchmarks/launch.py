@@ -1,0 +1,95 @@
+"""What a launch costs from Python, beside the same launch from C++ in the same run.
+
+The kernel has four array arguments and one iteration, so that its own work is
+as good as nothing. Microseconds per launch, the best of several rounds.
+"""
+
+import argparse
+import gc
+import json
+import sys
+import time
+
+from costate import _core
+from costate._core import Array, DType, Op
+
+HERE = _core.Loc(__file__, 1)
+
+
+def make_kernel():
+    """d[i] = a[i] + b[i] + c[i]"""
+    trace = _core.Trace("add", HERE)
+    arrays = [trace.array(DType.f64, 1) for _ in range(4)]
+    (i,) = trace.begin_range([trace.extent(arrays[0], 1, 0, HERE)], HERE)
+    a, b, c = (trace.load(array, DType.f64, [i], HERE) for array in arrays[:3])
+    value = trace.pure(Op.add, DType.f64, [trace.pure(Op.add, DType.f64, [a, b], HERE), c], HERE)
+    trace.store(arrays[3], DType.f64, [i], value, HERE)
+    trace.end()
+    return trace.finish()
+
+
+def best(rounds, measure):
+    return min(measure() for _ in range(rounds))
+
+
+def from_python(call, arguments, device, count):
+    def measure():
+        device.synchronize()
+        start = time.perf_counter()
+        for _ in range(count):
+            call(*arguments)
+        return (time.perf_counter() - start) / count * 1e6
+
+    return measure
+
+
+def rows(device, count):
+    kernel = make_kernel()
+    arguments = [Array(device, DType.f64, (1,), grad=True) for _ in range(4)]
+    kernel.launch(*arguments)
+    kernel.grad(*arguments)
+    rounds = 7
+    yield "C++", best(rounds, lambda: kernel._time_launches(count, *arguments) / count * 1e6)
+    yield "Kernel.launch(a, b, c, d)", best(rounds, from_python(
+        kernel.launch, arguments, device, count))
+    yield "kernel(a, b, c, d)", best(rounds, from_python(kernel, arguments, device, count))
+    yield "Kernel.grad(a, b, c, d)", best(rounds, from_python(
+        kernel.grad, arguments, device, count))
+    yield from torch_rows(kernel, device, count, rounds)
+
+
+def torch_rows(kernel, device, count, rounds):
+    try:
+        from costate.interop import torch as interop
+        import torch
+    except ImportError:
+        return
+    place = "cuda" if device.name == "cuda" else "cpu"
+    tensors = [torch.ones(1, dtype=torch.float64, device=place) for _ in range(4)]
+    call = interop.launcher(kernel.launch)
+    yield "the same with tensors", best(rounds, from_python(call, tensors, device, count))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    device = _core.Device.open(options.device)
+    gc.disable()
+    table = list(rows(device, options.count))
+    plain = table[0][1]
+    print(f"{'launch':28} {'us':>8} {'over C++':>9}")
+    for name, microseconds in table:
+        print(f"{name:28} {microseconds:8.2f} {microseconds - plain:9.2f}")
+    if options.json:
+        with open(options.json, "a") as file:
+            for name, microseconds in table:
+                print(json.dumps({"bench": "python-launch", "case": name, "device": options.device,
+                                  "threads": device.threads, "primal_us": microseconds}), file=file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
