@@ -9,6 +9,8 @@ namespace {
 struct Classes {
   PyObject *base = nullptr;
   std::array<PyObject *, static_cast<size_t>(ErrorCode::Internal) + 1> all{};
+  std::array<const char *, static_cast<size_t>(ErrorCode::Internal) + 1>
+      names{};
 };
 } // namespace
 
@@ -63,6 +65,7 @@ void bindErrors(nb::module_ &module) {
         builtin ? nb::object(nb::make_tuple(base, nb::handle(builtin)))
                 : nb::borrow(base);
     classes.all[static_cast<size_t>(code)] = make(module, name, bases, text);
+    classes.names[static_cast<size_t>(code)] = name;
   };
   add(ErrorCode::BadArgument, "BadArgument",
       "Wrong number, dtype, rank, shape or device of arguments, a negative or "
@@ -103,6 +106,15 @@ void bindErrors(nb::module_ &module) {
       "A file cannot be read or written, or has wrong contents.");
   add(ErrorCode::Internal, "Internal", "A defect of Costate itself.");
   nb::register_exception_translator(translate);
+  module.def(
+      "_set_error_classes",
+      [](const nb::dict &chosen) {
+        for (size_t code = 0; code < classes.all.size(); ++code)
+          if (chosen.contains(classes.names[code]))
+            classes.all[code] =
+                nb::object(chosen[classes.names[code]]).release().ptr();
+      },
+      nb::arg("classes"), "From here on raises these, by the names of the codes.");
 }
 
 } // namespace costate::python

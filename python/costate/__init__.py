@@ -1,4 +1,13 @@
-"""Costate: parallel kernels and their derivatives."""
+"""Costate: parallel kernels and their derivatives, with the names of Quadrants and Taichi.
+
+    import costate as qd
+
+    qd.init(arch=qd.gpu)
+    x = qd.field(qd.f32, shape=16, needs_grad=True)
+
+    @qd.kernel
+    def energy() -> None: ...
+"""
 
 import os as _os
 
@@ -6,3 +15,45 @@ from . import _core
 
 _core._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 __version__ = _core.__version__
+
+from costate import errors
+from costate.errors import *  # noqa: F401,F403
+from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, gpu,
+                                  init, is_arch_supported, is_extension_supported, metal, opengl,
+                                  reset, simt, sync, synchronize, vulkan, x64)
+from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
+                                 i64, int8, int16, int32, int64, integer_types, real_types, u1, u8,
+                                 u16, u32, u64, uint1, uint8, uint16, uint32, uint64)
+from costate.lang.ops import (abs, acos, acosh, asin, asinh, atan, atan2, atanh, bit_cast, bit_not,
+                              bit_sar, bit_shl, bit_shr, cast, cbrt, ceil, clz, cos, cosh, erf, erfc,
+                              exp, exp2, expm1, ffs, floor, fma, hypot, ifte, inv, log, log1p, log2,
+                              log10, logical_and, logical_not, logical_or, max, min, popcnt, pow,
+                              raw_div, raw_mod, rcp, round, rsqrt, select, sgn, sin, sinh, sqrt,
+                              stop_gradient, tan, tanh, trunc)
+from costate.lang.matrix import Matrix, Vector
+from costate.lang.annotations import template
+from costate.lang.calls import grouped, ndrange, static
+from costate.lang.atomics import (atomic_add, atomic_and, atomic_max, atomic_min, atomic_mul,
+                                  atomic_or, atomic_sub, atomic_xor)
+from costate.lang.random import randn, random
+from costate.lang.directives import (activate, append, assume_in_range, block_dim, block_local,
+                                     cache_read_only, deactivate, is_active, length, loop_config,
+                                     loop_unique, mesh_local, no_activate, parallelize, serialize,
+                                     static_assert, static_print)
+from costate.lang.decompositions import polar_decompose, solve, svd, sym_eig
+from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorField, field
+from costate.lang.snode import FieldsBuilder, SNode, axes, root
+from costate.lang.ndarray import (Backend, MatrixNdarray, Ndarray, ScalarNdarray, Tensor,
+                                  VectorNdarray, ndarray, tensor)
+from costate.lang.func import func, pyfunc, real_func
+from costate.lang.kernel import Kernel, data_oriented, kernel
+from costate.lang.struct import Struct, StructField, dataclass
+from costate.lang.axes import *  # noqa: F401,F403
+from costate import ad, lang, math, types
+from costate.ad import stop_grad
+
+from costate.lang import impl as _impl
+lang.impl = _impl
+indices = axes
+AOS, SOA = Layout.AOS, Layout.SOA
+_lib = _impl.Lib()

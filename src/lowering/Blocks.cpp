@@ -168,10 +168,11 @@ void Lowering::update(const Statement &statement) {
   bool hasForm = statement.op == syntax::Op::Add ||
                  statement.op == syntax::Op::Min ||
                  statement.op == syntax::Op::Max;
-  if (isUsed || !hasForm || statement.kind != Kind::Update)
-    values[statement.value] = fetch(statement);
-  else
-    updateOnly(statement);
+  if (!isUsed && hasForm && statement.kind == Kind::Update)
+    return updateOnly(statement);
+  Value old = fetch(statement);
+  if (statement.value != syntax::none)
+    values[statement.value] = old;
 }
 
 Value Lowering::fetch(const Statement &statement) {

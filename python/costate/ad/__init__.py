@@ -1,0 +1,24 @@
+"""Derivatives: tapes, forward mode, gradients of your own, checks."""
+
+from costate.ad.check import check_gradient, hessian_vector_product, hvp, report
+from costate.ad.clear import clear_all_gradients
+from costate.ad.custom import grad_for, grad_replaced, no_grad
+from costate.ad.enums import AutodiffMode, SNodeGradType
+from costate.ad.forward import FwdMode
+from costate.ad.tape import Tape
+
+__all__ = ["AutodiffMode", "FwdMode", "SNodeGradType", "Tape", "check_gradient",
+           "clear_all_gradients", "grad_for", "grad_replaced", "hessian_vector_product", "hvp",
+           "no_grad", "report", "stop_grad"]
+
+
+def stop_grad(x):
+    """In a kernel: the elements of `x` are constants to derivatives, to the end of the block.
+
+    Of a value: that value, as a constant to derivatives.
+    """
+    from costate.lang.directives import stop_grad as in_kernel
+    return in_kernel(x)
+
+
+stop_grad.by_reference = True

@@ -1,0 +1,90 @@
+"""Gradients against differences."""
+
+import numpy as np
+
+from costate import _core
+from costate.ad.clear import fields
+from costate.ad.state import state
+from costate.errors import QuadrantsRuntimeError
+from costate.lang import storage
+
+
+class Saved:
+    """The values of all fields, to start again from there."""
+
+    def __init__(self):
+        self.values = [(f, f.to_numpy()) for f in list(fields) if f._core_array is not None]
+
+    def restore(self):
+        for field, values in self.values:
+            field.from_numpy(values)
+
+
+def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):
+    """Raises where a gradient of `grad_check` differs from central differences."""
+    wrong = []
+    for field in tape.grad_check:
+        found = field.grad.to_numpy()
+        expected = _differences(tape, field, step)
+        if not np.allclose(found, expected, rtol=max(relative, 1e-4), atol=max(absolute, 1e-6)):
+            worst = np.unravel_index(np.argmax(np.abs(found - expected)), found.shape)
+            wrong.append(f"{field.describe()} at {tuple(map(int, worst))}: {found[worst]} by the "
+                         f"tape, {expected[worst]} by differences")
+    if wrong:
+        raise QuadrantsRuntimeError("Gradient check failed: " + "; ".join(wrong))
+
+
+def _differences(tape, field, step):
+    tape._saved.restore()
+    start = field.to_numpy()
+    result = np.zeros(start.shape)
+    final = Saved()
+    for index in np.ndindex(start.shape):
+        sides = []
+        for sign in (1, -1):
+            tape._saved.restore()
+            moved = start.copy()
+            moved[index] += sign * step
+            field.from_numpy(moved)
+            _again(tape)
+            sides.append(float(np.sum(tape.loss.to_numpy())))
+        result[index] = (sides[0] - sides[1]) / (2 * step)
+    final.restore()
+    _again(tape)
+    return result
+
+
+def _again(tape):
+    for function, args in tape.calls:
+        if hasattr(function, "run"):
+            function.run(args)
+        else:
+            function(*args)
+
+
+def check_gradient(kernel, *args, **options):
+    """Compares reverse mode, forward mode and differences of one kernel at its arguments.
+
+    Returns a report that is true where they agree; `print` shows it.
+    """
+    if state.tape is not None:
+        raise QuadrantsRuntimeError("check_gradient inside of a Tape")
+    compiled, arguments = kernel.compiled(*args, **options)
+    storage.flush()
+    return _core.check_gradient(compiled, *arguments)
+
+
+def report(kernel, *args, **options):
+    """For people: what is compiled, what the gradient saves on its tape and what it recomputes."""
+    return kernel.report(*args, **options)
+
+
+def hessian_vector_product(kernel, *args, **options):
+    """Adds the gradient to `x.grad`, and the product of the Hessian with `x.dual` to
+    `x.grad.dual`, of all arguments and fields; they have `needs_grad` and `needs_dual`."""
+    compiled, arguments = kernel.compiled(*args, **options)
+    storage.flush()
+    compiled.gradient().jvp(*arguments)
+
+
+hvp = hessian_vector_product

@@ -1,0 +1,88 @@
+"""Gradients that the user gives: `ad.grad_replaced`, `ad.grad_for`, `ad.no_grad`."""
+
+import functools
+
+from costate.ad.state import state
+from costate.errors import QuadrantsRuntimeError
+
+
+class Replaced:
+    """A Python function that launches kernels, and whose gradient is another function."""
+
+    def __init__(self, function, instance=None, like=None):
+        self.function, self.instance = function, instance
+        self.like = like
+        functools.update_wrapper(self, function)
+        self._grad = None
+
+    def __get__(self, instance, owner):
+        return self if instance is None else Replaced(self.function, instance, self)
+
+    @property
+    def gradient(self):
+        return (self.like or self)._grad
+
+    def _with_self(self, args):
+        return (self.instance, *args) if self.instance is not None else args
+
+    def __call__(self, *args, **options):
+        args = self._with_self(args)
+        tape = state.tape
+        if tape is None or state.hidden:
+            return self.function(*args, **options)
+        if self.gradient is None:
+            raise QuadrantsRuntimeError(f"`{self.__name__}` has no gradient: decorate a function "
+                                        f"with `@ad.grad_for({self.__name__})`")
+        tape.insert(self, args)
+        return tape.custom(lambda: self.function(*args, **options),
+                           lambda: self.gradient(*args, **options))
+
+    def grad(self, *args, **options):
+        """Calls the gradient function."""
+        if self.gradient is None:
+            raise QuadrantsRuntimeError(f"`{self.__name__}` has no gradient: decorate a function "
+                                        f"with `@ad.grad_for({self.__name__})`")
+        return self.gradient(*self._with_self(args), **options)
+
+
+def grad_replaced(function):
+    """A function of Python whose gradient is the one that `@grad_for(function)` decorates.
+
+    Inside of a `Tape` the launches of the function are not recorded; in their place the gradient
+    function is called with the same arguments. It adds to gradients itself.
+    """
+    from costate.lang.kernel import Kernel
+    if isinstance(function, Kernel):
+        raise QuadrantsRuntimeError("`grad_replaced` is for functions of Python that launch "
+                                    "kernels; it stands in place of `@kernel`, not above it")
+    return Replaced(function)
+
+
+def grad_for(primal):
+    """Makes the decorated function the gradient of `primal`."""
+    def decorate(function):
+        if not isinstance(primal, Replaced):
+            raise QuadrantsRuntimeError(f"Cannot find `@ad.grad_replaced` above the function "
+                                        f"`{getattr(primal, '__name__', primal)}`, whose gradient "
+                                        "is given")
+        if primal._grad is not None:
+            raise QuadrantsRuntimeError(f"`{primal.__name__}` has a gradient already")
+        primal._grad = function.function if isinstance(function, Replaced) else function
+        return function
+    return decorate
+
+
+def no_grad(function):
+    """A function of Python or a kernel that a `Tape` does not see."""
+    from costate.lang.kernel import Kernel
+    if isinstance(function, Kernel):
+        function.no_gradient = True
+        return function
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        tape = state.tape
+        if tape is None or state.hidden:
+            return function(*args, **options)
+        return tape.unrecorded(lambda: function(*args, **options))
+    return call

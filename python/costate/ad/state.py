@@ -1,0 +1,42 @@
+"""What surrounds a launch: a tape, forward mode, or a function with a gradient of its own."""
+
+import threading
+
+from costate.errors import QuadrantsRuntimeError
+from costate.lang import runtime
+
+
+class _State(threading.local):
+    tape = None       # the active Tape
+    forward = None    # the active FwdMode
+    hidden = 0        # inside of a function whose gradient is given
+
+
+state = _State()
+
+
+@runtime.on_reset
+def _forget():
+    state.tape = state.forward = None
+    state.hidden = 0
+
+
+def validating():
+    """Whether kernels check the global data access rule."""
+    return state.tape is not None and state.tape.validates
+
+
+def launched(kernel, args):
+    """Launches a kernel as its surroundings want it."""
+    if state.forward is not None:
+        state.forward.insert(kernel, args)
+        return kernel.run(args, "jvp")
+    if state.tape is not None and not state.hidden:
+        return state.tape.launch(kernel, args)
+    return kernel.run(args)
+
+
+def check_gradient_allowed(kernel):
+    if state.forward is not None:
+        raise QuadrantsRuntimeError(f"`{kernel.__name__}.grad()` inside of `ad.FwdMode`; leave the "
+                                    "`with` first")

@@ -1,0 +1,233 @@
+"""`ad.Tape`: the gradient of several launches."""
+
+import warnings
+
+from costate import _core
+from costate.ad.clear import clear_all_gradients
+from costate.ad.enums import AutodiffMode
+from costate.ad.state import state
+from costate.errors import QuadrantsRuntimeError
+from costate.lang import runtime, storage
+from costate.lang.storage import Storage
+
+
+def check_loss(loss, what="Tape"):
+    """The loss of a tape: one number with a gradient."""
+    if loss is None:
+        return None
+    if hasattr(loss, "_unwrap"):
+        loss = loss._unwrap()
+    if not isinstance(loss, Storage) and type(loss).__module__.startswith("torch"):
+        return check_tensor(loss)
+    if not isinstance(loss, Storage) or loss.element_shape:
+        raise QuadrantsRuntimeError(f"The loss of `{what}` must be a 0-D field, i.e. scalar, or an "
+                                    "ndarray with one element")
+    count = 1
+    for extent in loss.shape:
+        count *= extent
+    if loss.is_field and len(loss.shape) != 0:
+        raise QuadrantsRuntimeError("The loss of `Tape` must be a 0-D field, i.e. scalar")
+    if count != 1:
+        raise RuntimeError("The loss of `Tape` must be an ndarray with only one element")
+    if not loss.needs_grad:
+        raise QuadrantsRuntimeError("Gradients of loss are not allocated, please use "
+                                    "field(..., needs_grad=True) for all fields that are required "
+                                    "by autodiff.")
+    return loss
+
+
+def check_tensor(loss):
+    if loss.numel() != 1:
+        raise RuntimeError("The loss of `Tape` must be a tensor only contains one element")
+    if not loss.requires_grad:
+        raise QuadrantsRuntimeError("Gradients of loss are not allocated, please set "
+                                    "`requires_grad=True` for all tensors that are required by "
+                                    "autodiff.")
+    return loss
+
+
+class Tape:
+    """Records the launches inside of `with Tape(loss):` and adds their gradients at its end.
+
+    `loss`: a field of shape (), or an ndarray or tensor with one element; its gradient is set to 1.
+    `clear_gradients`: clears the gradients of all fields first. `validation`: with debug mode,
+    kernels check that nothing is written that was read before (the *global data access rule* of
+    Taichi). Gradients are exact without that rule: values that they need are copied before they are
+    overwritten. `grad_check`: a list of fields (of f64) whose gradients are compared with
+    differences.
+    """
+
+    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None):
+        self.loss = check_loss(loss)
+        self.clear_gradients = clear_gradients
+        self.validation = validation
+        self.grad_check = grad_check
+        self.calls = []
+        self.modes = []
+        self.entered = False
+        self.gradient_evaluated = False
+        self.entries = []       # _core.Tape, or a function that adds gradients
+        self.touched = set()
+        self._recording = None
+
+    @property
+    def validates(self):
+        return bool(self.validation and runtime.runtime().config.debug)
+
+    # -- with ----------------------------------------------------------------------
+
+    def __enter__(self):
+        if self.entered:
+            raise QuadrantsRuntimeError("Tape can be entered only once.")
+        self.entered = True
+        if state.tape is not None:
+            raise QuadrantsRuntimeError("a Tape inside of another one; use `ad.grad_replaced` for "
+                                        "checkpoints")
+        if state.forward is not None:
+            raise QuadrantsRuntimeError("a Tape inside of FwdMode")
+        if self.validation and not runtime.runtime().config.debug:
+            warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
+                          "specify `init(debug=True)` to enable the check.", stacklevel=2)
+        storage.flush()
+        if self.clear_gradients:
+            clear_all_gradients()
+        if self.validates:
+            from costate.ad.validation import clear_bits
+            clear_bits()
+        if self.grad_check:
+            from costate.ad.check import Saved
+            self._saved = Saved()
+        state.tape = self
+        self._written = self._loss_version()
+        self.resume()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.suspend()
+        state.tape = None
+        if kind is None:
+            storage.flush()
+            self.grad()
+            if self.grad_check:
+                from costate.ad.check import compare
+                compare(self)
+
+    def _loss_version(self):
+        return self.loss.core().version if isinstance(self.loss, Storage) else None
+
+    # -- recording -----------------------------------------------------------------
+
+    def resume(self):
+        """Records again, behind what is recorded."""
+        if not self.entries or not isinstance(self.entries[-1], _core.Tape):
+            self.entries.append(_core.Tape())
+        self._recording = self.entries[-1].record()
+        self._recording.__enter__()
+
+    def suspend(self):
+        """What follows is not recorded."""
+        if self._recording is not None:
+            recording, self._recording = self._recording, None
+            recording.__exit__(None, None, None)
+
+    def launch(self, kernel, args):
+        """Runs a kernel and records it."""
+        if getattr(kernel.original, "no_gradient", False):
+            return self.unrecorded(kernel.run, args)
+        self.insert(kernel, args)
+        self.flush(kernel, args)
+        return kernel.run(args)
+
+    def flush(self, kernel, args):
+        """Host writes: those to arrays that no recorded launch has used are no part of the tape."""
+        fresh = [s for s in storage._dirty if id(s.core()) not in self.touched]
+        if fresh:
+            self.suspend()
+            for one in fresh:
+                storage._dirty.discard(one)
+                one._flush()
+            self.resume()
+        storage.flush()
+        found, values = kernel.specialise(args)
+        self.touched.update(id(a) for a in found.arguments(values.items, 0)
+                            if isinstance(a, _core.Array))
+
+    def unrecorded(self, function, *args):
+        """Calls a function whose launches have no gradient."""
+        storage.flush()
+        self.suspend()
+        state.hidden += 1
+        try:
+            return function(*args)
+        finally:
+            storage.flush()
+            state.hidden -= 1
+            if self.entries and isinstance(self.entries[-1], _core.Tape) and not len(
+                    self.entries[-1]):
+                self.entries.pop()
+            self.entries.append(None)
+            self.resume()
+
+    def custom(self, primal, gradient):
+        """Runs `primal`, whose gradient is what `gradient` does."""
+        storage.flush()
+        self.suspend()
+        state.hidden += 1
+        try:
+            return primal()
+        finally:
+            storage.flush()
+            state.hidden -= 1
+            self.entries.append(gradient)
+            self.resume()
+
+    def insert(self, function, args=()):
+        """Notes a call, for `calls` and `modes`."""
+        self.calls.append((function, args))
+        self.modes.append(AutodiffMode.VALIDATION if self.validates else AutodiffMode.NONE)
+
+    # -- gradients -----------------------------------------------------------------
+
+    def grad(self):
+        """Adds the gradients; the end of the `with` calls it."""
+        if not self.entered:
+            raise QuadrantsRuntimeError("Before evaluating gradients tape must be entered.")
+        if self.gradient_evaluated:
+            raise QuadrantsRuntimeError("Gradients of grad can be evaluated only once.")
+        entries = [e for e in self.entries if e is not None and not (
+            isinstance(e, _core.Tape) and not len(e))]
+        try:
+            if not self._whole(entries):
+                self._seed()
+                for entry in reversed(entries):
+                    storage.flush()
+                    if isinstance(entry, _core.Tape):
+                        entry.backward()
+                    else:
+                        entry()
+        finally:
+            self.gradient_evaluated = True
+            for entry in entries:
+                if isinstance(entry, _core.Tape):
+                    entry.clear()
+
+    def _whole(self, entries):
+        """All in one, with the gradients of intermediate arrays cleared."""
+        if not (self.clear_gradients and len(entries) == 1 and isinstance(entries[0], _core.Tape)
+                and isinstance(self.loss, Storage)):
+            return False
+        if self._loss_version() == self._written:
+            return False
+        entries[0].backward(self.loss.core())
+        return True
+
+    def _seed(self):
+        if isinstance(self.loss, Storage):
+            self.loss.grad.fill(1.0)
+        elif self.loss is not None:
+            import torch
+            with torch.no_grad():
+                if self.loss.grad is None:
+                    self.loss.grad = torch.ones_like(self.loss)
+                else:
+                    self.loss.grad.fill_(1.0)

@@ -1,0 +1,1 @@
+"""The kernel language: from Python source to statements of a kernel."""

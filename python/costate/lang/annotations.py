@@ -1,0 +1,142 @@
+"""What stands behind the parameters of kernels: `types.ndarray()`, `template()`, ..."""
+
+from costate.errors import QuadrantsCompilationError
+from costate.lang import arith, dtypes
+from costate.lang.matrix import Matrix, _flatten
+from costate.lang.expr import is_scalar
+
+
+class template:
+    """Annotation: a value that is known when the kernel is compiled, or a field.
+
+    `x: ti.template()` and `x: ti.template` mean the same. Of a `ti.func`: the argument itself
+    instead of a copy.
+    """
+
+    def __init__(self, tensor=None, dim=None):
+        pass
+
+
+class NdarrayType:
+    """Annotation: an ndarray, or an array of NumPy or PyTorch."""
+
+    def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
+                 field_dim=None, needs_grad=None, boundary=None):
+        if isinstance(dtype, CompoundType):
+            element_shape = dtype.shape
+            dtype = dtype.dtype
+        self.dtype = dtypes.cook(dtype) if dtype is not None else None
+        self.ndim = ndim if ndim is not None else field_dim
+        if element_shape is None and element_dim is not None and element_dim == 0:
+            element_shape = ()
+        self.element_shape = tuple(element_shape) if element_shape is not None else None
+        self.element_dim = element_dim
+        self.needs_grad = needs_grad
+
+    def __class_getitem__(cls, args):
+        return cls(*args) if isinstance(args, tuple) else cls(args)
+
+    def __call__(self, **options):
+        return NdarrayType(**options)
+
+    def __repr__(self):
+        return f"ndarray(dtype={self.dtype}, ndim={self.ndim})"
+
+
+NDArray = NdarrayType
+ndarray = NdarrayType
+
+
+class CompoundType:
+    """The type of vectors or matrices; calling it makes one."""
+
+    def __init__(self, shape, dtype):
+        self.shape = tuple(shape)
+        self.dtype = dtypes.cook(dtype) if dtype is not None else None
+
+    n = property(lambda self: self.shape[0])
+    m = property(lambda self: self.shape[1] if len(self.shape) == 2 else 1)
+    ndim = property(lambda self: len(self.shape))
+
+    @property
+    def count(self):
+        result = 1
+        for extent in self.shape:
+            result *= extent
+        return result
+
+    def __call__(self, *args):
+        entries = []
+        for a in args:
+            if is_scalar(a):
+                entries.append(a)
+            elif isinstance(a, Matrix):
+                entries += a.entries
+            else:
+                entries += _flatten(a)[0]
+        if len(entries) == 1:
+            entries *= self.count
+        if len(entries) != self.count:
+            raise QuadrantsCompilationError(f"{self!r} has {self.count} components, not "
+                                            f"{len(entries)}")
+        from costate.lang.matrix import unified
+        if self.dtype is not None:
+            entries = [arith.cast(e, self.dtype) for e in entries]
+        return Matrix.of(unified(entries), self.shape)
+
+    def cast(self, value):
+        return self(value)
+
+    def field(self, shape=None, **options):
+        """A field of these."""
+        from costate.lang.field import matrix_field
+        return matrix_field(self.shape, self._dtype(), shape, **options)
+
+    def ndarray(self, shape, **options):
+        """An ndarray of these."""
+        from costate.lang.ndarray import make_ndarray
+        return make_ndarray(self._dtype(), shape, self.shape, **options)
+
+    def _dtype(self):
+        return self.dtype or dtypes.defaults.fp
+
+    def __eq__(self, other):
+        return (isinstance(other, CompoundType) and other.shape == self.shape
+                and other.dtype is self.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self):
+        kind = "vector" if len(self.shape) == 1 else "matrix"
+        return f"{kind}({', '.join(map(str, self.shape))}, {self.dtype})"
+
+
+class DefaultCompound(CompoundType):
+    """`vec3`, `mat2`, ...: of the default type at the time of use."""
+
+    def __init__(self, shape, kind):
+        self.shape = tuple(shape)
+        self.kind = kind
+
+    @property
+    def dtype(self):
+        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.u32}[self.kind]
+
+
+def vector(n, dtype=None):
+    """The type of vectors with n components."""
+    return CompoundType((n,), dtype)
+
+
+def matrix(n, m, dtype=None):
+    """The type of matrices with n rows and m columns."""
+    return CompoundType((n, m), dtype)
+
+
+class sparse_matrix_builder:
+    """Annotation of Taichi that is not supported."""
+
+    def __init__(self, *_, **__):
+        raise QuadrantsCompilationError("sparse_matrix_builder is not supported; fill arrays of "
+                                        "rows, columns and values instead")

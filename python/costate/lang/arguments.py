@@ -1,0 +1,340 @@
+"""Arguments of a kernel: what is compiled in, and what is passed at each launch.
+
+For each parameter there is a `Parameter` that turns an argument into a key (of the
+specialisation) and into what the launch passes on, and traces it.
+"""
+
+import dataclasses
+import enum
+
+import numpy as np
+
+from costate import _core
+from costate.errors import (CompilationError, MissingGradient, QuadrantsRuntimeTypeError,
+                            QuadrantsTypeError)
+from costate.lang import dtypes, runtime
+from costate.lang.annotations import CompoundType, NdarrayType
+from costate.lang.expr import Expr
+from costate.lang.frame import Bound
+from costate.lang.func import is_template
+from costate.lang.matrix import Matrix
+from costate.lang.ndarray import Ndarray, Tensor
+from costate.lang.places import TracedArray
+from costate.lang.storage import Storage
+from costate.lang.struct import Struct, StructType
+
+
+class Values:
+    """What one launch passes on, in the order of the parameters."""
+
+    __slots__ = ("items", "key", "after", "kept")
+
+    def __init__(self):
+        self.items = []    # numbers and arrays of the library
+        self.key = []
+        self.after = []    # what happens behind the launch
+        self.kept = []
+
+
+def parameter_for(name, annotation, position):
+    """The Parameter of an annotation."""
+    if is_template(annotation):
+        return TemplateParameter(name)
+    if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
+        return ArrayParameter(name, annotation if isinstance(annotation, NdarrayType)
+                              else NdarrayType())
+    if annotation is Tensor:
+        return AnyParameter(name)
+    if annotation is Matrix or dtypes.is_dtype(annotation) and annotation is not None:
+        if annotation is not Matrix:
+            return ScalarParameter(name, dtypes.cook(annotation))
+    if isinstance(annotation, CompoundType):
+        return VectorParameter(name, annotation)
+    if isinstance(annotation, StructType):
+        return StructParameter(name, annotation)
+    if dataclasses.is_dataclass(annotation):
+        return DataclassParameter(name, annotation)
+    raise CompilationError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
+                           f"{annotation!r}; use a data type such as `ti.f32`, "
+                           "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass")
+
+
+class ScalarParameter:
+    def __init__(self, name, dtype):
+        self.name, self.dtype = name, dtype
+
+    def bind(self, value, values):
+        dtype = self.dtype
+        if isinstance(value, (float, np.floating)) and not dtype.is_float:
+            self.refuse(value)
+        if isinstance(value, np.generic):
+            value = value.item()
+        elif not isinstance(value, (int, float)):
+            if not hasattr(value, "__float__") or isinstance(value, (np.ndarray, Storage)) and \
+                    getattr(value, "size", 2) != 1:
+                self.refuse(value)
+            value = float(value) if dtype.is_float else int(value)
+        if dtype.is_int:
+            value = dtypes.convert_number(value, dtype)
+        elif dtype.is_float:
+            value = float(value)
+        else:
+            value = bool(value)
+        values.items.append(value)
+
+    def refuse(self, value):
+        raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                        f"converted into required type {self.dtype}")
+
+    def trace(self, builder, value, path):
+        handle = builder.trace.scalar(self.dtype.core)
+        builder.arguments.append(("value", path.next()))
+        return Bound(Expr(handle, self.dtype))
+
+
+class VectorParameter:
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+
+    def bind(self, value, values):
+        try:
+            made = value if isinstance(value, Matrix) else Matrix(value)
+        except QuadrantsTypeError:
+            made = None
+        if made is None or len(made.entries) != self.kind.count:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            f"converted into required type {self.kind!r}")
+        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
+        for e in made.entries:
+            one.bind(e, values)
+
+    def trace(self, builder, value, path):
+        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
+        entries = [one.trace(builder, None, path).value for _ in range(self.kind.count)]
+        return Bound(Matrix.of(entries, self.kind.shape))
+
+
+class StructParameter:
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+        self.members = {k: parameter_for(f"{name}.{k}", t, k) for k, t in kind.members.items()}
+
+    def bind(self, value, values):
+        for name, parameter in self.members.items():
+            given = value.get(name) if isinstance(value, dict) else getattr(value, name)
+            parameter.bind(given, values)
+
+    def trace(self, builder, value, path):
+        return Bound(Struct({k: p.trace(builder, None, path).value
+                             for k, p in self.members.items()}, self.kind.methods))
+
+
+class TemplateParameter:
+    def __init__(self, name):
+        self.name = name
+
+    def bind(self, value, values):
+        if isinstance(value, Ndarray):
+            ArrayParameter(self.name, NdarrayType()).bind(value, values)
+            return
+        if isinstance(value, (bool, int, float, str, type(None), enum.Enum, np.generic)):
+            values.key.append((type(value), value))
+        elif isinstance(value, (tuple, list)):
+            values.key.append((type(value), len(value)))
+            for one in value:
+                self.bind(one, values)
+        else:
+            values.key.append(id(value))
+            values.kept.append(value)
+
+    def trace(self, builder, value, path):
+        if isinstance(value, Ndarray):
+            return ArrayParameter(self.name, NdarrayType()).trace(builder, value, path)
+        if isinstance(value, (tuple, list)):
+            return Bound(type(value)(self.trace(builder, v, path).value for v in value))
+        return Bound(value)
+
+
+class AnyParameter(TemplateParameter):
+    """A `Tensor`: a field or an ndarray."""
+
+
+class DataclassParameter:
+    """A frozen dataclass of arrays, numbers and other dataclasses."""
+
+    def __init__(self, name, cls):
+        self.name, self.cls = name, cls
+        from typing import get_type_hints
+        try:
+            hints = get_type_hints(cls)
+        except Exception:
+            hints = {f.name: f.type for f in dataclasses.fields(cls)}
+        self.members = {f.name: self._member(f.name, hints.get(f.name, f.type))
+                        for f in dataclasses.fields(cls)}
+
+    def _member(self, name, annotation):
+        if isinstance(annotation, type) and issubclass(annotation, Storage) or annotation is Tensor:
+            return AnyParameter(f"{self.name}.{name}")
+        return parameter_for(f"{self.name}.{name}", annotation, name)
+
+    def bind(self, value, values):
+        if not isinstance(value, self.cls):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, "
+                                            f"not a {self.cls.__name__}")
+        for name, parameter in self.members.items():
+            parameter.bind(getattr(value, name), values)
+
+    def trace(self, builder, value, path):
+        members = {}
+        for name, parameter in self.members.items():
+            given = parameter.trace(builder, getattr(value, name), path)
+            members[name] = given.value if isinstance(given, Bound) else given
+        return Bound(Struct(members))
+
+
+class ArrayParameter:
+    """An ndarray, or an array of NumPy, PyTorch or the library."""
+
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+
+    def bind(self, value, values):
+        kind = self.kind
+        if isinstance(value, Ndarray):
+            dtype, ndim, element_shape = value.dtype, len(value.shape), value.element_shape
+            array = value.core()
+        elif isinstance(value, Storage) and not value.is_field:
+            dtype, ndim, element_shape = value.dtype, len(value.shape), value.element_shape
+            array = value.core()
+        elif isinstance(value, Storage):
+            raise QuadrantsRuntimeTypeError(f"Invalid argument for parameter `{self.name}`: a field "
+                                            "is passed as `ti.template()`, or used by its name; "
+                                            "`types.ndarray()` takes ndarrays")
+        else:
+            array, element_shape = self._foreign(value, values)
+            dtype = dtypes.of_core(array.dtype)
+            ndim = len(array.shape) - len(element_shape)
+        if kind.dtype is not None and kind.dtype is not dtype:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
+                                            f"dtype={kind.dtype}, but {dtype} is provided for "
+                                            f"`{self.name}`")
+        if kind.ndim is not None and kind.ndim != ndim:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
+                                            f"ndim={kind.ndim}, but {ndim}d is provided for "
+                                            f"`{self.name}`")
+        if kind.element_shape is not None and kind.element_shape != element_shape:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
+                                            f"element shape {kind.element_shape}, but "
+                                            f"{element_shape} is provided for `{self.name}`")
+        needs_grad = getattr(value, "needs_grad", array.has_grad)
+        if kind.needs_grad and not array.has_grad:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: "
+                                            f"`{self.name}` needs a gradient: make it with "
+                                            "`needs_grad=True`")
+        values.key.append((dtype.name, ndim, element_shape, needs_grad))
+        values.items.append(array)
+
+    def _foreign(self, value, values):
+        """An array of the library for one of NumPy or PyTorch."""
+        kind = self.kind
+        if isinstance(value, _core.Array):
+            return value, ()
+        module = type(value).__module__
+        if module.startswith("torch"):
+            from costate.lang.torch_arrays import array_of
+            array = array_of(value, kind, values)
+        elif isinstance(value, np.ndarray):
+            array = self._numpy(value, values)
+        else:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            "converted into required type ndarray; pass an ndarray "
+                                            "or an array of NumPy or PyTorch")
+        shape = kind.element_shape
+        if shape is None and kind.element_dim:
+            shape = tuple(array.shape[len(array.shape) - kind.element_dim:])
+        if shape and tuple(array.shape[len(array.shape) - len(shape):]) != shape:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` has shape "
+                                            f"{tuple(array.shape)}, whose last extents are not "
+                                            f"{shape}")
+        return array, shape or ()
+
+    @staticmethod
+    def _numpy(value, values):
+        dtype = dtypes.of_numpy(value.dtype)
+        array = _core.Array(runtime.device(), dtype.core, list(value.shape))
+        array.write(np.asarray(value, order="C"))
+        if value.flags.writeable:
+            version = array.version
+
+            def back():
+                if array.version == version:
+                    return
+                if value.flags.c_contiguous:
+                    array.read(value)
+                else:
+                    value[...] = array.to_numpy()
+            values.after.append(back)
+        return array
+
+    def trace(self, builder, value, path):
+        position = path.next()
+        array = path.items[position]
+        known = builder.arrays.get(("array", path.alias(position)))
+        if known is not None:
+            return Bound(known)
+        dtype = dtypes.of_core(array.dtype)
+        element_shape = getattr(value, "element_shape", None)
+        if element_shape is None:
+            element_shape = self.kind.element_shape or ()
+            if not element_shape and self.kind.element_dim:
+                element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
+        made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
+        made.make_companion = self._companion(builder, made, array, position)
+        builder.arguments.append(("value", position))
+        builder.arrays[("array", path.alias(position))] = made
+        return Bound(made)
+
+    def _companion(self, builder, traced, array, position):
+        def make(which):
+            if not getattr(array, f"has_{which}"):
+                raise MissingGradient(f"`{self.name}` has no "
+                                      f"{'gradient' if which == 'grad' else 'tangent'}; make it with "
+                                      f"`needs_{which}=True`")
+            dtype = dtypes.of_core(getattr(array, which).dtype)
+            made = TracedArray(dtype, traced.ndim, traced.element_shape)
+            builder.arguments.append(("companion", position, which))
+            return made
+        return make
+
+
+class Path:
+    """Counts the items of a launch while the parameters are traced."""
+
+    def __init__(self, items, aliases):
+        self.items = items
+        self.position = -1
+        self.aliases = aliases
+
+    def next(self):
+        self.position += 1
+        return self.position
+
+    def alias(self, position):
+        """The first position of the same array."""
+        return self.aliases.get(position, position)
+
+
+def aliases_of(items):
+    """{position: first position of the same array} of arrays that are passed more than once."""
+    arrays = [(k, x) for k, x in enumerate(items) if isinstance(x, _core.Array)]
+    if len(arrays) < 2:
+        return None
+    if len({id(x) for _, x in arrays}) == len(arrays):
+        return None
+    first, found = {}, {}
+    for k, x in arrays:
+        if id(x) in first:
+            found[k] = first[id(x)]
+        else:
+            first[id(x)] = k
+    return found

@@ -1,0 +1,42 @@
+"""Atomic operations on elements of arrays; on local variables they are plain operations."""
+
+from costate.errors import QuadrantsTypeError
+from costate.lang import arith, ops
+from costate.lang.places import Element, ElementGroup, Group
+
+
+def _atomic(name, op, prepare=lambda x: x):
+    def function(x, y):
+        if isinstance(x, (Element, ElementGroup)):
+            return x.fetch(op, prepare(_read(y)))
+        if hasattr(x, "update"):
+            return x.update(op, prepare(_read(y)))
+        raise QuadrantsTypeError(f"`{name}` changes a variable or an element of an array, not "
+                                 f"{ops.describe(x)}")
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"x becomes {name.split('_')[1]} of x and y, atomically; returns the old x."
+    function.by_reference = True
+    return function
+
+
+def _read(y):
+    return y.get() if hasattr(y, "get") and hasattr(y, "set") else y
+
+
+atomic_add = _atomic("atomic_add", "add")
+atomic_sub = _atomic("atomic_sub", "add", lambda x: ops.neg(x))
+atomic_min = _atomic("atomic_min", "min")
+atomic_max = _atomic("atomic_max", "max")
+atomic_and = _atomic("atomic_and", "and")
+atomic_or = _atomic("atomic_or", "or")
+atomic_xor = _atomic("atomic_xor", "xor")
+
+
+def atomic_mul(x, y):
+    """x becomes x * y; returns the old x. Not atomic between iterations: each has its own x."""
+    old = x.get()
+    x.set(ops.mul(old, _read(y)))
+    return old
+
+
+atomic_mul.by_reference = True

@@ -1,0 +1,88 @@
+"""The kernel that this thread traces, and where in the source it stands."""
+
+import threading
+from contextlib import contextmanager
+
+from costate import _core
+
+_state = threading.local()
+
+
+def current():
+    """The builder of the kernel that this thread traces, or None."""
+    return getattr(_state, "builder", None)
+
+
+def require(what):
+    builder = current()
+    if builder is None:
+        from costate.errors import QuadrantsRuntimeError
+        raise QuadrantsRuntimeError(f"{what} is only possible in a kernel")
+    return builder
+
+
+class _Nothing:
+    """Takes the place of a trace to learn the types of an expression."""
+
+    def __getattr__(self, name):
+        if name == "begin_range":
+            return lambda extents, loc: [0] * len(extents)
+        return lambda *args: 0
+
+
+class Builder:
+    """Wraps `_core.Trace`: keeps the place, finds arguments for arrays that are met."""
+
+    def __init__(self, name, loc, options=None):
+        self.name = name
+        self.trace = _core.Trace(name, loc)
+        self.loc = loc
+        self.dry = 0
+        self.depth = 0          # of runtime control flow around the current statement
+        self.in_range = False
+        self.arguments = []     # what each argument of the kernel is, see kernel.py
+        self.arrays = {}        # id of the host array -> traced array
+        self.shared = []        # hidden arrays of this kernel
+        self.loop_hint = {}
+        self.random = None      # the stream of random numbers of the current iteration
+        self.ranges = 0
+        self.stopped = []       # arrays whose elements are constants to derivatives here
+        self.calls = []         # functions that are being inlined
+        self.debug = bool(options and options.debug)
+        self.check = None       # of the global data access rule, see ad/validation.py
+
+    def constant(self, dtype, number):
+        return self.trace.constant(dtype.core, number, self.loc)
+
+    def pure(self, op, dtype, *operands):
+        return self.trace.pure(op, dtype.core, list(operands), self.loc)
+
+    @contextmanager
+    def nested(self):
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    @contextmanager
+    def dry_run(self):
+        """What happens inside leaves no statement behind."""
+        saved = self.trace, self.loc, dict(self.arrays), len(self.arguments), len(self.shared)
+        self.trace = _Nothing()
+        self.dry += 1
+        try:
+            yield
+        finally:
+            self.dry -= 1
+            self.trace, self.loc, self.arrays, arguments, shared = saved
+            del self.arguments[arguments:]
+            del self.shared[shared:]
+
+    def __enter__(self):
+        self.outer = current()
+        _state.builder = self
+        return self
+
+    def __exit__(self, *_):
+        _state.builder = self.outer

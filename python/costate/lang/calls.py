@@ -1,0 +1,322 @@
+"""Calls inside of kernels, and the arrays that they find by name."""
+
+import ast
+import builtins
+import math
+import types
+
+import numpy as np
+
+from costate import _core
+from costate.errors import (CompilationError, MissingGradient, QuadrantsSyntaxError,
+                            QuadrantsTypeError)
+from costate.lang import dtypes, ops, runtime
+from costate.lang.expr import Expr, is_number, is_scalar
+from costate.lang.matrix import Matrix
+from costate.lang.message import Text, message_of
+from costate.lang.places import Element, TracedArray, Variable
+from costate.lang.storage import Storage
+
+
+class Static:
+    """The value of `ti.static(...)` where a loop runs over it."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def static(x, *more):
+    """x, known while the kernel is compiled: `if ti.static(flag)`, `for i in ti.static(range(3))`."""
+    if isinstance(x, Expr):
+        raise QuadrantsTypeError("`ti.static` of a value that exists only when the kernel runs")
+    return (x, *more) if more else x
+
+
+Static.maker = static
+
+
+class RangeOf:
+    """`range` with bounds that are values of the kernel."""
+
+    def __init__(self, lo, hi, step):
+        self.lo, self.hi, self.step = lo, hi, step
+
+
+class Grouped:
+    """`ti.grouped(x)`: the indices of a loop as a vector."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __iter__(self):
+        return (Matrix(list(i)) for i in self.value.python())
+
+
+class NDRange:
+    """`ti.ndrange(n, (lo, hi), ...)`: all tuples of indices."""
+
+    def __init__(self, *args):
+        self.bounds = []
+        for a in args:
+            if isinstance(a, Matrix):
+                a = tuple(a.entries)
+            if isinstance(a, range) and a.step == 1:
+                a = (a.start, a.stop)
+            if isinstance(a, (tuple, list)):
+                if len(a) != 2:
+                    raise QuadrantsSyntaxError("each dimension of `ti.ndrange` is a number or a "
+                                               f"pair (lo, hi), not {a!r}")
+                lo, hi = a
+            else:
+                lo, hi = 0, a
+            for x in (lo, hi):
+                if isinstance(x, Expr) and not x.dtype.is_int or isinstance(x, (float, np.floating)):
+                    raise QuadrantsTypeError("Every argument of ndrange should be an integer scalar "
+                                             "or a tuple/list of (int, int)")
+                if not is_scalar(x):
+                    raise QuadrantsTypeError("Every argument of ndrange should be an integer scalar "
+                                             "or a tuple/list of (int, int)")
+            self.bounds.append((lo, hi))
+        self.dimensions = lambda values: values
+
+    def python(self):
+        import itertools
+        return itertools.product(*(range(lo, hi) for lo, hi in self.bounds))
+
+    def __iter__(self):
+        return self.python()
+
+    def grouped(self):
+        return Grouped(self)
+
+
+def ndrange(*args):
+    """All tuples of indices below the extents: `for i, j in ti.ndrange(n, (1, m))`."""
+    return NDRange(*args)
+
+
+def grouped(x):
+    """Loops with a vector of indices: `for I in ti.grouped(x)`."""
+    return Grouped(x)
+
+
+def _range(*args):
+    if any(isinstance(a, Expr) for a in args):
+        for a in args:
+            if not is_scalar(a) or isinstance(a, (float, np.floating)) or (
+                    isinstance(a, Expr) and a.dtype.is_float):
+                raise QuadrantsTypeError("the bounds of `range` are integers; convert with `int(x)`")
+        lo, hi, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        return RangeOf(lo, hi, step)
+    return range(*(int(a) if isinstance(a, np.integer) else a for a in args))
+
+
+def _print(*args, sep=" ", end="\n", **_):
+    from costate.lang.builder import require
+    b = require("print")
+    text = message_of(args, sep)
+    b.trace.print(text.text, text.values[:8], b.loc)
+
+
+def _len(x):
+    if isinstance(x, TracedArray):
+        return x.extent(0)
+    return len(x)
+
+
+def _sum(values, start=0):
+    return builtins.sum(list(values), start)
+
+
+def _convert(python):
+    def apply(x=0):
+        if isinstance(x, (Expr, Matrix)):
+            return ops.cast(x, dtypes.cook(python))
+        return python(x)
+    return apply
+
+
+def _round(x, digits=None):
+    if isinstance(x, (Expr, Matrix)):
+        return ops.round(x)
+    return round(x, digits)
+
+
+def _folds(python, own):
+    def apply(*args, **options):
+        flat = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+        if builtins.any(isinstance(a, (Expr, Matrix)) for a in flat):
+            if len(args) == 1 and isinstance(args[0], Matrix):
+                flat = args[0].entries
+            return own(*flat)
+        return python(*args, **options)
+    return apply
+
+
+def _all(values):
+    from functools import reduce
+    return reduce(ops.logical_and, list(values), True)
+
+
+def _any(values):
+    from functools import reduce
+    return reduce(ops.logical_or, list(values), False)
+
+
+BUILTINS = {
+    range: _range, print: _print, len: _len, sum: _sum, int: _convert(int), float: _convert(float),
+    bool: _convert(bool), round: _round, min: _folds(min, ops.min), max: _folds(max, ops.max),
+    abs: _folds(abs, ops.abs), pow: ops.pow, all: _all, any: _any,
+}
+
+
+def _substitute(function):
+    """What a function of Python means in a kernel."""
+    try:
+        found = BUILTINS.get(function)
+    except TypeError:
+        found = None
+    if found is not None:
+        return found
+    name = getattr(function, "__name__", None)
+    if getattr(math, str(name), None) is function and hasattr(ops, name):
+        return getattr(ops, name)
+    if isinstance(function, np.ufunc):
+        renamed = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+                   "maximum": "max", "minimum": "min", "power": "pow", "absolute": "abs"}
+        return getattr(ops, renamed.get(name, name), None)
+    if isinstance(function, type) and issubclass(function, np.generic):
+        dtype = dtypes.of_numpy(function)
+        return lambda x: ops.cast(x, dtype)
+    return None
+
+
+def call(visitor, node):
+    """Traces a call."""
+    function = visitor.place(node.func)
+    by_reference = getattr(function, "by_reference", False)
+    get = visitor.place if by_reference else visitor.value
+    args, options = [], {}
+    for a in node.args:
+        if isinstance(a, ast.Starred):
+            args += list(visitor.value(a.value))
+        else:
+            args.append(get(a))
+    for k in node.keywords:
+        if k.arg is None:
+            options.update(visitor.value(k.value))
+        else:
+            options[k.arg] = get(k.value)
+    visitor.at(node)
+    return invoke(visitor, function, args, options)
+
+
+def invoke(visitor, function, args, options):
+    from costate.lang.expressions import PLACES, has_traced
+    from costate.lang.func import Func
+    from costate.lang.kernel import Kernel
+    if isinstance(function, Func):
+        return function.inline(visitor, args, options)
+    if isinstance(function, Kernel):
+        raise QuadrantsSyntaxError("Kernels cannot call other kernels; make "
+                                   f"`{function.__name__}` a `@ti.func`")
+    if isinstance(function, (Expr, Matrix, Storage, *PLACES)):
+        raise QuadrantsTypeError(f"{ops.describe(function)} is not a function")
+    traced = has_traced(args) or has_traced(list(options.values()))
+    if isinstance(function, types.BuiltinMethodType) and isinstance(
+            getattr(function, "__self__", None), str) and function.__name__ == "format" and traced:
+        return _formatted(function.__self__, args, options)
+    if function is print or function is range or traced:
+        own = _substitute(function)
+        if own is not None:
+            return own(*args, **options)
+    if isinstance(function, type) and issubclass(function, dict):
+        return function(*args, **options)
+    if not callable(function):
+        raise QuadrantsTypeError(f"{ops.describe(function)} is not a function")
+    return function(*args, **options)
+
+
+def _formatted(pattern, args, options):
+    import string
+    text, position = Text(), 0
+    for literal, name, form, _ in string.Formatter().parse(pattern):
+        text.add_text(literal)
+        if name is None:
+            continue
+        if name == "" or name.isdigit():
+            text.add(args[int(name) if name else position], form)
+            position += 1
+        else:
+            text.add(options[name], form)
+    return text.simplified()
+
+
+# -- arrays ---------------------------------------------------------------------
+
+
+def traced(builder, storage):
+    """The argument of the kernel for a host array."""
+    found = builder.arrays.get(id(storage))
+    if found is None:
+        if hasattr(storage, "which") and not storage.placed:
+            raise MissingGradient(f"{storage.describe()} does not exist; make it with "
+                                  f"`needs_{storage.which}=True`")
+        dtype = storage.dtype
+        if hasattr(storage, "which"):
+            dtype = dtypes.of_core(storage.core().dtype) if not builder.dry else dtype
+        found = TracedArray(dtype, len(storage.shape), storage.element_shape,
+                            storage.shape, storage)
+        builder.arrays[id(storage)] = found
+        builder.arguments.append(("storage", storage))
+    return found
+
+
+def companion(builder, array, which):
+    """The gradient or tangent of an argument."""
+    if array.host is not None:
+        return array.host.companion(which)
+    if which not in array.companions:
+        made = array.make_companion(which)
+        array.companions[which] = made
+    return array.companions[which]
+
+
+def hidden_array(dtype, shape):
+    """An array that belongs to one kernel."""
+    return _core.Array(runtime.device(), dtype.core, list(shape), grad=dtype.is_float,
+                       dual=dtype.is_float)
+
+
+def shared_variable(builder, value, dtype=None):
+    """A variable of a kernel that its parallel loops change."""
+    from costate.lang.expr import dtype_of
+    dtype = dtype or dtype_of(value)
+    if builder.dry:
+        return Variable(value, dtype)
+    array = TracedArray(dtype, 0, (), ())
+    builder.arguments.append(("array", hidden_array(dtype, ())))
+    place = Element(array, [])
+    place.set(value)
+    return place
+
+
+def returned(frame, value):
+    """What a `func` returns, in the type that it declares."""
+    from costate.lang.annotations import CompoundType
+    kind = frame.return_type
+    if kind is None or value is None:
+        return value
+    if isinstance(kind, (tuple, list)):
+        if not isinstance(value, tuple) or len(value) != len(kind):
+            raise CompilationError(f"the function returns {len(kind)} values")
+        return tuple(_as_type(v, k) for v, k in zip(value, kind))
+    if isinstance(kind, CompoundType) or dtypes.is_dtype(kind):
+        return _as_type(value, kind)
+    return value
+
+
+def _as_type(value, kind):
+    if dtypes.is_dtype(kind):
+        return ops.cast(value, dtypes.cook(kind)) if is_scalar(value) else value
+    return kind(value) if callable(kind) else value

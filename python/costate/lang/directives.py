@@ -1,0 +1,81 @@
+"""Words of the kernel language that compute nothing."""
+
+from costate.errors import QuadrantsCompilationError, QuadrantsSyntaxError
+from costate.lang import ops
+from costate.lang.builder import current, require
+from costate.lang.storage import Storage
+from costate.lang.places import TracedArray
+
+
+def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True,
+                bit_vectorize=False, name=None, **_):
+    """About the loop that follows: `serialize=True` runs it in order. Others are accepted."""
+    require("loop_config").loop_hint = {"serialize": serialize or parallelize == 1 and False}
+
+
+def block_local(*_):
+    """Accepted: sums into common elements are added up in registers first."""
+
+
+def _nothing(name):
+    def function(*_, **__):
+        pass
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Accepted; has no effect."
+    return function
+
+
+parallelize = _nothing("parallelize")
+block_dim = _nothing("block_dim")
+mesh_local = _nothing("mesh_local")
+no_activate = _nothing("no_activate")
+cache_read_only = _nothing("cache_read_only")
+assume_in_range = None
+
+
+def serialize():
+    """The loop that follows runs in order."""
+    require("serialize").loop_hint = {"serialize": True}
+
+
+def assume_in_range(value, base, low, high):
+    """value"""
+    return value
+
+
+def loop_unique(value, covers=None):
+    """value"""
+    return value
+
+
+def static_assert(condition, message=None):
+    """Refuses to compile the kernel unless the condition holds."""
+    if not condition:
+        raise QuadrantsCompilationError("Static assertion failed"
+                                        + (f": {message}" if message else ""))
+
+
+def static_print(*args, **options):
+    """Prints while the kernel is compiled."""
+    builder = current()
+    if builder is None or not builder.dry:
+        print(*args, **options)
+
+
+def stop_grad(x):
+    builder = require("stop_grad")
+    if isinstance(x, Storage):
+        from costate.lang.calls import traced
+        x = traced(builder, x)
+    if isinstance(x, TracedArray):
+        builder.stopped.append(x)
+        return None
+    value = x.get() if hasattr(x, "get") and hasattr(x, "set") else x
+    return ops.stop_gradient(value)
+
+
+def activate(*_):
+    raise QuadrantsSyntaxError("sparse fields are not supported: `activate` has nothing to do")
+
+
+deactivate = is_active = append = length = rescale_index = activate

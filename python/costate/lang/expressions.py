@@ -1,0 +1,379 @@
+"""Expressions of a kernel: to Python objects, values of the kernel, or places."""
+
+import ast
+
+from costate import _core
+from costate.errors import (CompilationError, QuadrantsIndexError, QuadrantsNameError,
+                            QuadrantsSyntaxError, QuadrantsTypeError)
+from costate.lang import arith, calls, dtypes, ops
+from costate.lang.dtypes import u1
+from costate.lang.expr import (Expr, condition_handle, dtype_of, handle_of, is_number, is_scalar)
+from costate.lang.frame import Bound
+from costate.lang.matrix import Matrix
+from costate.lang.message import Text
+from costate.lang.places import (Chosen, Element, Group, LocalArray, LocalElement, TracedArray,
+                                 Variable, variable_for)
+from costate.lang.scan import is_simple
+from costate.lang.source import unsupported
+from costate.lang.storage import Storage
+from costate.lang.struct import Struct, StructField
+from costate.lang.struct import element as struct_element
+
+Op = _core.Op
+PLACES = (Variable, Group, Chosen, Element, LocalArray, LocalElement)
+
+BINARY = {
+    ast.Add: arith.add, ast.Sub: arith.sub, ast.Mult: arith.mul, ast.Div: arith.truediv,
+    ast.FloorDiv: arith.floordiv, ast.Mod: arith.mod, ast.Pow: arith.power,
+    ast.BitAnd: arith.bit_and, ast.BitOr: arith.bit_or, ast.BitXor: arith.bit_xor,
+    ast.LShift: arith.shl, ast.RShift: arith.shr,
+}
+UNARY = {ast.UAdd: arith.pos, ast.USub: arith.neg, ast.Not: arith.logical_not,
+         ast.Invert: arith.invert}
+COMPARE = {ast.Lt: arith.lt, ast.LtE: arith.le, ast.Gt: arith.gt, ast.GtE: arith.ge,
+           ast.Eq: arith.eq, ast.NotEq: arith.ne}
+
+
+def is_value(x):
+    """Whether x takes part in arithmetic of the kernel."""
+    return is_scalar(x) or isinstance(x, Matrix)
+
+
+def has_traced(x):
+    """Whether x holds values that exist only when the kernel runs."""
+    if isinstance(x, (Expr, TracedArray)):
+        return True
+    if isinstance(x, Matrix):
+        return any(isinstance(e, Expr) for e in x.entries)
+    if isinstance(x, (list, tuple)):
+        return any(has_traced(e) for e in x)
+    return False
+
+
+class Expressions:
+    """Methods `on_Name(node)` give places or values; `value(node)` reads places."""
+
+    def place(self, node):
+        method = getattr(self, "on_" + type(node).__name__, None)
+        try:
+            if method is None:
+                raise unsupported(node)
+            self.builder.loc = self.source.loc(node)
+            return method(node)
+        except Exception as error:
+            if not hasattr(error, "node"):
+                try:
+                    error.node = node
+                except AttributeError:
+                    pass
+            raise
+
+    def value(self, node):
+        result = self.place(node)
+        return result.get() if isinstance(result, PLACES) else result
+
+    def at(self, node):
+        self.builder.loc = self.source.loc(node)
+
+    def on_Constant(self, node):
+        if isinstance(node.value, complex) or node.value is Ellipsis:
+            raise QuadrantsTypeError(f"{node.value!r} is not a number of kernels")
+        return node.value
+
+    def on_Name(self, node):
+        found = self.frame.find(node.id)
+        if found is None:
+            return self.outside(node)
+        return found.value if isinstance(found, Bound) else found
+
+    def outside(self, node):
+        found = self.frame.outer(node.id)
+        if isinstance(found, Expr):
+            raise QuadrantsNameError(f'"{node.id}" is a value of another kernel')
+        return found
+
+    def on_Tuple(self, node):
+        return tuple(self.elements(node.elts))
+
+    def on_List(self, node):
+        return list(self.elements(node.elts))
+
+    def elements(self, nodes):
+        result = []
+        for n in nodes:
+            if isinstance(n, ast.Starred):
+                result += list(self.value(n.value))
+            else:
+                result.append(self.value(n))
+        return result
+
+    def on_Dict(self, node):
+        return {self.value(k): self.value(v) for k, v in zip(node.keys, node.values)}
+
+    def on_BinOp(self, node):
+        a, b = self.value(node.left), self.value(node.right)
+        self.at(node)
+        return self.binary(node.op, a, b)
+
+    def binary(self, op, a, b):
+        if isinstance(op, ast.MatMult):
+            for x in (a, b):
+                if not isinstance(x, Matrix):
+                    raise QuadrantsTypeError(f"`@` is of matrices and vectors, not of "
+                                             f"{ops.describe(x)}")
+            return a @ b
+        if is_value(a) and is_value(b):
+            return ops.elementwise(BINARY[type(op)], a, b)
+        if isinstance(a, Matrix) or isinstance(b, Matrix) or isinstance(a, Expr) or isinstance(
+                b, Expr):
+            return ops.elementwise(BINARY[type(op)], a, b)
+        if isinstance(a, Storage) or isinstance(b, Storage):
+            bad = a if isinstance(a, Storage) else b
+            raise QuadrantsTypeError(f"unsupported operand: {bad.describe()}; its elements are "
+                                     "`x[i]`, of a field of shape () `x[None]`")
+        import operator
+        names = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
+                 ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow", ast.BitAnd: "and_",
+                 ast.BitOr: "or_", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift"}
+        return getattr(operator, names[type(op)])(a, b)
+
+    def on_UnaryOp(self, node):
+        operand = self.value(node.operand)
+        self.at(node)
+        if not is_value(operand):
+            if isinstance(node.op, ast.Not):
+                return not operand
+            raise QuadrantsTypeError(f"{ops.describe(operand)} has no sign")
+        return ops.elementwise(UNARY[type(node.op)], operand)
+
+    def on_Compare(self, node):
+        left = self.value(node.left)
+        result = None
+        for op, right_node in zip(node.ops, node.comparators):
+            right = self.value(right_node)
+            self.at(node)
+            one = self.compare(op, left, right)
+            result = one if result is None else ops.logical_and(result, one)
+            left = right
+        return result
+
+    def compare(self, op, a, b):
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            return (a is b) == isinstance(op, ast.Is)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            if has_traced(a) or has_traced(b):
+                raise QuadrantsSyntaxError("`in` is decided while the kernel is compiled; compare "
+                                           "with `==` and `or` instead")
+            return (a in b) == isinstance(op, ast.In)
+        if is_value(a) and is_value(b):
+            return ops.elementwise(COMPARE[type(op)], a, b)
+        if has_traced(a) or has_traced(b):
+            if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+                return ops.elementwise(COMPARE[type(op)], a, b)
+            raise QuadrantsTypeError(f"{ops.describe(a)} and {ops.describe(b)} do not compare")
+        import operator
+        name = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq",
+                ast.NotEq: "ne"}[type(op)]
+        return getattr(operator, name)(a, b)
+
+    def on_BoolOp(self, node):
+        conjunction = isinstance(node.op, ast.And)
+        result = self.value(node.values[0])
+        for operand in node.values[1:]:
+            result = self.short_circuit(conjunction, result, operand)
+            self.at(node)
+        return result
+
+    def short_circuit(self, conjunction, left, node):
+        if not is_value(left):
+            return (left and self.value(node)) if conjunction else (left or self.value(node))
+        if is_number(left):
+            return self.value(node) if bool(left) == conjunction else left
+        if isinstance(left, Matrix) or is_simple(node):
+            right = self.value(node)
+            return (ops.logical_and if conjunction else ops.logical_or)(left, right)
+        variable = Variable(Expr(handle_of(left, u1), u1), u1)
+        b = self.builder
+        skip = variable.get() if conjunction else arith.logical_not(variable.get())
+        b.trace.begin_if(skip.handle, b.loc)
+        with b.nested():
+            variable.set(Expr(condition_handle(self.value(node)), u1))
+        b.trace.end()
+        return variable.get()
+
+    def on_IfExp(self, node):
+        test = self.value(node.test)
+        if not isinstance(test, (Expr, Matrix)) or isinstance(test, Matrix) and not has_traced(test):
+            return self.place(node.body if test else node.orelse)
+        if isinstance(test, Matrix) or is_simple(node.body) and is_simple(node.orelse):
+            a, c = self.value(node.body), self.value(node.orelse)
+            self.at(node)
+            return ops.select(test, a, c)
+        with self.builder.dry_run():
+            a, c = self.value(node.body), self.value(node.orelse)
+            like = self.common(a, c)
+        variable = self.zero_variable(like)
+        b = self.builder
+        b.trace.begin_if(condition_handle(test), b.loc)
+        with b.nested():
+            variable.set(self.value(node.body))
+        b.trace.end()
+        b.trace.begin_else(b.loc)
+        with b.nested():
+            variable.set(self.value(node.orelse))
+        b.trace.end()
+        return variable.get()
+
+    def common(self, a, c):
+        """(type, shape) of both arms of a ternary."""
+        for x in (a, c):
+            if not is_value(x):
+                raise QuadrantsTypeError(f"{ops.describe(x)} in `a if c else b` with a condition of "
+                                         "the kernel: both arms are numbers, vectors or matrices")
+        shapes = {x.shape for x in (a, c) if isinstance(x, Matrix)}
+        if len(shapes) > 1:
+            raise QuadrantsTypeError("the arms of `a if c else b` have different shapes")
+        ta, tc = (x.dtype if isinstance(x, Matrix) else dtype_of(x) for x in (a, c))
+        return (ta if ta is tc else dtypes.promote(ta, tc)), (shapes.pop() if shapes else None)
+
+    def zero_variable(self, like):
+        dtype, shape = like
+        if shape is None:
+            return Variable(0, dtype)
+        count = shape[0] * (shape[1] if len(shape) == 2 else 1)
+        return variable_for(Matrix.of([arith.cast(0, dtype)] * count, shape))
+
+    def on_Subscript(self, node):
+        base = self.place(node.value)
+        index = self.index(node.slice)
+        self.at(node)
+        return self.subscript(base, index)
+
+    def index(self, node):
+        if isinstance(node, ast.Tuple):
+            return tuple(self.index(e) for e in node.elts)
+        if isinstance(node, ast.Slice):
+            return slice(*(None if n is None else self.value(n)
+                           for n in (node.lower, node.upper, node.step)))
+        return self.value(node)
+
+    def subscript(self, base, index):
+        if isinstance(base, Storage):
+            return self.stopped(self.traced(base).at(index))
+        if isinstance(base, TracedArray):
+            return self.stopped(base.at(index))
+        if isinstance(base, StructField):
+            return struct_element(self.builder, base, index)
+        if isinstance(base, (Group, LocalArray)):
+            return base.part(index)
+        if isinstance(base, Matrix):
+            return base[index]
+        if isinstance(base, PLACES):
+            raise QuadrantsTypeError(f"a number of type {base.dtype} has no elements")
+        if isinstance(base, Expr):
+            raise QuadrantsTypeError(f"a number of type {base.dtype} has no elements")
+        if has_traced(index):
+            if isinstance(base, (list, tuple)) and all(is_scalar(e) for e in base):
+                return Matrix(list(base))[index]
+            raise QuadrantsIndexError(f"{ops.describe(base)} is indexed while the kernel is "
+                                      "compiled; the index is a value of the kernel")
+        return base[index]
+
+    def traced(self, storage):
+        """The argument of the kernel for an array that it finds by name."""
+        return calls.traced(self.builder, storage)
+
+    def stopped(self, place):
+        if any(place.array is one for one in self.builder.stopped):
+            value = place.get()
+            return ops.stop_gradient(value)
+        return place
+
+    def on_Attribute(self, node):
+        base = self.place(node.value)
+        self.at(node)
+        return self.attribute(base, node.attr)
+
+    def attribute(self, base, name):
+        if isinstance(base, (Group, LocalArray)):
+            part = base.attribute(name)
+            if part is not None:
+                return part
+            if name == "fill":
+                return base.set
+            return getattr(base.get(), name)
+        if isinstance(base, TracedArray) and name in ("grad", "dual"):
+            return calls.companion(self.builder, base, name)
+        if isinstance(base, Struct):
+            return base.member(name)
+        if isinstance(base, PLACES):
+            base = base.get()
+        if isinstance(base, Expr):
+            if name in ("cast", "dtype"):
+                return (lambda t: ops.cast(base, t)) if name == "cast" else base.dtype
+            raise QuadrantsTypeError(f"a number has no attribute `{name}`")
+        try:
+            return getattr(base, name)
+        except AttributeError as error:
+            raise CompilationError(f"{ops.describe(base)} has no attribute `{name}`") from error
+
+    def on_Call(self, node):
+        return calls.call(self, node)
+
+    def on_JoinedStr(self, node):
+        text = Text()
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                text.add_text(str(part.value))
+            else:
+                form = self.value(part.format_spec) if part.format_spec is not None else None
+                text.add(self.value(part.value), form)
+        return text.simplified()
+
+    def on_FormattedValue(self, node):
+        return self.value(node.value)
+
+    def on_ListComp(self, node):
+        result = []
+        with self.frame:
+            self.comprehend(node.generators, lambda: result.append(self.value(node.elt)))
+        return result
+
+    def on_DictComp(self, node):
+        result = {}
+        with self.frame:
+            self.comprehend(node.generators, lambda: result.update(
+                {self.value(node.key): self.value(node.value)}))
+        return result
+
+    def comprehend(self, generators, action):
+        if not generators:
+            action()
+            return
+        first = generators[0]
+        iterable = self.value(first.iter)
+        if has_traced(iterable) and not isinstance(iterable, (list, tuple, Matrix)) or isinstance(
+                iterable, calls.RangeOf):
+            raise QuadrantsSyntaxError("a comprehension is unrolled while the kernel is compiled: "
+                                       "its range is one of numbers, `ti.static(range(3))`")
+        for item in iterable:
+            self.bind_static(first.target, item)
+            if all(self.static_condition(c) for c in first.ifs):
+                self.comprehend(generators[1:], action)
+
+    def static_condition(self, node):
+        result = self.value(node)
+        if has_traced(result):
+            raise QuadrantsSyntaxError("the condition of a comprehension is decided while the "
+                                       "kernel is compiled")
+        return result
+
+    def bind_static(self, target, item):
+        if isinstance(target, ast.Name):
+            self.frame.bind(target.id, Bound(item))
+            return
+        items = list(item)
+        if len(items) != len(target.elts):
+            raise QuadrantsTypeError(f"{len(items)} values for {len(target.elts)} names")
+        for one, part in zip(target.elts, items):
+            self.bind_static(one, part)

@@ -1,0 +1,132 @@
+"""Fields: arrays that kernels find by name."""
+
+from costate.ad import clear
+from costate.errors import QuadrantsRuntimeError
+from costate.lang import dtypes, snode
+from costate.lang.storage import Companion, Storage
+
+
+class Layout:
+    """How the components of vectors lie in memory."""
+
+    AOS = "AOS"
+    SOA = "SOA"
+    NULL = "NULL"
+
+
+class Field(Storage):
+    """An array whose shape is given when it is made, or by `root.dense(...).place(x)`."""
+
+    is_field = True
+    kind = "field"
+
+    def __init__(self, dtype, element_shape=(), shape=None, needs_grad=False, needs_dual=False,
+                 name=""):
+        super().__init__(dtype, element_shape, needs_grad, needs_dual, name)
+        self._shape = shape
+        self._tree = None
+        clear.fields.add(self)
+
+    @property
+    def shape(self):
+        if self._shape is None:
+            raise QuadrantsRuntimeError(f"{self.describe()} has no shape yet: give it `shape=`, or "
+                                        "`ti.root.dense(ti.i, n).place(x)`")
+        return self._shape
+
+    @property
+    def snode(self):
+        return snode.Handle(self)
+
+    def parent(self, n=1):
+        return snode.Handle(self)
+
+    def _make(self):
+        if self._tree is not None:
+            self._tree.check_alive(self)
+        _ = self.shape
+        array = super()._make()
+        return array
+
+    def _make_companion(self, which):
+        return Companion(self, which)
+
+    @property
+    def grad(self):
+        """The gradient; None for fields of integers."""
+        return self.companion("grad") if self.dtype.is_float else None
+
+    @property
+    def dual(self):
+        """The tangent; None for fields of integers."""
+        return self.companion("dual") if self.dtype.is_float else None
+
+    def loop_range(self):
+        return self
+
+    def get_field_members(self):
+        return [self]
+
+    @property
+    def num_dense_cells(self):
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+class ScalarField(Field):
+    """A field of numbers."""
+
+
+class MatrixField(Field):
+    """A field of vectors or matrices."""
+
+    def get_scalar_field(self, *index):
+        raise QuadrantsRuntimeError("components of a field have no field of their own; read "
+                                    "`x[i][k]`, or `x.to_numpy()[..., k]`")
+
+
+VectorField = MatrixField
+
+
+def extents(shape):
+    if shape is None:
+        return None
+    if isinstance(shape, (tuple, list)):
+        return tuple(int(s) for s in shape)
+    return (int(shape),)
+
+
+def _check(dtype, shape, offset, needs_grad, needs_dual):
+    dtype = dtypes.cook(dtype)
+    if (needs_grad or needs_dual) and not dtype.is_float:
+        raise QuadrantsRuntimeError(f"{dtype} is not supported for field with `needs_grad=True` or "
+                                    "`needs_dual=True`.")
+    if offset is not None and any(extents(offset)):
+        raise QuadrantsRuntimeError("fields with an `offset` are not supported; add it to the index")
+    if shape is not None and any(s < 0 for s in extents(shape)):
+        raise ValueError(f"a field has no negative extent: {shape}")
+    return dtype
+
+
+def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False, needs_dual=False,
+          layout=None):
+    """A field of numbers of type `dtype` and shape `shape`, all zero.
+
+    Without `shape`, `root.dense(...).place(x)` gives it one. `needs_grad` and `needs_dual` make a
+    gradient `x.grad` and a tangent `x.dual`. `order` and `layout` are accepted: memory is
+    row-major. A `dtype` that is a vector or matrix type makes a field of those.
+    """
+    from costate.lang.annotations import CompoundType
+    if isinstance(dtype, CompoundType):
+        return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad,
+                           needs_dual=needs_dual)
+    dtype = _check(dtype, shape, offset, needs_grad, needs_dual)
+    return ScalarField(dtype, (), extents(shape), needs_grad, needs_dual, name)
+
+
+def matrix_field(element_shape, dtype, shape=None, order=None, name="", offset=None,
+                 needs_grad=False, needs_dual=False, layout=Layout.AOS, ndim=None):
+    dtype = _check(dtype, shape, offset, needs_grad, needs_dual)
+    return MatrixField(dtype, element_shape, extents(shape), needs_grad, needs_dual, name)

@@ -1,0 +1,140 @@
+"""`@func`: functions that become part of the kernels that call them."""
+
+import functools
+import inspect
+
+from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang import dtypes, ops
+from costate.lang.annotations import CompoundType, NdarrayType, template
+from costate.lang.expr import is_scalar, value_of
+from costate.lang.frame import Bound, Frame
+from costate.lang.matrix import Matrix
+from costate.lang.places import Element, Group, variable_for
+from costate.lang.source import Source
+from costate.lang.struct import Struct
+
+MOST_CALLS = 64
+
+
+def hints_of(function):
+    """The annotations of a function, evaluated."""
+    raw = getattr(function, "__annotations__", {})
+    names = {**function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            pass
+    return {k: eval(v, names) if isinstance(v, str) else v for k, v in raw.items()}
+
+
+def is_template(annotation):
+    return annotation is template or isinstance(annotation, template)
+
+
+class Func:
+    """A function of the kernel language."""
+
+    def __init__(self, function, instance=None, like=None):
+        self.function = function
+        self.instance = instance
+        if like is not None:
+            self.__dict__.update({k: v for k, v in like.__dict__.items() if k != "instance"})
+            return
+        functools.update_wrapper(self, function)
+        self._source = None
+        self._hints = None
+        self.parameters = list(inspect.signature(function).parameters.values())
+
+    @property
+    def hints(self):
+        if self._hints is None:
+            self._hints = hints_of(self.function)
+        return self._hints
+
+    @property
+    def source(self):
+        if self._source is None:
+            self._source = Source(self.function)
+        return self._source
+
+    @property
+    def by_reference(self):
+        """Whether a parameter is the argument itself."""
+        return any(is_template(self.hints.get(p.name)) for p in self.parameters)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else Func(self.function, instance, self)
+
+    def __call__(self, *args, **options):
+        raise QuadrantsSyntaxError(f"the function `{self.__name__}` is a `@ti.func`: it is called in "
+                                   "kernels")
+
+    def inline(self, visitor, args, options):
+        """Traces the function where it is called."""
+        builder = visitor.builder
+        if builder.calls.count(self.function) > 0 and len(builder.calls) > MOST_CALLS:
+            raise QuadrantsSyntaxError(f"the function `{self.__name__}` calls itself; use a loop, or "
+                                       "a depth that is a `ti.template()` number")
+        if self.instance is not None:
+            args = [self.instance, *args]
+        bound = self._bind(args, options)
+        frame = Frame(self.function, self.source, builder.depth)
+        frame.return_type = self.hints.get("return")
+        for p in self.parameters:
+            annotation = self.hints.get(p.name)
+            frame.bind(p.name, self._parameter(frame, p.name, annotation, bound[p.name]))
+        from costate.lang.visitor import Visitor
+        builder.calls.append(self.function)
+        loc = builder.loc
+        try:
+            return Visitor(builder, frame).run()
+        finally:
+            builder.calls.pop()
+            builder.loc = loc
+
+    def _bind(self, args, options):
+        try:
+            bound = inspect.signature(self.function).bind(*args, **options)
+        except TypeError as error:
+            raise QuadrantsTypeError(f"`{self.__name__}()`: {error}") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def _parameter(self, frame, name, annotation, given):
+        if isinstance(given, Struct):
+            return Bound(given)
+        if is_template(annotation):
+            if isinstance(given, (Group, Element)) or hasattr(given, "get") and hasattr(
+                    given, "update"):
+                return given
+            return Bound(given)
+        value = given.get() if hasattr(given, "get") and hasattr(given, "set") else given
+        if annotation is not None and dtypes.is_dtype(annotation):
+            if not is_scalar(value):
+                raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is "
+                                         f"{ops.describe(value)}, not a number")
+            value = ops.cast(value, dtypes.cook(annotation))
+        elif isinstance(annotation, CompoundType):
+            if isinstance(value, (list, tuple)):
+                value = Matrix(list(value))
+            if not isinstance(value, Matrix) or value.shape != annotation.shape:
+                raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is not a "
+                                         f"{annotation!r}")
+            value = annotation(value) if annotation.dtype is not None else value
+        elif isinstance(annotation, NdarrayType):
+            return Bound(value)
+        if frame.changed_in(name, frame.source.node.body) and (is_scalar(value) or isinstance(value, Matrix)):
+            return variable_for(value)
+        if is_scalar(value):
+            return Bound(value_of(value)) if not isinstance(value, bool) else Bound(value)
+        return Bound(value)
+
+
+def func(function):
+    """Makes a function callable in kernels, whose code it becomes part of."""
+    return Func(function)
+
+
+pyfunc = func
+real_func = func

@@ -1,0 +1,59 @@
+"""What tests of Quadrants and Taichi ask of the insides of the package."""
+
+from costate.lang import runtime
+
+
+def current_cfg():
+    """The options of `init`."""
+    return runtime.runtime().config
+
+
+class _Program:
+    def config(self):
+        return runtime.runtime().config
+
+    def get_device_caps(self):
+        return self
+
+    def get(self, _):
+        return 1
+
+
+class _Runtime:
+    @property
+    def prog(self):
+        return _Program()
+
+    @property
+    def default_fp(self):
+        return current_cfg().default_fp
+
+    @property
+    def default_ip(self):
+        return current_cfg().default_ip
+
+    def materialize(self):
+        pass
+
+
+def get_runtime():
+    """What `init` has set up."""
+    return _Runtime()
+
+
+def default_cfg():
+    return current_cfg()
+
+
+class Lib:
+    """`_lib.core`, as far as it is asked for."""
+
+    @property
+    def core(self):
+        return self
+
+    @staticmethod
+    def with_cuda():
+        return runtime.is_arch_supported(runtime.cuda)
+
+    Arch = runtime.Arch

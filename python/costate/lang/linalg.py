@@ -1,0 +1,125 @@
+"""Products, determinants and inverses of small matrices."""
+
+from functools import reduce
+
+from costate.errors import QuadrantsTypeError
+from costate.lang import arith
+from costate.lang.arith import add, mul, sub
+
+
+def _matrix(entries, shape):
+    from costate.lang.matrix import Matrix
+    return Matrix.of(entries, shape)
+
+
+def total(values):
+    return reduce(add, values)
+
+
+def folded(function, values):
+    return reduce(function, values)
+
+
+def dot_flat(a, b):
+    return total([mul(x, y) for x, y in zip(a, b, strict=True)])
+
+
+def position(index, shape):
+    """The position of an entry, row-major, of indices that may be values of the kernel."""
+    result = index[0]
+    for i, extent in zip(index[1:], shape[1:]):
+        result = add(mul(result, extent), i)
+    return result
+
+
+def _vectors(what, a, b):
+    from costate.lang.matrix import Matrix
+    b = b if isinstance(b, Matrix) else Matrix(b)
+    if a.ndim != 1 or b.ndim != 1:
+        raise QuadrantsTypeError(f"`{what}` is of vectors, not of matrices")
+    return a.entries, b.entries
+
+
+def dot(a, b):
+    x, y = _vectors("dot", a, b)
+    if len(x) != len(y):
+        raise QuadrantsTypeError(f"`dot` of vectors with {len(x)} and {len(y)} components")
+    return dot_flat(x, y)
+
+
+def cross(a, b):
+    x, y = _vectors("cross", a, b)
+    if len(x) == len(y) == 2:
+        return sub(mul(x[0], y[1]), mul(x[1], y[0]))
+    if len(x) == len(y) == 3:
+        def at(i, j):
+            return sub(mul(x[i], y[j]), mul(x[j], y[i]))
+        return _matrix([at(1, 2), at(2, 0), at(0, 1)], (3,))
+    raise QuadrantsTypeError(f"`cross` of vectors with {len(x)} and {len(y)} components: both have "
+                             "2 or 3")
+
+
+def outer(a, b):
+    x, y = _vectors("outer_product", a, b)
+    return _matrix([mul(p, q) for p in x for q in y], (len(x), len(y)))
+
+
+def matmul(a, b):
+    if a.ndim == 1 and b.ndim == 1:
+        return dot(a, b)
+    rows = [a.entries] if a.ndim == 1 else a.table()
+    columns = [b.entries] if b.ndim == 1 else [list(c) for c in zip(*b.table())]
+    if len(rows[0]) != len(columns[0]):
+        raise QuadrantsTypeError(f"`@` of shapes {a.shape} and {b.shape}: the second extent of the "
+                                 "left one is not the first extent of the right one")
+    entries = [dot_flat(r, c) for r in rows for c in columns]
+    if a.ndim == 1 or b.ndim == 1:
+        return _matrix(entries, (len(entries),))
+    return _matrix(entries, (len(rows), len(columns)))
+
+
+def transpose(a):
+    if a.ndim == 1:
+        return _matrix(a.entries, (1, a.n))
+    return _matrix([e for column in zip(*a.table()) for e in column], (a.m, a.n))
+
+
+def _square(what, a):
+    if a.ndim != 2 or a.n != a.m:
+        raise QuadrantsTypeError(f"`{what}` of a matrix of shape {a.shape}: it has as many rows as "
+                                 "columns")
+    if a.n > 4:
+        raise QuadrantsTypeError(f"`{what}` is for matrices of up to 4 rows, not of {a.n}")
+    return a.table()
+
+
+def _minor(t, i, j):
+    return [[e for k, e in enumerate(row) if k != j] for r, row in enumerate(t) if r != i]
+
+
+def _determinant(t):
+    if len(t) == 1:
+        return t[0][0]
+    if len(t) == 2:
+        return sub(mul(t[0][0], t[1][1]), mul(t[0][1], t[1][0]))
+    result = None
+    for j in range(len(t)):
+        term = mul(t[0][j], _determinant(_minor(t, 0, j)))
+        result = term if result is None else (sub if j % 2 else add)(result, term)
+    return result
+
+
+def determinant(a):
+    return _determinant(_square("determinant", a))
+
+
+def inverse(a):
+    t = _square("inverse", a)
+    n = len(t)
+    if n == 1:
+        return _matrix([arith.truediv(1.0, t[0][0])], (1, 1))
+    cofactors = [[_determinant(_minor(t, j, i)) for j in range(n)] for i in range(n)]
+    cofactors = [[arith.neg(c) if (i + j) % 2 else c for j, c in enumerate(row)]
+                 for i, row in enumerate(cofactors)]
+    scale = arith.truediv(1.0, total([mul(t[0][j], cofactors[j][0]) for j in range(n)]))
+    return _matrix([mul(c, scale) for row in cofactors for c in row], (n, n))

@@ -1,0 +1,274 @@
+"""`for` in its forms."""
+
+import ast
+
+from costate import _core
+from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang import ops
+from costate.lang.calls import Grouped, NDRange, RangeOf, Static
+from costate.lang.dtypes import i32, i64, u64
+from costate.lang.expr import Expr, dtype_of, index_handle, index_value, is_number
+from costate.lang.frame import Bound
+from costate.lang.matrix import Matrix
+from costate.lang.places import TracedArray, Variable, variable_for
+from costate.lang.random import Stream
+from costate.lang.scan import has_jump
+from costate.lang.storage import Storage
+from costate.lang.struct import StructField
+
+Op = _core.Op
+
+
+class Loops:
+    """Parallel ranges at the outermost level of a kernel, serial loops, and unrolled ones."""
+
+    def do_For(self, node):
+        if node.orelse:
+            raise QuadrantsSyntaxError("'else' clause for 'for' is not supported in kernels; use a "
+                                       "flag")
+        iterable = self.iterable(node.iter)
+        hint, self.builder.loop_hint = self.builder.loop_hint, {}
+        self.at(node)
+        if isinstance(iterable, Static):
+            self.unrolled(node, iterable.value)
+            return
+        grouped = isinstance(iterable, Grouped)
+        box = self.box(iterable.value if grouped else iterable)
+        if self.builder.depth == 0 and not hint.get("serialize"):
+            self.parallel(node, box, grouped)
+        else:
+            self.serial(node, box, grouped)
+
+    def iterable(self, node):
+        """What is iterated; of `a if static(c) else b` the one that is chosen."""
+        if isinstance(node, ast.IfExp):
+            test = self.value(node.test)
+            if isinstance(test, Expr):
+                raise QuadrantsSyntaxError("what a loop runs over is chosen while the kernel is "
+                                           "compiled: the condition is `ti.static(...)`")
+            return self.iterable(node.body if test else node.orelse)
+        if isinstance(node, ast.Call) and self.place(node.func) is Static.maker:
+            return Static(self.value(node))
+        return self.place(node)
+
+    def box(self, iterable):
+        """The ranges of a loop, as a Box."""
+        if isinstance(iterable, range):
+            return Box([(iterable.start, iterable.stop, iterable.step)], scalar=True)
+        if isinstance(iterable, RangeOf):
+            return Box([(iterable.lo, iterable.hi, iterable.step)], scalar=True)
+        if isinstance(iterable, NDRange):
+            return Box([(lo, hi, 1) for lo, hi in iterable.bounds], scalar=False,
+                       dimensions=iterable.dimensions)
+        if isinstance(iterable, StructField):
+            iterable = iterable.first()
+        if isinstance(iterable, Storage):
+            return Box([(0, n, 1) for n in iterable.shape], scalar=False)
+        if isinstance(iterable, TracedArray):
+            return Box([(0, iterable.extent(k), 1) for k in range(iterable.ndim)], scalar=False)
+        if isinstance(iterable, (Matrix, list, tuple, zip, enumerate, dict)):
+            raise QuadrantsTypeError(f"a loop over {ops.describe(iterable)}: unroll it with `for x "
+                                     "in ti.static(...)`, or loop over `range(n)`")
+        raise QuadrantsTypeError(f"{ops.describe(iterable)} is not iterable in a kernel; loop over "
+                                 "`range`, `ti.ndrange`, `ti.grouped`, a field or an ndarray")
+
+    def body(self, node):
+        """The statements of a loop; `stop_grad` in them ends with them."""
+        stopped = len(self.builder.stopped)
+        self.block(node.body)
+        del self.builder.stopped[stopped:]
+
+    # -- unrolled ------------------------------------------------------------------
+
+    def unrolled(self, node, iterable):
+        if isinstance(iterable, RangeOf) or isinstance(iterable, Expr):
+            raise QuadrantsTypeError("the range of `ti.static` has bounds that exist only when the "
+                                     "kernel runs; leave `ti.static` out")
+        if isinstance(iterable, NDRange):
+            iterable = iterable.python()
+        elif isinstance(iterable, Grouped):
+            iterable = (Matrix(list(i)) for i in iterable.value.python())
+        self.frame.loops.append("static")
+        for item in iterable:
+            with self.frame:
+                self.bind_unrolled(node, node.target, item)
+                self.body(node)
+            if self.frame.returned:
+                break
+        self.frame.loops.pop()
+
+    def bind_unrolled(self, node, target, item):
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for one, part in zip(target.elts, item, strict=True):
+                self.bind_unrolled(node, one, part)
+        elif is_number(item) and self.frame.changed_in(target.id, node.body):
+            self.frame.bind(target.id, Variable(item))
+        else:
+            self.frame.bind(target.id, Bound(item))
+
+    # -- parallel ------------------------------------------------------------------
+
+    def parallel(self, node, box, grouped):
+        b = self.builder
+        if b.in_range:
+            raise QuadrantsSyntaxError("a parallel loop inside of another one")
+        loc = b.loc
+        counts = [box.count(k) for k in range(len(box.ranges))]
+        if not counts:
+            self.serial(node, box, grouped)
+            return
+        indices = b.trace.begin_range(counts, loc)
+        b.in_range = True
+        self.frame.loops.append("range")
+        with b.nested(), self.frame:
+            outer = self.start_random(indices, counts)
+            values = [box.value(k, h) for k, h in enumerate(indices)]
+            self.bind_indices(node, values, box, grouped)
+            self.body(node)
+        self.frame.loops.pop()
+        b.random = outer
+        b.in_range = False
+        b.trace.end()
+
+    def start_random(self, indices, counts):
+        """Gives the iteration random numbers of its own."""
+        b = self.builder
+        outer = b.random
+        if outer is not None:
+            b.ranges += 1
+            place = indices[0]
+            for index, count in zip(indices[1:], counts[1:]):
+                place = b.pure(Op.add, i64, b.pure(Op.mul, i64, place, count), index)
+            key = b.pure(Op.add, u64, b.random_key, b.constant(u64, b.ranges))
+            b.random = Stream(b, key, b.pure(Op.cast, u64, place))
+        return outer
+
+    # -- serial --------------------------------------------------------------------
+
+    def serial(self, node, box, grouped):
+        if len(box.ranges) > 1 and has_jump(node.body, ast.Break):
+            self.linear(node, box, grouped)
+        else:
+            self.nest(node, box, grouped, [])
+
+    def nest(self, node, box, grouped, values):
+        k = len(values)
+        if k == len(box.ranges):
+            with self.frame:
+                self.bind_indices(node, values, box, grouped)
+                self.frame.loops.append("loop" if box.ranges else "static")
+                self.body(node)
+                self.frame.loops.pop()
+            return
+        b = self.builder
+        lo, hi, step = (index_handle(x) for x in box.ranges[k])
+        index = b.trace.begin_for(lo, hi, step, b.loc)
+        with b.nested():
+            self.nest(node, box, grouped, [*values, index_value(index, box.dtype(k))])
+        b.trace.end()
+
+    def linear(self, node, box, grouped):
+        """One loop over all tuples, so that `break` leaves it."""
+        b = self.builder
+        counts = [box.count(k) for k in range(len(box.ranges))]
+        total = counts[0]
+        for count in counts[1:]:
+            total = b.pure(Op.mul, i64, total, count)
+        zero, one = b.constant(i64, 0), b.constant(i64, 1)
+        rest = b.trace.begin_for(zero, total, one, b.loc)
+        self.frame.loops.append("loop")
+        with b.nested(), self.frame:
+            handles = []
+            for count in reversed(counts[1:]):
+                handles.insert(0, b.pure(Op.rem, i64, rest, count))
+                rest = b.pure(Op.div, i64, rest, count)
+            handles.insert(0, rest)
+            values = [box.value(k, h) for k, h in enumerate(handles)]
+            self.bind_indices(node, values, box, grouped)
+            self.body(node)
+        self.frame.loops.pop()
+        b.trace.end()
+
+    # -- indices -------------------------------------------------------------------
+
+    def bind_indices(self, node, values, box, grouped):
+        target = node.target
+        if grouped:
+            vector = Matrix.of(values, (len(values),)) if values else Matrix.of([], (0,))
+            self.bind_index(node, target, vector)
+            return
+        if box.dimensions is not None:
+            values = box.dimensions(values)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if len(target.elts) == 1 and len(values) == 1 or len(target.elts) == len(values):
+                for one, value in zip(target.elts, values):
+                    self.bind_index(node, one, value)
+                return
+            raise QuadrantsSyntaxError(f"{len(target.elts)} loop variables for {len(values)} "
+                                       "dimensions")
+        if len(values) == 1:
+            self.bind_index(node, target, values[0])
+        elif not values:
+            self.bind_index(node, target, None)
+        else:
+            raise QuadrantsSyntaxError(f"one loop variable for {len(values)} dimensions; write "
+                                       f"`for {', '.join('ijklmnop'[:len(values)])} in ...`, or "
+                                       "`for I in ti.grouped(...)`")
+
+    def bind_index(self, node, target, value):
+        if not isinstance(target, ast.Name):
+            raise QuadrantsSyntaxError("a loop variable is a name")
+        if value is not None and self.frame.changed_in(target.id, node.body):
+            self.frame.bind(target.id, variable_for(value))
+        else:
+            self.frame.bind(target.id, Bound(value))
+
+
+class Box:
+    """The ranges (lo, hi, step) of a loop."""
+
+    def __init__(self, ranges, scalar, dimensions=None):
+        self.ranges = ranges
+        self.dimensions = dimensions
+
+    def dtype(self, k):
+        """The type of the index: that of the bounds, i32 unless they are wider."""
+        wide = any(isinstance(x, Expr) and dtype_of(x).bits == 64 for x in self.ranges[k])
+        big = any(is_number(x) and not -2**31 <= x < 2**31 for x in self.ranges[k])
+        return i64 if wide or big else i32
+
+    def count(self, k):
+        """The handle of the number of iterations."""
+        from costate.lang.builder import require
+        b = require("a loop")
+        lo, hi, step = self.ranges[k]
+        if is_number(lo) and is_number(hi) and is_number(step):
+            return b.constant(i64, len(range(int(lo), int(hi), int(step))))
+        lo_, hi_ = index_handle(lo), index_handle(hi)
+        if is_number(lo) and lo == 0 and is_number(step) and step == 1:
+            return self.natural(b, hi_)
+        length = b.pure(Op.sub, i64, hi_, lo_)
+        if is_number(step) and step == 1:
+            return self.natural(b, length)
+        step_, one, zero = index_handle(step), b.constant(i64, 1), b.constant(i64, 0)
+        from costate.lang.dtypes import u1
+        down = b.pure(Op.lt, u1, step_, zero)
+        size = b.pure(Op.abs, i64, step_)
+        length = b.pure(Op.select, i64, down, b.pure(Op.neg, i64, length), length)
+        padded = b.pure(Op.add, i64, length, b.pure(Op.sub, i64, size, one))
+        return self.natural(b, b.pure(Op.div, i64, padded, size))
+
+    @staticmethod
+    def natural(b, handle):
+        return b.pure(Op.max, i64, handle, b.constant(i64, 0))
+
+    def value(self, k, index):
+        """The loop variable of iteration `index`, a handle."""
+        from costate.lang.builder import require
+        b = require("a loop")
+        lo, _, step = self.ranges[k]
+        if not (is_number(step) and step == 1):
+            index = b.pure(Op.mul, i64, index, index_handle(step))
+        if not (is_number(lo) and lo == 0):
+            index = b.pure(Op.add, i64, index_handle(lo), index)
+        return index_value(index, self.dtype(k))

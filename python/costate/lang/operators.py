@@ -1,0 +1,41 @@
+"""Python's operators on values of a kernel, vectors and matrices."""
+
+from costate.lang import arith, ops
+from costate.lang.expr import Expr
+
+TABLE = {
+    "add": arith.add, "sub": arith.sub, "mul": arith.mul, "truediv": arith.truediv,
+    "floordiv": arith.floordiv, "mod": arith.mod, "pow": arith.power, "and": arith.bit_and,
+    "or": arith.bit_or, "xor": arith.bit_xor, "lshift": arith.shl, "rshift": arith.shr,
+}
+COMPARISONS = {"lt": arith.lt, "le": arith.le, "gt": arith.gt, "ge": arith.ge, "eq": arith.eq,
+               "ne": arith.ne}
+UNARY = {"neg": arith.neg, "pos": arith.pos, "invert": arith.invert, "abs": ops.abs}
+
+
+def _understood(x):
+    from costate.lang.expr import NUMBERS
+    from costate.lang.matrix import Matrix
+    return isinstance(x, (Expr, Matrix, list, tuple, *NUMBERS)) or type(x).__name__ == "ndarray"
+
+
+def _binary(function, swapped):
+    def method(self, other):
+        if not _understood(other):
+            return NotImplemented
+        return ops.elementwise(function, other, self) if swapped else ops.elementwise(
+            function, self, other)
+    return method
+
+
+def install(cls):
+    for name, function in TABLE.items():
+        setattr(cls, f"__{name}__", _binary(function, False))
+        setattr(cls, f"__r{name}__", _binary(function, True))
+    for name, function in COMPARISONS.items():
+        setattr(cls, f"__{name}__", _binary(function, False))
+    for name, function in UNARY.items():
+        setattr(cls, f"__{name}__", lambda self, f=function: ops.elementwise(f, self))
+
+
+install(Expr)

@@ -1,0 +1,306 @@
+"""Functions of the kernel language: `ti.sin(x)`, `ti.cast(x, ti.f32)`, ...
+
+Each takes numbers, values of a kernel, vectors and matrices (by component). Outside of kernels
+they compute with Python numbers.
+"""
+
+import math
+from functools import reduce
+
+import numpy as np
+
+from costate import _core
+from costate.errors import QuadrantsTypeError
+from costate.lang import arith, dtypes
+from costate.lang.builder import require
+from costate.lang.dtypes import u1
+from costate.lang.expr import Expr, dtype_of, is_number, is_scalar
+
+Op = _core.Op
+
+
+def _matrix_class():
+    from costate.lang.matrix import Matrix
+    return Matrix
+
+
+def elementwise(function, *args):
+    """`function` by component where an argument is a vector or matrix."""
+    if all(is_scalar(a) for a in args):
+        return function(*args)
+    Matrix = _matrix_class()
+    like = next((a for a in args if isinstance(a, Matrix)), None)
+    if like is None:
+        like = next((a for a in args if isinstance(a, (list, tuple, np.ndarray))), None)
+        if like is None:
+            bad = next(a for a in args if not is_scalar(a))
+            raise QuadrantsTypeError(f"{describe(bad)} is not a number, vector or matrix")
+        like = Matrix(like)
+    columns = []
+    for a in args:
+        if isinstance(a, (list, tuple, np.ndarray)):
+            a = Matrix(a)
+        if isinstance(a, Matrix):
+            if a.shape != like.shape:
+                raise QuadrantsTypeError(f"vectors or matrices of shapes {like.shape} and "
+                                         f"{a.shape} do not go together")
+            columns.append(a.entries)
+        elif is_scalar(a):
+            columns.append([a] * len(like.entries))
+        else:
+            raise QuadrantsTypeError(f"{describe(a)} is not a number, vector or matrix")
+    return like.like([function(*row) for row in zip(*columns)])
+
+
+def describe(x):
+    name = type(x).__name__
+    if name in ("Matrix", "FieldElement"):
+        return f"a {'vector' if x.ndim == 1 else 'matrix'} of shape {x.shape}"
+    if name == "ScalarField":
+        return "a field (its elements are `x[i]`, of a field of shape () `x[None]`)"
+    return f"a value of type `{name}`"
+
+
+def _wrap(function, doc):
+    def apply(*args):
+        return elementwise(function, *args)
+    apply.__doc__ = doc
+    apply.__name__ = function.__name__
+    return apply
+
+
+def _unary(op, fold, name, doc):
+    def one(x):
+        if is_number(x):
+            try:
+                return fold(x)
+            except ValueError:
+                return math.nan
+            except (OverflowError, ZeroDivisionError):
+                return math.inf
+        return arith.pure(op, arith.float_type(x), x)
+
+    def function(x):
+        return elementwise(one, x)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+sin = _unary(Op.sin, math.sin, "sin", "The sine, in radians.")
+cos = _unary(Op.cos, math.cos, "cos", "The cosine, in radians.")
+tan = _unary(Op.tan, math.tan, "tan", "The tangent, in radians.")
+asin = _unary(Op.asin, math.asin, "asin", "The inverse sine.")
+acos = _unary(Op.acos, math.acos, "acos", "The inverse cosine.")
+atan = _unary(Op.atan, math.atan, "atan", "The inverse tangent.")
+sinh = _unary(Op.sinh, math.sinh, "sinh", "The hyperbolic sine.")
+cosh = _unary(Op.cosh, math.cosh, "cosh", "The hyperbolic cosine.")
+tanh = _unary(Op.tanh, math.tanh, "tanh", "The hyperbolic tangent.")
+asinh = _unary(Op.asinh, math.asinh, "asinh", "The inverse hyperbolic sine.")
+acosh = _unary(Op.acosh, math.acosh, "acosh", "The inverse hyperbolic cosine.")
+atanh = _unary(Op.atanh, math.atanh, "atanh", "The inverse hyperbolic tangent.")
+exp = _unary(Op.exp, math.exp, "exp", "e to the power of x.")
+exp2 = _unary(Op.exp2, lambda x: 2.0 ** x, "exp2", "2 to the power of x.")
+expm1 = _unary(Op.expm1, math.expm1, "expm1", "exp(x) - 1, exact for small x.")
+log = _unary(Op.log, lambda x: math.log(x) if x else -math.inf, "log", "The natural logarithm.")
+log2 = _unary(Op.log2, lambda x: math.log2(x) if x else -math.inf, "log2", "The logarithm to base 2.")
+log10 = _unary(Op.log10, lambda x: math.log10(x) if x else -math.inf, "log10",
+               "The logarithm to base 10.")
+log1p = _unary(Op.log1p, math.log1p, "log1p", "log(1 + x), exact for small x.")
+sqrt = _unary(Op.sqrt, math.sqrt, "sqrt", "The square root.")
+rsqrt = _unary(Op.rsqrt, lambda x: 1 / math.sqrt(x), "rsqrt", "1 / sqrt(x).")
+cbrt = _unary(Op.cbrt, lambda x: math.copysign(abs(x) ** (1 / 3), x), "cbrt", "The cube root.")
+erf = _unary(Op.erf, math.erf, "erf", "The error function.")
+erfc = _unary(Op.erfc, math.erfc, "erfc", "1 - erf(x).")
+
+
+def _rounding(op, fold, name, doc):
+    def one(x):
+        if is_number(x):
+            return float(fold(x))
+        return arith.pure(op, x.dtype, x) if x.dtype.is_float else x
+
+    def function(x, dtype=None):
+        result = elementwise(one, x)
+        return result if dtype is None else cast(result, dtype)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+floor = _rounding(Op.floor, math.floor, "floor", "x rounded down, as a `dtype` if one is given.")
+ceil = _rounding(Op.ceil, math.ceil, "ceil", "x rounded up, as a `dtype` if one is given.")
+round = _rounding(Op.round, lambda x: math.copysign(math.floor(math.fabs(x) + 0.5), x), "round",
+                  "The nearest integer, of two the one farther from 0; a `dtype` if one is given.")
+trunc = _rounding(Op.trunc, math.trunc, "trunc", "x rounded towards zero.")
+
+
+def abs(x):
+    """The absolute value; its derivative at 0 is 0."""
+    def one(v):
+        if is_number(v):
+            return v if v >= 0 else -v
+        return arith.pure(Op.abs, dtypes.i32 if v.dtype.is_bool else v.dtype, v)
+    return elementwise(one, x)
+
+
+def sgn(x):
+    """-1, 0 or 1, in the type of x."""
+    def one(v):
+        if is_number(v):
+            return type(v)((v > 0) - (v < 0))
+        zero, unit = arith._as(0, v.dtype), arith._as(1, v.dtype)
+        below = zero if v.dtype.kind in "ub" else arith.pure(Op.neg, v.dtype, unit)
+        return arith.select(arith.gt(v, 0), unit, arith.select(arith.lt(v, 0), below, zero))
+    return elementwise(one, x)
+
+
+def atan2(y, x):
+    """The angle of the point (x, y)."""
+    def one(a, b):
+        if is_number(a) and is_number(b):
+            return math.atan2(a, b)
+        return arith.pure(Op.atan2, arith.float_type(a, b), a, b)
+    return elementwise(one, y, x)
+
+
+def pow(base, exponent):
+    """base ** exponent."""
+    return elementwise(arith.power, base, exponent)
+
+
+def min(*args):
+    """The least argument, by component; NaN is ignored."""
+    return reduce(lambda a, b: elementwise(arith.least, a, b), _flat(args))
+
+
+def max(*args):
+    """The greatest argument, by component; NaN is ignored."""
+    return reduce(lambda a, b: elementwise(arith.greatest, a, b), _flat(args))
+
+
+def _flat(args):
+    return args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+
+
+def cast(x, dtype):
+    """x as a `dtype`: floats truncate and saturate, integers wrap."""
+    if not dtypes.is_dtype(dtype):
+        dtype = dtypes.cook(dtype)
+    return elementwise(lambda v: arith.cast(v, dtype), x)
+
+
+def bit_cast(x, dtype):
+    """The number of type `dtype` with the bits of x."""
+    return elementwise(lambda v: arith.bit_cast(v, dtype), x)
+
+
+def select(condition, a, b):
+    """a where the condition holds, b elsewhere; evaluates both."""
+    return elementwise(arith.select, condition, a, b)
+
+
+def ifte(condition, a, b):
+    return select(condition, a, b)
+
+
+def isnan(x):
+    """Whether x is NaN."""
+    return elementwise(lambda v: math.isnan(v) if is_number(v) else arith.ne(v, v), x)
+
+
+def isinf(x):
+    """Whether x is inf or -inf."""
+    return elementwise(lambda v: math.isinf(v) if is_number(v)
+                       else arith.eq(abs(v), math.inf), x)
+
+
+def isfinite(x):
+    """Whether x is neither inf nor NaN."""
+    return elementwise(lambda v: math.isfinite(v) if is_number(v)
+                       else arith.lt(abs(v), math.inf), x)
+
+
+def popcnt(x):
+    """How many bits are 1."""
+    return elementwise(lambda v: bin(int(v) & (2**64 - 1)).count("1") if is_number(v)
+                       else cast(arith.pure(Op.popcnt, v.dtype, v), dtypes.i32), x)
+
+
+def clz(x):
+    """How many bits are above the highest 1."""
+    return elementwise(lambda v: 32 - int(v).bit_length() if is_number(v)
+                       else cast(arith.pure(Op.clz, v.dtype, v), dtypes.i32), x)
+
+
+def ffs(x):
+    """The place of the lowest 1, counted from 1, or 0."""
+    def one(v):
+        if is_number(v):
+            return (int(v) & -int(v)).bit_length()
+        up_to = arith.bit_xor(v, arith.sub(v, 1))
+        return arith.select(arith.eq(v, 0), 0, popcnt(up_to))
+    return elementwise(one, x)
+
+
+def inv(x):
+    """1 / x"""
+    return elementwise(lambda v: arith.truediv(1.0, v), x)
+
+
+rcp = inv
+
+
+def logical_and(a, b):
+    """Whether both hold; evaluates both."""
+    return elementwise(lambda x, y: bool(x and y) if is_number(x) and is_number(y)
+                       else arith.pure(Op.and_, u1, x, y), a, b)
+
+
+def logical_or(a, b):
+    """Whether one of both holds; evaluates both."""
+    return elementwise(lambda x, y: bool(x or y) if is_number(x) and is_number(y)
+                       else arith.pure(Op.or_, u1, x, y), a, b)
+
+
+logical_not = _wrap(arith.logical_not, "Whether x is false.")
+add = _wrap(arith.add, "a + b")
+sub = _wrap(arith.sub, "a - b")
+mul = _wrap(arith.mul, "a * b")
+div = _wrap(arith.truediv, "a / b")
+truediv = div
+mod = _wrap(arith.mod, "The remainder with the sign of b.")
+floordiv = _wrap(arith.floordiv, "a / b rounded down.")
+raw_div = _wrap(arith.raw_div, "a / b; of integers rounded towards zero.")
+raw_mod = _wrap(arith.raw_mod, "The remainder with the sign of a.")
+bit_and = _wrap(arith.bit_and, "a & b")
+bit_or = _wrap(arith.bit_or, "a | b")
+bit_xor = _wrap(arith.bit_xor, "a ^ b")
+bit_not = _wrap(arith.invert, "~a")
+bit_shl = _wrap(arith.shl, "a << b")
+bit_sar = _wrap(arith.shr, "a >> b, with copies of the sign")
+bit_shr = _wrap(arith.bit_shr, "a >> b, with zeros")
+neg = _wrap(arith.neg, "-a")
+cmp_lt, cmp_le, cmp_gt, cmp_ge, cmp_eq, cmp_ne = (
+    _wrap(getattr(arith, n), n) for n in ("lt", "le", "gt", "ge", "eq", "ne"))
+
+
+def fma(a, b, c):
+    """a * b + c with one rounding."""
+    return elementwise(lambda x, y, z: x * y + z if all(map(is_number, (x, y, z)))
+                       else arith.pure(Op.fma, arith.float_type(x, y, z), x, y, z), a, b, c)
+
+
+def hypot(a, b):
+    """sqrt(a * a + b * b) without overflow."""
+    return elementwise(lambda x, y: math.hypot(x, y) if is_number(x) and is_number(y)
+                       else arith.pure(Op.hypot, arith.float_type(x, y), x, y), a, b)
+
+
+def stop_gradient(x):
+    """x, and a constant to every derivative."""
+    def one(v):
+        if is_number(v) or not v.dtype.is_float:
+            return v
+        return arith.pure(Op.stop_gradient, v.dtype, v)
+    return elementwise(one, x)

@@ -1,0 +1,75 @@
+"""Random numbers: counter-based, the same in a kernel and in its derivatives."""
+
+import math
+import random as _python
+
+from costate import _core
+from costate.lang import arith, dtypes, ops
+from costate.lang.builder import current
+from costate.lang.dtypes import f32, f64, u64
+from costate.lang.expr import Expr
+
+Op = _core.Op
+_host = _python.Random(0)
+
+
+def seed(number):
+    """Starts the sequence of all kernels."""
+    _host.seed(number)
+
+
+def next_key():
+    """The key of a launch."""
+    return _host.getrandbits(63)
+
+
+class NeedsRandom(BaseException):
+    """The kernel is traced again, with a key as its last scalar."""
+
+
+class Stream:
+    """The random numbers of an iteration."""
+
+    def __init__(self, builder, key, iteration):
+        self.key, self.iteration = key, iteration
+        self.drawn = builder.trace.declare(u64.core, builder.constant(u64, 0), builder.loc)
+
+    def bits(self, b):
+        drawn = b.trace.read(u64.core, self.drawn, b.loc)
+        result = b.pure(Op.philox, u64, self.key, self.iteration, drawn)
+        more = b.pure(Op.add, u64, drawn, b.constant(u64, 1))
+        b.trace.assign(self.drawn, more, b.loc)
+        return Expr(result, u64)
+
+
+def _bits():
+    b = current()
+    if b.dry:
+        return Expr(0, u64)
+    if b.random is None:
+        raise NeedsRandom
+    return b.random.bits(b)
+
+
+def random(dtype=float):
+    """A number in [0, 1), of an integer type any number of that type."""
+    dtype = dtypes.cook(dtype)
+    if current() is None:
+        return _host.random() if dtype.is_float else _host.getrandbits(dtype.bits - 1)
+    bits = _bits()
+    if not dtype.is_float:
+        return arith.cast(bits, dtype)
+    digits = 53 if dtype is f64 else 24
+    made = f64 if dtype is f64 else f32
+    top = arith.pure(Op.shr, u64, bits, 64 - digits)
+    return arith.cast(arith.mul(arith.cast(top, made), 2.0 ** -digits), dtype)
+
+
+def randn(dtype=float):
+    """A number with the normal distribution of mean 0 and variance 1."""
+    dtype = dtypes.cook(dtype)
+    if current() is None:
+        return _host.gauss(0, 1)
+    u, v = random(dtype), random(dtype)
+    radius = ops.sqrt(arith.mul(-2.0, ops.log(arith.sub(1.0, u))))
+    return arith.mul(radius, ops.cos(arith.mul(2 * math.pi, v)))

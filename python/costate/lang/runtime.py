@@ -1,0 +1,258 @@
+"""`init`, devices and options."""
+
+import os
+import random as _random
+import warnings
+
+from costate import _core
+from costate.errors import NoDevice, QuadrantsRuntimeError
+from costate.lang import dtypes
+
+
+class Arch:
+    """A kind of device."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"Arch.{self.name}"
+
+    def __eq__(self, other):
+        return isinstance(other, Arch) and other.name == self.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt = (
+    Arch(n) for n in ("x64", "arm64", "cuda", "vulkan", "metal", "amdgpu", "opengl", "gles", "dx11",
+                      "simt"))
+cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
+gpu = [cuda, metal, vulkan, amdgpu]
+
+_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "simt": "simt"}
+
+
+class Config:
+    """The options of `init`. Unused ones are kept as they were given."""
+
+    defaults = dict(
+        arch=None, default_fp=dtypes.f32, default_ip=dtypes.i32, default_up=dtypes.u32, debug=False,
+        check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
+        random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
+        offline_cache=True, ad_stack_experimental_enabled=None, ad_stack_size=0)
+    accepted = {
+        "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension",
+        "auto_mesh_local", "cache_loop_invariant_global_vars", "cc", "cfg_optimization",
+        "compile_aot", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_ad_stack_size",
+        "default_cpu_block_dim", "default_gpu_block_dim", "demote_dense_struct_fors",
+        "detect_read_only", "dynamic_index", "enable_fallback", "experimental_auto_mesh_local",
+        "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization",
+        "kernel_profiler", "lazy_compilation", "log_level", "lower_access",
+        "make_block_local", "make_mesh_block_local", "make_thread_local", "max_block_dim",
+        "max_vector_width", "move_loop_invariant_outside_if", "num_compile_threads",
+        "offline_cache_cleaning_factor", "offline_cache_cleaning_policy",
+        "offline_cache_file_path", "offline_cache_max_size_of_files", "opt_level", "packed",
+        "print_accessor_ir", "print_ir", "print_ir_dbg_info", "print_kernel_asm",
+        "print_kernel_llvm_ir", "print_kernel_llvm_ir_optimized", "print_preprocessed_ir",
+        "print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion",
+        "real_matrix_scalarize", "require_version", "saturating_grid_dim", "short_circuit_operators",
+        "simplify_after_lower_access", "simplify_before_lower_access", "src_ll_cache",
+        "timeline", "unrolling_hard_limit", "unrolling_soft_limit", "unrolling_limit",
+        "use_llvm", "use_mesh", "verbose", "verbose_kernel_launches", "verify_ir",
+        "vk_api_version", "vulkan_workgroup", "async_mode", "excepthook", "experimental_real_function",
+        "get_kernel_stats", "template_mapper_cache", "print_non_pure", "raise_on_templated_floats",
+        "fail_on_unsupported_backend", "batched_launches", "spirv_disable_opt",
+        "debug_dump_path", "print_full_traceback", "print_benchmark_stat", "max_num_compute_threads",
+        "ndarray_use_cached_allocator", "use_cuda_graph",
+    }
+
+    def __init__(self, **options):
+        self.__dict__.update(self.defaults)
+        self.__dict__.update(options)
+
+    @classmethod
+    def names(cls):
+        return cls.accepted | set(cls.defaults)
+
+
+class Runtime:
+    """What `init` has set up."""
+
+    def __init__(self, config, device=None):
+        self.config = config
+        self.opened = device
+        self.generation = 0
+
+    @property
+    def device(self):
+        if self.opened is None:
+            self.opened = open_device(_core, self.config)
+        return self.opened
+
+    def kernel_options(self):
+        c = self.config
+        return _core.KernelOptions(debug=bool(c.debug or c.check_out_of_bound),
+                                   deterministic=bool(c.deterministic), fast_math=bool(c.fast_math),
+                                   find_nan=bool(c.find_nan))
+
+
+def open_device(core, config):
+    options = {}
+    if config.cpu_max_num_threads:
+        options["threads"] = int(config.cpu_max_num_threads)
+    if config.device_memory_GB:
+        options["memory_limit"] = int(config.device_memory_GB * (1 << 30))
+    name = _DEVICE.get(config.arch.name) if config.arch else None
+    if name in (None, "cpu") and os.environ.get("COSTATE_DEVICE") and not options:
+        return core.Device.best()
+    return core.Device.open(name or "cpu", **options)
+
+
+_runtime = None
+
+
+def runtime():
+    """The current runtime; `init()` with its defaults if there is none."""
+    if _runtime is None:
+        init()
+    return _runtime
+
+
+def device():
+    return runtime().device
+
+
+def arch_of(name):
+    return {"cpu": cpu, "cuda": cuda, "simt": simt}.get(name, Arch(name))
+
+
+def _chosen_arch(arch):
+    """The first of the requested kinds of device that is here."""
+    if arch is None:
+        return cpu, None
+    wanted = list(arch) if isinstance(arch, (list, tuple)) else [arch]
+    wanted = [arch_of(a) if isinstance(a, str) else a for a in wanted]
+    for one in wanted:
+        name = _DEVICE.get(one.name)
+        if name is None:
+            continue
+        if name == "cpu":
+            return one, None
+        try:
+            return one, _core.Device.open(name)
+        except NoDevice:
+            continue
+    warnings.warn(f"Arch={wanted} is not supported, falling back to {cpu}", stacklevel=3)
+    return cpu, None
+
+
+def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_fallback=True,
+         require_version=None, **options):
+    """Chooses the device and the options of all kernels, and forgets what was before.
+
+    `arch`: `cpu`, `gpu`, `cuda`, ..., or a list of them in order of preference; what is not there
+    falls back to the CPU with a warning, or is `NoDevice` with `enable_fallback=False`.
+    `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
+    races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
+    `find_nan`. `ad_stack_size=N` refuses gradients of loops that need more than N turns of their
+    values. Other options of Quadrants and Taichi are accepted and have no effect.
+    """
+    global _runtime
+    reset()
+    known = Config.names()
+    for name in [n for n in options if n not in known]:
+        warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
+        del options[name]
+    options = {k: v for k, v in options.items() if v is not None}
+    for name in Config.defaults:
+        value = os.environ.get(f"QD_{name.upper()}", os.environ.get(f"TI_{name.upper()}"))
+        if value and name not in options and name not in ("arch", "default_fp", "default_ip"):
+            options[name] = type(Config.defaults[name] or 0)(int(value))
+    wanted = os.environ.get("QD_ARCH", os.environ.get("TI_ARCH")) or arch
+    chosen, opened = _chosen_arch(wanted)
+    if not enable_fallback and wanted is not None:
+        names = [a.name if isinstance(a, Arch) else a
+                 for a in (wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+        if chosen.name not in names and not (chosen == cpu and "cpu" in names):
+            raise NoDevice(f"none of {names} is here; use arch=cpu, or enable_fallback=True")
+    config = Config(arch=chosen, **options)
+    dtypes.defaults.fp = config.default_fp = dtypes.cook(default_fp or dtypes.f32)
+    dtypes.defaults.ip = config.default_ip = dtypes.cook(default_ip or dtypes.i32)
+    if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
+        raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
+    _runtime = Runtime(config, opened)
+    from costate.lang import random
+    random.seed(config.random_seed)
+
+
+_reset_hooks = []
+
+
+def on_reset(hook):
+    _reset_hooks.append(hook)
+    return hook
+
+
+generation = 0
+
+
+def reset():
+    """Forgets fields, compiled kernels and options."""
+    global _runtime, generation
+    generation += 1
+    for hook in _reset_hooks:
+        hook()
+    _runtime = None
+    dtypes.defaults.fp, dtypes.defaults.ip = dtypes.f32, dtypes.i32
+
+
+def sync():
+    """Waits until all launches are done."""
+    if _runtime is not None and _runtime.opened is not None:
+        from costate.lang.storage import flush
+        flush()
+        _runtime.opened.synchronize()
+
+
+synchronize = sync
+
+
+def new_seed():
+    return _random.SystemRandom().getrandbits(31)
+
+
+class _Extension:
+    """Abilities of devices, by the names of Taichi."""
+
+    names = ("adstack", "data64", "assertion", "bls", "quant_basic", "sparse", "dynamic_index",
+             "extfunc", "mesh")
+    here = ("adstack", "data64", "assertion", "bls", "dynamic_index")
+
+    def __getattr__(self, name):
+        if name in _Extension.names:
+            return name
+        raise AttributeError(name)
+
+
+extension = _Extension()
+
+
+def is_extension_supported(arch, ext):
+    """Whether kernels on `arch` may use `ext`."""
+    return ext in _Extension.here
+
+
+def is_arch_supported(arch, use_gles=False):
+    """Whether there is such a device here."""
+    name = _DEVICE.get(arch.name)
+    if name in ("cpu", "simt"):
+        return True
+    if name is None:
+        return False
+    try:
+        _core.Device.open(name)
+        return True
+    except NoDevice:
+        return False

@@ -1,0 +1,100 @@
+"""What a function does to its names, read from its syntax tree."""
+
+import ast
+
+
+def _base_name(node):
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _targets(node):
+    if isinstance(node, (ast.Tuple, ast.List)):
+        for e in node.elts:
+            yield from _targets(e)
+    else:
+        yield node
+
+
+class _Changes(ast.NodeVisitor):
+    def __init__(self, by_reference):
+        self.names = set()
+        self.by_reference = by_reference
+
+    def _add(self, node):
+        name = _base_name(node)
+        if name is not None:
+            self.names.add(name)
+
+    def visit_Assign(self, node):
+        for target in node.targets:
+            for one in _targets(target):
+                self._add(one)
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node):
+        self._add(node.target)
+        self.generic_visit(node)
+
+    visit_AugAssign = visit_AnnAssign
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
+            self._add(node.func.value)
+        if self.by_reference(node.func):
+            for a in [*node.args, *(k.value for k in node.keywords)]:
+                self._add(a)
+        self.generic_visit(node)
+
+
+def changes(node, by_reference):
+    """The names that a statement assigns, or whose components it assigns.
+
+    `by_reference(func)` says whether a call may change the variables that it gets.
+    """
+    found = _Changes(by_reference)
+    found.visit(node)
+    return found.names
+
+
+def _atomic(func):
+    return "atomic" in ast.unparse(func)
+
+
+def shared_names(node):
+    """Names that a kernel assigns both outside and inside of its outermost loops."""
+    inside, outside = set(), set()
+
+    def look(statements):
+        for statement in statements:
+            if isinstance(statement, ast.For):
+                for one in statement.body:
+                    inside.update(changes(one, _atomic))
+            elif isinstance(statement, ast.If):
+                look(statement.body)
+                look(statement.orelse)
+            else:
+                outside.update(changes(statement, _atomic))
+    look(node.body)
+    return inside & outside
+
+
+def has_jump(statements, kind):
+    """Whether a `break` (`continue`) of this loop is among its statements."""
+    for statement in statements:
+        if isinstance(statement, kind):
+            return True
+        if isinstance(statement, (ast.For, ast.While)):
+            if has_jump(statement.orelse, kind):
+                return True
+        elif isinstance(statement, ast.If):
+            if has_jump(statement.body, kind) or has_jump(statement.orelse, kind):
+                return True
+    return False
+
+
+def is_simple(node):
+    """Whether an expression may be evaluated where it is not needed: no loads, no calls."""
+    return not any(isinstance(n, (ast.Subscript, ast.Call, ast.FloorDiv, ast.Mod, ast.Pow))
+                   for n in ast.walk(node))

@@ -1,0 +1,212 @@
+"""`root.dense(...).place(x)`: the shapes of fields."""
+
+from costate.errors import QuadrantsRuntimeError
+from costate.lang import runtime
+
+
+class Axis:
+    """A dimension of fields."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return f"Axis({self.value})"
+
+
+def axes(*numbers):
+    """The axes with these numbers; also called `indices`."""
+    return [Axis(n) for n in numbers]
+
+
+class SNode:
+    """A node of the tree that places fields; all of them are dense."""
+
+    def __init__(self, tree, extents=None):
+        self.tree = tree
+        self.extents = extents or {}   # axis -> extent
+        self.children = []
+        self.fields = []
+
+    def dense(self, axes_, dimensions):
+        """A node with these extents of these axes below this one; extents of an axis multiply."""
+        axes_ = [axes_] if isinstance(axes_, Axis) else list(axes_)
+        if isinstance(dimensions, int):
+            dimensions = [dimensions] * len(axes_)
+        if len(axes_) != len(dimensions):
+            raise QuadrantsRuntimeError(f"{len(axes_)} axes and {len(dimensions)} dimensions")
+        extents = dict(self.extents)
+        for axis, extent in zip(axes_, dimensions):
+            extents[axis.value] = extents.get(axis.value, 1) * int(extent)
+        self.children.append(SNode(self.tree, extents))
+        return self.children[-1]
+
+    def _sparse(self, name):
+        raise QuadrantsRuntimeError(f"sparse nodes (`{name}`) are not supported; use `dense`, with "
+                                    "an array of indices where few elements are used")
+
+    def pointer(self, *_):
+        self._sparse("pointer")
+
+    def bitmasked(self, *_):
+        self._sparse("bitmasked")
+
+    def dynamic(self, *_, **__):
+        self._sparse("dynamic")
+
+    def quant_array(self, *_, **__):
+        self._sparse("quant_array")
+
+    def place(self, *fields, offset=None):
+        """Gives the fields the shape of this node. A gradient `x.grad` may be placed too."""
+        self.tree.check_open()
+        for one in fields:
+            if isinstance(one, (list, tuple)):
+                self.place(*one)
+            elif hasattr(one, "which"):
+                if one._strong._core_array is not None:
+                    raise QuadrantsRuntimeError(f"{one.describe()} is placed after the first use "
+                                                "of the field")
+                setattr(one._strong, f"needs_{one.which}", True)
+            elif hasattr(one, "place_members"):
+                one.place_members(self)
+            else:
+                self._place(one)
+        return self
+
+    def _place(self, field):
+        if field._shape is not None:
+            raise QuadrantsRuntimeError(f"{field.describe()} has a shape already")
+        field._shape = tuple(self.extents[axis] for axis in sorted(self.extents))
+        field._tree = self.tree
+        self.fields.append(field)
+
+    def _all_fields(self):
+        yield from self.fields
+        for child in self.children:
+            yield from child._all_fields()
+
+    def _need(self, what):
+        for field in self._all_fields():
+            if field.dtype.is_float:
+                setattr(field, what, True)
+
+    def lazy_grad(self):
+        """Gives all fields of floats below a gradient."""
+        self._need("needs_grad")
+
+    def lazy_dual(self):
+        """Gives all fields of floats below a tangent."""
+        self._need("needs_dual")
+
+    @property
+    def shape(self):
+        return tuple(self.extents[axis] for axis in sorted(self.extents))
+
+    def parent(self, n=1):
+        return self
+
+
+class Tree:
+    def __init__(self, name):
+        self.name = name
+        self.state = "open"
+
+    def check_open(self):
+        if self.state != "open":
+            raise QuadrantsRuntimeError("this FieldsBuilder is finalized; make another one")
+
+    def check_alive(self, field):
+        if self.state == "destroyed":
+            raise QuadrantsRuntimeError(f"{field.describe()} was destroyed with its SNodeTree")
+
+
+class SNodeTree:
+    """What FieldsBuilder.finalize returns."""
+
+    def __init__(self, tree, node):
+        self.tree, self.node = tree, node
+
+    def destroy(self):
+        """Frees the fields of the tree."""
+        if self.tree.state == "destroyed":
+            raise QuadrantsRuntimeError("the SNode tree has been destroyed")
+        self.tree.state = "destroyed"
+        for field in self.node._all_fields():
+            field._core_array = None
+            field._companions.clear()
+            field._host = None
+
+
+class FieldsBuilder:
+    """A tree of its own for fields: `dense`, `place`, `lazy_grad`, then `finalize()`."""
+
+    def __init__(self):
+        self.tree = Tree("FieldsBuilder")
+        self.node = SNode(self.tree)
+
+    def __getattr__(self, name):
+        if name in ("dense", "pointer", "bitmasked", "dynamic", "place", "lazy_grad", "lazy_dual"):
+            self.tree.check_open()
+            return getattr(self.node, name)
+        raise AttributeError(name)
+
+    def finalize(self, raise_warning=True):
+        """Makes the fields."""
+        self.tree.check_open()
+        self.tree.state = "finalized"
+        for field in self.node._all_fields():
+            field.core()
+        return SNodeTree(self.tree, self.node)
+
+    finalized = property(lambda self: self.tree.state != "open")
+    empty = property(lambda self: not self.node.children and not self.node.fields)
+
+
+class _Root:
+    """The root of the tree that fields are placed in unless a FieldsBuilder is used."""
+
+    def __init__(self):
+        self._renew()
+
+    def _renew(self):
+        self._node = SNode(Tree("root"))
+
+    def __getattr__(self, name):
+        return getattr(self._node, name)
+
+
+root = _Root()
+
+
+@runtime.on_reset
+def _renew():
+    root._renew()
+
+
+class Handle:
+    """`x.snode`, as far as tests of Taichi and Quadrants look at it."""
+
+    def __init__(self, field):
+        self.field = field
+
+    @property
+    def ptr(self):
+        return self
+
+    def has_adjoint_checkbit(self):
+        return bool(getattr(self.field, "checkbit", None) is not None)
+
+    def get_snode_grad_type(self):
+        from costate.ad.enums import SNodeGradType
+        return {None: SNodeGradType.PRIMAL, "grad": SNodeGradType.ADJOINT,
+                "dual": SNodeGradType.DUAL}[getattr(self.field, "which", None)]
+
+    def parent(self, n=1):
+        return self
+
+    @property
+    def shape(self):
+        return self.field.shape
+
+    needs_grad = property(lambda self: self.field.needs_grad)

@@ -1,0 +1,313 @@
+"""Statements of a kernel, but loops."""
+
+import ast
+
+from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
+                            QuadrantsSyntaxError, QuadrantsTypeError)
+from costate.lang import calls, dtypes, ops
+from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
+from costate.lang.expressions import BINARY, PLACES, has_traced, is_value
+from costate.lang.frame import Bound
+from costate.lang.matrix import Matrix, unified
+from costate.lang.message import Text
+from costate.lang.places import (Element, ElementGroup, Group, LocalArray, TracedArray, Variable,
+                                 variable_for)
+from costate.lang.source import unsupported
+from costate.lang.storage import Storage
+from costate.lang.struct import Struct
+
+ATOMIC = {ast.Add: "add", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+
+_CLASSES = ((NameError, QuadrantsNameError), (IndexError, QuadrantsIndexError),
+            (TypeError, QuadrantsTypeError), (SyntaxError, QuadrantsSyntaxError))
+
+
+def located(error, source, node):
+    """The error with the line of the source that it is about."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, Error):
+        made = type(error)(source.show(node, text))
+    else:
+        cls = next((new for old, new in _CLASSES if isinstance(error, old)), CompilationError)
+        if not isinstance(error, (NameError, IndexError, TypeError, SyntaxError)):
+            text = f"{type(error).__name__}: {text}"
+        made = cls(source.show(node, text))
+    made.located = True
+    return made
+
+
+class Statements:
+    """`block(statements)` traces statements one after the other."""
+
+    def block(self, statements):
+        frame = self.frame
+        block = [statements, 0, len(frame.scopes)]
+        frame.blocks.append(block)
+        for position, statement in enumerate(statements):
+            block[1] = position
+            self.statement(statement)
+            if frame.returned:
+                break
+        frame.blocks.pop()
+
+    def statement(self, node):
+        b = self.builder
+        b.loc = self.source.loc(node)
+        method = getattr(self, "do_" + type(node).__name__, None)
+        try:
+            if method is None:
+                raise unsupported(node)
+            method(node)
+        except Exception as error:
+            if getattr(error, "located", False):
+                raise
+            raise located(error, self.source, getattr(error, "node", node)) from error
+
+    def inner(self, statements):
+        """A block of its own inside of control flow of run time."""
+        stopped = len(self.builder.stopped)
+        with self.builder.nested(), self.frame:
+            self.block(statements)
+        del self.builder.stopped[stopped:]
+
+    # -- assignments ---------------------------------------------------------------
+
+    def do_Assign(self, node):
+        value = self.value(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def do_AnnAssign(self, node):
+        if node.value is None:
+            raise QuadrantsSyntaxError("a variable gets a value where it is declared: "
+                                       "`a: ti.f32 = 0.0`")
+        value = self.value(node.value)
+        kind = self.value(node.annotation)
+        if dtypes.is_dtype(kind) and is_value(value):
+            value = ops.cast(value, dtypes.cook(kind))
+        elif callable(getattr(kind, "cast", None)) and is_value(value):
+            value = kind(value)
+        self.assign(node.target, value)
+
+    def assign(self, target, value):
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self.unpack(target.elts, value)
+            return
+        self.at(target)
+        if isinstance(target, ast.Name):
+            self.assign_name(target.id, value)
+            return
+        if isinstance(target, ast.Starred):
+            raise unsupported(target)
+        place = self.target(target)
+        place.set(value)
+
+    def target(self, node):
+        """The place of a subscript or attribute that is assigned."""
+        place = self.place(node)
+        if isinstance(place, (*PLACES, Struct)):
+            return place
+        if isinstance(node, ast.Attribute):
+            base = self.place(node.value)
+            if isinstance(base, Struct):
+                return base.place_of(node.attr)
+            raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel; only "
+                                       "variables and elements of arrays can")
+        raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel")
+
+    def unpack(self, targets, value):
+        if isinstance(value, Matrix):
+            values = list(value)
+        elif isinstance(value, (tuple, list)):
+            values = list(value)
+        else:
+            raise QuadrantsTypeError(f"{ops.describe(value)} cannot be unpacked")
+        if len(values) != len(targets):
+            raise QuadrantsTypeError(f"{len(values)} values for {len(targets)} names")
+        for one, part in zip(targets, values):
+            self.assign(one, part)
+
+    def assign_name(self, name, value):
+        found = self.frame.find(name)
+        if isinstance(found, (*PLACES, Struct)):
+            if isinstance(value, (list, tuple)) and isinstance(found, (Group, LocalArray)):
+                value = Matrix(list(value))
+            if not is_value(value) and not isinstance(found, Struct):
+                raise QuadrantsTypeError(f"{ops.describe(value)} cannot be assigned to `{name}`, "
+                                         "which is a variable")
+            if isinstance(value, Matrix) and isinstance(found, Variable):
+                raise QuadrantsTypeError(f"`{name}` is a number and cannot become a vector")
+            found.set(value)
+            return
+        self.declare(name, value)
+
+    def declare(self, name, value):
+        """A new name in this block."""
+        if isinstance(value, Struct):
+            self.frame.bind(name, value.copied())
+            return
+        if not is_value(value):
+            self.frame.bind(name, Bound(value))
+            return
+        if name in self.frame.shared and self.builder.depth == 0:
+            self.frame.bind(name, variable_for(value, self.shared_variable))
+        elif self.frame.will_change(name):
+            self.frame.bind(name, variable_for(value))
+        elif isinstance(value, Matrix):
+            self.frame.bind(name, Bound(self.fixed(value)))
+        else:
+            self.frame.bind(name, Bound(value_of(value)))
+
+    def fixed(self, value):
+        """A vector whose numbers are values of the kernel of one type."""
+        entries = unified(value.entries)
+        dtype = dtypes.defaults.fp if any(isinstance(e, float) for e in entries) else value.dtype
+        return value.like([value_of(e, dtype) for e in entries])
+
+    def shared_variable(self, value, dtype=None):
+        """A variable of the kernel that its parallel loops change: a hidden array."""
+        return calls.shared_variable(self.builder, value, dtype)
+
+    def do_AugAssign(self, node):
+        if isinstance(node.target, ast.Name):
+            place = self.frame.find(node.target.id)
+            if isinstance(place, Bound) or place is None:
+                value = self.value(node.target)
+                if isinstance(value, (Storage, TracedArray)):
+                    raise QuadrantsTypeError(f"`{node.target.id}` is an array; change its elements")
+                if place is None:
+                    raise QuadrantsNameError(f'Name "{node.target.id}" is not defined in the '
+                                             "kernel: it is a constant there; use a field of "
+                                             "shape ()")
+                changed = self.binary(node.op, value, self.value(node.value))
+                self.frame.bind(node.target.id, Bound(changed))
+                return
+        else:
+            place = self.target(node.target)
+        value = self.value(node.value)
+        self.at(node)
+        self.augment(place, node.op, value)
+
+    def augment(self, place, op, value):
+        if isinstance(place, Struct):
+            raise QuadrantsTypeError("a struct is changed by its members")
+        if isinstance(value, (list, tuple)):
+            value = Matrix(list(value))
+        atomic = isinstance(place, (Element, ElementGroup)) or (
+            isinstance(place, Group) and isinstance(place.places[0], Element))
+        if atomic and isinstance(op, ast.Sub):
+            place.update("add", ops.neg(value))
+        elif atomic and type(op) in ATOMIC:
+            place.update(ATOMIC[type(op)], value)
+        elif isinstance(op, ast.MatMult):
+            place.set(place.get() @ value)
+        else:
+            place.set(ops.elementwise(BINARY[type(op)], place.get(), value))
+
+    # -- control flow --------------------------------------------------------------
+
+    def do_Expr(self, node):
+        self.place(node.value)
+
+    def do_Pass(self, node):
+        pass
+
+    def do_If(self, node):
+        test = self.value(node.test)
+        if isinstance(test, Matrix):
+            raise QuadrantsTypeError("a condition is a vector or matrix; use `.any()` or `.all()`")
+        if not isinstance(test, Expr):
+            self.block(node.body if test else node.orelse)
+            return
+        b = self.builder
+        self.at(node.test)
+        b.trace.begin_if(condition_handle(test), b.loc)
+        self.inner(node.body)
+        b.trace.end()
+        if node.orelse:
+            self.at(node)
+            b.trace.begin_else(b.loc)
+            self.inner(node.orelse)
+            b.trace.end()
+
+    def do_While(self, node):
+        if node.orelse:
+            raise QuadrantsSyntaxError("'else' clause for 'while' is not supported in kernels; use "
+                                       "a flag")
+        b = self.builder
+        b.trace.begin_while(b.loc)
+        with b.nested():
+            test = self.value(node.test)
+            if not is_scalar(test):
+                raise QuadrantsTypeError(f"the condition of a `while` is {ops.describe(test)}")
+            condition = condition_handle(test)
+        self.at(node)
+        b.trace.begin_while_body(condition, b.loc)
+        self.frame.loops.append("loop")
+        self.inner(node.body)
+        self.frame.loops.pop()
+        b.trace.end()
+
+    def do_Break(self, node):
+        self.innermost("break")
+        if self.frame.loops[-1] == "range":
+            raise QuadrantsSyntaxError("Cannot break in the outermost loop: its iterations run in "
+                                       "parallel; use `ti.loop_config(serialize=True)` in front of "
+                                       "it")
+        self.builder.trace.jump_break(self.builder.loc)
+
+    def do_Continue(self, node):
+        self.innermost("continue")
+        if self.frame.loops[-1] == "range":
+            self.builder.trace.jump_return(self.builder.loc)
+        else:
+            self.builder.trace.jump_continue(self.builder.loc)
+
+    def innermost(self, what):
+        if not self.frame.loops:
+            raise QuadrantsSyntaxError(f"`{what}` outside of a loop")
+        if self.frame.loops[-1] == "static":
+            raise QuadrantsSyntaxError(f"You are trying to `{what}` a static `for` loop, which is "
+                                       "unrolled; use a plain `for`, or a condition")
+
+    def do_Return(self, node):
+        frame, b = self.frame, self.builder
+        if b.depth != frame.depth:
+            if node.value is None and frame.kernel:
+                b.trace.jump_return(b.loc)
+                return
+            raise QuadrantsSyntaxError(
+                "Return inside non-static if/for is not supported; assign the result to a variable "
+                "and return that at the end")
+        value = None if node.value is None else self.value(node.value)
+        if isinstance(value, list):
+            value = Matrix(value)
+        self.at(node)
+        if frame.kernel is not None:
+            if value is not None:
+                frame.kernel.traced_return(b, value)
+        else:
+            frame.result = calls.returned(frame, value)
+        frame.returned = True
+
+    def do_Assert(self, node):
+        b = self.builder
+        test = self.value(node.test)
+        text = Text()
+        if node.msg is not None:
+            message = self.value(node.msg)
+            text.add(message)
+        else:
+            text.add_text(ast.unparse(node.test))
+        if not b.debug:
+            return
+        self.at(node)
+        if isinstance(test, Matrix):
+            test = test.all()
+        if is_number(test) and test:
+            return
+        if not is_scalar(test):
+            if test:
+                return
+            test = False
+        b.trace.check(condition_handle(test), text.text, text.values[:8], b.loc)

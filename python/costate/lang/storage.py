@@ -1,0 +1,253 @@
+"""Arrays with access to single elements from the host."""
+
+import weakref
+
+import numpy as np
+
+from costate import _core
+from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError
+from costate.lang import dtypes, runtime
+from costate.lang.matrix import FieldElement, Matrix
+
+_dirty = set()
+
+
+def flush():
+    """Brings what the host has written to the devices."""
+    while _dirty:
+        _dirty.pop()._flush()
+
+
+@runtime.on_reset
+def _forget():
+    _dirty.clear()
+
+
+class _Tensors(type):
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Storage)
+
+
+class Storage:
+    """An array of numbers, vectors or matrices: base of fields and ndarrays.
+
+    `shape` is that of the indices, `element_shape` that of an element; the device array has both,
+    one behind the other.
+    """
+
+    is_field = False
+    kind = "array"
+
+    def __init__(self, dtype, element_shape=(), needs_grad=False, needs_dual=False, name=""):
+        self.dtype = dtype
+        self.element_shape = tuple(element_shape)
+        self.needs_grad = needs_grad
+        self.needs_dual = needs_dual
+        self.name = name
+        self._core_array = None
+        self._host = None
+        self._version = None
+        self._companions = {}
+        self._generation = runtime.generation
+
+    # -- the array on the device ---------------------------------------------------
+
+    def core(self):
+        """The device array, made at first use."""
+        if self._core_array is None:
+            self._core_array = self._make()
+        return self._core_array
+
+    def _make(self):
+        if self._generation != runtime.generation:
+            raise QuadrantsRuntimeError(f"{self.describe()} was made before the last `init` or "
+                                        "`reset`; make it again")
+        return _core.Array(runtime.device(), self.dtype.core, [*self.shape, *self.element_shape],
+                           grad=bool(self.needs_grad), dual=bool(self.needs_dual))
+
+    def describe(self):
+        return f"{self.kind} `{self.name}`" if self.name else f"a {self.kind}"
+
+    def companion(self, which):
+        """The gradient ("grad") or tangent ("dual") as an array of its own."""
+        if which not in self._companions:
+            self._companions[which] = self._make_companion(which)
+        return self._companions[which]
+
+    # -- the copy on the host ------------------------------------------------------
+
+    def _mirror(self):
+        array = self.core()
+        if self in _dirty:
+            return self._host
+        if self._host is None:
+            self._host = np.empty(array.shape, self.dtype.np)
+            self._version = None
+        if self._version != array.version:
+            array.read(self._host)
+            self._version = array.version
+        return self._host
+
+    def _flush(self):
+        array = self.core()
+        array.write(self._host)
+        self._version = array.version
+
+    def _index(self, key):
+        if key is None:
+            key = ()
+        elif isinstance(key, Matrix):
+            key = tuple(key.entries)
+        elif not isinstance(key, tuple):
+            key = (key,)
+        if any(isinstance(k, Matrix) for k in key):
+            key = tuple(e for k in key for e in (k.entries if isinstance(k, Matrix) else [k]))
+        if len(key) != len(self.shape):
+            if not self.shape and key == (0,):
+                return ()
+            raise QuadrantsIndexError(f"{self.describe()} of shape {self.shape} takes "
+                                      f"{len(self.shape)} indices, not {len(key)}")
+        for k, extent in zip(key, self.shape):
+            if isinstance(k, (slice, float)) or k is None:
+                raise QuadrantsIndexError(f"{k!r} is not an index of {self.describe()}; slices "
+                                          "are those of `to_numpy()`")
+            if not -extent <= k < extent:
+                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of "
+                                          f"shape {self.shape}")
+        return tuple(int(k) for k in key)
+
+    def __getitem__(self, key):
+        index = self._index(key)
+        host = self._mirror()
+        if not self.element_shape:
+            return host[index].item()
+        entries = [e.item() for e in host[index].reshape(-1)]
+        return FieldElement(entries, self.element_shape,
+                            lambda changed: self.__setitem__(index, changed))
+
+    def __setitem__(self, key, value):
+        index = self._index(key)
+        host = self._mirror()
+        if self.element_shape:
+            value = value.entries if isinstance(value, Matrix) else value
+            value = np.asarray(value, self.dtype.np)
+            host[index] = value.reshape(self.element_shape) if value.ndim else value
+        else:
+            host[index] = value
+        _dirty.add(self)
+
+    # -- whole arrays --------------------------------------------------------------
+
+    def to_numpy(self, dtype=None):
+        """A copy as a NumPy array."""
+        host = self._mirror()
+        return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype) \
+            if dtype is not None else host.copy()
+
+    def from_numpy(self, array):
+        """Takes the elements of a NumPy array of the same shape."""
+        array = np.asarray(array)
+        expected = (*self.shape, *self.element_shape)
+        if tuple(array.shape) != expected:
+            column = len(self.element_shape) == 1 and array.shape == (*expected, 1)
+            if not column:
+                raise ValueError(f"{self.describe()} has shape {expected} with its components, "
+                                 f"the array {tuple(array.shape)}")
+            array = array.reshape(expected)
+        _dirty.discard(self)
+        self._host = None
+        self.core().write(np.asarray(array, self.dtype.np, order="C"))
+
+    def to_torch(self, device=None, copy=True):
+        """A copy as a PyTorch tensor."""
+        import torch
+        tensor = torch.from_numpy(self.to_numpy())
+        return tensor.to(device) if device is not None else tensor
+
+    def from_torch(self, tensor):
+        """Takes the elements of a PyTorch tensor of the same shape."""
+        self.from_numpy(tensor.detach().cpu().numpy())
+
+    def fill(self, value):
+        """Sets every element."""
+        _dirty.discard(self)
+        self._host = None
+        if isinstance(value, (Matrix, list, tuple, np.ndarray)):
+            value = value.to_list() if isinstance(value, Matrix) else value
+            full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
+            full[...] = np.asarray(value, self.dtype.np)
+            self.core().write(full)
+        else:
+            self.core().fill(dtypes.convert_number(value, self.dtype))
+
+    def copy_from(self, other):
+        """Takes the elements of a field or ndarray of the same shape."""
+        if tuple(other.shape) != tuple(self.shape):
+            raise ValueError(f"shapes {self.shape} and {other.shape} differ")
+        self.from_numpy(other.to_numpy())
+
+    def __dlpack__(self, **options):
+        flush()
+        return self.core().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.core().__dlpack_device__()
+
+    def __array__(self, dtype=None, copy=None):
+        return self.to_numpy(dtype)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError(f"{self.describe()} of shape () has no length")
+        return self.shape[0]
+
+    def __iter__(self):
+        raise TypeError(f"{self.describe()} is iterated in kernels; use `to_numpy()` on the host")
+
+    def _unwrap(self):
+        return self
+
+    n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
+    m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
+
+    def __repr__(self):
+        return f"<{self.kind} {self.dtype} {tuple(self.shape)}>"
+
+
+class Companion(Storage):
+    """The gradient or tangent of an array."""
+
+    def __init__(self, owner, which):
+        self.owner = weakref.ref(owner)
+        self._strong = owner
+        self.which = which
+        self.is_field = owner.is_field
+        self.kind = ("gradient of " if which == "grad" else "tangent of ") + owner.describe()
+        super().__init__(owner.dtype, owner.element_shape)
+
+    shape = property(lambda self: self._strong.shape)
+
+    def describe(self):
+        return self.kind
+
+    def _make(self):
+        owner = self._strong
+        array = owner.core()
+        if not getattr(array, f"has_{self.which}"):
+            raise MissingGradient(
+                f"{owner.describe()} has no {'gradient' if self.which == 'grad' else 'tangent'}; "
+                f"make it with `needs_{self.which}=True`, or place `x.{self.which}`, or use "
+                f"`root.lazy_{self.which}()`")
+        made = getattr(array, self.which)
+        self.dtype = dtypes.of_core(made.dtype)
+        return made
+
+    @property
+    def placed(self):
+        return getattr(self._strong, f"needs_{self.which}")
+
+    def _make_companion(self, which):
+        return Companion(self, which)
+
+    grad = property(lambda self: self.companion("grad"))
+    dual = property(lambda self: self.companion("dual"))

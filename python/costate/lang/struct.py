@@ -1,0 +1,198 @@
+"""Structs: named members, in kernels, in fields and as arguments."""
+
+from costate.errors import QuadrantsTypeError
+from costate.lang import dtypes
+from costate.lang.builder import current
+from costate.lang.expr import is_scalar
+
+
+def _is_place(x):
+    return hasattr(x, "get") and hasattr(x, "set")
+
+
+class Struct:
+    """A value with members; each is a place or a value."""
+
+    def __init__(self, members=None, methods=None, **more):
+        self._members = {**(members or {}), **more}
+        self._methods = methods or {}
+
+    def member(self, name):
+        if name in self._members:
+            return self._members[name]
+        if name in self._methods:
+            return self._methods[name].__get__(self, type(self))
+        raise QuadrantsTypeError(f"a struct has no member `{name}`; it has "
+                                 f"{', '.join(self._members)}")
+
+    def place_of(self, name):
+        found = self.member(name)
+        if not _is_place(found):
+            raise QuadrantsTypeError(f"the member `{name}` cannot be assigned here")
+        return found
+
+    def get(self):
+        return Struct({k: v.get() if _is_place(v) else v for k, v in self._members.items()},
+                      self._methods)
+
+    def set(self, value):
+        for name in self._members:
+            one = value.member(name)
+            self.place_of(name).set(one.get() if _is_place(one) else one)
+
+    def copied(self):
+        """A local variable with these members."""
+        from costate.lang.matrix import Matrix
+        from costate.lang.places import variable_for
+        def copy(v):
+            v = v.get() if _is_place(v) else v
+            if isinstance(v, Struct):
+                return v.copied()
+            return variable_for(v) if is_scalar(v) or isinstance(v, Matrix) else v
+        return Struct({k: copy(v) for k, v in self._members.items()}, self._methods)
+
+    @property
+    def keys(self):
+        return list(self._members)
+
+    def to_dict(self):
+        return dict(self._members)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.member(name)
+        except QuadrantsTypeError as error:
+            raise AttributeError(str(error)) from None
+
+    def __repr__(self):
+        return repr(self._members)
+
+
+class StructElement:
+    """An element of a field of structs on the host."""
+
+    def __init__(self, field, index):
+        object.__setattr__(self, "_at", (field, index))
+
+    def __getattr__(self, name):
+        field, index = self._at
+        return field.members[name][index]
+
+    def __setattr__(self, name, value):
+        field, index = self._at
+        field.members[name][index] = value
+
+    def to_dict(self):
+        field, index = self._at
+        return {k: f[index] for k, f in field.members.items()}
+
+
+class StructField:
+    """A field of structs: a field for each member."""
+
+    def __init__(self, members, methods=None):
+        self.members = members
+        self.methods = methods or {}
+
+    def first(self):
+        field = next(iter(self.members.values()))
+        return field.first() if isinstance(field, StructField) else field
+
+    shape = property(lambda self: self.first().shape)
+    keys = property(lambda self: list(self.members))
+
+    def place_members(self, node):
+        node.place(*self.members.values())
+
+    def __getattr__(self, name):
+        if name != "members" and name in self.members:
+            return self.members[name]
+        if name == "grad":
+            return StructField({k: f.grad for k, f in self.members.items() if f.grad is not None})
+        raise AttributeError(f"a field of structs has no member `{name}`")
+
+    def get_member_field(self, name):
+        return self.members[name]
+
+    def __getitem__(self, index):
+        return StructElement(self, index)
+
+    def __setitem__(self, index, value):
+        value = value.to_dict() if hasattr(value, "to_dict") else value
+        for name, one in value.items():
+            self.members[name][index] = one
+
+    def fill(self, value):
+        for field in self.members.values():
+            field.fill(value)
+
+    def to_numpy(self):
+        return {k: f.to_numpy() for k, f in self.members.items()}
+
+    def from_numpy(self, arrays):
+        for k, f in self.members.items():
+            f.from_numpy(arrays[k])
+
+
+class StructType:
+    """The type of structs: `types.struct(pos=vec3, mass=f32)`, or a class with `@dataclass`."""
+
+    def __init__(self, members, methods=None, name="struct"):
+        self.members, self.methods, self.__name__ = dict(members), methods or {}, name
+
+    def __call__(self, *args, **given):
+        given = {**dict(zip(self.members, args)), **given}
+        for name in given:
+            if name not in self.members:
+                raise QuadrantsTypeError(f"{self.__name__} has no member `{name}`")
+        return Struct({k: self._member(t, given.get(k, 0)) for k, t in self.members.items()},
+                      self.methods)
+
+    @staticmethod
+    def _member(kind, value):
+        if dtypes.is_dtype(kind):
+            from costate.lang import ops
+            return ops.cast(value, dtypes.cook(kind))
+        if isinstance(kind, StructType):
+            return value if isinstance(value, Struct) else kind(
+                **(value if isinstance(value, dict) else {}))
+        return kind(value)
+
+    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, **_):
+        """A field of these."""
+        from costate.lang.field import field
+        return StructField({k: self._field(t, field, shape, needs_grad, needs_dual)
+                            for k, t in self.members.items()}, self.methods)
+
+    @staticmethod
+    def _field(kind, make, shape, needs_grad, needs_dual):
+        if isinstance(kind, StructType):
+            return kind.field(shape=shape, needs_grad=needs_grad, needs_dual=needs_dual)
+        real = (dtypes.cook(kind) if dtypes.is_dtype(kind) else kind).dtype.is_float if not \
+            dtypes.is_dtype(kind) else dtypes.cook(kind).is_float
+        return make(kind, shape=shape, needs_grad=needs_grad and real,
+                    needs_dual=needs_dual and real)
+
+
+def struct(**members):
+    """The type of structs with these members."""
+    return StructType(members)
+
+
+def dataclass(cls):
+    """The struct type of a class: its annotations are the members, its `@ti.func`s the methods."""
+    from costate.lang.func import Func
+    methods = {k: v for k, v in vars(cls).items() if isinstance(v, Func)}
+    return StructType(getattr(cls, "__annotations__", {}), methods, cls.__name__)
+
+
+def element(builder, field, index):
+    """An element of a field of structs in a kernel."""
+    from costate.lang import calls
+    members = {}
+    for name, one in field.members.items():
+        members[name] = (element(builder, one, index) if isinstance(one, StructField)
+                         else calls.traced(builder, one).at(index))
+    return Struct(members, field.methods)

@@ -1,0 +1,427 @@
+"""Tape, FwdMode, gradients of one's own, checks."""
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+
+@pytest.fixture
+def square():
+    x = ti.field(ti.f32, shape=4, needs_grad=True, needs_dual=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    x.from_numpy(np.array([1, 2, 3, 4], np.float32))
+    return x, loss, k
+
+
+def test_tape(square):
+    x, loss, k = square
+    for _ in range(2):
+        loss[None] = 0
+        with ti.ad.Tape(loss=loss) as tape:
+            k()
+        assert loss[None] == 30
+        assert x.grad.to_numpy().tolist() == [2, 4, 6, 8]
+        assert loss.grad[None] == 1
+    assert len(tape.calls) == 1
+
+
+def test_tape_that_keeps_gradients(square):
+    x, loss, k = square
+    for turn in (1, 2):
+        loss[None] = 0
+        with ti.ad.Tape(loss, clear_gradients=False):
+            k()
+        assert x.grad.to_numpy().tolist() == [2 * turn, 4 * turn, 6 * turn, 8 * turn]
+
+
+def test_tape_is_exact_where_arrays_are_overwritten():
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def step():
+        for i in x:
+            x[i] = x[i] * x[i]
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    x.from_numpy(np.array([1.1, 1.2, 1.3]))
+    with ti.ad.Tape(loss):
+        for _ in range(3):
+            step()
+        total()
+    assert x.grad.to_numpy() == pytest.approx(8 * np.array([1.1, 1.2, 1.3]) ** 7)
+
+
+def test_tape_with_ndarrays():
+    x = ti.ndarray(ti.f32, shape=3, needs_grad=True)
+    y = ti.ndarray(ti.f32, shape=3, needs_grad=True)
+    loss = ti.ndarray(ti.f32, shape=1, needs_grad=True)
+
+    @ti.kernel
+    def a(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            y[i] += x[i] * x[i]
+
+    @ti.kernel
+    def b(y: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for i in y:
+            loss[0] += y[i]
+
+    x.fill(3)
+    for turn in (1, 2):
+        with ti.ad.Tape(loss):
+            a(x, y)
+            b(y, loss)
+        assert x.grad.to_numpy().tolist() == [6 * turn] * 3
+
+
+def test_host_writes_inside_of_a_tape(square):
+    x, loss, k = square
+    with ti.ad.Tape(loss):
+        x[0] = 10
+        k()
+    assert x.grad.to_numpy().tolist() == [20, 4, 6, 8]
+
+
+def test_losses_that_a_tape_refuses():
+    with pytest.raises(RuntimeError, match="0-D field"):
+        ti.ad.Tape(ti.field(ti.f32, shape=3, needs_grad=True))
+    with pytest.raises(RuntimeError, match="not allocated"):
+        ti.ad.Tape(ti.field(ti.f32, shape=()))
+    with pytest.raises(RuntimeError, match="only one element"):
+        ti.ad.Tape(ti.ndarray(ti.f32, shape=3, needs_grad=True))
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+    tape = ti.ad.Tape(loss)
+    with tape:
+        with pytest.raises(RuntimeError, match="inside of another"):
+            ti.ad.Tape(loss).__enter__()
+    with pytest.raises(RuntimeError, match="only once"):
+        with tape:
+            pass
+
+
+def test_an_exception_inside_of_a_tape_leaves_it(square):
+    x, loss, k = square
+    with pytest.raises(ZeroDivisionError):
+        with ti.ad.Tape(loss):
+            k()
+            1 / 0
+    with ti.ad.Tape(loss):
+        k()
+
+
+def test_forward_mode(square):
+    x, loss, k = square
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1, 0, 0, 2]):
+        k()
+    assert loss.dual[None] == 2 + 16
+
+
+def test_forward_mode_of_several_losses():
+    x = ti.field(ti.f64, shape=(), needs_dual=True)
+    a = ti.field(ti.f64, shape=(), needs_dual=True)
+    b = ti.field(ti.f64, shape=2, needs_dual=True)
+
+    @ti.kernel
+    def k():
+        a[None] += ti.sin(x[None])
+        for i in range(2):
+            b[i] = x[None] * (i + 1)
+
+    x[None] = 0.3
+    with ti.ad.FwdMode(loss=[a, b], param=x):
+        k()
+    assert a.dual[None] == pytest.approx(np.cos(0.3))
+    assert b.dual.to_numpy().tolist() == [1, 2]
+
+
+def test_forward_mode_keeps_tangents(square):
+    x, loss, k = square
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1, 1, 1, 1]):
+        k()
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1, 1, 1, 1], clear_gradients=False):
+        k()
+    assert loss.dual[None] == 40
+
+
+def test_forward_mode_of_ndarrays():
+    x = ti.ndarray(ti.f64, shape=2, needs_dual=True)
+    y = ti.ndarray(ti.f64, shape=2, needs_dual=True)
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            y[i] = x[i] ** 3
+
+    x.from_numpy(np.array([1.0, 2]))
+    with ti.ad.FwdMode(loss=y, param=x, seed=[1, 1]):
+        k(x, y)
+    assert y.dual.to_numpy().tolist() == [3, 12]
+
+
+def test_seeds_that_forward_mode_refuses(square):
+    x, loss, k = square
+    with pytest.raises(RuntimeError, match="seed"):
+        with ti.ad.FwdMode(loss=loss, param=x):
+            k()
+    with pytest.raises(RuntimeError, match="[Dd]ual"):
+        with ti.ad.FwdMode(loss=ti.field(ti.f32, shape=()), param=x, seed=[1] * 4):
+            k()
+
+
+def test_grad_replaced(square):
+    x, loss, k = square
+
+    @ti.ad.grad_replaced
+    def twice(scale):
+        k()
+
+    @ti.ad.grad_for(twice)
+    def twice_grad(scale):
+        k.grad()
+        for i in range(4):
+            x.grad[i] *= scale
+
+    with ti.ad.Tape(loss):
+        twice(10)
+    assert x.grad.to_numpy().tolist() == [20, 40, 60, 80]
+
+
+def test_grad_replaced_methods():
+    @ti.data_oriented
+    class A:
+        def __init__(self):
+            self.x = ti.field(ti.f32, shape=3, needs_grad=True)
+            self.loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def inner(self, mul: ti.f32):
+            for i in self.x:
+                ti.atomic_add(self.loss[None], self.x[i] * mul)
+
+        @ti.ad.grad_replaced
+        def forward(self, mul):
+            self.inner(mul)
+            self.inner(mul)
+
+        @ti.ad.grad_for(forward)
+        def backward(self, mul):
+            self.inner.grad(mul)
+
+    a = A()
+    with ti.ad.Tape(a.loss):
+        a.forward(4)
+    assert a.x.grad.to_numpy().tolist() == [4, 4, 4]
+
+
+def test_mistakes_with_grad_for():
+    with pytest.raises(RuntimeError, match="grad_replaced"):
+        @ti.ad.grad_for(lambda: None)
+        def g():
+            pass
+
+    @ti.ad.grad_replaced
+    def f():
+        pass
+
+    @ti.ad.grad_for(f)
+    def first():
+        pass
+
+    with pytest.raises(RuntimeError, match="already"):
+        @ti.ad.grad_for(f)
+        def second():
+            pass
+
+
+def test_customized_between_kernels():
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def first():
+        y[None] = x[None] * 3
+
+    @ti.kernel
+    def last():
+        loss[None] = y[None] ** 2
+
+    @ti.ad.grad_replaced
+    def middle():
+        y[None] = y[None] + 1
+
+    @ti.ad.grad_for(middle)
+    def middle_grad():
+        y.grad[None] = 2 * y.grad[None]
+
+    x[None] = 2
+    with ti.ad.Tape(loss):
+        first()
+        middle()
+        last()
+    assert loss[None] == 49
+    assert x.grad[None] == 2 * 7 * 2 * 3
+
+
+def test_no_grad(square):
+    x, loss, k = square
+
+    @ti.ad.no_grad
+    def hidden():
+        k()
+
+    with ti.ad.Tape(loss):
+        k()
+        hidden()
+    assert x.grad.to_numpy().tolist() == [2, 4, 6, 8]
+
+    @ti.ad.no_grad
+    @ti.kernel
+    def quiet():
+        for i in x:
+            loss[None] += x[i]
+
+    with ti.ad.Tape(loss):
+        quiet()
+        k()
+    assert x.grad.to_numpy().tolist() == [2, 4, 6, 8]
+
+
+def test_stop_grad():
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            loss[None] += x[i]
+        for i in x:
+            ti.stop_grad(x)
+            loss[None] += x[i] ** 2
+        for i in x:
+            loss[None] += 10 * x[i]
+
+    with ti.ad.Tape(loss):
+        k()
+    assert x.grad.to_numpy().tolist() == [11, 11, 11]
+
+
+def test_clear_all_gradients(square):
+    x, loss, k = square
+    x.grad.fill(1)
+    x.grad[2] = 5
+    loss.grad[None] = 3
+    ti.ad.clear_all_gradients()
+    assert x.grad.to_numpy().tolist() == [0] * 4 and loss.grad[None] == 0
+
+
+def test_gradients_inside_of_kernels(square):
+    x, loss, k = square
+
+    @ti.kernel
+    def descend():
+        for i in x:
+            x[i] -= 0.25 * x.grad[i]
+
+    with ti.ad.Tape(loss):
+        k()
+    descend()
+    assert x.to_numpy().tolist() == [0.5, 1, 1.5, 2]
+
+
+def test_hessian_vector_products():
+    x = ti.field(ti.f64, shape=3, needs_grad=True, needs_dual=True)
+    f = ti.field(ti.f64, shape=(), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def rosenbrock():
+        for i in range(2):
+            a, b = 1.0 - x[i], x[i + 1] - x[i] * x[i]
+            f[None] += a * a + 100.0 * b * b
+
+    x.fill(1)
+    x.dual.from_numpy(np.array([1.0, 0, -1]))
+    f.grad[None] = 1
+    ti.ad.hvp(rosenbrock)
+    assert x.grad.dual.to_numpy().tolist() == [802, 0, -200]
+
+
+def test_check_gradient_and_report(square):
+    x, loss, k = square
+    check = ti.ad.check_gradient(k)
+    assert check and "k" in str(check)
+    assert "k" in ti.ad.report(k)
+
+
+def test_grad_check():
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def k():
+        y[None] = ti.sin(x[None]) * x[None]
+
+    x[None] = 0.7
+    with ti.ad.Tape(loss=y, grad_check=[x]):
+        k()
+    assert x.grad[None] == pytest.approx(np.cos(0.7) * 0.7 + np.sin(0.7))
+
+
+def test_validation_finds_what_is_overwritten():
+    ti.init(arch=ti.cpu, debug=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+    b = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def bad():
+        loss[None] = loss[None] * b[None]
+        b[None] += 100
+
+    @ti.kernel
+    def good():
+        loss[None] += b[None]
+
+    b[None] = 10
+    with pytest.raises(ti.QuadrantsAssertionError, match="global data access rule"):
+        with ti.ad.Tape(loss, validation=True):
+            bad()
+    with ti.ad.Tape(loss, validation=True):
+        good()
+
+
+def test_missing_gradients_are_named():
+    x = ti.field(ti.f32, shape=3)
+    with pytest.raises(RuntimeError, match="needs_grad"):
+        x.grad[0]
+    with pytest.raises(RuntimeError, match="needs_grad"):
+        ti.field(ti.i32, shape=3, needs_grad=True)
+    with pytest.raises(RuntimeError, match="needs_grad"):
+        ti.ndarray(ti.i32, shape=3, needs_grad=True)
+    assert ti.tensor(ti.i32, shape=3, needs_grad=True).needs_grad is False
+
+
+def test_an_overwrite_by_one_kernel_is_refused_by_hand():
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            for j in range(3):
+                x[i] = x[i] * x[i]
+
+    k()
+    with pytest.raises(ti.CannotReplay, match="test_ad_api.py"):
+        k.grad()

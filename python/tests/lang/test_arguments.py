@@ -1,0 +1,281 @@
+"""Parameters of kernels."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+
+def test_scalars_convert():
+    out = ti.field(ti.f64, shape=3)
+
+    @ti.kernel
+    def k(a: ti.i32, b: ti.f32, c: bool, d: float, e: int):
+        out[0] = a + e
+        out[1] = b + d
+        out[2] = 1 if c else 0
+
+    k(3, 2, True, 0.5, np.int64(4))
+    assert out.to_numpy().tolist() == [7, 2.5, 1]
+    k(np.int32(1), np.float32(1.5), False, np.float64(1), 0)
+    assert out.to_numpy().tolist() == [1, 2.5, 0]
+    with pytest.raises(TypeError, match="cannot be converted into required type i32"):
+        k(1.5, 2, True, 0.5, 1)
+    with pytest.raises(TypeError, match="missing a required argument"):
+        k(1)
+    with pytest.raises(TypeError, match="cannot be converted"):
+        k("a", 2, True, 0.5, 1)
+
+
+def test_templates_specialise():
+    x, y = ti.field(ti.f32, shape=3), ti.field(ti.i32, shape=(2, 2))
+
+    @ti.kernel
+    def fill(f: ti.template(), v: ti.template()):
+        for I in ti.grouped(f):
+            f[I] = v
+
+    fill(x, 2.5)
+    fill(y, 3)
+    assert (x.to_numpy() == 2.5).all() and (y.to_numpy() == 3).all()
+    fill(x, 4.5)
+    assert x[0] == 4.5
+    assert len(fill.cache) == 3
+
+
+def test_vectors_and_matrices():
+    out = ti.field(ti.f32, shape=())
+
+    @ti.kernel
+    def k(v: ti.types.vector(3, ti.f32), m: ti.types.matrix(2, 2, ti.i32), u: ti.math.vec2):
+        out[None] = v.x + v[2] + m[1, 0] + u.y
+
+    k(ti.Vector([1, 2, 3]), ti.Matrix([[1, 2], [10, 4]]), [5, 100])
+    assert out[None] == 114
+    k(np.array([1, 2, 3.5]), np.array([[1, 2], [10, 4]]), (5, 100))
+    assert out[None] == 114.5
+    with pytest.raises(TypeError, match="cannot be converted"):
+        k(ti.Vector([1, 2]), ti.Matrix([[1, 2], [10, 4]]), [5, 100])
+
+
+def test_numpy_arrays_go_in_and_out():
+    @ti.kernel
+    def k(a: ti.types.ndarray(), b: ti.types.ndarray(dtype=ti.f32, ndim=2)):
+        for i in a:
+            a[i] += b[i, 1]
+
+    a, b = np.zeros(3), np.arange(6, dtype=np.float32).reshape(3, 2)
+    k(a, b)
+    assert a.tolist() == [1, 3, 5]
+    strided = np.zeros((3, 2))[:, 0]
+    k(strided, b)
+    assert strided.tolist() == [1, 3, 5]
+    with pytest.raises(TypeError, match="ndim=2"):
+        k(a, np.zeros(3, np.float32))
+    with pytest.raises(TypeError, match="dtype=f32"):
+        k(a, np.zeros((3, 2)))
+
+
+def test_ndarray_annotations():
+    x = ti.ndarray(ti.f32, shape=3)
+
+    @ti.kernel
+    def a(x: ti.types.NDArray[ti.f32, 1]):
+        for i in x:
+            x[i] = 1
+
+    @ti.kernel
+    def b(x: ti.types.NDArray):
+        for i in x:
+            x[i] += 1
+
+    @ti.kernel
+    def c(x: ti.types.ndarray):
+        for i in x:
+            x[i] += 1
+
+    a(x), b(x), c(x)
+    assert x.to_numpy().tolist() == [3, 3, 3]
+    with pytest.raises(TypeError, match="a field"):
+        a(ti.field(ti.f32, shape=3))
+    with pytest.raises(TypeError, match="needs a gradient"):
+        @ti.kernel
+        def d(x: ti.types.ndarray(needs_grad=True)):
+            x[0] = 1
+        d(x)
+
+
+def test_one_array_twice():
+    x = ti.ndarray(ti.f32, shape=3, needs_grad=True)
+    y = ti.ndarray(ti.f32, shape=3, needs_grad=True)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(), b: ti.types.ndarray(), c: ti.types.ndarray()):
+        for i in a:
+            c[i] = a[i] * b[i]
+
+    x.from_numpy(np.array([1, 2, 3], np.float32))
+    k(x, x, y)
+    y.grad.fill(1)
+    k.grad(x, x, y)
+    assert y.to_numpy().tolist() == [1, 4, 9] and x.grad.to_numpy().tolist() == [2, 4, 6]
+    y.fill(5)
+    k(x, y, y)
+    assert y.to_numpy().tolist() == [5, 10, 15]
+
+
+def test_gradients_of_arguments_in_kernels():
+    x = ti.ndarray(ti.f32, shape=3, needs_grad=True)
+    x.fill(3)
+    x.grad.fill(2)
+
+    @ti.kernel
+    def descend(x: ti.types.ndarray()):
+        for i in x:
+            x[i] -= x.grad[i] * 0.5
+
+    descend(x)
+    assert x.to_numpy().tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="needs_grad"):
+        descend(ti.ndarray(ti.f32, shape=3))
+
+
+@pytest.mark.parametrize("backend", [ti.Backend.FIELD, ti.Backend.NDARRAY])
+def test_dataclasses(backend):
+    @dataclasses.dataclass(frozen=True)
+    class Inner:
+        y: ti.Tensor
+
+    @dataclasses.dataclass(frozen=True)
+    class State:
+        x: ti.Tensor
+        inner: Inner
+        scale: ti.f32
+
+    x = ti.tensor(ti.f64, shape=(3,), backend=backend, needs_grad=True)
+    y = ti.tensor(ti.f64, shape=(), backend=backend, needs_grad=True)
+
+    @ti.func
+    def term(s, i):
+        return s.x[i] * s.scale
+
+    @ti.kernel
+    def k(s: State):
+        for i in range(3):
+            s.inner.y[None] += term(s, i) ** 2
+
+    x.from_numpy(np.array([1.0, 2, 3]))
+    state = State(x, Inner(y), 2.0)
+    k(state)
+    y.grad[None] = 1
+    k.grad(state)
+    assert y[None] == 56 and x.grad.to_numpy().tolist() == [8, 16, 24]
+
+
+def test_dataclasses_with_annotated_members():
+    @dataclasses.dataclass(frozen=True)
+    class Arrays:
+        a: ti.types.ndarray(dtype=ti.f32, ndim=1)
+        f: ti.template()
+        n: ti.i32
+
+    a, f = ti.ndarray(ti.f32, shape=4), ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def k(s: Arrays):
+        for i in range(s.n):
+            s.a[i] = s.f[i] + i
+
+    f.fill(10)
+    k(Arrays(a, f, 3))
+    assert a.to_numpy().tolist() == [10, 11, 12, 0]
+
+
+def test_closures_are_captured_at_the_first_launch():
+    scale = 2.0
+    x = ti.field(ti.f32, shape=())
+
+    @ti.kernel
+    def k():
+        x[None] = scale
+
+    k()
+    scale = 3.0
+    k()
+    assert x[None] == 2
+
+
+def test_string_annotations():
+    space = {"ti": ti, "__name__": "strings"}
+    import linecache
+    text = ("from __future__ import annotations\n@ti.kernel\ndef k(a: ti.i32, x: ti.types.ndarray()) "
+            "-> ti.i32:\n    x[0] = a\n    return a + 1\n")
+    linecache.cache["<strings>"] = (len(text), None, text.splitlines(True), "<strings>")
+    exec(compile(text, "<strings>", "exec"), space)
+    x = ti.ndarray(ti.i32, shape=1)
+    assert space["k"](4, x) == 5 and x[0] == 4
+
+
+def test_atomics_return_the_old_value():
+    n = ti.field(ti.i32, shape=())
+    slots = ti.field(ti.i32, shape=100)
+
+    @ti.kernel
+    def k():
+        for i in range(100):
+            slots[ti.atomic_add(n[None], 1)] = i
+
+    k()
+    assert n[None] == 100 and sorted(slots.to_numpy().tolist()) == list(range(100))
+
+
+def test_bit_atomics():
+    x = ti.field(ti.i32, shape=3)
+    x[1] = 0xff
+
+    @ti.kernel
+    def k():
+        for i in range(8):
+            ti.atomic_or(x[0], 1 << i)
+            ti.atomic_and(x[1], ~(1 << i))
+            ti.atomic_xor(x[2], 3)
+            x[0] |= 256
+
+    k()
+    assert x.to_numpy().tolist() == [511, 0, 0]
+
+
+def test_random_numbers():
+    x = ti.field(ti.f32, shape=10000)
+    n = ti.field(ti.i32, shape=1000)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            x[i] = ti.random()
+        for i in n:
+            n[i] = ti.random(ti.i32)
+
+    k()
+    a = x.to_numpy()
+    assert 0 <= a.min() and a.max() < 1 and abs(a.mean() - 0.5) < 0.02 and abs(a.var() - 1 / 12) < 0.01
+    assert n.to_numpy().min() < -2**30 and n.to_numpy().max() > 2**30
+    k()
+    assert (x.to_numpy() != a).any()
+    ti.init(arch=ti.cpu, random_seed=0)
+
+
+def test_seeds_repeat():
+    results = []
+    for seed in (1, 1, 2):
+        ti.init(arch=ti.cpu, random_seed=seed)
+
+        @ti.kernel
+        def k() -> ti.f32:
+            return ti.randn() + ti.random()
+        results.append((k(), k()))
+    assert results[0] == results[1] != results[2] and results[0][0] != results[0][1]
+    assert all(math.isfinite(v) for r in results for v in r)

@@ -1,0 +1,83 @@
+"""svd, polar_decompose and sym_eig, with derivatives against differences."""
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+
+def random_matrix(n, seed=3):
+    return np.random.default_rng(seed).uniform(-1, 1, (n, n))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("name", ["svd", "polar_decompose", "sym_eig"])
+def test_decompositions(n, name, double):
+    a = ti.Matrix.field(n, n, ti.f64, shape=(), needs_grad=True)
+    parts = [ti.Matrix.field(n, n, ti.f64, shape=(), needs_grad=True) for _ in range(3)]
+    weights = [random_matrix(n, k) for k in range(3)]
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def k():
+        for _ in range(1):
+            if ti.static(name == "svd"):
+                u, s, v = ti.svd(a[None])
+                parts[0][None], parts[1][None], parts[2][None] = u, s, v
+            elif ti.static(name == "polar_decompose"):
+                r, s = ti.polar_decompose(a[None])
+                parts[0][None], parts[1][None] = r, s
+            else:
+                values, q = ti.sym_eig(a[None])
+                parts[0][None], parts[1][None] = ti.Matrix.cols([values] * n), q
+
+    @ti.kernel
+    def weigh():
+        for _ in range(1):
+            for p in ti.static(range(3)):
+                for i, j in ti.static(ti.ndrange(n, n)):
+                    loss[None] += parts[p][None][i, j] * weights[p][i, j]
+
+    at = random_matrix(n) + np.eye(n)
+    if name == "sym_eig":
+        at = at + at.T
+
+    def run(matrix):
+        a.from_numpy(matrix)
+        loss[None] = 0
+        k()
+        weigh()
+        return loss[None]
+
+    a.from_numpy(at)
+    with ti.ad.Tape(loss):
+        k()
+        weigh()
+    found = [p.to_numpy() for p in parts]
+    if name == "svd":
+        u, s, v = found
+        assert u @ s @ v.T == pytest.approx(at)
+        assert u @ u.T == pytest.approx(np.eye(n)) and v @ v.T == pytest.approx(np.eye(n))
+    elif name == "polar_decompose":
+        assert found[0] @ found[1] == pytest.approx(at)
+        assert found[0] @ found[0].T == pytest.approx(np.eye(n))
+    else:
+        assert found[0][:, 0] == pytest.approx(np.linalg.eigvalsh(at))
+        assert at @ found[1] == pytest.approx(found[1] * found[0][:, 0])
+    slopes = a.grad.to_numpy()
+    for index in np.ndindex(n, n):
+        e = np.zeros((n, n))
+        e[index] = 1e-6
+        if name == "sym_eig":
+            e = (e + e.T) / 2
+        expected = (run(at + e) - run(at - e)) / 2e-6
+        assert slopes[index] == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
+def test_other_sizes_are_refused():
+    @ti.kernel
+    def k():
+        u, s, v = ti.svd(ti.Matrix([[1.0] * 4] * 4))
+
+    with pytest.raises(ti.QuadrantsTypeError, match="2 or 3 rows"):
+        k()

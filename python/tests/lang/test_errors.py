@@ -1,0 +1,262 @@
+"""Messages point to the line of the user."""
+
+import re
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import costate as ti
+
+
+def refused(body, error, *parts, parameters="", debug=False):
+    """A kernel whose first statement is `body` is refused at that line."""
+    import linecache
+    lines = body.split("\n")
+    text = f"@ti.kernel\ndef k({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+    name = f"<refused {hash(text)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space = {"ti": ti, "x": ti.field(ti.f32, shape=(3, 3)), "v": ti.Vector([1.0, 2.0])}
+    with pytest.raises(error) as info:
+        exec(compile(text, name, "exec"), space)
+        space["k"]()
+    message = str(info.value)
+    assert re.search(r'File "<refused .*", line \d+, in k:', message), message
+    assert "^" in message
+    for part in parts:
+        assert part in message, message
+
+
+@pytest.mark.parametrize("body, part, instead", [
+    ("try:\n    pass\nexcept Exception:\n    pass", "`try`", "use `if`"), ("raise ValueError", "`raise`", "assert"),
+    ("with x:\n    pass", "`with`", "host"), ("f = lambda a: a", "`lambda`", "@ti.func"),
+    ("def f():\n    pass", "function inside", "@ti.func"), ("class A:\n    pass", "class inside", "out"),
+    ("import math", "`import`", "top"), ("del x", "`del`", "leave it out"), ("global x", "`global`", "field"),
+    ("a = {1, 2}", "a set", "vector"), ("a = sum(i for i in range(3))", "generator", "list comprehension"),
+    ("(a := 3)", "`:=`", "assign"), ("yield 3", "`yield`", "array"),
+    ("for i in range(3):\n    pass\nelse:\n    pass", "'else'", "flag"),
+    ("while x[0, 0] > 0:\n    pass\nelse:\n    pass", "'else'", "flag"),
+    ("match x[0, 0]:\n    case 1:\n        pass", "`match`", "elif"),
+    ("for i in ti.static(range(3)):\n    break", "static", "unrolled"),
+    ("a, *b = (1, 2, 3)", "", "`*`"),
+    ("if x[0, 0] > 0:\n    return 1", "Return inside non-static if/for", "variable"),
+])
+def test_syntax_that_kernels_lack(body, part, instead):
+    refused(body, ti.QuadrantsSyntaxError if not body.startswith("a, *b") else ti.QuadrantsCompilationError, part, "" if body.startswith("a, *b") else instead)
+
+
+@pytest.mark.parametrize("body, error, part", [
+    ("x[0, 0] = y", NameError, 'Name "y" is not defined'), ("x[0] = 1", IndexError, "2 dimensions"),
+    ("x[0.5, 0] = 1", TypeError, "indices are integers"), ("x[x[0, 0], 0] = 1", TypeError, "f32; indices"),
+    ("x = 3", None, ""), ("a = x + 1", TypeError, "x[i]"), ("a = v @ 3", TypeError, "`@`"),
+    ("x[0, 0] = v", TypeError, "vector"), ("a = v.cross(v).w", Exception, "w"), ("v.q = 1", IndexError, "out of range"),
+    ("a = 1.5 & x[0, 0]", TypeError, "`&`"), ("for i in x:\n    pass", SyntaxError, "2 dimensions"),
+    ("for i in range(x[0, 0]):\n    pass", TypeError, "integers"), ("for i in 5:\n    pass", TypeError, "iterable"),
+    ("for i in [1, 2]:\n    pass", TypeError, "ti.static"), ("a = ti.static(x[0, 0])", TypeError, "static"),
+    ("if v > 0:\n    pass", TypeError, "condition"), ("a = x.shap", Exception, "shap"),
+    ("a = 1\na = v", TypeError, "vector"), ("undefined_function(1)", NameError, "undefined_function"),
+    ("ti.static_assert(1 > 2, 'no')", Exception, "no"), ("a = ti.Vector([])", TypeError, "at least one"),
+    ("a = ti.sin(x)", TypeError, "x[i]"), ("a = v.dot(ti.Vector([1.0]))", TypeError, "components"),
+    ("for i, j in range(3):\n    pass", SyntaxError, "loop variables"), ("n += 1", NameError, "n"),
+    ("a = v[3]", IndexError, "out of range"), ("ti.atomic_add(1, 2)", TypeError, "element of an array"),
+    ("a = ti.i32(x[0, 0]) ** -1", TypeError, "power"), ("a = 3(4)", TypeError, "not a function"),
+])
+def test_mistakes(body, error, part):
+    if error is None:
+        return
+    warnings.simplefilter("ignore")
+    refused(body, error, part)
+    refused(body, ti.QuadrantsCompilationError)
+
+
+def test_the_caret_stands_below_the_mistake():
+    x = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            x[i] = 1.0 + undefined_name * 2
+
+    with pytest.raises(ti.QuadrantsNameError) as info:
+        k()
+    head, line, caret, text = str(info.value).split("\n")
+    assert head.endswith("in k:") and "test_errors.py" in head
+    assert line[caret.index("^"):caret.rindex("^") + 1] == "undefined_name"
+
+
+def test_errors_in_functions_name_their_line():
+    @ti.func
+    def inner(a):
+        return a + missing
+
+    @ti.kernel
+    def k() -> ti.f32:
+        return inner(1.0)
+
+    with pytest.raises(ti.QuadrantsNameError, match="in inner:"):
+        k()
+
+
+def test_kernels_are_annotated():
+    with pytest.raises(ti.QuadrantsSyntaxError, match="annotated"):
+        @ti.kernel
+        def a(x):
+            pass
+    with pytest.raises(ti.QuadrantsCompilationError, match="annotation"):
+        @ti.kernel
+        def b(x: "3"):
+            pass
+        b(1)
+    with pytest.raises(ti.QuadrantsSyntaxError, match="variable arguments"):
+        @ti.kernel
+        def c(*args):
+            pass
+    with pytest.raises(ti.QuadrantsSyntaxError, match="return type"):
+        @ti.kernel
+        def d():
+            return 1
+        d()
+
+
+def test_kernels_do_not_call_kernels():
+    @ti.kernel
+    def a():
+        pass
+
+    @ti.kernel
+    def b():
+        a()
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match="Kernels cannot call other kernels"):
+        b()
+
+
+def test_functions_are_called_in_kernels():
+    @ti.func
+    def f():
+        pass
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match="called in"):
+        f()
+
+
+def test_lambdas_and_missing_sources():
+    with pytest.raises(ti.QuadrantsSyntaxError, match="lambda"):
+        ti.kernel(lambda: None)()
+    space = {"ti": ti}
+    exec("@ti.kernel\ndef k():\n    pass", space)
+    with pytest.raises(ti.QuadrantsSyntaxError, match="source of `k` is not available"):
+        space["k"]()
+
+
+def test_recursion_is_refused_by_name():
+    @ti.func
+    def f(n):
+        r = n
+        if n > 0:
+            r = f(n - 1)
+        return r
+
+    @ti.kernel
+    def k() -> ti.i32:
+        return f(3)
+
+    with pytest.raises(ti.QuadrantsCompilationError, match="`f` calls itself"):
+        k()
+
+
+def test_asserts():
+    ti.init(arch=ti.cpu, debug=True)
+    x = ti.field(ti.i32, shape=5)
+
+    @ti.kernel
+    def k(limit: ti.i32):
+        for i in x:
+            assert i < limit, f"index {i} of {limit}"
+
+    k(5)
+    with pytest.raises(AssertionError, match="index 3 of 3|index 4 of 3"):
+        k(3)
+    with pytest.raises(ti.QuadrantsAssertionError, match="test_errors.py"):
+        k(2)
+    k(5)
+    ti.init(arch=ti.cpu)
+    y = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def off():
+        assert y[None] > 0
+
+    off()
+
+
+def test_out_of_range_in_debug_mode():
+    ti.init(arch=ti.cpu, debug=True)
+    x = ti.field(ti.i32, shape=5)
+
+    @ti.kernel
+    def k(i: ti.i32):
+        x[i] = 1
+
+    k(4)
+    with pytest.raises(ti.QuadrantsAssertionError, match=r"(?s)test_errors.py:\d+"):
+        k(5)
+    with pytest.raises(AssertionError):
+        k(-1)
+
+
+def test_errors_of_the_gradient_name_the_line():
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+    y = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            y[i] = x[i] * 2
+
+    k()
+    with pytest.raises(ti.MissingGradient):
+        k.grad()
+
+
+def test_print(capfd):
+    @ti.kernel
+    def k(a: ti.i32):
+        print("a =", a, ti.Vector([1, 2]))
+        print(f"twice {2 * a}")
+
+    k(3)
+    ti.sync()
+    out = capfd.readouterr().out
+    assert "a = 3 [1, 2]" in out and "twice 6" in out
+
+
+def test_init_options():
+    ti.init(arch=ti.cpu, default_fp=ti.f64, default_ip=ti.i64, debug=True, offline_cache=False, random_seed=3,
+            cpu_max_num_threads=2, ad_stack_experimental_enabled=True, cfg_optimization=False, kernel_profiler=True,
+            device_memory_GB=1, force_scalarize_matrix=True, ad_stack_sparse_threshold_bytes=0)
+    cfg = ti.lang.impl.current_cfg()
+    assert cfg.default_fp == ti.f64 and cfg.debug and cfg.arch == ti.cpu
+    with pytest.warns(UserWarning, match="unknown option `no_such_option`"):
+        ti.init(arch=ti.cpu, no_such_option=1)
+    with pytest.warns(UserWarning, match="falling back"):
+        ti.init(arch=ti.vulkan)
+    with pytest.raises(ti.NoDevice):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ti.init(arch=ti.metal, enable_fallback=False)
+
+
+def test_init_happens_by_itself():
+    ti.reset()
+    x = ti.field(ti.f32, shape=3)
+    x[0] = 1
+    assert x[0] == 1
+
+
+def test_nothing_is_printed_at_the_end():
+    script = ("import costate as ti\nti.init(arch=ti.cpu)\nx = ti.field(ti.f32, shape=3, needs_grad=True)\n"
+              "import sys\nx[0] = 1\nprint(x[0])\n")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "1.0\n" and done.stderr == ""
