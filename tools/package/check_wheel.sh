@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# check_wheel.sh WHEEL [PYTHON]: installs a wheel in a fresh virtual environment
+# and runs the tests of the package there.
+set -euo pipefail
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+wheel=$1
+limit=40000000
+size=$(stat -c %s "$wheel")
+[ "$size" -lt $limit ] || { echo "check_wheel.sh: $wheel has $size bytes" >&2; exit 1; }
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"${2:-python3}" -m venv "$folder/venv"
+python=$folder/venv/bin/python
+"$python" -m pip -q --disable-pip-version-check install "$wheel[test]"
+cp -r "$tree/python/tests" "$folder"
+cd "$folder"
+ldd venv/lib/python*/site-packages/costate/_core*.so | grep -E 'LLVM|MLIR|not found' &&
+  { echo "check_wheel.sh: the module needs libraries that the wheel does not have" >&2; exit 1; }
+"$python" -c '
+import time
+start = time.perf_counter()
+import costate
+seconds = time.perf_counter() - start
+print(f"import of costate {costate.__version__}: {seconds:.2f} s")
+assert seconds < 0.3, "too slow"'
+COSTATE_DEVICE=cpu PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -p no:cacheprovider tests
+echo "$wheel: $((size / 1000)) kB, works in a fresh environment"
