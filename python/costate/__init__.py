@@ -55,5 +55,9 @@ from costate.ad import stop_grad
 from costate.lang import impl as _impl
 lang.impl = _impl
 indices = axes
+Template = template
+Tape, FwdMode = ad.Tape, ad.FwdMode
+clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients, ad.grad_replaced,
+                                                         ad.grad_for, ad.no_grad)
 AOS, SOA = Layout.AOS, Layout.SOA
 _lib = _impl.Lib()

@@ -21,6 +21,11 @@ def _forget():
     state.hidden = 0
 
 
+def quiet():
+    """Whether nothing wants to know about launches."""
+    return state.tape is None and state.forward is None
+
+
 def validating():
     """Whether kernels check the global data access rule."""
     return state.tape is not None and state.tape.validates

@@ -68,6 +68,7 @@ class Tape:
         self.gradient_evaluated = False
         self.entries = []       # _core.Tape, or a function that adds gradients
         self.touched = set()
+        self.found = set()      # the kernels that were launched
         self._recording = None
 
     @property
@@ -149,6 +150,7 @@ class Tape:
             self.resume()
         storage.flush()
         found, values = kernel.specialise(args)
+        self.found.add(found)
         self.touched.update(id(a) for a in found.arguments(values.items, 0)
                             if isinstance(a, _core.Array))
 
@@ -196,6 +198,8 @@ class Tape:
             raise QuadrantsRuntimeError("Gradients of grad can be evaluated only once.")
         entries = [e for e in self.entries if e is not None and not (
             isinstance(e, _core.Tape) and not len(e))]
+        for found in self.found:
+            found.check_gradient()
         try:
             if not self._whole(entries):
                 self._seed()

@@ -27,13 +27,15 @@ from costate.lang.struct import Struct, StructType
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
-    __slots__ = ("items", "key", "after", "kept")
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors")
 
     def __init__(self):
         self.items = []    # numbers and arrays of the library
         self.key = []
         self.after = []    # what happens behind the launch
         self.kept = []
+        self.counts = []   # how many items each parameter has
+        self.tensors = {}  # position of an item -> the tensor of PyTorch that it is
 
 
 def parameter_for(name, annotation, position):
@@ -62,6 +64,10 @@ def parameter_for(name, annotation, position):
 class ScalarParameter:
     def __init__(self, name, dtype):
         self.name, self.dtype = name, dtype
+        # Numbers that are passed on as they are.
+        self.python_type = float if dtype.is_float else int if dtype.is_int else bool
+        self.lo, self.hi = (-float("inf"), float("inf")) if dtype.is_float else \
+            dtypes.value_range(dtype)
 
     def bind(self, value, values):
         dtype = self.dtype
@@ -241,8 +247,13 @@ class ArrayParameter:
             return value, ()
         module = type(value).__module__
         if module.startswith("torch"):
-            from costate.lang.torch_arrays import array_of
-            array = array_of(value, kind, values)
+            from costate.interop.torch import array_of
+            if kind.needs_grad is False:
+                value = value.detach()
+            elif value.requires_grad and not value.is_leaf:
+                value = _leaf_over(value)
+            array = array_of(value)
+            values.tensors[len(values.items)] = value
         elif isinstance(value, np.ndarray):
             array = self._numpy(value, values)
         else:
@@ -305,6 +316,16 @@ class ArrayParameter:
             builder.arguments.append(("companion", position, which))
             return made
         return make
+
+
+def _leaf_over(tensor):
+    """A leaf over the memory of a result of PyTorch, with the same `.grad`."""
+    import torch
+    if tensor._grad is None:
+        tensor._grad = torch.zeros_like(tensor)
+    leaf = tensor.detach().requires_grad_()
+    leaf.grad = tensor._grad
+    return leaf
 
 
 class Path:

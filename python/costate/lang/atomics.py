@@ -1,8 +1,8 @@
 """Atomic operations on elements of arrays; on local variables they are plain operations."""
 
 from costate.errors import QuadrantsTypeError
-from costate.lang import arith, ops
-from costate.lang.places import Element, ElementGroup, Group
+from costate.lang import ops
+from costate.lang.places import Element, ElementGroup
 
 
 def _atomic(name, op, prepare=lambda x: x):

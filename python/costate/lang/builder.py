@@ -49,6 +49,8 @@ class Builder:
         self.stopped = []       # arrays whose elements are constants to derivatives here
         self.calls = []         # functions that are being inlined
         self.debug = bool(options and options.debug)
+        self.cap = None         # see stack_cap.py
+        self.dynamic_loop = None  # where the first loop stands that is not a range
         self.check = None       # of the global data access rule, see ad/validation.py
 
     def constant(self, dtype, number):

@@ -11,7 +11,7 @@ from costate import _core
 from costate.errors import (CompilationError, MissingGradient, QuadrantsSyntaxError,
                             QuadrantsTypeError)
 from costate.lang import dtypes, ops, runtime
-from costate.lang.expr import Expr, is_number, is_scalar
+from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
 from costate.lang.message import Text, message_of
 from costate.lang.places import Element, TracedArray, Variable

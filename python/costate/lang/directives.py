@@ -10,7 +10,7 @@ from costate.lang.places import TracedArray
 def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True,
                 bit_vectorize=False, name=None, **_):
     """About the loop that follows: `serialize=True` runs it in order. Others are accepted."""
-    require("loop_config").loop_hint = {"serialize": serialize or parallelize == 1 and False}
+    require("loop_config").loop_hint = {"serialize": serialize}
 
 
 def block_local(*_):
@@ -30,7 +30,6 @@ block_dim = _nothing("block_dim")
 mesh_local = _nothing("mesh_local")
 no_activate = _nothing("no_activate")
 cache_read_only = _nothing("cache_read_only")
-assume_in_range = None
 
 
 def serialize():

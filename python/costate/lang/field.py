@@ -1,8 +1,8 @@
 """Fields: arrays that kernels find by name."""
 
 from costate.ad import clear
-from costate.errors import QuadrantsRuntimeError
-from costate.lang import dtypes, snode
+from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
+from costate.lang import dtypes
 from costate.lang.storage import Companion, Storage
 
 
@@ -33,13 +33,6 @@ class Field(Storage):
             raise QuadrantsRuntimeError(f"{self.describe()} has no shape yet: give it `shape=`, or "
                                         "`ti.root.dense(ti.i, n).place(x)`")
         return self._shape
-
-    @property
-    def snode(self):
-        return snode.Handle(self)
-
-    def parent(self, n=1):
-        return snode.Handle(self)
 
     def _make(self):
         if self._tree is not None:
@@ -101,7 +94,7 @@ def extents(shape):
 def _check(dtype, shape, offset, needs_grad, needs_dual):
     dtype = dtypes.cook(dtype)
     if (needs_grad or needs_dual) and not dtype.is_float:
-        raise QuadrantsRuntimeError(f"{dtype} is not supported for field with `needs_grad=True` or "
+        raise QuadrantsRuntimeTypeError(f"{dtype} is not supported for field with `needs_grad=True` or "
                                     "`needs_dual=True`.")
     if offset is not None and any(extents(offset)):
         raise QuadrantsRuntimeError("fields with an `offset` are not supported; add it to the index")

@@ -3,24 +3,14 @@
 import functools
 import inspect
 
-import numpy as np
-
-from costate import _core
 from costate.ad import state as ad_state
-from costate.errors import (CompilationError, Error, QuadrantsRuntimeError, QuadrantsSyntaxError,
-                            QuadrantsTypeError)
-from costate.lang import calls, dtypes, random, runtime, storage
-from costate.lang.annotations import CompoundType
-from costate.lang.arguments import Path, Values, aliases_of, parameter_for
-from costate.lang.builder import Builder
-from costate.lang.expr import Expr, is_scalar
-from costate.lang.frame import Bound, Frame
+from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang import fast, runtime, storage
+from costate.lang.arguments import ScalarParameter, Values, aliases_of, parameter_for
+from costate.lang.frame import Bound
 from costate.lang.func import hints_of
-from costate.lang.matrix import Matrix
-from costate.lang.places import Element, TracedArray
-from costate.lang.scan import shared_names
 from costate.lang.source import Source
-from costate.lang.statements import located
+from costate.lang.specialisation import Specialisation
 
 
 class SelfParameter:
@@ -36,162 +26,6 @@ class SelfParameter:
         return Bound(value)
 
 
-class Specialisation:
-    """A kernel for certain types and template arguments."""
-
-    def __init__(self, kernel, args, values, aliases, validation):
-        self.kernel = kernel
-        self.kept = values.kept
-        self.returns = []        # (array, dtype, shape) of what the kernel returns
-        self.result = None
-        self.seed = None
-        self.last_key = 0
-        options = runtime.runtime().kernel_options()
-        self.debug = options.debug
-        try:
-            self._trace(args, values, aliases, options, False, validation)
-        except random.NeedsRandom:
-            self.returns = []
-            self._trace(args, values, aliases, options, True, validation)
-
-    def _trace(self, args, values, aliases, options, needs_random, validation):
-        source = self.kernel.source
-        frame = Frame(self.kernel.function, source)
-        frame.kernel = self
-        frame.shared = shared_names(source.node)
-        self.needs_random = needs_random
-        with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            if validation:
-                from costate.ad.validation import Checker
-                builder.check = Checker(builder)
-            try:
-                path = Path(values.items, aliases or {})
-                for parameter, given in zip(self.kernel.parameters, args):
-                    frame.bind(parameter.name, parameter.trace(builder, given, path))
-                if needs_random:
-                    key = builder.trace.scalar(dtypes.u64.core)
-                    builder.arguments.append(("key",))
-                    builder.random_key = key
-                    builder.random = random.Stream(builder, key, builder.constant(dtypes.u64, 0))
-                self._split_changed(builder, frame)
-                from costate.lang.visitor import Visitor
-                Visitor(builder, frame).run()
-                self.checker = builder.check
-                self.order = self._order(builder.arguments)
-                self.compiled = self._finish(builder, options)
-            finally:
-                if hasattr(builder.trace, "abandon"):
-                    builder.trace.abandon()
-
-    def _split_changed(self, builder, frame):
-        """Parameters that the kernel assigns become variables."""
-        from costate.lang.places import variable_for
-        for name, found in list(frame.scopes[-1].items()):
-            if isinstance(found, Bound) and (
-                    is_scalar(found.value) or isinstance(found.value, Matrix)) and \
-                    frame.changed_in(name, frame.source.node.body):
-                frame.bind(name, variable_for(found.value))
-
-    def _finish(self, builder, options):
-        try:
-            return builder.trace.finish(options)
-        except Error as error:
-            if "is empty" in str(error):
-                return None
-            raise
-
-    @staticmethod
-    def _order(arguments):
-        """For each argument of the compiled kernel a function of (items, key) that gives it."""
-        order = []
-        for one in arguments:
-            if one[0] == "value":
-                order.append(one[1])
-            elif one[0] == "storage":
-                order.append(one[1].core)
-            elif one[0] == "array":
-                order.append(lambda array=one[1]: array)
-            elif one[0] == "companion":
-                order.append((one[1], one[2]))
-            else:
-                order.append(None)
-        return order
-
-    def arguments(self, items, key):
-        return [items[o] if type(o) is int else
-                key if o is None else
-                getattr(items[o[0]], o[1]) if type(o) is tuple else o()
-                for o in self.order]
-
-    # -- return values -------------------------------------------------------------
-
-    def traced_return(self, builder, value):
-        kinds = self.kernel.return_kinds()
-        values = value if isinstance(value, tuple) else (value,)
-        if kinds is None:
-            raise QuadrantsSyntaxError("a kernel that returns a value has a return type: "
-                                       f"`def {self.kernel.__name__}(...) -> ti.f32:`")
-        if len(values) != len(kinds):
-            raise QuadrantsSyntaxError(f"the kernel returns {len(values)} values, and its type says "
-                                       f"{len(kinds)}")
-        for one, kind in zip(values, kinds):
-            self.returns.append(self._store_result(builder, one, kind))
-        self.is_tuple = self.kernel.returns_tuple
-
-    def _store_result(self, builder, value, kind):
-        if isinstance(kind, CompoundType):
-            value = value if isinstance(value, Matrix) else Matrix(value)
-            if value.shape != kind.shape:
-                raise QuadrantsTypeError(f"the kernel returns a vector or matrix of shape "
-                                         f"{value.shape}, and its type says {kind!r}")
-            shape, dtype, entries = kind.shape, kind.dtype or dtypes.defaults.fp, value.entries
-        else:
-            if not is_scalar(value):
-                raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says {kind}")
-            shape, dtype, entries = (), dtypes.cook(kind), [value]
-        host = calls.hidden_array(dtype, (len(entries),))
-        array = TracedArray(dtype, 1, (), (len(entries),))
-        builder.arguments.append(("array", host))
-        for k, e in enumerate(entries):
-            Element(array, [builder.constant(dtypes.i64, k)]).set(
-                e if isinstance(e, Expr) else dtypes.convert_number(e, dtype))
-        return host, dtype, shape
-
-    def read_results(self):
-        results = []
-        for array, dtype, shape in self.returns:
-            numbers = [x.item() for x in array.to_numpy()]
-            results.append(Matrix.of(numbers, shape) if shape else numbers[0])
-        return tuple(results) if self.is_tuple else results[0]
-
-    # -- launches ------------------------------------------------------------------
-
-    def launch(self, values, mode):
-        if self.compiled is None:
-            return None
-        if storage._dirty:
-            storage.flush()
-        if self.needs_random and mode != "grad":
-            self.last_key = random.next_key()
-        args = self.arguments(values.items, self.last_key)
-        compiled = self.compiled
-        if mode == "primal":
-            compiled.launch(*args)
-        elif mode == "grad":
-            compiled.grad(*args)
-        else:
-            compiled.jvp(*args)
-        if self.checker is not None:
-            self.checker.launched(self, args)
-        if self.debug:
-            runtime.device().synchronize()
-        for action in values.after:
-            action()
-        if self.returns and mode != "grad":
-            return self.read_results()
-        return None
-
-
 class Kernel:
     """A kernel; calling it launches it. `k.grad(...)` adds its gradient."""
 
@@ -201,12 +35,14 @@ class Kernel:
             self.__dict__.update({k: v for k, v in like.__dict__.items()
                                   if k not in ("instance", "grad")})
             self.original = like
+            self.table = None
             self.grad = Gradient(self)
             return
         functools.update_wrapper(self, function)
         self.function = function
         self.original = self
         self.cache = {}
+        self.table = None
         self.generation = None
         self._source = None
         signature = inspect.signature(function)
@@ -295,7 +131,9 @@ class Kernel:
             original._parameters = None
         values = Values()
         for parameter, given in zip(self.parameters, args):
+            before = len(values.items)
             parameter.bind(given, values)
+            values.counts.append(len(values.items) - before)
         aliases = aliases_of(values.items)
         if aliases:
             values.key.append(tuple(aliases.items()))
@@ -310,13 +148,27 @@ class Kernel:
         return found, values
 
     def __call__(self, *args, **options):
+        if not options and ad_state.quiet() and fast.launch(self, args):
+            return None
         args = self._arguments(args, options)
         return ad_state.launched(self, args)
 
-    def run(self, args, mode="primal"):
+    def run(self, args, mode="primal", initial_state=False):
         """Launches without telling tapes."""
         found, values = self.specialise(args)
-        return found.launch(values, mode)
+        result = found.launch(values, mode, initial_state)
+        if mode == "primal":
+            if self.table is None or self.table.generation != runtime.generation:
+                self.table = fast.Table(self)
+            self.table.add(self, args[self.instance is not None:], found, values)
+        return result
+
+    def run_plain(self, *args):
+        return self.run(self._arguments(args, {}))
+
+    @property
+    def _core_kernel(self):
+        return CoreView(self)
 
     def jvp(self, *args, **options):
         """Runs the kernel and pushes the tangents `.dual` through it."""
@@ -342,11 +194,37 @@ class Gradient:
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def __call__(self, *args, **options):
-        """Adds to the gradients of what the kernel reads, from those of what it writes."""
+    def __call__(self, *args, initial_state=False, **options):
+        """Adds to the gradients of what the kernel reads, from those of what it writes.
+
+        `initial_state=True`: the arrays hold what they held before the launch whose gradient is
+        wanted. Then kernels that overwrite what their gradient needs have one, too.
+        """
         kernel = self.kernel
         ad_state.check_gradient_allowed(kernel)
-        return kernel.run(kernel._arguments(args, options), "grad")
+        return kernel.run(kernel._arguments(args, options), "grad", initial_state)
+
+
+class CoreView:
+    """A kernel as `interop.torch.torch_function` wants it; dtypes are None where they are open."""
+
+    def __init__(self, kernel):
+        self.kernel, self.name = kernel, kernel.__name__
+        self.launch, self.grad = kernel.run_plain, kernel.grad
+
+    @property
+    def arguments(self):
+        return [_ArgumentType(p) for p in self.kernel.parameters
+                if not isinstance(p, SelfParameter)]
+
+
+class _ArgumentType:
+    def __init__(self, parameter):
+        kind = getattr(parameter, "kind", None)
+        dtype = getattr(parameter, "dtype", None) or getattr(kind, "dtype", None)
+        self.dtype = dtype.core if dtype is not None else None
+        self.rank = -1 if isinstance(parameter, ScalarParameter) else (
+            getattr(kind, "ndim", None) or 0) + len(getattr(kind, "element_shape", None) or ())
 
 
 def _is_method(function):

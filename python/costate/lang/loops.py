@@ -1,6 +1,7 @@
 """`for` in its forms."""
 
 import ast
+from contextlib import contextmanager
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
@@ -37,7 +38,10 @@ class Loops:
         if self.builder.depth == 0 and not hint.get("serialize"):
             self.parallel(node, box, grouped)
         else:
-            self.serial(node, box, grouped)
+            if self.builder.dynamic_loop is None:
+                self.builder.dynamic_loop = self.builder.loc
+            with self.counted():
+                self.serial(node, box, grouped)
 
     def iterable(self, node):
         """What is iterated; of `a if static(c) else b` the one that is chosen."""
@@ -72,8 +76,21 @@ class Loops:
         raise QuadrantsTypeError(f"{ops.describe(iterable)} is not iterable in a kernel; loop over "
                                  "`range`, `ti.ndrange`, `ti.grouped`, a field or an ndarray")
 
+    @contextmanager
+    def counted(self):
+        """Counts the turns of a loop, if `ad_stack_size` limits them."""
+        cap = self.builder.cap
+        if cap:
+            cap.enter()
+        yield
+        if cap:
+            cap.leave()
+
     def body(self, node):
         """The statements of a loop; `stop_grad` in them ends with them."""
+        cap = self.builder.cap
+        if cap and self.frame.loops[-1] == "loop":
+            cap.turn()
         stopped = len(self.builder.stopped)
         self.block(node.body)
         del self.builder.stopped[stopped:]
@@ -122,11 +139,16 @@ class Loops:
         self.frame.loops.append("range")
         with b.nested(), self.frame:
             outer = self.start_random(indices, counts)
+            counters = self.builder.cap and self.builder.cap.counters
+            if self.builder.cap:
+                self.builder.cap.open()
             values = [box.value(k, h) for k, h in enumerate(indices)]
             self.bind_indices(node, values, box, grouped)
             self.body(node)
         self.frame.loops.pop()
         b.random = outer
+        if b.cap:
+            b.cap.counters = counters
         b.in_range = False
         b.trace.end()
 

@@ -1,6 +1,6 @@
 """Ndarrays: arrays that are passed to kernels."""
 
-from costate.errors import QuadrantsRuntimeError
+from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang import dtypes
 from costate.lang.field import extents
 from costate.lang.storage import Companion, Storage, _Tensors
@@ -53,7 +53,7 @@ class VectorNdarray(Ndarray):
 def make_ndarray(dtype, shape, element_shape=(), needs_grad=False, needs_dual=False, layout=None):
     dtype = dtypes.cook(dtype)
     if (needs_grad or needs_dual) and not dtype.is_float:
-        raise QuadrantsRuntimeError(f"{dtype} is not supported for ndarray with `needs_grad=True` "
+        raise QuadrantsRuntimeTypeError(f"{dtype} is not supported for ndarray with `needs_grad=True` "
                                     "or `needs_dual=True`.")
     kind = (ScalarNdarray, VectorNdarray, MatrixNdarray)[len(element_shape)]
     return kind(dtype, shape, element_shape, needs_grad, needs_dual)

@@ -12,9 +12,8 @@ import numpy as np
 from costate import _core
 from costate.errors import QuadrantsTypeError
 from costate.lang import arith, dtypes
-from costate.lang.builder import require
 from costate.lang.dtypes import u1
-from costate.lang.expr import Expr, dtype_of, is_number, is_scalar
+from costate.lang.expr import is_number, is_scalar
 
 Op = _core.Op
 

@@ -183,6 +183,8 @@ def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_f
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
         raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
     _runtime = Runtime(config, opened)
+    from costate import interop
+    interop.current_device = device
     from costate.lang import random
     random.seed(config.random_seed)
 

@@ -121,6 +121,14 @@ class Tree:
             raise QuadrantsRuntimeError(f"{field.describe()} was destroyed with its SNodeTree")
 
 
+_destroyed = 0
+
+
+def destroyed():
+    """How many trees have been destroyed."""
+    return _destroyed
+
+
 class SNodeTree:
     """What FieldsBuilder.finalize returns."""
 
@@ -131,6 +139,8 @@ class SNodeTree:
         """Frees the fields of the tree."""
         if self.tree.state == "destroyed":
             raise QuadrantsRuntimeError("the SNode tree has been destroyed")
+        global _destroyed
+        _destroyed += 1
         self.tree.state = "destroyed"
         for field in self.node._all_fields():
             field._core_array = None
@@ -195,7 +205,7 @@ class Handle:
         return self
 
     def has_adjoint_checkbit(self):
-        return bool(getattr(self.field, "checkbit", None) is not None)
+        return bool(runtime.runtime().config.debug and self.field.needs_grad)
 
     def get_snode_grad_type(self):
         from costate.ad.enums import SNodeGradType

@@ -6,7 +6,7 @@ from costate.errors import (CompilationError, Error, QuadrantsIndexError, Quadra
                             QuadrantsSyntaxError, QuadrantsTypeError)
 from costate.lang import calls, dtypes, ops
 from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
-from costate.lang.expressions import BINARY, PLACES, has_traced, is_value
+from costate.lang.expressions import BINARY, PLACES, is_value
 from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix, unified
 from costate.lang.message import Text
@@ -234,6 +234,10 @@ class Statements:
         if node.orelse:
             raise QuadrantsSyntaxError("'else' clause for 'while' is not supported in kernels; use "
                                        "a flag")
+        with self.counted():
+            self.while_loop(node)
+
+    def while_loop(self, node):
         b = self.builder
         b.trace.begin_while(b.loc)
         with b.nested():
@@ -244,6 +248,8 @@ class Statements:
         self.at(node)
         b.trace.begin_while_body(condition, b.loc)
         self.frame.loops.append("loop")
+        if b.cap:
+            b.cap.turn()
         self.inner(node.body)
         self.frame.loops.pop()
         b.trace.end()

@@ -204,6 +204,15 @@ class Storage:
     def __iter__(self):
         raise TypeError(f"{self.describe()} is iterated in kernels; use `to_numpy()` on the host")
 
+    @property
+    def snode(self):
+        """What tests of Quadrants and Taichi ask about the place of a field."""
+        from costate.lang.snode import Handle
+        return Handle(self)
+
+    def parent(self, n=1):
+        return self.snode
+
     def _unwrap(self):
         return self
 

@@ -2,7 +2,6 @@
 
 from costate.errors import QuadrantsTypeError
 from costate.lang import dtypes
-from costate.lang.builder import current
 from costate.lang.expr import is_scalar
 
 

@@ -425,3 +425,65 @@ def test_an_overwrite_by_one_kernel_is_refused_by_hand():
     k()
     with pytest.raises(ti.CannotReplay, match="test_ad_api.py"):
         k.grad()
+
+
+def test_ad_stack_size_is_a_cap_that_raises():
+    ti.init(arch=ti.cpu, ad_stack_size=32)
+    x = ti.field(ti.f32, shape=4, needs_grad=True)
+    y = ti.field(ti.f32, shape=4, needs_grad=True)
+
+    @ti.kernel
+    def k(n: ti.i32, m: ti.i32):
+        for i in x:
+            v = x[i]
+            for _ in range(n):
+                for _ in range(m):
+                    v = ti.sin(v)
+            y[i] = v
+
+    for n, m, fits in ((30, 1, True), (100, 1, False), (6, 6, False), (5, 5, True), (1, 200, False), (2, 2, True)):
+        k(n, m)
+        if fits:
+            k.grad(n, m)
+        else:
+            with pytest.raises(ti.QuadrantsAssertionError, match=r"[Oo]verflow.*\d+ turns"):
+                k.grad(n, m)
+
+
+def test_loops_are_refused_where_the_user_turned_them_off():
+    ti.init(arch=ti.cpu, ad_stack_experimental_enabled=False)
+    x = ti.field(ti.f32, shape=4, needs_grad=True)
+
+    @ti.kernel
+    def k(n: ti.i32):
+        for i in x:
+            for _ in range(n):
+                x[i] += 1
+
+    k(3)
+    with pytest.raises(ti.QuadrantsCompilationError, match="non-static range"):
+        k.grad(3)
+
+
+def test_nested_launches_of_a_captured_lambda():
+    """The style of the tests of Taichi."""
+    def check(f, slope):
+        x, y = ti.field(ti.f32), ti.field(ti.f32)
+        ti.root.dense(ti.i, 1).place(x, x.grad, y, y.grad)
+
+        @ti.kernel
+        def func():
+            for i in x:
+                y[i] = f(x[i])
+
+        y.grad[0] = 1
+        x[0] = 0.234
+        func()
+        func.grad()
+        assert y[0] == pytest.approx(f(0.234), rel=1e-5)
+        assert x.grad[0] == pytest.approx(slope, rel=1e-4)
+
+    check(lambda x: 0.4 * x * x - 3, 0.8 * 0.234)
+    check(lambda x: (x - 3) * (x - 1), 2 * 0.234 - 4)
+    check(lambda x: ti.tanh(x), 1 - np.tanh(0.234) ** 2)
+    check(lambda x: 1.5 ** x, 1.5 ** 0.234 * np.log(1.5))

@@ -1,0 +1,118 @@
+"""Launches with arguments that were seen before: no specialisation, no checks twice.
+
+An entry is found by the identities of arrays and templates; it ends with the first of them.
+"""
+
+import weakref
+
+from costate.lang import runtime, snode, storage
+
+_PRIMITIVE = (int, float, str, bool)
+MOST = 256
+
+
+class Entry:
+    """What a launch with these objects passes on."""
+
+    __slots__ = ("found", "launch", "template", "scalars", "references", "destroyed")
+
+    def __init__(self, found, template, scalars, references):
+        self.found, self.template, self.scalars = found, template, scalars
+        self.references = references
+        self.launch = found.compiled.launch
+        self.destroyed = snode.destroyed()
+
+
+class Table:
+    """The entries of a kernel."""
+
+    def __init__(self, kernel):
+        from costate.lang.arguments import ScalarParameter, TemplateParameter
+        parameters = kernel.parameters[kernel.instance is not None:]
+        self.objects = [k for k, p in enumerate(parameters) if not isinstance(p, ScalarParameter)]
+        self.scalars = [(k, p, p.python_type) for k, p in enumerate(parameters)
+                        if isinstance(p, ScalarParameter)]
+        self.by_position = {k: (p, t) for k, p, t in self.scalars}
+        self.count = len(parameters)
+        self.mixed = any(isinstance(p, TemplateParameter) for p in parameters)
+        self.all_objects = len(self.objects) == self.count
+        self.generation = runtime.generation
+        self.entries = {}
+
+    def key(self, args):
+        if self.mixed:
+            return tuple([id(args[k]) if type(args[k]) not in _PRIMITIVE else (type(args[k]), args[k])
+                          for k in self.objects])
+        if self.all_objects:
+            return tuple(map(id, args))
+        return tuple([id(args[k]) for k in self.objects])
+
+    def with_numbers(self, entry, args):
+        """The arguments with the numbers of this call, or None."""
+        result = entry.template.copy()
+        for position, slots in entry.scalars:
+            value = args[position]
+            parameter, python_type = self.by_position[position]
+            if type(value) is not python_type or not parameter.lo <= value <= parameter.hi:
+                return None
+            for slot in slots:
+                result[slot] = value
+        return result
+
+    def add(self, kernel, args, found, values):
+        """Remembers a launch, if nothing of it may change."""
+        if not found.plain or values.after or values.tensors or found.compiled is None:
+            return
+        references = []
+        key = self.key(args)
+
+        def forget(_, entries=self.entries):
+            entries.pop(key, None)
+        for k in self.objects:
+            a = args[k]
+            if type(a) in _PRIMITIVE or a is None:
+                continue
+            try:
+                references.append(weakref.ref(a, forget))
+            except TypeError:
+                return
+        if len(self.entries) >= MOST:
+            self.entries.clear()
+        template = found.arguments(values.items, 0)
+        slots = self._slots(kernel, found, values)
+        if slots is None:
+            return
+        self.entries[key] = Entry(found, template, slots, references)
+
+    def _slots(self, kernel, found, values):
+        """Where the numbers of the call stand among the arguments."""
+        item_of, count = {}, 0
+        for k, counted in enumerate(values.counts):
+            for parameter_position, _, _ in self.scalars:
+                if parameter_position + (kernel.instance is not None) == k:
+                    item_of[parameter_position] = count
+            count += counted
+        result = []
+        for position, item in item_of.items():
+            result.append((position, [s for s, o in enumerate(found.order) if o == item
+                                      and type(o) is int]))
+        return result
+
+
+def launch(kernel, args):
+    """Launches with a known entry; False if there is none."""
+    table = kernel.table
+    if table is None or len(args) != table.count or table.generation != runtime.generation:
+        return False
+    entry = table.entries.get(table.key(args))
+    if entry is None or entry.destroyed != snode._destroyed:
+        return False
+    passed = entry.template
+    if entry.scalars:
+        passed = table.with_numbers(entry, args)
+        if passed is None:
+            return False
+    if storage._dirty:
+        storage.flush()
+    entry.launch(*passed)
+    return True

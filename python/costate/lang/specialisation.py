@@ -1,0 +1,191 @@
+"""A kernel for certain types and template arguments: traced, compiled and launched."""
+
+from costate.errors import Error, QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang import calls, dtypes, random, runtime, storage
+from costate.lang.annotations import CompoundType
+from costate.lang.arguments import Path
+from costate.lang.builder import Builder
+from costate.lang.expr import Expr, is_scalar
+from costate.lang.frame import Bound, Frame
+from costate.lang.matrix import Matrix
+from costate.lang.places import Element, TracedArray, variable_for
+from costate.lang.scan import shared_names
+from costate.lang.stack_cap import StackCap, refuse_loops
+
+
+class Specialisation:
+    """A kernel for certain types and template arguments."""
+
+    def __init__(self, kernel, args, values, aliases, validation):
+        self.kernel = kernel
+        self.kept = values.kept
+        self.returns = []        # (array, dtype, shape) of what the kernel returns
+        self.result = None
+        self.seed = None
+        self.last_key = 0
+        options = runtime.runtime().kernel_options()
+        self.debug = options.debug
+        try:
+            self._trace(args, values, aliases, options, False, validation)
+        except random.NeedsRandom:
+            self.returns = []
+            self._trace(args, values, aliases, options, True, validation)
+
+    def _trace(self, args, values, aliases, options, needs_random, validation):
+        source = self.kernel.source
+        frame = Frame(self.kernel.function, source)
+        frame.kernel = self
+        frame.shared = shared_names(source.node)
+        self.needs_random = needs_random
+        with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
+            if validation:
+                from costate.ad.validation import Checker
+                builder.check = Checker(builder)
+            try:
+                path = Path(values.items, aliases or {})
+                for parameter, given in zip(self.kernel.parameters, args):
+                    frame.bind(parameter.name, parameter.trace(builder, given, path))
+                if needs_random:
+                    key = builder.trace.scalar(dtypes.u64.core)
+                    builder.arguments.append(("key",))
+                    builder.random_key = key
+                    builder.random = random.Stream(builder, key, builder.constant(dtypes.u64, 0))
+                limit = runtime.runtime().config.ad_stack_size
+                if limit:
+                    builder.cap = StackCap(builder, limit)
+                self._split_changed(builder, frame)
+                from costate.lang.visitor import Visitor
+                Visitor(builder, frame).run()
+                self.checker, self.cap = builder.check, builder.cap
+                self.dynamic_loop = builder.dynamic_loop
+                self.order = self._order(builder.arguments)
+                self.compiled = self._finish(builder, options)
+            finally:
+                if hasattr(builder.trace, "abandon"):
+                    builder.trace.abandon()
+
+    def _split_changed(self, builder, frame):
+        """Parameters that the kernel assigns become variables."""
+        for name, found in list(frame.scopes[-1].items()):
+            if isinstance(found, Bound) and (
+                    is_scalar(found.value) or isinstance(found.value, Matrix)) and \
+                    frame.changed_in(name, frame.source.node.body):
+                frame.bind(name, variable_for(found.value))
+
+    def _finish(self, builder, options):
+        try:
+            return builder.trace.finish(options)
+        except Error as error:
+            if "is empty" in str(error):
+                return None
+            raise
+
+    @staticmethod
+    def _order(arguments):
+        """For each argument of the compiled kernel a function of (items, key) that gives it."""
+        order = []
+        for one in arguments:
+            if one[0] == "value":
+                order.append(one[1])
+            elif one[0] == "storage":
+                order.append(one[1].core)
+            elif one[0] == "array":
+                order.append(lambda array=one[1]: array)
+            elif one[0] == "companion":
+                order.append((one[1], one[2]))
+            else:
+                order.append(None)
+        return order
+
+    @property
+    def plain(self):
+        """Whether a launch is nothing but that."""
+        return not (self.needs_random or self.checker or self.debug or self.returns or self.cap)
+
+    def arguments(self, items, key):
+        return [items[o] if type(o) is int else
+                key if o is None else
+                getattr(items[o[0]], o[1]) if type(o) is tuple else o()
+                for o in self.order]
+
+    # -- return values -------------------------------------------------------------
+
+    def traced_return(self, builder, value):
+        kinds = self.kernel.return_kinds()
+        values = value if isinstance(value, tuple) else (value,)
+        if kinds is None:
+            raise QuadrantsSyntaxError("a kernel that returns a value has a return type: "
+                                       f"`def {self.kernel.__name__}(...) -> ti.f32:`")
+        if len(values) != len(kinds):
+            raise QuadrantsSyntaxError(f"the kernel returns {len(values)} values, and its type says "
+                                       f"{len(kinds)}")
+        for one, kind in zip(values, kinds):
+            self.returns.append(self._store_result(builder, one, kind))
+        self.is_tuple = self.kernel.returns_tuple
+
+    def _store_result(self, builder, value, kind):
+        if isinstance(kind, CompoundType):
+            value = value if isinstance(value, Matrix) else Matrix(value)
+            if value.shape != kind.shape:
+                raise QuadrantsTypeError(f"the kernel returns a vector or matrix of shape "
+                                         f"{value.shape}, and its type says {kind!r}")
+            shape, dtype, entries = kind.shape, kind.dtype or dtypes.defaults.fp, value.entries
+        else:
+            if not is_scalar(value):
+                raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says {kind}")
+            shape, dtype, entries = (), dtypes.cook(kind), [value]
+        host = calls.hidden_array(dtype, (len(entries),))
+        array = TracedArray(dtype, 1, (), (len(entries),))
+        builder.arguments.append(("array", host))
+        for k, e in enumerate(entries):
+            Element(array, [builder.constant(dtypes.i64, k)]).set(
+                e if isinstance(e, Expr) else dtypes.convert_number(e, dtype))
+        return host, dtype, shape
+
+    def read_results(self):
+        results = []
+        for array, dtype, shape in self.returns:
+            numbers = [x.item() for x in array.to_numpy()]
+            results.append(Matrix.of(numbers, shape) if shape else numbers[0])
+        return tuple(results) if self.is_tuple else results[0]
+
+    def check_gradient(self):
+        """What options of `init` have against the gradient."""
+        if self.dynamic_loop and runtime.runtime().config.ad_stack_experimental_enabled is False:
+            refuse_loops(self.kernel.__name__, self.dynamic_loop)
+        if self.cap:
+            self.cap.check(self.kernel.__name__)
+
+    # -- launches ------------------------------------------------------------------
+
+    def launch(self, values, mode, initial_state=False):
+        if self.compiled is None:
+            return None
+        if storage._dirty:
+            storage.flush()
+        if mode == "grad":
+            self.check_gradient()
+        elif self.cap:
+            self.cap.clear()
+        if self.needs_random and mode != "grad":
+            self.last_key = random.next_key()
+        launch = getattr(self.compiled, {"primal": "launch"}.get(mode, mode))
+        items = values.items
+        if values.tensors:
+            from costate.interop.torch import launcher
+            launch = launcher(launch)
+            items = [values.tensors.get(k, item) for k, item in enumerate(items)]
+        args = self.arguments(items, self.last_key)
+        if initial_state:
+            launch(*args, initial_state=True)
+        else:
+            launch(*args)
+        if self.checker is not None:
+            self.checker.launched(self, args)
+        if self.debug:
+            runtime.device().synchronize()
+        for action in values.after:
+            action()
+        if self.returns and mode != "grad":
+            return self.read_results()
+        return None

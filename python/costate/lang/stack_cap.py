@@ -1,0 +1,77 @@
+"""`init(ad_stack_size=N)`: gradients of loops that take more than N turns are refused.
+
+Costate needs no such limit; programs that set it are told when it is exceeded, as Quadrants does.
+Counters of the turns at each depth of loops run in the primal, and what they have reached at
+most is looked at before a gradient.
+"""
+
+from costate import _core
+from costate.errors import QuadrantsAssertionError, QuadrantsCompilationError
+from costate.lang import runtime
+from costate.lang.dtypes import i32
+
+Op = _core.Op
+DEPTH = 6
+
+
+class StackCap:
+    """The counters of one kernel."""
+
+    def __init__(self, builder, most):
+        from costate.lang.places import TracedArray
+        self.most = most
+        self.builder = builder
+        self.array = _core.Array(runtime.device(), i32.core, [])
+        self.traced = TracedArray(i32, 0, (), ())
+        builder.arguments.append(("array", self.array))
+        self.level = 0
+        self.open()
+
+    def open(self):
+        """New counters, in front of serial code or in a range."""
+        b = self.builder
+        self.counters = [b.trace.declare(i32.core, b.constant(i32, 0), b.loc)
+                         for _ in range(DEPTH)]
+
+    def enter(self):
+        b = self.builder
+        if self.level == 0:
+            for counter in self.counters:
+                b.trace.assign(counter, b.constant(i32, 0), b.loc)
+        self.level += 1
+
+    def turn(self):
+        b = self.builder
+        counter = self.counters[min(self.level, DEPTH) - 1]
+        more = b.pure(Op.add, i32, b.trace.read(i32.core, counter, b.loc), b.constant(i32, 1))
+        b.trace.assign(counter, more, b.loc)
+
+    def leave(self):
+        b = self.builder
+        self.level -= 1
+        if self.level == 0:
+            for counter in self.counters:
+                b.trace.update(Op.max, self.traced.handle, i32.core, [],
+                               b.trace.read(i32.core, counter, b.loc), b.loc)
+
+    def clear(self):
+        self.array.fill(0)
+
+    def check(self, name):
+        """Raises if the last launch took too many turns."""
+        turns = int(self.array.to_numpy())
+        if turns > self.most:
+            self.clear()
+            raise QuadrantsAssertionError(
+                f"Adstack overflow: a loop of kernel `{name}` takes {turns} turns, more than "
+                f"`ad_stack_size={self.most}` allows; leave that option of `init` out, gradients "
+                "need no limit")
+
+
+def refuse_loops(name, place):
+    raise QuadrantsCompilationError(
+        f"{place}: kernel `{name}`: Cannot use non-static range in Backwards mode with "
+        "`ad_stack_experimental_enabled=False`; leave that option of `init` out, or unroll the loop "
+        "with `ti.static(range(...))`")
+
+

@@ -1,0 +1,142 @@
+"""PyTorch tensors as arguments of kernels; after test_ad_ndarray_torch of Quadrants."""
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+torch = pytest.importorskip("torch")
+
+
+def torch_op(output_shapes):
+    """A differentiable function of PyTorch of a kernel, as in the tests of Taichi."""
+    def decorate(f):
+        class Op(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, *inputs):
+                outputs = tuple(torch.zeros(s, dtype=inputs[0].dtype, requires_grad=True)
+                                for s in output_shapes)
+                ctx.save_for_backward(*inputs, *outputs)
+                f(*inputs, *outputs)
+                return outputs
+
+            @staticmethod
+            def backward(ctx, *slopes):
+                saved = ctx.saved_tensors
+                inputs, outputs = saved[:-len(slopes)], saved[-len(slopes):]
+                for o, g in zip(outputs, slopes):
+                    o._grad = g.contiguous().clone()
+                for x in inputs:
+                    x.grad = torch.zeros_like(x)
+                f.grad(*inputs, *outputs)
+                gradients = tuple(x.grad for x in inputs)
+                for x in inputs:
+                    x.grad = None
+                return gradients
+        return Op.apply
+    return decorate
+
+
+@pytest.mark.parametrize("op", ["sin", "cos", "tanh", "sqrt"])
+def test_gradcheck(op, double):
+    function = getattr(ti, op)
+
+    @torch_op(output_shapes=[(4,)])
+    @ti.kernel
+    def k(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            v = x[i]
+            for _ in range(i + 1):
+                v = function(v) + x[i]
+            y[i] = v
+
+    x = torch.tensor([0.2, 0.5, 0.8, 1.1], dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: k(x)[0], (x,))
+
+
+def test_tensors_share_their_memory():
+    @ti.kernel
+    def k(x: ti.types.ndarray(dtype=ti.f32, ndim=2)):
+        for i, j in x:
+            x[i, j] += i + j
+
+    x = torch.ones(2, 3)
+    k(x)
+    assert x.tolist() == [[1, 2, 3], [2, 3, 4]]
+
+
+def test_tape_with_tensors():
+    x = torch.full((3,), 2.0, requires_grad=True)
+    loss = torch.zeros(1, requires_grad=True)
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for i in x:
+            loss[0] += x[i] ** 3
+
+    with ti.ad.Tape(loss=loss):
+        k(x, loss)
+    assert x.grad.tolist() == [12, 12, 12]
+    with pytest.raises(RuntimeError, match="one element"):
+        ti.ad.Tape(x)
+    with pytest.raises(RuntimeError, match="requires_grad"):
+        ti.ad.Tape(torch.zeros(1))
+
+
+def test_gradients_that_are_not_wanted():
+    @ti.kernel
+    def k(x: ti.types.ndarray(needs_grad=False), y: ti.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * 2
+
+    x = torch.ones(3, requires_grad=True)
+    y = torch.zeros(3)
+    k(x, y)
+    assert y.tolist() == [2, 2, 2] and x.grad is None
+
+
+def test_strided_tensors_are_refused():
+    @ti.kernel
+    def k(x: ti.types.ndarray()):
+        x[0] = 1
+
+    with pytest.raises(ValueError, match="contiguous"):
+        k(torch.zeros(4, 2)[:, 0])
+
+
+def test_fields_and_tensors():
+    x = ti.field(ti.f32, shape=(2, 3))
+    x.from_torch(torch.arange(6).reshape(2, 3))
+    assert x.to_torch().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert x.to_torch(device="cpu").dtype == torch.float32
+    y = ti.ndarray(ti.i32, shape=2)
+    y.from_torch(torch.tensor([3, 4]))
+    assert y.to_numpy().tolist() == [3, 4]
+
+
+def test_vectors_in_tensors():
+    @ti.kernel
+    def k(x: ti.types.ndarray(dtype=ti.math.vec3, ndim=1)) -> ti.f32:
+        s = 0.0
+        for i in x:
+            s += x[i].norm_sqr()
+        return s
+
+    assert k(torch.ones(4, 3)) == 12
+    assert k(np.ones((2, 3), np.float32)) == 6
+
+
+def test_a_kernel_as_a_function_of_torch():
+    from costate.interop.torch import torch_function
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(dtype=ti.f64, ndim=1), n: ti.i32, y: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in x:
+            v = x[i]
+            for _ in range(n):
+                v = ti.sin(v) + 0.5 * v
+            y[i] = v
+
+    f = torch_function(k, outputs={2: 0})
+    x = torch.tensor([0.3, 1.2, -2.0], dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: f(x, 5), (x,))
