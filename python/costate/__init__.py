@@ -61,3 +61,10 @@ clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients,
                                                          ad.grad_for, ad.no_grad)
 AOS, SOA = Layout.AOS, Layout.SOA
 _lib = _impl.Lib()
+
+
+def __getattr__(name):
+    if name == "torch_function":  # imports PyTorch
+        from costate.interop.torch import torch_function
+        return torch_function
+    raise AttributeError(f"module `costate` has no attribute `{name}`")

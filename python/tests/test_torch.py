@@ -111,9 +111,9 @@ def test_gradients_are_those_of_the_tensors(device, trace):
                                    torch.int16, torch.int32, torch.int64, torch.uint8,
                                    torch.uint16, torch.uint32, torch.uint64])
 def test_dtypes(device, trace, dtype):
-    from costate.interop.torch import _DTYPES
+    from costate.interop.tensors import DTYPES
 
-    k = trace("square", square(_DTYPES[dtype]))
+    k = trace("square", square(DTYPES[dtype]))
     x, y = tensor(1, 2, 3, dtype=dtype), tensor(0, 0, 0, dtype=dtype)
     launch(k.launch, x, y)
     assert y.tolist() == [1, 4, 9]
@@ -302,3 +302,25 @@ def test_it_does_not_matter_who_is_imported_first():
 
     for modules in ("torch, costate", "costate, torch"):
         subprocess.run([sys.executable, "-c", f"import {modules}"], check=True)
+
+
+def test_kernels_of_the_language(device):
+    import costate as qd
+
+    @qd.kernel
+    def power(x: qd.types.ndarray(), n: qd.types.ndarray(), out: qd.types.ndarray(), h: qd.f64):
+        for i in x:
+            p = h
+            for _ in range(n[i]):
+                p *= x[i]
+            out[None] += p
+
+    f = qd.torch_function(power, outputs={2: ()})
+    x, n = tensor(0.5, 2, 3, grad=True), tensor(0, 3, 2, dtype=torch.int64)
+    assert f(x, n, 2).item() == 2 * (1 + 8 + 9)
+    assert torch.autograd.gradcheck(lambda x: f(x, n, 2.0), (x,))
+    single = x.detach().float().requires_grad_()
+    f(single, n, 1.0).backward()
+    assert torch.allclose(single.grad, torch.tensor([0.0, 12, 6], device=PLACE))
+    qd.init(arch=qd.cpu if PLACE == "cpu" else qd.cuda)  # another device
+    assert f(x, n, 1).item() == 18

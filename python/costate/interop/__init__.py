@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 from .. import _core
+from ..lang import runtime
 
-#: Gives the device of arrays that are made here; `init` may set another function.
-current_device: Callable[[], _core.Device] = _core.Device.best
+#: The device that `init` has chosen: of the arrays that are made here.
+current_device = runtime.device
 
 
 def device_for(kind: str) -> _core.Device:

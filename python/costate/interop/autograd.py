@@ -1,0 +1,223 @@
+"""Kernels as functions of PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence, Union
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from .. import _core
+from . import device_for
+from .tensors import TORCH_DTYPES, adopt, check, reject, use_current_stream
+
+#: How an output is made: like the argument of that number; of that shape; or what
+#: a function of the other arguments returns, a shape or a tensor to start with.
+Output = Union[int, Sequence[int], Callable[..., Any]]
+
+
+class _Plan:
+    """What the calls of one function have in common."""
+
+    def __init__(self, kernel: Any, outputs: Mapping[int, Output],
+                 updates: Sequence[int]) -> None:
+        self.kernel = kernel
+        self.is_core = isinstance(kernel, _core.Kernel)
+        self.name = kernel.name if self.is_core else kernel.__name__
+        self.types = kernel.arguments if self.is_core else kernel.parameters
+        self.outputs = dict(outputs)
+        self.updates = tuple(updates)
+        self.results = sorted([*self.outputs, *self.updates])
+        self.replays = False  # the gradient needs what arrays held before the launch
+        self._check()
+
+    def _check(self) -> None:
+        for position in self.results:
+            if not 0 <= position < len(self.types) or self.is_scalar(position):
+                raise _core.BadArgument(
+                    f"kernel `{self.name}` has no array argument {position} (counted "
+                    "from 0) that could be an output")
+        if len(set(self.results)) != len(self.results):
+            raise _core.BadArgument("an argument is an output or an update, not both")
+        if not self.results:
+            raise _core.BadArgument(
+                f"the function of kernel `{self.name}` has no output; name the "
+                "arguments that the kernel writes in `outputs` or `updates`")
+
+    @property
+    def inputs(self) -> list[int]:
+        return [i for i in range(len(self.types)) if i not in self.outputs]
+
+    def is_scalar(self, position: int) -> bool:
+        return self.is_core and self.types[position].rank < 0
+
+    def dtype_of(self, position: int, like: torch.Tensor) -> torch.dtype:
+        return TORCH_DTYPES[self.types[position].dtype] if self.is_core else like.dtype
+
+    def run(self, mode: str, values: Sequence[Any], **options: Any) -> None:
+        kernel = self.kernel
+        if not self.is_core:
+            kernel, values = kernel.compiled(*values)
+        getattr(kernel, mode)(*values, **options)
+
+    def output(self, position: int, arguments: Sequence[Any]) -> torch.Tensor:
+        how = self.outputs[position]
+        if callable(how):
+            how = how(*arguments)
+        if isinstance(how, torch.Tensor):
+            return how.detach().clone(memory_format=torch.contiguous_format)
+        like = next((a for a in arguments if isinstance(a, torch.Tensor)), None)
+        if like is None:
+            raise _core.BadArgument(f"kernel `{self.name}` is given no tensor, which would say "
+                                    "where its outputs are to be; let `outputs` make tensors")
+        if isinstance(how, int):
+            like = arguments[self.inputs.index(how)]
+            how = like.shape
+        return torch.zeros(tuple(how), dtype=self.dtype_of(position, like), device=like.device)
+
+    def place(self, inputs: Sequence[Any], outputs: Mapping[int, torch.Tensor]) -> list[Any]:
+        """All arguments, in the order of the kernel."""
+        values = dict(zip(self.inputs, inputs))
+        return [outputs[i] if i in outputs else values[i] for i in range(len(self.types))]
+
+    def starts(self, inputs: Sequence[Any]) -> dict[int, torch.Tensor]:
+        """What the results hold before the launch."""
+        starts = {i: self.output(i, inputs) for i in self.outputs}
+        for i in self.updates:
+            starts[i] = inputs[self.inputs.index(i)].detach().clone()
+        return starts
+
+
+class _Arrays:
+    """Arrays over tensors for one launch, with the adjoints that it asks for."""
+
+    def __init__(self, plan: _Plan, tensors: Sequence[Any],
+                 gradients: Mapping[int, torch.Tensor]) -> None:
+        first = next(t for t in tensors if isinstance(t, torch.Tensor))
+        device = device_for(first.device.type)
+        if first.is_cuda:
+            use_current_stream(device, first)
+        self.values = []
+        for i, value in enumerate(tensors):
+            if isinstance(value, torch.Tensor):
+                check(value)
+                value = adopt(value, gradients.get(i), device, announced=True)
+            self.values.append(value)
+        self.versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
+
+    def written(self) -> list[int]:
+        return [i for i, value in enumerate(self.values)
+                if isinstance(value, _core.Array) and value.version != self.versions[i]]
+
+
+def _require_results(plan: _Plan, arrays: _Arrays) -> None:
+    for i in arrays.written():
+        if i not in plan.results:
+            raise _core.BadArgument(
+                f"kernel `{plan.name}` writes argument {i} (counted from 0), which the "
+                "function of PyTorch takes for an input; name it in `outputs`, or in `updates` "
+                "if the kernel also reads what it held before")
+
+
+class _Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, plan: _Plan, *inputs: Any) -> Any:
+        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in inputs]
+        results = plan.starts(inputs)
+        arguments = plan.place(inputs, results)
+        arrays = _Arrays(plan, arguments, {})
+        plan.run("launch", arrays.values)
+        _require_results(plan, arrays)
+        ctx.plan = plan
+        ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+        outputs = [results[i] for i in plan.results]
+        kept = [x for x in inputs if isinstance(x, torch.Tensor)]
+        ctx.save_for_backward(*kept, *([] if plan.replays else outputs))
+        ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
+        plan = ctx.plan
+        saved = list(ctx.saved_tensors)
+        inputs = [saved.pop(0) if number is None else number for number in ctx.numbers]
+        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in inputs]
+        finals = dict(zip(plan.results, saved))
+        if finals and not plan.replays:
+            try:
+                return None, *_gradients(ctx, inputs, finals, cotangents, False)
+            except _core.CannotReplay:
+                plan.replays = True
+        return None, *_gradients(ctx, inputs, plan.starts(inputs), cotangents, True)
+
+
+def _adjoint_like(tensor: torch.Tensor) -> torch.Tensor:
+    """Costate keeps those of f16 in f32."""
+    dtype = torch.float32 if tensor.dtype == torch.float16 else tensor.dtype
+    return torch.zeros(tensor.shape, dtype=dtype, device=tensor.device)
+
+
+def _gradients(ctx: Any, inputs: Sequence[Any], results: Mapping[int, torch.Tensor],
+               cotangents: Sequence[torch.Tensor], initial_state: bool) -> list[Any]:
+    plan = ctx.plan
+    adjoints = {}
+    for i, cotangent in zip(plan.results, cotangents):
+        if results[i].is_floating_point():
+            adjoints[i] = _adjoint_like(results[i]).copy_(cotangent)
+    for k, i in enumerate(plan.inputs):
+        if ctx.needs_input_grad[k + 1] and i not in results:
+            adjoints[i] = _adjoint_like(inputs[k])
+    arrays = _Arrays(plan, plan.place(inputs, results), adjoints)
+    plan.run("grad", arrays.values, initial_state=initial_state)
+    return [adjoints[i].to(inputs[k].dtype) if ctx.needs_input_grad[k + 1] else None
+            for k, i in enumerate(plan.inputs)]
+
+
+def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
+                   updates: Sequence[int] = ()) -> Callable[..., Any]:
+    """A kernel as a function of PyTorch, with its gradient.
+
+    ``outputs`` says which arguments of the kernel, counted from 0, the function
+    returns instead of taking them, and how each of them is made, all zero: an
+    int for the shape of that other argument, a shape, or a function of the
+    arguments that gives a shape or a tensor to start with. ``updates`` names
+    arguments that the kernel reads and writes: the function leaves the tensor
+    that it is given alone and returns another one.
+
+        norm = torch_function(kernel, outputs={1: ()})  # kernel(x, sum)
+        norm(x).backward()
+
+    Outputs of a kernel that takes arrays of any dtype have that of the argument
+    that they are like, or else of the first tensor.
+
+    The function takes the other arguments in order: tensors, which are copied
+    only if they are not contiguous, and numbers. It runs on PyTorch's current
+    stream and returns one tensor or a tuple of them. Where the gradient needs
+    values that the kernel overwrites, the kernel runs once more in `backward`.
+    Raises BadArgument if the kernel writes other arguments; the gradient of a
+    gradient is a RuntimeError of PyTorch.
+    """
+    plan = _Plan(kernel, outputs or {}, updates)
+
+    def function(*arguments: Any) -> Any:
+        if len(arguments) != len(plan.inputs):
+            raise TypeError(f"{plan.name}() takes {len(plan.inputs)} arguments "
+                            f"({len(arguments)} given)")
+        return _Function.apply(plan, *[_prepared(plan, i, a)
+                                       for i, a in zip(plan.inputs, arguments)])
+
+    function.__name__ = function.__qualname__ = plan.name
+    return function
+
+
+def _prepared(plan: _Plan, position: int, argument: Any) -> Any:
+    if not isinstance(argument, torch.Tensor):
+        return argument
+    if not plan.is_scalar(position):
+        return argument.contiguous()
+    if argument.requires_grad:
+        reject(argument, f"is argument {position} (counted from 0) of kernel "
+                f"`{plan.name}`, a scalar, which has no gradient; make it an array of "
+                "rank 0, or pass `x.item()`")
+    return argument.item()

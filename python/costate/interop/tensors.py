@@ -1,0 +1,187 @@
+"""PyTorch tensors as arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from .. import _core
+from . import current_device, device_for
+
+DTYPES = {
+    torch.bool: _core.DType.bool,
+    torch.int8: _core.DType.i8,
+    torch.int16: _core.DType.i16,
+    torch.int32: _core.DType.i32,
+    torch.int64: _core.DType.i64,
+    torch.uint8: _core.DType.u8,
+    torch.uint16: _core.DType.u16,
+    torch.uint32: _core.DType.u32,
+    torch.uint64: _core.DType.u64,
+    torch.float16: _core.DType.f16,
+    torch.float32: _core.DType.f32,
+    torch.float64: _core.DType.f64,
+}
+TORCH_DTYPES = {ours: theirs for theirs, ours in DTYPES.items()}
+_increment_version = torch.autograd.graph.increment_version
+
+
+def _describe(tensor: torch.Tensor) -> str:
+    return f"a {tensor.dtype} tensor of shape {tuple(tensor.shape)} on {tensor.device}"
+
+
+def reject(tensor: torch.Tensor, text: str) -> None:
+    raise _core.BadArgument(f"{_describe(tensor)} {text}")
+
+
+def check(tensor: torch.Tensor) -> None:
+    if tensor.dtype not in DTYPES:
+        reject(tensor, "has elements that kernels do not have; convert it with `.to(...)`")
+    if tensor.layout != torch.strided:
+        reject(tensor, "is sparse; pass `x.to_dense()`")
+    if not tensor.is_contiguous():
+        reject(tensor, "is not contiguous; pass `x.contiguous()`")
+    if tensor.is_conj() or tensor.is_neg():
+        reject(tensor, "is a view that PyTorch computes when it is read; pass `x.resolve_neg()`")
+
+
+def _gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Its ``.grad``, made if it requires one."""
+    if not tensor.requires_grad:
+        return None
+    if not tensor.is_leaf:
+        reject(tensor, "is the result of other operations and requires a gradient, which a "
+                "launch would lose; use `torch_function`, or pass `x.detach()`")
+    if tensor.dtype == torch.float16:
+        reject(tensor, "requires a gradient, which Costate keeps in float32; use "
+                "`torch_function`, or float32")
+    if tensor.grad is None:
+        tensor.grad = torch.zeros_like(tensor)
+    gradient = tensor.grad
+    if not gradient.is_contiguous() or gradient.dtype != tensor.dtype:
+        reject(tensor, "has a `.grad` that is not contiguous, or of another dtype")
+    return gradient
+
+
+def _version_of(tensor: torch.Tensor) -> int | None:
+    return None if tensor.is_inference() else tensor._version
+
+
+def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Device,
+           announced: bool) -> _core.Array:
+    if tensor.is_cuda:
+        # Its memory is used again only behind what this stream is to do.
+        for used in (tensor, gradient):
+            if used is not None:
+                used.record_stream(torch.cuda.current_stream(used.device))
+    return _core.Array.adopt(
+        device, DTYPES[tensor.dtype], tuple(tensor.shape), tensor.data_ptr(),
+        tensor.untyped_storage(),
+        grad_address=0 if gradient is None else gradient.data_ptr(),
+        grad_owner=None if gradient is None else gradient.untyped_storage(),
+        grad=gradient is not None, announced=announced, stream_ordered=tensor.is_cuda)
+
+
+class _Known:
+    """The array over a tensor, kept with it as long as the tensor stays what it is."""
+
+    __slots__ = ("array", "place", "gradient_place", "shape", "version", "array_version",
+                 "device", "is_cuda")
+
+    def __init__(self, tensor: torch.Tensor, device: _core.Device) -> None:
+        check(tensor)
+        gradient = _gradient_of(tensor)
+        self.version = _version_of(tensor)
+        self.array = adopt(tensor, gradient, device, announced=self.version is not None)
+        self.array_version = self.array.version
+        self.place = tensor.data_ptr()
+        self.shape = tensor.shape
+        self.gradient_place = None if gradient is None else gradient.data_ptr()
+        self.device = device
+        self.is_cuda = tensor.is_cuda
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        if (self.place != tensor.data_ptr() or self.shape != tensor.shape
+                or not tensor.is_contiguous() or self.device != current_device()):
+            return False
+        if self.gradient_place is None:
+            return not tensor.requires_grad
+        gradient = tensor.grad
+        return (tensor.requires_grad and gradient is not None
+                and gradient.data_ptr() == self.gradient_place)
+
+    def read_versions(self, tensor: torch.Tensor) -> None:
+        """Before a launch: what others have written since."""
+        if self.array_version != self.array.version:
+            self.write_versions(tensor)
+        if self.version is not None and tensor._version != self.version:
+            self.array.written_outside()
+            self.version = tensor._version
+            self.array_version = self.array.version
+
+    def write_versions(self, tensor: torch.Tensor) -> None:
+        """After a launch that has written it."""
+        self.array_version = self.array.version
+        if self.version is not None:
+            unseen = tensor._version - self.version
+            _increment_version(tensor)
+            self.version = tensor._version - unseen
+
+    # Copies and pickles of the tensor are other tensors.
+    def __deepcopy__(self, memo: Any) -> None:
+        return None
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
+def _known(tensor: torch.Tensor) -> _Known:
+    known = getattr(tensor, "_costate", None)
+    if known is None or not known.fits(tensor):
+        known = tensor._costate = _Known(tensor, device_for(tensor.device.type))
+    else:
+        known.read_versions(tensor)
+    if known.is_cuda:
+        use_current_stream(known.device, tensor)
+    return known
+
+
+def use_current_stream(device: _core.Device, tensor: torch.Tensor) -> None:
+    device.use_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
+
+
+def array_of(tensor: torch.Tensor) -> _core.Array:
+    """The array over the memory of a contiguous tensor; nothing is copied.
+
+    Its ``grad`` is over ``tensor.grad``, which is made, all zero, if the tensor
+    requires a gradient and has none. Work on the array goes to PyTorch's current
+    stream from here on. Raises BadArgument for tensors that are not contiguous,
+    of a dtype that kernels do not have, or results that require a gradient.
+    """
+    return _known(tensor).array
+
+
+def launch(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Calls ``function``, such as ``kernel.launch`` or ``kernel.grad``, with
+    arrays in the place of tensors, and tells PyTorch which of them it has written."""
+    tensors = []
+    converted = []
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            known = _known(argument)
+            tensors.append((known, argument))
+            converted.append(known.array)
+        else:
+            converted.append(argument)
+    try:
+        return function(*converted, **options)
+    finally:
+        for known, tensor in tensors:
+            if known.array_version != known.array.version:
+                known.write_versions(tensor)
+
+
+def launcher(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``launch`` of this function."""
+    return lambda *arguments, **options: launch(function, *arguments, **options)
