@@ -11,7 +11,7 @@ class Fault:
     file: str
     text: str
     replacement: str
-    by: str     # the fuzzer that can see it: "ir", "language" or "recordings"
+    by: str     # the fuzzer that can see it: "ir", "language", "simt" or "recordings"
     model: str  # the ablation of the model of the semantics, if it is one
 
     def apply(self, root):

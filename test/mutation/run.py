@@ -25,6 +25,7 @@ TREE = SCRATCH / "tree"
 BUILD = TREE / "build" / "release"
 FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
            "language": re.compile(r"(?:Failure|^\[  FAILED)"),
+           "simt": re.compile(r"^seed \d+"),
            "recordings": re.compile(r"(?:Failure|^\[  FAILED)")}
 TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger"}
@@ -52,7 +53,7 @@ def copy_tree():
 
 
 def targets(kinds):
-    return sorted({"costate-fuzz" if kind == "ir" else "costate-test" for kind in kinds})
+    return sorted({"costate-test" if kind in TESTS else "costate-fuzz" for kind in kinds})
 
 
 def build(kinds):
@@ -68,16 +69,19 @@ def build(kinds):
 
 def command(kind, seconds):
     environment = dict(os.environ, COSTATE_FUZZ_SECONDS=str(seconds), COSTATE_FUZZ_SEED="1000")
-    if kind == "ir":
-        return [BUILD / "bin" / "costate-fuzz", "--seconds", str(seconds)], environment
+    if kind not in TESTS:
+        device = ["--device", "simt"] if kind == "simt" else []
+        return [BUILD / "bin" / "costate-fuzz", *device, "--seconds", str(seconds)], environment
     return [BUILD / "bin" / "costate-test",
             f"--gtest_filter={TESTS[kind]}", "--gtest_color=no"], environment
 
 
-def what(kind, line, following):
+def what(kind, before, line, following):
     """By which property a fault shows."""
     if kind == "ir":
         return FINDING["ir"].match(line).group(1)
+    if kind == "simt":
+        return before.split(":")[0].strip()[:40]
     return following.split(":")[0].strip()[:40]
 
 
@@ -111,15 +115,17 @@ def run_fuzzer(kind, seconds):
     process = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     lines = lines_until(process, start + seconds + 60)
+    before = ""
     for line in lines:
         if line is None:
             stop(process)
             return "does not end", time.monotonic() - start
         if FINDING[kind].search(line):
-            found = what(kind, line, next(lines, "") or "")
+            found = what(kind, before, line, next(lines, "") or "")
             spent = time.monotonic() - start
             stop(process)
             return found, spent
+        before = line
     status = stop(process)
     if status < 0:
         return f"crash ({signal.Signals(-status).name})", time.monotonic() - start
