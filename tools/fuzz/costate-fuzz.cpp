@@ -4,6 +4,8 @@
 
 #include "fuzz/Fuzzer.h"
 #include "property/Batch.h"
+#include "property/Emit.h"
+#include "property/Generate.h"
 
 #include <CLI/CLI.hpp>
 
@@ -21,12 +23,12 @@ namespace {
 
 struct Command {
   double minutes = 0, seconds = 0;
-  uint64_t seed = 1, count = 0;
+  uint64_t seed = 1, count = 0, programs = 0;
   std::optional<uint64_t> kernel;
   std::vector<std::string> replay;
   std::string device;
   unsigned jobs = 0;
-  bool coverage = false, goOn = false;
+  bool coverage = false, goOn = false, lower = false;
 };
 
 void declare(CLI::App &app, Command &command) {
@@ -39,6 +41,11 @@ void declare(CLI::App &app, Command &command) {
   app.add_option("--seed", command.seed, "the first one");
   app.add_option("--kernel", command.kernel,
                  "print the kernel of a seed and check all of it");
+  app.add_option("--programs", command.programs,
+                 "print so many programs of the language, and do nothing else");
+  app.add_flag("--lower", command.lower,
+               "print the kernel IR of programs from the standard input, for "
+               "comparison with that of another front end");
   app.add_option("--replay", command.replay,
                  "check kernels of files with values");
   auto device = app.add_option(
@@ -156,6 +163,15 @@ int fuzzDevice(const Command &command) {
   return !counts.good();
 }
 
+std::string quoted(const std::string &text) {
+  std::string escaped = "\"";
+  for (char c : text)
+    escaped += c == '\n'               ? "\\n"
+               : c == '"' || c == '\\' ? std::string("\\") + c
+                                       : std::string(1, c);
+  return escaped + "\"";
+}
+
 int showKernel(uint64_t seed) {
   Session session;
   Case subject = generate(session.context(), seed);
@@ -163,6 +179,29 @@ int showKernel(uint64_t seed) {
   Verdict verdict = check(session, subject, seed, Properties::all());
   std::cout << "// " << describe(verdict) << '\n';
   return verdict.kind == Verdict::Wrong;
+}
+
+void printPrograms(const Command &command) {
+  namespace property = costate::property;
+  for (uint64_t k = 0; k < command.programs; ++k)
+    std::cout << property::print(property::generate(
+                     static_cast<unsigned>(command.seed + k)))
+              << '\n';
+}
+
+/// A JSON string for each program that can be traced, else null.
+void lowerPrograms() {
+  namespace property = costate::property;
+  std::ostringstream text;
+  text << std::cin.rdbuf();
+  for (const property::Node &program : property::parse(text.str())) {
+    try {
+      std::cout << quoted(property::emit(program).ir()) << '\n';
+    } catch (const std::exception &error) {
+      std::cout << "null\n";
+      std::cerr << "costate-fuzz: " << error.what() << '\n';
+    }
+  }
 }
 
 int replayFile(const std::string &path) {
@@ -192,6 +231,14 @@ int main(int argc, char **argv) {
     std::signal(signal, onCrash);
   if (command.kernel)
     return showKernel(*command.kernel);
+  if (command.programs) {
+    printPrograms(command);
+    return 0;
+  }
+  if (command.lower) {
+    lowerPrograms();
+    return 0;
+  }
   if (command.replay.empty())
     return fuzz(command);
   int wrong = 0;
