@@ -1,0 +1,1 @@
+"""Random programs as Python source text, beside the kernels that C++ makes of them."""
