@@ -1,10 +1,17 @@
 """Products, determinants and inverses of small matrices."""
 
+import math
 from functools import reduce
 
+from costate import _core
 from costate.errors import QuadrantsTypeError
 from costate.lang import arith
 from costate.lang.arith import add, mul, sub
+from costate.lang.builder import require
+from costate.lang.dtypes import u1
+from costate.lang.expr import Expr, handle_of, is_number
+
+Op = _core.Op
 
 
 def _matrix(entries, shape):
@@ -22,6 +29,26 @@ def folded(function, values):
 
 def dot_flat(a, b):
     return total([mul(x, y) for x, y in zip(a, b, strict=True)])
+
+
+def root(square):
+    """The square root of a sum of squares; its derivative at 0 is 0."""
+    if is_number(square):
+        return math.sqrt(square)
+    builder = require("a norm")
+    dtype = arith.float_type(square)
+    if builder.dry:
+        return arith.pure(Op.sqrt, dtype, square)
+
+    def half_inverse(result):
+        zero, half = builder.constant(dtype, 0.0), builder.constant(dtype, 0.5)
+        return builder.pure(Op.select, dtype, builder.pure(Op.eq, u1, result, zero), zero,
+                            builder.pure(Op.div, dtype, half, result))
+
+    trace, loc = builder.trace, builder.loc
+    inner, = trace.begin_custom([handle_of(square, dtype)], loc)
+    _, result = trace.begin_partials(builder.pure(Op.sqrt, dtype, inner), 1, loc)
+    return Expr(trace.end_custom([half_inverse(result)], loc), dtype)
 
 
 def position(index, shape):

@@ -232,9 +232,9 @@ class Matrix:
         return linalg.dot_flat(self.entries, self.entries)
 
     def norm(self, eps=0):
-        """sqrt(norm_sqr() + eps)"""
+        """sqrt(norm_sqr() + eps); its derivative at 0 is 0."""
         square = self.norm_sqr()
-        return ops.sqrt(arith.add(square, eps) if not is_number(eps) or eps else square)
+        return linalg.root(arith.add(square, eps) if not is_number(eps) or eps else square)
 
     def norm_inv(self, eps=0):
         """1 / norm(eps)"""
