@@ -3,7 +3,7 @@
 
 An `#include "layer/..."` is a dependency. MAY_USE is the drawing of
 docs/design and ARCHITECTURE.md as a table; the public headers use only each
-other and the standard library.
+other and the standard library, and the bindings of Python use only those.
 """
 
 import re
@@ -62,6 +62,12 @@ def check_public(path, problems):
             problems.append(f"{path.relative_to(ROOT)}: a public header includes {name}")
 
 
+def check_bindings(path, problems):
+    for name in includes(path):
+        if name.split("/")[0] in MAY_USE and "/" in name or name.startswith(LLVM):
+            problems.append(f"{path.relative_to(ROOT)}: bindings use public headers, not {name}")
+
+
 def is_test(path):
     return path.stem.endswith(("Test", "Benchmark")) or "test" in path.parts
 
@@ -78,6 +84,8 @@ def main():
             check_source(path, layer, problems)
     for path in sorted((ROOT / "include").rglob("*.h")):
         check_public(path, problems)
+    for path in sorted((ROOT / "python/bindings").iterdir()):
+        check_bindings(path, problems)
     print("\n".join(problems))
     return 1 if problems else 0
 

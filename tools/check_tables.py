@@ -2,7 +2,8 @@
 """Checks the tables that hold rules and limits against the tests they name.
 
 A row whose first cell is a letter and a number names in its last cell the tests
-that show it: `Suite.Name` of GoogleTest, or `file.mlir @kernel`. A row without a
+that show it: `Suite.Name` of GoogleTest, `file.mlir @kernel`, or
+`test_file.py::test_name` of pytest. A row without a
 test says what is *missing*: an entry of the list in docs/design/README.md."""
 
 import re
@@ -23,7 +24,8 @@ TABLES = {
 }
 ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \|.*\| ([^|]*) \|$")
 GTEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")
-NAME = re.compile(r"`(?:(\w+)\.([A-Z]\w+)|(\w+\.mlir) @(\w+))`")
+PYTEST = re.compile(r"^def (test_\w+)\(", re.M)
+NAME = re.compile(r"`(?:(\w+)\.([A-Z]\w+)|(\w+\.mlir) @(\w+)|(\w+\.py::test_\w+))`")
 MISSING = re.compile(r"\*missing\*: ([\w ]+)")
 ENTRY = re.compile(r"^\d+\. \*\*([^*]+)\*\*", re.M)
 KERNEL = re.compile(r"costate\.kernel @(\w+)")
@@ -39,7 +41,9 @@ def existing_tests():
              for suite, name in GTEST.findall(path.read_text())}
     kernels = {f"{path.name} @{name}" for path in sources("*.mlir")
                for name in KERNEL.findall(path.read_text())}
-    return tests | kernels
+    python = {f"{path.name}::{name}" for path in (ROOT / "python/tests").rglob("test_*.py")
+              for name in PYTEST.findall(path.read_text())}
+    return tests | kernels | python
 
 
 def missing_entries():
@@ -48,8 +52,8 @@ def missing_entries():
 
 
 def names_in(cell):
-    return [f"{suite}.{name}" if suite else f"{file} @{kernel}"
-            for suite, name, file, kernel in NAME.findall(cell)]
+    return [python or (f"{suite}.{name}" if suite else f"{file} @{kernel}")
+            for suite, name, file, kernel, python in NAME.findall(cell)]
 
 
 def check(document, expected, tests, problems):

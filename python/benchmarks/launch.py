@@ -55,7 +55,23 @@ def rows(device, count):
     yield "kernel(a, b, c, d)", best(rounds, from_python(kernel, arguments, device, count))
     yield "Kernel.grad(a, b, c, d)", best(rounds, from_python(
         kernel.grad, arguments, device, count))
+    yield from language_rows(count, rounds)
     yield from torch_rows(kernel, device, count, rounds)
+
+
+def language_rows(count, rounds):
+    import costate as qd
+
+    @qd.kernel
+    def add(a: qd.types.ndarray(), b: qd.types.ndarray(), c: qd.types.ndarray(),
+            d: qd.types.ndarray()):
+        for i in d:
+            d[i] = a[i] + b[i] + c[i]
+
+    arguments = [qd.ndarray(qd.f64, shape=(1,)) for _ in range(4)]
+    add(*arguments)
+    yield "@kernel with ndarrays", best(rounds, from_python(
+        add, arguments, qd.lang.runtime.device(), count))
 
 
 def torch_rows(kernel, device, count, rounds):
@@ -67,7 +83,7 @@ def torch_rows(kernel, device, count, rounds):
     place = "cuda" if device.name == "cuda" else "cpu"
     tensors = [torch.ones(1, dtype=torch.float64, device=place) for _ in range(4)]
     call = interop.launcher(kernel.launch)
-    yield "the same with tensors", best(rounds, from_python(call, tensors, device, count))
+    yield "tensors of PyTorch", best(rounds, from_python(call, tensors, device, count))
 
 
 def main():
@@ -76,7 +92,9 @@ def main():
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--json")
     options = parser.parse_args()
-    device = _core.Device.open(options.device)
+    import costate as qd
+    qd.init(arch={"cpu": qd.cpu, "simt": qd.simt, "cuda": qd.cuda}[options.device])
+    device = qd.lang.runtime.device()
     gc.disable()
     table = list(rows(device, options.count))
     plain = table[0][1]

@@ -23,7 +23,7 @@ static bool isArray(PyObject *object) {
 
 static ArgumentValue argumentOf(PyObject *object, size_t index,
                                 const Kernel &kernel) {
-  if (isArray(object))
+  if (isArray(object) && nb::inst_ready(object))
     return ArgumentValue(*nb::inst_ptr<AnyArray>(object));
   if (std::optional<ArgumentValue> number = numberOf(object))
     return *number;
@@ -81,6 +81,8 @@ static PyObject *launchMethod(PyObject *self, PyObject *const *objects,
                               Py_ssize_t count, PyObject *names) noexcept {
   try {
     bool initialState = initialStateOf(objects + count, names);
+    if (!nb::inst_ready(self))
+      throw Error(ErrorCode::BadArgument, "this kernel was never made");
     launch(*nb::inst_ptr<Kernel>(self), mode, initialState, objects,
            static_cast<size_t>(count));
   } catch (...) {

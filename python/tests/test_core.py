@@ -1,6 +1,7 @@
 """The module below the package: what C++ offers, and that misuse is an exception."""
 
 import gc
+import os
 import threading
 
 import numpy as np
@@ -196,6 +197,31 @@ def test_arguments_that_do_not_fit(device, trace):
         k.launch(x, y, h=1)
     with pytest.raises(_core.BadArgument):
         k.launch(x, y, 1, initial_state=True)
+
+
+def test_objects_that_were_never_made(device, trace):
+    k = trace("sine", sine)
+    empty = _core.Array.__new__(_core.Array)
+    with pytest.raises(_core.BadArgument):
+        k.launch(empty, empty, 1)
+    with pytest.raises(_core.BadArgument):
+        _core.Kernel.__new__(_core.Kernel).launch()
+    with pytest.raises(TypeError):
+        empty.fill(1)
+
+
+def test_a_child_process(device, trace):
+    if device.name == "cuda":
+        pytest.skip("CUDA does not survive a fork")
+    k = trace("sine", sine)
+    x, y = (_core.Array(device, DType.f64, (100_000,)) for _ in range(2))
+    x.fill(1)
+    k.launch(x, y, 1)
+    child = os.fork()
+    if not child:
+        k.launch(x, y, 2)
+        os._exit(not np.allclose(y.to_numpy(), 2 * np.sin(1)))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_scalars_must_be_exact(device, trace):

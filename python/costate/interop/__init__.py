@@ -5,13 +5,10 @@ from __future__ import annotations
 from .. import _core
 from ..lang import runtime
 
-#: The device that `init` has chosen: of the arrays that are made here.
-current_device = runtime.device
-
 
 def device_for(kind: str) -> _core.Device:
-    """The current device, which must use memory of this kind: ``cpu`` or ``cuda``."""
-    device = current_device()
+    """The device that `init` has chosen, which must use memory of this kind: ``cpu`` or ``cuda``."""
+    device = runtime.device()
     own = "cuda" if device.name == "cuda" else "cpu"
     if own != kind:
         raise _core.BadArgument(

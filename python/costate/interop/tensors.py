@@ -7,7 +7,8 @@ from typing import Any, Callable
 import torch
 
 from .. import _core
-from . import current_device, device_for
+from ..lang import runtime
+from . import device_for
 
 DTYPES = {
     torch.bool: _core.DType.bool,
@@ -87,7 +88,7 @@ class _Known:
     """The array over a tensor, kept with it as long as the tensor stays what it is."""
 
     __slots__ = ("array", "place", "gradient_place", "shape", "version", "array_version",
-                 "device", "is_cuda")
+                 "device", "is_cuda", "generation")
 
     def __init__(self, tensor: torch.Tensor, device: _core.Device) -> None:
         check(tensor)
@@ -100,10 +101,11 @@ class _Known:
         self.gradient_place = None if gradient is None else gradient.data_ptr()
         self.device = device
         self.is_cuda = tensor.is_cuda
+        self.generation = runtime.generation
 
     def fits(self, tensor: torch.Tensor) -> bool:
         if (self.place != tensor.data_ptr() or self.shape != tensor.shape
-                or not tensor.is_contiguous() or self.device != current_device()):
+                or self.generation != runtime.generation or not tensor.is_contiguous()):
             return False
         if self.gradient_place is None:
             return not tensor.requires_grad
@@ -140,7 +142,8 @@ def _known(tensor: torch.Tensor) -> _Known:
     known = getattr(tensor, "_costate", None)
     if known is None or not known.fits(tensor):
         known = tensor._costate = _Known(tensor, device_for(tensor.device.type))
-    else:
+    elif known.version is None or (known.version != tensor._version
+                                   or known.array_version != known.array.version):
         known.read_versions(tensor)
     if known.is_cuda:
         use_current_stream(known.device, tensor)
@@ -149,6 +152,16 @@ def _known(tensor: torch.Tensor) -> _Known:
 
 def use_current_stream(device: _core.Device, tensor: torch.Tensor) -> None:
     device.use_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
+
+
+# Their `isinstance` is code of Python, so the usual types come first.
+_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+_OTHERS = frozenset({_core.Array, int, float, bool})
+
+
+def _is_tensor(argument: Any) -> bool:
+    kind = type(argument)
+    return kind in _TENSORS or (kind not in _OTHERS and isinstance(argument, torch.Tensor))
 
 
 def array_of(tensor: torch.Tensor) -> _core.Array:
@@ -165,15 +178,13 @@ def array_of(tensor: torch.Tensor) -> _core.Array:
 def launch(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Calls ``function``, such as ``kernel.launch`` or ``kernel.grad``, with
     arrays in the place of tensors, and tells PyTorch which of them it has written."""
+    converted = list(arguments)
     tensors = []
-    converted = []
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor):
+    for position, argument in enumerate(arguments):
+        if _is_tensor(argument):
             known = _known(argument)
             tensors.append((known, argument))
-            converted.append(known.array)
-        else:
-            converted.append(argument)
+            converted[position] = known.array
     try:
         return function(*converted, **options)
     finally:
