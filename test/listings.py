@@ -1,10 +1,13 @@
 """The listings of the documentation, compiled and run.
 
 A block marked "cpp run" is a program, or statements of one. All listings of a
-page become one program; its argument says which of them runs. A block marked
-"output" after a listing is what that listing prints.
+page become one program; its argument says which of them runs. The blocks marked
+"python run" of a page are one program in parts. A block marked "output" after a
+listing is what that listing prints.
 """
 
+import json
+import os
 import re
 import subprocess
 import tempfile
@@ -25,7 +28,8 @@ SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function", "-sha
 
 
 class Listing:
-    def __init__(self, line, code):
+    def __init__(self, language, line, code):
+        self.language = language
         self.line = line
         self.code = code
         self.output = None
@@ -33,14 +37,24 @@ class Listing:
 
 def listings_of(page):
     text = page.read_text()
-    found = []
+    found, last = [], None
     for match in FENCE.finditer(text):
         info = match[1].split()
-        if info[:2] == ["cpp", "run"]:
-            found.append(Listing(text.count("\n", 0, match.start()) + 2, match[2]))
-        elif info[:1] == ["output"] and found:
-            found[-1].output = match[2]
+        if info[:1] == ["output"] and last:
+            last.output = match[2]
+        elif info[1:2] == ["run"] and info[0] in ("cpp", "python"):
+            last = Listing(info[0], text.count("\n", 0, match.start()) + 2, match[2])
+            found.append(last)
+        else:
+            last = None
     return found
+
+
+def pages_with(language, root):
+    files = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    pages = {page.relative_to(root): [one for one in listings_of(page) if one.language == language]
+             for page in files}
+    return {page: listings for page, listings in pages.items() if listings}
 
 
 def as_function(page, number, listing):
@@ -94,14 +108,54 @@ def run_page(page, listings, compiled, folder, counts):
         run_listing(page, number, listing, binary, folder, counts)
 
 
-def run(root, build, preset):
-    counts = Counts()
-    files = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
-    pages = {page.relative_to(root): listings_of(page) for page in files}
-    pages = {page: listings for page, listings in pages.items() if listings}
+def run_cpp(root, build, preset, counts):
+    pages = pages_with("cpp", root)
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         folder = Path(name)
         compiled = pool.map(lambda item: compile_page(*item, build, preset, folder), pages.items())
         for (page, listings), result in zip(pages.items(), compiled):
             run_page(page, listings, result, folder, counts)
+
+
+def run_python_page(page, listings, python, build, counts):
+    environment = dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
+    runner = Path(__file__).with_name("listings_python.py")
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.run([python, runner, folder, page.name], capture_output=True, text=True,
+                                 timeout=600, env=environment, input=json.dumps(
+                                     [{"line": one.line, "code": one.code} for one in listings]))
+    if process.returncode != 0:
+        counts.fails(str(page), process.stdout + process.stderr)
+        return
+    for listing, (printed, error) in zip(listings, json.loads(process.stdout.splitlines()[-1])):
+        name = f"{page}:{listing.line}"
+        if error:
+            counts.fails(name, printed + error)
+        elif listing.output not in (None, printed):
+            counts.fails(name, f"prints\n{printed}instead of\n{listing.output}")
+        else:
+            counts.passes()
+
+
+def has_package(python, build):
+    environment = dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
+    return python.exists() and subprocess.run([python, "-c", "from costate import kernel"],
+                                              capture_output=True, env=environment).returncode == 0
+
+
+def run_python(root, build, counts):
+    python = root / ".venv/bin/python"
+    pages = pages_with("python", root)
+    if not has_package(python, build):
+        for page in pages:
+            counts.skips(str(page), "(the Python package is not built)")
+        return
+    for page, listings in pages.items():
+        run_python_page(page, listings, python, build, counts)
+
+
+def run(root, build, preset):
+    counts = Counts()
+    run_cpp(root, build, preset, counts)
+    run_python(root, build, counts)
     return counts

@@ -2,8 +2,9 @@
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
 several schedules, text tests (lit), the Python package, a program outside the
-tree, the listings of the documentation, a round through the benchmarks, the rules about the tree
-itself, and whether it links without shared LLVM.
+tree, the listings of the documentation and its site, a round through the
+benchmarks, the rules about the tree itself, and whether it links without shared
+LLVM.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import docs
 import external
 import listings
 import package
@@ -59,7 +61,7 @@ def main():
     start = time.monotonic()
     report = Report()
     parts = {"unit": unit, "simt": simt, "schedules": schedules, "text": text, "python": python, "external": external,
-             "listings": listings, "smoke": smoke, "structure": structure,
+             "listings": listings, "docs": docs, "smoke": smoke, "structure": structure,
              "package": package}
     for name, part in parts.items():
         if not arguments.only or name in arguments.only:
