@@ -1,5 +1,6 @@
 """Products, determinants and inverses of small matrices."""
 
+import itertools
 import math
 from functools import reduce
 
@@ -56,6 +57,20 @@ def position(index, shape):
     result = index[0]
     for i, extent in zip(index[1:], shape[1:]):
         result = add(mul(result, extent), i)
+    return result
+
+
+def is_at(index, shape):
+    """For each entry, row-major, whether it is the one at an index of run time."""
+    each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(index, shape)]
+    return [reduce(arith.bit_and, all_of) for all_of in itertools.product(*each)]
+
+
+def pick(chosen, values):
+    """The one of the values that is chosen; 0 if none is."""
+    result = arith._as(0, values[0].dtype)
+    for condition, value in reversed(list(zip(chosen, values))):
+        result = arith.select(condition, value, result)
     return result
 
 

@@ -145,13 +145,9 @@ class Matrix:
         return self._at_run_time(index if isinstance(index, (tuple, list)) else (index,))
 
     def _at_run_time(self, index):
-        position = linalg.position(index, self.shape)
         entries = unified([e if isinstance(e, Expr) else arith._as(e, self.dtype)
                            for e in self.entries])
-        result = entries[0]
-        for k, e in enumerate(entries[1:], 1):
-            result = arith.select(arith.eq(position, k), e, result)
-        return result
+        return linalg.pick(linalg.is_at(index, self.shape), entries)
 
     def __setitem__(self, index, value):
         if self.is_part(index):

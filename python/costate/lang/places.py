@@ -95,7 +95,7 @@ class Group:
         if position is not None:
             return self.places[position]
         index = index if isinstance(index, tuple) else (index,)
-        return Chosen(self.places, linalg.position(index, self.shape))
+        return Chosen(self.places, index, self.shape)
 
     def attribute(self, name):
         chosen = swizzle_of(name) if len(self.shape) == 1 else None
@@ -107,22 +107,19 @@ class Group:
 
 
 class Chosen:
-    """A component of a local vector at an index of run time."""
+    """A component of a local vector at an index of run time; outside there is 0."""
 
-    def __init__(self, places, position):
-        self.places, self.position = places, position
+    def __init__(self, places, index, shape):
+        self.places, self.is_at = places, linalg.is_at(index, shape)
         self.dtype = places[0].dtype
 
     def get(self):
-        result = self.places[0].get()
-        for k, place in enumerate(self.places[1:], 1):
-            result = arith.select(arith.eq(self.position, k), place.get(), result)
-        return result
+        return linalg.pick(self.is_at, [place.get() for place in self.places])
 
     def set(self, value):
         value = Expr(scalar_for(value, self.dtype, "a component"), self.dtype)
-        for k, place in enumerate(self.places):
-            place.set(arith.select(arith.eq(self.position, k), value, place.get()))
+        for chosen, place in zip(self.is_at, self.places):
+            place.set(arith.select(chosen, value, place.get()))
 
     update = Variable.update
 

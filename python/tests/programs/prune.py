@@ -3,7 +3,6 @@
 from programs.nodes import atom, first_statement, make
 
 DROPPED = {"print", "assert", "local", "put", "bump"}
-COMPONENTS = {"comp": 3, "entry": 2, "vput": 3, "mput": 2}
 ONE = {"sum", "least", "most", "argmin", "argmax", "philox", "get"}
 
 
@@ -45,14 +44,4 @@ class Pruning:
             self.dropped.add(node[0].text)
             values = 2 if node[0].text == "compare" else 1
             return self.value(make("load", *node.children[1:len(node) - values]))
-        if node.text in COMPONENTS:
-            node = self.inside(node)
         return make(node.text, *map(self.value, node.children))
-
-    @staticmethod
-    def inside(node):
-        """Components that exist."""
-        extent = COMPONENTS[node.text]
-        last = len(node) - node.text.endswith("put")
-        return make(node.text, node[0], *(make("idx", atom(extent), c) for c in node.children[1:last]),
-                    *node.children[last:])
