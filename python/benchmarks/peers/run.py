@@ -1,0 +1,103 @@
+"""Costate beside quadrants, taichi and warp-lang, in one run on two cores.
+
+    python python/benchmarks/peers/run.py [--venvs DIR] [--only SYSTEM] [--rounds N] [--json FILE]
+
+Each peer gets a virtual environment of its own, outside of the tree; Costate is the one that
+this Python imports (PYTHONPATH=build/release/python). Times are the least of all rounds; the
+systems take turns, so that what else the machine does hits all of them. Prints a page.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from datetime import date
+from pathlib import Path
+
+import table
+
+FOLDER = Path(__file__).resolve().parent
+NUMPY = "numpy==2.4.6"
+PEERS = {"quadrants": "1.3.3", "taichi": "1.7.4", "warp-lang": "1.19.0"}
+PARTS = ("launch", "cold", "cached", "recurrence", "conformance")
+
+
+def python_of(system, folder):
+    """The interpreter of a system, or why there is none."""
+    if system == "costate":
+        return sys.executable, ""
+    home = folder / f"{system}-{PEERS[system]}"
+    python = home / "bin" / "python"
+    if not (home / "ready").exists():
+        venv.create(home, with_pip=True, clear=True)
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
+                               "--only-binary", ":all:", f"{system}=={PEERS[system]}", NUMPY],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            return None, done.stderr.strip().splitlines()[-1]
+        (home / "ready").touch()
+    return str(python), ""
+
+
+def call(system, python, part, cache):
+    script = ["warps.py"] if system == "warp-lang" else ["fields.py", system]
+    part = "first" if part in ("cold", "cached") else part
+    environment = dict(os.environ, PEERS_CACHE=str(cache), COSTATE_CACHE_DIR=str(cache), TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
+    done = subprocess.run([python, "-B", *script, part], cwd=FOLDER, env=environment,
+                          capture_output=True, text=True, timeout=3000)
+    for line in reversed(done.stdout.splitlines()):
+        if line.startswith("RESULT "):
+            return json.loads(line[7:])
+    text = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
+    return {"system": system, "error": text[-1]}
+
+
+def measure(systems, rounds):
+    answers = {system: {part: [] for part in PARTS} for system in systems}
+    for part in PARTS:
+        for turn in range(1 if part == "conformance" else rounds):
+            for system, python in systems.items():
+                with tempfile.TemporaryDirectory() as cache:
+                    if part == "cached":
+                        call(system, python, part, cache)
+                    answers[system][part].append(call(system, python, part, cache))
+                print(f"{part} {turn + 1}: {system}", file=sys.stderr)
+    return answers
+
+
+def processor():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return "unknown"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "costate-peers")
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+
+    systems, missing = {}, {}
+    for system in arguments.only or ["costate", *PEERS]:
+        python, why = python_of(system, arguments.venvs)
+        if python:
+            systems[system] = python
+        else:
+            missing[system] = why
+    result = {"date": str(date.today()), "processor": processor(), "cores": len(os.sched_getaffinity(0)),
+              "python": ".".join(map(str, sys.version_info[:3])), "missing": missing,
+              "answers": measure(systems, arguments.rounds)}
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=1))
+    print(table.page(result))
+
+
+if __name__ == "__main__":
+    main()

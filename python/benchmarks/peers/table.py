@@ -1,0 +1,150 @@
+"""The results of a run as tables of a page; `python table.py FILE` prints those of a kept one."""
+
+import json
+import re
+import sys
+
+import cases
+
+WORDS = {"right": "right", "wrong": "**wrong**", "error": "error", "crash": "**crash**", "cannot": "-"}
+
+
+def least(answers, *keys):
+    """The least times under `keys`, of both clocks; or the error."""
+    found = []
+    for answer in answers:
+        if "error" in answer:
+            return answer["error"]
+        value = answer["result"]
+        for key in keys:
+            value = value.get(key)
+        if value is not None:
+            found.append(value)
+    return [min(times) for times in zip(*found)] if found else None
+
+
+def show(times, unit):
+    """The time, and in parentheses that of the processor."""
+    if times is None:
+        return ""
+    if isinstance(times, str):
+        return "failed: " + times[:80]
+    scale = {"µs": 1e6, "ms": 1e3, "s": 1}[unit]
+    return "{} ({})".format(*(f"{t * scale:.3g}" if t * scale < 100 else f"{t * scale:.0f}" for t in times))
+
+
+def row(*cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def head(*cells):
+    return [row(*cells), "|" + "---|" * len(cells)]
+
+
+def versions(result):
+    names = []
+    for system, parts in result["answers"].items():
+        found = [a["version"] for answers in parts.values() for a in answers if "version" in a]
+        names.append(f"{system} {found[0] if found else '?'}")
+    names += [f"{system}: no wheel ({why})" for system, why in result["missing"].items()]
+    return ", ".join(names)
+
+
+def times(result):
+    systems = result["answers"]
+    lines = head("", *systems)
+    lines.append(row("launch, four arrays, µs",
+                     *(show(least(p["launch"], "call"), "µs") for p in systems.values())))
+    if any(least(p["launch"], "recorded") is not None for p in systems.values()):
+        lines.append(row("the same, recorded once, µs",
+                         *(show(least(p["launch"], "recorded"), "µs")
+                           for p in systems.values())))
+    for part, words in (("cold", "nothing kept"), ("cached", "compiled before")):
+        for key, what in (("import", "import"), ("primal", "first launch"), ("gradient", "first gradient")):
+            if part == "cached" and key == "import":
+                continue
+            name = what if key == "import" else f"{what}, {words}"
+            lines.append(row(f"{name}, s", *(show(least(p[part], key), "s") for p in systems.values())))
+    return lines
+
+
+def recurrences(result):
+    lines = head("body", "type", "system", "primal, ms", "gradient, ms", "gradient is")
+    rows = {}
+    for system, parts in result["answers"].items():
+        for answer in parts["recurrence"]:
+            for one in answer.get("result", []):
+                key = (one["body"], one["dtype"], system, one["way"])
+                before = rows.setdefault(key, dict(one))
+                for what in ("primal", "gradient"):
+                    before[what] = [min(pair) for pair in zip(before[what], one[what])]
+            if "error" in answer:
+                rows.setdefault(("", "", system, ""), answer)
+    bodies = {"decay": "`v = 0.95 * v + 0.01`", "swing": "`v = v * sin(v)`",
+              "hover": "`v = v * sin(v) + 0.7`", "": ""}
+    for (body, dtype, system, way), one in sorted(rows.items(), key=lambda item: item[0][:2]):
+        name = f"{system}, {way}" if way else system
+        lines.append(row(bodies[body], dtype, name, show(one.get("primal"), "ms"),
+                         show(one.get("gradient"), "ms"), one.get("verdict", one.get("error"))))
+    return lines
+
+
+def verdict(rows, case):
+    """A word for all ways that were tried."""
+    found = [one for one in rows if one["case"] == case]
+    if not found:
+        return ""
+    word = WORDS[found[0]["verdict"]]
+    if len(found) > 1 and found[-1]["verdict"] == "right":
+        word += f" (right {found[-1]['way']})"
+    return word
+
+
+TRACKERS = {"warp": "NVIDIA/warp", "taichi": "taichi-dev/taichi", "slang": "shader-slang/slang",
+            "slangpy": "shader-slang/slangpy", "clad": "vgvassilev/clad", "jax": "jax-ml/jax",
+            "Enzyme": "EnzymeAD/Enzyme"}
+
+
+def linked(source):
+    """`warp#1694, #1740` as links to these issues."""
+    name = re.match(r"(\w+)#", source)
+    if not name or name[1] not in TRACKERS:
+        return source
+    tracker = f"https://github.com/{TRACKERS[name[1]]}/issues"
+    return re.sub(r"\w*#(\d+)", lambda m: f"[{m[0]}]({tracker}/{m[1]})", source)
+
+
+def conformance(result):
+    rows = {system: parts["conformance"][0].get("result", [])
+            for system, parts in result["answers"].items()}
+    lines = head("program", "from", *rows)
+    for case in cases.CASES:
+        lines.append(row(case.title, linked(case.source), *(verdict(found, case.name) for found in rows.values())))
+    for name, verdicts in (("right", ["right"]), ("an error", ["error"]), ("wrong without an error", ["wrong"]),
+                           ("the process ends", ["crash"])):
+        counts = [sum(one["verdict"] in verdicts and not one["way"] for one in found) for found in rows.values()]
+        lines.append(row(f"**{name}**", f"of {len(cases.CASES)}", *counts))
+    return lines
+
+
+def failures(result):
+    lines = head("program", "system", "what it says or gives")
+    for system, parts in result["answers"].items():
+        for one in parts["conformance"][0].get("result", []):
+            if one["verdict"] not in ("right", "cannot") and not one["way"]:
+                title = next(c.title for c in cases.CASES if c.name == one["case"])
+                lines.append(row(title, system, one["text"][:160].replace("|", "\\|")))
+    return lines
+
+
+def page(result):
+    parts = {"": [f"{result['date']}, {result['cores']} cores of {result['processor']}, Python {result['python']}; "
+                  f"{versions(result)}."],
+             "Launches and first calls": times(result), "Recurrences": recurrences(result),
+             "Which gradients are right?": conformance(result), "What they say": failures(result)}
+    return "\n\n".join("\n".join([f"## {title}", "", *lines] if title else lines)
+                       for title, lines in parts.items())
+
+
+if __name__ == "__main__":
+    print(page(json.load(open(sys.argv[1]))))
