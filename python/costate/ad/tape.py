@@ -8,6 +8,7 @@ from costate.ad.enums import AutodiffMode
 from costate.ad.state import state
 from costate.errors import QuadrantsRuntimeError
 from costate.lang import runtime, storage
+from costate.lang.explain import in_python
 from costate.lang.storage import Storage
 
 
@@ -201,19 +202,24 @@ class Tape:
         for found in self.found:
             found.check_gradient()
         try:
-            if not self._whole(entries):
-                self._seed()
-                for entry in reversed(entries):
-                    storage.flush()
-                    if isinstance(entry, _core.Tape):
-                        entry.backward()
-                    else:
-                        entry()
+            with in_python():
+                self._backward(entries)
         finally:
             self.gradient_evaluated = True
             for entry in entries:
                 if isinstance(entry, _core.Tape):
                     entry.clear()
+
+    def _backward(self, entries):
+        if self._whole(entries):
+            return
+        self._seed()
+        for entry in reversed(entries):
+            storage.flush()
+            if isinstance(entry, _core.Tape):
+                entry.backward()
+            else:
+                entry()
 
     def _whole(self, entries):
         """All in one, with the gradients of intermediate arrays cleared."""

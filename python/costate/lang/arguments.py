@@ -95,6 +95,9 @@ class ScalarParameter:
     def trace(self, builder, value, path):
         handle = builder.trace.scalar(self.dtype.core)
         builder.arguments.append(("value", path.next()))
+        if self.dtype is dtypes.i32:
+            wide = builder.pure(_core.Op.cast, dtypes.i64, handle)
+            return Bound(Expr(handle, self.dtype, wide, 1))
         return Bound(Expr(handle, self.dtype))
 
 
@@ -301,6 +304,9 @@ class ArrayParameter:
                 element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
         made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
         made.make_companion = self._companion(builder, made, array, position)
+        if self.kind.needs_grad is False:
+            builder.stopped.append(made)
+        builder.labels["value", position] = self.name
         builder.arguments.append(("value", position))
         builder.arrays[("array", path.alias(position))] = made
         return Bound(made)

@@ -36,8 +36,8 @@ def _ring(op, a, b):
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     if dtype is i32 and (wide := _both_wide(a, b)):
         result = require("arithmetic").pure(op, i64, *wide)
-        exact = op is not Op.mul and all(not isinstance(x, Expr) or x.exact for x in (a, b))
-        return Expr(None, i32, result, exact)
+        exact = op is not Op.mul and all(not isinstance(x, Expr) or x.exact == 2 for x in (a, b))
+        return Expr(None, i32, result, 2 * exact)
     return pure(op, dtype, a, b)
 
 
@@ -303,8 +303,8 @@ def cast(a, dtype):
         return Expr(handle_of(dtypes.convert_number(a, dtype), dtype), dtype)
     if dtype is a.dtype:
         return a
-    if dtype in (i32, i64) and a.wide is not None and a.dtype in (i32, i64):
-        return Expr(None if dtype is i32 else a.wide, dtype, a.wide, a.exact)
+    if dtype is i64 and a.dtype is i32 and a.exact:
+        return Expr(a.wide, dtype, a.wide, a.exact)
     return Expr(a.as_type(dtype), dtype)
 
 

@@ -41,6 +41,7 @@ class Builder:
         self.depth = 0          # of runtime control flow around the current statement
         self.in_range = False
         self.arguments = []     # what each argument of the kernel is, see kernel.py
+        self.labels = {}        # names of arguments, for messages
         self.arrays = {}        # id of the host array -> traced array
         self.shared = []        # hidden arrays of this kernel
         self.loop_hint = {}

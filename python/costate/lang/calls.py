@@ -255,7 +255,7 @@ def _formatted(pattern, args, options):
 # -- arrays ---------------------------------------------------------------------
 
 
-def traced(builder, storage):
+def traced(builder, storage, label=None):
     """The argument of the kernel for a host array."""
     found = builder.arrays.get(id(storage))
     if found is None:
@@ -268,6 +268,7 @@ def traced(builder, storage):
         found = TracedArray(dtype, len(storage.shape), storage.element_shape,
                             storage.shape, storage)
         builder.arrays[id(storage)] = found
+        builder.labels[len(builder.arguments)] = storage.name or label
         builder.arguments.append(("storage", storage))
     return found
 

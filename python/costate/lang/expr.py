@@ -13,15 +13,16 @@ NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 class Expr:
     """A value that exists when the kernel runs.
 
-    `wide` is the same integer with 64 bits where that is known, for addresses; such a value may
-    have no handle of its own until one is asked for.
+    `wide` is the same integer with 64 bits, for addresses: where no addition or product overflows.
+    Such a value may have no handle of its own until one is asked for. `exact`: the two are equal
+    in any case; 2: so are sums with it (it is an index).
     """
 
     __slots__ = ("_handle", "dtype", "wide", "exact")
     __array_priority__ = 1000
     __array_ufunc__ = None
 
-    def __init__(self, handle, dtype, wide=None, exact=False):
+    def __init__(self, handle, dtype, wide=None, exact=0):
         self._handle = handle
         self.dtype = dtype
         self.wide = wide
@@ -38,7 +39,7 @@ class Expr:
         if dtype is self.dtype:
             return self.handle
         b = require("a conversion")
-        if self.wide is not None and (self.exact or dtype is dtypes.i64):
+        if self.wide is not None and self.exact:
             return self.wide if dtype is dtypes.i64 else b.pure(Op.cast, dtype, self.wide)
         if dtype.is_bool:
             zero = b.constant(self.dtype, 0)
@@ -90,7 +91,7 @@ def index_handle(x):
             from costate.errors import QuadrantsTypeError
             raise QuadrantsTypeError(f"an index is {x.dtype}; indices are integers: use `int(x)` "
                                      "or `ti.cast(x, ti.i32)`")
-        return x.as_type(dtypes.i64)
+        return x.wide if x.wide is not None else x.as_type(dtypes.i64)
     if isinstance(x, (float, np.floating)) or not is_number(x):
         from costate.errors import QuadrantsTypeError
         raise QuadrantsTypeError(f"an index is {x!r}; indices are integers")
@@ -108,8 +109,8 @@ def value_of(x, dtype=None):
 def index_value(handle, dtype=dtypes.i32):
     """The value of a loop index or extent, whose handle has 64 bits."""
     if dtype is dtypes.i64:
-        return Expr(handle, dtype, handle, True)
-    return Expr(None, dtype, handle, True)
+        return Expr(handle, dtype, handle, 2)
+    return Expr(None, dtype, handle, 2)
 
 
 def condition_handle(x):

@@ -247,6 +247,8 @@ class Expressions:
         base = self.place(node.value)
         index = self.index(node.slice)
         self.at(node)
+        if isinstance(base, Storage):
+            return self.traced(base, node.value).at(index)
         return self.subscript(base, index)
 
     def index(self, node):
@@ -258,10 +260,8 @@ class Expressions:
         return self.value(node)
 
     def subscript(self, base, index):
-        if isinstance(base, Storage):
-            return self.stopped(self.traced(base).at(index))
         if isinstance(base, TracedArray):
-            return self.stopped(base.at(index))
+            return base.at(index)
         if isinstance(base, StructField):
             return struct_element(self.builder, base, index)
         if isinstance(base, (Group, LocalArray)):
@@ -279,15 +279,9 @@ class Expressions:
                                       "compiled; the index is a value of the kernel")
         return base[index]
 
-    def traced(self, storage):
+    def traced(self, storage, node):
         """The argument of the kernel for an array that it finds by name."""
-        return calls.traced(self.builder, storage)
-
-    def stopped(self, place):
-        if any(place.array is one for one in self.builder.stopped):
-            value = place.get()
-            return ops.stop_gradient(value)
-        return place
+        return calls.traced(self.builder, storage, ast.unparse(node))
 
     def on_Attribute(self, node):
         base = self.place(node.value)

@@ -6,7 +6,7 @@ import inspect
 from costate.ad import state as ad_state
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang import fast, runtime, storage
-from costate.lang.arguments import ScalarParameter, Values, aliases_of, parameter_for
+from costate.lang.arguments import Values, aliases_of, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of
 from costate.lang.source import Source
@@ -163,13 +163,6 @@ class Kernel:
             self.table.add(self, args[self.instance is not None:], found, values)
         return result
 
-    def run_plain(self, *args):
-        return self.run(self._arguments(args, {}))
-
-    @property
-    def _core_kernel(self):
-        return CoreView(self)
-
     def jvp(self, *args, **options):
         """Runs the kernel and pushes the tangents `.dual` through it."""
         return self.run(self._arguments(args, options), "jvp")
@@ -203,28 +196,6 @@ class Gradient:
         kernel = self.kernel
         ad_state.check_gradient_allowed(kernel)
         return kernel.run(kernel._arguments(args, options), "grad", initial_state)
-
-
-class CoreView:
-    """A kernel as `interop.torch.torch_function` wants it; dtypes are None where they are open."""
-
-    def __init__(self, kernel):
-        self.kernel, self.name = kernel, kernel.__name__
-        self.launch, self.grad = kernel.run_plain, kernel.grad
-
-    @property
-    def arguments(self):
-        return [_ArgumentType(p) for p in self.kernel.parameters
-                if not isinstance(p, SelfParameter)]
-
-
-class _ArgumentType:
-    def __init__(self, parameter):
-        kind = getattr(parameter, "kind", None)
-        dtype = getattr(parameter, "dtype", None) or getattr(kind, "dtype", None)
-        self.dtype = dtype.core if dtype is not None else None
-        self.rank = -1 if isinstance(parameter, ScalarParameter) else (
-            getattr(kind, "ndim", None) or 0) + len(getattr(kind, "element_shape", None) or ())
 
 
 def _is_method(function):

@@ -192,11 +192,11 @@ class Loops:
     def linear(self, node, box, grouped):
         """One loop over all tuples, so that `break` leaves it."""
         b = self.builder
-        counts = [box.count(k) for k in range(len(box.ranges))]
+        zero, one = b.constant(i64, 0), b.constant(i64, 1)
+        counts = [b.pure(Op.max, i64, box.count(k), zero) for k in range(len(box.ranges))]
         total = counts[0]
         for count in counts[1:]:
             total = b.pure(Op.mul, i64, total, count)
-        zero, one = b.constant(i64, 0), b.constant(i64, 1)
         rest = b.trace.begin_for(zero, total, one, b.loc)
         self.frame.loops.append("loop")
         with b.nested(), self.frame:
@@ -260,7 +260,7 @@ class Box:
         return i64 if wide or big else i32
 
     def count(self, k):
-        """The handle of the number of iterations."""
+        """The handle of the number of iterations; none, if it is negative."""
         from costate.lang.builder import require
         b = require("a loop")
         lo, hi, step = self.ranges[k]
@@ -268,21 +268,17 @@ class Box:
             return b.constant(i64, len(range(int(lo), int(hi), int(step))))
         lo_, hi_ = index_handle(lo), index_handle(hi)
         if is_number(lo) and lo == 0 and is_number(step) and step == 1:
-            return self.natural(b, hi_)
+            return hi_
         length = b.pure(Op.sub, i64, hi_, lo_)
         if is_number(step) and step == 1:
-            return self.natural(b, length)
+            return length
         step_, one, zero = index_handle(step), b.constant(i64, 1), b.constant(i64, 0)
         from costate.lang.dtypes import u1
         down = b.pure(Op.lt, u1, step_, zero)
         size = b.pure(Op.abs, i64, step_)
         length = b.pure(Op.select, i64, down, b.pure(Op.neg, i64, length), length)
         padded = b.pure(Op.add, i64, length, b.pure(Op.sub, i64, size, one))
-        return self.natural(b, b.pure(Op.div, i64, padded, size))
-
-    @staticmethod
-    def natural(b, handle):
-        return b.pure(Op.max, i64, handle, b.constant(i64, 0))
+        return b.pure(Op.div, i64, padded, size)
 
     def value(self, k, index):
         """The loop variable of iteration `index`, a handle."""

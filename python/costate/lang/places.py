@@ -195,8 +195,10 @@ class Element:
         b = require("an element")
         if b.check:
             b.check.read(self)
-        return Expr(b.trace.load(self.array.handle, self.dtype.core, self.handles, b.loc),
-                    self.dtype)
+        handle = b.trace.load(self.array.handle, self.dtype.core, self.handles, b.loc)
+        if b.stopped and self.dtype.is_float and any(self.array is one for one in b.stopped):
+            handle = b.pure(Op.stop_gradient, self.dtype, handle)
+        return Expr(handle, self.dtype)
 
     def set(self, value):
         b = require("an element")

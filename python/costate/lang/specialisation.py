@@ -5,6 +5,7 @@ from costate.lang import calls, dtypes, random, runtime, storage
 from costate.lang.annotations import CompoundType
 from costate.lang.arguments import Path
 from costate.lang.builder import Builder
+from costate.lang.explain import in_python
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.frame import Bound, Frame
 from costate.lang.matrix import Matrix
@@ -73,12 +74,22 @@ class Specialisation:
                 frame.bind(name, variable_for(found.value))
 
     def _finish(self, builder, options):
+        self.names = [self._name(builder, k) for k in range(len(builder.arguments))]
         try:
-            return builder.trace.finish(options)
+            with in_python(self.names):
+                return builder.trace.finish(options)
         except Error as error:
             if "is empty" in str(error):
                 return None
             raise
+
+    @staticmethod
+    def _name(builder, position):
+        """What messages call an argument."""
+        kind = builder.arguments[position]
+        if kind[0] == "companion":
+            return f"{builder.labels.get(('value', kind[1]), 'an argument')}.{kind[2]}"
+        return builder.labels.get(position, builder.labels.get(kind[:2]))
 
     @staticmethod
     def _order(arguments):
@@ -176,14 +187,16 @@ class Specialisation:
             launch = launcher(launch)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
         args = self.arguments(items, self.last_key)
-        if initial_state:
-            launch(*args, initial_state=True)
-        else:
-            launch(*args)
+        with in_python(self.names):
+            if initial_state:
+                launch(*args, initial_state=True)
+            else:
+                launch(*args)
         if self.checker is not None:
             self.checker.launched(self, args)
         if self.debug:
-            runtime.device().synchronize()
+            with in_python(self.names):
+                runtime.device().synchronize()
         for action in values.after:
             action()
         if self.returns and mode != "grad":

@@ -417,3 +417,26 @@ def test_keyword_arguments_and_defaults():
     assert x[None] == 15
     k(b=2, a=3)
     assert x[None] == 32
+
+
+def test_ranges_without_iterations():
+    x = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def k(n: ti.i32, m: ti.i32):
+        for i in range(n):
+            x[None] += 1
+        for i, j in ti.ndrange(n, m):
+            x[None] += 1
+        for i in range(5, n, 3):
+            x[None] += 1
+        for _ in range(1):
+            for i, j in ti.ndrange(n, m):
+                if x[None] > 100:
+                    break
+                x[None] += 1
+
+    for n, m in ((-3, 2), (2, -3), (-3, -2), (0, 0)):
+        x[None] = 0
+        k(n, m)
+        assert x[None] == max(n, 0)

@@ -216,7 +216,7 @@ def test_errors_of_the_gradient_name_the_line():
             y[i] = x[i] * 2
 
     k()
-    with pytest.raises(ti.MissingGradient):
+    with pytest.raises(ti.MissingGradient, match=r"(?s)`y` .*has no gradient.*`needs_grad=True`"):
         k.grad()
 
 

@@ -1,0 +1,44 @@
+"""Messages of the library in the words of Python."""
+
+import re
+from contextlib import contextmanager
+
+from costate.errors import Error
+
+WORDS = [
+    (r"device\.array<T>\(\.\.\., grad \| dual\)", "`needs_grad=True, needs_dual=True`"),
+    (r"device\.array<T>\(\.\.\., grad\)", "`needs_grad=True`"),
+    (r"device\.array<T>\(\.\.\., dual\)", "`needs_dual=True`"),
+    (r"`grad\(initial_state, \.\.\.\)`", "`k.grad(..., initial_state=True)`"),
+    (r"with KernelOptions::debug", "with `init(debug=True)`"),
+    (r"KernelOptions", "`init(debug=True)`"),
+    (r"(record \w+ launch(?:es)?|record both|record the launch) with a Tape", r"\1 in a `with ad.Tape(loss):`"),
+    (r"`\.(grad|dual)\(\)`", r"`.\1`"),
+    (r"`parallel` inside `parallel`", "a parallel loop inside of another one"),
+    (r"a `parallel`", "a parallel loop"), (r"`parallel`", "the parallel loop"),
+    (r"a `Var`", "a variable"), (r"a `Local`", "a local array"),
+    (r"`FOR`", "`for`"), (r"`WHILE`", "`while`"), (r"`RETURN`", "`return`"), (r"`BREAK`", "`break`"),
+    (r"`CONTINUE`", "`continue`"), (r"`ASSERT`", "`assert`"),
+]
+
+
+def explain(text, names=()):
+    """The text with names of Python; `names` are those of the arguments of the kernel."""
+    def name(match):
+        number = int(match.group(1)) - 1
+        return f"`{names[number]}`" if 0 <= number < len(names) and names[number] else match.group(0)
+    text = re.sub(r"\bargument (\d+)", name, text)
+    for pattern, word in WORDS:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+@contextmanager
+def in_python(names=()):
+    """Errors that come out of here speak Python."""
+    try:
+        yield
+    except Error as error:
+        if len(error.args) == 1 and isinstance(error.args[0], str):
+            error.args = (explain(error.args[0], names),)
+        raise
