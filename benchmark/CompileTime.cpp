@@ -6,14 +6,17 @@
 ///     v = sin(v) * c + x;  v = v / (1 + v * v);  ...
 ///
 /// The time should grow with the number of operations: `slope` is that of
-/// log(time) over log(operations).
+/// log(time) over log(operations). `cached_ms`: where another process has
+/// compiled both before.
 
 #include "Bench.h"
 
+#include "costate/cache.h"
 #include "costate/costate.h"
 #include "costate/syntax.h"
 
 #include <cmath>
+#include <unistd.h>
 
 namespace costate::bench {
 namespace {
@@ -21,7 +24,7 @@ namespace {
 using Real = Expr<double>;
 
 /// Five operations and a use of `x`.
-Real mix(Real v, Real x, int round) {
+Real turn(Real v, Real x, int round) {
   Real a = round % 2 ? sin(v) : cos(v);
   Real b = a * (0.5 + 0.01 * round) + x;
   return b / (1.0 + b * b);
@@ -29,7 +32,7 @@ Real mix(Real v, Real x, int round) {
 
 void body(Var<double> &v, Real x, int operations) {
   for (int round = 0; round < operations / 6; ++round)
-    v = mix(v, x, round);
+    v = turn(v, x, round);
 }
 
 void nest(Var<double> &v, Real x, Index turns, int depth, int operations) {
@@ -58,6 +61,32 @@ double coldMs(const Options &options, Device &device, int depth, int operations)
   });
 }
 
+/// A cache for compiled code while it lives.
+class Cache {
+public:
+  Cache() { use_cache({.folder = folder.string()}); }
+  ~Cache() {
+    use_cache({.enabled = false});
+    std::filesystem::remove_all(folder);
+  }
+  Cache(const Cache &) = delete;
+
+private:
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("costate-bench-" + std::to_string(getpid()));
+};
+
+/// The same, with code that is in files; none where caches are turned off.
+std::optional<double> cachedMs(const Options &options, Device &device, int depth, int operations) {
+  Cache cache;
+  if (cache_statistics().folder.empty())
+    return std::nullopt;
+  Options once = options;
+  once.smoke = true;
+  coldMs(once, device, depth, operations);
+  return coldMs(options, device, depth, operations);
+}
+
 /// Least squares through the points (log x, log y).
 double slope(const std::vector<double> &x, const std::vector<double> &y) {
   double n = double(x.size()), sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -72,12 +101,14 @@ double slope(const std::vector<double> &x, const std::vector<double> &y) {
 }
 
 void series(const Options &options, Results &results, const std::string &name,
-            const std::vector<int> &sizes, auto &&measure) {
+            const std::vector<int> &sizes, auto &&measure, auto &&measureCached) {
   std::vector<double> x, y;
   for (int size : sizes) {
     x.push_back(size);
     y.push_back(measure(size));
-    results.add(name + "_" + std::to_string(size), 1).set("compile_ms", y.back());
+    Row &row = results.add(name + "_" + std::to_string(size), 1);
+    row.set("compile_ms", y.back());
+    row.set("cached_ms", measureCached(size));
     if (options.smoke)
       return;
   }
@@ -88,9 +119,11 @@ void compileTime(const Options &options, Results &results) {
   Device device = Device::open(options.device, {.threads = 1});
   coldMs(options, device, 0, 6); // what a process pays once
   series(options, results, "ops", {100, 130, 200, 500, 1000, 2000},
-         [&](int operations) { return coldMs(options, device, 0, operations); });
+         [&](int operations) { return coldMs(options, device, 0, operations); },
+         [&](int operations) { return cachedMs(options, device, 0, operations); });
   series(options, results, "nesting", {1, 2, 4, 8},
-         [&](int depth) { return coldMs(options, device, depth, 60); });
+         [&](int depth) { return coldMs(options, device, depth, 60); },
+         [&](int depth) { return cachedMs(options, device, depth, 60); });
 }
 
 Registration registration("compile", "cold compile time against operations and nesting", compileTime);

@@ -13,6 +13,7 @@ config.substitutions.append(("%data", os.environ.get("COSTATE_DATA", "")))
 config.environment["PATH"] = os.pathsep.join(
     [config.build_dir + "/bin", config.llvm_tools, config.environment["PATH"]]
 )
+config.environment["COSTATE_CACHE"] = "0"
 for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "COSTATE_DATA"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -90,8 +90,10 @@ def compile_page(page, listings, build, preset, folder):
 
 def run_listing(page, number, listing, binary, folder, counts):
     name = f"{page}:{listing.line}"
+    # With a cache, as users have it.
+    environment = dict(os.environ, COSTATE_CACHE="1", XDG_CACHE_HOME=str(folder))
     process = subprocess.run([binary, str(number)], capture_output=True, text=True,
-                             timeout=300, cwd=folder)
+                             timeout=300, cwd=folder, env=environment)
     if process.returncode == 0 and listing.output not in (None, process.stdout):
         counts.fails(name, f"prints\n{process.stdout}instead of\n{listing.output}")
     else:

@@ -59,7 +59,8 @@ def run(root, build, preset):
             output = Path(folder) / "results.json"
             process = subprocess.run(
                 [binary, name, "--smoke", "--json", output], capture_output=True, text=True,
-                timeout=600, env={k: v for k, v in os.environ.items() if k != "COSTATE_DATA"})
+                timeout=600, env={k: v for k, v in os.environ.items()
+                                  if k not in ("COSTATE_DATA", "COSTATE_CACHE")})
             lines = output.read_text().splitlines() if output.exists() else []
         problem = check(process, lines, name)
         counts.fails(name, problem) if problem else counts.passes()

@@ -27,7 +27,7 @@ MAY_USE = {
     "conversion": {"ir"},
     "runtime": {"base"},
     # `compiler` knows the runtime only as the border in runtime/KernelCode.h.
-    "compiler": {"conversion", "sizing", "autodiff", "lowering", "runtime"},
+    "compiler": {"conversion", "sizing", "autodiff", "lowering", "runtime", "cache"},
     "cache": {"base"},
     "api": {"compiler", "cache", "runtime", "lowering"},
 }

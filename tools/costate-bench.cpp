@@ -2,6 +2,8 @@
 
 #include "Bench.h"
 
+#include "costate/cache.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -83,6 +85,7 @@ int main(int argc, char **argv) {
   app.add_flag("--list", listOnly, "print the names of the benchmarks");
   CLI11_PARSE(app, argc, argv);
 
+  costate::use_cache({.enabled = false}); // times of compilation are measured
   if (options.threads.empty())
     options.threads = defaultThreads(options);
   if (listOnly || names.empty()) {

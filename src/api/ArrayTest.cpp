@@ -127,7 +127,7 @@ TEST(Devices, AreNamedAndCounted) {
   expectError(ErrorCode::BadArgument, {"-1"},
               [] { Device::open("cpu", {.threads = -1}); });
   setenv("COSTATE_MEMORY_LIMIT", "much", 1);
-  expectError(ErrorCode::BadArgument, {"`much` is not a memory limit", "512m"},
+  expectError(ErrorCode::BadArgument, {"`much` is no number of bytes", "512m"},
               [] { Device::open("cpu"); });
   unsetenv("COSTATE_MEMORY_LIMIT");
 }

@@ -1,9 +1,11 @@
 #include "costate/kernel.h"
 
+#include "api/Cache.h"
 #include "api/Checked.h"
 #include "api/Environment.h"
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
+#include "compiler/Timings.h"
 #include "runtime/Text.h"
 #include "syntax/Trace.h"
 
@@ -29,9 +31,11 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
   if (traced.failure)
     raise(*traced.failure);
   options = withEnvironment(options);
+  std::shared_ptr<cache::Store> cache = currentCache();
   auto impl = std::make_shared<KernelImpl>(
-      checked(compiler::Program::lower(traced.kernel, optionsOf(options))),
-      options, traced.kernel.loc);
+      checked(
+          compiler::Program::lower(traced.kernel, optionsOf(options), cache)),
+      cache, options, traced.kernel.loc);
   impl->limit = traced.kernel.limit;
   return Kernel(std::move(impl));
 }
@@ -39,9 +43,11 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
 Kernel Kernel::from_ir(const std::string &text, const std::string &name,
                        KernelOptions options, const std::string &file) {
   options = withEnvironment(options);
+  std::shared_ptr<cache::Store> cache = currentCache();
   return Kernel(std::make_shared<KernelImpl>(
-      checked(compiler::Program::parse(text, file, name, optionsOf(options))),
-      options, Loc()));
+      checked(compiler::Program::parse(text, file, name, optionsOf(options),
+                                       cache)),
+      cache, options, Loc()));
 }
 
 static KernelImpl &implOf(const std::shared_ptr<KernelImpl> &impl) {
@@ -161,6 +167,7 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
     if (!code)
       raise(entry->failure.emplace(code.error()));
     entry->code = std::move(*code);
+    entry->isLoaded = compiler::lastTimings().isLoaded;
     entry->milliseconds = std::chrono::duration<double, std::milli>(
                               std::chrono::steady_clock::now() - start)
                               .count();

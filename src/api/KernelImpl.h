@@ -18,6 +18,7 @@ struct Compiled {
   std::optional<runtime::KernelCode> code;
   std::optional<Failure> failure; ///< why there is none
   double milliseconds = 0;
+  bool isLoaded = false;                ///< from the cache
   std::atomic<size_t> tapeBytes = 0;    ///< of the last launch
   std::atomic<size_t> versionBytes = 0; ///< of its versions of arrays
 };
@@ -32,13 +33,16 @@ struct PastLaunch {
 
 /// Safe to use from several threads.
 struct KernelImpl {
-  KernelImpl(std::shared_ptr<compiler::Program> program, KernelOptions options,
+  KernelImpl(std::shared_ptr<compiler::Program> program,
+             std::shared_ptr<cache::Store> cache, KernelOptions options,
              Loc loc)
-      : program(std::move(program)), options(options), loc(loc) {}
+      : program(std::move(program)), cache(std::move(cache)), options(options),
+        loc(loc) {}
 
   const std::shared_ptr<compiler::Program> program;
+  const std::shared_ptr<cache::Store> cache; ///< of `program`; null: none
   const KernelOptions options;
-  const Loc loc; ///< line 0: unknown
+  const Loc loc;              ///< line 0: unknown
   syntax::OrderLimit limit{}; ///< of derivatives; set when it is made
 
   /// Compiles on first use; others that want the same code wait for it.

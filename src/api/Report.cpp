@@ -1,6 +1,7 @@
 /// What a kernel is made of, for people.
 
 #include "api/KernelImpl.h"
+#include "cache/Store.h"
 #include "runtime/Text.h"
 
 #include <algorithm>
@@ -138,9 +139,10 @@ static std::string codeText(const compiler::Derivation &derivation,
                             const Compiled &compiled) {
   char time[32];
   std::snprintf(time, sizeof time, "%.1f ms", compiled.milliseconds);
-  std::string text = "  " + modeText(derivation) + ": compiled in " + time +
-                     ", " + runtime::bytesText(compiled.code->objectBytes) +
-                     "\n";
+  std::string text =
+      "  " + modeText(derivation) +
+      (compiled.isLoaded ? ": from the cache in " : ": compiled in ") + time +
+      ", " + runtime::bytesText(compiled.code->objectBytes) + "\n";
   bool isGradient = derivation.mode == compiler::Mode::Gradient;
   return isGradient ? text + gradientText(compiled) : text;
 }
@@ -157,5 +159,7 @@ std::string KernelImpl::report() {
     if (compiled.code)
       text += codeText(key, compiled);
   }
+  if (cache && !cache->problem().empty())
+    text += "  not all is kept for other processes: " + cache->problem() + "\n";
   return text;
 }

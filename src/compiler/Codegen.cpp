@@ -1,7 +1,6 @@
 #include "compiler/Codegen.h"
 
 #include "compiler/Diagnostics.h"
-#include "compiler/Jit.h"
 #include "compiler/Nvidia.h"
 #include "compiler/Pipelines.h"
 #include "compiler/Places.h"
@@ -15,31 +14,15 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
-#include <deque>
 #include <functional>
 
 using namespace mlir;
 
 namespace costate::compiler {
 namespace {
-
-/// Keeps code alive, and the file names that its sites point to.
-struct CodeOwner {
-  std::shared_ptr<void> code;
-  std::deque<std::string> files;
-
-  const char *keep(StringRef file) {
-    for (const std::string &known : files)
-      if (known == file)
-        return known.c_str();
-    return files.emplace_back(file).c_str();
-  }
-};
 
 /// Whether device code runs on the host.
 bool isForHost(const std::string &target) {
@@ -155,12 +138,13 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
   return code;
 }
 
-void fillSites(ModuleOp module, CodeOwner &owner, runtime::KernelCode &code) {
+void fillSites(ModuleOp module, ObjectCode &object) {
   auto sites = module->getAttrOfType<ArrayAttr>(conversion::sitesAttr);
   for (Attribute site : sites) {
     auto place = cast<FileLineColLoc>(site);
-    code.sites.push_back(Loc(owner.keep(place.getFilename()), place.getLine(),
-                             place.getColumn()));
+    object.code.sites.push_back(
+        Loc(object.files->keep(place.getFilename().getValue()), place.getLine(),
+            place.getColumn()));
   }
 }
 
@@ -230,17 +214,6 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
   return code;
 }
 
-std::vector<std::string> symbolsOf(const runtime::gpu::DeviceCode &code) {
-  std::vector<std::string> symbols;
-  for (const runtime::gpu::DeviceFunction &function : code.functions) {
-    symbols.push_back(function.symbol);
-    for (const std::string &symbol : {function.measure, function.sortSymbol})
-      if (!symbol.empty())
-        symbols.push_back(symbol);
-  }
-  return symbols;
-}
-
 } // namespace
 
 void enableChecks(PassManager &passes) {
@@ -258,41 +231,25 @@ void registerTranslations(DialectRegistry &registry) {
 
 Result<> generate(ModuleOp module, StringRef name, const Options &options,
                   const std::string &target, DiagnosticText &diagnostics,
-                  runtime::KernelCode &code) {
-  std::string symbol = (name + ".entry").str();
+                  ObjectCode &object) {
+  object.symbol = (name + ".entry").str();
   Result<LLVMCode> llvm =
-      optimised(module, symbol, options, target, diagnostics);
+      optimised(module, object.symbol, options, target, diagnostics);
   if (!llvm)
     return llvm.error();
-  auto owner = std::make_shared<CodeOwner>();
-  fillSites(module, *owner, code);
-  fillTexts(module, code);
-  fillWatched(module, code);
-  Result<std::unique_ptr<llvm::MemoryBuffer>> object = [&] {
-    Stopwatch watch(lastTimings().emit);
-    return emitObject(*llvm->module, *llvm->machine);
-  }();
-  if (!object)
-    return object.error();
-  code.objectBytes = (*object)->getBufferSize();
-  lastTimings().objectHash = llvm::xxh3_64bits((*object)->getBuffer());
-  Stopwatch watch(lastTimings().load);
-  std::shared_ptr<runtime::gpu::DeviceCode> device;
-  if (target != "cpu")
-    device = describeDevice(module, name, isForHost(target));
-  Result<LoadedCode> loaded =
-      load(std::move(*object), symbol,
-           target == "simt" ? symbolsOf(*device) : std::vector<std::string>());
-  if (!loaded)
-    return loaded.error();
-  if (device) {
-    device->addresses = std::move(loaded->addresses);
-    device->image = std::move(llvm->image);
+  fillSites(module, object);
+  fillTexts(module, object.code);
+  fillWatched(module, object.code);
+  if (target != "cpu") {
+    object.device = describeDevice(module, name, isForHost(target));
+    object.device->image = std::move(llvm->image);
   }
-  code.device = std::move(device);
-  code.entry = loaded->entry;
-  owner->code = std::move(loaded->owner);
-  code.owner = std::move(owner);
+  Stopwatch watch(lastTimings().emit);
+  Result<std::string> bytes = emitObject(*llvm->module, *llvm->machine);
+  if (!bytes)
+    return bytes.error();
+  object.object = std::move(*bytes);
+  object.code.objectBytes = object.object.size();
   return {};
 }
 

@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+namespace costate::cache {
+class Store;
+}
+
 namespace costate::compiler {
 
 struct Options {
@@ -60,20 +64,22 @@ struct Interpretable {
 /// use from several threads.
 class Program {
 public:
-  static Result<std::shared_ptr<Program>> lower(const syntax::Kernel &kernel,
-                                                Options options);
+  /// What `store` holds is not made again.
+  static Result<std::shared_ptr<Program>>
+  lower(const syntax::Kernel &kernel, Options options,
+        std::shared_ptr<cache::Store> store = nullptr);
   /// `kernel` may be empty if `text` has exactly one kernel.
-  static Result<std::shared_ptr<Program>> parse(const std::string &text,
-                                                const std::string &fileName,
-                                                const std::string &kernel,
-                                                Options options);
+  static Result<std::shared_ptr<Program>>
+  parse(const std::string &text, const std::string &fileName,
+        const std::string &kernel, Options options,
+        std::shared_ptr<cache::Store> store = nullptr);
   virtual ~Program() = default;
 
   virtual const std::string &name() const = 0;
   virtual const std::vector<syntax::Argument> &arguments() const = 0;
 
   /// Compiles for a device of this machine. Texts of failures name the user's
-  /// lines. Not cached: each call compiles.
+  /// lines. Each call compiles, or takes what the store holds.
   virtual Result<runtime::KernelCode> compile(const Derivation &derivation) = 0;
   Result<runtime::KernelCode> compile(Mode mode,
                                       const std::vector<bool> &active) {

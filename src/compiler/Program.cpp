@@ -1,4 +1,4 @@
-#include "compiler/Compiler.h"
+#include "compiler/SourceProgram.h"
 
 #include "autodiff/Differentiate.h"
 #include "compiler/Codegen.h"
@@ -61,7 +61,7 @@ struct Derived {
   std::vector<runtime::Parameter> missing;
 };
 
-class KernelProgram : public Program {
+class KernelProgram final : public SourceProgram {
 public:
   explicit KernelProgram(Options options)
       : options(options), context(MLIRContext::Threading::DISABLED),
@@ -117,19 +117,21 @@ public:
     return declared;
   }
 
-  Result<runtime::KernelCode> compile(const Derivation &derivation) override {
+  Result<ObjectCode> build(const Derivation &derivation) override {
     std::lock_guard lock(mutex);
     lastTimings() = Timings();
     DiagnosticText diagnostics(&context);
     Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
       return derived.error();
-    runtime::KernelCode code = describe(*derived, derivation);
-    if (Result<> done = generate(*derived->module, derived->kernel.getName(),
-                                 options, derivation.target, diagnostics, code);
+    ObjectCode object;
+    object.code = describe(*derived, derivation);
+    if (Result<> done =
+            generate(*derived->module, derived->kernel.getName(), options,
+                     derivation.target, diagnostics, object);
         !done)
       return done.error();
-    return code;
+    return object;
   }
 
   Result<Interpretable> interpret(const Derivation &derivation,
@@ -399,22 +401,29 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<Program>> Program::lower(const syntax::Kernel &kernel,
-                                                Options options) {
+Result<runtime::KernelCode>
+SourceProgram::compile(const Derivation &derivation) {
+  Result<ObjectCode> object = build(derivation);
+  if (!object)
+    return object.error();
+  return link(std::move(*object));
+}
+
+Result<std::shared_ptr<SourceProgram>>
+SourceProgram::lower(const syntax::Kernel &kernel, Options options) {
   auto program = std::make_shared<KernelProgram>(options);
   if (Result<> done = program->lower(kernel); !done)
     return done.error();
-  return std::shared_ptr<Program>(program);
+  return std::shared_ptr<SourceProgram>(program);
 }
 
-Result<std::shared_ptr<Program>> Program::parse(const std::string &text,
-                                                const std::string &fileName,
-                                                const std::string &kernel,
-                                                Options options) {
+Result<std::shared_ptr<SourceProgram>>
+SourceProgram::parse(const std::string &text, const std::string &fileName,
+                     const std::string &kernel, Options options) {
   auto program = std::make_shared<KernelProgram>(options);
   if (Result<> done = program->parse(text, fileName, kernel); !done)
     return done.error();
-  return std::shared_ptr<Program>(program);
+  return std::shared_ptr<SourceProgram>(program);
 }
 
 } // namespace costate::compiler

@@ -5,7 +5,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -127,23 +126,22 @@ void optimise(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, pipelineFor(module)))
+  if (llvm::Error error =
+          builder.parsePassPipeline(passes, pipelineFor(module)))
     report_fatal_error(std::move(error));
   addSanitizer(passes);
   passes.run(module, modules);
 }
 
-Result<std::unique_ptr<MemoryBuffer>> emitObject(Module &module,
-                                                 TargetMachine &machine) {
-  SmallVector<char, 0> bytes;
+Result<std::string> emitObject(Module &module, TargetMachine &machine) {
+  SmallString<0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr,
                                   CodeGenFileType::ObjectFile))
     return Failure{ErrorCode::Internal, "this target emits no object files"};
   passes.run(module);
-  return std::unique_ptr<MemoryBuffer>(std::make_unique<SmallVectorMemoryBuffer>(
-      std::move(bytes), module.getName(), /*RequiresNullTerminator=*/false));
+  return bytes.str().str();
 }
 
 } // namespace costate::compiler

@@ -7,7 +7,6 @@
 #include <string>
 
 namespace llvm {
-class MemoryBuffer;
 class Module;
 class TargetMachine;
 } // namespace llvm
@@ -17,7 +16,7 @@ namespace costate::compiler {
 /// What compiled code may use of this machine.
 struct Host {
   std::string triple, cpu, features;
-  std::string maths;        ///< see convert-kernel-to-llvm
+  std::string maths; ///< see convert-kernel-to-llvm
   bool hasFma = false;
   unsigned vectorBits = 128; ///< preferred width of vectors
 };
@@ -29,7 +28,8 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine();
 /// Optimises `module` for `machine`.
 void optimise(llvm::Module &module, llvm::TargetMachine &machine);
 
-Result<std::unique_ptr<llvm::MemoryBuffer>>
-emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+/// The bytes of an object file.
+Result<std::string> emitObject(llvm::Module &module,
+                               llvm::TargetMachine &machine);
 
 } // namespace costate::compiler

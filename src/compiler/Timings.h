@@ -8,13 +8,14 @@ namespace costate::compiler {
 
 /// Milliseconds per stage.
 struct Timings {
-  double derive = 0;    ///< differentiation and its clean-up
-  double convert = 0;   ///< kernel IR to the LLVM dialect
-  double translate = 0; ///< to LLVM IR
-  double optimise = 0;  ///< LLVM's passes
-  double emit = 0;      ///< machine code
-  double load = 0;      ///< linking
+  double derive = 0;       ///< differentiation and its clean-up
+  double convert = 0;      ///< kernel IR to the LLVM dialect
+  double translate = 0;    ///< to LLVM IR
+  double optimise = 0;     ///< LLVM's passes
+  double emit = 0;         ///< machine code
+  double load = 0;         ///< linking
   uint64_t objectHash = 0; ///< not a time: of the bytes of the object file
+  bool isLoaded = false;   ///< from a store: nothing but `load` took time
 
   double total() const {
     return derive + convert + translate + optimise + emit + load;

@@ -1,7 +1,7 @@
 #pragma once
 /// How much memory a device may take, and how much it has.
 
-#include "base/Result.h"
+#include "base/Bytes.h"
 
 #include <atomic>
 #include <cstddef>
@@ -41,9 +41,6 @@ Failure noRoomFailure(const MemoryBudget &budget, size_t bytes);
 /// Why a gradient cannot run, where `need` says who needs how much:
 /// `out of memory for the values that this loop saves ...`.
 std::string tapeMemoryText(const MemoryBudget &budget, const std::string &need);
-
-/// `512`, `64k`, `1.5G`: bytes, or BadArgument.
-Result<size_t> parseBytes(const std::string &text);
 
 /// Bytes for the tapes of a GPU: `chosen`, else COSTATE_TAPE_BUDGET; none: that
 /// is not set.

@@ -1,11 +1,15 @@
 /// Compiles and runs a kernel of an .mlir file, its gradient or its tangent.
 
+#include "cache/Settings.h"
+#include "cache/Store.h"
+#include "compiler/Timings.h"
 #include "run/Arguments.h"
 #include "run/Npy.h"
 #include "runtime/cpu/CpuDevice.h"
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -19,7 +23,7 @@ namespace {
 struct Command {
   std::string file, kernel, active, emit;
   bool grad = false, jvp = false, debug = false, deterministic = false,
-       fastMath = false, interpret = false;
+       fastMath = false, interpret = false, times = false;
   int threads = 0;
   std::vector<std::string> arguments, seeds, outputs, derivedOutputs;
   std::vector<uint32_t> prints;
@@ -46,6 +50,10 @@ void declareRun(CLI::App &app, Command &command) {
   app.add_flag("--interpret", command.interpret,
                "run on the reference interpreter, which checks every index and "
                "refuses races");
+  app.add_flag(
+      "--times", command.times,
+      "say how long it took to compile, as compile_ms, or as cached_ms "
+      "if the cache had it");
   app.add_option("--threads", command.threads, "threads that run ranges");
   app.add_option("--emit", command.emit, "print kernel IR or LLVM IR instead")
       ->check(CLI::IsMember({"ir", "llvm"}));
@@ -99,8 +107,14 @@ private:
       return text.error();
     compiler::Options options{command.debug, command.deterministic,
                               command.fastMath};
-    auto parsed =
-        compiler::Program::parse(*text, command.file, command.kernel, options);
+    auto settings = cache::settingsFor({});
+    if (!settings)
+      return settings.error();
+    std::shared_ptr<cache::Store> store;
+    if (settings->enabled && !settings->folder.empty())
+      store = std::make_shared<cache::Store>(settings->folder, settings->limit);
+    auto parsed = compiler::Program::parse(*text, command.file, command.kernel,
+                                           options, store);
     if (!parsed)
       return parsed.error();
     program = *parsed;
@@ -144,7 +158,7 @@ private:
   Result<> launch() {
     if (command.interpret)
       return interpret();
-    auto code = program->compile(command.mode(), active);
+    auto code = compile();
     if (!code)
       return code.error();
     if (Result<> complete = checkOutputs(code->accesses, active); !complete)
@@ -156,6 +170,18 @@ private:
       if (Result<> done = record(**device); !done)
         return done;
     return launchOn(**device, *code);
+  }
+
+  Result<runtime::KernelCode> compile() {
+    using Milliseconds = std::chrono::duration<double, std::milli>;
+    auto start = std::chrono::steady_clock::now();
+    auto code = program->compile(command.mode(), active);
+    Milliseconds taken = std::chrono::steady_clock::now() - start;
+    if (command.times)
+      std::cerr << (compiler::lastTimings().isLoaded ? "cached_ms "
+                                                     : "compile_ms ")
+                << taken.count() << '\n';
+    return code;
   }
 
   /// A gradient that reads what the kernel stored, or what it has overwritten,
