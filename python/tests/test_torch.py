@@ -272,9 +272,6 @@ def test_functions_that_cannot_be(device, trace):
         torch_function(k, updates=[0])(tensor(1), tensor(0))
     x = tensor(1, grad=True)
     f = torch_function(k, outputs={1: 0})
-    (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError):
-        slope.sum().backward()
     y = x * 1
     z = f(y)
     y.detach().add_(1)
@@ -324,3 +321,58 @@ def test_kernels_of_the_language(device):
     assert torch.allclose(single.grad, torch.tensor([0.0, 12, 6], device=PLACE))
     qd.init(arch=qd.cpu if PLACE == "cpu" else qd.cuda)  # another device
     assert f(x, n, 1).item() == 18
+
+
+def test_second_derivatives(device, trace):
+    x = tensor(0.5, -1, grad=True)
+    for f in (torch_function(trace("square", square(DType.f64)), outputs={1: 0}),
+              torch_function(trace("in_place", in_place), updates=[0]),
+              torch_function(trace("reloading", reloading), outputs={1: 0, 2: 0})):
+        assert torch.autograd.gradgradcheck(f, (x,))
+    f = torch_function(trace("power", power), outputs={2: ()})
+    n = tensor(0, 4, dtype=torch.int64)
+    hessian = torch.autograd.functional.hessian(lambda x: f(x, n, 1.0), x.detach())
+    assert torch.allclose(hessian, torch.diag(tensor(0, 12)))
+    (slope,) = torch.autograd.grad(f(x, n, 1.0), x, create_graph=True)
+    (curvature,) = torch.autograd.grad(slope.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError):
+        curvature.sum().backward()
+
+
+def test_fields_beside_tensors(device):
+    import costate as qd
+
+    scale = qd.field(qd.f64, shape=())
+
+    @qd.kernel
+    def scaled(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * x[i] * scale[None]
+
+    f = qd.torch_function(scaled, outputs={1: 0})
+    x = tensor(1, 2, grad=True)
+    scale[None] = 3
+    f(x).sum().backward()
+    assert x.grad.tolist() == [6, 12]
+    y = f(x)
+    scale[None] = 4
+    with pytest.raises(_core.CannotReplay, match="field"):
+        y.sum().backward()
+
+
+def test_random_numbers_are_those_of_the_call(device):
+    import costate as qd
+
+    @qd.kernel
+    def noisy(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * qd.random(qd.f64)
+
+    f = qd.torch_function(noisy, outputs={1: 0})
+    x = tensor(1, 1, 1, grad=True)
+    first, second = f(x), f(x)
+    assert (first != second).any()
+    (slope,) = torch.autograd.grad(first.sum(), x)
+    assert torch.allclose(slope, first)
+    (slope,) = torch.autograd.grad(second.sum(), x)
+    assert torch.allclose(slope, second)

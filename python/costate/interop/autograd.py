@@ -54,12 +54,6 @@ class _Plan:
     def dtype_of(self, position: int, like: torch.Tensor) -> torch.dtype:
         return TORCH_DTYPES[self.types[position].dtype] if self.is_core else like.dtype
 
-    def run(self, mode: str, values: Sequence[Any], **options: Any) -> None:
-        kernel = self.kernel
-        if not self.is_core:
-            kernel, values = kernel.compiled(*values)
-        getattr(kernel, mode)(*values, **options)
-
     def output(self, position: int, arguments: Sequence[Any]) -> torch.Tensor:
         how = self.outputs[position]
         if callable(how):
@@ -88,11 +82,13 @@ class _Plan:
         return starts
 
 
-class _Arrays:
-    """Arrays over tensors for one launch, with the adjoints that it asks for."""
+class _Launch:
+    """A kernel with arrays over tensors, which have the adjoints that they are given."""
 
     def __init__(self, plan: _Plan, tensors: Sequence[Any],
-                 gradients: Mapping[int, torch.Tensor]) -> None:
+                 gradients: Mapping[int, torch.Tensor] = {}, dual: bool = False,
+                 like: _Launch | None = None) -> None:
+        self.plan = plan
         first = next(t for t in tensors if isinstance(t, torch.Tensor))
         device = device_for(first.device.type)
         if first.is_cuda:
@@ -101,55 +97,106 @@ class _Arrays:
         for i, value in enumerate(tensors):
             if isinstance(value, torch.Tensor):
                 check(value)
-                value = adopt(value, gradients.get(i), device, announced=True)
+                value = adopt(value, gradients.get(i), device, announced=True,
+                              dual=dual and value.is_floating_point())
             self.values.append(value)
-        self.versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
+        self._resolve(like)
 
-    def written(self) -> list[int]:
-        return [i for i, value in enumerate(self.values)
-                if isinstance(value, _core.Array) and value.version != self.versions[i]]
+    def _resolve(self, like: _Launch | None) -> None:
+        """What the kernel is given: also fields, and the key of random numbers."""
+        if self.plan.is_core:
+            self.core, self.arguments, self.key = self.plan.kernel, self.values, None
+        else:
+            self.core, self.arguments, self.key = self.plan.kernel.prepared(
+                tuple(self.values), None if like is None else like.key)
+        self.fields = [a for a in self.arguments if isinstance(a, _core.Array)
+                       and not any(a is value for value in self.values)]
 
+    def primal(self) -> None:
+        before = [field.version for field in self.fields]
+        versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
+        self.core.launch(*self.arguments)
+        self.field_versions = [field.version for field in self.fields]
+        self.writes_fields = before != self.field_versions
+        for i, (value, version) in enumerate(zip(self.values, versions)):
+            if isinstance(value, _core.Array) and value.version != version:
+                self._require_result(i)
 
-def _require_results(plan: _Plan, arrays: _Arrays) -> None:
-    for i in arrays.written():
-        if i not in plan.results:
+    def _require_result(self, position: int) -> None:
+        if position not in self.plan.results:
             raise _core.BadArgument(
-                f"kernel `{plan.name}` writes argument {i} (counted from 0), which the "
-                "function of PyTorch takes for an input; name it in `outputs`, or in `updates` "
-                "if the kernel also reads what it held before")
+                f"kernel `{self.plan.name}` writes argument {position} (counted from 0), which "
+                "the function of PyTorch takes for an input; name it in `outputs`, or in "
+                "`updates` if the kernel also reads what it held before")
+
+    def require_fields(self, initial_state: bool) -> None:
+        """In a gradient of this launch: fields are not arguments, so PyTorch keeps none."""
+        if [field.version for field in self.fields] != self.field_versions:
+            raise _core.CannotReplay(
+                f"a field that kernel `{self.plan.name}` uses was written since the function of "
+                "PyTorch was called; pass what it holds as an argument")
+        if initial_state and self.writes_fields:
+            raise _core.CannotReplay(
+                f"the gradient of kernel `{self.plan.name}` needs what fields held before it "
+                "wrote them; pass them as arguments, and name these in `updates`")
+
+    def forget_tensors(self) -> _Launch:
+        """What a gradient has to know of a launch, without its memory."""
+        self.values = self.arguments = []
+        return self
 
 
 class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: _Plan, *inputs: Any) -> Any:
+        given = [x for x in inputs if isinstance(x, torch.Tensor)]
         inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in inputs]
         results = plan.starts(inputs)
-        arguments = plan.place(inputs, results)
-        arrays = _Arrays(plan, arguments, {})
-        plan.run("launch", arrays.values)
-        _require_results(plan, arrays)
-        ctx.plan = plan
+        launch = _Launch(plan, plan.place(inputs, results))
+        launch.primal()
+        ctx.plan, ctx.launch = plan, launch.forget_tensors()
         ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
         outputs = [results[i] for i in plan.results]
-        kept = [x for x in inputs if isinstance(x, torch.Tensor)]
-        ctx.save_for_backward(*kept, *([] if plan.replays else outputs))
+        ctx.save_for_backward(*given, *([] if plan.replays else outputs))
         ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:
-        plan = ctx.plan
         saved = list(ctx.saved_tensors)
         inputs = [saved.pop(0) if number is None else number for number in ctx.numbers]
-        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in inputs]
-        finals = dict(zip(plan.results, saved))
-        if finals and not plan.replays:
+        finals = [y.detach() for y in saved]
+        return None, *_Gradient.apply(ctx.plan, ctx.launch, ctx.needs_input_grad[1:], finals,
+                                      *inputs, *cotangents)
+
+
+class _Gradient(torch.autograd.Function):
+    """The gradient, whose own gradient is the product of the Hessian and a vector."""
+
+    @staticmethod
+    def forward(ctx: Any, plan: _Plan, launch: _Launch, needs: Sequence[bool],
+                finals: Sequence[torch.Tensor], *tensors: Any) -> Any:
+        count = len(plan.inputs)
+        ctx.save_for_backward(*[x for x in tensors if isinstance(x, torch.Tensor)])
+        tensors = [x.detach() if isinstance(x, torch.Tensor) else x for x in tensors]
+        inputs, cotangents = tensors[:count], tensors[count:]
+        ctx.plan, ctx.launch, ctx.needs = plan, launch, needs
+        ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in tensors]
+        results = dict(zip(plan.results, finals))
+        if results and not plan.replays:
             try:
-                return None, *_gradients(ctx, inputs, finals, cotangents, False)
+                return _gradients(plan, launch, needs, inputs, results, cotangents, False)
             except _core.CannotReplay:
                 plan.replays = True
-        return None, *_gradients(ctx, inputs, plan.starts(inputs), cotangents, True)
+        return _gradients(plan, launch, needs, inputs, plan.starts(inputs), cotangents, True)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *directions: torch.Tensor | None) -> Any:
+        saved = list(ctx.saved_tensors)
+        tensors = [saved.pop(0) if number is None else number for number in ctx.numbers]
+        count = len(ctx.plan.inputs)
+        return None, None, None, None, *_second(ctx, tensors[:count], tensors[count:], directions)
 
 
 def _adjoint_like(tensor: torch.Tensor) -> torch.Tensor:
@@ -158,20 +205,53 @@ def _adjoint_like(tensor: torch.Tensor) -> torch.Tensor:
     return torch.zeros(tensor.shape, dtype=dtype, device=tensor.device)
 
 
-def _gradients(ctx: Any, inputs: Sequence[Any], results: Mapping[int, torch.Tensor],
-               cotangents: Sequence[torch.Tensor], initial_state: bool) -> list[Any]:
-    plan = ctx.plan
+def _adjoints(plan: _Plan, needs: Sequence[bool], inputs: Sequence[Any],
+              results: Mapping[int, torch.Tensor],
+              cotangents: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
     adjoints = {}
     for i, cotangent in zip(plan.results, cotangents):
         if results[i].is_floating_point():
             adjoints[i] = _adjoint_like(results[i]).copy_(cotangent)
     for k, i in enumerate(plan.inputs):
-        if ctx.needs_input_grad[k + 1] and i not in results:
+        if needs[k] and i not in results:
             adjoints[i] = _adjoint_like(inputs[k])
-    arrays = _Arrays(plan, plan.place(inputs, results), adjoints)
-    plan.run("grad", arrays.values, initial_state=initial_state)
-    return [adjoints[i].to(inputs[k].dtype) if ctx.needs_input_grad[k + 1] else None
-            for k, i in enumerate(plan.inputs)]
+    return adjoints
+
+
+def _gradients(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Sequence[Any],
+               results: Mapping[int, torch.Tensor], cotangents: Sequence[torch.Tensor],
+               initial_state: bool) -> tuple[Any, ...]:
+    adjoints = _adjoints(plan, needs, inputs, results, cotangents)
+    gradient = _Launch(plan, plan.place(inputs, results), adjoints, like=launch)
+    launch.require_fields(initial_state)
+    gradient.core.grad(*gradient.arguments, initial_state=initial_state)
+    return tuple(adjoints[i].to(inputs[k].dtype) if needs[k] else None
+                 for k, i in enumerate(plan.inputs))
+
+
+def _tensor_of(array: _core.Array) -> torch.Tensor:
+    return torch.from_dlpack(array)
+
+
+def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
+            directions: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """The derivative of the gradient along `directions`, which by symmetry is the gradient of
+    its product with them; and that of the function, which belongs to the cotangents."""
+    plan, launch = ctx.plan, ctx.launch
+    launch.require_fields(initial_state=True)
+    results = plan.starts(inputs)
+    adjoints = _adjoints(plan, ctx.needs, inputs, results, cotangents)
+    both = _Launch(plan, plan.place(inputs, results), adjoints, dual=True, like=launch)
+    for k, i in enumerate(plan.inputs):
+        if directions[k] is not None:
+            _tensor_of(both.values[i].dual).copy_(directions[k])
+    both.core.gradient().jvp(*both.arguments, initial_state=True)
+    along = [_tensor_of(both.values[i].grad.dual).to(inputs[k].dtype, copy=True)
+             if ctx.needs_input_grad[4 + k] else None for k, i in enumerate(plan.inputs)]
+    both.core.jvp(*both.arguments)
+    slopes = [_tensor_of(both.values[i].dual).to(results[i].dtype, copy=True)
+              if results[i].is_floating_point() else None for i in plan.results]
+    return along + slopes
 
 
 def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
@@ -195,8 +275,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     only if they are not contiguous, and numbers. It runs on PyTorch's current
     stream and returns one tensor or a tuple of them. Where the gradient needs
     values that the kernel overwrites, the kernel runs once more in `backward`.
-    Raises BadArgument if the kernel writes other arguments; the gradient of a
-    gradient is a RuntimeError of PyTorch.
+    The gradient has a gradient too, but that none. Raises BadArgument if the
+    kernel writes other arguments.
     """
     plan = _Plan(kernel, outputs or {}, updates)
 

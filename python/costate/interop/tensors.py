@@ -70,7 +70,7 @@ def _version_of(tensor: torch.Tensor) -> int | None:
 
 
 def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Device,
-           announced: bool) -> _core.Array:
+          announced: bool, dual: bool = False) -> _core.Array:
     if tensor.is_cuda:
         # Its memory is used again only behind what this stream is to do.
         for used in (tensor, gradient):
@@ -81,7 +81,7 @@ def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Dev
         tensor.untyped_storage(),
         grad_address=0 if gradient is None else gradient.data_ptr(),
         grad_owner=None if gradient is None else gradient.untyped_storage(),
-        grad=gradient is not None, announced=announced, stream_ordered=tensor.is_cuda)
+        grad=gradient is not None, dual=dual, announced=announced, stream_ordered=tensor.is_cuda)
 
 
 class _Known:

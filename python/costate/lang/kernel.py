@@ -6,6 +6,7 @@ import inspect
 from costate.ad import state as ad_state
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang import fast, runtime, storage
+from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of
@@ -166,6 +167,15 @@ class Kernel:
     def jvp(self, *args, **options):
         """Runs the kernel and pushes the tangents `.dual` through it."""
         return self.run(self._arguments(args, options), "jvp")
+
+    def prepared(self, args, key=None):
+        """(the compiled `_core.Kernel`, its arguments, the key of its random numbers), a new
+        key or that of another launch."""
+        found, values = self.specialise(args)
+        if key is None and found.needs_random:
+            key = random_numbers.next_key()
+        storage.flush()
+        return found.compiled, found.arguments(values.items, key), key
 
     def compiled(self, *args, **options):
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
