@@ -27,10 +27,11 @@ static ArgumentValue argumentOf(PyObject *object, size_t index,
     return ArgumentValue(*nb::inst_ptr<AnyArray>(object));
   if (std::optional<ArgumentValue> number = numberOf(object))
     return *number;
+  std::string text = isArray(object) ? "an Array that was never made"
+                                     : nb::repr(object).c_str();
   throw Error(ErrorCode::BadArgument,
               "kernel `" + kernel.name() + "`: argument " +
-                  std::to_string(index + 1) + " is " +
-                  nb::repr(object).c_str() +
+                  std::to_string(index + 1) + " is " + text +
                   "; pass an Array, or a number of at most 64 bits");
 }
 

@@ -206,7 +206,7 @@ def test_objects_that_were_never_made(device, trace):
         k.launch(empty, empty, 1)
     with pytest.raises(_core.BadArgument):
         _core.Kernel.__new__(_core.Kernel).launch()
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError), pytest.warns(RuntimeWarning, match="uninitialized"):
         empty.fill(1)
 
 
