@@ -1,5 +1,7 @@
 #include "bindings/Bindings.h"
 
+#include "costate/cache.h"
+
 #include <nanobind/operators.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
@@ -37,9 +39,35 @@ static void bindGraph(nb::module_ &module) {
       .def("__len__", &Graph::size);
 }
 
+static void bindCache(nb::module_ &module) {
+  nb::class_<CacheStatistics>(module, "CacheStatistics",
+                              "What has come of the cache in this process.")
+      .def_ro("compiled", &CacheStatistics::compiled,
+              "modes of kernels that it did not have")
+      .def_ro("loaded", &CacheStatistics::loaded, "and those that it had")
+      .def_ro("folder", &CacheStatistics::folder, "empty: no cache is used")
+      .def_ro("problem", &CacheStatistics::problem,
+              "why some code could not be kept; empty: all could");
+  module.def(
+      "use_cache",
+      [](bool enabled, const std::string &folder, uint64_t limit) {
+        use_cache({enabled, folder, limit});
+      },
+      "enabled"_a = true, "folder"_a = "", "limit"_a = CacheOptions().limit,
+      "Where compiled kernels are kept for other processes, for kernels that "
+      "are made from here on: a folder (empty: `costate` in "
+      "$XDG_CACHE_HOME or ~/.cache) of at most `limit` bytes. COSTATE_CACHE=0, "
+      "COSTATE_CACHE_DIR and COSTATE_CACHE_SIZE count more.");
+  module.def("cache_statistics", &cache_statistics,
+             "What the cache has done for this process.");
+  module.def("clear_cache", &clear_cache, Release(),
+             "Removes what the cache holds. Kernels that are loaded go on.");
+}
+
 void bindDevices(nb::module_ &module) {
   bindStatistics(module);
   bindGraph(module);
+  bindCache(module);
   nb::class_<Device>(module, "Device",
                      "Where arrays live and kernels run. Safe to use from "
                      "several threads.")

@@ -41,7 +41,8 @@ class Config:
         arch=None, default_fp=dtypes.f32, default_ip=dtypes.i32, default_up=dtypes.u32, debug=False,
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
         random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
-        offline_cache=True, ad_stack_experimental_enabled=None, ad_stack_size=0)
+        offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
+        ad_stack_experimental_enabled=None, ad_stack_size=0)
     accepted = {
         "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension",
         "auto_mesh_local", "cache_loop_invariant_global_vars", "cc", "cfg_optimization",
@@ -53,7 +54,7 @@ class Config:
         "make_block_local", "make_mesh_block_local", "make_thread_local", "max_block_dim",
         "max_vector_width", "move_loop_invariant_outside_if", "num_compile_threads",
         "offline_cache_cleaning_factor", "offline_cache_cleaning_policy",
-        "offline_cache_file_path", "offline_cache_max_size_of_files", "opt_level", "packed",
+        "opt_level", "packed",
         "print_accessor_ir", "print_ir", "print_ir_dbg_info", "print_kernel_asm",
         "print_kernel_llvm_ir", "print_kernel_llvm_ir_optimized", "print_preprocessed_ir",
         "print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion",
@@ -157,7 +158,9 @@ def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_f
     `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
     `find_nan`. `ad_stack_size=N` refuses gradients of loops that need more than N turns of their
-    values. Other options of Quadrants and Taichi are accepted and have no effect.
+    values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
+    `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
+    them. Other options of Quadrants and Taichi are accepted and have no effect.
     """
     global _runtime
     reset()
@@ -169,7 +172,8 @@ def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_f
     for name in Config.defaults:
         value = os.environ.get(f"QD_{name.upper()}", os.environ.get(f"TI_{name.upper()}"))
         if value and name not in options and name not in ("arch", "default_fp", "default_ip"):
-            options[name] = type(Config.defaults[name] or 0)(int(value))
+            kind = type(Config.defaults[name] or 0)
+            options[name] = value if kind is str else kind(int(value))
     wanted = os.environ.get("QD_ARCH", os.environ.get("TI_ARCH")) or arch
     chosen, opened = _chosen_arch(wanted)
     if not enable_fallback and wanted is not None:
@@ -182,6 +186,10 @@ def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_f
     dtypes.defaults.ip = config.default_ip = dtypes.cook(default_ip or dtypes.i32)
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
         raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
+    limit = int(config.offline_cache_max_size_of_files)
+    _core.use_cache(enabled=bool(config.offline_cache),
+                    folder=os.path.expanduser(str(config.offline_cache_file_path)),
+                    **({"limit": limit} if limit else {}))
     _runtime = Runtime(config, opened)
     from costate import interop
     interop.current_device = device
