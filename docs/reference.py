@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 # What only the front end uses.

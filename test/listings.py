@@ -2,8 +2,9 @@
 
 A block marked "cpp run" is a program, or statements of one. All listings of a
 page become one program; its argument says which of them runs. The blocks marked
-"python run" of a page are one program in parts. A block marked "output" after a
-listing is what that listing prints.
+"python run" of a page are one program in parts; "python run torch" needs a module
+that may be missing. A block marked "output" after a listing is what that listing
+prints.
 """
 
 import json
@@ -28,10 +29,11 @@ SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function", "-sha
 
 
 class Listing:
-    def __init__(self, language, line, code):
+    def __init__(self, language, line, code, needs):
         self.language = language
         self.line = line
         self.code = code
+        self.needs = needs
         self.output = None
 
 
@@ -43,7 +45,7 @@ def listings_of(page):
         if info[:1] == ["output"] and last:
             last.output = match[2]
         elif info[1:2] == ["run"] and info[0] in ("cpp", "python"):
-            last = Listing(info[0], text.count("\n", 0, match.start()) + 2, match[2])
+            last = Listing(info[0], text.count("\n", 0, match.start()) + 2, match[2], info[2:])
             found.append(last)
         else:
             last = None
@@ -125,13 +127,15 @@ def run_python_page(page, listings, python, build, counts):
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.run([python, runner, folder, page.name], capture_output=True, text=True,
                                  timeout=600, env=environment, input=json.dumps(
-                                     [{"line": one.line, "code": one.code} for one in listings]))
+                                     [vars(one) for one in listings]))
     if process.returncode != 0:
         counts.fails(str(page), process.stdout + process.stderr)
         return
     for listing, (printed, error) in zip(listings, json.loads(process.stdout.splitlines()[-1])):
         name = f"{page}:{listing.line}"
-        if error:
+        if error in listing.needs:
+            counts.skips(name, f"(needs {error})")
+        elif error:
             counts.fails(name, printed + error)
         elif listing.output not in (None, printed):
             counts.fails(name, f"prints\n{printed}instead of\n{listing.output}")

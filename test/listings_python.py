@@ -3,9 +3,11 @@
     python listings_python.py FOLDER PAGE <listings.json
 
 Each stands in a file of its own, on the lines that it has in the page, so that
-messages point there. Prints what each has printed, as JSON: [[text, error], ...].
+messages point there. Prints what each has printed, as JSON: [[text, error], ...];
+the error of one that needs a module which is missing is the name of that module.
 """
 
+import importlib.util
 import json
 import os
 import sys
@@ -43,9 +45,10 @@ def main():
     os.chdir(folder)
     names, answers = {"__name__": "__main__"}, []
     for number, listing in enumerate(json.load(sys.stdin)):
+        missing = [name for name in listing["needs"] if not importlib.util.find_spec(name)]
         path = folder / f"{number}-{page}"
         path.write_text("\n" * (listing["line"] - 1) + listing["code"])
-        answers.append(captured(lambda: run(path, names)))
+        answers.append(("", missing[0]) if missing else captured(lambda: run(path, names)))
     print(json.dumps(answers))
 
 

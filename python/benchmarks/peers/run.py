@@ -45,7 +45,8 @@ def python_of(system, folder):
 def call(system, python, part, cache):
     script = ["warps.py"] if system == "warp-lang" else ["fields.py", system]
     part = "first" if part in ("cold", "cached") else part
-    environment = dict(os.environ, PEERS_CACHE=str(cache), COSTATE_CACHE_DIR=str(cache), TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
+    environment = dict(os.environ, PEERS_CACHE=str(cache), COSTATE_CACHE_DIR=str(cache),
+                       TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
     done = subprocess.run([python, "-B", *script, part], cwd=FOLDER, env=environment,
                           capture_output=True, text=True, timeout=3000)
     for line in reversed(done.stdout.splitlines()):
