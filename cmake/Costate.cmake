@@ -33,12 +33,14 @@ add_custom_target(costate-headers)
 # costate_library(NAME SOURCES...): a layer without LLVM.
 function(costate_library name)
   add_library(${name} STATIC ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
 endfunction()
 
 # costate_mlir_library(NAME SOURCES...): a layer that uses MLIR; all of them
 # share one precompiled header.
 function(costate_mlir_library name)
   add_library(${name} STATIC ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
   costate_uses_mlir(${name})
 endfunction()
 

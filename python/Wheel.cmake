@@ -6,14 +6,10 @@ set_target_properties(costate-python PROPERTIES BUILD_WITH_INSTALL_RPATH ON
 
 # Built before, by another configuration of the same compiler (./dev wheel), or here.
 if(COSTATE_OBJECTS)
-  foreach(layer api compiler conversion autodiff lowering syntax ir runtime)
-    list(APPEND archives ${COSTATE_OBJECTS}/lib/libcostate-${layer}.a)
-  endforeach()
-  string(JOIN "\n" list ${archives})
-  file(WRITE ${PROJECT_BINARY_DIR}/objects.txt "${list}\n")
+  file(STRINGS ${COSTATE_OBJECTS}/archives.txt archives)
   set(link ${PROJECT_SOURCE_DIR}/cmake/link_llvm.sh)
   add_custom_command(OUTPUT ${COSTATE_LLVM_FILE}
-    COMMAND ${link} ${PROJECT_BINARY_DIR}/objects.txt ${COSTATE_LLVM_FILE}
+    COMMAND ${link} ${COSTATE_OBJECTS}/archives.txt ${COSTATE_LLVM_FILE}
             ${LLVM_LIBRARY_DIRS} ${LLVM_TOOLS_BINARY_DIR} ${CMAKE_CXX_COMPILER}
     DEPENDS ${archives} ${link} COMMENT "Linking libcostate-llvm.so" VERBATIM)
   add_custom_target(costate-llvm-file DEPENDS ${COSTATE_LLVM_FILE})
