@@ -3,6 +3,7 @@
 #include "llvm/Support/SHA256.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace costate::cache {
 namespace {
@@ -14,7 +15,7 @@ TEST(Key, IsTheHashThatOthersCompute) {
 
 TEST(Key, CodeIsToldByTheFileThatItComesFrom) {
   auto own = reinterpret_cast<const void *>(&textOf);
-  auto libc = reinterpret_cast<const void *>(&printf);
+  auto libc = reinterpret_cast<const void *>(&getppid);
   auto identity = [](std::initializer_list<const void *> list) {
     return identityOf(std::span(list.begin(), list.size()));
   };

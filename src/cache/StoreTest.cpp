@@ -236,6 +236,7 @@ TEST_F(CacheStore, AFolderThatIsReadOnlySaysWhy) {
   });
   EXPECT_EQ(status, 0);
   EXPECT_EQ(store.find(key), "value");
+  fs::permissions(folder, fs::perms::owner_all);
 }
 
 TEST_F(CacheStore, AFullDiskLeavesNothingBehind) {
