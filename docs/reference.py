@@ -20,6 +20,17 @@ def is_there(name):
     return True
 
 
+def show_static_methods(module):
+    """Those of nanobind do not look like functions to autodoc."""
+    for cls in [one for one in vars(module).values() if isinstance(one, type)]:
+        for name, thing in list(vars(cls).items()):
+            if type(thing).__name__ == "nb_func" and not name.startswith("_"):
+                def stand_in(*args):
+                    pass
+                stand_in.__name__, stand_in.__doc__ = name, thing.__doc__
+                setattr(cls, name, staticmethod(stand_in))
+
+
 class PythonModule(SphinxDirective):
     """`{python-module} NAME`: what autodoc finds, or nothing where the package is not built."""
 
@@ -29,6 +40,7 @@ class PythonModule(SphinxDirective):
         name = self.arguments[0]
         if not is_there(name):
             return [nodes.paragraph(text=f"{name} was not built when this page was made.")]
+        show_static_methods(importlib.import_module(name))
         # Names of its own only: what `costate` offers again is described there.
         index = "" if name in ("costate", "costate._core") else "   :no-index:\n"
         if name == "costate._core":

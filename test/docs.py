@@ -8,7 +8,7 @@ from report import Counts
 
 def builder(root, build, out):
     """The command that builds the site into `out`, and its environment."""
-    command = [root / ".venv/bin/python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
+    command = [root / ".venv/bin/python", "-m", "sphinx", "-E", "-W", "--keep-going", "-q", "-b", "html",
                "-d", build / "doctrees", root / "docs", out]
     return command, dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
 
