@@ -26,21 +26,21 @@ from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float6
                                  u16, u32, u64, uint1, uint8, uint16, uint32, uint64)
 from costate.lang.ops import (abs, acos, acosh, asin, asinh, atan, atan2, atanh, bit_cast, bit_not,
                               bit_sar, bit_shl, bit_shr, cast, cbrt, ceil, clz, cos, cosh, erf, erfc,
-                              exp, exp2, expm1, ffs, floor, fma, hypot, ifte, inv, log, log1p, log2,
-                              log10, logical_and, logical_not, logical_or, max, min, popcnt, pow,
+                              exp, exp2, expm1, ffs, floor, fma, frexp, hypot, ifte, inv, log, log1p, log2,
+                              log10, logical_and, logical_not, logical_or, max, min, one, popcnt, pow,
                               raw_div, raw_mod, rcp, round, rsqrt, select, sgn, sin, sinh, sqrt,
-                              stop_gradient, tan, tanh, trunc)
+                              stop_gradient, tan, tanh, trunc, zero)
 from costate.lang.matrix import Matrix, Vector
 from costate.lang.annotations import template
 from costate.lang.calls import grouped, ndrange, static
-from costate.lang.atomics import (atomic_add, atomic_and, atomic_max, atomic_min, atomic_mul,
+from costate.lang.atomics import (atomic_add, atomic_and, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_mul,
                                   atomic_or, atomic_sub, atomic_xor)
 from costate.lang.random import randn, random
 from costate.lang.directives import (activate, append, assume_in_range, block_dim, block_local,
                                      cache_read_only, deactivate, is_active, length, loop_config,
                                      loop_unique, mesh_local, no_activate, parallelize, serialize,
                                      static_assert, static_print)
-from costate.lang.decompositions import polar_decompose, solve, svd, sym_eig
+from costate.lang.decompositions import eig, polar_decompose, solve, svd, sym_eig
 from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorField, field
 from costate.lang.snode import FieldsBuilder, SNode, axes, root
 from costate.lang.ndarray import (Backend, MatrixNdarray, Ndarray, ScalarNdarray, Tensor,
@@ -60,6 +60,21 @@ Tape, FwdMode = ad.Tape, ad.FwdMode
 clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients, ad.grad_replaced,
                                                          ad.grad_for, ad.no_grad)
 AOS, SOA = Layout.AOS, Layout.SOA
+VectorTensor = MatrixTensor = Tensor
+x86_64 = x64
+is_extension_enabled = is_extension_supported
+TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
+
+
+def set_logging_level(level):
+    """Accepted; has no effect."""
+
+
+def is_logging_effective(level):
+    """False: nothing is logged."""
+    return False
+
+
 _lib = _impl.Lib()
 
 

@@ -33,6 +33,10 @@ class QuadrantsTypeError(CompilationError, TypeError):
     """An operation on values of types that it is not made for."""
 
 
+class ArgumentCountError(QuadrantsSyntaxError, QuadrantsTypeError):
+    """A kernel is called with too few or too many arguments."""
+
+
 class QuadrantsRuntimeError(Error, RuntimeError):
     """Something went wrong while a kernel ran, or in a call from Python."""
 

@@ -137,6 +137,8 @@ def power(a, b):
         return a ** b
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     whole = is_number(b) and (isinstance(b, int) or float(b).is_integer()) and abs(b) <= 64
+    if whole and isinstance(a, Expr) and dtype_of(a).is_int and isinstance(b, int):
+        dtype = dtype_of(a)
     if whole and (dtype.is_float or b >= 0):
         if b == 0:
             return _as(1, dtype)

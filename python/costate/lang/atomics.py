@@ -32,6 +32,19 @@ atomic_or = _atomic("atomic_or", "or")
 atomic_xor = _atomic("atomic_xor", "xor")
 
 
+def atomic_exchange(x, y):
+    """x becomes y, atomically; returns the old x."""
+    return x.exchange(_read(y))
+
+
+def atomic_cas(x, expected, desired):
+    """x becomes `desired` if it is `expected`, atomically; returns the old x."""
+    return x.compare_exchange(_read(expected), _read(desired))
+
+
+atomic_exchange.by_reference = atomic_cas.by_reference = True
+
+
 def atomic_mul(x, y):
     """x becomes x * y; returns the old x. Not atomic between iterations: each has its own x."""
     old = x.get()

@@ -90,7 +90,7 @@ class NDRange:
         return Grouped(self)
 
 
-def ndrange(*args):
+def ndrange(*args, axes=None):
     """All tuples of indices below the extents: `for i, j in ti.ndrange(n, (1, m))`."""
     return NDRange(*args)
 

@@ -130,14 +130,14 @@ def of_number(x):
 
 
 def promote(a, b):
-    """The type of `a + b`: as in C, but integers never widen a float."""
-    if a is b and (a.kind == "f" or a.bits >= 32):
-        return a
+    """The type of `a + b`: the wider one, of integers as wide the unsigned one; a float before
+    any integer."""
+    if a is b:
+        return i32 if a.is_bool else a
     if a.kind == "f" or b.kind == "f":
         if a.kind == b.kind:
             return a if a.bits >= b.bits else b
         return a if a.kind == "f" else b
-    a, b = (t if t.bits >= 32 else i32 for t in (a, b))
     if a.bits != b.bits:
         return a if a.bits > b.bits else b
     return a if a.kind == "u" else b
@@ -145,8 +145,8 @@ def promote(a, b):
 
 def true_quotient(a, b):
     """The type of `a / b`."""
-    t = promote(a, b)
-    return t if t.is_float else defaults.fp
+    a, b = (t if t.is_float else defaults.fp for t in (a, b))
+    return promote(a, b)
 
 
 def value_range(dtype):

@@ -1,17 +1,19 @@
 """Fields: arrays that kernels find by name."""
 
+import enum
+
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang import dtypes
 from costate.lang.storage import Companion, Storage
 
 
-class Layout:
+class Layout(enum.Enum):
     """How the components of vectors lie in memory."""
 
-    AOS = "AOS"
-    SOA = "SOA"
-    NULL = "NULL"
+    AOS = 1
+    SOA = 2
+    NULL = 3
 
 
 class Field(Storage):
@@ -30,8 +32,8 @@ class Field(Storage):
     @property
     def shape(self):
         if self._shape is None:
-            raise QuadrantsRuntimeError(f"{self.describe()} has no shape yet: give it `shape=`, or "
-                                        "`ti.root.dense(ti.i, n).place(x)`")
+            raise QuadrantsRuntimeError(f"{self.describe()} has no allocation, for it has no shape "
+                                        "yet: give it `shape=`, or `root.dense(i, n).place(x)`")
         return self._shape
 
     def _make(self):

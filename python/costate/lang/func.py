@@ -131,8 +131,10 @@ class Func:
         return Bound(value)
 
 
-def func(function):
+def func(function=None, **options):
     """Makes a function callable in kernels, whose code it becomes part of."""
+    if function is None:
+        return lambda f: func(f, **options)
     return Func(function)
 
 

@@ -4,7 +4,7 @@ import functools
 import inspect
 
 from costate.ad import state as ad_state
-from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.errors import ArgumentCountError, QuadrantsSyntaxError
 from costate.lang import fast, runtime, storage
 from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, parameter_for
@@ -118,7 +118,7 @@ class Kernel:
             try:
                 bound = self.signature.bind(*args, **options)
             except TypeError as error:
-                raise QuadrantsTypeError(f"`{self.__name__}()`: {error}") from None
+                raise ArgumentCountError(f"`{self.__name__}()`: {error}") from None
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
         return args

@@ -253,6 +253,10 @@ class Matrix:
         """The inverse of a square matrix, of up to 4 rows."""
         return linalg.inverse(self)
 
+    def frobenius_inner(self, other):
+        """The sum of the products of entries."""
+        return linalg.dot_flat(self.entries, other.entries)
+
     def trace(self):
         """The sum of the diagonal."""
         return linalg.total([row[i] for i, row in enumerate(self.table())])
@@ -336,6 +340,13 @@ class Matrix:
         return matrix_field((n, m), dtype, shape, **options)
 
     @staticmethod
+    def tensor(n, m, dtype, shape, **options):
+        """A `tensor` of matrices."""
+        from costate.lang.annotations import matrix
+        from costate.lang.ndarray import tensor
+        return tensor(matrix(n, m, dtype), shape, **options)
+
+    @staticmethod
     def ndarray(n, m, dtype, shape, **options):
         """An ndarray of matrices; see `costate.ndarray`."""
         from costate.lang.ndarray import make_ndarray
@@ -364,6 +375,13 @@ class Vector(Matrix, metaclass=_VectorMaker):
         """A field of vectors; see `costate.field`."""
         from costate.lang.field import matrix_field
         return matrix_field((n,), dtype, shape, **options)
+
+    @staticmethod
+    def tensor(n, dtype, shape, **options):
+        """A `tensor` of vectors."""
+        from costate.lang.annotations import vector
+        from costate.lang.ndarray import tensor
+        return tensor(vector(n, dtype), shape, **options)
 
     @staticmethod
     def ndarray(n, dtype, shape, **options):

@@ -1,5 +1,7 @@
 """Ndarrays: arrays that are passed to kernels."""
 
+import enum
+
 from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang import dtypes
 from costate.lang.field import extents
@@ -67,23 +69,25 @@ def ndarray(dtype, shape, needs_grad=False, needs_dual=False, layout=None):
     return make_ndarray(dtype, shape, (), needs_grad, needs_dual)
 
 
-class Backend:
+class Backend(enum.IntEnum):
     """What a `tensor` is."""
 
-    FIELD = "FIELD"
-    NDARRAY = "NDARRAY"
+    FIELD = 0
+    NDARRAY = 1
 
 
 class Tensor(metaclass=_Tensors):
     """Fields and ndarrays alike, in annotations and `isinstance`."""
 
 
-def tensor(dtype, shape, backend=Backend.FIELD, needs_grad=False, needs_dual=False, layout=None,
+def tensor(dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, needs_dual=False, layout=None,
            **options):
-    """A field or an ndarray; `layout` is accepted: memory is row-major. Integers have no gradient."""
+    """An ndarray or a field; `layout` is accepted: memory is row-major. Integers have no gradient."""
     from costate.lang.field import field
     from costate.lang.annotations import CompoundType
     number = dtype.dtype if isinstance(dtype, CompoundType) else dtypes.cook(dtype)
     needs_grad = bool(needs_grad and number.is_float)
     make = ndarray if backend == Backend.NDARRAY else field
-    return make(dtype, shape=shape, needs_grad=needs_grad, needs_dual=needs_dual)
+    made = make(dtype, shape=shape, needs_grad=needs_grad, needs_dual=needs_dual)
+    made.layout = tuple(layout) if layout is not None else None
+    return made

@@ -284,6 +284,31 @@ cmp_lt, cmp_le, cmp_gt, cmp_ge, cmp_eq, cmp_ne = (
     _wrap(getattr(arith, n), n) for n in ("lt", "le", "gt", "ge", "eq", "ne"))
 
 
+def one(x):
+    """1 in the type and shape of x."""
+    return elementwise(lambda v: type(v)(1) if is_number(v) else arith._as(1, v.dtype), x)
+
+
+def zero(x):
+    """0 in the type and shape of x."""
+    return elementwise(lambda v: type(v)(0) if is_number(v) else arith._as(0, v.dtype), x)
+
+
+def frexp(x):
+    """(mantissa, exponent) with x == mantissa * 2 ** exponent and 0.5 <= abs(mantissa) < 1."""
+    if is_number(x):
+        return math.frexp(x)
+    fixed = stop_gradient(x)
+    none = arith.eq(fixed, 0)
+    size = arith.select(none, 1.0, abs(fixed))
+    exponent = cast(floor(log2(size)), dtypes.i32)
+    scale = arith.pure(Op.exp2, x.dtype, exponent)
+    exponent = arith.add(exponent, arith.select(arith.ge(size, arith.mul(scale, 2.0)), 2,
+                                                arith.select(arith.lt(size, scale), 0, 1)))
+    mantissa = arith.mul(x, arith.pure(Op.exp2, x.dtype, arith.neg(exponent)))
+    return arith.select(none, x, mantissa), arith.select(none, 0, exponent)
+
+
 def fma(a, b, c):
     """a * b + c with one rounding."""
     return elementwise(lambda x, y, z: x * y + z if all(map(is_number, (x, y, z)))

@@ -219,6 +219,19 @@ class Element:
         b.trace.update(getattr(Op, op + "_" if op in ("and", "or") else op), self.array.handle,
                        self.dtype.core, self.handles, self.value_for_update(value), b.loc)
 
+    def exchange(self, value):
+        b = require("an element")
+        old = b.trace.exchange(self.array.handle, self.dtype.core, self.handles,
+                               self.value_for_update(value), b.loc)
+        return Expr(old, self.dtype)
+
+    def compare_exchange(self, expected, desired):
+        b = require("an element")
+        old = b.trace.compare_exchange(self.array.handle, self.dtype.core, self.handles,
+                                       self.value_for_update(expected),
+                                       self.value_for_update(desired), b.loc)
+        return Expr(old, self.dtype)
+
     def fetch(self, op, value):
         b = require("an element")
         if b.check:

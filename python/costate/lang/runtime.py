@@ -1,5 +1,6 @@
 """`init`, devices and options."""
 
+import enum
 import os
 import random as _random
 import warnings
@@ -233,25 +234,20 @@ def new_seed():
     return _random.SystemRandom().getrandbits(31)
 
 
-class _Extension:
-    """Abilities of devices, by the names of Taichi."""
+class Extension(enum.Enum):
+    """Abilities of devices, by the names of Taichi and Quadrants."""
 
-    names = ("adstack", "data64", "assertion", "bls", "quant_basic", "sparse", "dynamic_index",
-             "extfunc", "mesh")
-    here = ("adstack", "data64", "assertion", "bls", "dynamic_index")
-
-    def __getattr__(self, name):
-        if name in _Extension.names:
-            return name
-        raise AttributeError(name)
+    sparse, quant, mesh, quant_basic, data64, adstack, bls, assertion, extfunc, dynamic_index = range(
+        10)
 
 
-extension = _Extension()
+extension = Extension
 
 
 def is_extension_supported(arch, ext):
     """Whether kernels on `arch` may use `ext`."""
-    return ext in _Extension.here
+    return ext in (Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
+                   Extension.dynamic_index)
 
 
 def is_arch_supported(arch, use_gles=False):

@@ -36,6 +36,7 @@ class Storage:
     """
 
     is_field = False
+    layout = None
     kind = "array"
 
     def __init__(self, dtype, element_shape=(), needs_grad=False, needs_dual=False, name=""):
@@ -212,6 +213,13 @@ class Storage:
 
     def parent(self, n=1):
         return self.snode
+
+    has_grad = property(lambda self: bool(self.needs_grad))
+    has_dual = property(lambda self: bool(self.needs_dual))
+
+    def to_dlpack(self):
+        """A DLPack capsule over the memory of the array."""
+        return self.__dlpack__()
 
     def _unwrap(self):
         return self

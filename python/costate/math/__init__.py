@@ -7,7 +7,7 @@ from costate.lang import ops as _ops
 from costate.lang.annotations import DefaultCompound as _Default
 from costate.lang.annotations import matrix as _matrix_type
 from costate.lang.matrix import Matrix as _Matrix
-from costate.lang.ops import (abs, acos, asin, atan2, ceil, clz, cos, exp, exp2, floor, inv, isfinite,
+from costate.lang.ops import (abs, acos, asin, atan2, ceil, clz, cos, exp, exp2, ffs, floor, inv, isfinite,
                               isinf, isnan, log, log2, max, min, popcnt, pow, round, sgn, sin, sqrt,
                               tan, tanh, trunc)
 
@@ -167,6 +167,11 @@ def cpow(z, n):
 def cinv(z):
     """1 / z of a complex number."""
     return _div(cconj(z), z.norm_sqr())
+
+
+def vdir(ang):
+    """The unit vector (cos, sin) of an angle."""
+    return _Matrix([cos(ang), sin(ang)])
 
 
 def eye(n):

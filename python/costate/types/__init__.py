@@ -6,5 +6,28 @@ from costate.lang.dtypes import *  # noqa: F401,F403
 from costate.lang.dtypes import integer_types as integral_types  # noqa: F401
 from costate.lang.struct import StructType, struct
 
+Template = template
+
+
+def is_integral(dtype):
+    """Whether a type is one of integers."""
+    return dtype is int or getattr(dtype, "is_int", False) or getattr(dtype, "is_bool", False)
+
+
+def is_real(dtype):
+    """Whether a type is one of floats."""
+    return dtype is float or getattr(dtype, "is_float", False)
+
+
+def is_signed(dtype):
+    """Whether an integer type has negative numbers."""
+    return dtype is int or getattr(dtype, "kind", "") == "i"
+
+
+def is_tensor(dtype):
+    """Whether a type is one of vectors or matrices."""
+    return isinstance(dtype, CompoundType)
+
+
 __all__ = ["CompoundType", "NDArray", "NdarrayType", "StructType", "matrix", "ndarray",
            "sparse_matrix_builder", "struct", "template", "vector"]

@@ -279,3 +279,39 @@ def test_seeds_repeat():
         results.append((k(), k()))
     assert results[0] == results[1] != results[2] and results[0][0] != results[0][1]
     assert all(math.isfinite(v) for r in results for v in r)
+
+
+def test_exchange_and_compare():
+    x = ti.field(ti.i32, shape=3)
+
+    @ti.kernel
+    def k() -> ti.i32:
+        old = ti.atomic_exchange(x[0], 7)
+        a = ti.atomic_cas(x[0], 7, 8)
+        b = ti.atomic_cas(x[0], 7, 9)
+        return old * 100 + a * 10 + b
+
+    x[0] = 1
+    assert k() == 178 and x[0] == 8
+
+
+def test_parts_of_numbers():
+    @ti.kernel
+    def k(v: ti.f32) -> tuple[ti.f32, ti.i32]:
+        m, e = ti.frexp(v)
+        return m + ti.zero(m), e * ti.one(e)
+
+    for v in (1.0, 0.75, -6.5, 1e-3, 3e8, 0.5, 0.0):
+        assert k(v) == pytest.approx(math.frexp(np.float32(v)))
+
+
+def test_options_of_decorators():
+    @ti.func(is_real_function=False)
+    def f(a):
+        return a + 1
+
+    @ti.kernel(fastcache=True, pure=True)
+    def k() -> ti.i32:
+        return f(1)
+
+    assert k() == 2

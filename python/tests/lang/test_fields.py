@@ -109,7 +109,7 @@ def test_placing():
     t = ti.field(ti.f32)
     ti.root.dense(ti.l, 3).place(t)
     assert t.shape == (3,)
-    with pytest.raises(RuntimeError, match="no shape"):
+    with pytest.raises(RuntimeError, match="no allocation"):
         ti.field(ti.f32).to_numpy()
     with pytest.raises(RuntimeError, match="already"):
         ti.root.dense(ti.i, 3).place(x)
@@ -188,8 +188,11 @@ def test_tensors():
     for backend in (ti.Backend.FIELD, ti.Backend.NDARRAY):
         x = ti.tensor(ti.f32, shape=(3,), backend=backend, needs_grad=True)
         assert isinstance(x, ti.Tensor) and x.grad.shape == (3,)
-    assert isinstance(ti.tensor(ti.f32, shape=3), ti.ScalarField)
-    assert isinstance(ti.tensor(ti.f32, shape=3, backend=ti.Backend.NDARRAY), ti.Ndarray)
+    assert isinstance(ti.tensor(ti.f32, shape=3), ti.ScalarNdarray)
+    assert isinstance(ti.tensor(ti.f32, shape=3, backend=ti.Backend.FIELD), ti.ScalarField)
+    assert ti.Vector.tensor(3, ti.f32, shape=4).element_shape == (3,)
+    assert ti.Matrix.tensor(2, 2, ti.f32, shape=4, backend=ti.Backend.FIELD).m == 2
+    assert x.has_grad and not x.has_dual and ti.tensor(ti.f32, (2, 3), layout=(1, 0)).layout == (1, 0)
 
 
 def test_vectors_in_python():
