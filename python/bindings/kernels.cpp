@@ -95,7 +95,7 @@ static PyObject *launchMethod(PyObject *self, PyObject *const *objects,
 
 template <Mode mode>
 static PyMethodDef methodOf(const char *name, const char *text) {
-  _PyCFunctionFastWithKeywords function = launchMethod<mode>;
+  auto *function = launchMethod<mode>;
   return {name,
           reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(function)),
           METH_FASTCALL | METH_KEYWORDS, text};
