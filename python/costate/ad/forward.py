@@ -5,7 +5,7 @@ import numpy as np
 from costate.ad.clear import clear_all_gradients
 from costate.ad.enums import SNodeGradType
 from costate.ad.state import state
-from costate.errors import QuadrantsRuntimeError
+from costate.errors import QuadrantsAssertionError, QuadrantsRuntimeError
 from costate.lang import storage
 from costate.lang.storage import Storage
 
@@ -66,8 +66,8 @@ class FwdMode:
         else:
             seed = np.asarray(self.seed, np.float64).reshape(-1)
         if seed.size != sum(sizes):
-            raise QuadrantsRuntimeError(f"`seed` has {seed.size} numbers, and `param` "
-                                        f"{sum(sizes)} elements")
+            raise QuadrantsAssertionError(f"`seed` has {seed.size} numbers, and `param` "
+                                          f"{sum(sizes)} elements")
         start = 0
         for param, size in zip((p for p in self.params if p is not None), sizes):
             part = seed[start:start + size].reshape((*param.shape, *param.element_shape))

@@ -28,7 +28,7 @@ def quiet():
 
 def validating():
     """Whether kernels check the global data access rule."""
-    return state.tape is not None and state.tape.validates
+    return state.tape is not None and not state.hidden and state.tape.validates
 
 
 def launched(kernel, args):

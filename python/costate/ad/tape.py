@@ -107,6 +107,9 @@ class Tape:
     def __exit__(self, kind, error, trace):
         self.suspend()
         state.tape = None
+        for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
+            if hasattr(function, "autodiff_mode"):
+                function.autodiff_mode = mode
         if kind is None:
             storage.flush()
             self.grad()
@@ -137,10 +140,16 @@ class Tape:
         if getattr(kernel.original, "no_gradient", False):
             return self.unrecorded(kernel.run, args)
         self.insert(kernel, args)
-        self.flush(kernel, args)
-        return kernel.run(args)
+        if storage._dirty:
+            self.flush()
+        found, values = kernel.specialise(args)
+        if found not in self.found:
+            self.found.add(found)
+        if found.compiled is not None:
+            self.touched.update([id(a) for a in found.arguments(values.items, 0)])
+        return found.launch(values, "primal")
 
-    def flush(self, kernel, args):
+    def flush(self):
         """Host writes: those to arrays that no recorded launch has used are no part of the tape."""
         fresh = [s for s in storage._dirty if id(s.core()) not in self.touched]
         if fresh:
@@ -150,10 +159,6 @@ class Tape:
                 one._flush()
             self.resume()
         storage.flush()
-        found, values = kernel.specialise(args)
-        self.found.add(found)
-        self.touched.update(id(a) for a in found.arguments(values.items, 0)
-                            if isinstance(a, _core.Array))
 
     def unrecorded(self, function, *args):
         """Calls a function whose launches have no gradient."""
@@ -187,7 +192,9 @@ class Tape:
     def insert(self, function, args=()):
         """Notes a call, for `calls` and `modes`."""
         self.calls.append((function, args))
-        self.modes.append(AutodiffMode.VALIDATION if self.validates else AutodiffMode.NONE)
+        self.modes.append(getattr(function, "autodiff_mode", AutodiffMode.NONE))
+        if self.validates and hasattr(function, "autodiff_mode"):
+            function.autodiff_mode = AutodiffMode.VALIDATION
 
     # -- gradients -----------------------------------------------------------------
 

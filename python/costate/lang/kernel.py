@@ -4,6 +4,7 @@ import functools
 import inspect
 
 from costate.ad import state as ad_state
+from costate.ad.enums import AutodiffMode
 from costate.errors import ArgumentCountError, QuadrantsSyntaxError
 from costate.lang import fast, runtime, storage
 from costate.lang import random as random_numbers
@@ -44,6 +45,7 @@ class Kernel:
         self.original = self
         self.cache = {}
         self.table = None
+        self.autodiff_mode = AutodiffMode.NONE
         self.generation = None
         self._source = None
         signature = inspect.signature(function)

@@ -70,7 +70,7 @@ class StackCap:
 
 def refuse_loops(name, place):
     raise QuadrantsCompilationError(
-        f"{place}: kernel `{name}`: Cannot use non-static range in Backwards mode with "
+        f"{place}: kernel `{name}`: Cannot use non static range in Backwards mode with "
         "`ad_stack_experimental_enabled=False`; leave that option of `init` out, or unroll the loop "
         "with `ti.static(range(...))`")
 

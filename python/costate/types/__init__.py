@@ -5,6 +5,7 @@ from costate.lang.annotations import (CompoundType, NDArray, NdarrayType, matrix
 from costate.lang.dtypes import *  # noqa: F401,F403
 from costate.lang.dtypes import integer_types as integral_types  # noqa: F401
 from costate.lang.struct import StructType, struct
+from costate.types import enums  # noqa: F401
 
 Template = template
 

@@ -461,7 +461,7 @@ def test_loops_are_refused_where_the_user_turned_them_off():
                 x[i] += 1
 
     k(3)
-    with pytest.raises(ti.QuadrantsCompilationError, match="non-static range"):
+    with pytest.raises(ti.QuadrantsCompilationError, match="Cannot use non static range in Backwards mode"):
         k.grad(3)
 
 
@@ -487,3 +487,36 @@ def test_nested_launches_of_a_captured_lambda():
     check(lambda x: (x - 3) * (x - 1), 2 * 0.234 - 4)
     check(lambda x: ti.tanh(x), 1 - np.tanh(0.234) ** 2)
     check(lambda x: 1.5 ** x, 1.5 ** 0.234 * np.log(1.5))
+
+
+def test_validation_leaves_out_what_has_its_own_gradient():
+    ti.init(arch=ti.cpu, debug=True)
+    x = ti.field(ti.f32, shape=(), needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def bad():
+        loss[None] = x[None] * 2
+        x[None] += 1
+
+    @ti.kernel
+    def good():
+        loss[None] += x[None]
+
+    @ti.ad.grad_replaced
+    def f():
+        bad()
+
+    @ti.ad.grad_for(f)
+    def f_grad():
+        pass
+
+    NONE, VALIDATION = ti.ad.AutodiffMode.NONE, ti.ad.AutodiffMode.VALIDATION
+    with ti.ad.Tape(loss, validation=True) as tape:
+        f()
+        good()
+        assert tape.modes == [NONE, NONE] and tape.calls[1][0].autodiff_mode == VALIDATION
+    assert tape.calls[1][0].autodiff_mode == NONE
+    assert x.snode.ptr.has_adjoint_checkbit()
+    assert not ti.field(ti.f32, shape=()).snode.ptr.has_adjoint_checkbit()
+    assert x.grad.snode.ptr.get_snode_grad_type() == ti.types.enums.SNodeGradType.ADJOINT
