@@ -200,6 +200,7 @@ def select(condition, a, b):
 
 
 def ifte(condition, a, b):
+    """The same as `select`."""
     return select(condition, a, b)
 
 

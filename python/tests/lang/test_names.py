@@ -1,0 +1,65 @@
+"""Every name of Quadrants and Taichi that their tests of derivatives use is there."""
+
+import inspect
+
+import pytest
+
+import costate as ti
+
+NAMES = """
+field ndarray tensor Tensor Backend.FIELD Backend.NDARRAY Vector Vector.field Vector.ndarray Vector.tensor Matrix
+Matrix.field Matrix.ndarray Matrix.diag Matrix.identity Matrix.zero Matrix.one Matrix.unit Matrix.rows Matrix.cols
+types.ndarray types.NDArray types.vector types.matrix types.struct types.template types.enums.AutodiffMode
+types.enums.SNodeGradType f16 f32 f64 i8 i16 i32 i64 u1 u8 u16 u32 u64 float32 int32 math.vec2 math.vec3 math.vec4
+math.ivec2 math.uvec3 math.mat2 math.mat3 math.clamp math.mix math.length math.dot math.cross math.normalize math.pi
+root.dense root.place root.lazy_grad root.lazy_dual i j k l ij ijk ijkl axes indices FieldsBuilder Layout.AOS AOS SOA
+kernel func pyfunc real_func data_oriented dataclass template Template static ndrange grouped loop_config block_local
+cast bit_cast select ifte atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_mul
+random randn svd polar_decompose sym_eig solve sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt rsqrt
+pow min max abs floor ceil round sgn inv rcp popcnt clz ffs raw_div raw_mod static_assert static_print
+ad.Tape ad.FwdMode ad.grad_replaced ad.grad_for ad.no_grad ad.clear_all_gradients ad.check_gradient ad.report ad.hvp
+stop_grad init reset sync cpu cuda gpu vulkan metal amdgpu x64 arm64 extension.adstack extension.data64
+extension.assertion extension.bls is_extension_supported lang.impl.current_cfg lang.impl.get_runtime
+QuadrantsAssertionError QuadrantsCompilationError QuadrantsRuntimeError QuadrantsRuntimeTypeError QuadrantsSyntaxError
+QuadrantsNameError QuadrantsTypeError QuadrantsIndexError TaichiAssertionError TaichiCompilationError
+TaichiRuntimeError TaichiSyntaxError TaichiTypeError TaichiNameError TaichiIndexError TaichiRuntimeTypeError
+""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_is_there(name):
+    found = ti
+    for part in name.split("."):
+        found = getattr(found, part)
+    if inspect.isfunction(found) or inspect.isclass(found) and found.__module__.startswith("costate"):
+        assert found.__doc__, f"{name} has no docstring"
+
+
+METHODS = """fill to_numpy from_numpy to_torch from_torch copy_from shape dtype grad dual n m snode parent
+has_grad has_dual""".split()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_arrays_have_the_method(name):
+    for array in (ti.field(ti.f32, 3, needs_grad=True, needs_dual=True),
+                  ti.ndarray(ti.f32, 3, needs_grad=True, needs_dual=True), ti.Vector.field(3, ti.f32, 3)):
+        assert hasattr(array, name)
+
+
+VECTOR = """x y z xy norm norm_sqr norm_inv normalized dot cross outer_product transpose determinant inverse trace sum
+max min any all cast fill to_list to_numpy n m""".split()
+
+
+@pytest.mark.parametrize("name", VECTOR)
+def test_vectors_have_the_method(name):
+    assert hasattr(ti.Vector([1, 2, 3]), name)
+
+
+def test_bases_of_errors():
+    assert issubclass(ti.QuadrantsSyntaxError, (ti.QuadrantsCompilationError, SyntaxError))
+    assert issubclass(ti.QuadrantsNameError, NameError) and issubclass(ti.QuadrantsTypeError, TypeError)
+    assert issubclass(ti.QuadrantsAssertionError, AssertionError)
+    assert issubclass(ti.QuadrantsAssertionError, ti.QuadrantsRuntimeError)
+    assert issubclass(ti.QuadrantsRuntimeTypeError, TypeError) and issubclass(ti.QuadrantsRuntimeError, RuntimeError)
+    for name, cls in ti.errors.BY_CODE.items():
+        assert issubclass(cls, ti.Error) and cls.__name__ == name
