@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _core
+from .. import _core, errors
 from ..lang import runtime
 
 
@@ -11,7 +11,7 @@ def device_for(kind: str) -> _core.Device:
     device = runtime.device()
     own = "cuda" if device.name == "cuda" else "cpu"
     if own != kind:
-        raise _core.BadArgument(
+        raise errors.BadArgument(
             f"memory on `{kind}` was given to kernels that run on `{device.name}`; move it "
             f"with `.to(\"{own}\")`, or choose another device")
     return device

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, Sequence, Union
 import torch
 from torch.autograd.function import once_differentiable
 
-from .. import _core
+from .. import _core, errors
 from . import device_for
 from .tensors import TORCH_DTYPES, adopt, check, reject, use_current_stream
 
@@ -34,13 +34,13 @@ class _Plan:
     def _check(self) -> None:
         for position in self.results:
             if not 0 <= position < len(self.types) or self.is_scalar(position):
-                raise _core.BadArgument(
+                raise errors.BadArgument(
                     f"kernel `{self.name}` has no array argument {position} (counted "
                     "from 0) that could be an output")
         if len(set(self.results)) != len(self.results):
-            raise _core.BadArgument("an argument is an output or an update, not both")
+            raise errors.BadArgument("an argument is an output or an update, not both")
         if not self.results:
-            raise _core.BadArgument(
+            raise errors.BadArgument(
                 f"the function of kernel `{self.name}` has no output; name the "
                 "arguments that the kernel writes in `outputs` or `updates`")
 
@@ -62,7 +62,7 @@ class _Plan:
             return how.detach().clone(memory_format=torch.contiguous_format)
         like = next((a for a in arguments if isinstance(a, torch.Tensor)), None)
         if like is None:
-            raise _core.BadArgument(f"kernel `{self.name}` is given no tensor, which would say "
+            raise errors.BadArgument(f"kernel `{self.name}` is given no tensor, which would say "
                                     "where its outputs are to be; let `outputs` make tensors")
         if isinstance(how, int):
             like = arguments[self.inputs.index(how)]
@@ -124,7 +124,7 @@ class _Launch:
 
     def _require_result(self, position: int) -> None:
         if position not in self.plan.results:
-            raise _core.BadArgument(
+            raise errors.BadArgument(
                 f"kernel `{self.plan.name}` writes argument {position} (counted from 0), which "
                 "the function of PyTorch takes for an input; name it in `outputs`, or in "
                 "`updates` if the kernel also reads what it held before")
@@ -132,11 +132,11 @@ class _Launch:
     def require_fields(self, initial_state: bool) -> None:
         """In a gradient of this launch: fields are not arguments, so PyTorch keeps none."""
         if [field.version for field in self.fields] != self.field_versions:
-            raise _core.CannotReplay(
+            raise errors.CannotReplay(
                 f"a field that kernel `{self.plan.name}` uses was written since the function of "
                 "PyTorch was called; pass what it holds as an argument")
         if initial_state and self.writes_fields:
-            raise _core.CannotReplay(
+            raise errors.CannotReplay(
                 f"the gradient of kernel `{self.plan.name}` needs what fields held before it "
                 "wrote them; pass them as arguments, and name these in `updates`")
 

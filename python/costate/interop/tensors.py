@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import torch
 
-from .. import _core
+from .. import _core, errors
 from ..lang import runtime
 from . import device_for
 
@@ -33,12 +33,14 @@ def _describe(tensor: torch.Tensor) -> str:
 
 
 def reject(tensor: torch.Tensor, text: str) -> None:
-    raise _core.BadArgument(f"{_describe(tensor)} {text}")
+    raise errors.BadArgument(f"{_describe(tensor)} {text}")
 
 
 def check(tensor: torch.Tensor) -> None:
     if tensor.dtype not in DTYPES:
         reject(tensor, "has elements that kernels do not have; convert it with `.to(...)`")
+    if tensor.is_cuda and tensor.device.index:
+        reject(tensor, "is not on the first GPU, which Costate uses; move it with `.to(\"cuda:0\")`")
     if tensor.layout != torch.strided:
         reject(tensor, "is sparse; pass `x.to_dense()`")
     if not tensor.is_contiguous():
