@@ -24,13 +24,13 @@ def least(answers, *keys):
 
 
 def show(times, unit):
-    """The time, and in parentheses that of the processor."""
+    """The time of the processor, and in parentheses that of the clock on the wall."""
     if times is None:
         return ""
     if isinstance(times, str):
         return "failed: " + times[:80]
     scale = {"µs": 1e6, "ms": 1e3, "s": 1}[unit]
-    return "{} ({})".format(*(f"{t * scale:.3g}" if t * scale < 100 else f"{t * scale:.0f}" for t in times))
+    return "{} ({})".format(*(f"{t * scale:.3g}" if t * scale < 100 else f"{t * scale:.0f}" for t in reversed(times)))
 
 
 def row(*cells):
