@@ -50,7 +50,8 @@ def check_tensor(loss):
 class Tape:
     """Records the launches inside of `with Tape(loss):` and adds their gradients at its end.
 
-    `loss`: a field of shape (), or an ndarray or tensor with one element; its gradient is set to 1.
+    `loss`: a field of shape (), or an ndarray or tensor with one element; it is set to 0 at the
+    start, and its gradient to 1 at the end.
     `clear_gradients`: clears the gradients of all fields first. `validation`: with debug mode,
     kernels check that nothing is written that was read before (the *global data access rule* of
     Taichi). Gradients are exact without that rule: values that they need are copied before they are
@@ -96,6 +97,7 @@ class Tape:
         if self.validates:
             from costate.ad.validation import clear_bits
             clear_bits()
+        self._clear_loss()
         if self.grad_check:
             from costate.ad.check import Saved
             self._saved = Saved()
@@ -116,6 +118,14 @@ class Tape:
             if self.grad_check:
                 from costate.ad.check import compare
                 compare(self)
+
+    def _clear_loss(self):
+        if isinstance(self.loss, Storage):
+            self.loss.fill(0)
+        elif self.loss is not None:
+            import torch
+            with torch.no_grad():
+                self.loss.fill_(0)
 
     def _loss_version(self):
         return self.loss.core().version if isinstance(self.loss, Storage) else None

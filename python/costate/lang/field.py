@@ -59,6 +59,11 @@ class Field(Storage):
     def loop_range(self):
         return self
 
+    def __str__(self):
+        if self._shape is None:
+            return "<Field: Definition of this field is incomplete>"
+        return str(self.to_numpy())
+
     def get_field_members(self):
         return [self]
 

@@ -50,6 +50,11 @@ class Struct:
             return variable_for(v) if is_scalar(v) or isinstance(v, Matrix) else v
         return Struct({k: copy(v) for k, v in self._members.items()}, self._methods)
 
+    @staticmethod
+    def field(members, methods=None, shape=None, name="struct", **options):
+        """A field of structs with these members, a type each; see `costate.field`."""
+        return StructType(members, methods, name).field(shape=shape, **options)
+
     @property
     def keys(self):
         return list(self._members)
