@@ -1,5 +1,6 @@
 """Messages of the library in the words of Python."""
 
+import linecache
 import re
 from contextlib import contextmanager
 
@@ -30,7 +31,27 @@ def explain(text, names=()):
     text = re.sub(r"\bargument (\d+)", name, text)
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text)
-    return text
+    seen = set()
+    return "\n".join(shown for line in text.split("\n") for shown in with_source(line, seen))
+
+
+PLACE = re.compile(r"^(.+?):(\d+):(\d+): (?:error|note)")
+IN_TEXT = re.compile(r"(?:at |\()((?:/|<)[^:\n]*?):(\d+)(?::(\d+))?[:,;)]")
+
+
+def with_source(line, seen):
+    """A line of a message, and the line of Python below that it is about, with a caret."""
+    yield line
+    found = PLACE.match(line) or IN_TEXT.search(line)
+    if found is None or found.groups() in seen:
+        return
+    seen.add(found.groups())
+    source = linecache.getline(found.group(1), int(found.group(2))).rstrip("\n")
+    if source.strip():
+        yield source
+        column = found.group(3)
+        start = int(column) - 1 if column else len(source) - len(source.lstrip())
+        yield " " * start + "^"
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class Runtime:
     def __init__(self, config, device=None):
         self.config = config
         self.opened = device
-        self.generation = 0
+        self.shared = None
 
     @property
     def device(self):
@@ -118,12 +118,20 @@ _runtime = None
 def runtime():
     """The current runtime; `init()` with its defaults if there is none."""
     if _runtime is None:
-        init()
+        _configure(None, None, None, True, {})
     return _runtime
 
 
 def device():
     return runtime().device
+
+
+def shares_memory():
+    """Whether kernels run in the memory of the host."""
+    r = runtime()
+    if r.shared is None:
+        r.shared = r.device.name in ("cpu", "simt")
+    return r.shared
 
 
 def arch_of(name):
@@ -146,7 +154,7 @@ def _chosen_arch(arch):
             return one, _core.Device.open(name)
         except NoDevice:
             continue
-    warnings.warn(f"Arch={wanted} is not supported, falling back to {cpu}", stacklevel=3)
+    warnings.warn(f"Arch={wanted} is not supported, falling back to {cpu}", stacklevel=4)
     return cpu, None
 
 
@@ -163,12 +171,16 @@ def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_f
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
     them. Other options of Quadrants and Taichi are accepted and have no effect.
     """
-    global _runtime
     reset()
     known = Config.names()
     for name in [n for n in options if n not in known]:
         warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
         del options[name]
+    _configure(arch, default_fp, default_ip, enable_fallback, options)
+
+
+def _configure(arch, default_fp, default_ip, enable_fallback, options):
+    global _runtime
     options = {k: v for k, v in options.items() if v is not None}
     for name in Config.defaults:
         value = os.environ.get(f"QD_{name.upper()}", os.environ.get(f"TI_{name.upper()}"))

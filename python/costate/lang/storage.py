@@ -5,7 +5,7 @@ import weakref
 import numpy as np
 
 from costate import _core
-from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError
+from costate.errors import BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError
 from costate.lang import dtypes, runtime
 from costate.lang.matrix import FieldElement, Matrix
 
@@ -94,7 +94,25 @@ class Storage:
         array.write(self._host)
         self._version = array.version
 
+    def _readable(self):
+        """The elements on the host: the array itself where kernels run in its memory."""
+        if runtime.shares_memory() and self not in _dirty:
+            return self.core().numpy()
+        return self._mirror()
+
+    def _write(self, index, value):
+        if runtime.shares_memory() and self not in _dirty:
+            try:
+                self.core().numpy(writable=True)[index] = value
+                return
+            except BadArgument:
+                pass    # somebody records
+        self._mirror()[index] = value
+        _dirty.add(self)
+
     def _index(self, key):
+        if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
+            return key
         if key is None:
             key = ()
         elif isinstance(key, Matrix):
@@ -119,31 +137,33 @@ class Storage:
 
     def __getitem__(self, key):
         index = self._index(key)
-        host = self._mirror()
+        host = self._readable()
         if not self.element_shape:
             return host[index].item()
-        entries = [e.item() for e in host[index].reshape(-1)]
+        entries = host[index].reshape(-1).tolist()
         return FieldElement(entries, self.element_shape,
                             lambda changed: self.__setitem__(index, changed))
 
     def __setitem__(self, key, value):
         index = self._index(key)
-        host = self._mirror()
         if self.element_shape:
             value = value.entries if isinstance(value, Matrix) else value
             value = np.asarray(value, self.dtype.np)
-            host[index] = value.reshape(self.element_shape) if value.ndim else value
-        else:
-            host[index] = value
-        _dirty.add(self)
+            value = value.reshape(self.element_shape) if value.ndim else value
+        self._write(index, value)
 
     # -- whole arrays --------------------------------------------------------------
 
     def to_numpy(self, dtype=None):
         """A copy as a NumPy array."""
-        host = self._mirror()
-        return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype) \
-            if dtype is not None else host.copy()
+        array = self.core()
+        if self in _dirty:
+            _dirty.discard(self)
+            self._flush()
+        host = array.to_numpy()
+        if dtype is None:
+            return host
+        return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
 
     def from_numpy(self, array):
         """Takes the elements of a NumPy array of the same shape."""

@@ -220,6 +220,23 @@ def test_errors_of_the_gradient_name_the_line():
         k.grad()
 
 
+def test_errors_that_are_found_later_have_a_caret():
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            x[i] = x[i] * x[i] + 1
+            x[i] = x[i] * x[i]
+
+    k()
+    with pytest.raises(ti.CannotReplay) as info:
+        k.grad()
+    lines = str(info.value).split("\n")
+    assert lines[1].endswith("x[i] = x[i] * x[i] + 1") and lines[2].strip() == "^"
+    assert lines[1][lines[2].index("^"):].startswith("x[i] * x[i] + 1")
+
+
 def test_print(capfd):
     @ti.kernel
     def k(a: ti.i32):
@@ -250,9 +267,16 @@ def test_init_options():
 
 def test_init_happens_by_itself():
     ti.reset()
-    x = ti.field(ti.f32, shape=3)
+    x, y = ti.field(ti.f32, shape=3), ti.field(ti.f32, shape=3)
     x[0] = 1
-    assert x[0] == 1
+    y[1] = 2
+
+    @ti.kernel
+    def k():
+        x[0] += y[1]
+
+    k()
+    assert x[0] == 3
 
 
 def test_nothing_is_printed_at_the_end():
