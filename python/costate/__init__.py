@@ -9,7 +9,10 @@
     def energy() -> None: ...
 """
 
+import importlib as _importlib
 import os as _os
+
+import numpy as _np
 
 from . import _core
 
@@ -49,7 +52,7 @@ from costate.lang.func import func, pyfunc, real_func
 from costate.lang.kernel import Kernel, data_oriented, kernel
 from costate.lang.struct import Struct, StructField, dataclass
 from costate.lang.axes import *  # noqa: F401,F403
-from costate import ad, lang, math, types
+from costate import _lib, ad, lang, math, types
 from costate.ad import stop_grad
 
 from costate.lang import impl as _impl
@@ -75,11 +78,22 @@ def is_logging_effective(level):
     return False
 
 
-_lib = _impl.Lib()
+def rgb_to_hex(c):
+    """0xRRGGBB of three numbers between 0 and 1, or arrays of them."""
+    r, g, b = (_np.clip(_np.asarray(v) * 255, 0, 255).astype(int) for v in c)
+    return (r << 16) + (g << 8) + b
+
+
+def hex_to_rgb(color):
+    """Three numbers between 0 and 1 of 0xRRGGBB."""
+    return ((color >> 16) & 255) / 255, ((color >> 8) & 255) / 255, (color & 255) / 255
 
 
 def __getattr__(name):
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function
-    raise AttributeError(f"module `costate` has no attribute `{name}`")
+    if name in ("algorithms", "profiler", "tools"):
+        return _importlib.import_module(f"costate.{name}")
+    from costate.absent import message
+    raise AttributeError(message("costate", name))

@@ -17,6 +17,10 @@ class CompilationError(Error):
 class QuadrantsSyntaxError(CompilationError, SyntaxError):
     """A construct of Python that kernels do not have."""
 
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.msg = str(args[0]) if args else ""   # what a traceback shows
+
     def __str__(self):
         return str(self.args[0]) if self.args else ""
 

@@ -1,6 +1,7 @@
 """Expressions of a kernel: to Python objects, values of the kernel, or places."""
 
 import ast
+from types import ModuleType
 
 from costate import _core
 from costate.errors import (CompilationError, QuadrantsIndexError, QuadrantsNameError,
@@ -309,7 +310,8 @@ class Expressions:
         try:
             return getattr(base, name)
         except AttributeError as error:
-            raise CompilationError(f"{ops.describe(base)} has no attribute `{name}`") from error
+            text = f"{ops.describe(base)} has no attribute `{name}`"
+            raise CompilationError(str(error) if isinstance(base, ModuleType) else text) from error
 
     def on_Call(self, node):
         return calls.call(self, node)

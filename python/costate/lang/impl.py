@@ -56,4 +56,10 @@ class Lib:
     def with_cuda():
         return runtime.is_arch_supported(runtime.cuda)
 
+    GGUI_AVAILABLE = False
     Arch = runtime.Arch
+
+    def __getattr__(self, name):
+        if name.startswith("with_"):
+            return lambda: False
+        raise AttributeError(f"`_lib.core` has no `{name}`")

@@ -1,0 +1,35 @@
+"""Names of Quadrants and Taichi that are not here, and what to use instead."""
+
+_WINDOW = ("windows are no part of Costate: write pictures with `costate.tools.imwrite(x, \"a.png\")`, or "
+           "show `x.to_numpy()` with matplotlib or another library of windows")
+_SPARSE_MATRIX = ("sparse matrices are no part of Costate: fill arrays of rows, columns and values in a kernel, "
+                  "and give them to scipy.sparse or torch.sparse")
+_GRAPH = ("call the kernels one after the other; on a GPU `costate._core.Device.capture` makes a graph of "
+          "launches")
+_SPARSE = "fields are dense: use `root.dense`, with an array of indices where few elements are used"
+
+_INSTEAD = {
+    "GUI": _WINDOW, "ui": _WINDOW, "linalg": _SPARSE_MATRIX, "sparse_matrix_builder": _SPARSE_MATRIX,
+    "graph": _GRAPH, "sparse": _SPARSE, "deactivate_all_snodes": _SPARSE, "rescale_index": _SPARSE,
+    "aot": "kernels are kept in the cache on disk, for all processes",
+    "Mesh": "loop over arrays of the indices of neighbours",
+    "MeshInstance": "loop over arrays of the indices of neighbours",
+    "TriMesh": "loop over arrays of the indices of neighbours",
+    "TetMesh": "loop over arrays of the indices of neighbours",
+    "Texture": "read the elements of a field, and interpolate between them",
+    "Format": "read the elements of a field, and interpolate between them",
+    "argpack": "pass a frozen dataclass, or `types.struct`", "ArgPack": "pass a frozen dataclass, or `types.struct`",
+    "BitpackedFields": "use fields of integers, and shifts",
+    "ref": "functions become part of the kernel: `template()` is the argument itself",
+    "get_addr": "pass the index instead of an address",
+    "imwrite": "it is `tools.imwrite`", "imread": "it is `tools.imread`", "imshow": "it is `tools.imshow`",
+    "imresize": "it is `tools.imresize`", "PLYWriter": "it is `tools.PLYWriter`",
+    "VideoManager": "it is `tools.VideoManager`",
+    "print_profile_info": "it is `profiler.print_kernel_profiler_info`",
+}
+
+
+def message(module, name):
+    """The text for a name that a module lacks."""
+    text = f"module `{module}` has no attribute `{name}`"
+    return f"{text}: {_INSTEAD[name]}" if name in _INSTEAD else text

@@ -1,0 +1,7 @@
+"""Pictures, PLY files and videos of fields, by the names of `ti.tools`."""
+
+from costate.tools.image import imread, imresize, imshow, imwrite
+from costate.tools.ply import PLYWriter
+from costate.tools.video import VideoManager
+
+__all__ = ["PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite"]
