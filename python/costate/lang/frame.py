@@ -33,6 +33,7 @@ class Frame:
         self.shared = set()
         self.loops = []            # "range", "loop", "static": from the outermost to the innermost
         self.return_type = None
+        self.early = None          # see early.py
         self.kernel = None         # the specialisation, if this is a kernel
 
     def changes(self, statement):

@@ -4,8 +4,9 @@ import functools
 import inspect
 
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
-from costate.lang import dtypes, ops
+from costate.lang import dtypes, early, ops
 from costate.lang.annotations import CompoundType, NdarrayType, template
+from costate.lang.early import returns_early
 from costate.lang.expr import is_scalar, value_of
 from costate.lang.frame import Bound, Frame
 from costate.lang.matrix import Matrix
@@ -79,19 +80,24 @@ class Func:
         if self.instance is not None:
             args = [self.instance, *args]
         bound = self._bind(args, options)
+        builder.calls.append(self.function)
+        loc = builder.loc
+        try:
+            if returns_early(self.source.node):
+                return early.inline(builder, lambda: self._visitor(builder, bound))
+            return self._visitor(builder, bound).run()
+        finally:
+            builder.calls.pop()
+            builder.loc = loc
+
+    def _visitor(self, builder, bound):
+        from costate.lang.visitor import Visitor
         frame = Frame(self.function, self.source, builder.depth)
         frame.return_type = self.hints.get("return")
         for p in self.parameters:
             annotation = self.hints.get(p.name)
             frame.bind(p.name, self._parameter(frame, p.name, annotation, bound[p.name]))
-        from costate.lang.visitor import Visitor
-        builder.calls.append(self.function)
-        loc = builder.loc
-        try:
-            return Visitor(builder, frame).run()
-        finally:
-            builder.calls.pop()
-            builder.loc = loc
+        return Visitor(builder, frame)
 
     def _bind(self, args, options):
         try:

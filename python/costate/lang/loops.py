@@ -8,6 +8,7 @@ from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang import ops
 from costate.lang.calls import Grouped, NDRange, RangeOf, Static
 from costate.lang.dtypes import i32, i64, u64
+from costate.lang.early import contains_return
 from costate.lang.expr import Expr, dtype_of, index_handle, index_value, is_number
 from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix
@@ -168,10 +169,12 @@ class Loops:
     # -- serial --------------------------------------------------------------------
 
     def serial(self, node, box, grouped):
-        if len(box.ranges) > 1 and has_jump(node.body, ast.Break):
+        leaves = has_jump(node.body, ast.Break) or self.frame.early and contains_return(node)
+        if len(box.ranges) > 1 and leaves:
             self.linear(node, box, grouped)
         else:
             self.nest(node, box, grouped, [])
+        self.left(node)
 
     def nest(self, node, box, grouped, values):
         k = len(values)

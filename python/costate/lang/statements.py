@@ -5,6 +5,7 @@ import ast
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
                             QuadrantsSyntaxError, QuadrantsTypeError)
 from costate.lang import calls, dtypes, ops
+from costate.lang.early import contains_return
 from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
 from costate.lang.expressions import BINARY, PLACES, is_value
 from costate.lang.frame import Bound
@@ -253,6 +254,12 @@ class Statements:
         self.inner(node.body)
         self.frame.loops.pop()
         b.trace.end()
+        self.left(node)
+
+    def left(self, loop):
+        """Behind a loop in which the function may have returned."""
+        if self.frame.early and contains_return(loop):
+            self.frame.early.after_loop()
 
     def do_Break(self, node):
         self.innermost("break")
@@ -282,19 +289,31 @@ class Statements:
             if node.value is None and frame.kernel:
                 b.trace.jump_return(b.loc)
                 return
+            if frame.early and "range" not in frame.loops:
+                frame.early.is_needed = True
+                frame.early.leave(self.result_of(node))
+                return
             raise QuadrantsSyntaxError(
                 "Return inside non-static if/for is not supported; assign the result to a variable "
                 "and return that at the end")
-        value = None if node.value is None else self.value(node.value)
-        if isinstance(value, list):
-            value = Matrix(value)
-        self.at(node)
+        value = self.result_of(node)
+        if frame.early:
+            frame.early.leave(value)
+            frame.returned = True
+            return
         if frame.kernel is not None:
             if value is not None:
                 frame.kernel.traced_return(b, value)
         else:
-            frame.result = calls.returned(frame, value)
+            frame.result = value
         frame.returned = True
+
+    def result_of(self, node):
+        value = None if node.value is None else self.value(node.value)
+        if isinstance(value, list):
+            value = Matrix(value)
+        self.at(node)
+        return value if self.frame.kernel is not None else calls.returned(self.frame, value)
 
     def do_Assert(self, node):
         b = self.builder

@@ -418,3 +418,63 @@ def test_no_nan_from_the_branch_not_taken(double):
 
     _, slope = gradient(k, x, y, [0.0, 4.0])
     assert slope == pytest.approx([0, 0.25 + 0.25])
+
+
+def test_functions_that_return_under_a_condition(double):
+    x, y = arrays("field", 6, 6)
+
+    @ti.func
+    def f(v):
+        if v > 3:
+            return v * v
+        s = 0.0
+        for i in range(10):
+            for j in range(3):
+                s += v
+                if s > 4:
+                    return s * 2
+        if v < 0:
+            return -v
+        return s
+
+    @ti.func
+    def pair(a):
+        if a > 2:
+            return a, ti.Vector([a, 1.0])
+        return -a, ti.Vector([0.0, a])
+
+    @ti.func
+    def factorial(n: ti.template()):
+        if ti.static(n < 2):
+            return 1
+        return n * factorial(n - 1)
+
+    @ti.func
+    def found(limit):
+        for i, j in ti.ndrange(5, 5):
+            if i * j > limit:
+                return i * 10 + j
+        return -1
+
+    @ti.kernel
+    def k():
+        for i in x:
+            a, b = pair(x[i])
+            y[i] = f(x[i]) + a + b.y + factorial(12) * 1e-8 + found(5) + found(100)
+
+    def expected(v):
+        def g(v):
+            if v > 3:
+                return v * v
+            s = 0
+            for _ in range(30):
+                s += v
+                if s > 4:
+                    return s * 2
+            return -v if v < 0 else s
+        return g(v) + (v + 1 if v > 2 else -v + v) + math.factorial(12) * 1e-8 + 23 - 1
+
+    at = np.array([-1, 0.05, 0.55, 1.5, 2.5, 4.0])
+    value, slope = gradient(k, x, y, at)
+    assert value == pytest.approx([expected(v) for v in at])
+    assert slope == pytest.approx([(expected(v + 1e-5) - expected(v - 1e-5)) / 2e-5 for v in at], rel=1e-4)

@@ -1,0 +1,99 @@
+"""`return` under a condition: a function with one is a loop of one turn, which `return` leaves."""
+
+import ast
+
+from costate.errors import QuadrantsSyntaxError
+from costate.lang.builder import require
+from costate.lang.dtypes import i64, u1
+from costate.lang.expr import Expr, condition_handle
+from costate.lang.places import Variable
+
+
+def returns_early(node):
+    """Whether a function returns inside of a branch or loop."""
+    return any(isinstance(inner, ast.Return) for statement in node.body
+               if isinstance(statement, (ast.If, ast.For, ast.While)) for inner in ast.walk(statement))
+
+
+def contains_return(node):
+    return any(isinstance(inner, ast.Return) for inner in ast.walk(node))
+
+
+class Early:
+    """Where the results of a function go; without places it collects what they are."""
+
+    def __init__(self, places=None, is_tuple=False):
+        self.places = places
+        self.is_tuple = is_tuple
+        self.values = []
+        self.is_needed = False   # a return stands in control flow of run time
+        if places is not None:
+            b = require("return")
+            self.flag = Variable(Expr(b.constant(u1, False), u1), u1)
+
+    def leave(self, value):
+        """Traces a `return`."""
+        b = require("return")
+        parts = value if isinstance(value, tuple) else (value,)
+        if self.places is None:
+            self.values.append(value)
+            return
+        for place, part in zip(self.places, parts, strict=True):
+            place.set(part)
+        self.flag.set(Expr(b.constant(u1, True), u1))
+        b.trace.jump_break(b.loc)
+
+    def after_loop(self):
+        """Behind a loop in which the function may have returned."""
+        if self.places is None:
+            return
+        b = require("return")
+        b.trace.begin_if(condition_handle(self.flag.get()), b.loc)
+        b.trace.jump_break(b.loc)
+        b.trace.end()
+
+
+def likes_of(visitor, values):
+    """The types and shapes of what a function returns, and whether it is a tuple."""
+    is_tuple = isinstance(values[0], tuple)
+    rows = [v if isinstance(v, tuple) else (v,) for v in values]
+    if len({len(r) for r in rows}) != 1 or any(v is None for r in rows for v in r):
+        raise QuadrantsSyntaxError("a function that returns under a condition returns values of one "
+                                   "type everywhere")
+    likes = []
+    for column in zip(*rows):
+        like = visitor.common(column[0], column[0])
+        for one in column[1:]:
+            _, shape = visitor.common(column[0], one)
+            from costate.lang import dtypes
+            other = visitor.common(one, one)[0]
+            like = (like[0] if like[0] is other else dtypes.promote(like[0], other)), shape
+        likes.append(like)
+    return likes, is_tuple
+
+
+def inline(builder, make_visitor):
+    """Traces a function that returns early; `make_visitor()` gives a new one each time."""
+    with builder.dry_run():
+        visitor = make_visitor()
+        visitor.frame.early = collected = Early()
+        visitor.run()
+    if not collected.is_needed:
+        if builder.dry:
+            return collected.values[-1] if collected.values else None
+        return make_visitor().run()
+    likes, is_tuple = likes_of(visitor, collected.values)
+    places = [visitor.zero_variable(like) for like in likes]
+    if builder.dry:
+        results = tuple(p.get() for p in places)
+        return results if is_tuple else results[0]
+    visitor = make_visitor()
+    visitor.frame.early = Early(places, is_tuple)
+    b = builder
+    b.trace.begin_for(b.constant(i64, 0), b.constant(i64, 1), b.constant(i64, 1), b.loc)
+    with b.nested():
+        visitor.frame.depth = b.depth
+        visitor.run()
+    b.trace.end()
+    results = tuple(p.get() for p in places)
+    return results if is_tuple else results[0]
