@@ -210,6 +210,7 @@ def test_objects_that_were_never_made(device, trace):
         empty.fill(1)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_child_process(device, trace):
     if device.name == "cuda":
         pytest.skip("CUDA does not survive a fork")
