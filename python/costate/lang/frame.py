@@ -29,7 +29,7 @@ class Frame:
         self.globals = function.__globals__
         self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self.blocks = []           # [statements, the current one, how many scopes surround them]
-        self._changes = {}
+        self._changes = source.changes
         self.shared = set()
         self.loops = []            # "range", "loop", "static": from the outermost to the innermost
         self.return_type = None

@@ -28,6 +28,7 @@ class Source:
                                        "made with `def`, not a lambda")
         self.node = self._parse("".join(lines), first)
         self._places = {}
+        self.changes = {}   # of statements, see scan.py
 
     def _parse(self, text, first):
         indented = text[:1] in " \t"
