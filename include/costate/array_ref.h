@@ -3,22 +3,26 @@
 
 #include "costate/detail/composite.h"
 
+#include <algorithm>
+
 namespace costate {
 
 namespace detail {
 
-/// The elements of an array inside a kernel.
+/// The elements of an array inside a kernel; there is one array underneath for
+/// each of `types`.
 template <class T, int N, Layout L> struct ElementsOf {
   static_assert(Element<T>, "the elements of an array are numbers, vectors, "
                             "matrices, or structs with COSTATE_STRUCT");
   static_assert(N >= 0 && N <= maxRank, "an array has 0 to 8 dimensions");
-  using Number = T;
   using Reference = ElementRef<T>;
   static constexpr int rank = N, first = 0;
-  static ElementForm form() { return {}; }
-  static Reference at(Handle array, const std::array<Handle, maxRank> &indices,
-                      Loc loc) {
-    return {Place{array, dtypeOf<T>, N, indices}, loc};
+  static constexpr std::array types{dtypeOf<T>};
+  using Arrays = std::array<Handle, 1>;
+  static ElementForm form(DType) { return {}; }
+  static Reference at(const Arrays &arrays,
+                      const std::array<Handle, maxRank> &indices, Loc loc) {
+    return {Place{arrays[0], dtypeOf<T>, N, indices}, loc};
   }
 };
 
@@ -27,15 +31,22 @@ template <Composite T, int N, Layout L> struct ElementsOf<T, N, L> {
   static_assert(N >= 0 && N < maxRank,
                 "an array of vectors, matrices or structs has 0 to 7 "
                 "dimensions");
-  using Number = NumberOf<T>;
   using Reference = typename FormOf<T>::Reference;
   static constexpr int rank = N + 1, first = L == SoA;
-  static ElementForm form() { return formOf<T>(L); }
-  static Reference at(Handle array, const std::array<Handle, maxRank> &indices,
-                      Loc loc) {
-    Place place{array, dtypeOf<Number>, rank, {}};
-    std::copy_n(indices.begin(), N, place.indices.begin() + first);
-    return FormOf<T>::reference({place, L == SoA ? 0 : N, 0, loc});
+  static constexpr auto types = [] {
+    std::array<DType, size_t(FormOf<T>::numbers.kinds)> all;
+    std::copy_n(FormOf<T>::numbers.types.begin(), all.size(), all.begin());
+    return all;
+  }();
+  using Arrays = std::array<Handle, types.size()>;
+  static ElementForm form(DType type) { return formOf<T>(L, type); }
+  static Reference at(const Arrays &arrays,
+                      const std::array<Handle, maxRank> &indices, Loc loc) {
+    StructPlace places{{}, {{}, types[0], rank, {}}, L == SoA ? 0 : N, loc};
+    for (size_t k = 0; k < types.size(); ++k)
+      places.arrays[static_cast<size_t>(types[k])] = arrays[k];
+    std::copy_n(indices.begin(), N, places.place.indices.begin() + first);
+    return FormOf<T>::take(places);
   }
 };
 
@@ -52,15 +63,15 @@ template <class T, int N, Layout L = AoS> class ArrayRef {
 public:
   static constexpr int rank = N;
 
-  explicit ArrayRef(detail::Handle handle) : handle(handle) {}
+  explicit ArrayRef(const typename Elements::Arrays &arrays) : arrays(arrays) {}
 
   /// The extent of dimension `dim`.
   Index size(int dim = 0,
              std::source_location place = std::source_location::current()) const
     requires(N > 0)
   {
-    return Index(
-        detail::extent(handle, Elements::rank, dim + Elements::first, place));
+    return Index(detail::extent(arrays[0], Elements::rank,
+                                dim + Elements::first, place));
   }
 
   Reference
@@ -121,10 +132,10 @@ public:
 private:
   Reference element(Loc loc,
                     const std::array<detail::Handle, maxRank> &at) const {
-    return Elements::at(handle, at, loc);
+    return Elements::at(arrays, at, loc);
   }
 
-  detail::Handle handle;
+  typename Elements::Arrays arrays;
 };
 
 } // namespace costate

@@ -29,7 +29,8 @@ struct GradientCheck {
   bool differences_tell = true;
 
   struct Entry {
-    int argument = 0; ///< counted from 1, as in messages
+    int argument = 0;  ///< counted from 1, and as launch_with counts
+    std::string array; ///< in the words of messages: `argument 2`
     std::vector<int64_t> index;
     double reverse = 0, forward = 0, difference = 0;
     double forward_error = 0, difference_error = 0;

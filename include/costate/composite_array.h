@@ -1,5 +1,5 @@
 #pragma once
-/// Arrays of vectors, matrices and structs.
+/// Arrays of vectors, matrices, and structs of one element type.
 
 #include "costate/array.h"
 #include "costate/detail/composite.h"
@@ -14,7 +14,7 @@ namespace costate {
 /// struct of these. Underneath it is an array of numbers with one dimension
 /// more, the last one in AoS layout and the first one in SoA layout.
 template <class C>
-  requires detail::Composite<C>
+  requires detail::Uniform<C>
 class Array<C> : public AnyArray {
   using Number = detail::NumberOf<C>;
   static constexpr size_t count = detail::FormOf<C>::count;

@@ -29,6 +29,7 @@
 #include "costate/reduce.h"
 #include "costate/statistics.h"
 #include "costate/struct.h"
+#include "costate/struct_array.h"
 #include "costate/tape.h"
 #include "costate/tensor.h"
 #include "costate/types.h"

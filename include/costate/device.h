@@ -74,13 +74,17 @@ public:
   }
   AnyArray array(DType dtype, const Extents &extents, Flags flags = none,
                  ArrayOptions options = {}) const;
-  /// The same with elements of type C, a vector, matrix or struct.
+  /// The same with elements of type C, a vector, matrix or struct. Of a struct
+  /// with members of several types those of float types have the flags.
   template <class C>
     requires detail::Composite<C>
   Array<C> array(const Extents &extents, Flags flags = none,
                  ArrayOptions options = {}) const {
-    return Array<C>(array(dtypeOf<detail::NumberOf<C>>, extents, flags, options,
-                          detail::formOf<C>(options.layout)));
+    if constexpr (detail::Mixed<C>)
+      return Array<C>::make(*this, extents, flags, options);
+    else
+      return Array<C>(array(dtypeOf<detail::NumberOf<C>>, extents, flags,
+                            options, detail::formOf<C>(options.layout)));
   }
   AnyArray array(DType dtype, const Extents &extents, Flags flags,
                  ArrayOptions options, const ElementForm &form) const;

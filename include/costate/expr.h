@@ -189,9 +189,9 @@ private:
   detail::Handle handle;
 };
 
-/// An element of an array argument. Reading it loads, `=` stores, `+=` and `-=`
-/// are atomic adds, as `atomic_add` and `atomic_sub`. It stays a reference:
-/// `auto e = x(i)` reads later.
+/// An element of an array argument. Reading it loads, `=` stores, `+=`, `-=`,
+/// `&=`, `|=` and `^=` are atomic, as `atomic_add` and so on. It stays a
+/// reference: `auto e = x(i)` reads later.
 template <class T> class ElementRef : public detail::Ops<T> {
 public:
   ElementRef(const detail::Place &place, Loc loc) : place(place), loc(loc) {}
@@ -224,6 +224,19 @@ public:
     return *this;
   }
 
+  // On integers and truth values, atomic as `atomic_and` and so on.
+#define COSTATE_ASSIGN(symbol, op)                                             \
+  const ElementRef &operator symbol(Source<T> source) const                    \
+    requires(std::is_integral_v<T>)                                            \
+  {                                                                            \
+    detail::update(detail::Op::op, place, source.value, source.loc);           \
+    return *this;                                                              \
+  }
+  COSTATE_ASSIGN(&=, And)
+  COSTATE_ASSIGN(|=, Or)
+  COSTATE_ASSIGN(^=, Xor)
+#undef COSTATE_ASSIGN
+
   // Each of these is one indivisible step, whoever else updates the element at
   // the same time, and returns what the element was before.
 #define COSTATE_ATOMIC(name, op, Condition)                                    \
@@ -236,9 +249,9 @@ public:
   COSTATE_ATOMIC(atomic_add, Add, detail::isNumber<T>)
   COSTATE_ATOMIC(atomic_min, Min, detail::isNumber<T>) // NaN counts as missing
   COSTATE_ATOMIC(atomic_max, Max, detail::isNumber<T>)
-  COSTATE_ATOMIC(atomic_and, And, isInteger(dtypeOf<T>))
-  COSTATE_ATOMIC(atomic_or, Or, isInteger(dtypeOf<T>))
-  COSTATE_ATOMIC(atomic_xor, Xor, isInteger(dtypeOf<T>))
+  COSTATE_ATOMIC(atomic_and, And, std::is_integral_v<T>)
+  COSTATE_ATOMIC(atomic_or, Or, std::is_integral_v<T>)
+  COSTATE_ATOMIC(atomic_xor, Xor, std::is_integral_v<T>)
 #undef COSTATE_ATOMIC
   friend Expr<T> atomic_sub(const ElementRef &element, Source<T> value)
     requires(detail::isNumber<T>)
@@ -249,16 +262,13 @@ public:
         detail::fetch(detail::Op::Add, element.place, negative, value.loc));
   }
   /// The element becomes `value`.
-  friend Expr<T> atomic_exchange(const ElementRef &element, Source<T> value)
-    requires(detail::isNumber<T>)
-  {
+  friend Expr<T> atomic_exchange(const ElementRef &element, Source<T> value) {
     return Expr<T>(detail::exchange(element.place, value.value, value.loc));
   }
   /// The element becomes `desired` if it has the bits of `expected`.
   friend Expr<T> atomic_compare_exchange(const ElementRef &element,
-                                         Source<T> expected, Source<T> desired)
-    requires(detail::isNumber<T>)
-  {
+                                         Source<T> expected,
+                                         Source<T> desired) {
     return Expr<T>(detail::compareExchange(element.place, expected.value,
                                            desired.value, desired.loc));
   }

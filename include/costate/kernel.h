@@ -77,6 +77,7 @@ struct ArgumentValue {
   }
 
   Kind kind;
+  uint32_t number = 0; ///< that of the caller's argument, from 1; 0: its own
   const AnyArray *array = nullptr;
   uint64_t integer = 0; ///< Bool, Unsigned; Signed in two's complement
   double real = 0;      ///< Float
@@ -89,7 +90,8 @@ namespace detail {
 template <class A>
 concept Argument = std::is_convertible_v<const A &, ArgumentValue>;
 
-/// Appends `argument`; of vectors, matrices and structs all numbers, in order.
+/// Appends `argument`; of vectors, matrices and structs all numbers, in order;
+/// of an array of structs with members of several types one array for each.
 template <class A>
 void appendArgument(std::vector<ArgumentValue> &values, const A &argument) {
   if constexpr (Argument<A>)
@@ -113,7 +115,15 @@ decltype(auto) withArguments(const F &use, const A &...arguments) {
     return use(std::span<const ArgumentValue>(values));
   } else {
     std::vector<ArgumentValue> values;
-    (appendArgument(values, arguments), ...);
+    uint32_t number = 0;
+    auto append = [&](const auto &argument) {
+      size_t first = values.size();
+      appendArgument(values, argument);
+      ++number;
+      for (size_t i = first; i < values.size(); ++i)
+        values[i].number = number;
+    };
+    (append(arguments), ...);
     return use(std::span<const ArgumentValue>(values));
   }
 }
@@ -128,8 +138,8 @@ inline constexpr InitialState initial_state;
 /// A kernel. Immutable and safe to launch from several threads; copies share
 /// everything, compiled code included. Arguments of a launch are arrays, and
 /// C++ numbers for scalars: a number must be exact in the declared type, except
-/// that a real number is rounded to it. A vector, matrix or struct that a
-/// kernel takes counts as so many numbers.
+/// that a real number is rounded to it. Vectors, matrices
+/// and structs are std::arrays and Host<C>.
 ///
 /// All launches throw Error(BadArgument) for a wrong number, kind, dtype, rank
 /// or device of arguments and for overlapping written arguments;
@@ -217,7 +227,8 @@ public:
     launch(initial_state, detail::Mode::Tangent, arguments...);
   }
 
-  /// The same with arguments that are known only at run time.
+  /// The same with arguments that are known only at run time. Each number of a
+  /// vector, matrix or struct, and each part of an array of structs, is one.
   void launch_with(detail::Mode mode,
                    std::span<const detail::ArgumentValue> arguments) const;
   void launch_with(InitialState, detail::Mode mode,

@@ -2,12 +2,14 @@
 /// Reductions: a value from all iterations of a range.
 ///
 ///     Expr<double> total = sum(n, [&](Index i) { return x(i) * y(i); });
+///     Vec<double, 3> centre = sum(n, [&](Index i) { return p(i) / n; });
 ///     Index nearest = argmin(n, [&](Index i) { return distance(i); });
 ///
 /// In serial code the terms are computed in parallel, inside of `parallel` and
 /// of another term in a loop. A term only computes. All devices, with any
 /// number of threads, give the same bits as before.
 
+#include "costate/detail/summand.h"
 #include "costate/ranges.h"
 
 #include <limits>
@@ -32,8 +34,14 @@ template <class F, size_t N> struct TermOf {
       std::declval<F &>(), std::declval<std::array<Handle, N>>()))>;
 };
 /// The type of the number that a term is.
+template <class A> struct NumberTerm {
+  static_assert(Traced<A>,
+                "a minimum or maximum is one of numbers: of a vector take the "
+                "norm, a component or something else that is a number");
+  using type = TypeOf<A>;
+};
 template <class F, size_t N>
-using TermType = TypeOf<typename TermOf<F, N>::type>;
+using TermType = typename NumberTerm<typename TermOf<F, N>::type>::type;
 
 template <size_t N> class Reduction {
 public:
@@ -42,19 +50,26 @@ public:
   explicit Reduction(const Box<N> &extents)
       : extents(extents.values), loc(extents.loc) {}
 
-  /// `op` over `term(indices)`, which is a `type`; `start`: what it gives for
-  /// no terms.
-  template <class F>
-  Handle fold(Op op, DType type, uint64_t start, F &&term) const {
+  /// The sums of `term(indices)`, which are values of `types`.
+  template <size_t K, class F>
+  std::array<Handle, K> sums(const std::array<DType, K> &types,
+                             F &&term) const {
     if (!inIteration())
-      return foldRange(op, term);
-    Handle result = declare(type, constant(type, start, loc), loc);
+      return foldRange<K>(Op::Add, term);
+    std::array<Handle, K> sums;
+    for (size_t k = 0; k < K; ++k)
+      sums[k] = declare(types[k], constant(types[k], 0, loc), loc);
     each([&](const Handles &at) {
-      Handle value = compute(term, at);
-      value = pure(op, type, {read(type, result, loc), value}, loc);
-      assign(result, value, loc);
+      std::array<Handle, K> values = compute(term, at);
+      for (size_t k = 0; k < K; ++k)
+        assign(sums[k],
+               pure(Op::Add, types[k],
+                    {read(types[k], sums[k], loc), values[k]}, loc),
+               loc);
     });
-    return read(type, result, loc);
+    for (size_t k = 0; k < K; ++k)
+      sums[k] = read(types[k], sums[k], loc);
+    return sums;
   }
 
   /// The position, row-major, of the term whose key is least: the first one of
@@ -76,7 +91,7 @@ public:
     return indices;
   }
 
-  template <class F> Handle compute(F &term, const Handles &at) const {
+  template <class F> auto compute(F &term, const Handles &at) const {
     TermScope scope;
     return term(at);
   }
@@ -91,10 +106,13 @@ public:
 private:
   static constexpr int64_t greatest = std::numeric_limits<int64_t>::max();
 
-  template <class F> Handle foldRange(Op op, F &term) const {
+  template <size_t K, class F>
+  std::array<Handle, K> foldRange(Op op, F &term) const {
     Handles at;
     beginRange(extents, at.data(), loc);
-    return endFold(op, compute(term, at), loc);
+    std::array<Handle, K> values = compute(term, at);
+    endFold(op, values, loc);
+    return values;
   }
 
   template <class F> void each(F &&body) const {
@@ -121,16 +139,13 @@ private:
   }
 
   template <class F> Handle leastInRange(bool hasMissing, F &key) const {
-    Handle best = foldRange(Op::Min, key);
-    auto place = [&](const Handles &at) {
+    auto pair = [&](const Handles &at) {
       Handle own = key(at);
-      Handle wins =
-          test(Op::And, test(Op::Eq, own, best), counts(hasMissing, own));
-      return pure(Op::Select, DType::I64,
-                  {wins, positionOf(at), number(greatest)}, loc);
+      return std::array{own, positionOf(at)};
     };
-    Handle position = foldRange(Op::Min, place);
-    Handle isNone = test(Op::Eq, position, number(greatest));
+    auto [best, position] = foldRange<2>(Op::Min, pair);
+    Handle isNone =
+        test(Op::Eq, hasMissing ? best : position, number(greatest));
     return pure(Op::Select, DType::I64, {isNone, number(-1), position}, loc);
   }
 
@@ -151,22 +166,25 @@ private:
   }
 };
 
-/// Sums of integers and truth values are made in i64, of f16 in f32.
 template <size_t N, class F> auto sumOver(const Box<N> &range, F &f) {
-  using T = TermType<F, N>;
-  using Result = std::conditional_t<std::is_same_v<T, bool>, int64_t, T>;
-  using Sum = std::conditional_t<isFloat(dtypeOf<T>), DerivativeOf<T>, int64_t>;
+  using Form = Summand<typename TermOf<F, N>::type>;
   Reduction<N> over(range);
+  constexpr auto types = Form::types;
+  std::array<DType, types.size()> wide;
+  for (size_t k = 0; k < types.size(); ++k)
+    wide[k] = sumsIn(types[k]);
   auto term = [&](const auto &at) {
-    Handle value = valueAs<T>(callAt(f, at), over.loc);
-    if constexpr (dtypeOf<T> != dtypeOf<Sum>)
-      value = pure(Op::Cast, dtypeOf<Sum>, {value}, over.loc);
-    return value;
+    auto values = Form::numbers(callAt(f, at), over.loc);
+    for (size_t k = 0; k < types.size(); ++k)
+      if (types[k] != wide[k])
+        values[k] = pure(Op::Cast, wide[k], {values[k]}, over.loc);
+    return values;
   };
-  Handle sum = over.fold(Op::Add, dtypeOf<Sum>, 0, term);
-  if constexpr (dtypeOf<Result> != dtypeOf<Sum>)
-    sum = pure(Op::Cast, dtypeOf<Result>, {sum}, over.loc);
-  return Expr<Result>(sum);
+  auto sums = over.sums(wide, term);
+  for (size_t k = 0; k < types.size(); ++k)
+    if (sumOf(types[k]) != wide[k])
+      sums[k] = pure(Op::Cast, sumOf(types[k]), {sums[k]}, over.loc);
+  return Form::value(sums);
 }
 
 /// Where the least term is, or the greatest one.
@@ -244,8 +262,9 @@ auto placeOfExtremum(const Box<N> &range, F &f, bool isMax) {
     return name(detail::Box<1>({range}), f);                                   \
   }
 /// The sum of `f(Index i, Index j, ...)` over all index tuples below the
-/// extents; of truth values, how many hold. In serial code floats are added in
-/// double precision, in an order that the extents decide.
+/// extents, numbers, vectors, matrices, or structs of one float type; of truth
+/// values, how many hold. In serial code floats are added in double precision,
+/// in an order that the extents decide.
 COSTATE_REDUCTION(sum, detail::sumOver(range, f))
 /// The least of the numbers `f(i, j, ...)`. NaN counts as missing, and -0 as
 /// less than 0. If there is none: inf, or the greatest integer. The derivative

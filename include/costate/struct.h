@@ -8,12 +8,11 @@
 ///     COSTATE_STRUCT(Particle, position, velocity, mass)
 ///
 /// Structs as values of a kernel need nothing: they are ordinary C++. All
-/// members are numbers, vectors, matrices or such structs; in arrays of one
-/// element type. Arguments are Scalar<Particle>, and Host<Particle> at the
-/// call.
+/// members are numbers, vectors, matrices or such structs. Arguments are
+/// Scalar<Particle>, and Host<Particle> at the call.
 
-#include "costate/composite_array.h"
 #include "costate/detail/each.h"
+#include "costate/struct_array.h"
 #include "costate/trace.h"
 
 namespace costate::detail {
@@ -30,39 +29,31 @@ template <Registered C> struct HostTypeOf<C> {
 };
 
 template <Registered C> struct OfScalars<C> {
-  static C make(Session &session) { return StructOf<C>::ofScalars(session); }
+  template <class Source> static C make(Source &source) {
+    return StructOf<C>::ofScalars(source);
+  }
 };
 
-template <class First, class... Others>
-constexpr bool oneNumber(std::tuple<First, Others...> *) {
-  return (std::is_same_v<NumberOf<First>, NumberOf<Others>> && ...);
-}
-template <class... M> constexpr int countOf(std::tuple<M...> *) {
-  return (FormOf<M>::count + ...);
+/// The first base of all references, so that members follow a comma.
+struct StructReference {};
+
+template <class... M> constexpr NumberCounts allNumbers(std::tuple<M...> *) {
+  NumberCounts all;
+  (all.add(FormOf<M>::numbers), ...);
+  return all;
 }
 
 template <Registered C> struct FormOf<C> {
   using Members = typename StructOf<C>::Members;
-  static_assert(oneNumber(static_cast<Members *>(nullptr)),
-                "the members of a struct in an array have one element type; "
-                "put others into an array of their own");
-  using Number = NumberOf<std::tuple_element_t<0, Members>>;
+  using Number = NumberOf<std::tuple_element_t<0, Members>>; ///< the first one
   using Host = typename StructOf<C>::Host;
   using Reference = typename StructOf<C>::Reference;
-  static constexpr int count = countOf(static_cast<Members *>(nullptr));
-  static Reference reference(const ComponentPlace &place) {
-    ComponentPlace next = place;
-    return Reference::make(next);
-  }
+  static constexpr NumberCounts numbers =
+      allNumbers(static_cast<Members *>(nullptr));
+  static constexpr int count = numbers.of(dtypeOf<Number>);
+  static Reference take(StructPlace &places) { return Reference(places); }
   static std::string name() { return StructOf<C>::name(); }
 };
-
-/// A reference to the next member.
-template <class M> auto nextMember(ComponentPlace &place) {
-  ComponentPlace here = place;
-  place.first += FormOf<M>::count;
-  return FormOf<M>::reference(here);
-}
 
 } // namespace costate::detail
 
@@ -86,33 +77,35 @@ public:
   ::costate::detail::HostOf<decltype(Name::member)> member;
 #define COSTATE_MEMBER_REFERENCE(Name, member)                                 \
   typename ::costate::detail::FormOf<decltype(Name::member)>::Reference member;
-#define COSTATE_MEMBER_NEXT(Name, member)                                      \
-  ::costate::detail::nextMember<decltype(Name::member)>(place),
+#define COSTATE_MEMBER_TAKE(Name, member)                                      \
+  , member(::costate::detail::FormOf<decltype(Name::member)>::take(places))
 #define COSTATE_MEMBER_READ(Name, member) decltype(Name::member)(member),
 #define COSTATE_MEMBER_SCALAR(Name, member)                                    \
-  ::costate::detail::OfScalars<decltype(Name::member)>::make(session),
-#define COSTATE_MEMBER_PASS(Name, member) use(member);
-#define COSTATE_MEMBER_STORE(Name, member) member = value.member;
+  ::costate::detail::OfScalars<decltype(Name::member)>::make(source),
+#define COSTATE_MEMBER_PASS(Name, member) costateUse(this->member);
+#define COSTATE_MEMBER_USE(Name, member) use(value.member);
+#define COSTATE_MEMBER_STORE(Name, member) this->member = costateFrom.member;
 
 /// Registers the struct `Name` with these members, which are all it has, in
 /// order. Stands behind it, in its namespace.
 #define COSTATE_STRUCT(Name, ...)                                              \
   struct CostateHost##Name {                                                   \
     COSTATE_EACH(COSTATE_MEMBER_HOST, Name, __VA_ARGS__)                       \
-    template <class F> void costateEach(const F &use) const {                  \
+    template <class F> void costateEach(const F &costateUse) const {           \
       COSTATE_EACH(COSTATE_MEMBER_PASS, Name, __VA_ARGS__)                     \
     }                                                                          \
   };                                                                           \
-  struct CostateReference##Name {                                              \
+  struct CostateReference##Name : ::costate::detail::StructReference {         \
+    using CostateValue = Name;                                                 \
     COSTATE_EACH(COSTATE_MEMBER_REFERENCE, Name, __VA_ARGS__)                  \
-    static CostateReference##Name                                              \
-    make(::costate::detail::ComponentPlace &place) {                           \
-      return {COSTATE_EACH(COSTATE_MEMBER_NEXT, Name, __VA_ARGS__)};           \
-    }                                                                          \
+    explicit CostateReference##Name(::costate::detail::StructPlace &places)    \
+        : StructReference()                                                    \
+              COSTATE_EACH(COSTATE_MEMBER_TAKE, Name, __VA_ARGS__) {}          \
+    CostateReference##Name(const CostateReference##Name &) = default;          \
     operator Name() const {                                                    \
       return {COSTATE_EACH(COSTATE_MEMBER_READ, Name, __VA_ARGS__)};           \
     }                                                                          \
-    const CostateReference##Name &operator=(const Name &value) const {         \
+    const CostateReference##Name &operator=(const Name &costateFrom) const {   \
       COSTATE_EACH(COSTATE_MEMBER_STORE, Name, __VA_ARGS__)                    \
       return *this;                                                            \
     }                                                                          \
@@ -133,7 +126,10 @@ public:
     using Host = CostateHost##Name;                                            \
     using Reference = CostateReference##Name;                                  \
     static const char *name() { return #Name; }                                \
-    static Name ofScalars(::costate::detail::Session &session) {               \
+    template <class F> static void each(const Name &value, const F &use) {     \
+      COSTATE_EACH(COSTATE_MEMBER_USE, Name, __VA_ARGS__)                      \
+    }                                                                          \
+    template <class Source> static Name ofScalars(Source &source) {            \
       return {COSTATE_EACH(COSTATE_MEMBER_SCALAR, Name, __VA_ARGS__)};         \
     }                                                                          \
   };                                                                           \

@@ -4,6 +4,7 @@
 #include "costate/array.h"
 #include "costate/check_gradient.h"
 #include "costate/custom_launch.h"
+#include "costate/detail/composite.h"
 
 #include <cstddef>
 #include <iosfwd>
@@ -118,6 +119,11 @@ public:
   /// Keeps no copies of this array: an overwrite of a value that a gradient
   /// needs is Error(CannotReplay) of `backward`.
   void never_copy(const AnyArray &array);
+  template <class C>
+    requires detail::Mixed<C>
+  void never_copy(const Array<C> &array) {
+    array.costateEach([this](const AnyArray &part) { never_copy(part); });
+  }
 
   /// Forgets everything, copies included. Error(BadArgument) while it records.
   void clear();

@@ -5,6 +5,7 @@
 #include "costate/tensor.h"
 
 #include <memory>
+#include <string>
 #include <tuple>
 
 namespace costate::detail {
@@ -19,6 +20,9 @@ public:
   Session(const Session &) = delete;
   ~Session();
 
+  /// What follows is, or belongs to, the next parameter of the function; that
+  /// is a `name`, or a number or an array.
+  void parameter(const std::string &name = "");
   Handle array(DType type, int rank, const ElementForm &form = {});
   Handle scalar(DType type);
   std::shared_ptr<TracedKernel> finish();
@@ -35,32 +39,40 @@ template <class P> struct Parameter {
 template <class T, int N, Layout L> struct Parameter<ArrayRef<T, N, L>> {
   using Elements = ElementsOf<T, N, L>;
   static ArrayRef<T, N, L> make(Session &session) {
-    return ArrayRef<T, N, L>(session.array(dtypeOf<typename Elements::Number>,
-                                           Elements::rank, Elements::form()));
+    session.parameter();
+    typename Elements::Arrays arrays;
+    for (size_t k = 0; k < arrays.size(); ++k)
+      arrays[k] = session.array(Elements::types[k], Elements::rank,
+                                Elements::form(Elements::types[k]));
+    return ArrayRef<T, N, L>(arrays);
   }
 };
-/// Makes a number, vector, matrix or struct of scalar arguments.
+/// Makes a number, vector, matrix or struct of what `source.scalar(type)`
+/// gives.
 template <class C> struct OfScalars;
 template <class T> struct OfScalars<Var<T>> {
-  static Var<T> make(Session &session) {
-    return Expr<T>(session.scalar(dtypeOf<T>));
+  template <class Source> static Var<T> make(Source &source) {
+    return Expr<T>(source.scalar(dtypeOf<T>));
   }
 };
 template <class T, class S> struct OfScalars<TensorVar<T, S>> {
-  static TensorExpr<T, S> make(Session &session) {
+  template <class Source> static TensorExpr<T, S> make(Source &source) {
     Handles<S> all;
     for (Handle &one : all)
-      one = session.scalar(dtypeOf<T>);
+      one = source.scalar(dtypeOf<T>);
     return TensorExpr<T, S>(all);
   }
 };
 
 template <class T> struct Parameter<Scalar<T>> {
   static Scalar<T> make(Session &session) {
-    if constexpr (HostNumber<T>)
+    if constexpr (HostNumber<T>) {
+      session.parameter();
       return Scalar<T>(session.scalar(dtypeOf<T>));
-    else
+    } else {
+      session.parameter(FormOf<T>::name());
       return Scalar<T>(OfScalars<T>::make(session));
+    }
   }
 };
 

@@ -33,6 +33,9 @@ constexpr size_t sizeOf(DType type) {
   return sizes[static_cast<int>(type)];
 }
 
+/// How many types there are.
+inline constexpr int dtypeCount = 12;
+
 constexpr bool isFloat(DType type) { return type >= DType::F16; }
 constexpr bool isUnsigned(DType type) {
   return type >= DType::U8 && type <= DType::U64;
@@ -113,6 +116,7 @@ struct ElementForm {
   std::string name;  ///< `Vec<f64, 3>`
   int64_t count = 0; ///< numbers in an element; 0: the element is a number
   Layout layout = AoS;
+  bool isPart = false; ///< the array has only those of its own type
 };
 
 /// The largest rank of an array.

@@ -288,12 +288,14 @@ static void bindBlocks(TraceClass &trace) {
       .def("end", recorded([] { end(); }))
       .def("in_iteration", recorded([] { return inIteration(); }),
            "Whether this is the code of an iteration, or a term.")
-      .def("end_fold", recorded([](Op op, Value value, Loc loc) {
-             return Value(endFold(op, value, loc));
+      .def("end_fold", recorded([](Op op, const Values &values, Loc loc) {
+             std::vector<Handle> results = handles(values);
+             endFold(op, results, loc);
+             return valuesOf(results);
            }),
-           "op"_a, "value"_a, "loc"_a,
-           "Ends a range with the sum, or with `Op.min` the least, of `value` "
-           "over its iterations; instead of `end`.")
+           "op"_a, "values"_a, "loc"_a,
+           "Ends a range with the sum of each of `values` over its iterations, "
+           "or with `Op.min` the least pair of two i64; instead of `end`.")
       .def("begin_term", recorded([] { return beginTerm(); }))
       .def("end_term", recorded([](uint32_t outer) { endTerm(outer); }),
            "outer"_a)

@@ -91,7 +91,7 @@ MISTAKES = {
     "left open": lambda t, x, i: t.begin_if(number(t, DType.bool), HERE),
     "innermost block": lambda t, x, i: t.begin_while_body(number(t, DType.bool), HERE),
     "does not belong to the innermost block": lambda t, x, i: t.end_custom([], HERE),
-    "`end_fold` does not belong": lambda t, x, i: t.end() or t.end_fold(Op.add, i, HERE),
+    "`end_fold` does not belong": lambda t, x, i: t.end() or t.end_fold(Op.add, [i], HERE),
     "1 to 3 operands": lambda t, x, i: t.pure(Op.add, DType.i64, [], HERE),
     "at most 8 dimensions": lambda t, x, i: t.load(x, DType.f64, [i] * 9, HERE),
     "an array of rank 9": lambda t, x, i: t.array(DType.f64, 9),

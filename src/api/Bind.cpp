@@ -15,8 +15,12 @@ using namespace costate::detail;
 
 using Kind = ArgumentValue::Kind;
 
+std::string detail::nameOf(const KernelImpl &kernel, size_t index) {
+  return syntax::argumentText(kernel.program->arguments(), index);
+}
+
 std::string detail::argumentText(const KernelImpl &kernel, size_t index) {
-  return kernel.title() + ": argument " + std::to_string(index + 1) + " (" +
+  return kernel.title() + ": " + nameOf(kernel, index) + " (" +
          typeText(kernel.program->arguments()[index]) + ")";
 }
 
@@ -198,30 +202,105 @@ static std::shared_ptr<runtime::Device> deviceOf(const KernelImpl &kernel,
     }
     if (array && array->device != first->device)
       reject(kernel, i,
-             "lives on another device than argument " +
-                 std::to_string(firstIndex + 1) +
+             "lives on another device than " + nameOf(kernel, firstIndex) +
                  "; make all arrays of a launch with the same Device");
   }
   return first ? first->device : Device::best().shared();
 }
 
+namespace {
+/// What is declared or given, as the user counts.
+template <class Argument> class Counted {
+public:
+  explicit Counted(std::span<const Argument> all) : all(all) {}
+
+  size_t numberOf(size_t index) const {
+    return all[index].number ? all[index].number : index + 1;
+  }
+  size_t arguments() const {
+    return all.empty() ? 0 : numberOf(all.size() - 1);
+  }
+  size_t partsOf(size_t number) const {
+    size_t parts = 0;
+    for (size_t i = 0; i < all.size(); ++i)
+      parts += numberOf(i) == number;
+    return parts;
+  }
+
+private:
+  std::span<const Argument> all;
+};
+} // namespace
+
+/// Without the parts of one argument.
+static std::string declarationText(const KernelImpl &kernel) {
+  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
+  std::string types;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const syntax::Argument &one = declared[i];
+    if (i && one.number && one.number == declared[i - 1].number)
+      continue;
+    bool isGroup = !one.isArray() && !one.form.name.empty();
+    types +=
+        (types.empty() ? "" : ", ") + (isGroup ? one.form.name : typeText(one));
+  }
+  return types;
+}
+
+[[noreturn]] static void rejectCount(const KernelImpl &kernel,
+                                     std::span<const ArgumentValue> values) {
+  const std::vector<syntax::Argument> &all = kernel.program->arguments();
+  Counted<syntax::Argument> declared(all);
+  Counted<ArgumentValue> given(values);
+  auto text = [](size_t number) { return std::to_string(number); };
+  std::string end = "; it is declared with (" + declarationText(kernel) + ")";
+  size_t number = 1;
+  while (number <= declared.arguments() &&
+         declared.partsOf(number) == given.partsOf(number))
+    ++number;
+  if (declared.arguments() != given.arguments() ||
+      number > declared.arguments())
+    raise(ErrorCode::BadArgument,
+          kernel.title() + " takes " + text(declared.arguments()) +
+              " arguments, but was given " + text(given.arguments()) + end);
+  raise(ErrorCode::BadArgument, kernel.title() + ": argument " + text(number) +
+                                    " has " + text(declared.partsOf(number)) +
+                                    " parts, but was given " +
+                                    text(given.partsOf(number)) + end);
+}
+
+/// The arrays of one argument have one shape.
+static void requireOneShape(const KernelImpl &kernel, const Call &call) {
+  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
+  for (size_t i = 1; i < declared.size(); ++i) {
+    if (!declared[i].form.isPart ||
+        declared[i].number != declared[i - 1].number)
+      continue;
+    std::vector<int64_t> own =
+        runtime::elementExtents(*call.arguments[i].array);
+    std::vector<int64_t> other =
+        runtime::elementExtents(*call.arguments[i - 1].array);
+    if (own != other)
+      reject(kernel, i,
+             "has shape " + runtime::shapeText(own) + ", but " +
+                 nameOf(kernel, i - 1) + " have shape " +
+                 runtime::shapeText(other) +
+                 "; pass an array made with device.array<" +
+                 declared[i].form.name + ">(...)");
+  }
+}
+
 Call detail::bind(const KernelImpl &kernel,
                   std::span<const ArgumentValue> values) {
   const std::vector<syntax::Argument> &declared = kernel.program->arguments();
-  if (values.size() != declared.size()) {
-    std::string types;
-    for (const syntax::Argument &argument : declared)
-      types += (types.empty() ? "" : ", ") + typeText(argument);
-    raise(ErrorCode::BadArgument,
-          kernel.title() + " takes " + std::to_string(declared.size()) +
-              " arguments, but was given " + std::to_string(values.size()) +
-              "; it is declared with (" + types + ")");
-  }
+  if (values.size() != declared.size())
+    rejectCount(kernel, values);
   Call call;
   for (size_t i = 0; i < values.size(); ++i)
     call.arguments.push_back(declared[i].isArray()
                                  ? bindArray(kernel, i, values[i])
                                  : bindScalar(kernel, i, values[i]));
   call.device = deviceOf(kernel, call);
+  requireOneShape(kernel, call);
   return call;
 }

@@ -209,6 +209,7 @@ Entry Check::entryAt(size_t number) {
   unit[place.input][place.element] = 1;
   Comparison comparison = compare(unit);
   return {static_cast<int>(input.argument + 1),
+          nameOf(*kernel, input.argument),
           indexOf(static_cast<int64_t>(place.element),
                   call.arguments[input.argument].array->extents),
           comparison.reverse,
@@ -284,7 +285,7 @@ static std::string placeText(const Entry &entry) {
   std::string index;
   for (int64_t i : entry.index)
     index += (index.empty() ? "" : ", ") + std::to_string(i);
-  std::string array = "argument " + std::to_string(entry.argument);
+  const std::string &array = entry.array;
   if (entry.index.empty())
     return array;
   return "element " + (entry.index.size() == 1 ? index : "(" + index + ")") +

@@ -47,8 +47,8 @@ static unsigned directionsOf(const KernelImpl &kernel, const Call &call) {
     if (array->directions != expected)
       raise(ErrorCode::BadArgument,
             argumentText(kernel, i) + " has tangents in " +
-                directionsText(array->directions) + ", but argument " +
-                std::to_string(*first + 1) + " in " + directionsText(expected) +
+                directionsText(array->directions) + ", but " +
+                nameOf(kernel, *first) + " in " + directionsText(expected) +
                 "; make all arrays with the same `directions`");
   }
   return first ? static_cast<unsigned>(call.arguments[*first].array->directions)
@@ -197,8 +197,9 @@ static void requireApart(const KernelImpl &kernel, const KernelCode &code,
       if (overlap(*arrays[i], arrays[j].get()) &&
           (isWritten(code, parameters[i]) || isWritten(code, parameters[j])))
         raise(ErrorCode::BadArgument,
-              kernel.title() + ": " + runtime::parameterText(parameters[i]) +
-                  " and " + runtime::parameterText(parameters[j]) +
+              kernel.title() + ": " +
+                  runtime::parameterText(code, parameters[i]) + " and " +
+                  runtime::parameterText(code, parameters[j]) +
                   (arrays[i] == arrays[j] ? " are the same array"
                                           : " have memory in common") +
                   ", and it is written; pass two arrays");
@@ -262,7 +263,8 @@ static void noteReads(const KernelImpl &kernel, Mode mode, const Call &call,
   for (runtime::Parameter parameter : code.parameters)
     if (looksAt(mode, code, parameter) && !changes(mode, code, parameter))
       noteRead(*storageOf(call, parameter), [&] {
-        return runtime::parameterText(parameter) + " of " + kernel.title();
+        return runtime::parameterText(code, parameter) + " of " +
+               kernel.title();
       });
 }
 
@@ -271,7 +273,8 @@ static void noteWrites(const KernelImpl &kernel, Mode mode, const Call &call,
   for (runtime::Parameter parameter : code.parameters)
     if (changes(mode, code, parameter))
       noteWrite(*storageOf(call, parameter), [&] {
-        return runtime::parameterText(parameter) + " of " + kernel.title();
+        return runtime::parameterText(code, parameter) + " of " +
+               kernel.title();
       });
 }
 
@@ -427,8 +430,7 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &situation) const {
-    std::string what =
-        "what the kernel stored in argument " + std::to_string(reloaded + 1);
+    std::string what = "what the kernel stored in " + nameOf(kernel, reloaded);
     std::string launch = "jvp";
     for (unsigned k = 1; k < order; ++k)
       launch = "tangent()." + launch;

@@ -73,5 +73,7 @@ void run(const KernelImpl &kernel, Mode mode, const Call &call,
 
 /// "kernel `relax` (demo.cpp:12): argument 2 (f64 array of rank 1)"
 std::string argumentText(const KernelImpl &kernel, size_t index);
+/// "argument 2"
+std::string nameOf(const KernelImpl &kernel, size_t index);
 
 } // namespace costate::detail

@@ -119,9 +119,14 @@ static std::string versionText(const Compiled &compiled) {
   std::string arguments;
   for (const runtime::Parameter &parameter : compiled.code->parameters)
     if (parameter.role == runtime::Parameter::Role::Version &&
-        parameter.order == 0)
-      arguments += (arguments.empty() ? "" : ", ") +
-                   std::to_string(parameter.argument + 1);
+        parameter.order == 0) {
+      std::string name =
+          runtime::argumentText(*compiled.code, parameter.argument);
+      constexpr std::string_view usual = "argument ";
+      if (name.starts_with(usual))
+        name.erase(0, usual.size());
+      arguments += (arguments.empty() ? "" : ", ") + name;
+    }
   if (arguments.empty())
     return "";
   return "    copies of arguments, from before they are overwritten: " +

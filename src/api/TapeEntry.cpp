@@ -149,6 +149,10 @@ void LaunchEntry::wantAfter(VersionLog &log) {
       want(log, i, boxOf(accesses[i].neededSection, *kernel, call, i));
 }
 
+std::string LaunchEntry::argumentText(size_t argument) const {
+  return nameOf(*kernel, argument);
+}
+
 void LaunchEntry::requireGradient() const {
   if (refusal)
     raise(*refusal);

@@ -91,6 +91,7 @@ public:
   void run();
 
   std::string title() const override { return kernel->title(); }
+  std::string argumentText(size_t argument) const override;
   void requireGradient() const override;
   bool writesActive(size_t argument) const override;
   std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;

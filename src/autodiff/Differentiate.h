@@ -19,7 +19,7 @@ struct Version {
 /// A value is read and may be overwritten before the kernel ends.
 struct Overwrite {
   mlir::Location read, write;
-  unsigned argument; ///< number of the array
+  std::string array; ///< what the user calls it
 };
 
 /// What a derivative kernel expects of its caller.
@@ -86,10 +86,6 @@ mlir::FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
 /// `active` arrays take, since their gradient compares bits.
 mlir::LogicalResult checkExactExtrema(ir::KernelOp primal,
                                       llvm::ArrayRef<bool> active);
-
-/// For kernels with `fast_math`: refuses ranges that look for the place of a
-/// minimum by values which may come out with other bits each time.
-mlir::LogicalResult checkExactMinima(ir::KernelOp kernel);
 
 /// For deterministic kernels, whose ranges make additions at their end: refuses
 /// a range that reads or stores elements of an array that it also adds to,

@@ -94,6 +94,8 @@ private:
       needForwarded(loop, index);
     } else if (auto range = dyn_cast<ir::RangeOp>(op)) {
       need(range.getBody()->getTerminator()->getOperand(index));
+      if (range.getMinima()) // a pair
+        need(range.getResult(1 - index));
     } else if (auto pop = dyn_cast<tape::PopOp>(op); pop && pop.getRecord()) {
       if (tape::PushOp push = records.lookup(*pop.getRecord()).push) {
         keep(push);

@@ -14,6 +14,12 @@ enum class ElementUse : uint8_t {
   SharedStore = 8, ///< of a value that all iterations have in common
   Minimum = 16,
   Maximum = 32,
+  // Updates that do not add; races do not tell them from those that do.
+  CombineBits = 4 | 64,
+  Exchange = 4 | 128,
 };
+
+/// What is said of an update beside that it is one.
+inline constexpr uint8_t waysOfUpdates = 64 | 128;
 
 } // namespace costate

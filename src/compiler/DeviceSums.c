@@ -80,6 +80,47 @@ INLINE void costate_device_add_up(double *partials, long count, long first,
     partials[k * count + first + block.number] = sum;
 }
 
+// The same in all threads of a block: whoever comes here has read it in front
+// of the barrier of the next turn.
+INLINE static double blockLeast(Block block, double *memory, long turn,
+                                double value) {
+  double least = blockSum(block, memory, turn, costateIntegerMinima, value);
+  double *row = memory + turn % 2 * mostWarps;
+  if (block.thread == 0)
+    row[0] = least;
+  costate_device_block_barrier();
+  return row[0];
+}
+
+typedef struct {
+  double words[2]; // the key and its place, of i64
+} Pair;
+
+INLINE static long bitsOf(double word) {
+  return __builtin_bit_cast(long, word);
+}
+
+// The least pair of a block, in its first thread.
+INLINE static Pair blockPair(Block block, double *memory, long turn, Pair own) {
+  double key = blockLeast(block, memory, turn, own.words[0]);
+  double place = bitsOf(own.words[0]) == bitsOf(key)
+                     ? own.words[1]
+                     : costateNoSum(costateIntegerMinima);
+  place = blockSum(block, memory, turn + 1, costateIntegerMinima, place);
+  return (Pair){{key, place}};
+}
+
+// Like costate_device_add_up, for the two words of a pair.
+INLINE void costate_device_add_up_pair(double *partials, long count, long first,
+                                       long thread, double *memory, double key,
+                                       double place) {
+  Block block = blockOf(thread);
+  costate_device_block_barrier(); // as in sumInBlock
+  Pair least = blockPair(block, memory, 0, (Pair){{key, place}});
+  for (long k = 0; k < 2 && block.thread == 0; ++k)
+    partials[k * count + first + block.number] = least.words[k];
+}
+
 // Whether all other blocks of the grid have been here. Clears the ticket.
 INLINE static _Bool isLast(Block block, long threads,
                            unsigned long long *ticket, double *memory) {
@@ -110,17 +151,38 @@ INLINE static double stride(const double *row, unsigned count, unsigned first,
   return sum;
 }
 
+INLINE static Pair stridePairs(const double *partials, long count,
+                               Block block) {
+  double none = costateNoSum(costateLeastPair);
+  Pair least = {{none, none}};
+  for (long at = block.thread; at < count; at += block.threads) {
+    double other[] = {partials[at], partials[count + at]};
+    costateAddAll(costateLeastPair, 2, least.words, other);
+  }
+  return least;
+}
+
+INLINE static void finishPair(const double *partials, long count, Block block,
+                              double *memory, double *to) {
+  Pair own = stridePairs(partials, count, block);
+  Pair least = blockPair(block, memory, 2, own);
+  for (long k = 0; k < 2 && block.thread == 0; ++k)
+    to[k] = least.words[k];
+}
+
 // The last block of the grid to come here adds up all partial sums. All threads
 // call this; nothing happens if there is no ticket. Whether this thread has
 // written the sums.
-long costate_device_finish_sums(const double *partials, long count,
+INLINE long costate_device_finish_sums(const double *partials, long count,
                                 unsigned long long *ticket, long thread,
                                 long threads, double *memory, long sums,
                                 long kind, double *to) {
   Block block = blockOf(thread);
   if (!ticket || !isLast(block, threads, ticket, memory))
     return 0;
-  for (long k = 0; k < sums; ++k) {
+  if (kind == costateLeastPair)
+    finishPair(partials, count, block, memory, to);
+  for (long k = 0; k < sums && kind != costateLeastPair; ++k) {
     const double *row = partials + k * count;
     double own =
         stride(row, (unsigned)count, block.thread, block.threads, kind);

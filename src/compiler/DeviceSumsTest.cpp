@@ -58,12 +58,19 @@ void addUp(const uint64_t *words, int64_t thread, int64_t threads,
   if (call.stops && call.stops(thread))
     return;
   useMemory(call, thread, shared);
-  for (int64_t k = 0; k < sumCount; ++k)
-    costate_device_add_up(call.partials, call.count, call.first, thread, shared,
-                          k, call.kind,
-                          call.kind == costateFloatSums
-                              ? term(thread, k)
-                              : std::bit_cast<double>(integer(thread, k)));
+  auto word = [&](int64_t k) {
+    return call.kind == costateFloatSums
+               ? term(thread, k)
+               : std::bit_cast<double>(integer(thread, k));
+  };
+  if (call.kind == costateLeastPair)
+    costate_device_add_up_pair(call.partials, call.count, call.first, thread,
+                               shared, word(0),
+                               std::bit_cast<double>(thread * 7 % 5000));
+  else
+    for (int64_t k = 0; k < sumCount; ++k)
+      costate_device_add_up(call.partials, call.count, call.first, thread,
+                            shared, k, call.kind, word(k));
   costate_device_finish_sums(call.partials, call.count, call.ticket, thread,
                              threads, shared, sumCount, call.kind, call.to);
 }
@@ -138,6 +145,26 @@ TEST(DeviceSums, OfIntegersAndMinima) {
         EXPECT_EQ(std::bit_cast<int64_t>(results[k]),
                   kind == costateIntegerSums ? sum : least);
       }
+    }
+}
+
+/// Of equal keys the least place counts.
+TEST(DeviceSums, OfPairs) {
+  for (gpu::Grid grid :
+       {gpu::Grid{1, 1}, {1, 33}, {3, 128}, {70, 64}, {9, 512}})
+    for (uint64_t seed : {0, 3, 4}) {
+      std::vector<double> partials(sumCount * grid.blocks), results(sumCount);
+      uint64_t ticket = 0;
+      launch({partials.data(), grid.blocks, 0, &ticket, results.data(), nullptr,
+              costateLeastPair},
+             grid, seed);
+      std::pair least(INT64_MAX, INT64_MAX);
+      for (int64_t thread = 0; thread < grid.blocks * grid.blockThreads;
+           ++thread)
+        least =
+            std::min(least, std::pair(integer(thread, 0), thread * 7 % 5000));
+      EXPECT_EQ(std::bit_cast<int64_t>(results[0]), least.first);
+      EXPECT_EQ(std::bit_cast<int64_t>(results[1]), least.second);
     }
 }
 

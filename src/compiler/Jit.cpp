@@ -65,6 +65,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_warp_max_at", &costate_device_warp_max_at);
   add("costate_device_block_barrier", &costate_device_block_barrier);
   add("costate_device_add_up", &costate_device_add_up);
+  add("costate_device_add_up_pair", &costate_device_add_up_pair);
   add("costate_device_finish_sums", &costate_device_finish_sums);
   add("costate_device_tape_only_shared", &costate_device_tape_only_shared);
   add("costate_device_tape_drains", &costate_device_tape_drains);

@@ -413,6 +413,25 @@ size_t countOf(const std::string &text, const std::string &part) {
   return count;
 }
 
+TEST(Nvidia, LeastPairsGoThroughLanesAndSharedMemory) {
+  std::string text = ptx(R"(
+declare void @costate_device_add_up_pair(ptr, i64, i64, i64, ptr, double, double)
+declare i64 @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, i64, ptr)
+define void @pairs(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  %ticket = getelementptr i64, ptr %words, i64 1
+  %key = bitcast i64 %threads to double
+  %place = bitcast i64 %thread to double
+  call void @costate_device_add_up_pair(ptr %words, i64 9, i64 0, i64 %thread, ptr %memory, double %key, double %place)
+  %done = call i64 @costate_device_finish_sums(ptr %words, i64 9, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, i64 3, ptr %words)
+  ret void
+}
+attributes #0 = { "costate-words"="4" "costate-sums" }
+)");
+  EXPECT_TRUE(contains(text, "shfl.sync.down.b32")) << text;
+  EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+  EXPECT_FALSE(contains(text, ".extern")) << text;
+}
+
 TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
   for (const char *chip : {"sm_70", "sm_90"}) {
     std::string text = ptx(gridSums, chip);

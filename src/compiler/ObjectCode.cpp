@@ -44,12 +44,12 @@ template <> struct costate::cache::Fields<DeviceCode> {
 /// The same.
 template <> struct costate::cache::Fields<KernelCode> {
   static auto of(auto &self) {
-    auto &[name, entry, parameters, accesses, sections, missing, watched, sites,
-           texts, objectBytes, growsTape, recordBytes, lines, overwritten,
-           device, owner] = self;
-    return std::tie(name, parameters, accesses, sections, missing, watched,
-                    sites, texts, objectBytes, growsTape, recordBytes, lines,
-                    overwritten);
+    auto &[name, entry, parameters, accesses, arguments, componentDims,
+           sections, missing, watched, sites, texts, objectBytes, growsTape,
+           recordBytes, lines, overwritten, device, owner] = self;
+    return std::tie(name, parameters, accesses, arguments, componentDims,
+                    sections, missing, watched, sites, texts, objectBytes,
+                    growsTape, recordBytes, lines, overwritten);
   }
 };
 

@@ -169,6 +169,13 @@ private:
     runtime::KernelCode code;
     code.name = kernelName;
     code.parameters = parametersOf(derived.kernel);
+    for (BlockArgument argument : kernel.getBody()->getArguments())
+      code.arguments.push_back(ir::argumentText(argument));
+    for (const syntax::Argument &argument : declared)
+      code.componentDims.push_back(!argument.form.count ? -1
+                                   : argument.form.layout == SoA
+                                       ? 0
+                                       : argument.rank - 1);
     code.growsTape = growsTape(derived.kernel);
     code.recordBytes = recordBytes(derived.kernel);
     code.lines = lineCosts(derived.kernel);
@@ -381,8 +388,6 @@ private:
 
   Result<Derived> checked(Derived derived, ErrorCode code,
                           DiagnosticText &diagnostics) {
-    if (options.fastMath && failed(autodiff::checkExactMinima(derived.kernel)))
-      return Failure{code, diagnostics.take("")};
     if (options.deterministic &&
         (failed(autodiff::checkLateAdditions(derived.kernel)) ||
          failed(autodiff::checkFixedFetches(derived.kernel))))

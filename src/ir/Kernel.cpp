@@ -156,6 +156,14 @@ void KernelOp::print(OpAsmPrinter &printer) {
       getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
+std::string argumentText(BlockArgument argument) {
+  auto kernel = cast<KernelOp>(argument.getOwner()->getParentOp());
+  unsigned number = argument.getArgNumber();
+  if (auto name = kernel.getArgAttrOfType<StringAttr>(number, nameAttr))
+    return name.str();
+  return "argument " + std::to_string(number + 1);
+}
+
 static bool isScalar(Type type) {
   return type.isF32() || type.isF64() || type.isSignlessInteger(1) ||
          type.isSignlessInteger(32) || type.isSignlessInteger(64);
@@ -255,8 +263,9 @@ static LogicalResult verifySums(RangeOp range) {
   bool all = llvm::all_of(range.getResultTypes(), isInteger);
   if (any && !all)
     return range.emitOpError("adds up either floats or i64");
-  if (range.getMinima() && range.getNumResults() && !any)
-    return range.emitOpError("has minima of i64 only");
+  unsigned results = range.getNumResults(); // none: nobody wanted the pair
+  if (range.getMinima() && results && (!any || results != 2))
+    return range.emitOpError("with minima gives a key and a place of i64");
   return success();
 }
 
@@ -385,7 +394,7 @@ LogicalResult AtomicTakeOp::verify() {
 
 template <class Op> static LogicalResult verifyUpdate(Op op) {
   if (op.getValue().getType().isInteger(1))
-    return op.emitOpError("cannot update bools");
+    return op.emitOpError("cannot add, or take extrema of, bools");
   return verifyIndices(op, op.getArray(), op.getIndices().size());
 }
 LogicalResult AtomicAddOp::verify() { return verifyUpdate(*this); }
@@ -400,12 +409,12 @@ LogicalResult AtomicFetchOp::verify() {
     return emitOpError("has no kind `") << kind << "`";
   if (ofBits && isa<FloatType>(getValue().getType()))
     return emitOpError("cannot take the bits of floats");
-  return verifyUpdate(*this);
+  if (!ofBits && kind != "exchange")
+    return verifyUpdate(*this);
+  return verifyIndices(*this, getArray(), getIndices().size());
 }
 
 LogicalResult CompareExchangeOp::verify() {
-  if (getDesired().getType().isInteger(1))
-    return emitOpError("cannot update bools");
   return verifyIndices(*this, getArray(), getIndices().size());
 }
 

@@ -67,6 +67,11 @@ inline constexpr llvm::StringLiteral versionOfAttr = "costate.version_of";
 inline constexpr llvm::StringLiteral partAttr = "costate.part";
 inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
 
+/// What the user calls an argument that is not one of theirs as a whole.
+inline constexpr llvm::StringLiteral nameAttr = "costate.name";
+/// `argument 3`, or its name.
+std::string argumentText(mlir::BlockArgument argument);
+
 /// On an access that the forward sweep of a gradient makes on a scratch array:
 /// the number of its part.
 inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";

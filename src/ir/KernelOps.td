@@ -145,8 +145,8 @@ def Costate_RangeOp : Costate_Op<"range", [
     and at the same time. An extent below 0 counts as 0. Each result is the sum
     over all iterations of what they yield, added in an order that depends on
     the extents only. Results are all floats, which are added in f64, or all
-    i64; with `minima` these are the least of what the iterations yield, and of
-    2^63 - 1.
+    i64. With `minima` they are two i64: the least key, and the least place of
+    those that come with this key; both 2^63 - 1 if there are none.
 
     ```mlir
     %sum = costate.range (%i, %j) in (%n, %m) -> (f64) {
@@ -306,7 +306,8 @@ def Costate_AtomicFetchOp : Costate_AccessOp<"atomic_fetch", [
   let summary = "update one element, as one indivisible step, and tell what it was";
   let description = [{
     Kinds: `add`, `min` and `max` as `atomic_add`, `atomic_min` and
-    `atomic_max`; `and`, `or`, `xor` of integers; `exchange` stores the value.
+    `atomic_max`; `and`, `or`, `xor` of integers and bools; `exchange` stores
+    the value.
     Where no other iteration interferes, `expand-fetches` makes a load and a
     store of it.
 

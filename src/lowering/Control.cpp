@@ -188,11 +188,12 @@ void Lowering::lowerWhile(const Statement &statement) {
 
 //===-- Ranges ------------------------------------------------------------===//
 
-/// The type of what all iterations of a range give, if they give anything.
+/// The types of what all iterations of a range give.
 SmallVector<Type> Lowering::foldedBy(const Statement &range) {
-  if (range.value == none)
-    return {};
-  return {typeOf(b.getContext(), kernel.values[range.value])};
+  SmallVector<Type> types;
+  for (size_t k = 0; k < range.defines(); ++k)
+    types.push_back(typeOf(b.getContext(), kernel.values[range.value + k]));
+  return types;
 }
 
 /// Does nothing where `skipped` holds.
@@ -207,8 +208,8 @@ void Lowering::lowerRange(const Statement &statement, Value skipped) {
   auto range = ir::RangeOp::create(b, loc, extents, foldedBy(statement));
   if (statement.op == syntax::Op::Min)
     range.setMinima(true);
-  if (statement.value != none)
-    values[statement.value] = range.getResult(0);
+  for (auto [k, result] : llvm::enumerate(range.getResults()))
+    values[statement.value + k] = result;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(range.getBody());
   for (auto [id, index] :

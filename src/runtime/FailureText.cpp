@@ -22,6 +22,16 @@ static std::string suffix(const IterationPlace &iteration) {
   return iteration.number < 0 ? "" : ", in " + iteration.text();
 }
 
+/// In the words of the user, for whom components are no dimension.
+static std::string dimensionText(const KernelCode &code, size_t argument,
+                                 int64_t dim) {
+  int components =
+      argument < code.componentDims.size() ? code.componentDims[argument] : -1;
+  if (dim == components)
+    return "the components of an element";
+  return "dimension " + std::to_string(components == 0 ? dim - 1 : dim);
+}
+
 Failure indexFailure(const LaunchRequest &request, int64_t site,
                      int64_t parameter, int64_t dim, int64_t index,
                      int64_t extent, IterationPlace iteration) {
@@ -34,9 +44,9 @@ Failure indexFailure(const LaunchRequest &request, int64_t site,
                        suffix(iteration));
   size_t argument = code.parameters[static_cast<size_t>(parameter)].argument;
   return failure(ErrorCode::OutOfRange, code, site,
-                 "index " + std::to_string(index) + " is outside dimension " +
-                     std::to_string(dim) + " of argument " +
-                     std::to_string(argument + 1) + ", whose extent is " +
+                 "index " + std::to_string(index) + " is outside " +
+                     dimensionText(code, argument, dim) + " of " +
+                     argumentText(code, argument) + ", whose extent is " +
                      std::to_string(extent) + suffix(iteration));
 }
 

@@ -151,6 +151,9 @@ struct KernelCode {
   Entry entry = nullptr;
   std::vector<Parameter> parameters;  ///< in the order of `arguments`
   std::vector<Access> accesses;       ///< by argument of the primal
+  std::vector<std::string> arguments; ///< what the user calls them
+  /// By argument: the dimension that has the components of an element, or -1.
+  std::vector<int> componentDims;
   std::vector<ArraySection> sections; ///< by parameter: of a Version, what the
                                       ///< gradient reads
   /// Adjoints and tangents that do not exist, so that derivatives of values

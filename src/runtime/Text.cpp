@@ -54,9 +54,15 @@ std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter) {
   return {extents.begin(), extents.end()};
 }
 
-std::string parameterText(const Parameter &parameter) {
+std::string argumentText(const KernelCode &code, size_t argument) {
+  return argument < code.arguments.size()
+             ? code.arguments[argument]
+             : "argument " + std::to_string(argument + 1);
+}
+
+std::string parameterText(const KernelCode &code, const Parameter &parameter) {
   using Role = Parameter::Role;
-  std::string text = "argument " + std::to_string(parameter.argument + 1);
+  std::string text = argumentText(code, parameter.argument);
   if (parameter.role == Role::Adjoint)
     text = "the gradient of " + text;
   if (parameter.role == Role::Version || parameter.role == Role::Scratch)
@@ -72,8 +78,8 @@ std::string elementText(const LaunchRequest &request, size_t parameter,
   std::string index = indexText(element, extentsOf(request, parameter));
   return (index.empty() ? "" : "element " + index + " of ") +
          (naming == Naming::OfParameter
-              ? parameterText(array)
-              : "argument " + std::to_string(array.argument + 1));
+              ? parameterText(*request.code, array)
+              : argumentText(*request.code, array.argument));
 }
 
 Failure noStreams(const std::string &device) {

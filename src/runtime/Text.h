@@ -20,8 +20,11 @@ std::string indexText(int64_t number, std::span<const int64_t> extents);
 /// The extents of the array `parameter` of a launch.
 std::vector<int64_t> extentsOf(const LaunchRequest &request, size_t parameter);
 
+/// `argument 3`, `the f64 members of argument 3`, ...
+std::string argumentText(const KernelCode &code, size_t argument);
+
 /// `argument 3`, `the tangent of the gradient of argument 3`, ...
-std::string parameterText(const Parameter &parameter);
+std::string parameterText(const KernelCode &code, const Parameter &parameter);
 
 /// Where the base address of the array `parameter` stands among the arguments.
 size_t slotOf(const KernelCode &code, size_t parameter);

@@ -250,13 +250,20 @@ void Checker::range(const Statement &statement) {
               ", not i64");
   if (statement.value == none)
     return;
-  DType type = typeOf(statement.results[0]);
-  bool holds = statement.op == Op::Add
-                   ? isNumber(type)
-                   : statement.op == Op::Min && type == DType::I64;
+  const std::vector<ValueId> &results = statement.results;
+  bool areFloats = std::ranges::all_of(
+      results, [&](ValueId one) { return isFloat(typeOf(one)); });
+  bool areIntegers = std::ranges::all_of(
+      results, [&](ValueId one) { return isInteger(typeOf(one)); });
+  bool isPair = results.size() == 2 && are(results, DType::I64);
+  bool holds = statement.op == Op::Add ? areFloats || areIntegers
+                                       : statement.op == Op::Min && isPair;
+  std::vector<DType> types;
+  for (ValueId result : results)
+    types.push_back(typeOf(result));
   require(holds, statement,
           std::string("there is no reduction by `") + nameOf(statement.op) +
-              "` of " + costate::nameOf(type));
+              "` of " + listOf(types));
 }
 
 void Checker::custom(const Statement &statement) {

@@ -3,6 +3,7 @@
 #include "syntax/Check.h"
 #include "syntax/Tracer.h"
 
+#include <array>
 #include <gtest/gtest.h>
 
 using namespace costate;
@@ -61,10 +62,20 @@ TEST_F(Check, BlocksAreClosed) {
   expect("a block is left open");
 }
 
+TEST_F(Check, ReductionsAreSumsOfOneKindOrPairs) {
+  std::array extents{number(DType::I64)};
+  Handle index;
+  tracer.beginRange(extents, &index, here);
+  std::array one{index};
+  tracer.endFold(Op::Min, one, here);
+  expect("there is no reduction by `min` of (i64)");
+}
+
 TEST_F(Check, WhatIsClosedIsOpen) {
   tracer.end();
   expect("an `end` of no block");
-  EXPECT_THROW(tracer.endFold(Op::Add, number(DType::F64), here), Error);
+  std::array values{number(DType::F64)};
+  EXPECT_THROW(tracer.endFold(Op::Add, values, here), Error);
   EXPECT_THROW(tracer.beginWhileBody(number(DType::Bool), here), Error);
   EXPECT_THROW(tracer.endCustom({}, here), Error);
 }

@@ -22,6 +22,22 @@ const char *nameOf(Op op) {
   return names[static_cast<size_t>(op)];
 }
 
+std::string argumentText(const std::vector<Argument> &arguments, size_t index) {
+  const Argument &own = arguments[index];
+  if (!own.number)
+    return "argument " + std::to_string(index + 1);
+  std::string text = "argument " + std::to_string(own.number);
+  if (own.form.isPart)
+    return std::string("the ") + costate::nameOf(own.type) + " members of " +
+           text;
+  if (own.isArray() || own.form.name.empty())
+    return text;
+  size_t first = index;
+  while (first > 0 && arguments[first - 1].number == own.number)
+    --first;
+  return "number " + std::to_string(index - first + 1) + " of " + text;
+}
+
 namespace {
 
 class Printer {
@@ -71,8 +87,11 @@ void Printer::block(const Block &block, int depth) {
 
 void Printer::statement(const Statement &statement, int depth) {
   line(depth);
-  if (statement.value != none && statement.kind != Kind::For)
-    out << "%" << statement.value << " = ";
+  if (statement.kind != Kind::For) {
+    for (size_t k = 0; k < statement.defines(); ++k)
+      out << (k ? ", %" : "%") << statement.value + k;
+    out << (statement.defines() ? " = " : "");
+  }
   if (statement.kind == Kind::Custom) {
     custom(statement, depth);
   } else if (statement.kind >= Kind::If && statement.kind <= Kind::Range) {
@@ -199,8 +218,10 @@ void Printer::header(const Statement &statement) {
     out << ") in (";
     values(statement.operands);
     out << ")";
-    if (statement.value != none)
-      out << " gives " << nameOf(statement.op) << " %" << statement.results[0];
+    if (statement.defines()) {
+      out << " gives " << nameOf(statement.op) << " ";
+      values(statement.results);
+    }
   }
 }
 

@@ -50,8 +50,8 @@ enum class Kind : uint8_t {
   For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
   While,      ///< blocks: condition (ends in the value `condition`), body
   Range,      ///< operands: i64 extents, outermost first; `indices`; blocks: body.
-              ///< May define the sum (`op` Add) or the least (Min, I64) of the
-              ///< one of `results` over the iterations
+              ///< May define the sums of `results` over the iterations (`op`
+              ///< Add) or their least pair of I64 (Min): `value` and the next
   Break, Continue, Return,
 };
 
@@ -73,14 +73,26 @@ struct Statement {
   std::vector<ValueId> results; ///< Custom, Range
   std::vector<Block> blocks;
   Loc loc;
+
+  /// How many values it defines, from `value` on.
+  size_t defines() const {
+    return value == none ? 0 : kind == Kind::Range ? results.size() : 1;
+  }
 };
 
 struct Argument {
   DType type;
   int rank;      ///< 0..maxRank; -1: a scalar
-  ElementForm form = {}; ///< Array: one of its dimensions holds components
+  ElementForm form = {}; ///< Array: one of its dimensions holds components.
+                         ///< Scalar: the name of what it belongs to
+  uint32_t number = 0;   ///< of the user's argument that it is or belongs to,
+                         ///< from 1; 0: arguments are those of the user
   bool isArray() const { return rank >= 0; }
 };
+
+/// In the words of the user: `argument 3`, `number 2 of argument 3`,
+/// `the f64 members of argument 3`.
+std::string argumentText(const std::vector<Argument> &arguments, size_t index);
 
 struct Variable {
   DType type;

@@ -36,6 +36,10 @@ Session::Session(const char *name, Loc loc)
 
 Session::~Session() { currentTracer = state->outer; }
 
+void Session::parameter(const std::string &name) {
+  state->tracer.parameter(name);
+}
+
 Handle Session::array(DType type, int rank, const ElementForm &form) {
   return state->tracer.array(type, rank, form);
 }
@@ -169,8 +173,8 @@ void end() noexcept {
 }
 
 bool inIteration() { return tracer().inIteration(); }
-Handle endFold(Op op, Handle value, Loc loc) {
-  return tracer().endFold(op, value, loc);
+void endFold(Op op, std::span<Handle> values, Loc loc) {
+  tracer().endFold(op, values, loc);
 }
 uint32_t beginTerm() { return tracer().beginTerm(); }
 void endTerm(uint32_t outer) noexcept {

@@ -25,13 +25,18 @@ Tracer::Tracer(std::string name, Loc loc)
   push(make(Kind::Return, loc)); // the body has no owner; this one is dropped
 }
 
+void Tracer::parameter(const std::string &name) {
+  ++parameters;
+  parameterName = name;
+}
+
 Tracer::Handle Tracer::array(DType type, int rank, const ElementForm &form) {
-  kernel.arguments.push_back({type, rank, form});
+  kernel.arguments.push_back({type, rank, form, parameters});
   return {static_cast<uint32_t>(kernel.arguments.size() - 1), trace};
 }
 
 Tracer::Handle Tracer::scalar(DType type) {
-  uint32_t argument = array(type, -1).id;
+  uint32_t argument = array(type, -1, {parameterName}).id;
   Statement &statement = append(Kind::Scalar, kernel.loc);
   statement.argument = argument;
   return define(statement, type);
@@ -367,15 +372,20 @@ void Tracer::end() {
   pop();
 }
 
-Tracer::Handle Tracer::endFold(Op op, Handle value, Loc loc) {
+void Tracer::endFold(Op op, std::span<Handle> values, Loc loc) {
   settle();
   requireOpen(Kind::Range, 0, "`end_fold`");
-  ValueId result = use(value, loc);
+  std::vector<ValueId> results;
+  for (Handle value : values)
+    results.push_back(use(value, loc));
   pop();
   Statement &statement = top().block.back();
   statement.op = op;
-  statement.results = {result};
-  return define(statement, result == none ? DType::F64 : kernel.values[result]);
+  statement.results = results;
+  statement.value = static_cast<ValueId>(kernel.values.size());
+  for (size_t k = 0; k < results.size(); ++k)
+    values[k] =
+        newValue(results[k] == none ? DType::F64 : kernel.values[results[k]]);
 }
 
 /// What it declares itself, it may assign.

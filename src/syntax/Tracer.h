@@ -16,6 +16,9 @@ public:
 
   Tracer(std::string name, Loc loc);
 
+  /// What follows is the next argument of the user, or a part of it: a number
+  /// of a `name`, or an array.
+  void parameter(const std::string &name);
   /// Appends an argument; all of them come before the first statement.
   Handle array(DType type, int rank, const ElementForm &form = {});
   Handle scalar(DType type);
@@ -65,8 +68,8 @@ public:
 
   /// Whether reductions are loops here: in a range, or in a term of another.
   bool inIteration() { return top().range != none || top().term != none; }
-  /// Ends a range with what becomes of `value` over all iterations.
-  Handle endFold(Op op, Handle value, Loc loc);
+  /// Ends a range with what becomes of `values` over all iterations.
+  void endFold(Op op, std::span<Handle> values, Loc loc);
   /// A term only computes. Returns the one around it, for `endTerm`.
   uint32_t beginTerm();
   void endTerm(uint32_t outer);
@@ -142,6 +145,8 @@ private:
   detail::TracedKernel traced;
   Kernel &kernel = traced.kernel;
   uint32_t trace; ///< number of this kernel, in every handle
+  uint32_t parameters = 0;   ///< arguments of the user so far, if they are told
+  std::string parameterName; ///< of the last one
   std::vector<Frame> frames;
   std::vector<bool> blockOpen;
   std::vector<uint32_t> blockOf; ///< block that defines each value

@@ -167,6 +167,85 @@ TEST(Atomic, ElementsOfEightBitsAndHalves) {
   EXPECT_EQ(double(h.to_host()[3]), 4);
 }
 
+/// Each element is a byte; neighbours in its word are left alone.
+TEST(Atomic, TruthValues) {
+  using B = ArrayRef<bool, 1>;
+  Kernel k = kernel("flags", [](B flag, ArrayRef<int, 1> seen) {
+    parallel(200, [&](Index i) {
+      flag(1) |= i == 150;
+      flag(2) &= i != 150;
+      flag(3) ^= true;
+      auto count = [&](int at, Expr<bool> old) {
+        seen(at) += select(old, 1, 0);
+      };
+      count(0, atomic_or(flag(5), true));
+      count(1, atomic_and(flag(6), false));
+      count(2, atomic_xor(flag(7), i != 9));
+      count(3, atomic_exchange(flag(9), i % 2 == 0));
+      count(4, atomic_compare_exchange(flag(10), false, true));
+      count(5, atomic_compare_exchange(flag(11), true, i == 200));
+    });
+  });
+  std::vector<bool> start = {true,  false, true,  false, true, false, true,
+                             false, true,  false, false, true, false};
+  auto flag = constant(start);
+  auto seen = constant(std::vector<int>(6));
+  k(flag, seen);
+  std::vector<bool> got = flag.to_host();
+  bool last = got[9];
+  EXPECT_EQ(got, (std::vector<bool>{true, true, false, false, true, true, false,
+                                    true, true, last, true, false, false}));
+  // 199 changes of flag 7, of which every other one finds it set; the values
+  // put into flag 9 come out, but for the last one.
+  std::vector<int> counts = seen.to_host();
+  EXPECT_EQ(counts[0], 199);
+  EXPECT_EQ(counts[1], 1);
+  EXPECT_GE(counts[2], 99);
+  EXPECT_LE(counts[2], 100);
+  EXPECT_EQ(counts[3], 100 - last);
+  EXPECT_EQ(counts[4], 199);
+  EXPECT_EQ(counts[5], 1);
+}
+
+/// On integers as well.
+TEST(Atomic, BitsByAssignment) {
+  Kernel k = kernel("bits", [](ArrayRef<uint32_t, 0> a, ArrayRef<int8_t, 1> b) {
+    parallel(30, [&](Index i) {
+      a() |= 1u << cast<uint32_t>(i);
+      b(1) ^= cast<int8_t>(i);
+      b(2) &= cast<int8_t>(~(1 << cast<int>(i % 5)));
+    });
+  });
+  auto a = cpu().array<uint32_t>({});
+  auto b = constant<int8_t>({1, 0, -1, 7});
+  k(a, b);
+  EXPECT_EQ(a.to_host()[0], (1u << 30) - 1);
+  EXPECT_EQ(b.to_host(), (std::vector<int8_t>{1, 1, -32, 7}));
+}
+
+/// What steers a gradient and comes from an atomic of truth values: where
+/// nobody interrupts it is read again.
+TEST(Atomic, GradientsBesideTruthValues) {
+  Kernel k = kernel("gated", [](ArrayRef<bool, 1> flag, X x, S y) {
+    parallel(x.size(), [&](Index i) {
+      Expr<bool> old = atomic_or(flag(i), x(i) > 1);
+      IF (old) {
+        y() += x(i) * x(i);
+      }
+      ELSE { y() += 3.0 * x(i); }
+    });
+  });
+  auto flag = constant<bool>({true, false, true, false});
+  auto x = active<double>({0.5, 2, 3, -1});
+  auto y = scalar(0);
+  y.grad().fill(1);
+  k.grad(initial_state, flag, x, y);
+  EXPECT_EQ(x.grad().to_host(), (Values{1, 3, 6, 3}));
+  k(flag, x, y);
+  EXPECT_EQ(flag.to_host(), (std::vector<bool>{true, true, true, false}));
+  EXPECT_EQ(y.to_host()[0], 0.25 + 6 + 9 - 3);
+}
+
 /// Products by compare-exchange, as for any operation that has no atomic.
 TEST(Atomic, LoopsOfCompareExchange) {
   Kernel k = kernel("product", [](S e) {

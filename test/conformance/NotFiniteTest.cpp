@@ -327,6 +327,35 @@ TEST(NotFinite, FindsSumsThatOverflow) {
     }
 }
 
+/// Atomics that tell what an element was, as loads do.
+TEST(NotFinite, FindsWhatAtomicsReturn) {
+  auto expect = [](double start, double value, const char *text, auto &&step) {
+    Kernel k = kernel(
+        "fetches",
+        [&](X element, X old, Scalar<double> value) {
+          parallel(old.size(),
+                   [&](Index i) { old(i) = 2.0 * step(element(0), value); });
+        },
+        finding);
+    auto element = constant<double>({1}), old = constant<double>({0, 0});
+    EXPECT_NO_THROW(k(element, old, 2.0));
+    element.from_host({start});
+    expectError(ErrorCode::NotFinite,
+                {"`fetches`", "element 0 of argument 1", text},
+                [&] { k(element, old, value); });
+  };
+  auto add = [](auto e, auto value) { return atomic_add(e, value); };
+  auto exchange = [](auto e, auto value) { return atomic_exchange(e, value); };
+  expect(notANumber, 1, "held nan", exchange);
+  expect(inf, 1, "held inf", add);
+  expect(1.5e308, 1e308, "gives inf", add);
+  expect(-inf, 1, "held -inf",
+         [](auto e, auto value) { return atomic_max(e, value); });
+  expect(notANumber, 1, "held nan", [](auto e, auto value) {
+    return atomic_compare_exchange(e, value, 7.0);
+  });
+}
+
 TEST(NotFinite, FindsAdjointsThatOverflow) {
   Kernel k = kernel(
       "spread",

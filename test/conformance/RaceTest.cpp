@@ -125,6 +125,37 @@ TEST_P(Races, AStoreAndAnUpdate) {
              k, array(zeros), x, y);
 }
 
+/// What an atomic does has its name.
+TEST_P(Races, AReadAndAnyAtomic) {
+  using Element = ElementRef<int>;
+  auto expect = [&](const char *does, auto &&update) {
+    Kernel k = kernel(
+        "peek",
+        [&](At flags, At out) {
+          parallel(out.size(), [&](Index i) {
+            IF (i == 0) {
+              update(flags(0));
+            }
+            ELSE { out(i) = flags(0); }
+          });
+        },
+        debug);
+    auto flags = device.array<int>({1}), out = device.array<int>({3});
+    expectError(ErrorCode::Race,
+                {does, "element 0 of argument 1",
+                 "read the array in a range of its own"},
+                [&] { k(flags, out); });
+  };
+  expect(" adds to ", [](Element e) { e += 1; });
+  expect(" adds to ", [](Element e) { atomic_sub(e, 1); });
+  expect(" combines bits of ", [](Element e) { e |= 1; });
+  expect(" combines bits of ", [](Element e) { atomic_xor(e, 1); });
+  expect(" exchanges ", [](Element e) { atomic_exchange(e, 1); });
+  expect(" exchanges ", [](Element e) { atomic_compare_exchange(e, 0, 1); });
+  expect(" takes the minimum or maximum of ",
+         [](Element e) { atomic_min(e, 1); });
+}
+
 TEST_P(Races, AStoreInsideALoop) {
   Kernel k = kernel(
       "fill",

@@ -145,7 +145,7 @@ TEST(Struct, IsAnArgument) {
   EXPECT_EQ(y.to_host(), values);
   EXPECT_EQ(x.grad().to_host(), slopes);
   EXPECT_TRUE(check_gradient(k, x, m, turn, y).ok);
-  expectError(ErrorCode::BadArgument, {"`pulled`", "takes 15 arguments", "given 12"},
+  expectError(ErrorCode::BadArgument, {"`pulled`", "argument 3 has 4 parts, but was given 1"},
               [&] { k(x, m, 1.0, y); });
 }
 

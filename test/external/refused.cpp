@@ -31,5 +31,7 @@ void trace() {
     // refused: parallel(v, [](Index) {});
     // refused: FOR (k, 0, 3) { break; }
     // refused: v = sin(n(0));
+    // refused: v = minimum(3, [&](Index i) { return vec(x(i), x(i)); });
+    // refused: x(0) |= 1.0;
   });
 }

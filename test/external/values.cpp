@@ -66,6 +66,40 @@ struct Ball {
 };
 COSTATE_STRUCT(Ball, at, speed, radius)
 
+struct Marble {
+  Var<int> colour;
+  Ball ball;
+  Var<bool> lost;
+};
+COSTATE_STRUCT(Marble, colour, ball, lost)
+
+/// Members of several types, and sums of vectors and structs.
+void marbles() {
+  Kernel count = kernel("count", [](ArrayRef<Marble, 1, SoA> m, ArrayRef<Ball, 0> all, ArrayRef<double, 0> far) {
+    all() = sum(m.size(), [&](Index i) { return m(i).ball; });
+    VecExpr<double, 2> middle = sum(elements(m), [&](Index i) { return m(i).ball.at; });
+    parallel(elements(m), [&](Index i) {
+      Marble one = m(i);
+      m(i).lost |= one.ball.at.x() > 1;
+      m(i).colour += 2;
+      far() += norm_sqr(one.ball.at - middle) * cast<double>(one.colour);
+    });
+  });
+  Device device = Device::best();
+  auto m = device.array<Marble>({2}, grad, {.layout = SoA});
+  auto all = device.array<Ball>({}, grad);
+  auto far = device.array<double>({}, grad);
+  m.from_host({{1, {{1, 2}, {0, 0}, 0.5}, false}, {3, {{3, 0}, {1, 1}, 0.25}, false}});
+  count(m, all, far);
+  expect("sum", all.to_host()[0].radius, 0.75);
+  expect("colour", m.to_host()[1].colour, 5);
+  expect("lost", m.to_host()[0].lost + 2 * m.to_host()[1].lost, 2);
+  expect("far", far.to_host()[0], 9 + 3 * 5);
+  far.grad().fill(1);
+  count.grad(initial_state, m, all, far); // colours are 3 and 5 now
+  expect("slope", m.grad().to_host()[0].ball.at[0], 2 * 5);
+}
+
 void balls() {
   Kernel roll = kernel("roll", [](ArrayRef<Ball, 1, SoA> b) {
     parallel(b.size(), [&](Index i) {
@@ -102,6 +136,7 @@ void decompositions() {
 
 int main() {
   balls();
+  marbles();
   decompositions();
   projectile();
   cloth<AoS>();

@@ -270,14 +270,15 @@ private:
     for (int k = random.chance(25) ? random.between(1, 2) : 0; k > 0; --k)
       sums.push_back(hasSingles && random.chance(25) ? Kind::F32 : Kind::F64);
     bool ofIntegers = !sums.empty() && random.chance(30);
+    bool isPair = ofIntegers && random.chance(50);
     if (ofIntegers)
-      sums.assign(sums.size(), Kind::I64);
+      sums.assign(isPair ? 2 : sums.size(), Kind::I64);
     SmallVector<Type> types;
     for (Kind kind : sums)
       types.push_back(typeOf(kind));
     common = random.chance(20) ? number(Kind::F64, 1) : Value();
     auto op = ir::RangeOp::create(b, here(), counts, types);
-    op.setMinima(ofIntegers && random.chance(50));
+    op.setMinima(isPair);
     fillRange(op, extents, sums);
     for (Value sum : op.getSums())
       offer(sum);

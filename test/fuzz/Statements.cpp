@@ -128,10 +128,13 @@ Value Statements::fetch(const Array &array, StringRef kind) {
 void Statements::fetchOwn(const Array &array) {
   static constexpr const char *ofAll[] = {
       "add", "add", "exchange", "exchange", "compare", "min", "max"};
-  static constexpr const char *ofIntegers[] = {"and", "or", "xor"};
-  bool ofBits = !isFloat(array.kind) && random.chance(30);
-  Value old =
-      fetch(array, ofBits ? random.pick(ofIntegers) : random.pick(ofAll));
+  static constexpr const char *ofBits[] = {"and", "or", "xor"};
+  static constexpr const char *ofTruth[] = {"and", "or", "xor", "exchange",
+                                            "compare"};
+  bool takesBits = !isFloat(array.kind) && random.chance(30);
+  Value old = fetch(array, array.kind == Kind::Bool ? random.pick(ofTruth)
+                           : takesBits              ? random.pick(ofBits)
+                                                    : random.pick(ofAll));
   if (random.chance(85))
     offer(old);
 }
@@ -167,8 +170,8 @@ void Statements::write() {
     return storeCommon(array);
   // Of floats in serial code only: in a range it may not be known that the
   // element belongs to the iteration, and then there is no derivative.
-  bool mayFetch = array.role == Role::Own && array.kind != Kind::Bool &&
-                  (!isFloat(array.kind) || !array.own);
+  bool mayFetch =
+      array.role == Role::Own && (!isFloat(array.kind) || !array.own);
   if (mayFetch && random.chance(12))
     return fetchOwn(array);
   bool updates =

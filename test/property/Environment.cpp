@@ -9,7 +9,7 @@ namespace costate::property {
 namespace {
 
 bool isReduction(const Node &node) {
-  for (const char *head : {"sum", "least", "most", "argmin", "argmax"})
+  for (const char *head : {"sum", "sums", "least", "most", "argmin", "argmax"})
     if (node.is(head))
       return true;
   return false;
@@ -320,11 +320,19 @@ template <class T>
 Expr<T> Environment::fetchFrom(const ElementRef<T> &element,
                                const std::string &kind, const Expr<T> &expected,
                                const Expr<T> &value) {
+  if (kind == "compare")
+    return atomic_compare_exchange(element, expected, value);
+  if (kind == "exchange")
+    return atomic_exchange(element, value);
+  if constexpr (std::is_integral_v<T>) {
+    if (kind == "and")
+      return atomic_and(element, value);
+    if (kind == "or")
+      return atomic_or(element, value);
+    if (kind == "xor")
+      return atomic_xor(element, value);
+  }
   if constexpr (!std::is_same_v<T, bool>) {
-    if (kind == "compare")
-      return atomic_compare_exchange(element, expected, value);
-    if (kind == "exchange")
-      return atomic_exchange(element, value);
     if (kind == "add")
       return atomic_add(element, value);
     if (kind == "sub")
@@ -333,14 +341,6 @@ Expr<T> Environment::fetchFrom(const ElementRef<T> &element,
       return atomic_min(element, value);
     if (kind == "max")
       return atomic_max(element, value);
-    if constexpr (std::is_integral_v<T>) {
-      if (kind == "and")
-        return atomic_and(element, value);
-      if (kind == "or")
-        return atomic_or(element, value);
-      if (kind == "xor")
-        return atomic_xor(element, value);
-    }
   }
   throw InvalidProgram("no such atomic: " + kind);
 }
@@ -377,6 +377,15 @@ template <class T> Expr<T> Environment::reduction(const Node &node) {
   };
   Index n = at(node[1]);
   if constexpr (std::is_same_v<T, double>) {
+    if (node.is("sums")) {
+      VecExpr<double, 3> sums = sum(n, [&](Index i) {
+        Block inner(*this);
+        bind(node[0].text, i);
+        Expr<double> x = value<double>(node[2]), y = value<double>(node[3]);
+        return vec(x, y, x * y);
+      });
+      return sums[0] - 0.5 * sums[1] + 0.25 * sums[2];
+    }
     if (node.is("sum"))
       return sum(n, term);
     if (node.is("least"))

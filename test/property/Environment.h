@@ -119,7 +119,7 @@ private:
   static Expr<T> fetchFrom(const ElementRef<T> &element,
                            const std::string &kind, const Expr<T> &expected,
                            const Expr<T> &value);
-  /// (sum i n e), least, most, argmin, argmax
+  /// (sum i n e), least, most, argmin, argmax; (sums i n x y) of a vector
   template <class T> Expr<T> reduction(const Node &node);
   template <class T> bool assign(const Node &node, std::any &name);
   template <class T>

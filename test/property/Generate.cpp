@@ -285,14 +285,14 @@ private:
   }
 
   bool wishesReduction() {
-    return wishes("sum") || wishes("least") || wishes("most") ||
-           wishes("argmin") || wishes("argmax");
+    return wishes("sum") || wishes("sums") || wishes("least") ||
+           wishes("most") || wishes("argmin") || wishes("argmax");
   }
 
   /// A variable for (sum i n e), or for one of the like. In serial code it
   /// stands outside of loops and branches: there it has a gradient.
   Node reduction() {
-    static const std::vector<std::string> heads = {"sum",  "sum",    "least",
+    static const std::vector<std::string> heads = {"sum",  "sums",   "least",
                                                    "most", "argmin", "argmax"};
     std::string head = wishesReduction() ? wish.head : pick(heads);
     std::string type = head.starts_with("arg") ? "i64" : "f64";
@@ -302,11 +302,13 @@ private:
     names.push_back({i, "i64", false, most});
     // Ranges know no private arrays of serial code.
     int locals = std::exchange(localPercent, inRange ? localPercent : 0);
-    Node term = real(2);
+    std::vector<Node> parts = {atom(i), n, real(2)};
+    if (head == "sums")
+      parts.push_back(real(1));
     localPercent = locals;
     names.pop_back();
     names.push_back({name, type, true, 0});
-    Node value = list(head, {atom(i), n, term});
+    Node value = list(head, parts);
     // No terms leave inf.
     if (head == "least" || head == "most")
       value = list("clamp", {value, atom("-9.5"), atom("9.5")});
@@ -318,7 +320,7 @@ private:
     bool isOwn =
         !inRange || (own.size() == 1 && roles.at(info.name) == Role::Own &&
                      info.shape.size() == 1);
-    return isOwn && !info.constant && type != "bool" && racing != info.name &&
+    return isOwn && !info.constant && racing != info.name &&
            (!isSingle(type) || single) && mayWrite(info.name);
   }
 
@@ -335,9 +337,13 @@ private:
     if (places.empty())
       return {};
     std::string array = pick(places), type = nameOf(arrayNamed(array).type);
-    std::vector<std::string> kinds = {"add", "sub", "exchange", "compare"};
+    std::vector<std::string> kinds = {"exchange", "compare"};
+    if (type != "bool")
+      kinds.insert(kinds.end(), {"add", "sub"});
     if (!isReal(type))
-      kinds.insert(kinds.end(), {"min", "max", "and", "or", "xor"});
+      kinds.insert(kinds.end(), {"and", "or", "xor"});
+    if (!isReal(type) && type != "bool")
+      kinds.insert(kinds.end(), {"min", "max"});
     std::vector<Node> parts = {atom(pick(kinds)), atom(array)};
     for (Node &part : element(array))
       parts.push_back(part);

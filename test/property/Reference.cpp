@@ -356,7 +356,8 @@ private:
     int64_t total = 1;
     for (ValueId extent : statement.operands)
       total *= std::max<int64_t>(values[extent], 0);
-    uint64_t result = statement.op == Op::Min ? INT64_MAX : 0;
+    std::vector<uint64_t> results(statement.defines(),
+                                  statement.op == Op::Min ? INT64_MAX : 0);
     for (int64_t iteration = 0; iteration < total; ++iteration) {
       uint64_t rest = iteration;
       for (size_t dim = statement.indices.size(); dim-- > 0;) {
@@ -365,22 +366,32 @@ private:
         rest /= extent;
       }
       run(statement.blocks[0]);
-      if (statement.value != none)
-        result = folded(statement, result);
+      if (statement.op == Op::Min && statement.defines())
+        takeLeast(statement, results);
+      else
+        for (size_t k = 0; k < results.size(); ++k)
+          results[k] = folded(statement.op, statement.results[k], results[k]);
     }
-    if (statement.value != none)
-      values[statement.value] = result;
+    if (!results.empty())
+      std::ranges::copy(results, values.begin() + statement.value);
   }
 
-  uint64_t folded(const Statement &statement, uint64_t result) const {
-    uint64_t term = values[statement.results[0]];
-    return withType(statement.type, [&](auto type) {
+  void takeLeast(const Statement &statement, std::vector<uint64_t> &least) {
+    int64_t key = int64_t(values[statement.results[0]]);
+    int64_t place = int64_t(values[statement.results[1]]);
+    if (std::pair(key, place) < std::pair(int64_t(least[0]), int64_t(least[1])))
+      least = {uint64_t(key), uint64_t(place)};
+  }
+
+  uint64_t folded(Op op, ValueId one, uint64_t result) const {
+    uint64_t term = values[one];
+    return withType(kernel.values[one], [&](auto type) {
       using T = decltype(type);
       if constexpr (std::is_same_v<T, bool>)
         return result;
       else
-        return bitsOf(property::pure(statement.op, valueOf<T>(result),
-                                     valueOf<T>(term), T()));
+        return bitsOf(
+            property::pure(op, valueOf<T>(result), valueOf<T>(term), T()));
     });
   }
 

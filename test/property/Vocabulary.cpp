@@ -70,8 +70,9 @@ std::vector<std::string> everything() {
          isReal(type) ? realFunctions() : integerFunctions())
       add(function.head, type);
   add("philox", "u64");
-  for (const char *head : {"sum", "least", "most"})
+  for (const char *head : {"sum", "sums", "least", "most"})
     add(head, "f64");
+  add("fetch", "bool");
   add("argmin", "i64");
   add("argmax", "i64");
   for (const char *head : {"and", "or", "xor", "not", "select", "eq", "ne"})

@@ -1,6 +1,6 @@
 #pragma once
 /// What arrays and kernels know about vectors, matrices and structs: so many
-/// numbers of one type.
+/// numbers of these types.
 
 #include "costate/tensor.h"
 
@@ -34,6 +34,53 @@ struct ComponentPlace {
   }
 };
 
+/// Where the members of a struct in arrays are: a ComponentPlace for each
+/// element type, of what has not been taken yet.
+struct StructPlace {
+  std::array<Handle, dtypeCount> arrays;
+  Place place; ///< but for its array
+  int dim = 0;
+  Loc loc;
+  std::array<int, dtypeCount> taken{};
+
+  ComponentPlace take(DType type, int count) {
+    auto index = static_cast<size_t>(type);
+    ComponentPlace next{place, dim, taken[index], loc};
+    next.place.array = arrays[index];
+    next.place.type = type;
+    taken[index] += count;
+    return next;
+  }
+};
+
+/// How many numbers of which types something has.
+struct NumberCounts {
+  std::array<int, dtypeCount> counts{};
+  std::array<DType, dtypeCount> types{}; ///< in the order of their first one
+  int kinds = 0;
+
+  constexpr void add(DType type, int count) {
+    int &sum = counts[static_cast<size_t>(type)];
+    if (!sum)
+      types[static_cast<size_t>(kinds++)] = type;
+    sum += count;
+  }
+  constexpr void add(const NumberCounts &other) {
+    for (int k = 0; k < other.kinds; ++k)
+      add(other.types[static_cast<size_t>(k)],
+          other.of(other.types[static_cast<size_t>(k)]));
+  }
+  constexpr int of(DType type) const {
+    return counts[static_cast<size_t>(type)];
+  }
+};
+
+constexpr NumberCounts numbersOf(DType type, int count) {
+  NumberCounts numbers;
+  numbers.add(type, count);
+  return numbers;
+}
+
 /// How a type is made of numbers; empty for others.
 template <class C> struct FormOf {};
 
@@ -43,7 +90,9 @@ template <class T> struct FormOf<Var<T>> {
   using Reference = ElementRef<T>;
   using Value = Expr<T>;
   static constexpr int count = 1;
-  static ElementRef<T> reference(const ComponentPlace &place) {
+  static constexpr NumberCounts numbers = numbersOf(dtypeOf<T>, 1);
+  static ElementRef<T> take(StructPlace &places) {
+    ComponentPlace place = places.take(dtypeOf<T>, 1);
     return {place.at(0), place.loc};
   }
 };
@@ -54,8 +103,9 @@ template <class T, class S> struct FormOf<TensorVar<T, S>> {
   using Reference = TensorRef<T, S>;
   using Value = TensorExpr<T, S>;
   static constexpr int count = S::count;
-  static TensorRef<T, S> reference(const ComponentPlace &place) {
-    return TensorRef<T, S>(place);
+  static constexpr NumberCounts numbers = numbersOf(dtypeOf<T>, S::count);
+  static TensorRef<T, S> take(StructPlace &places) {
+    return TensorRef<T, S>(places.take(dtypeOf<T>, count));
   }
   static std::string name() {
     std::string text = S::rank == 1 ? "Vec<" : "Mat<";
@@ -69,6 +119,11 @@ template <class T, class S> struct FormOf<TensorVar<T, S>> {
 /// May be the element of an array.
 template <class C>
 concept Composite = requires { FormOf<C>::name(); };
+/// Its members have several element types: one array for each.
+template <class C>
+concept Mixed = Composite<C> && FormOf<C>::numbers.kinds > 1;
+template <class C>
+concept Uniform = Composite<C> && !Mixed<C>;
 template <class C> using NumberOf = typename FormOf<C>::Number;
 template <class C> struct HostTypeOf {
   using type = typename FormOf<C>::Host;
@@ -86,8 +141,12 @@ template <class T, class S> struct DerivedForm<TensorVar<T, S>> {
   using type = TensorVar<DerivativeOf<T>, S>;
 };
 
-template <Composite C> ElementForm formOf(Layout layout) {
-  return {FormOf<C>::name(), FormOf<C>::count, layout};
+/// Of the array with those numbers of a C that are of this type.
+template <Composite C> ElementForm formOf(Layout layout, DType type) {
+  return {FormOf<C>::name(), FormOf<C>::numbers.of(type), layout, Mixed<C>};
+}
+template <Uniform C> ElementForm formOf(Layout layout) {
+  return formOf<C>(layout, dtypeOf<NumberOf<C>>);
 }
 
 } // namespace costate::detail

@@ -69,9 +69,10 @@ void end() noexcept;
 
 /// Whether this is the code of an iteration, or a term.
 bool inIteration();
-/// Ends a range with the sum, or with `op` Min the least, of `value` over its
-/// iterations; returns it. Instead of `end`.
-Handle endFold(Op op, Handle value, Loc loc);
+/// Ends a range with the sum of each of `values` over its iterations, or with
+/// `op` Min the least pair of them; they take the place of the values. Instead
+/// of `end`.
+void endFold(Op op, std::span<Handle> values, Loc loc);
 /// What follows only computes, until `endTerm` gets the result.
 uint32_t beginTerm();
 void endTerm(uint32_t outer) noexcept;

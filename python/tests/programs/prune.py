@@ -3,7 +3,7 @@
 from programs.nodes import atom, first_statement, make
 
 DROPPED = {"print", "assert", "local", "put", "bump"}
-ONE = {"sum", "least", "most", "argmin", "argmax", "philox", "get"}
+ONE = {"sum", "sums", "least", "most", "argmin", "argmax", "philox", "get"}
 
 
 class Pruning:

@@ -66,30 +66,6 @@ void probeExtrema(ir::KernelOp kernel, ArrayRef<bool> active) {
   }
 }
 
-/// Whether `value` has the bits of an element.
-static bool isElement(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<arith::ExtFOp, arith::NegFOp, ir::StopGradientOp>(op))
-    return isElement(op->getOperand(0));
-  return isa_and_nonnull<ir::LoadOp>(op);
-}
-
-LogicalResult checkExactMinima(ir::KernelOp kernel) {
-  WalkResult result = kernel.walk([](arith::BitcastOp bits) {
-    auto range = bits->getParentOfType<ir::RangeOp>();
-    if (!range || !range.getMinima() || isElement(bits.getIn()))
-      return WalkResult::advance();
-    bits.emitError("the place of a minimum or maximum is found by the bits of "
-                   "its terms, but `fast_math` may compute them with other "
-                   "bits each time")
-            .attachNote()
-        << "store the terms into an array first, or make the kernel without "
-           "`fast_math`";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
 LogicalResult checkExactExtrema(ir::KernelOp primal, ArrayRef<bool> active) {
   for (const ArrayAccess &access : accessesIn(primal)) {
     if (!isExtremum(access.op) || !isActive(access, active))

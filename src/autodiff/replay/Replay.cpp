@@ -220,8 +220,7 @@ private:
 InFlightDiagnostic emitOverwritten(const Overwrite &overwrite) {
   InFlightDiagnostic error =
       emitError(overwrite.read)
-      << "the gradient needs the value read here from argument "
-      << overwrite.argument + 1
+      << "the gradient needs the value read here from " << overwrite.array
       << ", but it is overwritten before the kernel ends";
   error.attachNote(overwrite.write) << "it may be overwritten here";
   return error;
@@ -251,7 +250,7 @@ std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load) {
   for (const ArrayAccess &write : writes.lookup(read.array))
     if (Succession(read, write).mayFollow())
       return Overwrite{load.getLoc(), write.op->getLoc(),
-                       cast<BlockArgument>(read.array).getArgNumber()};
+                       ir::argumentText(cast<BlockArgument>(read.array))};
   return std::nullopt;
 }
 

@@ -83,14 +83,18 @@ private:
     // One that is not atomic stores what it has loaded.
     if (isExclusive(op))
       return "store";
-    return isOf<ir::AtomicMinOp>(op, "min")   ? "minimum"
-           : isOf<ir::AtomicMaxOp>(op, "max") ? "maximum"
-                                              : "update";
-  }
-
-  template <class Op> static bool isOf(Operation *op, StringRef kind) {
+    if (isa<ir::CompareExchangeOp>(op))
+      return "exchange";
     auto fetch = dyn_cast<ir::AtomicFetchOp>(op);
-    return isa<Op>(op) || (fetch && fetch.getKind() == kind);
+    return llvm::StringSwitch<StringRef>(fetch ? fetch.getKind()
+                                         : isa<ir::AtomicMinOp>(op) ? "min"
+                                         : isa<ir::AtomicMaxOp>(op) ? "max"
+                                                                    : "add")
+        .Case("min", "minimum")
+        .Case("max", "maximum")
+        .Cases({"and", "or", "xor"}, "bits")
+        .Case("exchange", "exchange")
+        .Default("update");
   }
 
   /// A load of the primal is reversed by an update, an update by a load, a

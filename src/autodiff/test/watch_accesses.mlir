@@ -100,10 +100,10 @@ costate.kernel @extrema(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
 
 // Atomics that return something are updates; a minimum excludes others.
 // CHECK-LABEL: costate.kernel @fetched
-// CHECK:         costate.atomic_fetch "exchange" %{{.*}} {costate.watched = "update"}
+// CHECK:         costate.atomic_fetch "exchange" %{{.*}} {costate.watched = "exchange"}
 // CHECK:         costate.load %{{.*}} {costate.watched = "load"}
 // CHECK:         costate.atomic_fetch "min" %{{.*}} {costate.watched = "minimum"}
-// CHECK:         costate.compare_exchange %{{.*}} {costate.watched = "update"}
+// CHECK:         costate.compare_exchange %{{.*}} {costate.watched = "exchange"}
 costate.kernel @fetched(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 1>, %j: i64) {
   %n = costate.extent %x[0] : !costate.array<i64, 1>
   costate.range (%i) in (%n) {
@@ -112,5 +112,22 @@ costate.kernel @fetched(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 1>, 
     %c = costate.atomic_fetch "min" %i, %y[%j] : !costate.array<i64, 1>
     %d = costate.compare_exchange %i if %a, %y[%j] : !costate.array<i64, 1>
     costate.store %i, %y[%j] : !costate.array<i64, 1>
+  }
+}
+
+// What is no addition, minimum or maximum.
+// CHECK-LABEL: costate.kernel @bits
+// CHECK:         costate.atomic_fetch "or" {{.*}} {costate.watched = "bits"}
+// CHECK:         costate.atomic_fetch "exchange" {{.*}} {costate.watched = "exchange"}
+// CHECK:         costate.compare_exchange {{.*}} {costate.watched = "exchange"}
+// CHECK:         costate.atomic_fetch "min" {{.*}} {costate.watched = "minimum"}
+// CHECK:         costate.load {{.*}} {costate.watched = "load"}
+costate.kernel @bits(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 1>, %n: i64, %j: i64) {
+  costate.range (%i) in (%n) {
+    %a = costate.atomic_fetch "or" %i, %x[%j] : !costate.array<i64, 1>
+    %b = costate.atomic_fetch "exchange" %i, %x[%j] : !costate.array<i64, 1>
+    %c = costate.compare_exchange %i if %b, %x[%j] : !costate.array<i64, 1>
+    %d = costate.atomic_fetch "min" %i, %x[%j] : !costate.array<i64, 1>
+    %e = costate.load %x[%i] : !costate.array<i64, 1>
   }
 }

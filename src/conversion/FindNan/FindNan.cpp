@@ -30,8 +30,8 @@ private:
   llvm::DenseMap<Block *, Operation *> turns;
 };
 
-/// A value to be checked: the result of an operation, of a load, of a pop or of
-/// a range.
+/// A value to be checked: the result of an operation, of a load or an atomic
+/// that tells what an element was, of a pop or of a range.
 struct Candidate {
   Value value;
   CheckPlace place;
@@ -46,25 +46,31 @@ public:
 
   void run() {
     collect();
+    for (ir::ElementAccess update : updates)
+      checkUpdate(update);
+    // In front of the checks of what is added to what an element held.
     for (const Candidate &candidate : candidates)
       check(candidate);
-    for (ir::AtomicAddOp update : updates)
-      checkUpdate(update);
     kernel.walk([](Operation *op) { op->removeAttr(ownAttr); });
   }
 
 private:
   void collect() {
     kernel.walk([&](Operation *op) {
-      if (auto update = dyn_cast<ir::AtomicAddOp>(op)) {
-        if (isFloat(update.getValue()))
-          updates.push_back(update);
-      } else if (isa<ir::LoadOp, tape::PopOp, ir::RangeOp>(op) ||
-                 wordingOf(op)) {
+      if (addsFloat(op))
+        updates.push_back(cast<ir::ElementAccess>(op));
+      if (isa<ir::LoadOp, tape::PopOp, ir::RangeOp>(op) ||
+          ir::fetchesElement(op) || wordingOf(op)) {
         for (Value value : op->getResults())
           consider(value);
       }
     });
+  }
+
+  static bool addsFloat(Operation *op) {
+    auto fetch = dyn_cast<ir::AtomicFetchOp>(op);
+    bool adds = isa<ir::AtomicAddOp>(op) || (fetch && fetch.getKind() == "add");
+    return adds && isFloat(op->getOperand(0));
   }
 
   void consider(Value value) {
@@ -94,23 +100,26 @@ private:
   void emit(ImplicitLocOpBuilder &b, Operation *op, Value value,
             Value condition) {
     std::string context = sweeps.textOf(op);
-    if (auto load = dyn_cast<ir::LoadOp>(op))
+    if (auto access = dyn_cast<ir::ElementAccess>(op))
       ir::CheckElementOp::create(
-          b, context + "@ holds %#; look at what wrote it", value,
-          load.getArray(), load.getIndices(), condition, /*added=*/false);
+          b,
+          context + (isa<ir::LoadOp>(op) ? "@ holds" : "@ held") +
+              " %#; look at what wrote it",
+          value, access.getArray(), access.getIndices(), condition,
+          /*added=*/false);
     else
       ir::CheckFiniteOp::create(b, context + resultText(op), value, condition,
                                 operandsOf(op));
   }
 
-  void checkUpdate(ir::AtomicAddOp update) {
+  void checkUpdate(ir::ElementAccess update) {
     ImplicitLocOpBuilder b(update.getLoc(), update->getContext());
     b.setInsertionPointAfter(update);
     ir::CheckElementOp::create(
         b,
         sweeps.textOf(update) + "adding % to @ gives %#; add smaller numbers, "
                                 "or look at what the element held before",
-        update.getValue(), update.getArray(), update.getIndices(), Value(),
+        update->getOperand(0), update.getArray(), update.getIndices(), Value(),
         /*added=*/true);
   }
 
@@ -143,7 +152,7 @@ private:
   Sweeps sweeps;
   Relevance relevance;
   SmallVector<Candidate> candidates;
-  SmallVector<ir::AtomicAddOp> updates;
+  SmallVector<ir::ElementAccess> updates;
 };
 
 struct FindNan : impl::FindNanBase<FindNan> {

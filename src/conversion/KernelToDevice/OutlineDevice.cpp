@@ -164,7 +164,7 @@ private:
          named("sort_costs", b.getDenseI64ArrayAttr(costs)),
          named("sums", b.getI64IntegerAttr(gridSums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
-         named("least", b.getBoolAttr(summation.kind == costateIntegerMinima)),
+         named("least", b.getBoolAttr(summation.kind == costateLeastPair)),
          named("words", b.getI64IntegerAttr(words())),
          named("site",
                b.getI64IntegerAttr(launcher.runtime.site(part->getLoc()))),
@@ -387,13 +387,11 @@ private:
     auto yield = cast<ir::YieldOp>(body->getTerminator());
     reductions.clear(b);
     splice(b, body, body->begin(), yield->getIterator());
-    Values next, values = yield.getValues();
+    Values terms, values = yield.getValues();
     values.append(reductions.sums(b));
-    for (auto [sum, value] : llvm::zip_equal(sums, values)) {
-      Value term = summation.term(b, value);
-      next.push_back(summation.add(b, sum, term, /*inAnyOrder=*/false));
-    }
-    return next;
+    for (Value value : values)
+      terms.push_back(summation.term(b, value));
+    return summation.add(b, sums, terms, /*inAnyOrder=*/false);
   }
 
   /// The forward sweep; returns the largest tape so far.
@@ -448,13 +446,20 @@ private:
     Value first = loadSlot(b, i64, function.words(), FirstPartialWord);
     Value ticket = loadSlot(b, pointer, function.words(), TicketWord);
     Value kind = constant(b, summation.kind);
-    for (auto [k, sum] : llvm::enumerate(sums)) {
-      Value number = constant(b, k), word = sum;
-      if (!isa<FloatType>(word.getType()))
-        word = arith::BitcastOp::create(b, b.getF64Type(), word);
-      launcher.runtime.callAddUp(b, {partials, count, first, function.thread(),
-                                     function.memory(), number, kind, word});
-    }
+    Values words;
+    for (Value sum : sums)
+      words.push_back(isa<FloatType>(sum.getType())
+                          ? sum
+                          : arith::BitcastOp::create(b, b.getF64Type(), sum));
+    if (summation.kind == costateLeastPair)
+      launcher.runtime.callAddUpPair(b,
+                                     {partials, count, first, function.thread(),
+                                      function.memory(), words[0], words[1]});
+    else
+      for (auto [k, word] : llvm::enumerate(words))
+        launcher.runtime.callAddUp(b, {partials, count, first,
+                                       function.thread(), function.memory(),
+                                       constant(b, k), kind, word});
     Value frame = loadSlot(b, pointer, function.words(), FrameWord);
     Value to = slot(b, frame, firstSlot), number = constant(b, sums.size());
     Value isLast = launcher.runtime.callFinishSums(

@@ -66,6 +66,8 @@ std::optional<ElementUse> watchedUse(Operation *op) {
       .Case("shared_store", ElementUse::SharedStore)
       .Case("minimum", ElementUse::Minimum)
       .Case("maximum", ElementUse::Maximum)
+      .Case("bits", ElementUse::CombineBits)
+      .Case("exchange", ElementUse::Exchange)
       .Default(std::nullopt);
 }
 

@@ -7,26 +7,43 @@ namespace costate::conversion {
 Summation Summation::of(ir::RangeOp range) {
   if (range.getNumResults() == 0 || isa<FloatType>(range.getResultTypes()[0]))
     return {costateFloatSums};
-  return {range.getMinima() ? costateIntegerMinima : costateIntegerSums};
+  return {range.getMinima() ? costateLeastPair : costateIntegerSums};
 }
 
 Value Summation::none(ImplicitLocOpBuilder &b) const {
   if (kind == costateFloatSums)
     return arith::ConstantOp::create(b, b.getF64FloatAttr(0.0));
-  return constant(b, kind == costateIntegerMinima ? INT64_MAX : 0);
+  return constant(b, kind == costateLeastPair ? INT64_MAX : 0);
 }
 
 /// A sum of floats that is split into partial ones has another order, which
 /// still depends on the chunk only.
-Value Summation::add(ImplicitLocOpBuilder &b, Value sum, Value term,
-                     bool inAnyOrder) const {
+static Value addTo(ImplicitLocOpBuilder &b, Value sum, Value term,
+                   bool inAnyOrder) {
   auto flags =
       inAnyOrder ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
-  if (kind == costateFloatSums)
+  if (isa<FloatType>(sum.getType()))
     return arith::AddFOp::create(b, sum, term, flags);
-  if (kind == costateIntegerMinima)
-    return arith::MinSIOp::create(b, sum, term);
   return arith::AddIOp::create(b, sum, term);
+}
+
+SmallVector<Value> Summation::add(ImplicitLocOpBuilder &b, ValueRange sums,
+                                  ValueRange terms, bool inAnyOrder) const {
+  SmallVector<Value> next;
+  if (kind != costateLeastPair) {
+    for (auto [sum, term] : llvm::zip_equal(sums, terms))
+      next.push_back(addTo(b, sum, term, inAnyOrder));
+    return next;
+  }
+  using P = arith::CmpIPredicate;
+  Value isLess = arith::CmpIOp::create(b, P::slt, terms[0], sums[0]);
+  Value isSame = arith::CmpIOp::create(b, P::eq, terms[0], sums[0]);
+  Value isFirst = arith::CmpIOp::create(b, P::slt, terms[1], sums[1]);
+  Value tie = arith::AndIOp::create(b, isSame, isFirst);
+  Value place = arith::SelectOp::create(b, tie, terms[1], sums[1]);
+  next.push_back(arith::MinSIOp::create(b, sums[0], terms[0]));
+  next.push_back(arith::SelectOp::create(b, isLess, terms[1], place));
+  return next;
 }
 
 Value Summation::term(ImplicitLocOpBuilder &b, Value value) const {
@@ -43,15 +60,17 @@ using Values = SmallVector<Value>;
 Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
                ValueRange outer, ValueRange sums, Summation summation,
                Iteration iteration) {
+  if (summation.kind == costateLeastPair)
+    return emitLeastPair(builder, summation.memory, lo, hi, outer, sums,
+                         iteration);
   Value one = constant(builder, 1);
   auto body = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
     ImplicitLocOpBuilder inner(loc, nested);
     Values indices(outer);
     indices.push_back(k);
-    Values next;
-    for (auto [sum, term] : llvm::zip_equal(args, iteration(inner, indices)))
-      next.push_back(summation.add(inner, sum, term, /*inAnyOrder=*/true));
-    scf::YieldOp::create(inner, next);
+    Values terms = iteration(inner, indices);
+    scf::YieldOp::create(
+        inner, summation.add(inner, args, terms, /*inAnyOrder=*/true));
   };
   auto loop = scf::ForOp::create(builder, lo, hi, one, sums, body);
   return Values(loop.getResults());
@@ -152,6 +171,8 @@ SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
   Values sums;
   for (unsigned k = 0; k < sumCount; ++k)
     sums.push_back(summation.none(builder));
+  if (summation.kind == costateLeastPair)
+    summation.memory = allocatePairs(builder);
   if (extents.size() == 1)
     return emitRow(builder, begin, end, {}, sums, summation, iteration);
   return Rows(builder, end, extents, summation, iteration).emit(begin, sums);

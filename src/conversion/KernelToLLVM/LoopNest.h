@@ -9,12 +9,15 @@ namespace costate::conversion {
 /// How the results of a range are made of what its iterations yield.
 struct Summation {
   CostateSums kind = costateFloatSums;
+  mlir::Value memory = {}; ///< of the loops over pairs
 
   static Summation of(ir::RangeOp range);
   /// What no iterations give.
   mlir::Value none(mlir::ImplicitLocOpBuilder &builder) const;
-  mlir::Value add(mlir::ImplicitLocOpBuilder &builder, mlir::Value sum,
-                  mlir::Value term, bool inAnyOrder) const;
+  llvm::SmallVector<mlir::Value> add(mlir::ImplicitLocOpBuilder &builder,
+                                     mlir::ValueRange sums,
+                                     mlir::ValueRange terms,
+                                     bool inAnyOrder) const;
   /// A yielded value as it is added: floats as f64.
   mlir::Value term(mlir::ImplicitLocOpBuilder &builder,
                    mlir::Value value) const;
@@ -28,6 +31,16 @@ using Iteration = llvm::function_ref<llvm::SmallVector<mlir::Value>(
 llvm::SmallVector<mlir::Value> indicesOf(mlir::ImplicitLocOpBuilder &builder,
                                          mlir::Value number,
                                          mlir::ValueRange extents);
+
+/// Memory for some pairs, which lives as long as the function runs.
+mlir::Value allocatePairs(mlir::ImplicitLocOpBuilder &builder);
+
+/// The least of the pair `best` and of those of the iterations (outer..., lo)
+/// to (outer..., hi - 1).
+llvm::SmallVector<mlir::Value>
+emitLeastPair(mlir::ImplicitLocOpBuilder &builder, mlir::Value memory,
+              mlir::Value lo, mlir::Value hi, mlir::ValueRange outer,
+              mlir::ValueRange best, Iteration iteration);
 
 /// Emits loops over the iterations [begin, end), counted row-major over
 /// `extents`, and returns the `sumCount` results. Ranges of several dimensions

@@ -306,6 +306,13 @@ void Runtime::callAddUp(ImplicitLocOpBuilder &builder, ValueRange args) {
   LLVM::CallOp::create(builder, function, args);
 }
 
+void Runtime::callAddUpPair(ImplicitLocOpBuilder &builder, ValueRange args) {
+  Type params[] = {pointer, i64, i64, i64, pointer, f64, f64};
+  auto function =
+      declare("costate_add_up_pair", none, params, {.collective = true});
+  LLVM::CallOp::create(builder, function, args);
+}
+
 Value Runtime::callBlockSum(ImplicitLocOpBuilder &builder, ValueRange args) {
   Type params[] = {i64, pointer, i64, f64};
   auto function =

@@ -133,6 +133,8 @@ public:
                         mlir::Value element, mlir::ValueRange numbers);
   /// Devices only; see compiler/DeviceSums.c.
   void callAddUp(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
+  void callAddUpPair(mlir::ImplicitLocOpBuilder &builder,
+                     mlir::ValueRange args);
   /// An f64, in the first thread of a block; 0 in others.
   mlir::Value callBlockSum(mlir::ImplicitLocOpBuilder &builder,
                            mlir::ValueRange args);

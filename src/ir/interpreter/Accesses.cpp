@@ -224,6 +224,15 @@ template <class Select> Handler byNumber(Value array, const Select &select) {
   });
 }
 
+/// A bool is a byte that is 0 or 1.
+template <class Select>
+Handler byNumberOrByte(Value array, const Select &select) {
+  return byElement(elementTypeOf(array), [&]<class T>() -> Handler {
+    using Number = std::conditional_t<std::is_same_v<T, Bool>, uint8_t, T>;
+    return select.template operator()<Number>();
+  });
+}
+
 Handler selectAdd(Operation *op, Instruction &instruction, Code &) {
   // An exclusive addition promises that no other iteration uses the element.
   instruction.detail = cast<AtomicAddOp>(op).getExclusive() ? Stores : Updates;
@@ -245,13 +254,15 @@ Handler selectFetch(Operation *op, Instruction &instruction, Code &) {
   instruction.detail = kind == "min"   ? Minima
                        : kind == "max" ? Maxima
                                        : Updates;
-  return byNumber(op->getOperand(1),
-                  [&]<class T>() -> Handler { return Fetch<T>::select(kind); });
+  return byNumberOrByte(op->getOperand(1), [&]<class T>() -> Handler {
+    return Fetch<T>::select(kind);
+  });
 }
 
 Handler selectCompareExchange(Operation *op, Instruction &, Code &) {
-  return byNumber(op->getOperand(2),
-                  []<class T>() -> Handler { return compareExchange<T>; });
+  return byNumberOrByte(op->getOperand(2), []<class T>() -> Handler {
+    return compareExchange<T>;
+  });
 }
 
 Handler selectTake(Operation *op, Instruction &instruction, Code &) {

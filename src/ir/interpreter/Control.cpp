@@ -160,18 +160,18 @@ public:
   }
 
   void add(uint64_t iteration) {
-    for (uint32_t k = 0; k < op.results; ++k) {
-      uint64_t value = yielded(m, op, k);
-      if (all.empty())
-        add(k, value);
-      else
-        all[iteration * op.results + k] = value;
-    }
+    std::vector<uint64_t> values;
+    for (uint32_t k = 0; k < op.results; ++k)
+      values.push_back(yielded(m, op, k));
+    if (all.empty())
+      add(values.data());
+    else
+      std::ranges::copy(values, all.begin() + iteration * op.results);
   }
 
   void finish() {
-    for (size_t n = 0; n < all.size(); ++n)
-      add(n % op.results, all[n]);
+    for (size_t n = 0; n < all.size(); n += op.results)
+      add(&all[n]);
     for (uint32_t k = 0; k < op.results; ++k)
       m.slots[op.result + k] =
           kindOf(m, op, k) == Sum::F32
@@ -180,12 +180,24 @@ public:
   }
 
 private:
+  /// The results of one iteration.
+  void add(const uint64_t *values) {
+    if (op.results && kindOf(m, op, 0) == Sum::LeastI64)
+      return addPair(values[0], values[1]);
+    for (uint32_t k = 0; k < op.results; ++k)
+      add(k, values[k]);
+  }
+
+  void addPair(int64_t key, int64_t place) {
+    if (std::pair(key, place) <
+        std::pair(int64_t(totals[0]), int64_t(totals[1])))
+      totals = {uint64_t(key), uint64_t(place)};
+  }
+
   void add(uint32_t k, uint64_t value) {
     uint64_t &total = totals[k];
     if (kindOf(m, op, k) == Sum::I64)
       total += value;
-    else if (kindOf(m, op, k) == Sum::LeastI64)
-      total = std::min(int64_t(total), int64_t(value));
     else
       total = Machine::asBits(Machine::asFloat<double>(total) +
                               Machine::asFloat<double>(value));

@@ -156,6 +156,17 @@ costate.kernel @fetches(%x: !costate.array<ui32, 1>, %f: !costate.array<f64, 0>,
   }
 }
 
+// Bits of bools.
+// CHECK-LABEL: costate.kernel @flags(
+costate.kernel @flags(%x: !costate.array<i1, 1>, %v: i1, %i: i64) {
+  // CHECK: costate.atomic_fetch "and" %{{.*}}, %{{.*}}[%{{.*}}] : !costate.array<i1, 1>
+  %a = costate.atomic_fetch "and" %v, %x[%i] : !costate.array<i1, 1>
+  // CHECK: costate.atomic_fetch "exchange"
+  %b = costate.atomic_fetch "exchange" %a, %x[%i] : !costate.array<i1, 1>
+  // CHECK: costate.compare_exchange %{{.*}} if %{{.*}}, %{{.*}}[%{{.*}}] : !costate.array<i1, 1>
+  %c = costate.compare_exchange %a if %b, %x[%i] : !costate.array<i1, 1>
+}
+
 // CHECK-LABEL: costate.kernel @least(
 costate.kernel @least(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 1>) {
   %n = costate.extent %x[0] : !costate.array<i64, 1>

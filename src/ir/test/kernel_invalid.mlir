@@ -113,14 +113,14 @@ costate.kernel @atomic(%x: !costate.array<f64, 1>, %v: f64) {
 // -----
 
 costate.kernel @bools(%x: !costate.array<i1, 0>, %v: i1) {
-  // expected-error @+1 {{cannot update bools}}
+  // expected-error @+1 {{cannot add, or take extrema of, bools}}
   costate.atomic_add %v, %x[] : !costate.array<i1, 0>
 }
 
 // -----
 
 costate.kernel @least_bool(%x: !costate.array<i1, 0>, %v: i1) {
-  // expected-error @+1 {{cannot update bools}}
+  // expected-error @+1 {{cannot add, or take extrema of, bools}}
   costate.atomic_min %v, %x[] : !costate.array<i1, 0>
 }
 
@@ -347,15 +347,8 @@ costate.kernel @bits_of_floats(%x: !costate.array<f64, 0>, %a: f64) {
 // -----
 
 costate.kernel @fetch_of_bools(%x: !costate.array<i1, 0>, %a: i1) {
-  // expected-error @+1 {{cannot update bools}}
-  %b = costate.atomic_fetch "exchange" %a, %x[] : !costate.array<i1, 0>
-}
-
-// -----
-
-costate.kernel @exchange_of_bools(%x: !costate.array<i1, 0>, %a: i1) {
-  // expected-error @+1 {{cannot update bools}}
-  %b = costate.compare_exchange %a if %a, %x[] : !costate.array<i1, 0>
+  // expected-error @+1 {{cannot add, or take extrema of, bools}}
+  %b = costate.atomic_fetch "max" %a, %x[] : !costate.array<i1, 0>
 }
 
 // -----
@@ -377,8 +370,18 @@ costate.kernel @mixed_sums(%n: i64, %a: f64) {
 // -----
 
 costate.kernel @minima_of_floats(%n: i64, %a: f64) {
-  // expected-error @+1 {{has minima of i64 only}}
+  // expected-error @+1 {{with minima gives a key and a place of i64}}
   %s = costate.range (%i) in (%n) -> (f64) attributes {minima} {
     costate.yield %a : f64
   }
 }
+
+// -----
+
+costate.kernel @minimum_without_a_place(%n: i64) {
+  // expected-error @+1 {{with minima gives a key and a place of i64}}
+  %s = costate.range (%i) in (%n) -> (i64) attributes {minima} {
+    costate.yield %i : i64
+  }
+}
+

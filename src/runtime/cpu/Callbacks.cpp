@@ -78,7 +78,9 @@ static std::string iterationText(const Launch &launch, int64_t iteration) {
 }
 
 static std::string waysOut(const ElementTrace &trace, ElementUse use) {
-  auto has = [&](ElementUse one) { return use == one || trace.has(one); };
+  ElementTrace all = trace;
+  all.uses |= static_cast<uint8_t>(use);
+  auto has = [&](ElementUse one) { return all.has(one); };
   bool stores = trace.stores() || use == ElementUse::Store ||
                 use == ElementUse::SharedStore;
   if (!stores && !has(ElementUse::Load))
@@ -93,13 +95,23 @@ static std::string waysOut(const ElementTrace &trace, ElementUse use) {
   return "let every iteration store elements of its own, or add with `+=`";
 }
 
+/// What is done to an element, with two forms of its first word.
 static std::string verb(const ElementTrace &trace, bool plural) {
-  bool adds = !trace.stores() && trace.has(ElementUse::Update);
-  std::string stem = trace.stores()    ? "store"
-                     : adds            ? "add"
-                     : trace.updates() ? "update"
-                                       : "read";
-  return stem + (plural ? "" : "s") + (adds ? " to" : "");
+  auto words = [&](const char *stem, const char *rest) {
+    return std::string(stem) + (plural ? "" : "s") + rest;
+  };
+  if (trace.stores())
+    return words("store", "");
+  if (trace.updatesBy(ElementUse::Update))
+    return words("add", " to");
+  if (trace.updatesBy(ElementUse::CombineBits))
+    return words("combine", " bits of");
+  if (trace.updatesBy(ElementUse::Exchange))
+    return words("exchange", "");
+  if (trace.updatesBy(ElementUse::Minimum) ||
+      trace.updatesBy(ElementUse::Maximum))
+    return words("take", " the minimum or maximum of");
+  return words(trace.updates() ? "update" : "read", "");
 }
 
 /// What the trace tells about the iterations before `now`.

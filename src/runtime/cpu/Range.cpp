@@ -149,10 +149,8 @@ static bool runWave(Progress &progress, int64_t begin, int64_t end) {
                               costateNoSum(range.kind));
   bool parallel = runAll(progress);
   for (int64_t chunk = 0; chunk < end - begin; ++chunk)
-    for (int64_t k = 0; k < range.sumCount; ++k)
-      range.sums[k] =
-          costateAddUp(range.kind, range.sums[k],
-                       progress.partialSums[chunk * range.sumCount + k]);
+    costateAddAll(range.kind, range.sumCount, range.sums,
+                  progress.partialSums.data() + chunk * range.sumCount);
   return parallel;
 }
 

@@ -11,23 +11,9 @@ namespace costate::runtime::cpu {
 //===-- One element -------------------------------------------------------===//
 
 bool ElementTrace::isRace() const {
-  bool alike = std::has_single_bit(uses) && !has(ElementUse::Store);
+  auto kinds = static_cast<uint8_t>(uses & ~waysOfUpdates);
+  bool alike = std::has_single_bit(kinds) && !has(ElementUse::Store);
   return several && !alike;
-}
-
-static int rankOf(ElementUse use) {
-  switch (use) {
-  case ElementUse::Load:
-    return 0;
-  case ElementUse::Update:
-  case ElementUse::Minimum:
-  case ElementUse::Maximum:
-    return 1;
-  case ElementUse::Store:
-  case ElementUse::SharedStore:
-    return 2;
-  }
-  return 0;
 }
 
 static int rankOf(const ElementTrace &trace) {
@@ -45,7 +31,8 @@ ElementTrace ElementTrace::after(ElementUse use, int64_t by,
   // Two places share a value by chance only.
   if (use == ElementUse::SharedStore && stores() && place != site)
     use = ElementUse::Store;
-  if (!next.several && rankOf(use) > rankOf(*this))
+  if (!next.several &&
+      rankOf(ElementTrace{static_cast<uint8_t>(use)}) > rankOf(*this))
     next.site = place;
   next.uses |= static_cast<uint8_t>(use);
   return next;
@@ -107,8 +94,9 @@ ShadowMemory::make(MemoryBudget &budget, const LaunchRequest &request) {
       return Failure{
           ErrorCode::OutOfMemory,
           "kernel `" + request.code->name +
-              "`: out of memory for the search for races in argument " +
-              std::to_string(request.code->parameters[parameter].argument + 1) +
+              "`: out of memory for the search for races in " +
+              argumentText(*request.code,
+                           request.code->parameters[parameter].argument) +
               ", which takes 8 bytes per element; " + leftText(budget) + "; " +
               raiseLimit + ", or use smaller arrays while `debug` is on"};
   }

@@ -19,6 +19,10 @@ struct ElementTrace {
   int64_t site = -1;     ///< of that use
 
   bool has(ElementUse use) const { return uses & static_cast<uint8_t>(use); }
+  /// Only in this way of updating.
+  bool updatesBy(ElementUse use) const {
+    return uses == static_cast<uint8_t>(use);
+  }
   bool stores() const {
     return has(ElementUse::Store) || has(ElementUse::SharedStore);
   }
@@ -34,7 +38,7 @@ struct ElementTrace {
   /// In `bits` bits. A site is below 2^siteBits - 1, or -1.
   uint64_t pack() const;
   static ElementTrace unpack(uint64_t word);
-  static constexpr int iterationBits = 40, siteBits = 11, useBits = 6;
+  static constexpr int iterationBits = 40, siteBits = 11, useBits = 8;
   static constexpr int bits = iterationBits + siteBits + useBits + 1;
   static constexpr int64_t mostIterations = int64_t(1) << iterationBits;
 };

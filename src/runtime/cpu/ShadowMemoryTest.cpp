@@ -14,7 +14,9 @@ constexpr ElementUse load = ElementUse::Load, store = ElementUse::Store,
                      update = ElementUse::Update,
                      shared = ElementUse::SharedStore,
                      minimum = ElementUse::Minimum,
-                     maximum = ElementUse::Maximum;
+                     maximum = ElementUse::Maximum,
+                     bits = ElementUse::CombineBits,
+                     exchange = ElementUse::Exchange;
 
 struct UseBy {
   ElementUse use;
@@ -55,6 +57,9 @@ TEST(ElementTrace, SeveralMayOnlyAllReadOrAllUpdateOrAllStoreTheSame) {
     EXPECT_TRUE(isRace({{other, 0}, {store, 1}}));
     EXPECT_EQ(isRace({{shared, 0}, {other, 1}}), other != shared);
   }
+  EXPECT_FALSE(isRace({{update, 0}, {bits, 1}, {exchange, 2}}));
+  EXPECT_TRUE(isRace({{load, 0}, {exchange, 1}}));
+  EXPECT_TRUE(isRace({{minimum, 0}, {bits, 1}}));
   EXPECT_FALSE(isRace({{minimum, 0}, {minimum, 1}}));
   EXPECT_FALSE(isRace({{maximum, 0, 7}, {maximum, 1, 8}}));
   EXPECT_TRUE(isRace({{maximum, 0}, {minimum, 1}}));

@@ -62,7 +62,7 @@ struct DeviceFunction {
   int64_t sortWords = 0;
   SortCosts sortCosts = {};
   int64_t sums = 0;    ///< over the grid, in an order that it decides
-  bool least = false;  ///< they are no sums but minima of i64
+  bool least = false;  ///< they are no sums but the least pair of i64
   int64_t sumSlot = 0; ///< of the frame: the first one
   int64_t words = 0;   ///< how many it is called with
   int64_t site = -1;

@@ -217,7 +217,7 @@ static Result<> clearSums(Launch &launch, const DeviceFunction &function) {
   if (function.sums == 0)
     return {};
   double none =
-      costateNoSum(function.least ? costateIntegerMinima : costateFloatSums);
+      costateNoSum(function.least ? costateLeastPair : costateFloatSums);
   return launch.engine.driver().fill(
       launch.engine.frame.address() + 8 * function.sumSlot,
       8 * static_cast<size_t>(function.sums), &none, 8);

@@ -99,3 +99,18 @@ costate.kernel @sweeps(%x: f64, %s: !costate.array<f64, 0>) {
   %d = costate.strong_mul %p#0, %p#1 : f64
   costate.store %d, %s[] : !costate.array<f64, 0>
 }
+
+// What an element held counts like a load, and an addition that tells it like
+// one that does not.
+// CHECK-LABEL: costate.kernel @fetched
+// CHECK:         %[[OLD:.*]] = costate.atomic_fetch "add" %arg1, %arg0[]
+// CHECK-DAG:     costate.check_element added "adding % to @ gives %#;{{.*}}" %arg1, %arg0[] : f64
+// CHECK-DAG:     costate.check_element "@ held %#;{{.*}}" %[[OLD]], %arg0[] : f64
+// CHECK:         %[[SEEN:.*]] = costate.compare_exchange
+// CHECK-NEXT:    costate.check_element "@ held %#;{{.*}}" %[[SEEN]], %arg0[] : f64
+costate.kernel @fetched(%s: !costate.array<f64, 0>, %x: f64, %y: !costate.array<f64, 0>) {
+  %old = costate.atomic_fetch "add" %x, %s[] : !costate.array<f64, 0>
+  costate.store %old, %y[] : !costate.array<f64, 0>
+  %seen = costate.compare_exchange %x if %old, %s[] : !costate.array<f64, 0>
+  costate.store %seen, %y[] : !costate.array<f64, 0>
+}

@@ -164,3 +164,15 @@ costate.kernel @fetches(%x: !costate.array<ui32, 1>, %f: !costate.array<f64, 0>,
     %l = costate.compare_exchange %b if %k, %f[] : !costate.array<f64, 0>
   }
 }
+
+// A bool is a byte: its neighbours are not touched.
+// CHECK-LABEL: llvm.func @flags.entry(
+// CHECK:         %[[V:.*]] = llvm.zext %{{.*}} : i1 to i8
+// CHECK:         %[[OLD:.*]] = llvm.atomicrmw _or %{{.*}}, %[[V]] monotonic : !llvm.ptr, i8
+// CHECK:         llvm.icmp "ne" %[[OLD]]
+// CHECK:         llvm.cmpxchg %{{.*}}, %{{.*}}, %{{.*}} monotonic monotonic : !llvm.ptr, i8
+costate.kernel @flags(%x: !costate.array<i1, 0>, %v: i1, %w: i1, %y: !costate.array<i1, 0>) {
+  %a = costate.atomic_fetch "or" %v, %x[] : !costate.array<i1, 0>
+  %b = costate.compare_exchange %a if %w, %x[] : !costate.array<i1, 0>
+  costate.store %b, %y[] : !costate.array<i1, 0>
+}

@@ -113,17 +113,29 @@ costate.kernel @sum_measured(%x: !costate.array<f64, 1>, %y: !costate.array<f64,
   costate.store %s, %y[] : !costate.array<f64, 0>
 }
 
-// Results that are minima: their kind is 2.
+// The least pair of a key and its place: its kind is 3. Some are kept; of those
+// the least key, and its place if the key is as good as the best one.
 // CHECK-LABEL: llvm.func @least.entry(
-// CHECK:         llvm.call @costate_range(%{{.*}}, %c2_i64{{[^,]*}}, %{{[^,]*}}) :
+// CHECK:         llvm.call @costate_range(%{{.*}}, %c3_i64{{[^,]*}}, %{{[^,]*}}) :
 // CHECK-LABEL: llvm.func internal @least.chunk0(
-// CHECK:         arith.constant 9223372036854775807 : i64
-// CHECK:         arith.minsi
+// CHECK:         llvm.alloca %{{.*}} x i64
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             costate.load
+// CHECK:             llvm.store
+// CHECK:             llvm.store
+// CHECK:           %[[KEY:.*]] = scf.for
+// CHECK:             arith.minsi
+// CHECK:           arith.cmpi sle, %[[KEY]]
+// CHECK:           scf.if
+// CHECK:             scf.for
+// CHECK:               arith.cmpi eq, %{{.*}}, %[[KEY]]
+// CHECK:               arith.minsi
 costate.kernel @least(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 0>) {
   %n = costate.extent %x[0] : !costate.array<i64, 1>
-  %least = costate.range (%i) in (%n) -> (i64) attributes {minima} {
+  %least:2 = costate.range (%i) in (%n) -> (i64, i64) attributes {minima} {
     %v = costate.load %x[%i] : !costate.array<i64, 1>
-    costate.yield %v : i64
+    costate.yield %v, %i : i64, i64
   }
-  costate.store %least, %y[] : !costate.array<i64, 0>
+  costate.store %least#1, %y[] : !costate.array<i64, 0>
 }
