@@ -16,7 +16,7 @@ from costate.lang import dtypes, runtime
 from costate.lang.annotations import CompoundType, NdarrayType
 from costate.lang.expr import Expr
 from costate.lang.frame import Bound
-from costate.lang.func import is_template
+from costate.lang.func import Func, is_template
 from costate.lang.matrix import Matrix
 from costate.lang.ndarray import Ndarray, Tensor
 from costate.lang.places import TracedArray
@@ -198,7 +198,15 @@ class DataclassParameter:
         for name, parameter in self.members.items():
             given = parameter.trace(builder, getattr(value, name), path)
             members[name] = given.value if isinstance(given, Bound) else given
-        return Bound(Struct(members))
+        methods = {k: f for cls in reversed(self.cls.__mro__) for k, f in vars(cls).items()
+                   if isinstance(f, Func)}
+        return Bound(Struct(members, methods))
+
+    @property
+    def frozen(self):
+        """Whether an instance stays what it is."""
+        return self.cls.__dataclass_params__.frozen and all(
+            p.frozen for p in self.members.values() if isinstance(p, DataclassParameter))
 
 
 class ArrayParameter:

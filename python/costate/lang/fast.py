@@ -27,13 +27,14 @@ class Table:
     """The entries of a kernel."""
 
     def __init__(self, kernel):
-        from costate.lang.arguments import ScalarParameter, TemplateParameter
+        from costate.lang.arguments import DataclassParameter, ScalarParameter, TemplateParameter
         parameters = kernel.parameters[kernel.instance is not None:]
         self.objects = [k for k, p in enumerate(parameters) if not isinstance(p, ScalarParameter)]
         self.scalars = [(k, p, p.python_type) for k, p in enumerate(parameters)
                         if isinstance(p, ScalarParameter)]
         self.by_position = {k: (p, t) for k, p, t in self.scalars}
         self.count = len(parameters)
+        self.changing = any(isinstance(p, DataclassParameter) and not p.frozen for p in parameters)
         self.mixed = any(isinstance(p, TemplateParameter) for p in parameters)
         self.all_objects = len(self.objects) == self.count
         self.generation = runtime.generation
@@ -61,7 +62,7 @@ class Table:
 
     def add(self, kernel, args, found, values):
         """Remembers a launch, if nothing of it may change."""
-        if not found.plain or values.after or values.tensors or found.compiled is None:
+        if self.changing or not found.plain or values.after or values.tensors or found.compiled is None:
             return
         references = []
         key = self.key(args)

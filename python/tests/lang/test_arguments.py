@@ -315,3 +315,27 @@ def test_options_of_decorators():
         return f(1)
 
     assert k() == 2
+
+
+def test_dataclasses_that_change_and_have_methods():
+    @dataclasses.dataclass
+    class State:
+        x: ti.Tensor
+        n: ti.i32
+
+        @ti.func
+        def add(self, i, v):
+            self.x[i] += v * self.n
+
+    @ti.kernel
+    def k(s: State):
+        for i in range(2):
+            s.add(i, 10)
+
+    x, y = ti.ndarray(ti.f32, 2), ti.ndarray(ti.f32, 2)
+    state = State(x, 1)
+    k(state)
+    k(state)
+    state.x, state.n = y, 3
+    k(state)
+    assert x.to_numpy().tolist() == [20, 20] and y.to_numpy().tolist() == [30, 30]
