@@ -93,7 +93,7 @@ def __getattr__(name):
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function
-    if name in ("algorithms", "profiler", "tools"):
+    if name in ("algorithms", "graph", "profiler", "tools"):
         return _importlib.import_module(f"costate.{name}")
     from costate.absent import message
     raise AttributeError(message("costate", name))

@@ -219,7 +219,7 @@ class Tape:
         for found in self.found:
             found.check_gradient()
         try:
-            with in_python():
+            with in_python(kernels={f.kernel.__name__: f.names for f in self.found}):
                 self._backward(entries)
         finally:
             self.gradient_evaluated = True

@@ -166,7 +166,7 @@ def _any(values):
 BUILTINS = {
     range: _range, print: _print, len: _len, sum: _sum, int: _convert(int), float: _convert(float),
     bool: _convert(bool), round: _round, min: _folds(min, ops.min), max: _folds(max, ops.max),
-    abs: _folds(abs, ops.abs), pow: ops.pow, all: _all, any: _any,
+    abs: ops.abs, pow: ops.pow, all: _all, any: _any,
 }
 
 

@@ -23,11 +23,20 @@ WORDS = [
 ]
 
 
-def explain(text, names=()):
-    """The text with names of Python; `names` are those of the arguments of the kernel."""
+def explain(text, names=(), kernels=None):
+    """The text with names of Python.
+
+    `names` are those of the arguments of the kernel; `kernels` has such names for several, by
+    the name of the kernel.
+    """
+    def of_kernel(match):
+        number, known = int(match.group(1)) - 1, (kernels or {}).get(match.group(2), ())
+        label = known[number] if 0 <= number < len(known) else None
+        return f"`{label}` of kernel `{match.group(2)}`" if label else match.group(0)
     def name(match):
         number = int(match.group(1)) - 1
         return f"`{names[number]}`" if 0 <= number < len(names) and names[number] else match.group(0)
+    text = re.sub(r"\bargument (\d+) of kernel `(\w+)`", of_kernel, text)
     text = re.sub(r"\bargument (\d+)", name, text)
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text)
@@ -55,11 +64,11 @@ def with_source(line, seen):
 
 
 @contextmanager
-def in_python(names=()):
+def in_python(names=(), kernels=None):
     """Errors that come out of here speak Python."""
     try:
         yield
     except Error as error:
         if len(error.args) == 1 and isinstance(error.args[0], str):
-            error.args = (explain(error.args[0], names),)
+            error.args = (explain(error.args[0], names, kernels),)
         raise

@@ -1,6 +1,7 @@
 """Points and meshes as PLY files."""
 
 import os
+import warnings
 
 import numpy as np
 
@@ -26,19 +27,21 @@ class PLYWriter:
     @staticmethod
     def _channel(key, data_type, data, count):
         if data_type not in _TYPES:
-            raise ValueError(f"`{data_type}` is no type of a PLY file; these are: {list(_TYPES)}")
+            warnings.warn(f"channel `{key}` is left out: `{data_type}` is no type of a PLY file; "
+                          f"these are: {list(_TYPES)}", stacklevel=3)
+            return []
         data = np.asarray(data).reshape(-1)
         if data.size != count:
             raise ValueError(f"channel `{key}` has {data.size} values for {count} elements")
-        return key, data_type, data.astype("<" + _TYPES[data_type])
+        return [(key, data_type, data.astype("<" + _TYPES[data_type]))]
 
     def add_vertex_channel(self, key, data_type, data):
         """One number for each vertex, of a type of PLY files: "float", "int", "uchar", ..."""
-        self._vertices.append(self._channel(key, data_type, data, self.num_vertices))
+        self._vertices.extend(self._channel(key, data_type, data, self.num_vertices))
 
     def add_face_channel(self, key, data_type, data):
         """One number for each face."""
-        self._faces.append(self._channel(key, data_type, data, self.num_faces))
+        self._faces.extend(self._channel(key, data_type, data, self.num_faces))
 
     def _add(self, names, arrays):
         for name, data in zip(names, arrays):

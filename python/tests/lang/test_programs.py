@@ -87,6 +87,8 @@ def test_meshes_are_written_as_text_and_as_bytes(tmp_path):
     writer.export(tmp_path / "mesh.ply")
     data = (tmp_path / "mesh.ply").read_bytes().split(b"end_header\n")[1]
     assert len(data) == 3 * 16 + 13 and data[-13] == 3
+    with pytest.warns(UserWarning, match="`c` is left out: `half`"):
+        writer.add_vertex_channel("c", "half", [1, 2, 3])
     with pytest.raises(ValueError, match="2 values for 3 elements"):
         writer.add_vertex_channel("p", "float", [1, 2])
 
@@ -108,7 +110,7 @@ def test_sorting_and_sums_of_fields():
 
 
 @pytest.mark.parametrize("name, instead", [("GUI", "imwrite"), ("ui", "imwrite"), ("linalg", "scipy.sparse"),
-                                           ("graph", "one after the other"), ("get_addr", "index")])
+                                           ("get_addr", "index")])
 def test_names_that_are_not_there_name_another_way(name, instead):
     with pytest.raises(AttributeError, match=f"no attribute `{name}`: .*{instead}"):
         getattr(ti, name)
@@ -143,3 +145,73 @@ def test_what_programs_ask_of_the_core():
     assert not core.with_vulkan() and not ti._lib.core.GGUI_AVAILABLE
     assert ti.rgb_to_hex((1.0, 0.0, 0.5)) == 0xFF007F
     assert ti.hex_to_rgb(0xFF0000) == (1.0, 0.0, 0.0)
+
+
+def test_a_graph_is_launches_with_arguments_by_name():
+    @ti.kernel
+    def scale(x: ti.types.ndarray(ndim=1), a: ti.f32):
+        for i in x:
+            x[i] *= a
+
+    x, a = (ti.graph.Arg(ti.graph.ArgKind.NDARRAY, "x", dtype=ti.f32, ndim=1),
+            ti.graph.Arg(ti.graph.ArgKind.SCALAR, "a", dtype=ti.f32))
+    builder = ti.graph.GraphBuilder()
+    twice = builder.create_sequential()
+    twice.dispatch(scale, x, a)
+    twice.dispatch(scale, x, a)
+    builder.append(twice)
+    builder.dispatch(scale, x, 0.5)
+    graph = builder.compile()
+    value = ti.ndarray(ti.f32, shape=2)
+    value.fill(1)
+    graph.run({"x": value, "a": 3.0})
+    assert value.to_numpy().tolist() == [4.5, 4.5]
+    with pytest.raises(RuntimeError, match="an argument `a`, which `run` was not given"):
+        graph.run({"x": value})
+
+
+def test_abs_of_a_vector():
+    out = ti.Vector.field(3, ti.f32, shape=())
+
+    @ti.kernel
+    def k():
+        v = ti.Vector([1.0, -2.0, 3.0, -4.0])
+        out[None] = abs((v * 2).xyw)
+
+    k()
+    assert out[None].to_list() == [2, 4, 8]
+
+
+def test_a_tape_names_the_field_without_a_gradient():
+    x = ti.field(ti.f32, shape=2, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+    volume = ti.field(ti.f32, shape=2)
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            volume[i] = 2 * x[i]
+        for i in x:
+            loss[None] += volume[i] * x[i]
+
+    with pytest.raises(ti.errors.MissingGradient, match="`volume` of kernel `energy`"):
+        with ti.ad.Tape(loss):
+            energy()
+
+
+def test_stop_grad_makes_a_field_a_constant():
+    x = ti.field(ti.f32, shape=2, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+    volume = ti.field(ti.f32, shape=2, needs_grad=True)
+    x.fill(3)
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            volume[i] = 2 * x[i]
+        for i in x:
+            loss[None] += ti.stop_grad(volume[i]) * x[i]
+
+    with ti.ad.Tape(loss):
+        energy()
+    assert x.grad.to_numpy().tolist() == [6, 6]
