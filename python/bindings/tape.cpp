@@ -118,7 +118,10 @@ void bindTape(nb::module_ &module) {
            "gradients of its inputs. Without `loss`: from the gradients as "
            "they are. BadArgument, MissingGradient, NotDifferentiable, "
            "CannotReplay.")
-      .def("never_copy", &Tape::never_copy, "array"_a)
+      .def(
+          "never_copy",
+          [](Tape &tape, const AnyArray &array) { tape.never_copy(array); },
+          "array"_a)
       .def("clear", &Tape::clear, "Forgets everything, copies included.")
       .def("__len__", &Tape::size, "Recorded launches and host writes.")
       .def("report", &Tape::report);
