@@ -11,6 +11,7 @@ from costate.lang.expr import is_scalar, value_of
 from costate.lang.frame import Bound, Frame
 from costate.lang.matrix import Matrix
 from costate.lang.places import Element, Group, variable_for
+from costate.lang.scan import calls_methods
 from costate.lang.source import Source
 from costate.lang.struct import Struct
 
@@ -107,9 +108,17 @@ class Func:
         bound.apply_defaults()
         return bound.arguments
 
+    def _struct(self, frame, name, annotation, given):
+        """A struct: itself as a template or as `self`, else its value."""
+        if is_template(annotation) or given is self.instance:
+            return given
+        body = frame.source.node
+        changes = frame.changed_in(name, body.body) or calls_methods(body, name)
+        return given.copied() if changes else given.get()
+
     def _parameter(self, frame, name, annotation, given):
         if isinstance(given, Struct):
-            return Bound(given)
+            return Bound(self._struct(frame, name, annotation, given))
         if is_template(annotation):
             if isinstance(given, (Group, Element)) or hasattr(given, "get") and hasattr(
                     given, "update"):

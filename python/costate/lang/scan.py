@@ -58,6 +58,12 @@ def changes(node, by_reference):
     return found.names
 
 
+def calls_methods(node, name):
+    """Whether a function calls methods of what has this name."""
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+               and _base_name(n.func.value) == name for n in ast.walk(node))
+
+
 def _atomic(func):
     return "atomic" in ast.unparse(func)
 

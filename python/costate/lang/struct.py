@@ -70,6 +70,14 @@ class Struct:
         except QuadrantsTypeError as error:
             raise AttributeError(str(error)) from None
 
+    def __setattr__(self, name, value):
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        elif name in self._members:
+            self._members[name] = value
+        else:
+            raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(self._members)}")
+
     def __repr__(self):
         return repr(self._members)
 
@@ -91,6 +99,9 @@ class StructElement:
     def to_dict(self):
         field, index = self._at
         return {k: f[index] for k, f in field.members.items()}
+
+    def __repr__(self):
+        return repr(self.to_dict())
 
 
 class StructField:

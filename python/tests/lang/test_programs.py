@@ -215,3 +215,90 @@ def test_stop_grad_makes_a_field_a_constant():
     with ti.ad.Tape(loss):
         energy()
     assert x.grad.to_numpy().tolist() == [6, 6]
+
+
+@pytest.fixture
+def ray():
+    vec3 = ti.types.vector(3, ti.f32)
+
+    @ti.dataclass
+    class Ray:
+        o: vec3
+        t: ti.f32
+
+        @ti.func
+        def move(self, s):
+            self.o += s
+            self.t += 1
+
+    return Ray
+
+
+def test_a_function_gets_the_value_of_a_struct(ray):
+    rays = ray.field(shape=2)
+    out = ti.field(ti.f32, shape=6)
+
+    @ti.func
+    def assigned(r):
+        r.o += 1
+        r.t = 5
+        return r
+
+    @ti.func
+    def moved(r):
+        r.move(2.0)
+        return r.t
+
+    @ti.func
+    def read(r):
+        rays[1].t = 7
+        return r.t
+
+    @ti.kernel
+    def k():
+        for _ in range(1):
+            a = ray(o=[1, 1, 1], t=1)
+            out[0] = assigned(a).o.x
+            out[1] = moved(a)
+            out[2] = a.t + a.o.x
+            out[3] = assigned(rays[0]).t
+            out[4] = read(rays[1])
+            out[5] = assigned(ray(o=[2, 2, 2], t=1)).o.x
+
+    k()
+    assert out.to_numpy().tolist() == [2, 2, 2, 5, 0, 3]
+    assert rays.t.to_numpy().tolist() == [0, 7]
+
+
+def test_a_function_changes_a_struct_that_is_a_template(ray):
+    rays = ray.field(shape=2)
+    out = ti.field(ti.f32, shape=())
+
+    @ti.func
+    def age(r: ti.template()):
+        r.t += 1
+        r.move(3.0)
+
+    @ti.kernel
+    def k():
+        for _ in range(1):
+            a = ray(o=[1, 1, 1], t=1)
+            age(a)
+            age(rays[1])
+            out[None] = a.t + 10 * a.o.x
+
+    k()
+    assert out[None] == 43
+    assert rays.t.to_numpy().tolist() == [0, 2]
+    assert rays.o.to_numpy()[:, 0].tolist() == [0, 3]
+
+
+def test_members_of_a_struct_on_the_host_may_be_assigned(ray):
+    rays = ray.field(shape=2)
+    one = ray(o=[1, 2, 3], t=2)
+    one.t = 5
+    rays[1] = one
+    assert rays.t.to_numpy().tolist() == [0, 5]
+    assert repr(rays[1]) == "{'o': [1.0, 2.0, 3.0], 't': 5.0}"
+    with pytest.raises(AttributeError, match="no member `s`"):
+        one.s = 1
