@@ -64,6 +64,14 @@ class Expr:
                                  "is compiled")
 
 
+def are_integers(*values):
+    """Whether these are integers, not all of them bools."""
+    if not all(is_scalar(v) for v in values):
+        return False
+    types = [dtype_of(v) for v in values]
+    return not any(t.is_float for t in types) and not all(t.is_bool for t in types)
+
+
 def is_number(x):
     return isinstance(x, NUMBERS)
 

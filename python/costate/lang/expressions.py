@@ -8,13 +8,13 @@ from costate.errors import (CompilationError, QuadrantsIndexError, QuadrantsName
                             QuadrantsSyntaxError, QuadrantsTypeError)
 from costate.lang import arith, calls, dtypes, ops
 from costate.lang.dtypes import u1
-from costate.lang.expr import (Expr, condition_handle, dtype_of, handle_of, is_number, is_scalar)
+from costate.lang.expr import (Expr, are_integers, condition_handle, dtype_of, handle_of, is_number, is_scalar)
 from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix
 from costate.lang.message import Text
 from costate.lang.places import (Chosen, Element, Group, LocalArray, LocalElement, TracedArray,
                                  Variable, variable_for)
-from costate.lang.scan import is_simple
+from costate.lang.scan import is_simple, may_be_integer
 from costate.lang.source import unsupported
 from costate.lang.storage import Storage
 from costate.lang.struct import Struct, StructField
@@ -192,13 +192,32 @@ class Expressions:
             return self.value(node) if bool(left) == conjunction else left
         if isinstance(left, Matrix) or is_simple(node):
             right = self.value(node)
+            if are_integers(left, right):
+                return ops.select(left, *((right, left) if conjunction else (left, right)))
             return (ops.logical_and if conjunction else ops.logical_or)(left, right)
+        if left.dtype is not u1 or may_be_integer(node):
+            with self.builder.dry_run():
+                right = self.value(node)
+            if are_integers(left, right):
+                return self.integer_of(conjunction, left, node, self.common(left, right))
         variable = Variable(Expr(handle_of(left, u1), u1), u1)
         b = self.builder
         skip = variable.get() if conjunction else arith.logical_not(variable.get())
         b.trace.begin_if(skip.handle, b.loc)
         with b.nested():
             variable.set(Expr(condition_handle(self.value(node)), u1))
+        b.trace.end()
+        return variable.get()
+
+    def integer_of(self, conjunction, left, node, like):
+        """`and` and `or` of integers give one of them, as in Python."""
+        variable = self.zero_variable(like)
+        variable.set(left)
+        b = self.builder
+        condition = condition_handle(left if conjunction else ops.logical_not(left))
+        b.trace.begin_if(condition, b.loc)
+        with b.nested():
+            variable.set(self.value(node))
         b.trace.end()
         return variable.get()
 

@@ -122,3 +122,8 @@ def is_simple(node):
     """Whether an expression may be evaluated where it is not needed: no loads, no calls."""
     return not any(isinstance(n, (ast.Subscript, ast.Call, ast.FloorDiv, ast.Mod, ast.Pow))
                    for n in ast.walk(node))
+
+
+def may_be_integer(node):
+    """Whether a condition may be an integer that is no bool; those of functions count as bools."""
+    return not any(isinstance(n, (ast.Compare, ast.BoolOp, ast.Not, ast.Call)) for n in ast.walk(node))

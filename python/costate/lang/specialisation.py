@@ -12,6 +12,7 @@ from costate.lang.matrix import Matrix
 from costate.lang.places import Element, TracedArray, variable_for
 from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
+from costate.lang.struct import Struct, StructType
 
 
 class Specialisation:
@@ -20,7 +21,7 @@ class Specialisation:
     def __init__(self, kernel, args, values, aliases, validation):
         self.kernel = kernel
         self.kept = values.kept
-        self.returns = []        # (array, dtype, shape) of what the kernel returns
+        self.returns = []        # (array, dtype, shape) of what the kernel returns, or (struct type, members)
         self.result = None
         self.seed = None
         self.last_key = 0
@@ -131,8 +132,17 @@ class Specialisation:
             raise QuadrantsSyntaxError(f"the kernel returns {len(values)} values, and its type says "
                                        f"{len(kinds)}")
         for one, kind in zip(values, kinds):
-            self.returns.append(self._store_result(builder, one, kind))
+            self.returns.append(self._store_any(builder, one, kind))
         self.is_tuple = self.kernel.returns_tuple
+
+    def _store_any(self, builder, value, kind):
+        if not isinstance(kind, StructType):
+            return self._store_result(builder, value, kind)
+        if not isinstance(value, Struct) or list(value.keys) != list(kind.members):
+            raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says a struct with the "
+                                     f"members {', '.join(kind.members)}")
+        return kind, [self._store_any(builder, value.get().member(name), one)
+                      for name, one in kind.members.items()]
 
     def _store_result(self, builder, value, kind):
         if isinstance(kind, CompoundType):
@@ -154,11 +164,16 @@ class Specialisation:
         return host, dtype, shape
 
     def read_results(self):
-        results = []
-        for array, dtype, shape in self.returns:
-            numbers = [x.item() for x in array.to_numpy()]
-            results.append(Matrix.of(numbers, shape) if shape else numbers[0])
+        results = [self._read_result(one) for one in self.returns]
         return tuple(results) if self.is_tuple else results[0]
+
+    def _read_result(self, result):
+        if len(result) == 2:
+            kind, members = result
+            return Struct(dict(zip(kind.members, map(self._read_result, members))), kind.methods)
+        array, _, shape = result
+        numbers = [x.item() for x in array.to_numpy()]
+        return Matrix.of(numbers, shape) if shape else numbers[0]
 
     def check_gradient(self):
         """What options of `init` have against the gradient."""

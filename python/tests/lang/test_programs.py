@@ -302,3 +302,48 @@ def test_members_of_a_struct_on_the_host_may_be_assigned(ray):
     assert repr(rays[1]) == "{'o': [1.0, 2.0, 3.0], 't': 5.0}"
     with pytest.raises(AttributeError, match="no member `s`"):
         one.s = 1
+
+
+def test_and_and_or_of_integers_give_one_of_them():
+    o, z = ti.field(ti.i32, shape=11), ti.field(ti.i32, shape=1)
+    z[0] = 5
+
+    @ti.kernel
+    def k(n: ti.i32, none: ti.i32):
+        for _ in range(1):
+            m = z[0]
+            o[0] = n and m
+            o[1] = m or n
+            o[2] = none or m
+            o[3] = none and m
+            o[4] = m and 8
+            o[5] = (n > 2) and m
+            o[6] = n and z[0]
+            o[7] = none or z[0] or n
+            o[8] = (n > 2) and z[0]
+            o[9] = n > 2 and m > 3
+            if n and z[0] and not none:
+                o[10] = 1
+
+    k(8, 0)
+    assert o.to_numpy().tolist() == [5, 5, 5, 0, 8, 5, 5, 5, 5, 1, 1]
+
+
+def test_a_kernel_returns_a_struct():
+    vec2 = ti.types.vector(2, ti.f32)
+    inner = ti.types.struct(n=ti.i32, v=vec2)
+    outer = ti.types.struct(a=ti.f32, b=inner)
+
+    @ti.kernel
+    def k(x: ti.f32) -> outer:
+        return outer(a=x, b=inner(n=7, v=vec2(x, 2 * x)))
+
+    r = k(3)
+    assert (r.a, r.b.n, r.b.v.to_list()) == (3, 7, [3, 6])
+
+    @ti.kernel
+    def wrong() -> outer:
+        return inner(n=1, v=vec2(0, 0))
+
+    with pytest.raises(ti.TaichiTypeError, match="a struct with the members a, b"):
+        wrong()
