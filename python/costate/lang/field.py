@@ -56,6 +56,16 @@ class Field(Storage):
         """The tangent; None for fields of integers."""
         return self.companion("dual") if self.dtype.is_float else None
 
+    def shifted(self, offset):
+        """This field, with the indices of its first element."""
+        if offset is not None:
+            offset = extents(offset)
+            if len(offset) != len(self.shape):
+                raise QuadrantsRuntimeError("The dimensionality of shape and offset must be the same "
+                                            f"({len(self.shape)} != {len(offset)})")
+            self.offset = offset if any(offset) else None
+        return self
+
     def loop_range(self):
         return self
 
@@ -103,8 +113,8 @@ def _check(dtype, shape, offset, needs_grad, needs_dual):
     if (needs_grad or needs_dual) and not dtype.is_float:
         raise QuadrantsRuntimeTypeError(f"{dtype} is not supported for field with `needs_grad=True` or "
                                     "`needs_dual=True`.")
-    if offset is not None and any(extents(offset)):
-        raise QuadrantsRuntimeError("fields with an `offset` are not supported; add it to the index")
+    if offset is not None and shape is None:
+        raise QuadrantsRuntimeError("a field with an `offset` has a shape; or give it to `place`")
     if shape is not None and any(s < 0 for s in extents(shape)):
         raise ValueError(f"a field has no negative extent: {shape}")
     return dtype
@@ -123,10 +133,11 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
         return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad,
                            needs_dual=needs_dual)
     dtype = _check(dtype, shape, offset, needs_grad, needs_dual)
-    return ScalarField(dtype, (), extents(shape), needs_grad, needs_dual, name)
+    return ScalarField(dtype, (), extents(shape), needs_grad, needs_dual, name).shifted(offset)
 
 
 def matrix_field(element_shape, dtype, shape=None, order=None, name="", offset=None,
                  needs_grad=False, needs_dual=False, layout=Layout.AOS, ndim=None):
     dtype = _check(dtype, shape, offset, needs_grad, needs_dual)
-    return MatrixField(dtype, element_shape, extents(shape), needs_grad, needs_dual, name)
+    return MatrixField(dtype, element_shape, extents(shape), needs_grad, needs_dual,
+                       name).shifted(offset)

@@ -14,7 +14,7 @@ from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix
 from costate.lang.places import TracedArray, Variable, variable_for
 from costate.lang.random import Stream
-from costate.lang.scan import has_jump
+from costate.lang.scan import changes, has_jump
 from costate.lang.storage import Storage
 from costate.lang.struct import StructField
 
@@ -68,8 +68,11 @@ class Loops:
         if isinstance(iterable, StructField):
             iterable = iterable.first()
         if isinstance(iterable, Storage):
-            return Box([(0, n, 1) for n in iterable.shape], scalar=False)
+            lows = iterable.offset or (0,) * len(iterable.shape)
+            return Box([(lo, lo + n, 1) for lo, n in zip(lows, iterable.shape)], scalar=False)
         if isinstance(iterable, TracedArray):
+            if iterable.offset:
+                return self.box(iterable.host)
             return Box([(0, iterable.extent(k), 1) for k in range(iterable.ndim)], scalar=False)
         if isinstance(iterable, (Matrix, list, tuple, zip, enumerate, dict)):
             raise QuadrantsTypeError(f"a loop over {ops.describe(iterable)}: unroll it with `for x "
@@ -119,7 +122,7 @@ class Loops:
         if isinstance(target, (ast.Tuple, ast.List)):
             for one, part in zip(target.elts, item, strict=True):
                 self.bind_unrolled(node, one, part)
-        elif is_number(item) and self.frame.changed_in(target.id, node.body):
+        elif is_number(item) and any(target.id in changes(s, lambda _: False) for s in node.body):
             self.frame.bind(target.id, Variable(item))
         else:
             self.frame.bind(target.id, Bound(item))

@@ -299,6 +299,11 @@ class TracedArray:
     n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
     m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
 
+    @property
+    def offset(self):
+        """The indices of the first element, if they are not 0."""
+        return getattr(self.host, "offset", None)
+
     def extent(self, dim):
         if self.extents is not None:
             return self.extents[dim]
@@ -317,7 +322,10 @@ class TracedArray:
 
     def at(self, index):
         """The element at a tuple of indices."""
-        handles = [index_handle(k) for k in flat_indices(index)]
+        index = flat_indices(index)
+        if self.offset:
+            index = [arith.sub(k, self.offset[d]) if d < self.ndim else k for d, k in enumerate(index)]
+        handles = [index_handle(k) for k in index]
         if len(handles) != self.ndim:
             if self.ndim == 0 and is_number(index) and index == 0:
                 handles = []

@@ -62,16 +62,17 @@ class SNode:
         self.tree.check_open()
         for one in fields:
             if isinstance(one, (list, tuple)):
-                self.place(*one)
+                self.place(*one, offset=offset)
             elif hasattr(one, "which"):
                 if one._strong._core_array is not None:
                     raise QuadrantsRuntimeError(f"{one.describe()} is placed after the first use "
                                                 "of the field")
                 setattr(one._strong, f"needs_{one.which}", True)
             elif hasattr(one, "place_members"):
-                one.place_members(self)
+                one.place_members(self, offset)
             else:
                 self._place(one)
+                one.shifted(offset)
         return self
 
     def _place(self, field):

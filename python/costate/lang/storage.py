@@ -38,6 +38,7 @@ class Storage:
     is_field = False
     layout = None
     kind = "array"
+    offset = None   # the indices of the first element, if they are not 0
 
     def __init__(self, dtype, element_shape=(), needs_grad=False, needs_dual=False, name=""):
         self.dtype = dtype
@@ -111,6 +112,9 @@ class Storage:
         _dirty.add(self)
 
     def _index(self, key):
+        if self.offset:
+            key = list(key) if isinstance(key, (tuple, Matrix)) else [key]
+            key = tuple(k - lo for k, lo in zip(key, self.offset, strict=True))
         if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
             return key
         if key is None:
@@ -142,7 +146,7 @@ class Storage:
             return host[index].item()
         entries = host[index].reshape(-1).tolist()
         return FieldElement(entries, self.element_shape,
-                            lambda changed: self.__setitem__(index, changed))
+                            lambda changed: self.__setitem__(key, changed))
 
     def __setitem__(self, key, value):
         index = self._index(key)
@@ -263,6 +267,7 @@ class Companion(Storage):
         super().__init__(owner.dtype, owner.element_shape)
 
     shape = property(lambda self: self._strong.shape)
+    offset = property(lambda self: self._strong.offset)
 
     def describe(self):
         return self.kind

@@ -118,8 +118,8 @@ class StructField:
     shape = property(lambda self: self.first().shape)
     keys = property(lambda self: list(self.members))
 
-    def place_members(self, node):
-        node.place(*self.members.values())
+    def place_members(self, node, offset=None):
+        node.place(*self.members.values(), offset=offset)
 
     def __getattr__(self, name):
         if name != "members" and name in self.members:
@@ -175,20 +175,21 @@ class StructType:
                 **(value if isinstance(value, dict) else {}))
         return kind(value)
 
-    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, **_):
+    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, **_):
         """A field of these."""
         from costate.lang.field import field
-        return StructField({k: self._field(t, field, shape, needs_grad, needs_dual)
+        return StructField({k: self._field(t, field, shape, needs_grad, needs_dual, offset)
                             for k, t in self.members.items()}, self.methods)
 
     @staticmethod
-    def _field(kind, make, shape, needs_grad, needs_dual):
+    def _field(kind, make, shape, needs_grad, needs_dual, offset):
         if isinstance(kind, StructType):
-            return kind.field(shape=shape, needs_grad=needs_grad, needs_dual=needs_dual)
+            return kind.field(shape=shape, needs_grad=needs_grad, needs_dual=needs_dual,
+                              offset=offset)
         real = (dtypes.cook(kind) if dtypes.is_dtype(kind) else kind).dtype.is_float if not \
             dtypes.is_dtype(kind) else dtypes.cook(kind).is_float
         return make(kind, shape=shape, needs_grad=needs_grad and real,
-                    needs_dual=needs_dual and real)
+                    needs_dual=needs_dual and real, offset=offset)
 
 
 def struct(**members):

@@ -347,3 +347,57 @@ def test_a_kernel_returns_a_struct():
 
     with pytest.raises(ti.TaichiTypeError, match="a struct with the members a, b"):
         wrong()
+
+
+def test_fields_with_an_offset():
+    x = ti.field(ti.f32, shape=(3, 2), offset=(-1, 10), needs_grad=True)
+    v = ti.Vector.field(2, ti.f32)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+    ti.root.dense(ti.i, 4).place(v, offset=-2)
+    p = ti.Struct.field({"a": ti.f32}, shape=2, offset=5)
+
+    @ti.kernel
+    def fill():
+        for i, j in x:
+            x[i, j] = 10 * i + j
+        for I in ti.grouped(v):
+            v[I] = [I[0], 1]
+        for i in p:
+            p[i].a = i
+
+    @ti.kernel
+    def square():
+        for I in ti.grouped(x):
+            loss[None] += (I[0] + 2) * x[I] ** 2
+        for i in range(-2, 2):
+            loss[None] += v[i].x * v[i].y
+
+    fill()
+    assert x.to_numpy().tolist() == [[0, 1], [10, 11], [20, 21]]
+    assert (x[-1, 10], x[1, 11], v[-2].to_list(), p[6].a) == (0, 21, [-2, 1], 6)
+    x[0, 10] = 5
+    v[-2][1] = 3
+    with ti.ad.Tape(loss):
+        square()
+    assert x.grad.to_numpy().tolist() == [[0, 2], [20, 44], [120, 126]]
+    assert x.grad[0, 11] == 44 and v.to_numpy()[0].tolist() == [-2, 3]
+    with pytest.raises(RuntimeError, match="dimensionality of shape and offset"):
+        ti.field(ti.f32, shape=3, offset=(1, 2))
+
+
+def test_a_number_of_a_static_loop_stays_one_if_a_template_takes_it():
+    out = ti.field(ti.f32, shape=4)
+
+    @ti.func
+    def corner(i, k: ti.template()):
+        return ti.Vector([-1 if ti.static(k in (0, 1)) else 1, i])
+
+    @ti.kernel
+    def k():
+        for i in range(1):
+            for c in ti.static(range(4)):
+                v = corner(i, c)
+                out[c] = v[0]
+
+    k()
+    assert out.to_numpy().tolist() == [-1, -1, 1, 1]
