@@ -18,5 +18,5 @@ def clear_all_gradients(gradient_type=None):
             companion = field._companions.get(which)
             if companion is not None:
                 storage._dirty.discard(companion)
-                companion._host = None
+                companion._host, companion._written = None, {}
             getattr(array, which).fill(0)

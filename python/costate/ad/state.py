@@ -26,6 +26,11 @@ def quiet():
     return state.tape is None and state.forward is None
 
 
+def records():
+    """Whether a tape records what happens now."""
+    return state.tape is not None and state.tape.recording
+
+
 def validating():
     """Whether kernels check the global data access rule."""
     return state.tape is not None and not state.hidden and state.tape.validates

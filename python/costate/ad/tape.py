@@ -130,6 +130,10 @@ class Tape:
     def _loss_version(self):
         return self.loss.core().version if isinstance(self.loss, Storage) else None
 
+    @property
+    def recording(self):
+        return self._recording is not None
+
     # -- recording -----------------------------------------------------------------
 
     def resume(self):

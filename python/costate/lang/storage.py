@@ -18,6 +18,11 @@ def flush():
         _dirty.pop()._flush()
 
 
+def _recorded():
+    from costate.ad import state
+    return state.records()
+
+
 @runtime.on_reset
 def _forget():
     _dirty.clear()
@@ -50,6 +55,7 @@ class Storage:
         self._host = None
         self._version = None
         self._companions = {}
+        self._written = {}      # the elements that the host has written
         self._generation = runtime.generation
 
     # -- the array on the device ---------------------------------------------------
@@ -92,7 +98,12 @@ class Storage:
 
     def _flush(self):
         array = self.core()
-        array.write(self._host)
+        written, self._written = self._written, {}
+        if array.has_grad and _recorded():
+            from costate.lang.host_write import put
+            put(array, self.dtype, self._host, written)
+        else:
+            array.write(self._host)
         self._version = array.version
 
     def _readable(self):
@@ -109,6 +120,8 @@ class Storage:
             except BadArgument:
                 pass    # somebody records
         self._mirror()[index] = value
+        index = index if isinstance(index, tuple) else (index,)
+        self._written[tuple(int(k) % extent for k, extent in zip(index, self.shape))] = None
         _dirty.add(self)
 
     def _index(self, key):
@@ -180,7 +193,7 @@ class Storage:
                                  f"the array {tuple(array.shape)}")
             array = array.reshape(expected)
         _dirty.discard(self)
-        self._host = None
+        self._host, self._written = None, {}
         self.core().write(np.asarray(array, self.dtype.np, order="C"))
 
     def to_torch(self, device=None, copy=True):
@@ -196,7 +209,7 @@ class Storage:
     def fill(self, value):
         """Sets every element."""
         _dirty.discard(self)
-        self._host = None
+        self._host, self._written = None, {}
         if isinstance(value, (Matrix, list, tuple, np.ndarray)):
             value = value.to_list() if isinstance(value, Matrix) else value
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
@@ -271,6 +284,9 @@ class Companion(Storage):
 
     def describe(self):
         return self.kind
+
+    def __str__(self):
+        return str(self.to_numpy()) if self.is_field and self.placed else repr(self)
 
     def _make(self):
         owner = self._strong

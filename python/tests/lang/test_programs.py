@@ -401,3 +401,33 @@ def test_a_number_of_a_static_loop_stays_one_if_a_template_takes_it():
 
     k()
     assert out.to_numpy().tolist() == [-1, -1, 1, 1]
+
+
+def test_an_element_that_the_host_writes_under_a_tape_is_the_only_one_that_is_cut():
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+    v = ti.Vector.field(2, ti.f32, shape=2, needs_grad=True)
+    p, loss = (ti.field(ti.f32, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def spread():
+        x[0] = p[None] * 2
+        x[1] = p[None] * 5
+        v[0] = [p[None], p[None] * 3]
+        v[1] = [p[None] * 4, p[None]]
+
+    @ti.kernel
+    def total():
+        loss[None] += x[0] * x[1] + x[2] * x[0] + v[0].sum() + v[1].sum()
+
+    p[None] = 4
+    for _ in range(2):
+        with ti.ad.Tape(loss):
+            spread()
+            x[1] = 3.0
+            x[-1] = 6
+            x[2] = 7.0
+            v[1] = [5, 6]
+            total()
+        assert loss[None] == 8 * 10 + 16 + 11
+        assert p.grad[None] == 2 * 10 + 4
+        assert str(x.grad) == "[0. 0. 0.]"   # nothing depends on what was there before
