@@ -14,7 +14,7 @@ from costate.lang.matrix import Matrix
 from costate.lang.message import Text
 from costate.lang.places import (Chosen, Element, Group, LocalArray, LocalElement, TracedArray,
                                  Variable, variable_for)
-from costate.lang.scan import is_simple, may_be_integer
+from costate.lang.scan import is_evaluated_once, is_simple, may_be_integer
 from costate.lang.source import unsupported
 from costate.lang.storage import Storage
 from costate.lang.struct import Struct, StructField
@@ -220,6 +220,18 @@ class Expressions:
             variable.set(self.value(node))
         b.trace.end()
         return variable.get()
+
+    def on_NamedExpr(self, node):
+        statements, current, _ = self.frame.blocks[-1]
+        if not is_evaluated_once(statements[current], node):
+            raise unsupported(node)
+        name, value = node.target.id, self.value(node.value)
+        is_new = not isinstance(self.frame.find(name), PLACES) and name not in self.frame.shared
+        if is_new and is_value(value):
+            self.frame.bind(name, variable_for(value))   # the statement itself may change it
+        else:
+            self.assign_name(name, value)
+        return self.value(node.target)
 
     def on_IfExp(self, node):
         test = self.value(node.test)

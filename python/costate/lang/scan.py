@@ -37,7 +37,7 @@ class _Changes(ast.NodeVisitor):
         self._add(node.target)
         self.generic_visit(node)
 
-    visit_AugAssign = visit_AnnAssign
+    visit_AugAssign = visit_NamedExpr = visit_AnnAssign
 
     def visit_Call(self, node):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
@@ -122,6 +122,18 @@ def is_simple(node):
     """Whether an expression may be evaluated where it is not needed: no loads, no calls."""
     return not any(isinstance(n, (ast.Subscript, ast.Call, ast.FloorDiv, ast.Mod, ast.Pow))
                    for n in ast.walk(node))
+
+
+def is_evaluated_once(statement, node):
+    """Whether a statement evaluates one of its expressions once, whatever the values are."""
+    if statement is node:
+        return True
+    if isinstance(statement, (ast.While, ast.ListComp)):
+        return False
+    always = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
+              ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter]}
+    parts = always.get(type(statement), ast.iter_child_nodes)(statement)
+    return any(is_evaluated_once(part, node) for part in parts)
 
 
 def may_be_integer(node):

@@ -80,7 +80,7 @@ UNSUPPORTED = {
     ast.Set: ("a set", "use a vector or a field"),
     ast.SetComp: ("a set comprehension", "use a list comprehension over `ti.static(range(n))`"),
     ast.GeneratorExp: ("a generator", "use a list comprehension over `ti.static(range(n))`"),
-    ast.NamedExpr: ("`:=`", "assign in a statement of its own"),
+    ast.NamedExpr: ("`:=` behind `and`, `or`, `if` or `while`", "assign in a statement of its own"),
     ast.Starred: ("`*`", "write the elements out"),
     ast.AsyncFor: ("`async for`", "use `for`"),
     ast.AsyncWith: ("`async with`", "launch kernels from the host"),

@@ -34,7 +34,7 @@ def refused(body, error, *parts, parameters="", debug=False):
     ("def f():\n    pass", "function inside", "@ti.func"), ("class A:\n    pass", "class inside", "out"),
     ("import math", "`import`", "top"), ("del x", "`del`", "leave it out"), ("global x", "`global`", "field"),
     ("a = {1, 2}", "a set", "vector"), ("a = sum(i for i in range(3))", "generator", "list comprehension"),
-    ("(a := 3)", "`:=`", "assign"), ("yield 3", "`yield`", "array"),
+    ("yield 3", "`yield`", "array"),
     ("for i in range(3):\n    pass\nelse:\n    pass", "'else'", "flag"),
     ("while x[0, 0] > 0:\n    pass\nelse:\n    pass", "'else'", "flag"),
     ("match x[0, 0]:\n    case 1:\n        pass", "`match`", "elif"),
