@@ -8,7 +8,7 @@ config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".mlir", ".test"]
 config.test_source_root = config.source_dir
 config.test_exec_root = config.build_dir + "/lit"
-config.excludes = ["build", "cmake", "corpus", "benchmark", "docs", "examples", "failing", "include", "tools"]
+config.excludes = [".venv", "build", "cmake", "corpus", "benchmark", "docs", "examples", "failing", "include", "tools"]
 config.substitutions.append(("%data", os.environ.get("COSTATE_DATA", "")))
 config.environment["PATH"] = os.pathsep.join(
     [config.build_dir + "/bin", config.llvm_tools, config.environment["PATH"]]

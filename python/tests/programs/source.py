@@ -256,8 +256,8 @@ class Source:
         if head == "size":
             return "cast(x.shape[0], ti.i64)"
         text = self.operation(node, dtype)
-        # As in C, arithmetic on narrow integers is that of i32.
-        return f"cast({text}, ti.{dtype})" if dtype in NARROW else text
+        # As in C, arithmetic on narrow integers is that of i32; counts of bits are i32.
+        return f"cast({text}, ti.{dtype})" if dtype in NARROW or head in ("popcnt", "clz") else text
 
     def operation(self, node, dtype):
         head = node.text
