@@ -58,7 +58,7 @@ def neg(a):
         return -a
     dtype = i32 if a.dtype.is_bool else a.dtype
     if a.wide is not None and dtype is i32:
-        return sub(0, a)
+        return sub(_as(0, i32), a)
     return pure(Op.neg, dtype, a)
 
 

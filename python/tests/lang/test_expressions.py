@@ -252,3 +252,15 @@ def test_constants_of_python():
         return s
 
     assert k() == 7 * 2.5 + 12
+
+
+def test_a_negative_number_keeps_its_type():
+    ti.init(arch=ti.cpu, default_ip=ti.i64)
+    bits = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def count(q: ti.i32):
+        bits[None] = ti.popcnt(-q)
+
+    count(3)
+    assert bits[None] == 31
