@@ -1,9 +1,7 @@
 """Jacobi iterations for matrices of 3 rows, and what attaches derivatives to their results."""
 
-from functools import reduce
-
 from costate import _core
-from costate.lang import arith, ops
+from costate.lang import arith, linalg, ops
 from costate.lang.builder import require
 from costate.lang.dtypes import f32, i64
 from costate.lang.expr import Expr, handle_of
@@ -19,7 +17,7 @@ def attach(value, like):
     b = require("a derivative")
     dtype = value.dtype
     first = b.trace.begin_custom([value.handle, handle_of(like, dtype)], b.loc)
-    b.trace.begin_partials(first[0], 3, b.loc)
+    b.trace.begin_partials(first[0], 2, b.loc)
     zero, one = b.constant(dtype, 0), b.constant(dtype, 1)
     return Expr(b.trace.end_custom([zero, one], b.loc), dtype)
 
@@ -35,8 +33,7 @@ def constant(x):
 
 def matmul(a, b):
     columns = transposed(b)
-    return [[reduce(_add, [_mul(x, y) for x, y in zip(row, column)]) for column in columns]
-            for row in a]
+    return [[linalg.dot_flat(row, column) for column in columns] for row in a]
 
 
 def transposed(a):
@@ -171,16 +168,12 @@ def jacobi_eig(given):
     return [values, *q]
 
 
-def _product(a, b):
-    return reduce(_add, [_mul(x, y) for x, y in zip(a, b)])
-
-
 def _orthonormal(v, others):
     """`v` without its part along `others`, of length 1; else another direction."""
     for other in others:
-        part = _product(v, other)
+        part = linalg.dot_flat(v, other)
         v = [_sub(x, _mul(part, o)) for x, o in zip(v, other)]
-    square = _product(v, v)
+    square = linalg.dot_flat(v, v)
     none = arith.eq(square, 0)
     spare = [1.0, 0.0, 0.0]
     if others:
@@ -188,7 +181,7 @@ def _orthonormal(v, others):
         upright = arith.gt(ops.abs(o[0]), 0.6)
         spare = [arith.select(upright, o[1], 0.0), arith.select(upright, _neg(o[0]), o[2]),
                  arith.select(upright, 0.0, _neg(o[1]))]
-        length = ops.sqrt(_product(spare, spare))
+        length = ops.sqrt(linalg.dot_flat(spare, spare))
         spare = [_div(x, length) for x in spare]
     length = ops.sqrt(arith.select(none, 1.0, square))
     return [arith.select(none, s, _div(x, length)) for x, s in zip(v, spare)]
@@ -200,7 +193,7 @@ def jacobi_svd(given):
     b, w = Working([[constant(x) for x in row] for row in given]), Working(_unit(dtype))
 
     def product(p, q):
-        return _product([b(k, p) for k in range(3)], [b(k, q) for k in range(3)])
+        return linalg.dot_flat([b(k, p) for k in range(3)], [b(k, q) for k in range(3)])
 
     def rotate(p, q):
         c, s = rotation_for(product(p, p), product(p, q), product(q, q))

@@ -24,10 +24,6 @@ def total(values):
     return reduce(add, values)
 
 
-def folded(function, values):
-    return reduce(function, values)
-
-
 def dot_flat(a, b):
     return total([mul(x, y) for x, y in zip(a, b, strict=True)])
 

@@ -1,6 +1,7 @@
 """Vectors and matrices, in kernels and outside."""
 
 import itertools
+from functools import reduce
 
 import numpy as np
 
@@ -275,11 +276,11 @@ class Matrix:
 
     def any(self):
         """Whether an entry is not 0."""
-        return linalg.folded(ops.logical_or, self.entries)
+        return reduce(ops.logical_or, self.entries)
 
     def all(self):
         """Whether no entry is 0."""
-        return linalg.folded(ops.logical_and, self.entries)
+        return reduce(ops.logical_and, self.entries)
 
     def cast(self, dtype):
         """The entries as a `dtype`."""

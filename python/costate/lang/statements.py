@@ -117,12 +117,9 @@ class Statements:
         raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel")
 
     def unpack(self, targets, value):
-        if isinstance(value, Matrix):
-            values = list(value)
-        elif isinstance(value, (tuple, list)):
-            values = list(value)
-        else:
+        if not isinstance(value, (Matrix, tuple, list)):
             raise QuadrantsTypeError(f"{ops.describe(value)} cannot be unpacked")
+        values = list(value)
         if len(values) != len(targets):
             raise QuadrantsTypeError(f"{len(values)} values for {len(targets)} names")
         for one, part in zip(targets, values):

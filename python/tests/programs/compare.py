@@ -1,6 +1,5 @@
 """Random programs: is what Python source becomes the kernel that C++ makes of them?"""
 
-import difflib
 import json
 import linecache
 import re
@@ -147,7 +146,3 @@ def normal(ir):
         else:
             lines.append(re.sub(r"%[\w.$-]+", rename, line))
     return "\n".join(lines)
-
-
-def difference(a, b):
-    return "\n".join(difflib.unified_diff(a.splitlines(), b.splitlines(), lineterm="", n=1))
