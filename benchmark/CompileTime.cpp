@@ -7,7 +7,8 @@
 ///
 /// The time should grow with the number of operations: `slope` is that of
 /// log(time) over log(operations). `cached_ms`: where another process has
-/// compiled both before.
+/// compiled both before. And 20 uses of a function of 300 operations that is
+/// part of the kernel (`inlined`), or called.
 
 #include "Bench.h"
 
@@ -87,6 +88,41 @@ std::optional<double> cachedMs(const Options &options, Device &device, int depth
   return coldMs(options, device, depth, operations);
 }
 
+/// A kernel that uses a large function so often; `named` ones are called.
+Kernel makeCalls(int times, bool named) {
+  auto large = [](Real v, Real x) {
+    for (int round = 0; round < 50; ++round)
+      v = mix(v, x, round);
+    return v;
+  };
+  auto called = function("large", large);
+  return kernel("calls", [&](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      for (int k = 0; k < times; ++k)
+        v = named ? called(v, x(0)) : large(v, x(0));
+      y(i) = v;
+    });
+  });
+}
+
+void callTimes(const Options &options, Results &results, Device &device, bool named) {
+  Array<double> x = device.array<double>({1}, grad), y = device.array<double>({1}, grad);
+  Kernel k = makeCalls(1, named);
+  std::string name = named ? "called" : "inlined";
+  double primal = milliseconds(options, [&] {
+    k = makeCalls(20, named);
+    k(x, y);
+  });
+  double both = milliseconds(options, [&] {
+    k = makeCalls(20, named);
+    k(x, y);
+    k.grad(x, y);
+  });
+  results.add(name + "_primal", 1).set("compile_ms", primal);
+  results.add(name + "_both", 1).set("compile_ms", both);
+}
+
 /// Least squares through the points (log x, log y).
 double slope(const std::vector<double> &x, const std::vector<double> &y) {
   double n = double(x.size()), sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -124,6 +160,8 @@ void compileTime(const Options &options, Results &results) {
   series(options, results, "nesting", {1, 2, 4, 8},
          [&](int depth) { return coldMs(options, device, depth, 60); },
          [&](int depth) { return cachedMs(options, device, depth, 60); });
+  for (bool named : {false, true})
+    callTimes(options, results, device, named);
 }
 
 Registration registration("compile", "cold compile time against operations and nesting", compileTime);

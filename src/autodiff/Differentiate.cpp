@@ -1,5 +1,6 @@
 #include "autodiff/Differentiate.h"
 
+#include "autodiff/FunctionGradient.h"
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
 #include "autodiff/activity/Activity.h"
@@ -10,6 +11,7 @@
 #include "autodiff/replay/Sections.h"
 #include "autodiff/replay/Versions.h"
 #include "autodiff/reverse/Reverser.h"
+#include "ir/Functions.h"
 #include "ir/Tape.h"
 
 #include "mlir/IR/Builders.h"
@@ -215,12 +217,24 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
   }
 }
 
+/// Leaves calls of functions that have a gradient.
+static void inlineUnlessDerived(ir::KernelOp primal) {
+  llvm::DenseMap<Operation *, bool> derived;
+  ir::inlineCalls(primal, [&](func::FuncOp function) {
+    auto [place, isNew] = derived.try_emplace(function, false);
+    if (isNew)
+      derived[function] = gradientOf(function) != nullptr;
+    return !derived[function];
+  });
+}
+
 /// Forwarding saves most versions, but a value that could be reloaded may have
 /// to be computed again from one that is overwritten.
 FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
+  inlineUnlessDerived(primal);
   expandFetches(primal);
   if (failed(refuseGradient(primal)) || failed(checkFetches(primal, active)) ||
       failed(checkOrderFree(primal, refusal)) ||
@@ -246,6 +260,7 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
                                            ArrayRef<bool> active, Curves curves,
                                            Refusal &refusal) {
   refusal.code = ErrorCode::NotDifferentiable;
+  ir::inlineCalls(primal);
   expandFetches(primal);
   if (failed(checkFetches(primal, active)))
     return failure();

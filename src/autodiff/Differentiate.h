@@ -51,6 +51,9 @@ struct Refusal {
   ErrorCode code = ErrorCode::NotDifferentiable;
 };
 
+/// Functions that `primal` calls become a part of it, but for those with a
+/// gradient of their own (FunctionGradient.h) in reverse mode.
+///
 /// Appends to the module of `primal` a kernel `<name>.grad` that takes the
 /// arguments of `primal` and then, for each i with `active[i]`, the adjoint
 /// array of argument i (attribute `costate.adjoint_of`). It adds to the

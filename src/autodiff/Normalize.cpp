@@ -73,8 +73,8 @@ static void normalize(scf::ForOp loop) {
   reindex(b, loop, lo, step, type);
 }
 
-void normalizeLoops(ir::KernelOp kernel) {
-  kernel.walk([](scf::ForOp loop) {
+void normalizeLoops(Operation *root) {
+  root->walk([](scf::ForOp loop) {
     if (!isNormal(loop))
       normalize(loop);
   });

@@ -7,9 +7,9 @@
 
 namespace costate::autodiff {
 
-/// Gives every `scf.for` of `kernel` the bounds 0 and a trip count, and the
+/// Gives every `scf.for` in `root` the bounds 0 and a trip count, and the
 /// step 1.
-void normalizeLoops(ir::KernelOp kernel);
+void normalizeLoops(mlir::Operation *root);
 
 /// Makes every `scf.while` of `kernel` carry the number of its turns; returns
 /// that result, by loop.

@@ -6,12 +6,14 @@
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
 #include "autodiff/replay/Replay.h"
+#include "ir/Functions.h"
 
 namespace costate::autodiff {
 
 #define GEN_PASS_DEF_DIFFERENTIATEREVERSE
 #define GEN_PASS_DEF_DIFFERENTIATEFORWARD
 #define GEN_PASS_DEF_NORMALIZELOOPS
+#define GEN_PASS_DEF_INLINECALLS
 #define GEN_PASS_DEF_PRUNE
 #define GEN_PASS_DEF_EXPANDFETCHES
 #define GEN_PASS_DEF_FORWARDSTORES
@@ -95,6 +97,15 @@ struct ForwardStores : impl::ForwardStoresBase<ForwardStores> {
 
 struct NormalizeLoops : impl::NormalizeLoopsBase<NormalizeLoops> {
   void runOnOperation() override { normalizeLoops(getOperation()); }
+};
+
+struct InlineCalls : impl::InlineCallsBase<InlineCalls> {
+  void runOnOperation() override {
+    if (failed(ir::verifyFunctions(getOperation())))
+      return signalPassFailure();
+    ir::inlineCalls(getOperation());
+    ir::eraseUncalled(getOperation());
+  }
 };
 
 struct Prune : impl::PruneBase<Prune> {

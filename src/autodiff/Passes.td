@@ -62,10 +62,10 @@ def DifferentiateForward : Pass<"differentiate-forward", "::mlir::ModuleOp"> {
                            "mlir::arith::ArithDialect"];
 }
 
-def NormalizeLoops : Pass<"normalize-loops", "::costate::ir::KernelOp"> {
+def NormalizeLoops : Pass<"normalize-loops"> {
   let summary = "loops from 0 to a trip count by 1";
   let description = [{
-    Says what every `scf.for` of a kernel means, also one with a negative step:
+    Says what every `scf.for` of a kernel or function means, also one with a negative step:
 
     ```mlir
     // before
@@ -80,6 +80,22 @@ def NormalizeLoops : Pass<"normalize-loops", "::costate::ir::KernelOp"> {
     ```
   }];
   let dependentDialects = ["mlir::arith::ArithDialect"];
+}
+
+def InlineCalls : Pass<"inline-calls", "::mlir::ModuleOp"> {
+  let summary = "functions become part of the kernels that call them";
+  let description = [{
+    ```mlir
+    // before
+    func.func private @f(%x: f64) -> f64 {
+      %y = math.sin %x : f64
+      return %y : f64
+    }
+    %v = func.call @f(%u) : (f64) -> f64
+    // after
+    %v = math.sin %u : f64
+    ```
+  }];
 }
 
 def Prune : Pass<"prune", "::costate::ir::KernelOp"> {

@@ -8,6 +8,7 @@
 #include "compiler/Timings.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -41,10 +42,13 @@ constexpr int64_t mostLocalBytes = 1 << 18;
 
 Result<> checkLocals(ModuleOp module, DiagnosticText &diagnostics) {
   llvm::DenseMap<Operation *, int64_t> bytes;
+  int64_t called = 0; // by functions, which any part may call
   WalkResult result = module.walk([&](ir::LocalOp local) {
-    int64_t &sum = bytes[local->getParentOfType<ir::RangeOp>()];
+    bool isCalled = local->getParentOfType<func::FuncOp>() != nullptr;
+    int64_t &sum =
+        isCalled ? called : bytes[local->getParentOfType<ir::RangeOp>()];
     sum += local.getType().bytes();
-    if (sum <= mostLocalBytes)
+    if (sum + (isCalled ? 0 : called) <= mostLocalBytes)
       return WalkResult::advance();
     InFlightDiagnostic error = local.emitError(
         "the private arrays of this kernel, with those of its derivative, take "

@@ -1,6 +1,7 @@
 #pragma once
 /// From a kernel to code that the runtime can run. No LLVM type in sight.
 
+#include "base/Calls.h"
 #include "base/Result.h"
 #include "ir/interpreter/Interpreter.h"
 #include "runtime/KernelCode.h"
@@ -22,6 +23,7 @@ struct Options {
   bool fastMath = false;      ///< allow reassociation and contraction anywhere
   bool findNan = false;       ///< stop where inf or NaN arise
   bool contract = true; ///< fuse products with sums, where the processor does
+  Calls calls = wantedCalls();
 };
 
 /// Recording: the primal, which also fills the versions of arrays that the

@@ -20,15 +20,23 @@ using namespace mlir;
 
 namespace costate::compiler {
 
-void addPrimalPasses(OpPassManager &passes, bool contract) {
-  passes.addNestedPass<ir::KernelOp>(autodiff::createNormalizeLoops());
+void addFirstPasses(OpPassManager &passes, bool contract) {
+  passes.addPass(autodiff::createNormalizeLoops());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   if (contract)
     passes.addPass(conversion::createContractMultiplyAdd());
+}
+
+void addUpdatePasses(OpPassManager &passes) {
   passes.addNestedPass<ir::KernelOp>(autodiff::createExpandFetches());
   passes.addNestedPass<ir::KernelOp>(autodiff::createMarkExclusive());
+}
+
+void addPrimalPasses(OpPassManager &passes, bool contract) {
+  addFirstPasses(passes, contract);
+  addUpdatePasses(passes);
 }
 
 void addNamingPasses(OpPassManager &passes) {
@@ -44,6 +52,7 @@ void addDerivativePasses(OpPassManager &passes) {
 /// From outlined functions to the LLVM dialect.
 static void addOutlinedPasses(OpPassManager &passes, const Options &options,
                               const std::string &maths, bool deterministic) {
+  passes.addPass(conversion::createLowerCalls());
   passes.addPass(
       conversion::createExpandChecks({.indexChecks = options.debug}));
   passes.addPass(conversion::createExpandTape());

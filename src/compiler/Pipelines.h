@@ -11,8 +11,15 @@ namespace costate::compiler {
 
 struct Options;
 
-/// Kernel IR of the primal, before anything is derived from it. Multiply-add
-/// pairs are contracted here and nowhere else.
+/// Kernel IR of the primal and of functions that it calls. Multiply-add pairs
+/// are contracted here and nowhere else: what a function computes has the same
+/// bits in its place.
+void addFirstPasses(mlir::OpPassManager &passes, bool contract);
+
+/// What the primal says of its updates. Functions do not use what it updates.
+void addUpdatePasses(mlir::OpPassManager &passes);
+
+/// Both: kernel IR before anything is derived from it.
 void addPrimalPasses(mlir::OpPassManager &passes, bool contract);
 
 /// What the search for inf and NaN asks of the primal besides.

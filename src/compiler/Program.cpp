@@ -1,6 +1,7 @@
 #include "compiler/SourceProgram.h"
 
 #include "autodiff/Differentiate.h"
+#include "compiler/Calls.h"
 #include "compiler/Codegen.h"
 #include "compiler/Costs.h"
 #include "compiler/Diagnostics.h"
@@ -11,10 +12,12 @@
 #include "compiler/Target.h"
 #include "compiler/Timings.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
+#include "ir/Functions.h"
 #include "lowering/Lower.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/SourceMgr.h"
@@ -104,7 +107,12 @@ public:
     Result<ir::KernelOp> found = select(*file, fileName, wanted);
     if (!found)
       return found.error();
+    if (failed(ir::verifyFunctions(*file)))
+      return Failure{ErrorCode::BadKernel, diagnostics.take("")};
     kernel = *found;
+    for (auto function :
+         llvm::make_early_inc_range(file->getOps<func::FuncOp>()))
+      function->moveBefore(module->getBody(), module->getBody()->end());
     kernel->moveBefore(module->getBody(), module->getBody()->end());
     declared = argumentsOf(kernel);
     forgetOrigins();
@@ -126,6 +134,7 @@ public:
       return derived.error();
     ObjectCode object;
     object.code = describe(*derived, derivation);
+    useCalls(*derived, derivation);
     if (Result<> done =
             generate(*derived->module, derived->kernel.getName(), options,
                      derivation.target, diagnostics, object);
@@ -154,15 +163,28 @@ public:
     Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
       return derived.error();
+    useCalls(*derived, derivation);
     if (llvm)
       return printLLVM(*derived->module, options, diagnostics);
     std::string text;
     llvm::raw_string_ostream stream(text);
-    derived->kernel.print(stream);
-    return text + "\n";
+    for (Operation &op : *derived->module->getBody()) {
+      op.print(stream);
+      stream << "\n";
+    }
+    return text;
   }
 
 private:
+  /// Code of the primal calls functions; whatever is derived or checked knows
+  /// them as parts of the kernel.
+  void useCalls(Derived &derived, const Derivation &derivation) {
+    if (!called || derivation.mode != Mode::Primal || derivation.order)
+      return;
+    derived.module = called->clone();
+    derived.kernel = *derived.module->getOps<ir::KernelOp>().begin();
+  }
+
   /// Everything that is known of the code but the code.
   runtime::KernelCode describe(const Derived &derived,
                                const Derivation &derivation) {
@@ -239,7 +261,7 @@ private:
 
   /// Upstream's functions fold with those of the host, whose bits are others.
   void replaceFunctions() {
-    kernel.walk([&](Operation *op) {
+    module->walk([&](Operation *op) {
       StringRef name = op->getName().getStringRef();
       if (!name.consume_front("math."))
         return;
@@ -288,20 +310,45 @@ private:
 
   Result<> prepare(DiagnosticText &diagnostics) {
     kernelName = kernel.getName().str();
-    return run(
-        *module,
-        [&](OpPassManager &passes) {
-          addPrimalPasses(passes, options.contract && host().hasFma);
-          if (options.findNan)
-            addNamingPasses(passes);
-        },
-        diagnostics);
+    auto first = [&](OpPassManager &passes) {
+      addFirstPasses(passes, options.contract && host().hasFma);
+    };
+    if (Result<> done = run(*module, first, diagnostics); !done)
+      return done;
+    if (Result<> done = prepareCalls(diagnostics); !done)
+      return done;
+    auto last = [&](OpPassManager &passes) {
+      addUpdatePasses(passes);
+      if (options.findNan)
+        addNamingPasses(passes);
+    };
+    return run(*module, last, diagnostics);
+  }
+
+  /// Functions become part of the kernel, beside one that still calls them.
+  Result<> prepareCalls(DiagnosticText &diagnostics) {
+    if (module->getOps<func::FuncOp>().empty())
+      return {};
+    OwningOpRef<ModuleOp> calling(module->clone());
+    ir::inlineCalls(kernel);
+    ir::eraseUncalled(*module);
+    if (failed(verify(kernel)))
+      return Failure{ErrorCode::BadKernel, diagnostics.take("")};
+    if (Result<> done = run(*module, addDerivativePasses, diagnostics); !done)
+      return done;
+    if (options.debug || options.findNan ||
+        !keepCalls(*calling, kernel, options.calls))
+      return {};
+    called = std::move(calling);
+    return run(*called, addUpdatePasses, diagnostics);
   }
 
   Result<Derived> derive(const Derivation &derivation,
                          DiagnosticText &diagnostics) {
     Stopwatch watch(lastTimings().derive);
-    Derived derived{module->clone(), {}, {}, {}};
+    bool reverses = derivation.mode != Mode::Primal;
+    Derived derived{
+        (reverses && called ? called : module)->clone(), {}, {}, {}};
     derived.kernel = *derived.module->getOps<ir::KernelOp>().begin();
     ErrorCode code = ErrorCode::BadKernel;
     if (derivation.mode != Mode::Primal) {
@@ -383,11 +430,13 @@ private:
         derived.missing.push_back(companion(parameter));
     derived.kernel.erase();
     derived.kernel = derivative->kernel;
+    ir::eraseUncalled(*derived.module);
     return run(*derived.module, addDerivativePasses, diagnostics);
   }
 
   Result<Derived> checked(Derived derived, ErrorCode code,
                           DiagnosticText &diagnostics) {
+    ir::eraseUncalled(*derived.module);
     if (options.deterministic &&
         (failed(autodiff::checkLateAdditions(derived.kernel)) ||
          failed(autodiff::checkFixedFetches(derived.kernel))))
@@ -398,6 +447,7 @@ private:
   Options options;
   MLIRContext context;
   OwningOpRef<ModuleOp> module; ///< holds the primal, and nothing else
+  OwningOpRef<ModuleOp> called; ///< the primal and functions, if it calls any
   ir::KernelOp kernel;
   std::string kernelName;
   std::vector<syntax::Argument> declared;

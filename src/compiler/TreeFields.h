@@ -13,4 +13,4 @@ COSTATE_FIELDS(costate::syntax::Variable, type, loc);
 COSTATE_FIELDS(costate::syntax::Local, type, size, loc);
 COSTATE_FIELDS(costate::syntax::OrderLimit, order, what, loc);
 COSTATE_FIELDS(costate::syntax::Kernel, name, loc, arguments, variables, locals,
-               values, texts, body, limit);
+               values, texts, body, limit, functions, parameters, results);

@@ -26,6 +26,8 @@ static bool isLoop(const Statement &statement) {
 Analysis::Analysis(const Kernel &kernel)
     : useCounts(kernel.values.size()),
       next(static_cast<VarId>(kernel.variables.size())) {
+  for (ValueId result : kernel.results)
+    ++useCounts[result];
   walk(kernel.body);
 }
 

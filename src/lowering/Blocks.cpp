@@ -153,6 +153,13 @@ void Lowering::define(const Statement &statement) {
   case Kind::Custom:
     value = custom(statement);
     return;
+  case Kind::Call:
+    value = call(statement);
+    return;
+  case Kind::Result:
+    value =
+        values[statement.operands[0]].getDefiningOp()->getResult(statement.dim);
+    return;
   case Kind::ReadVar:
     value = current[statement.variable];
     return;
@@ -230,6 +237,16 @@ void Lowering::storeLocal(const Statement &statement) {
   ir::LocalStoreOp::create(b, at(statement), values[statement.operands[0]],
                            locals[statement.argument],
                            values[statement.operands[1]]);
+}
+
+Value Lowering::call(const Statement &statement) {
+  SmallVector<Value> operands;
+  for (uint32_t array : statement.indices)
+    operands.push_back(arguments[array]);
+  llvm::append_range(operands, valuesOf(statement.operands));
+  auto op = func::CallOp::create(b, at(statement),
+                                 functions[statement.argument], operands);
+  return op.getResult(0);
 }
 
 /// Jumps do not leave the regions of a function with partial derivatives.

@@ -61,8 +61,8 @@ void Guards::claim(size_t at, uint32_t firstMovable) {
     if (++seen[value] != uses[value] || !isMovable(value, firstMovable, at))
       continue;
     const Statement &statement = block[position[value]];
-    loads |=
-        statement.kind == Kind::Load || statement.kind == Kind::LoadLocal;
+    loads |= statement.kind == Kind::Load ||
+             statement.kind == Kind::LoadLocal || statement.kind == Kind::Call;
     found.push_back(position[value]);
     todo.insert(todo.end(), statement.operands.begin(),
                 statement.operands.end());

@@ -20,11 +20,17 @@ static FunctionType signatureOf(const Kernel &kernel, MLIRContext *context) {
     else
       inputs.push_back(typeOf(context, argument.type));
   }
-  return FunctionType::get(context, inputs, {});
+  SmallVector<Type> results;
+  for (ValueId parameter : kernel.parameters)
+    inputs.push_back(typeOf(context, kernel.values[parameter]));
+  for (ValueId result : kernel.results)
+    results.push_back(typeOf(context, kernel.values[result]));
+  return FunctionType::get(context, inputs, results);
 }
 
-Lowering::Lowering(const Kernel &kernel, ModuleOp module)
-    : kernel(kernel), module(module), analysis(kernel),
+Lowering::Lowering(const Kernel &kernel, ModuleOp module,
+                   llvm::ArrayRef<func::FuncOp> functions)
+    : kernel(kernel), module(module), functions(functions), analysis(kernel),
       b(OpBuilder::atBlockEnd(module.getBody())), values(kernel.values.size()),
       locals(kernel.locals.size()), current(analysis.numVariables()),
       position(kernel.values.size()) {}
@@ -42,16 +48,70 @@ ir::KernelOp Lowering::run() {
   return op;
 }
 
+/// Arrays come first, then values.
+func::FuncOp Lowering::runFunction(llvm::StringRef name) {
+  auto op = func::FuncOp::create(b, at(kernel.loc), name,
+                                 signatureOf(kernel, b.getContext()));
+  op.setPrivate();
+  mlir::Block *body = op.addEntryBlock();
+  ValueRange all = body->getArguments();
+  llvm::append_range(arguments, all.take_front(kernel.arguments.size()));
+  for (auto [parameter, value] : llvm::zip_equal(
+           kernel.parameters, all.drop_front(kernel.arguments.size())))
+    values[parameter] = value;
+  b.setInsertionPointToStart(body);
+  lower(kernel.body);
+  func::ReturnOp::create(b, at(kernel.loc), valuesOf(kernel.results));
+  return op;
+}
+
+namespace {
+
+/// A kernel and the functions that it calls.
+struct Lowered {
+  ir::KernelOp kernel;
+  SmallVector<func::FuncOp> functions;
+
+  Lowered(const Kernel &source, ModuleOp module) {
+    llvm::StringMap<unsigned> count{{source.name, 1}};
+    for (const Kernel &function : source.functions) {
+      unsigned number = count[function.name]++;
+      std::string name = function.name;
+      if (number)
+        name += "." + std::to_string(number);
+      Kernel promoted = promoteLocals(function);
+      functions.push_back(
+          Lowering(promoted, module, functions).runFunction(name));
+    }
+    Kernel promoted = promoteLocals(source);
+    kernel = Lowering(promoted, module, functions).run();
+  }
+
+  LogicalResult check() {
+    for (func::FuncOp function : functions)
+      if (failed(verify(function)))
+        return failure();
+    return verify(kernel);
+  }
+
+  void erase() {
+    kernel.erase();
+    for (func::FuncOp function : llvm::reverse(functions))
+      function.erase();
+  }
+};
+
+} // namespace
+
 Result<ir::KernelOp> lower(const Kernel &kernel, ModuleOp module) {
   std::string complaints;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &one) {
     complaints += one.str() + "\n";
   });
-  Kernel promoted = promoteLocals(kernel);
-  ir::KernelOp op = Lowering(promoted, module).run();
-  if (succeeded(verify(op)))
-    return op;
-  op.erase();
+  Lowered lowered(kernel, module);
+  if (succeeded(lowered.check()))
+    return lowered.kernel;
+  lowered.erase();
   return Failure{ErrorCode::Internal,
                  "kernel `" + kernel.name +
                      "` lowers to wrong kernel IR: " + complaints};

@@ -6,6 +6,7 @@
 
 #include "ir/Kernel.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -13,8 +14,11 @@ namespace costate::lowering {
 
 class Lowering {
 public:
-  Lowering(const Kernel &kernel, mlir::ModuleOp module);
+  /// `functions`: those that it calls.
+  Lowering(const Kernel &kernel, mlir::ModuleOp module,
+           llvm::ArrayRef<mlir::func::FuncOp> functions);
   ir::KernelOp run();
+  mlir::func::FuncOp runFunction(llvm::StringRef name);
 
 private:
   using Body = llvm::function_ref<void()>;
@@ -49,6 +53,7 @@ private:
   mlir::Value loadLocal(const Statement &statement);
   void declareLocal(const Statement &statement);
   void storeLocal(const Statement &statement);
+  mlir::Value call(const Statement &statement);
   mlir::Value custom(const Statement &statement);
   void fill(mlir::Region &region, const Block &block,
             llvm::ArrayRef<ValueId> arguments, llvm::ArrayRef<ValueId> results,
@@ -98,6 +103,7 @@ private:
 
   const Kernel &kernel;
   mlir::ModuleOp module;
+  llvm::ArrayRef<mlir::func::FuncOp> functions;
   Analysis analysis;
   mlir::OpBuilder b;
   llvm::SmallVector<mlir::Value> arguments;

@@ -45,11 +45,13 @@ public:
   std::string run(const Kernel &kernel);
 
 private:
+  void code(const Kernel &kernel);
   void block(const Block &block, int depth);
   void statement(const Statement &statement, int depth);
   void rest(const Statement &statement);
   void header(const Statement &statement);
   void custom(const Statement &statement, int depth);
+  void call(const Statement &statement);
   void blocks(const Statement &statement, int depth);
   void values(const std::vector<ValueId> &ids, size_t first = 0,
               size_t last = SIZE_MAX);
@@ -60,12 +62,33 @@ private:
   }
 
   std::ostringstream out;
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, names; ///< names: of functions
 };
 
 std::string Printer::run(const Kernel &kernel) {
+  for (const Kernel &function : kernel.functions)
+    names.push_back(function.name);
+  for (const Kernel &function : kernel.functions) {
+    out << "function ";
+    code(function);
+    line(1) << "gives ";
+    values(function.results);
+    out << '\n';
+  }
   texts = kernel.texts;
-  out << "kernel " << kernel.name << "(";
+  out << "kernel ";
+  code(kernel);
+  out << '\n';
+  return out.str();
+}
+
+void Printer::code(const Kernel &kernel) {
+  out << kernel.name << "(";
+  for (size_t i = 0; i < kernel.parameters.size(); ++i)
+    out << (i ? ", %" : "%") << kernel.parameters[i] << ": "
+        << costate::nameOf(kernel.values[kernel.parameters[i]]);
+  if (!kernel.parameters.empty() && !kernel.arguments.empty())
+    out << ", ";
   for (size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument &argument = kernel.arguments[i];
     out << (i ? ", a" : "a") << i << ": "
@@ -76,8 +99,6 @@ std::string Printer::run(const Kernel &kernel) {
   }
   out << ")";
   block(kernel.body, 1);
-  out << '\n';
-  return out.str();
 }
 
 void Printer::block(const Block &block, int depth) {
@@ -164,6 +185,11 @@ void Printer::rest(const Statement &statement) {
     values(statement.operands);
     out << " : " << costate::nameOf(statement.type);
     return;
+  case Kind::Call:
+    return call(statement);
+  case Kind::Result:
+    out << "result " << statement.dim << " of %" << statement.operands[0];
+    return;
   case Kind::ReadVar:
     out << "read v" << statement.variable;
     return;
@@ -241,6 +267,15 @@ void Printer::custom(const Statement &statement, int depth) {
   block(statement.blocks[1], depth + 1);
   line(depth + 1) << "gives ";
   values(statement.results, 1);
+}
+
+void Printer::call(const Statement &statement) {
+  out << "call " << names[statement.argument] << "(";
+  values(statement.operands);
+  for (size_t i = 0; i < statement.indices.size(); ++i)
+    out << (i || !statement.operands.empty() ? ", a" : "a")
+        << statement.indices[i];
+  out << ")";
 }
 
 void Printer::blocks(const Statement &statement, int depth) {

@@ -29,6 +29,9 @@ enum class Kind : uint8_t {
   Custom,  ///< a function of `operands` with partial derivatives; blocks: the
            ///< function, the derivatives; `indices`: their arguments, one block
            ///< after the other, the last one the result; `results`: of each block
+  Call,    ///< the function number `argument` of `operands` and of the arrays
+           ///< `indices`; its first result
+  Result,  ///< result number `dim` of the Call that defines operands[0]
   ReadVar, ///< the current value of `variable`
   // define nothing
   DeclareVar, ///< `variable` starts with operands[0]
@@ -46,6 +49,7 @@ enum class Kind : uint8_t {
   Print,      ///< operands; `bits`: which of the texts, with a letter in braces
               ///< for each of them: i, u, b or f
   Assert,     ///< operands[0], and those of its text like Print
+  Enter, Leave, ///< the function `bits` begins and ends; not in a finished tree
   If,         ///< operands[0]; blocks: then and, if there is one, else
   For,        ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
   While,      ///< blocks: condition (ends in the value `condition`), body
@@ -69,7 +73,7 @@ struct Statement {
   uint64_t bits = 0;
   ValueId condition = none;  ///< While: defined in blocks[0]
   std::vector<ValueId> operands;
-  std::vector<ValueId> indices; ///< Range: one i64 per extent
+  std::vector<ValueId> indices; ///< Range: one i64 per extent; Call: arrays
   std::vector<ValueId> results; ///< Custom, Range
   std::vector<Block> blocks;
   Loc loc;
@@ -113,6 +117,7 @@ struct OrderLimit {
   Loc loc;
 };
 
+/// A kernel, or a function that it calls.
 struct Kernel {
   std::string name;
   Loc loc;
@@ -123,6 +128,10 @@ struct Kernel {
   std::vector<std::string> texts;
   Block body;
   OrderLimit limit;
+  /// Functions call those in front of them. They only compute: their arguments
+  /// are arrays that they read, and `parameters`.
+  std::vector<Kernel> functions;
+  std::vector<ValueId> parameters, results; ///< of a function
 };
 
 } // namespace costate::syntax

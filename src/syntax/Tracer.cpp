@@ -49,12 +49,15 @@ detail::TracedKernel Tracer::finish() {
   kernel.body = std::move(frames.front().block);
   bool empty = true;
   for (const Statement &statement : kernel.body)
-    empty &= statement.kind == Kind::Scalar;
+    empty &= statement.kind == Kind::Scalar || statement.kind == Kind::Enter ||
+             statement.kind == Kind::Leave;
   if (empty)
     fail(kernel.loc, "kernel `" + kernel.name + "` is empty",
          "a kernel has at least one statement, such as `parallel`");
   if (!traced.failure)
     traced.failure = syntax::check(kernel);
+  if (!traced.failure)
+    outlineFunctions(kernel, named);
   return std::move(traced);
 }
 
@@ -408,12 +411,22 @@ void Tracer::enterFunction(const void *id, const char *name, Loc loc) {
         "the host down");
     throw Error(failure.code, failure.text);
   }
+  append(Kind::Enter, loc).bits = named.size();
+  named.push_back({id, name, loc});
   functions.push_back(id);
+  blocksOfFunctions.push_back(top().number);
 }
 
+/// Also runs while an error passes through, where nothing may throw. A function
+/// that ends in another block than it began is not told from its caller.
 void Tracer::leaveFunction() {
-  if (!functions.empty())
-    functions.pop_back();
+  if (functions.empty())
+    return;
+  settle();
+  if (top().number == blocksOfFunctions.back())
+    top().block.emplace_back().kind = Kind::Leave;
+  functions.pop_back();
+  blocksOfFunctions.pop_back();
 }
 
 void Tracer::beginCustom(std::span<const Handle> inputs, Handle *arguments,

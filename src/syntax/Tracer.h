@@ -3,6 +3,7 @@
 /// it. Mistakes in the kernel are recorded: after the first one the tracer goes
 /// on, and `finish` returns that failure beside a tree that is not to be used.
 
+#include "syntax/Outline.h"
 #include "syntax/Trace.h"
 
 #include "costate/detail/record.h"
@@ -154,6 +155,8 @@ private:
   std::vector<VariableScope> scopes;
   std::vector<VariableScope> localScopes;
   std::vector<const void *> functions; ///< that are being called
+  std::vector<uint32_t> blocksOfFunctions; ///< where these were entered
+  std::vector<NamedFunction> named;        ///< by their marks
   const void *stack;                   ///< where it was when tracing began
 };
 

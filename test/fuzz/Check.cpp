@@ -1,5 +1,6 @@
 #include "fuzz/Checker.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 
 #include <cmath>
@@ -218,13 +219,13 @@ static std::string lineAt(std::string &text, std::string::iterator place) {
 }
 
 void Checker::prints(ir::KernelOp of) {
-  std::string text = textOf(of);
+  std::string text = textOf(*moduleWith(of));
   OwningOpRef<ModuleOp> read;
   Session::Report report =
       session.reportOf([&] { read = session.parse(text); });
   if (!read)
     throw Mismatch{Property::Prints, report.text};
-  std::string again = textOf(kernelOf(*read));
+  std::string again = textOf(*read);
   auto [old, changed] = std::ranges::mismatch(text, again);
   if (old != text.end() || changed != again.end())
     throw Mismatch{Property::Prints,
@@ -234,6 +235,8 @@ void Checker::prints(ir::KernelOp of) {
 
 OwningOpRef<ModuleOp> Checker::moduleWith(ir::KernelOp of) {
   OwningOpRef<ModuleOp> copy = ModuleOp::create(of.getLoc());
+  for (auto function : module.getOps<func::FuncOp>())
+    copy->getBody()->push_back(function->clone());
   copy->getBody()->push_back(of->clone());
   return copy;
 }

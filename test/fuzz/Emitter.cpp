@@ -97,6 +97,13 @@ unsigned Emitter::declare(Kind kind, Value value) {
   return unsigned(variables.size() - 1);
 }
 
+void Emitter::Fresh::swap() {
+  std::swap(pools, emitter.pools);
+  std::swap(arrays, emitter.arrays);
+  std::swap(variables, emitter.variables);
+  std::swap(locals, emitter.locals);
+}
+
 Emitter::Scope::Scope(Emitter &emitter)
     : emitter(emitter), variables(emitter.variables.size()),
       locals(emitter.locals.size()) {

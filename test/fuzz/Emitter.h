@@ -7,6 +7,7 @@
 #include "ir/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -112,6 +113,22 @@ protected:
     Emitter &emitter;
     std::array<size_t, kindCount> sizes;
     size_t variables, locals;
+  };
+
+  /// While it lives, nothing is visible.
+  class Fresh {
+  public:
+    explicit Fresh(Emitter &emitter) : emitter(emitter) { swap(); }
+    ~Fresh() { swap(); }
+
+  private:
+    void swap();
+
+    Emitter &emitter;
+    std::array<std::vector<mlir::Value>, kindCount> pools;
+    std::vector<Array> arrays;
+    std::vector<Variable> variables;
+    std::vector<Local> locals;
   };
 
   /// Whether the kernel is as large as it should become.

@@ -278,7 +278,7 @@ Value Expressions::special(Kind kind, int depth, int choice) {
     return make<arith::SelectOp>(yes, x, y);
   }
   case 13:
-    return custom(kind, depth);
+    return random.chance(50) ? custom(kind, depth) : called(kind, depth);
   default: {
     static constexpr llvm::StringLiteral extrema[] = {
         "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"};
@@ -286,6 +286,40 @@ Value Expressions::special(Kind kind, int depth, int choice) {
     return named(extrema[choice - 9], {x, y});
   }
   }
+}
+
+/// A function of arguments like these; often one that others call as well.
+func::FuncOp Expressions::functionOf(ValueRange operands, Type result) {
+  auto type = b.getFunctionType(operands.getTypes(), result);
+  for (func::FuncOp known : callees)
+    if (known.getFunctionType() == type && random.chance(60))
+      return known;
+  Fresh scope(*this);
+  int outer = std::exchange(loops, 0);
+  std::string name = "f" + std::to_string(functionCount++);
+  auto module = b.getBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  auto function = func::FuncOp::create(b, here(), name, type);
+  function.setPrivate();
+  b.setInsertionPointToStart(function.addEntryBlock());
+  for (Value argument : function.getArguments())
+    offer(argument);
+  Value value = expression(kindOf(function.getArgument(0)), 3);
+  if (value.getType() != result)
+    value = function.getArgument(0);
+  func::ReturnOp::create(b, here(), value);
+  loops = outer;
+  callees.push_back(function);
+  return function;
+}
+
+Value Expressions::called(Kind kind, int depth) {
+  Value operands[] = {number(kind, depth - 1), whole(Kind::I64, depth - 1),
+                      number(kind, depth - 1)};
+  func::FuncOp function = functionOf(operands, typeOf(kind));
+  return tamed(
+      func::CallOp::create(b, here(), function, operands).getResult(0));
 }
 
 /// tanh(x + ... + x + y), n mod 3 times x, with partial derivatives that

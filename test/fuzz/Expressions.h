@@ -57,6 +57,8 @@ private:
   mlir::Value binary(Kind kind, int depth);
   mlir::Value special(Kind kind, int depth, int choice);
   mlir::Value custom(Kind kind, int depth);
+  mlir::Value called(Kind kind, int depth);
+  mlir::func::FuncOp functionOf(mlir::ValueRange operands, mlir::Type result);
   mlir::Value rounded(Kind kind, int depth);
   mlir::Value narrowed(mlir::Value value, Kind kind);
   mlir::Value converted(Kind kind, int depth);
@@ -69,6 +71,9 @@ private:
   mlir::Value protectedPole(Kind kind, int depth);
   mlir::Value comparison(int depth);
   mlir::Value integerOperation(Kind kind, int depth);
+
+  std::vector<mlir::func::FuncOp> callees; ///< that have been written
+  int functionCount = 0;                   ///< and that are being written
 };
 
 } // namespace costate::fuzz

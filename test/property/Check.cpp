@@ -141,7 +141,7 @@ void againstTree(const Node &program, const syntax::Kernel &tree,
     arguments.push_back({&array});
   arguments.push_back({nullptr, 0, inputs.p});
   arguments.push_back({nullptr, inputs.q});
-  auto reference = traced(withoutTensors(program));
+  auto reference = traced(withoutTensors(program), nullptr, Calls::None);
   if (reference->failure)
     throw Mismatch("without vectors: " + reference->failure->text);
   if (!evaluate(reference->kernel, arguments))
@@ -559,6 +559,7 @@ private:
   }
 
   const Node &program;
+  WithCalls calls{Calls::All};
   Uses uses;
   std::shared_ptr<detail::TracedKernel> tree;
   Kernel kernel;

@@ -35,6 +35,8 @@ private:
       return whileLoop(node);
     if (node.is("if"))
       return branch(node);
+    if (node.is("called"))
+      return called(node);
     if (node.is("let"))
       return environment.bind(node[0].text, index(node[1]));
     if (node.is("break") || node.is("continue") || node.is("return"))
@@ -128,6 +130,14 @@ private:
     environment.set("decaying", v);
   }
 
+  /// (called ...): a function of these statements, twice.
+  void called(const Node &node) {
+    environment.note("called");
+    auto part = function("part", [&] { statements(node); });
+    part();
+    part();
+  }
+
   /// (if c (then ...) (elif c ...) ... (else ...))
   void branch(const Node &node) {
     environment.note("if");
@@ -157,7 +167,9 @@ private:
 
 int widthOf(const Node &program) { return std::stoi(program[0].text); }
 
-std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
+std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses,
+                                             Calls calls) {
+  WithCalls scope(calls);
   using Vector = ArrayRef<double, 1>;
   using Matrix = ArrayRef<double, 2>;
   return detail::trace(
@@ -180,6 +192,7 @@ std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
 }
 
 Kernel emit(const Node &program, KernelOptions options, Uses *uses) {
+  WithCalls scope(Calls::All);
   return detail::make_kernel(*traced(program, uses), options);
 }
 

@@ -277,6 +277,8 @@ private:
     if (choice < 23 && loops == 0 && mayWrite("u") &&
         (!inRange || (own.size() == 1 && roles.at("u") == Role::Own)))
       return timeLoop(depth);
+    if (wishes("called") || chance(6))
+      return called(depth);
     if (wishes("if") || wishes("elif") || wishes("else") || choice < 37)
       return branch(depth);
     if (wantsJump || choice < (loops > 0 ? 47 : 39))
@@ -574,6 +576,13 @@ private:
     else
       result.children.insert(result.children.end(), {use, store, effect});
     read.insert("u");
+    return result;
+  }
+
+  /// Runs twice; jumps in it belong to what is around.
+  Node called(int depth) {
+    Node result = list("called");
+    block(result, depth - 1, between(1, 4));
     return result;
   }
 

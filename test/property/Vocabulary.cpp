@@ -93,7 +93,7 @@ std::vector<std::string> everything() {
       add(head, type);
   for (const char *statement :
        {"if", "elif", "else", "for up", "for down", "for any", "while", "decay",
-        "break", "continue", "return", "driven", "print", "assert"})
+        "break", "continue", "return", "driven", "called", "print", "assert"})
     all.push_back(statement);
   for (const auto *operations : {&vectorOperations(), &matrixOperations(),
                                  &tensorReductions(), &tensorStatements()})

@@ -1,5 +1,6 @@
 #include "autodiff/reverse/Reverser.h"
 
+#include "autodiff/FunctionGradient.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
@@ -75,7 +76,7 @@ LogicalResult Reverser::run() {
 LogicalResult Reverser::checkRules() {
   WalkResult result = kernel.walk([&](Operation *op) {
     bool plain = op->getNumRegions() == 0 && op->getNumResults() > 0 &&
-                 !isa<ir::LoadOp>(op) && !ir::isOfLocal(op);
+                 !isa<ir::LoadOp, func::CallOp>(op) && !ir::isOfLocal(op);
     if (!plain || isDiscrete(op) || findRule(op) ||
         llvm::none_of(op->getOperands(), [&](Value v) { return isVaried(v); }))
       return WalkResult::advance();
@@ -118,6 +119,8 @@ LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
     reverseExtremum(op, sweep);
   } else if (ir::isOfLocal(op)) {
     reverseLocal(op, sweep);
+  } else if (auto call = dyn_cast<func::CallOp>(op)) {
+    reverseCall(call, sweep);
   } else if (op->getNumRegions() == 0 || isa<ir::CustomOp>(op)) {
     reverseScalar(op, sweep);
   } else {
@@ -257,6 +260,28 @@ void Reverser::reverseScalar(Operation *op, Sweep &sweep) {
     Factor factor = rule(arguments, use.getOperandNumber());
     add(sweep, use.get(), applyFactor(sweep.b, g, factor, use.get().getType()));
   }
+}
+
+void Reverser::reverseCall(func::CallOp call, Sweep &sweep) {
+  SmallVector<Value> adjoints;
+  bool any = false;
+  for (Value result : call.getResults()) {
+    if (!isa<FloatType>(result.getType()))
+      continue;
+    Value g = sweep.adjoints.take(result);
+    any |= bool(g);
+    adjoints.push_back(zeroIfNull(sweep.b, g, result.getType()));
+  }
+  if (!any)
+    return;
+  SmallVector<Value> operands = use(sweep, call.getOperands());
+  llvm::append_range(operands, adjoints);
+  auto reverse =
+      func::CallOp::create(sweep.b, gradientOf(ir::calleeOf(call)), operands);
+  unsigned next = 0;
+  for (Value operand : call.getOperands())
+    if (isa<FloatType>(operand.getType()))
+      add(sweep, operand, reverse.getResult(next++));
 }
 
 Value Reverser::zeroIfNull(Builder &b, Value g, Type type) {

@@ -6,6 +6,7 @@
 #include "autodiff/reverse/Construction.h"
 #include "autodiff/reverse/Scope.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -71,6 +72,7 @@ private:
   void reverseLocalLoad(ir::LocalLoadOp load, Sweep &sweep);
   void reverseLocalStore(ir::LocalStoreOp store, Sweep &sweep);
   void reverseScalar(mlir::Operation *op, Sweep &sweep);
+  void reverseCall(mlir::func::CallOp call, Sweep &sweep);
   void add(Sweep &sweep, mlir::Value value, mlir::Value g);
   llvm::SmallVector<mlir::Value> use(Sweep &sweep, mlir::ValueRange values);
 

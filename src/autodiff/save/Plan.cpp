@@ -3,6 +3,7 @@
 #include "ir/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
@@ -33,7 +34,7 @@ unsigned costOf(Operation *op) {
     return 1;
   if (isa<math::MathDialect>(op->getDialect()) ||
       op->hasTrait<ir::OpTrait::IsFunction>() ||
-      isa<arith::RemFOp, ir::PhiloxOp>(op))
+      isa<arith::RemFOp, ir::PhiloxOp, func::CallOp>(op))
     return 2 * dearest;
   return 1;
 }

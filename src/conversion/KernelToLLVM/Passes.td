@@ -55,6 +55,20 @@ def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
   let dependentDialects = dialects;
 }
 
+def LowerCalls : Pass<"lower-calls", "::mlir::ModuleOp"> {
+  let summary = "functions and their calls in the LLVM dialect";
+  let description = [{
+    Runs after kernels have been outlined. An array is passed as its base
+    address and extents; several results are returned as a structure.
+
+    ```mlir
+    %y = func.call @f(%x) : (f64) -> f64          // before
+    %y = llvm.call @function0(%x) : (f64) -> f64  // after
+    ```
+  }];
+  let dependentDialects = dialects;
+}
+
 def ExpandChecks : Pass<"expand-checks", "::mlir::ModuleOp"> {
   let summary = "loop steps, and optionally indices, are checked before use";
   let description = [{

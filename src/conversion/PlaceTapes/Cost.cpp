@@ -3,6 +3,7 @@
 #include "ir/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -14,6 +15,8 @@ int64_t slotsOf(Operation *op, bool fastMath) {
       llvm::any_of(op->getResultTypes(), [](Type t) { return t.isF64(); });
   if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>())
     return 0;
+  if (isa<func::CallOp>(op))
+    return 200;
   if (op->hasTrait<ir::OpTrait::IsFunction>())
     return wide ? 80 : fastMath ? 8 : 34;
   if (isa<arith::DivFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))

@@ -1,5 +1,6 @@
 #include "ir/interpreter/Translate.h"
 
+#include "ir/Functions.h"
 #include "ir/Source.h"
 #include "ir/interpreter/Operations.h"
 
@@ -207,8 +208,18 @@ private:
 
 } // namespace
 
+/// Functions are run as parts of the kernel.
 Result<Code> translate(KernelOp kernel, Functions functions) {
-  return Translator(functions).translate(kernel);
+  bool calls = kernel.walk([](func::CallOp) { return WalkResult::interrupt(); })
+                   .wasInterrupted();
+  if (!calls)
+    return Translator(functions).translate(kernel);
+  OpBuilder b(kernel);
+  auto inlined = cast<KernelOp>(b.clone(*kernel));
+  inlineCalls(inlined);
+  Result<Code> code = Translator(functions).translate(inlined);
+  inlined.erase();
+  return code;
 }
 
 } // namespace costate::ir
