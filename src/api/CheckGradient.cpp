@@ -32,6 +32,13 @@ struct Comparison {
   enum { Not, Roughly, Well } resolution = Not;
 };
 
+/// How far the slope goes up or down within the smallest step for which
+/// rounding lets differences tell, and, at the same rate, within the largest.
+/// Where the slope itself is 0, errors are measured by these.
+struct Bend {
+  double least = 0, most = 0;
+};
+
 class Check {
 public:
   Check(const std::shared_ptr<KernelImpl> &kernel, const Call &call);
@@ -39,7 +46,10 @@ public:
 
 private:
   Comparison compare(const Direction &direction);
-  void compareDifferences(Comparison &comparison, const Direction &direction,
+  std::vector<DifferenceQuotient> differences(const Direction &direction);
+  Bend bendOf(const std::vector<DifferenceQuotient> &quotients) const;
+  void compareDifferences(Comparison &comparison,
+                          const std::vector<DifferenceQuotient> &quotients,
                           double scale);
   bool isGood(const Comparison &comparison) const;
 
@@ -71,15 +81,35 @@ Check::Check(const std::shared_ptr<KernelImpl> &kernel, const Call &call)
 
 //===-- One direction -----------------------------------------------------===//
 
+std::vector<DifferenceQuotient> Check::differences(const Direction &direction) {
+  const double first = probe.isSingle() ? 1e-1 : 1e-2;
+  const double last = probe.isSingle() ? 1e-3 : 1e-7;
+  std::vector<DifferenceQuotient> quotients;
+  for (double relative = first; relative > 0.9 * last; relative /= 10)
+    quotients.push_back(
+        probe.difference(direction, relative * std::max(probe.size(), 1e-3)));
+  return quotients;
+}
+
+Bend Check::bendOf(const std::vector<DifferenceQuotient> &quotients) const {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Bend bend{infinity, infinity};
+  for (const DifferenceQuotient &found : quotients) {
+    if (!(found.rounding <= differenceTolerance * found.bend))
+      continue;
+    double rate = found.bend / found.step;
+    bend.least = std::min(bend.least, found.bend);
+    bend.most = std::min(bend.most, rate * quotients.front().step);
+  }
+  return std::isinf(bend.least) ? Bend() : bend;
+}
+
 /// Several steps: large ones bend, small ones round. The best counts, of those
 /// that rounding disturbs least.
 void Check::compareDifferences(Comparison &comparison,
-                               const Direction &direction, double scale) {
-  const double first = probe.isSingle() ? 1e-1 : 1e-2;
-  const double last = probe.isSingle() ? 1e-3 : 1e-7;
-  for (double relative = first; relative > 0.9 * last; relative /= 10) {
-    double step = relative * std::max(probe.size(), 1e-3);
-    DifferenceQuotient found = probe.difference(direction, step);
+                               const std::vector<DifferenceQuotient> &quotients,
+                               double scale) {
+  for (const DifferenceQuotient &found : quotients) {
     double distance = std::fabs(comparison.reverse - found.value);
     double error = std::max(0.0, distance - found.rounding) / scale;
     auto resolution = found.rounding <= differenceTolerance * scale
@@ -92,7 +122,7 @@ void Check::compareDifferences(Comparison &comparison,
     if (!better && comparison.step != 0)
       continue;
     comparison.difference = found.value;
-    comparison.step = step;
+    comparison.step = found.step;
     comparison.differenceError = error;
     comparison.resolution = resolution;
   }
@@ -101,14 +131,16 @@ void Check::compareDifferences(Comparison &comparison,
 Comparison Check::compare(const Direction &direction) {
   Comparison comparison;
   ForwardDerivative forward = probe.forward(direction);
+  std::vector<DifferenceQuotient> quotients = differences(direction);
+  Bend bend = bendOf(quotients);
   comparison.reverse = dot(gradient, direction);
   comparison.forward = forward.value;
   double scale =
       std::max({std::fabs(comparison.reverse), std::fabs(comparison.forward),
                 0.01 * forward.magnitude, 1e-300});
-  comparison.forwardError =
-      std::fabs(comparison.reverse - comparison.forward) / scale;
-  compareDifferences(comparison, direction, scale);
+  comparison.forwardError = std::fabs(comparison.reverse - comparison.forward) /
+                            std::max(scale, bend.most);
+  compareDifferences(comparison, quotients, std::max(scale, bend.least));
   return comparison;
 }
 

@@ -235,6 +235,86 @@ TEST_F(CheckGradient, FindsWhatRoundingLeavesOfAWrongSlope) {
   expectWrong(check_gradient(k, x, b), {"both modes agree", "integer"});
 }
 
+namespace {
+
+/// (1 - x)^2 + 100 (y - x^2)^2, with `wrong` times x added to what is taken
+/// for its gradient by x.
+Kernel rosenbrock(double level, double wrong = 0) {
+  auto square = custom_derivative(
+      [](Expr<double> v) { return v * v; },
+      [wrong](Expr<double> v, Expr<double>) { return 2.0 * v + wrong; });
+  return kernel("rosenbrock", [=](X p, ArrayRef<double, 0> f) {
+    Expr<double> valley = p(1) - p(0) * p(0);
+    f() = level + square(1.0 - p(0)) + 100.0 * valley * valley;
+  });
+}
+
+} // namespace
+
+TEST_F(CheckGradient, AtAMinimum) {
+  auto p = device.array<double>({2}), f = device.array<double>({});
+  for (double level : {0.0, 1.0, 100.0})
+    for (double off : {0.0, 1e-15, 1e-12, -1e-9, 1e-6, -1e-3}) {
+      p.from_host({1 + off, 1});
+      GradientCheck check = check_gradient(rosenbrock(level), p, f);
+      EXPECT_TRUE(check) << level << " " << off << "\n" << check;
+      EXPECT_TRUE(check.differences_tell);
+    }
+}
+
+TEST_F(CheckGradient, FindsAWrongGradientAtAMinimum) {
+  auto p = device.array<double>({2}), f = device.array<double>({});
+  for (double level : {0.0, 1.0})
+    for (double off : {0.0, 1e-12, -1e-9, 1e-6})
+      for (double wrong : {1.0, 1e-3, 1e-6}) {
+        p.from_host({1 + off, 1});
+        GradientCheck check = check_gradient(rosenbrock(level, wrong), p, f);
+        EXPECT_FALSE(check) << level << " " << off << " " << wrong << "\n"
+                            << check;
+      }
+}
+
+TEST_F(CheckGradient, FindsAWrongFactorNearAMinimum) {
+  auto square =
+      custom_derivative([](Expr<double> v) { return v * v; },
+                        [](Expr<double> v, Expr<double>) { return 3.0 * v; });
+  Kernel k = kernel("factor", [&](X a, ArrayRef<double, 0> b) {
+    parallel(a.size(), [&](Index i) { b() += square(a(i) - 1.0); });
+  });
+  auto a = device.array<double>({3}), b = device.array<double>({});
+  for (double off : {1e-8, -1e-6, 1e-3}) {
+    a.fill(1 + off);
+    EXPECT_FALSE(check_gradient(k, a, b)) << off;
+  }
+}
+
+TEST_F(CheckGradient, WhereTermsCancel) {
+  // At the mean, sums in another order leave another rest.
+  Kernel k = kernel("spread", [](X a, X mean, ArrayRef<double, 0> b) {
+    parallel(a.size(), [&](Index i) {
+      Expr<double> rest = a(i) - mean(0);
+      b() += rest * rest;
+    });
+  });
+  std::vector<double> values = x.to_host();
+  double sum = 0;
+  for (double &value : values)
+    sum += value = std::sin(100 * value);
+  auto mean = device.array<double>({1}), b = device.array<double>({});
+  x.from_host(values);
+  mean.fill(sum / 100);
+  EXPECT_TRUE(check_gradient(k, x, mean, b)) << check_gradient(k, x, mean, b);
+}
+
+TEST_F(CheckGradient, AtAMinimumInSinglePrecision) {
+  Kernel k = kernel("bowls", [](ArrayRef<float, 1> a, ArrayRef<float, 0> b) {
+    parallel(a.size(0), [&](Index i) { b() += cosh(a(i) - 1.0f); });
+  });
+  auto a = device.array<float>({20}), b = device.array<float>({});
+  a.fill(1);
+  EXPECT_TRUE(check_gradient(k, a, b)) << check_gradient(k, a, b);
+}
+
 TEST_F(CheckGradient, LooksAtSomeEntriesOfALargeArray) {
   Kernel k = kernel("squares", [](X a, ArrayRef<double, 0> b) {
     parallel(a.size(), [&](Index i) { b() += a(i) * a(i); });

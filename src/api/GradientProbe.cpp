@@ -191,26 +191,33 @@ ForwardDerivative GradientProbe::forward(const Direction &direction) {
   return result;
 }
 
+Numbers GradientProbe::outputsAt(const Direction &direction, double along) {
+  reset(direction, along);
+  detail::launch(kernel, Mode::Primal, call);
+  return outputs();
+}
+
 DifferenceQuotient GradientProbe::difference(const Direction &direction,
                                              double step) {
-  reset(direction, step);
-  detail::launch(kernel, Mode::Primal, call);
-  Numbers above = outputs();
-  reset(direction, -step);
-  detail::launch(kernel, Mode::Primal, call);
-  Numbers below = outputs();
-  DifferenceQuotient result;
+  if (unmoved.empty())
+    unmoved = outputsAt(direction, 0);
+  Numbers above = outputsAt(direction, step);
+  Numbers below = outputsAt(direction, -step);
+  DifferenceQuotient result{.step = step};
   double squares = 0;
   size_t at = 0;
   for (const ProbeInput &input : all)
     for (double weight : input.cotangent) {
+      double up = above[at] - unmoved[at], down = unmoved[at] - below[at];
       result.value += weight * ((above[at] - below[at]) / (2 * step));
+      result.bend += weight * ((up - down) / (2 * step));
       double term =
           weight * std::max(std::fabs(above[at]), std::fabs(below[at]));
       squares += term * term;
       ++at;
     }
   double epsilon = half ? 0x1p-11 : single ? 0x1p-24 : 0x1p-53;
+  result.bend = std::fabs(result.bend);
   result.rounding = 8 * epsilon * std::sqrt(squares) / step;
   return result;
 }

@@ -27,9 +27,10 @@ struct ForwardDerivative {
   double magnitude = 0; ///< sum of the absolute terms of the inner product
 };
 
-/// A central difference, and how far rounding alone may have moved it.
+/// A central difference, how far rounding alone may have moved it, and how far
+/// the differences to either side are from it.
 struct DifferenceQuotient {
-  double value = 0, rounding = 0;
+  double step = 0, value = 0, rounding = 0, bend = 0;
 };
 
 /// The function of the inputs whose derivatives are taken is the inner product
@@ -57,11 +58,14 @@ private:
   void copyArguments();
   void reset(const Direction &direction, double along);
   Numbers outputs();
+  /// The outputs for the inputs moved by `along`.
+  Numbers outputsAt(const Direction &direction, double along);
   Numbers gaussian(size_t count);
 
   std::shared_ptr<KernelImpl> kernel;
   Call original, call;
   std::vector<ProbeInput> all;
+  Numbers unmoved; ///< outputs; empty until a difference needs them
   std::mt19937_64 random{20240229};
   bool single, half; ///< anything in f32, in f16
 };

@@ -77,8 +77,8 @@ std::string argumentText(mlir::BlockArgument argument);
 inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";
 
 /// On an access whose element several iterations of a range may use: `"load"`,
-/// `"store"`, `"shared_store"`, `"update"`, `"minimum"` or `"maximum"`, in
-/// terms of the primal.
+/// `"store"`, `"shared_store"`, `"update"`, `"minimum"`, `"maximum"`, `"bits"`
+/// or `"exchange"`, in terms of the primal.
 inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
 
 /// On a `"shared_store"`: which of the values that are stored at its place in
