@@ -20,6 +20,7 @@ public:
   void release(std::byte *address) override { real.release(address); }
   size_t freeBytes() override { return real.freeBytes(); }
   Result<std::byte *> allocateHost(size_t bytes) override;
+  std::byte *onDevice(std::byte *host) override { return real.onDevice(host); }
   void releaseHost(std::byte *address) override { real.releaseHost(address); }
   Result<> upload(std::byte *to, const void *from, size_t bytes) override;
   Result<> download(void *to, const std::byte *from, size_t bytes) override;

@@ -24,7 +24,8 @@ struct Properties {
   /// Bytes of the fast memory that threads of a block share: the most that a
   /// launch may ask for, and what the blocks of a multiprocessor share.
   size_t sharedPerBlock = 0, sharedPerMultiprocessor = 0;
-  size_t l2Bytes = 0; ///< cache of the whole device
+  size_t l2Bytes = 0;      ///< cache of the whole device
+  int blockThreads = 1024; ///< of the largest block
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.
@@ -63,6 +64,8 @@ public:
   virtual void disown(std::byte *, bool) {}
   /// Memory of the host that device code reads and writes.
   virtual Result<std::byte *> allocateHost(size_t bytes) = 0;
+  /// Where device code finds memory of allocateHost.
+  virtual std::byte *onDevice(std::byte *host) { return host; }
   /// Waits until nothing queued can need it any more.
   virtual void releaseHost(std::byte *address) = 0;
 

@@ -28,7 +28,7 @@ struct Launch {
 
 namespace costate::runtime::gpu {
 
-static constexpr int blockThreads = 128;
+static constexpr int usualBlockThreads = 128;
 /// Of blocks that add up, there should be few: each of them is waited for.
 static constexpr int blockThreadsOfSums[] = {sumBlockThreads,
                                              sumBlockThreads / 2};
@@ -177,6 +177,10 @@ static size_t mostThreads(const Launch &launch,
   return usesTape ? std::min(resident, launch.tapeThreads) : resident;
 }
 
+static int blockThreads(const Launch &launch, int wanted) {
+  return std::min(wanted, launch.engine.driver().properties().blockThreads);
+}
+
 /// Blocks that run at the same time, with as many threads as can. The last one
 /// adds up what the others have left: none should start late.
 static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
@@ -185,7 +189,8 @@ static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
   Grid &full = known[numberOf(launch, function)];
   if (full.blocks)
     return full;
-  for (int threads : blockThreadsOfSums) {
+  for (int wanted : blockThreadsOfSums) {
+    int threads = blockThreads(launch, wanted);
     auto resident = launch.engine.driver().residentBlocks(
         *launch.loaded.module, function.symbol, threads, 0);
     if (!resident)
@@ -200,15 +205,18 @@ static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
                            int64_t iterations) {
   auto threads = static_cast<int64_t>(
       std::min(mostThreads(launch, function), static_cast<size_t>(iterations)));
-  Grid most{threads / blockThreads, blockThreads};
+  int usual = blockThreads(launch, usualBlockThreads);
+  Grid most{threads / usual, usual};
   if (function.addsUp && !function.tiles && threads > most.blockThreads) {
     auto full = fullGrid(launch, function);
     if (!full)
       return full;
     most = *full;
   }
-  if (threads <= most.blockThreads)
-    return Grid{1, static_cast<int>(threads)};
+  if (threads == 1)
+    return Grid{1, 1};
+  if (threads <= most.blockThreads) // whole warps: code is made for a size
+    return Grid{1, (static_cast<int>(threads) + 31) / 32 * 32};
   return Grid{std::min(most.blocks, threads / most.blockThreads),
               most.blockThreads};
 }

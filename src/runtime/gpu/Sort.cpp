@@ -117,7 +117,8 @@ Result<> Sorter::queue(const SortedLaunch &launch, const Plan &plan,
 }
 
 Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
-  bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32;
+  bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32 &&
+              memory.driver().properties().blockThreads >= SortBlockThreads;
   if (when == Sorting::Never || launch.function.sortSymbol.empty() || !fits)
     return Order();
   auto plan = this->plan(launch);
@@ -133,7 +134,7 @@ Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
   if (auto done = prepare(); !done)
     return done.error();
   SortCall call{.control = reinterpret_cast<SortControl *>(control.address()),
-                .report = launch.history.report,
+                .report = launch.history.onDevice,
                 .order = nullptr,
                 .bases = nullptr,
                 .before = nullptr,

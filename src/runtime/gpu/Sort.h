@@ -14,7 +14,8 @@ Result<Sorting> chosenSorting(Sorting usual);
 
 /// What is known of the depths of one function.
 struct SortHistory {
-  SortReport *report; ///< of the last launch that has looked; all 0: none has
+  SortReport *report;   ///< of the last launch that has looked; all 0: none has
+  SortReport *onDevice; ///< the same, for device code
   uint64_t launches = 0;
   int64_t residentBlocks = 0; ///< of what sorts; 0: not known yet
 };

@@ -47,11 +47,12 @@ void sortDepths(const uint64_t *words, int64_t thread, int64_t,
 
 struct Bench {
   const int threads;
-  std::shared_ptr<Driver> driver = simt::createDriver({.threads = threads});
+  std::shared_ptr<Driver> driver =
+      simt::createDriver({.threads = threads, .blockThreads = 1024});
   Memory memory{driver, size_t(1) << 30};
   Sorter sorter{memory, Sorting::IfItPays};
   SortReport report{};
-  SortHistory history{&report};
+  SortHistory history{&report, &report};
   DeviceCode code;
   std::shared_ptr<Module> module;
   std::atomic<uint64_t> asked = 0; ///< depths

@@ -8,8 +8,6 @@
 
 namespace costate::runtime::gpu {
 
-static constexpr int blockThreads = TAPE_BLOCK_THREADS;
-static constexpr size_t warpsOfBlock = blockThreads / 32;
 static constexpr size_t rowBytes = 128;
 /// Of a block, for the system.
 static constexpr size_t reservedShared = 1024;
@@ -53,31 +51,39 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
     return reports.error();
   needs->reports = std::move(*reports);
   for (size_t k = 0; k < functions; ++k)
-    needs->histories.push_back({needs->reports->as<SortReport>() + k});
+    needs->histories.push_back({needs->reports->as<SortReport>() + k,
+                                needs->reports->onDevice<SortReport>() + k});
   return needs;
 }
 
 //===-- Where tapes lie ---------------------------------------------------===//
 
+int Tiles::blockThreads() const {
+  return std::min<int>(TAPE_BLOCK_THREADS,
+                       memory.driver().properties().blockThreads);
+}
+
 /// Rows of each warp, if `blocks` blocks share a multiprocessor.
-static size_t sharedRows(const Properties &gpu, size_t blocks) {
+size_t Tiles::sharedRows(size_t blocks) const {
+  const Properties &gpu = memory.driver().properties();
   size_t bytes = gpu.sharedPerMultiprocessor / blocks;
   bytes = bytes > reservedShared ? bytes - reservedShared : 0;
-  return std::min(bytes, gpu.sharedPerBlock) / rowBytes / warpsOfBlock;
+  return std::min(bytes, gpu.sharedPerBlock) / rowBytes / warpsOfBlock();
 }
 
 /// Shared memory, with as many blocks as leave each warp `rows` rows.
 std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles,
                                              uint64_t rows) const {
-  const Properties &gpu = memory.driver().properties();
-  auto processors = static_cast<uint64_t>(gpu.multiprocessors);
+  auto processors =
+      static_cast<uint64_t>(memory.driver().properties().multiprocessors);
   for (uint64_t blocks : {3, 2, 1}) {
-    size_t here = sharedRows(gpu, blocks);
-    bool idle = blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * processors;
+    size_t here = sharedRows(blocks);
+    bool idle =
+        blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock() * processors;
     if (here == 0 || here < rows || idle)
       continue;
     auto count = static_cast<int64_t>(std::min(tiles, blocks * processors));
-    return Plan{.grid = {count, blockThreads}, .sharedRows = here};
+    return Plan{.grid = {count, blockThreads()}, .sharedRows = here};
   }
   return std::nullopt;
 }
@@ -107,7 +113,7 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
     auto rows = std::max<uint64_t>(
         known.fewest,
         usualRows(known, *launch.needs.depths(launch.number).report));
-    bool isBusy = rows <= sharedRows(memory.driver().properties(), 2);
+    bool isBusy = rows <= sharedRows(2);
     if (auto shared = planShared(tiles, rows);
         shared && (isBusy || !launch.function.dear))
       return *shared;
@@ -118,14 +124,14 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
   Driver &driver = memory.driver();
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
   auto resident = driver.residentBlocks(launch.module, launch.function.symbol,
-                                        blockThreads, 0);
+                                        blockThreads(), 0);
   if (!resident)
     return resident.error();
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
-  uint64_t warps = std::min(blocks * warpsOfBlock, tiles);
+  uint64_t warps = std::min(blocks * warpsOfBlock(), tiles);
   if (launch.function.turnRows > 1)
     warps = std::min(warps, warpsOfWideTurns * processors);
-  Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads},
+  Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads()},
             .leastWarps = leastWarps * processors,
             .mostWarps = warps};
   uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
@@ -246,7 +252,7 @@ Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
 Result<> Tiles::sweep(const TiledLaunch &launch, const Plan &plan,
                       TapeCall &call) {
   const DeviceFunction &function = launch.function;
-  size_t shared = plan.sharedRows * rowBytes * warpsOfBlock;
+  size_t shared = plan.sharedRows * rowBytes * warpsOfBlock();
   return start(launch,
                plan.sharedRows ? function.sharedSymbol : function.symbol,
                plan.grid, std::max(shared, sumMemory), 0, call);
@@ -260,7 +266,8 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   call.ample = 0;
   call.drainRows = shared / rowBytes;
   return start(launch, launch.function.drainSymbol,
-               {gpu.multiprocessors, blockThreads}, shared, firstPartial, call);
+               {gpu.multiprocessors, blockThreads()}, shared, firstPartial,
+               call);
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {
@@ -297,14 +304,14 @@ Result<> Tiles::run(const TiledLaunch &launch) {
     return plan.error();
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
-  call.report = launch.needs.onHost(launch.number);
-  call.failure = raised->as<TapeFailure>();
+  call.report = launch.needs.report(launch.number);
+  call.failure = raised->onDevice<TapeFailure>();
   call.function = nameOf(launch);
   call.tiles = tiles;
   call.iterations = iterations;
   call.order = order->places;
   call.ordered = order->size;
-  call.blockThreads = blockThreads;
+  call.blockThreads = static_cast<uint64_t>(plan->grid.blockThreads);
   call.inOrder = launch.inOrder;
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;

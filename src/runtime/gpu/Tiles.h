@@ -22,6 +22,10 @@ public:
   HostMemory &operator=(const HostMemory &) = delete;
 
   template <class T> T *as() const { return reinterpret_cast<T *>(start); }
+  /// For device code.
+  template <class T> T *onDevice() const {
+    return reinterpret_cast<T *>(driver->onDevice(start));
+  }
 
 private:
   HostMemory(std::shared_ptr<Driver> driver, std::byte *start)
@@ -43,6 +47,10 @@ public:
   }
   TapeNeed *onHost(size_t function) const {
     return host->as<TapeNeed>() + function;
+  }
+  /// Where device code leaves what `onHost` then has.
+  TapeNeed *report(size_t function) const {
+    return host->onDevice<TapeNeed>() + function;
   }
   SortHistory &depths(size_t function) { return histories[function]; }
 
@@ -97,6 +105,11 @@ private:
     uint64_t leastWarps = 0, mostWarps = 0;
   };
 
+  int blockThreads() const;
+  size_t warpsOfBlock() const {
+    return static_cast<size_t>(blockThreads()) / 32;
+  }
+  size_t sharedRows(size_t blocks) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,

@@ -183,11 +183,12 @@ public:
   Result<std::byte *> allocateHost(size_t bytes) override {
     Result<std::byte *> made = real->allocateHost(bytes);
     if (made && bytes)
-      ledger.allocated(number(*made), bytes);
+      ledger.allocated(number(real->onDevice(*made)), bytes);
     return made;
   }
+  std::byte *onDevice(std::byte *host) override { return real->onDevice(host); }
   void releaseHost(std::byte *address) override {
-    if (ledger.release(number(address)))
+    if (ledger.release(number(real->onDevice(address))))
       real->releaseHost(address);
     else
       report("a release of memory of the host that is not allocated");
@@ -314,9 +315,8 @@ Result<std::shared_ptr<Module>> ValidatingDriver::load(const DeviceCode &code) {
 
 Result<> ValidatingDriver::checkGrid(const std::string &what, Grid grid,
                                      size_t sharedBytes) {
-  constexpr int mostBlockThreads = 1024;
   if (grid.blocks < 0 || grid.blockThreads < 1 ||
-      grid.blockThreads > mostBlockThreads)
+      grid.blockThreads > properties().blockThreads)
     return defect(what + " in " + std::to_string(grid.blocks) + " blocks of " +
                   std::to_string(grid.blockThreads) + " threads");
   if (sharedBytes > properties().sharedPerBlock)

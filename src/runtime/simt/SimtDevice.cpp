@@ -84,7 +84,8 @@ public:
              .chip = "",
              .sharedPerBlock = options.sharedPerBlock,
              .sharedPerMultiprocessor = options.sharedPerMultiprocessor,
-             .l2Bytes = options.l2Bytes},
+             .l2Bytes = options.l2Bytes,
+             .blockThreads = options.blockThreads},
         seed(options.seed), arena(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
@@ -277,13 +278,16 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
 
 } // namespace
 
-uint64_t chosenSeed() {
-  const char *text = std::getenv("COSTATE_SIMT_SEED");
-  uint64_t seed = 0;
-  if (text)
-    std::from_chars(text, text + std::strlen(text), seed);
-  return seed;
+/// `otherwise` if `variable` holds no number.
+template <class T> static T numberIn(const char *variable, T otherwise) {
+  if (const char *text = std::getenv(variable))
+    std::from_chars(text, text + std::strlen(text), otherwise);
+  return otherwise;
 }
+
+uint64_t chosenSeed() { return numberIn<uint64_t>("COSTATE_SIMT_SEED", 0); }
+
+int chosenBlockThreads() { return numberIn("COSTATE_SIMT_BLOCK", 1024); }
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options) {
   return std::make_shared<SimtDriver>(options);

@@ -14,6 +14,8 @@ namespace simt {
 
 /// COSTATE_SIMT_SEED, or a number that is always the same.
 uint64_t chosenSeed();
+/// COSTATE_SIMT_BLOCK, or as many as on most GPUs.
+int chosenBlockThreads();
 
 struct Options {
   int threads = 1; ///< of the host
@@ -22,6 +24,7 @@ struct Options {
   size_t sharedPerBlock = 227 << 10;
   size_t sharedPerMultiprocessor = 228 << 10;
   size_t l2Bytes = 32 << 20;
+  int blockThreads = chosenBlockThreads(); ///< a multiple of 32
   std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;

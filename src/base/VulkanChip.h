@@ -1,0 +1,121 @@
+#pragma once
+/// What code for Vulkan may rely on, as the text that tells compiled code of
+/// one device from that of another: `vulkan1.3;subgroup=32;f64;i64atomics`.
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace costate {
+
+// F(member, text), in the order of the texts. Numbers behind names: bits.
+// clang-format off
+#define COSTATE_VULKAN_FEATURES(F)                                             \
+  /* Subgroup operations. */                                                   \
+  F(arithmetic, "arithmetic")                                                  \
+  F(ballot, "ballot")                                                          \
+  /* Denormals are kept, if an execution mode asks for it. */                  \
+  F(denorm16, "denorm16") F(denorm32, "denorm32") F(denorm64, "denorm64")      \
+  /* Division is rounded correctly. */                                         \
+  F(div32, "div32") F(div64, "div64")                                          \
+  F(f16, "f16") F(f64, "f64")                                                  \
+  /* Atomic additions in buffers. */                                           \
+  F(fadd32, "fadd32") F(fadd64, "fadd64")                                      \
+  /* Fma of GLSL rounds once. */                                               \
+  F(fma32, "fma32") F(fma64, "fma64")                                          \
+  F(fullSubgroups, "fullsubgroups")                                            \
+  F(i16, "i16")                                                                \
+  F(i64Atomics, "i64atomics")                                                  \
+  F(i8, "i8")                                                                  \
+  /* The Vulkan memory model, with the scope of the device. */                 \
+  F(memoryModel, "memorymodel")                                                \
+  /* Zeros have signs, inf and NaN count, if an execution mode asks for it. */ \
+  F(nan16, "nan16") F(nan32, "nan32") F(nan64, "nan64")                        \
+  /* Rounding to nearest even can be asked for. */                             \
+  F(rte16, "rte16") F(rte32, "rte32") F(rte64, "rte64")                        \
+  /* Atomic operations in the memory of a block. */                            \
+  F(sharedFadd32, "sharedfadd32") F(sharedFadd64, "sharedfadd64")              \
+  F(sharedI64Atomics, "sharedi64atomics")                                      \
+  F(shuffle, "shuffle")                                                        \
+  F(shuffleRelative, "shufflerelative")                                        \
+  F(sqrt32, "sqrt32") F(sqrt64, "sqrt64")                                      \
+  /* Loads and stores of so many bits in buffers. */                           \
+  F(storage16, "storage16") F(storage8, "storage8")                            \
+  F(vote, "vote")
+// clang-format on
+
+struct VulkanFeatures {
+  int major = 1, minor = 2;
+  int subgroup = 32; ///< lanes of every subgroup
+#define COSTATE_VULKAN_MEMBER(member, text) bool member = false;
+  COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_MEMBER)
+#undef COSTATE_VULKAN_MEMBER
+
+  bool operator==(const VulkanFeatures &) const = default;
+
+  /// Threads of the largest block. Where subgroups are no warps of 32 lanes, a
+  /// block is one warp, whose lanes wait for each other as a block.
+  int largestBlock() const { return subgroup == 32 ? 1024 : 32; }
+};
+
+/// Always the same for the same features.
+inline std::string vulkanChip(const VulkanFeatures &features) {
+  std::string text = "vulkan" + std::to_string(features.major) + "." +
+                     std::to_string(features.minor) +
+                     ";subgroup=" + std::to_string(features.subgroup);
+#define COSTATE_VULKAN_PRINT(member, name)                                     \
+  if (features.member)                                                         \
+    text += ";" name;
+  COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_PRINT)
+#undef COSTATE_VULKAN_PRINT
+  return text;
+}
+
+namespace detail {
+
+/// Takes `start` and the number behind it off `text`.
+inline bool takeNumber(std::string_view &text, std::string_view start,
+                       int &number) {
+  if (!text.starts_with(start))
+    return false;
+  text.remove_prefix(start.size());
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return error == std::errc();
+}
+
+inline bool setFeature(VulkanFeatures &features, std::string_view name) {
+#define COSTATE_VULKAN_SET(member, text)                                       \
+  if (name == text)                                                            \
+    return features.member = true;
+  COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_SET)
+#undef COSTATE_VULKAN_SET
+  return false;
+}
+
+} // namespace detail
+
+/// What `vulkanChip` has printed; none for anything else. Features may come in
+/// any order.
+inline std::optional<VulkanFeatures> parseVulkanChip(std::string_view text) {
+  VulkanFeatures features;
+  if (!detail::takeNumber(text, "vulkan", features.major) ||
+      !detail::takeNumber(text, ".", features.minor) ||
+      !detail::takeNumber(text, ";subgroup=", features.subgroup))
+    return std::nullopt;
+  while (!text.empty()) {
+    if (text.front() != ';')
+      return std::nullopt;
+    text.remove_prefix(1);
+    size_t end = std::min(text.find(';'), text.size());
+    if (!detail::setFeature(features, text.substr(0, end)))
+      return std::nullopt;
+    text.remove_prefix(end);
+  }
+  return features;
+}
+
+} // namespace costate

@@ -1,0 +1,62 @@
+#include "base/VulkanChip.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+using namespace costate;
+
+namespace {
+
+std::vector<std::string> namesOf(const std::string &chip) {
+  std::vector<std::string> names;
+  for (size_t at = chip.find(';'); at != std::string::npos;) {
+    size_t end = chip.find(';', at + 1);
+    names.push_back(chip.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return names;
+}
+
+VulkanFeatures all() {
+  VulkanFeatures features;
+#define COSTATE_TEST_SET(member, text) features.member = true;
+  COSTATE_VULKAN_FEATURES(COSTATE_TEST_SET)
+#undef COSTATE_TEST_SET
+  return features;
+}
+
+TEST(VulkanChip, IsReadAsItWasWritten) {
+  VulkanFeatures some{.major = 1, .minor = 3, .subgroup = 8};
+  some.f64 = some.i64Atomics = true;
+  EXPECT_EQ(vulkanChip(some), "vulkan1.3;subgroup=8;f64;i64atomics");
+  for (const VulkanFeatures &features : {some, all(), VulkanFeatures()}) {
+    auto read = parseVulkanChip(vulkanChip(features));
+    ASSERT_TRUE(read) << vulkanChip(features);
+    EXPECT_TRUE(*read == features) << vulkanChip(features);
+  }
+}
+
+TEST(VulkanChip, FeaturesAreInOneOrder) {
+  std::vector<std::string> names = namesOf(vulkanChip(all()));
+  EXPECT_EQ(names.front(), "subgroup=32");
+  EXPECT_TRUE(std::is_sorted(names.begin() + 1, names.end()));
+  auto read = parseVulkanChip("vulkan1.2;subgroup=32;vote;f64");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(vulkanChip(*read), "vulkan1.2;subgroup=32;f64;vote");
+}
+
+TEST(VulkanChip, NothingElseIsRead) {
+  for (const char *text :
+       {"", "sm_90", "vulkan", "vulkan1", "vulkan1.3", "vulkan1.3;f64",
+        "vulkan1.3;subgroup=;f64", "vulkan1.3;subgroup=32;",
+        "vulkan1.3;subgroup=32;f65", "vulkan1.3;subgroup=32f64",
+        "vulkan1.3;subgroup=32;;f64"})
+    EXPECT_FALSE(parseVulkanChip(text)) << text;
+}
+
+TEST(VulkanChip, BlocksAreWarpsWhereSubgroupsAreNone) {
+  EXPECT_EQ(VulkanFeatures{.subgroup = 32}.largestBlock(), 1024);
+  EXPECT_EQ(VulkanFeatures{.subgroup = 8}.largestBlock(), 32);
+}
+
+} // namespace
