@@ -21,7 +21,7 @@ __version__ = _core.__version__
 
 from costate import errors
 from costate.errors import *  # noqa: F401,F403
-from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, gpu,
+from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list, gpu,
                                   init, is_arch_supported, is_extension_supported, metal, opengl,
                                   reset, simt, sync, synchronize, vulkan, x64)
 from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
@@ -52,8 +52,10 @@ from costate.lang.func import func, pyfunc, real_func
 from costate.lang.kernel import Kernel, data_oriented, kernel
 from costate.lang.struct import Struct, StructField, dataclass
 from costate.lang.axes import *  # noqa: F401,F403
-from costate import _lib, ad, lang, math, types
+from costate import ad, aliases, lang, math, types
 from costate.ad import stop_grad
+from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critical, debug, error, info,
+                              is_logging_effective, set_logging_level, trace, warn, warning)
 
 from costate.lang import impl as _impl
 lang.impl = _impl
@@ -66,16 +68,7 @@ AOS, SOA = Layout.AOS, Layout.SOA
 VectorTensor = MatrixTensor = Tensor
 x86_64 = x64
 is_extension_enabled = is_extension_supported
-TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
-
-
-def set_logging_level(level):
-    """Accepted; has no effect."""
-
-
-def is_logging_effective(level):
-    """False: nothing is logged."""
-    return False
+aliases.install()
 
 
 def rgb_to_hex(c):

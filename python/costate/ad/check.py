@@ -5,7 +5,7 @@ import numpy as np
 from costate import _core
 from costate.ad.clear import fields
 from costate.ad.state import state
-from costate.errors import QuadrantsRuntimeError
+from costate.errors import QuadrantsAssertionError
 from costate.lang import storage
 
 
@@ -31,7 +31,7 @@ def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):
             wrong.append(f"{field.describe()} at {tuple(map(int, worst))}: {found[worst]} by the "
                          f"tape, {expected[worst]} by differences")
     if wrong:
-        raise QuadrantsRuntimeError("Gradient check failed: " + "; ".join(wrong))
+        raise QuadrantsAssertionError("Gradient check failed: " + "; ".join(wrong))
 
 
 def _differences(tape, field, step):
@@ -68,7 +68,7 @@ def check_gradient(kernel, *args, **options):
     Returns a report that is true where they agree; `print` shows it.
     """
     if state.tape is not None:
-        raise QuadrantsRuntimeError("check_gradient inside of a Tape")
+        raise QuadrantsAssertionError("check_gradient inside of a Tape")
     compiled, arguments = kernel.compiled(*args, **options)
     storage.flush()
     return _core.check_gradient(compiled, *arguments)

@@ -3,10 +3,12 @@
 import ast
 
 from costate.errors import QuadrantsSyntaxError
+from costate.lang import dtypes
 from costate.lang.builder import require
 from costate.lang.dtypes import i64, u1
 from costate.lang.expr import Expr, condition_handle
 from costate.lang.places import Variable
+from costate.lang.struct import Struct
 
 
 def returns_early(node):
@@ -34,7 +36,7 @@ class Early:
     def leave(self, value):
         """Traces a `return`."""
         b = require("return")
-        parts = value if isinstance(value, tuple) else (value,)
+        parts = () if value is None else value if isinstance(value, tuple) else (value,)
         if self.places is None:
             self.values.append(value)
             return
@@ -53,23 +55,39 @@ class Early:
         b.trace.end()
 
 
+def like_of(visitor, column):
+    """What fits all these values: (type, shape), of structs a dictionary of those and the methods."""
+    first = column[0]
+    if isinstance(first, Struct):
+        if any(not isinstance(v, Struct) or v.keys != first.keys for v in column):
+            raise QuadrantsSyntaxError(_ONE_TYPE)
+        rows = [v.get() for v in column]
+        return {name: like_of(visitor, [r.member(name) for r in rows]) for name in first.keys}, first._methods
+    dtype, shape = visitor.common(first, first)
+    for one in column[1:]:
+        shape = visitor.common(first, one)[1]
+        other = visitor.common(one, one)[0]
+        dtype = dtype if dtype is other else dtypes.promote(dtype, other)
+    return dtype, shape
+
+
+_ONE_TYPE = "a function that returns under a condition returns values of one type everywhere"
+
+
 def likes_of(visitor, values):
     """The types and shapes of what a function returns, and whether it is a tuple."""
-    is_tuple = isinstance(values[0], tuple)
+    if all(v is None for v in values):
+        return [], True
     rows = [v if isinstance(v, tuple) else (v,) for v in values]
     if len({len(r) for r in rows}) != 1 or any(v is None for r in rows for v in r):
-        raise QuadrantsSyntaxError("a function that returns under a condition returns values of one "
-                                   "type everywhere")
-    likes = []
-    for column in zip(*rows):
-        like = visitor.common(column[0], column[0])
-        for one in column[1:]:
-            _, shape = visitor.common(column[0], one)
-            from costate.lang import dtypes
-            other = visitor.common(one, one)[0]
-            like = (like[0] if like[0] is other else dtypes.promote(like[0], other)), shape
-        likes.append(like)
-    return likes, is_tuple
+        raise QuadrantsSyntaxError(_ONE_TYPE)
+    return [like_of(visitor, column) for column in zip(*rows)], isinstance(values[0], tuple)
+
+
+def variable_like(visitor, like):
+    if isinstance(like[0], dict):
+        return Struct({name: variable_like(visitor, one) for name, one in like[0].items()}, like[1])
+    return visitor.zero_variable(like)
 
 
 def inline(builder, make_visitor):
@@ -83,10 +101,9 @@ def inline(builder, make_visitor):
             return collected.values[-1] if collected.values else None
         return make_visitor().run()
     likes, is_tuple = likes_of(visitor, collected.values)
-    places = [visitor.zero_variable(like) for like in likes]
+    places = [variable_like(visitor, like) for like in likes]
     if builder.dry:
-        results = tuple(p.get() for p in places)
-        return results if is_tuple else results[0]
+        return _read(places, is_tuple)
     visitor = make_visitor()
     visitor.frame.early = Early(places, is_tuple)
     b = builder
@@ -95,5 +112,9 @@ def inline(builder, make_visitor):
         visitor.frame.depth = b.depth
         visitor.run()
     b.trace.end()
+    return _read(places, is_tuple)
+
+
+def _read(places, is_tuple):
     results = tuple(p.get() for p in places)
-    return results if is_tuple else results[0]
+    return (results if is_tuple else results[0]) if results else None

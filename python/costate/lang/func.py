@@ -153,5 +153,21 @@ def func(function=None, **options):
     return Func(function)
 
 
-pyfunc = func
+class PyFunc(Func):
+    """A function of the kernel language that Python can call too."""
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyFunc(self.function, instance, self)
+
+    def __call__(self, *args, **options):
+        if self.instance is not None:
+            args = (self.instance, *args)
+        return self.function(*args, **options)
+
+
+def pyfunc(function):
+    """Makes a function callable in kernels and from Python."""
+    return PyFunc(function)
+
+
 real_func = func

@@ -35,6 +35,8 @@ class _Runtime:
     def materialize(self):
         pass
 
+    sync = staticmethod(runtime.sync)
+
 
 def get_runtime():
     """What `init` has set up."""
@@ -43,6 +45,14 @@ def get_runtime():
 
 def default_cfg():
     return current_cfg()
+
+
+def __getattr__(name):
+    """Taichi has much of its language here."""
+    import costate
+    if name in ("static", "grouped", "ndarray", "field", "root", "axes", "template"):
+        return getattr(costate, name)
+    raise AttributeError(f"`lang.impl` has no `{name}`")
 
 
 class Lib:

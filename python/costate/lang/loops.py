@@ -36,7 +36,8 @@ class Loops:
             return
         grouped = isinstance(iterable, Grouped)
         box = self.box(iterable.value if grouped else iterable)
-        if self.builder.depth == 0 and not hint.get("serialize"):
+        leaves = self.frame.early and contains_return(node)
+        if self.builder.depth == 0 and not hint.get("serialize") and not leaves:
             self.parallel(node, box, grouped)
         else:
             if self.builder.dynamic_loop is None:

@@ -32,7 +32,7 @@ x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt = (
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
-_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "simt": "simt"}
+_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "simt": "simt", "vulkan": "vulkan"}
 
 
 class Config:
@@ -45,6 +45,7 @@ class Config:
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
         ad_stack_experimental_enabled=None, ad_stack_size=0)
     accepted = {
+        "_test_mode",
         "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension",
         "auto_mesh_local", "cache_loop_invariant_global_vars", "cc", "cfg_optimization",
         "compile_aot", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_ad_stack_size",
@@ -73,6 +74,11 @@ class Config:
     def __init__(self, **options):
         self.__dict__.update(self.defaults)
         self.__dict__.update(options)
+
+    def __getattr__(self, name):
+        if name in Config.accepted:
+            return None
+        raise AttributeError(f"`init` has no option `{name}`")
 
     @classmethod
     def names(cls):
@@ -158,8 +164,7 @@ def _chosen_arch(arch):
     return cpu, None
 
 
-def init(arch=None, default_fp=None, default_ip=None, _test_mode=False, enable_fallback=True,
-         require_version=None, **options):
+def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **options):
     """Chooses the device and the options of all kernels, and forgets what was before.
 
     `arch`: `cpu`, `gpu`, `cuda`, ..., or a list of them in order of preference; what is not there
@@ -260,6 +265,11 @@ def is_extension_supported(arch, ext):
     """Whether kernels on `arch` may use `ext`."""
     return ext in (Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
                    Extension.dynamic_index)
+
+
+def get_host_arch_list():
+    """The kinds of CPU."""
+    return [cpu]
 
 
 def is_arch_supported(arch, use_gles=False):

@@ -1,18 +1,17 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
-from costate.errors import Error, QuadrantsSyntaxError, QuadrantsTypeError
-from costate.lang import calls, dtypes, random, runtime, storage
-from costate.lang.annotations import CompoundType
+from costate.errors import Error
+from costate.lang import dtypes, random, runtime, storage
 from costate.lang.arguments import Path
 from costate.lang.builder import Builder
 from costate.lang.explain import in_python
-from costate.lang.expr import Expr, is_scalar
+from costate.lang.expr import is_scalar
 from costate.lang.frame import Bound, Frame
 from costate.lang.matrix import Matrix
-from costate.lang.places import Element, TracedArray, variable_for
+from costate.lang.places import variable_for
+from costate.lang.results import Results
 from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
-from costate.lang.struct import Struct, StructType
 
 
 class Specialisation:
@@ -21,8 +20,6 @@ class Specialisation:
     def __init__(self, kernel, args, values, aliases, validation):
         self.kernel = kernel
         self.kept = values.kept
-        self.returns = []        # (array, dtype, shape) of what the kernel returns, or (struct type, members)
-        self.result = None
         self.seed = None
         self.last_key = 0
         options = runtime.runtime().kernel_options()
@@ -30,7 +27,6 @@ class Specialisation:
         try:
             self._trace(args, values, aliases, options, False, validation)
         except random.NeedsRandom:
-            self.returns = []
             self._trace(args, values, aliases, options, True, validation)
 
     def _trace(self, args, values, aliases, options, needs_random, validation):
@@ -39,6 +35,7 @@ class Specialisation:
         frame.kernel = self
         frame.shared = shared_names(source.node)
         self.needs_random = needs_random
+        self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
             if validation:
                 from costate.ad.validation import Checker
@@ -58,6 +55,7 @@ class Specialisation:
                 self._split_changed(builder, frame)
                 from costate.lang.visitor import Visitor
                 Visitor(builder, frame).run()
+                self.returns.end(frame.returned)
                 self.checker, self.cap = builder.check, builder.cap
                 self.dynamic_loop = builder.dynamic_loop
                 self.order = self._order(builder.arguments)
@@ -120,61 +118,6 @@ class Specialisation:
                 getattr(items[o[0]], o[1]) if type(o) is tuple else o()
                 for o in self.order]
 
-    # -- return values -------------------------------------------------------------
-
-    def traced_return(self, builder, value):
-        kinds = self.kernel.return_kinds()
-        values = value if isinstance(value, tuple) else (value,)
-        if kinds is None:
-            raise QuadrantsSyntaxError("a kernel that returns a value has a return type: "
-                                       f"`def {self.kernel.__name__}(...) -> ti.f32:`")
-        if len(values) != len(kinds):
-            raise QuadrantsSyntaxError(f"the kernel returns {len(values)} values, and its type says "
-                                       f"{len(kinds)}")
-        for one, kind in zip(values, kinds):
-            self.returns.append(self._store_any(builder, one, kind))
-        self.is_tuple = self.kernel.returns_tuple
-
-    def _store_any(self, builder, value, kind):
-        if not isinstance(kind, StructType):
-            return self._store_result(builder, value, kind)
-        if not isinstance(value, Struct) or list(value.keys) != list(kind.members):
-            raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says a struct with the "
-                                     f"members {', '.join(kind.members)}")
-        return kind, [self._store_any(builder, value.get().member(name), one)
-                      for name, one in kind.members.items()]
-
-    def _store_result(self, builder, value, kind):
-        if isinstance(kind, CompoundType):
-            value = value if isinstance(value, Matrix) else Matrix(value)
-            if value.shape != kind.shape:
-                raise QuadrantsTypeError(f"the kernel returns a vector or matrix of shape "
-                                         f"{value.shape}, and its type says {kind!r}")
-            shape, dtype, entries = kind.shape, kind.dtype or dtypes.defaults.fp, value.entries
-        else:
-            if not is_scalar(value):
-                raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says {kind}")
-            shape, dtype, entries = (), dtypes.cook(kind), [value]
-        host = calls.hidden_array(dtype, (len(entries),))
-        array = TracedArray(dtype, 1, (), (len(entries),))
-        builder.arguments.append(("array", host))
-        for k, e in enumerate(entries):
-            Element(array, [builder.constant(dtypes.i64, k)]).set(
-                e if isinstance(e, Expr) else dtypes.convert_number(e, dtype))
-        return host, dtype, shape
-
-    def read_results(self):
-        results = [self._read_result(one) for one in self.returns]
-        return tuple(results) if self.is_tuple else results[0]
-
-    def _read_result(self, result):
-        if len(result) == 2:
-            kind, members = result
-            return Struct(dict(zip(kind.members, map(self._read_result, members))), kind.methods)
-        array, _, shape = result
-        numbers = [x.item() for x in array.to_numpy()]
-        return Matrix.of(numbers, shape) if shape else numbers[0]
-
     def check_gradient(self):
         """What options of `init` have against the gradient."""
         if self.dynamic_loop and runtime.runtime().config.ad_stack_experimental_enabled is False:
@@ -215,5 +158,5 @@ class Specialisation:
         for action in values.after:
             action()
         if self.returns and mode != "grad":
-            return self.read_results()
+            return self.returns.read()
         return None

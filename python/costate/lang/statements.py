@@ -283,27 +283,32 @@ class Statements:
     def do_Return(self, node):
         frame, b = self.frame, self.builder
         if b.depth != frame.depth:
-            if node.value is None and frame.kernel:
-                b.trace.jump_return(b.loc)
-                return
-            if frame.early and "range" not in frame.loops:
-                frame.early.is_needed = True
-                frame.early.leave(self.result_of(node))
-                return
-            raise QuadrantsSyntaxError(
-                "Return inside non-static if/for is not supported; assign the result to a variable "
-                "and return that at the end")
+            self.return_early(node)
+            return
         value = self.result_of(node)
         if frame.early:
             frame.early.leave(value)
-            frame.returned = True
-            return
-        if frame.kernel is not None:
-            if value is not None:
-                frame.kernel.traced_return(b, value)
-        else:
+        elif frame.kernel is None:
             frame.result = value
+        elif value is not None:
+            frame.kernel.returns.store(b, value)
         frame.returned = True
+
+    def return_early(self, node):
+        """A `return` inside of a branch or loop of run time."""
+        frame, b = self.frame, self.builder
+        if "range" in frame.loops and (node.value is not None or not frame.kernel):
+            raise QuadrantsSyntaxError(
+                "Return inside non-static if/for is not supported in a parallel loop; assign the result to "
+                "a variable or element and return that at the end, or use "
+                "`ti.loop_config(serialize=True)` in front of the loop")
+        if frame.early:
+            frame.early.is_needed = True
+            frame.early.leave(self.result_of(node))
+            return
+        if node.value is not None:
+            frame.kernel.returns.store(b, self.result_of(node))
+        b.trace.jump_return(b.loc)
 
     def result_of(self, node):
         value = None if node.value is None else self.value(node.value)

@@ -63,3 +63,50 @@ def test_bases_of_errors():
     assert issubclass(ti.QuadrantsRuntimeTypeError, TypeError) and issubclass(ti.QuadrantsRuntimeError, RuntimeError)
     for name, cls in ti.errors.BY_CODE.items():
         assert issubclass(cls, ti.Error) and cls.__name__ == name
+
+
+MODULES = """_lib _lib.core _lib.utils ad._ad lang._ndarray lang._ndrange lang.enums lang.exception lang.impl lang.kernel_impl
+lang.matrix lang.misc lang.ops lang.runtime_ops lang.snode lang.util math.mathimpl types.annotations types.enums
+types.ndarray_type types.primitive_types""".split()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_by_the_names_of_taichi(name):
+    import importlib
+    assert importlib.import_module(f"costate.{name}")
+
+
+def test_what_is_in_them():
+    from costate.lang.exception import QuadrantsCompilationError, TaichiTypeError
+    from costate.lang.misc import is_arch_supported
+    from costate.lang.util import has_pytorch
+    from costate.types.primitive_types import f32
+    assert f32 is ti.f32 and is_arch_supported(ti.cpu) and isinstance(has_pytorch(), bool)
+    assert QuadrantsCompilationError is ti.QuadrantsCompilationError and issubclass(TaichiTypeError, TypeError)
+
+
+def test_options_that_were_not_given():
+    assert ti.lang.impl.current_cfg().opt_level is None and ti.lang.impl.current_cfg().debug is False
+    with pytest.raises(AttributeError, match="no option `optt`"):
+        ti.lang.impl.current_cfg().optt
+
+
+def test_logging(caplog):
+    ti.set_logging_level(ti.INFO)
+    ti.info("{} cells", 3)
+    ti.debug("not shown")
+    assert [r.getMessage() for r in caplog.records] == ["3 cells"]
+    assert ti.is_logging_effective("warn") and not ti.is_logging_effective("debug")
+    ti.set_logging_level(ti.WARN)
+
+
+def test_pyfunc():
+    @ti.pyfunc
+    def twice(x):
+        return 2 * x
+
+    @ti.kernel
+    def k(x: ti.i32) -> ti.i32:
+        return twice(x)
+
+    assert twice(3) == k(3) == 6
