@@ -215,6 +215,19 @@ TEST_F(CalledFunction, IsCalledBySerialCode) {
 }
 
 /// Specialised by numbers of the host, one function becomes several.
+TEST_F(CalledFunction, IsCalledInRangesOfSerialLoops) {
+  auto f = function("f", [](Real x, Real y) { return sin(x) * y + x * x; });
+  auto body = [&](X x, X y) {
+    FOR (t, 0, 3) {
+      parallel(x, [&](Index i) { y(i) += f(x(i), cast<double>(t) + 0.5); });
+    }
+    IF (x(0) > -1.0) {
+      parallel(x, [&](Index i) { y(0) += f(x(i), x(0)); });
+    }
+  };
+  expectCalls(2, 1, body, active(spread(5)), active(Values(5)));
+}
+
 TEST_F(CalledFunction, DiffersByHostNumbers) {
   int degree = 1;
   auto power = function("power", [&](Real x) {

@@ -21,8 +21,13 @@ std::optional<Derived> Checker::differentiate(ir::KernelOp of, Mode mode,
                                               std::string &reason) {
   autodiff::Refusal refusal;
   FailureOr<Derivative> derivative = failure();
+  // Differentiation prepares the kernel that it gets: it inlines calls.
+  OpBuilder builder(of);
+  auto own = cast<ir::KernelOp>(builder.clone(*of));
+  own.setSymName("own");
   Session::Report report =
-      session.reportOf([&] { derivative = mode(of, active, refusal); });
+      session.reportOf([&] { derivative = mode(own, active, refusal); });
+  own.erase();
   if (succeeded(derivative)) {
     ir::KernelOp made = derivative->kernel;
     derivatives.push_back(made);

@@ -202,7 +202,7 @@ private:
     if (array && random.chance(60))
       timeRanges(*array);
     else
-      range();
+      range(/*sumPercent=*/50);
     for (auto [array, old] : llvm::zip(arrays, outer))
       array = old;
   }
@@ -257,7 +257,7 @@ private:
     return {rest, most - 1};
   }
 
-  void range() {
+  void range(int sumPercent = 25) {
     SmallVector<Extent> extents = {extent(random.chance(30) ? size : 4)};
     if (!time.array && random.chance(15))
       extents.push_back(extent(3));
@@ -267,7 +267,8 @@ private:
     if (!raised.empty())
       emptyIfReturned(counts);
     SmallVector<Kind> sums;
-    for (int k = random.chance(25) ? random.between(1, 2) : 0; k > 0; --k)
+    for (int k = random.chance(sumPercent) ? random.between(1, 2) : 0; k > 0;
+         --k)
       sums.push_back(hasSingles && random.chance(25) ? Kind::F32 : Kind::F64);
     bool ofIntegers = !sums.empty() && random.chance(30);
     bool isPair = ofIntegers && random.chance(50);
@@ -282,6 +283,16 @@ private:
     fillRange(op, extents, sums);
     for (Value sum : op.getSums())
       offer(sum);
+    if (sums.size() == 2 && sums[0] == sums[1] && isFloat(sums[0]))
+      useSums(op);
+  }
+
+  /// In a way that tells one sum from the other, and their derivatives.
+  void useSums(ir::RangeOp op) {
+    Value first = make<ir::SinOp>(op.getSums()[0]), second = op.getSums()[1];
+    Value product = make<arith::MulFOp>(first, second);
+    Value value = tamed(product);
+    declare(kindOf(value), value);
   }
 
   /// A RETURN in front of a range leaves it no iterations.

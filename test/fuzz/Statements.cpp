@@ -180,6 +180,10 @@ void Statements::write() {
     return update(array);
   Value value = expression(array.kind, 2);
   bool wraps = array.element && random.chance(60);
+  if (wraps && array.kind == Kind::I32 && random.chance(50)) {
+    Value factor = integer(random.between(100, 40000), array.kind);
+    value = make<arith::MulIOp>(value, factor);
+  }
   if (!isFloat(array.kind) && array.kind != Kind::Bool && !wraps) {
     Value count = integer(random.between(2, 5), array.kind);
     value = ir::RemOp::create(b, here(), value, count);

@@ -78,13 +78,13 @@ template <class T> Expr<T> Environment::leaf(const std::string &text) {
   if constexpr (std::is_same_v<T, int32_t>)
     if (text == "q")
       return arguments.q;
-  if (text.find_first_not_of("-+.e0123456789") != std::string::npos &&
-      !std::is_same_v<T, bool>)
-    throw InvalidProgram("no such name: " + text);
   if constexpr (std::is_same_v<T, bool>)
     return Expr<bool>(text == "true");
-  else
-    return Expr<T>(static_cast<T>(std::stod(text)));
+  char *end = nullptr;
+  double number = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end)
+    throw InvalidProgram("no such name: " + text);
+  return Expr<T>(static_cast<T>(number));
 }
 
 template <class T> Expr<T> Environment::call(const Node &node) {

@@ -86,6 +86,8 @@ std::vector<Node> Expressions::element(const std::string &array) {
   bool matrix = array == "u" || array == "v";
   int rows = array == "u" ? steps : 3;
   bool racy = array == racing && inRange && chance(50);
+  if (roles.at(array) == Role::Shuffled)
+    return {list("idx", {atom(width), list("add", {own[0], atom(1)})})};
   if (arrayNamed(array).constant || roles.at(array) != Role::Own || racy)
     return matrix ? std::vector<Node>{index(rows), index(width)}
                   : std::vector<Node>{index(width)};
@@ -103,7 +105,8 @@ std::vector<Node> Expressions::element(const std::string &array) {
 bool Expressions::mayLoad(const std::string &array) {
   if (arrayNamed(array).constant)
     return true;
-  if (roles.at(array) == Role::Scatter || roles.at(array) == Role::Locked)
+  Role role = roles.at(array);
+  if (role != Role::Own && role != Role::Gather)
     return false;
   if (read.contains(array) || wild || inPlace)
     return true;
@@ -280,8 +283,11 @@ Node Expressions::integerLeaf(const std::string &type) {
   return chance(70) ? load(type) : literal(type);
 }
 
-Node Expressions::integerFrom(const std::string &from, int depth) {
-  Node value = isReal(from) ? list("mul", {atom("2.57"), real(1, from)})
+Node Expressions::integerFrom(const std::string &from, const std::string &to,
+                              int depth) {
+  // Mostly small; or such as do not fit into 16 bits or less.
+  std::string factor = isNarrow(to) && chance(40) ? "71234.7" : "2.57";
+  Node value = isReal(from) ? list("mul", {atom(factor), real(1, from)})
                             : expression(from, depth - 1);
   return list("cast", {atom(from), value});
 }
@@ -292,7 +298,7 @@ Node Expressions::integer(int depth, const std::string &type) {
   if (const Function *function = wished(integerFunctions(), type))
     return apply(*function, type, depth);
   if (wish.head == "cast" && wish.type == type && chance(25))
-    return integerFrom(wish.from, depth);
+    return integerFrom(wish.from, type, depth);
   if (type == "u64" && (wishes("philox") || chance(5)))
     return list("philox", {integer(depth - 1, type), integer(depth - 1, type),
                            integer(depth - 1, type)});
@@ -307,7 +313,7 @@ Node Expressions::integer(int depth, const std::string &type) {
   std::string from = pick(types());
   if (isSingle(from) && !single)
     from = "f64";
-  return from == type ? integerLeaf(type) : integerFrom(from, depth);
+  return from == type ? integerLeaf(type) : integerFrom(from, type, depth);
 }
 
 Node Expressions::compare(const std::string &head, const std::string &type,

@@ -18,8 +18,9 @@ struct Name {
   int bound; ///< of an index: 0 <= value < bound; 0: unknown
 };
 
-/// How the current range, or serial code, may use an array.
-enum class Role { Own, Gather, Scatter, Locked };
+/// How the current range, or serial code, may use an array. Of a shuffled one
+/// each iteration fetches from an element of its own, which no proof knows.
+enum class Role { Own, Gather, Scatter, Shuffled, Locked };
 
 class Expressions {
 public:
@@ -102,7 +103,7 @@ private:
                      int depth);
   Node realFrom(const std::string &from, const std::string &to, int depth);
   Node integerLeaf(const std::string &type);
-  Node integerFrom(const std::string &from, int depth);
+  Node integerFrom(const std::string &from, const std::string &to, int depth);
   Node compare(const std::string &head, const std::string &type, int depth);
   /// What the wish asks for, if it is a value of this type.
   const Function *wished(const std::vector<Function> &functions,

@@ -65,17 +65,20 @@ private:
         program.children.push_back(reduction());
       program.children.push_back(statement(2));
     }
-    if (chance(15))
-      returnPerhaps(program);
+    bool mayReturn = chance(15);
+    if (mayReturn || chance(15))
+      program.children.push_back(length());
+    if (mayReturn)
+      program.children.push_back(jump());
   }
 
-  /// What follows may not run. Some of its extents are known before.
-  void returnPerhaps(Node &program) {
+  /// An extent of ranges that follow.
+  Node length() {
     std::string name = fresh("len");
-    program.children.push_back(list("let", {atom(name), extent(width)}));
+    Node value = chance(50) ? wrapped(width + 1) : extent(width);
     names.push_back({name, "i64", false, width + 1});
     extents.push_back(name);
-    program.children.push_back(jump());
+    return list("let", {atom(name), value});
   }
 
   /// A range in serial control flow; perhaps it writes u(t+1, _) from u(t, _).
@@ -139,6 +142,7 @@ private:
       roles["u"] = Role::Locked;
     if (roles["l"] == Role::Scatter)
       roles["l"] = Role::Gather; // the order of additions to f16 shows
+    bool shuffled = !pair && chance(20) && shuffle();
     for (auto &[array, role] : roles)
       flip[array] = chance(15);
     std::string i = fresh("i"), j = fresh("j");
@@ -166,6 +170,9 @@ private:
       times.push_back(list("load", {atom("u"), turn[0], own[0]}));
     for (int count = between(1, 3); count > 0; --count)
       result.children.push_back(declare());
+    if (shuffled)
+      if (std::optional<Node> node = fetch())
+        result.children.push_back(*node);
     for (int count = wild ? 2 : between(2, 7); count > 0; --count)
       result.children.push_back(statement(3));
     if (!turn.empty()) {
@@ -177,6 +184,16 @@ private:
     finish(result);
     names = std::move(serialNames);
     return result;
+  }
+
+  bool shuffle() {
+    std::string array =
+        pick(std::vector<std::string>{"n", "g", "h", "w", "d", "e", "o", "r"});
+    roles[array] = Role::Own;
+    if (array == racing || !mayWrite(array))
+      return false;
+    roles[array] = Role::Shuffled;
+    return true;
   }
 
   /// What the variables have become must reach memory to matter.
@@ -319,9 +336,11 @@ private:
 
   bool mayFetch(const ArrayInfo &info) {
     std::string type = nameOf(info.type);
-    bool isOwn =
-        !inRange || (own.size() == 1 && roles.at(info.name) == Role::Own &&
-                     info.shape.size() == 1);
+    Role role = roles.at(info.name);
+    if (role == Role::Shuffled)
+      return true;
+    bool isOwn = !inRange || (own.size() == 1 && role == Role::Own &&
+                              info.shape.size() == 1);
     return isOwn && !info.constant && racing != info.name &&
            (!isSingle(type) || single) && mayWrite(info.name);
   }
@@ -332,10 +351,12 @@ private:
     std::vector<std::string> places;
     for (const ArrayInfo &info : arrays())
       if (mayFetch(info))
-        places.insert(
-            places.end(),
-            wish.head == "fetch" && wish.type == nameOf(info.type) ? 10 : 1,
-            info.name);
+        places.insert(places.end(),
+                      roles.at(info.name) == Role::Shuffled ? 40
+                      : wish.head == "fetch" && wish.type == nameOf(info.type)
+                          ? 10
+                          : 1,
+                      info.name);
     if (places.empty())
       return {};
     std::string array = pick(places), type = nameOf(arrayNamed(array).type);
@@ -353,7 +374,7 @@ private:
       parts.push_back(chance(50) ? literal(type) : expression(type, 0));
     Node value = expression(type, 2);
     parts.push_back(isReal(type) ? bounded(value) : value);
-    if (!mayWrite(array))
+    if (!mayFetch(arrayNamed(array)))
       return {};
     written.insert(array);
     std::string name = fresh("t");
@@ -399,7 +420,8 @@ private:
 
   bool mayWrite(const std::string &array) {
     Role role = roles.at(array);
-    if (role == Role::Locked || (role == Role::Gather && inRange))
+    if (role == Role::Locked || role == Role::Shuffled ||
+        (role == Role::Gather && inRange))
       return false;
     return !read.contains(array) || inPlace || (wild && chance(70));
   }

@@ -56,6 +56,10 @@ const std::vector<std::string> &numberTypes() {
 
 bool isReal(const std::string &type) { return type[0] == 'f'; }
 bool isUnsigned(const std::string &type) { return type[0] == 'u'; }
+bool isNarrow(const std::string &type) {
+  return type.ends_with("8") || type.ends_with("16");
+}
+
 bool isSingle(const std::string &type) {
   return type == "f32" || type == "f16";
 }

@@ -36,6 +36,8 @@ const std::vector<std::string> &types();
 const std::vector<std::string> &numberTypes();
 bool isReal(const std::string &type);
 bool isUnsigned(const std::string &type);
+/// Of less than 32 bits.
+bool isNarrow(const std::string &type);
 /// f32 and f16: derivatives by differences do not tell.
 bool isSingle(const std::string &type);
 

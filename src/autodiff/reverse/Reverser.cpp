@@ -276,8 +276,10 @@ void Reverser::reverseCall(func::CallOp call, Sweep &sweep) {
     return;
   SmallVector<Value> operands = use(sweep, call.getOperands());
   llvm::append_range(operands, adjoints);
-  auto reverse =
-      func::CallOp::create(sweep.b, gradientOf(ir::calleeOf(call)), operands);
+  // In the reverse of a loop a range stands in no module yet.
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      kernel, call.getCalleeAttr());
+  auto reverse = func::CallOp::create(sweep.b, gradientOf(callee), operands);
   unsigned next = 0;
   for (Value operand : call.getOperands())
     if (isa<FloatType>(operand.getType()))

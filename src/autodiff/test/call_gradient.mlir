@@ -22,6 +22,25 @@ func.func private @saves(%x: f64, %n: i64) -> f64 {
   return %y : f64
 }
 
+// A range in a serial loop.
+// CHECK-LABEL: costate.kernel @driven.grad
+// CHECK: tape.turn
+// CHECK: scf.for
+// CHECK: costate.range
+// CHECK: func.call @f.grad
+costate.kernel @driven(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %turns: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  scf.for %t = %zero to %turns step %one : i64 {
+    costate.range (%i) in (%n) {
+      %u = costate.load %x[%i] : !costate.array<f64, 1>
+      %s, %m = func.call @f(%u, %i, %u) : (f64, i64, f64) -> (f64, i64)
+      costate.atomic_add %s, %y[%m] : !costate.array<f64, 1>
+    }
+  }
+}
+
 // CHECK-LABEL: costate.kernel @calls.grad
 // CHECK: %[[U:.*]] = costate.load
 // CHECK: %[[ONE:.*]]:2 = func.call @f(%[[U]], %[[I:.*]], %[[U]])
