@@ -158,7 +158,7 @@ def test_a_tape_over_tensors(device, trace):
 
 
 def test_tensors_that_kernels_cannot_use(device, trace):
-    for wrong, text in [(tensor(1, 2, 3)[::2], "contiguous"), (torch.zeros(2, 2).T, "contiguous"),
+    for wrong, text in [(tensor(1, 2, 3)[::2], "contiguous"), (torch.zeros(2, 2, device=PLACE).T, "contiguous"),
                         (tensor(1, dtype=torch.bfloat16), "bfloat16"),
                         (tensor(1, dtype=torch.complex64), "complex64"),
                         (tensor(1, grad=True) * 2, "torch_function"),

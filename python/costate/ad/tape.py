@@ -71,6 +71,7 @@ class Tape:
         self.entries = []       # _core.Tape, or a function that adds gradients
         self.touched = set()
         self.found = set()      # the kernels that were launched
+        self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
         self._recording = None
 
     @property
@@ -225,6 +226,8 @@ class Tape:
         try:
             with in_python(kernels={f.kernel.__name__: f.names for f in self.found}):
                 self._backward(entries)
+            for copied, tensor in self.copies.values():
+                copied.read_gradient(tensor)
         finally:
             self.gradient_evaluated = True
             for entry in entries:
@@ -232,6 +235,8 @@ class Tape:
                     entry.clear()
 
     def _backward(self, entries):
+        for copied, tensor in self.copies.values():
+            copied.write_gradient(tensor)
         if self._whole(entries):
             return
         self._seed()
@@ -256,9 +261,15 @@ class Tape:
         if isinstance(self.loss, Storage):
             self.loss.grad.fill(1.0)
         elif self.loss is not None:
-            import torch
-            with torch.no_grad():
-                if self.loss.grad is None:
-                    self.loss.grad = torch.ones_like(self.loss)
-                else:
-                    self.loss.grad.fill_(1.0)
+            self._seed_tensor()
+
+    def _seed_tensor(self):
+        import torch
+        with torch.no_grad():
+            if self.loss.grad is None:
+                self.loss.grad = torch.ones_like(self.loss)
+            else:
+                self.loss.grad.fill_(1.0)
+        for copied, tensor in self.copies.values():
+            if tensor is self.loss:
+                copied.write_gradient(tensor)

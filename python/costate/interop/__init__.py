@@ -6,10 +6,14 @@ from .. import _core, errors
 from ..lang import runtime
 
 
+def memory_kind() -> str:
+    """Whose memory kernels use: that of the host, ``cpu``, or that of a device."""
+    return "cpu" if runtime.shares_memory() else runtime.device().name
+
+
 def device_for(kind: str) -> _core.Device:
     """The device that `init` has chosen, which must use memory of this kind: ``cpu`` or ``cuda``."""
-    device = runtime.device()
-    own = "cuda" if device.name == "cuda" else "cpu"
+    device, own = runtime.device(), memory_kind()
     if own != kind:
         raise errors.BadArgument(
             f"memory on `{kind}` was given to kernels that run on `{device.name}`; move it "

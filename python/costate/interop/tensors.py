@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 
 from .. import _core, errors
 from ..lang import runtime
-from . import device_for
+from . import device_for, memory_kind
+from .copies import Copied, Kept
 
 DTYPES = {
     torch.bool: _core.DType.bool,
@@ -86,7 +87,7 @@ def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Dev
         grad=gradient is not None, dual=dual, announced=announced, stream_ordered=tensor.is_cuda)
 
 
-class _Known:
+class _Known(Kept):
     """The array over a tensor, kept with it as long as the tensor stays what it is."""
 
     __slots__ = ("array", "place", "gradient_place", "shape", "version", "array_version",
@@ -132,23 +133,33 @@ class _Known:
             _increment_version(tensor)
             self.version = tensor._version - unseen
 
-    # Copies and pickles of the tensor are other tensors.
-    def __deepcopy__(self, memo: Any) -> None:
-        return None
+    def before(self, tensor: torch.Tensor) -> None:
+        """Before a launch."""
+        if self.version is None or (self.version != tensor._version
+                                    or self.array_version != self.array.version):
+            self.read_versions(tensor)
+        if self.is_cuda:
+            use_current_stream(self.device, tensor)
 
-    def __reduce__(self) -> Any:
-        return type(None), ()
+    def after(self, tensor: torch.Tensor) -> None:
+        """After a launch."""
+        if self.array_version != self.array.version:
+            self.write_versions(tensor)
 
 
-def _known(tensor: torch.Tensor) -> _Known:
+def _make(tensor: torch.Tensor, copies: bool) -> _Known | Copied:
+    kind = tensor.device.type
+    if kind == memory_kind() or not copies or kind not in ("cpu", "cuda"):
+        return _Known(tensor, device_for(kind))
+    check(tensor)
+    return Copied(tensor, runtime.device(), DTYPES[tensor.dtype], _gradient_of(tensor))
+
+
+def _known(tensor: torch.Tensor, copies: bool = False) -> _Known | Copied:
     known = getattr(tensor, "_costate", None)
     if known is None or not known.fits(tensor):
-        known = tensor._costate = _Known(tensor, device_for(tensor.device.type))
-    elif known.version is None or (known.version != tensor._version
-                                   or known.array_version != known.array.version):
-        known.read_versions(tensor)
-    if known.is_cuda:
-        use_current_stream(known.device, tensor)
+        known = tensor._costate = _make(tensor, copies)
+    known.before(tensor)
     return known
 
 
@@ -177,24 +188,33 @@ def array_of(tensor: torch.Tensor) -> _core.Array:
     return _known(tensor).array
 
 
+def array_for(tensor: torch.Tensor) -> _core.Array:
+    """``array_of``, or where the device cannot use the memory an array that ``launcher`` copies to."""
+    return _known(tensor, copies=True).array
+
+
 def launch(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Calls ``function``, such as ``kernel.launch`` or ``kernel.grad``, with
     arrays in the place of tensors, and tells PyTorch which of them it has written."""
+    return _launch(function, arguments, options, copies=False)
+
+
+def launcher(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``launch`` of this function, also with tensors whose memory the device cannot use."""
+    return lambda *arguments, **options: _launch(function, arguments, options, copies=True)
+
+
+def _launch(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any],
+            copies: bool) -> Any:
     converted = list(arguments)
     tensors = []
     for position, argument in enumerate(arguments):
         if _is_tensor(argument):
-            known = _known(argument)
+            known = _known(argument, copies)
             tensors.append((known, argument))
             converted[position] = known.array
     try:
         return function(*converted, **options)
     finally:
         for known, tensor in tensors:
-            if known.array_version != known.array.version:
-                known.write_versions(tensor)
-
-
-def launcher(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``launch`` of this function."""
-    return lambda *arguments, **options: launch(function, *arguments, **options)
+            known.after(tensor)

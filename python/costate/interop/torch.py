@@ -5,6 +5,6 @@
 """
 
 from .autograd import torch_function
-from .tensors import array_of, launch, launcher
+from .tensors import array_for, array_of, launch, launcher
 
-__all__ = ["array_of", "launch", "launcher", "torch_function"]
+__all__ = ["array_for", "array_of", "launch", "launcher", "torch_function"]

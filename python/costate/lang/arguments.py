@@ -258,12 +258,12 @@ class ArrayParameter:
             return value, ()
         module = type(value).__module__
         if module.startswith("torch"):
-            from costate.interop.torch import array_of
+            from costate.interop.torch import array_for
             if kind.needs_grad is False:
                 value = value.detach()
             elif value.requires_grad and not value.is_leaf:
                 value = _leaf_over(value)
-            array = array_of(value)
+            array = array_for(value)
             values.tensors[len(values.items)] = value
         elif isinstance(value, np.ndarray):
             array = self._numpy(value, values)

@@ -281,6 +281,13 @@ def greatest(a, b):
     return pure(Op.max, dtypes.promote(dtype_of(a), dtype_of(b)), a, b)
 
 
+def clamp(x, lo, hi):
+    if is_number(x) and is_number(lo) and is_number(hi):
+        return min(hi, max(lo, x))
+    dtype = dtypes.promote(dtypes.promote(dtype_of(x), dtype_of(lo)), dtype_of(hi))
+    return pure(Op.clamp, dtype, x, lo, hi)
+
+
 def float_type(*values):
     """The float type in which a function of `values` is computed."""
     dtype = dtype_of(values[0])

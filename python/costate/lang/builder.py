@@ -38,6 +38,7 @@ class Builder:
         self.trace = _core.Trace(name, loc)
         self.loc = loc
         self.dry = 0
+        self.again = False      # this kernel was traced before
         self.depth = 0          # of runtime control flow around the current statement
         self.in_range = False
         self.arguments = []     # what each argument of the kernel is, see kernel.py
@@ -47,6 +48,7 @@ class Builder:
         self.loop_hint = {}
         self.random = None      # the stream of random numbers of the current iteration
         self.ranges = 0
+        self.parallel = set()   # the `for` statements that became ranges
         self.stopped = []       # arrays whose elements are constants to derivatives here
         self.calls = []         # functions that are being inlined
         self.debug = bool(options and options.debug)

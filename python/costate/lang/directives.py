@@ -57,7 +57,7 @@ def static_assert(condition, message=None):
 def static_print(*args, **options):
     """Prints while the kernel is compiled."""
     builder = current()
-    if builder is None or not builder.dry:
+    if builder is None or not (builder.dry or builder.again):
         print(*args, **options)
 
 

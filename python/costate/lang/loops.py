@@ -141,6 +141,7 @@ class Loops:
             return
         indices = b.trace.begin_range(counts, loc)
         b.in_range = True
+        b.parallel.add(id(node))
         self.frame.loops.append("range")
         with b.nested(), self.frame:
             outer = self.start_random(indices, counts)

@@ -35,6 +35,13 @@ class Ndarray(Storage):
     def element_type(self):
         return self.dtype
 
+    def __deepcopy__(self, memo=None):
+        made = type(self)(self.dtype, self.shape, self.element_shape, self.needs_grad, self.needs_dual)
+        made.copy_from(self)
+        return made
+
+    __copy__ = __deepcopy__
+
     def _reset_grad(self):
         if self.needs_grad:
             self.grad.fill(0)

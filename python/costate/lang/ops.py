@@ -194,6 +194,11 @@ def bit_cast(x, dtype):
     return elementwise(lambda v: arith.bit_cast(v, dtype), x)
 
 
+def clamp(x, lo, hi):
+    """x, but not below lo and not above hi."""
+    return elementwise(arith.clamp, x, lo, hi)
+
+
 def select(condition, a, b):
     """a where the condition holds, b elsewhere; evaluates both."""
     return elementwise(arith.select, condition, a, b)

@@ -68,34 +68,19 @@ def _atomic(func):
     return "atomic" in ast.unparse(func)
 
 
-def _serializes(statement):
-    """Whether the loop behind a statement is serial: `ti.loop_config(serialize=True)`."""
-    call = getattr(statement, "value", None)
-    if not isinstance(call, ast.Call):
-        return False
-    name = ast.unparse(call.func).split(".")[-1]
-    return name == "serialize" or name == "loop_config" and any(
-        k.arg == "serialize" and getattr(k.value, "value", False) is True for k in call.keywords)
+def shared_names(node, parallel):
+    """Names that a kernel assigns both outside and inside of its parallel loops.
 
-
-def shared_names(node):
-    """Names that a kernel assigns both outside and inside of its parallel loops."""
+    `parallel(loop)` says whether a loop, maybe inside of branches and unrolled loops, is one.
+    """
     inside, outside = set(), set()
-    assigned = changes(node, _atomic)
-    parameters = {a.arg for a in node.args.args} - {"self"}
-
-    def is_serial(branch):
-        """Whether the condition of a branch is surely one of run time."""
-        return any(isinstance(n, ast.Name) and n.id in assigned
-                   or isinstance(n, ast.Subscript) and _base_name(n) in parameters
-                   for n in ast.walk(branch.test))
 
     def look(statements):
-        for before, statement in zip([None, *statements], statements):
-            if isinstance(statement, ast.For) and not _serializes(before):
+        for statement in statements:
+            if isinstance(statement, ast.For) and parallel(statement):
                 for one in statement.body:
                     inside.update(changes(one, _atomic))
-            elif isinstance(statement, ast.If) and not is_serial(statement):
+            elif isinstance(statement, (ast.For, ast.If)):
                 look(statement.body)
                 look(statement.orelse)
             else:

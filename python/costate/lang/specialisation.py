@@ -14,6 +14,14 @@ from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
 
 
+class SharedNames(Exception):
+    """The trace has found which variables of the kernel its parallel loops change."""
+
+    def __init__(self, names):
+        super().__init__(names)
+        self.names = names
+
+
 class Specialisation:
     """A kernel for certain types and template arguments."""
 
@@ -24,19 +32,30 @@ class Specialisation:
         self.last_key = 0
         options = runtime.runtime().kernel_options()
         self.debug = options.debug
-        try:
-            self._trace(args, values, aliases, options, False, validation)
-        except random.NeedsRandom:
-            self._trace(args, values, aliases, options, True, validation)
+        self.needs_random, self.shared = False, frozenset()
+        while not self._traced(args, values, aliases, options, validation):
+            pass
 
-    def _trace(self, args, values, aliases, options, needs_random, validation):
+    def _traced(self, *args):
+        """Traces, but for what the trace itself tells: whether there are random numbers, and which loops are
+        parallel. Then it is false, and the next trace knows."""
+        try:
+            self._trace(*args)
+            return True
+        except random.NeedsRandom:
+            self.needs_random = True
+        except SharedNames as found:
+            self.shared = found.names
+        return False
+
+    def _trace(self, args, values, aliases, options, validation):
         source = self.kernel.source
         frame = Frame(self.kernel.function, source)
         frame.kernel = self
-        frame.shared = shared_names(source.node)
-        self.needs_random = needs_random
+        frame.shared = self.shared
         self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
+            builder.again = self.needs_random or bool(self.shared)
             if validation:
                 from costate.ad.validation import Checker
                 builder.check = Checker(builder)
@@ -44,7 +63,7 @@ class Specialisation:
                 path = Path(values.items, aliases or {})
                 for parameter, given in zip(self.kernel.parameters, args):
                     frame.bind(parameter.name, parameter.trace(builder, given, path))
-                if needs_random:
+                if self.needs_random:
                     key = builder.trace.scalar(dtypes.u64.core)
                     builder.arguments.append(("key",))
                     builder.random_key = key
@@ -55,6 +74,7 @@ class Specialisation:
                 self._split_changed(builder, frame)
                 from costate.lang.visitor import Visitor
                 Visitor(builder, frame).run()
+                self._check_shared(builder)
                 self.returns.end(frame.returned)
                 self.checker, self.cap = builder.check, builder.cap
                 self.dynamic_loop = builder.dynamic_loop
@@ -63,6 +83,12 @@ class Specialisation:
             finally:
                 if hasattr(builder.trace, "abandon"):
                     builder.trace.abandon()
+
+    def _check_shared(self, builder):
+        """Whether the variables that parallel loops change were known to be hidden arrays."""
+        names = shared_names(self.kernel.source.node, lambda loop: id(loop) in builder.parallel)
+        if names != self.shared:
+            raise SharedNames(names)
 
     def _split_changed(self, builder, frame):
         """Parameters that the kernel assigns become variables."""

@@ -205,7 +205,8 @@ class Statements:
     # -- control flow --------------------------------------------------------------
 
     def do_Expr(self, node):
-        self.place(node.value)
+        if getattr(node.value, "value", None) is not Ellipsis:
+            self.place(node.value)
 
     def do_Pass(self, node):
         pass

@@ -171,8 +171,13 @@ class Storage:
 
     # -- whole arrays --------------------------------------------------------------
 
-    def to_numpy(self, dtype=None):
-        """A copy as a NumPy array."""
+    def to_numpy(self, dtype=None, copy=True):
+        """A copy as a NumPy array; with `copy=False`, on a CPU, the memory itself."""
+        if copy is False:
+            self._check_shared("to_numpy")
+            flush()
+            host = self.core().numpy(writable=True)
+            return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         array = self.core()
         if self in _dirty:
             _dirty.discard(self)
@@ -196,9 +201,17 @@ class Storage:
         self._host, self._written = None, {}
         self.core().write(np.asarray(array, self.dtype.np, order="C"))
 
+    def _check_shared(self, what):
+        if not runtime.shares_memory():
+            raise QuadrantsRuntimeError(f"`{what}(copy=False)` of {self.describe()}: its memory is on the device; "
+                                        "leave `copy=False` out, or use `to_torch(copy=False)`")
+
     def to_torch(self, device=None, copy=True):
-        """A copy as a PyTorch tensor."""
+        """A copy as a PyTorch tensor; with `copy=False` the memory itself, on its device."""
         import torch
+        if copy is False:
+            tensor = torch.from_dlpack(self)
+            return tensor if device is None else tensor.to(device)
         tensor = torch.from_numpy(self.to_numpy())
         return tensor.to(device) if device is not None else tensor
 

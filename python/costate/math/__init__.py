@@ -26,8 +26,8 @@ _add, _sub, _mul, _div = _ops.add, _ops.sub, _ops.mul, _ops.div
 
 
 def clamp(x, xmin, xmax):
-    """x between xmin and xmax, by component."""
-    return min(xmax, max(xmin, x))
+    """x between xmin and xmax, by component; at the bounds the derivative is that of x."""
+    return _ops.clamp(x, xmin, xmax)
 
 
 def mix(x, y, a):

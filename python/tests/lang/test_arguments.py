@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 
 import numpy as np
 import pytest
@@ -339,3 +340,20 @@ def test_dataclasses_that_change_and_have_methods():
     state.x, state.n = y, 3
     k(state)
     assert x.to_numpy().tolist() == [20, 20] and y.to_numpy().tolist() == [30, 30]
+
+
+def test_a_copy_of_an_ndarray_is_one_of_its_own():
+    import copy
+    x = ti.ndarray(ti.f32, shape=3, needs_grad=True)
+    x.fill(2)
+    for y in (copy.copy(x), copy.deepcopy(x)):
+        y[1] = 5
+        assert x[1] == 2 and y[0] == 2 and y.grad is not None
+
+
+@pytest.mark.skipif(os.environ.get("COSTATE_DEVICE") == "cuda", reason="memory of the host")
+def test_to_numpy_without_a_copy():
+    x = ti.field(ti.f32, shape=(2, 3))
+    view = x.to_numpy(copy=False)
+    view[1, 1] = 4
+    assert x[1, 1] == 4 and x.to_numpy()[1, 1] == 4

@@ -7,6 +7,11 @@ import costate as ti
 
 torch = pytest.importorskip("torch")
 
+from costate import _core  # noqa: E402
+from costate.interop import copies, tensors  # noqa: E402
+
+PLACE = "cuda" if _core.Device.best().name == "cuda" else "cpu"
+
 
 def torch_op(output_shapes):
     """A differentiable function of PyTorch of a kernel, as in the tests of Taichi."""
@@ -138,5 +143,59 @@ def test_a_kernel_as_a_function_of_torch():
             y[i] = v
 
     f = torch_function(k, outputs={2: 0})
-    x = torch.tensor([0.3, 1.2, -2.0], dtype=torch.double, requires_grad=True)
+    x = torch.tensor([0.3, 1.2, -2.0], dtype=torch.double, device=PLACE, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: f(x, 5), (x,))
+
+
+@pytest.fixture(params=[PLACE, "elsewhere"])
+def place(request, monkeypatch):
+    """Where kernels find the memory of tensors: on the device, or elsewhere, so that they are copied."""
+    if request.param == "elsewhere":
+        monkeypatch.setattr(tensors, "memory_kind", lambda: "elsewhere")
+    return PLACE
+
+
+@ti.kernel
+def squares(x: ti.types.ndarray(), y: ti.types.ndarray()):
+    for i in x:
+        y[i] = 2 * x[i] ** 2
+
+
+@ti.kernel
+def norm(y: ti.types.ndarray(), s: ti.types.ndarray()):
+    for i in y:
+        s[0] += y[i] ** 2
+
+
+def test_gradients_are_added_to_those_of_tensors(place):
+    x = torch.arange(4.0, device=place).requires_grad_()
+    y = torch.zeros(4, device=place, requires_grad=True)
+    squares(x, y)
+    assert y.tolist() == [0, 2, 8, 18] and isinstance(x._costate, copies.Copied) == (tensors.memory_kind() != place)
+    for turn in (1, 2):
+        y.grad = torch.ones_like(y)
+        squares.grad(x, y)
+        assert x.grad.tolist() == [0, 4 * turn, 8 * turn, 12 * turn]
+    with torch.no_grad():
+        x += 1
+    squares(x, y)
+    assert y.tolist() == [2, 8, 18, 32]
+
+
+def test_a_tape_over_tensors(place):
+    x = torch.full((3,), 2.0, device=place, requires_grad=True)
+    y = torch.zeros(3, device=place, requires_grad=True)
+    s = torch.zeros(1, device=place, requires_grad=True)
+    for turn in range(2):
+        x.grad = y.grad = None
+        with ti.ad.Tape(s):
+            squares(x, y)
+            norm(y, s)
+        assert s.item() == 192 and x.grad.tolist() == [128] * 3 and s.grad.item() == 1
+
+
+def test_gradcheck_of_copied_tensors(double, monkeypatch):
+    monkeypatch.setattr(tensors, "memory_kind", lambda: "elsewhere")
+    function = torch_op(output_shapes=[(3,)])(squares)
+    x = torch.tensor([0.3, 1.2, -2.0], dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: function(x)[0], (x,))

@@ -1,0 +1,94 @@
+"""Tensors of PyTorch whose memory the device cannot use: copied before launches, and back behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import _core
+from ..ad.state import records, state
+from ..lang import runtime
+
+
+class Kept:
+    """What is kept with a tensor, but not with copies and pickles of it, which are other tensors."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: Any) -> None:
+        return None
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
+class Copied(Kept):
+    """The array on the device that stands for a tensor."""
+
+    def __init__(self, tensor: torch.Tensor, device: _core.Device, dtype: _core.DType,
+                 gradient: torch.Tensor | None) -> None:
+        self.array = _core.Array(device, dtype, list(tensor.shape), grad=gradient is not None)
+        self.shape = tensor.shape
+        self.known = None           # what the array holds
+        self.array_version = self.array.version
+        self.generation = runtime.generation
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        return (self.generation == runtime.generation and self.shape == tensor.shape
+                and self.array.has_grad == tensor.requires_grad)
+
+    def before(self, tensor: torch.Tensor) -> None:
+        """Before a launch."""
+        host = _on_host(tensor)
+        if self.known is None or not _same(self.known, host):
+            self._write(host)
+        if records():
+            state.tape.copies[id(self)] = self, tensor
+        else:
+            self.write_gradient(tensor)
+
+    def _write(self, host: torch.Tensor) -> None:
+        """What a tape has not met yet is its input, and no part of it."""
+        is_input = records() and id(self) not in state.tape.copies
+        if is_input:
+            state.tape.suspend()
+        self.array.write(host)
+        if is_input:
+            state.tape.resume()
+        self.known, self.array_version = host.clone(), self.array.version
+
+    def after(self, tensor: torch.Tensor) -> None:
+        """After a launch."""
+        if self.array_version != self.array.version:
+            self.known = _read(self.array, tensor)
+            self.array_version = self.array.version
+        if not records():
+            self.read_gradient(tensor)
+
+    def write_gradient(self, tensor: torch.Tensor) -> None:
+        if self.array.has_grad:
+            if tensor.grad is None:
+                tensor.grad = torch.zeros_like(tensor)
+            self.array.grad.write(_on_host(tensor.grad))
+
+    def read_gradient(self, tensor: torch.Tensor) -> None:
+        if self.array.has_grad:
+            _read(self.array.grad, tensor.grad)
+
+
+def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().cpu().contiguous()
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Bit by bit: NaN is NaN, and -0 is not 0."""
+    return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
+
+
+def _read(array: _core.Array, tensor: torch.Tensor) -> torch.Tensor:
+    host = torch.empty(tensor.shape, dtype=tensor.dtype)
+    array.read(host)
+    with torch.no_grad():
+        tensor.copy_(host)
+    return host
