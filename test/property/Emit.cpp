@@ -130,12 +130,15 @@ private:
     environment.set("decaying", v);
   }
 
-  /// (called ...): a function of these statements, twice.
+  /// (called sum e ...): a function of these statements that returns e, twice.
   void called(const Node &node) {
     environment.note("called");
-    auto part = function("part", [&] { statements(node); });
-    part();
-    part();
+    auto part = function("part", [&] {
+      statements(node);
+      return environment.value<double>(node[1]);
+    });
+    Expr<double> first = part(), second = part();
+    environment.declare(node[0].text, first + second);
   }
 
   /// (if c (then ...) (elif c ...) ... (else ...))

@@ -65,6 +65,10 @@ public:
 
   /// (let name e)
   void bind(const std::string &name, Index index) { names[name] = index; }
+  /// A new variable.
+  void declare(const std::string &name, const Expr<double> &value) {
+    names[name] = Variable<double>{std::make_shared<Var<double>>(value), loops};
+  }
   /// Assigns to a variable if there is one of this name.
   void set(const std::string &name, const Expr<double> &value);
   /// (var name type e), (set name e), (add name e), (scale name e)

@@ -601,11 +601,26 @@ private:
     return result;
   }
 
-  /// Runs twice; jumps in it belong to what is around.
+  /// Runs twice; jumps in it belong to what is around. Often only computes.
   Node called(int depth) {
-    Node result = list("called");
-    block(result, depth - 1, between(1, 4));
+    std::string sum = fresh("t");
+    Node result = list("called", {atom(sum), atom(0)});
+    if (chance(50))
+      block(result, depth - 1, between(1, 4));
+    else
+      for (int count = between(1, 3); count > 0; --count)
+        result.children.push_back(adjusted());
+    result.children[1] = bounded(real(2));
+    names.push_back({sum, "f64", true, 0});
     return result;
+  }
+
+  /// An assignment to a variable, if there is one.
+  Node adjusted() {
+    size_t outer = names.size();
+    Node node = assign();
+    names.resize(outer);
+    return node;
   }
 
   Node branch(int depth) {

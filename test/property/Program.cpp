@@ -14,7 +14,7 @@ Node list(std::string head, std::vector<Node> children) {
 static const std::map<std::string, size_t> &blocks() {
   static const std::map<std::string, size_t> heads = {
       {"program", 1}, {"range", 1}, {"for", 4},  {"while", 2}, {"decay", 2},
-      {"if", 1},      {"then", 0},  {"elif", 1}, {"else", 0},  {"called", 0}};
+      {"if", 1},      {"then", 0},  {"elif", 1}, {"else", 0},  {"called", 2}};
   return heads;
 }
 

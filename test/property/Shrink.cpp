@@ -39,7 +39,7 @@ bool mayBecomeOperand(const Node &node) {
 std::vector<Node> replacements(const Node &parent, size_t child) {
   const Node &node = parent[child];
   if (isBlock(parent) && child < firstStatement(parent) && !parent.is("if") &&
-      !parent.is("elif"))
+      !parent.is("elif") && !(parent.is("called") && child == 1))
     return {};
   if (node.is("idx"))
     return {atom(0)};

@@ -56,7 +56,7 @@ def parse(text):
 
 
 BLOCKS = {"program": 1, "range": 1, "for": 4, "while": 2, "decay": 2, "if": 1, "then": 0,
-          "elif": 1, "else": 0}
+          "elif": 1, "else": 0, "called": 2}
 
 
 def first_statement(node):
