@@ -195,6 +195,18 @@ TEST(RandomKernel, ProgramsUseTheWholeLanguage) {
   EXPECT_EQ(missing, std::set<std::string>());
 }
 
+TEST(RandomKernel, SumsUnderChaosAreSetAside) {
+  Node program = parse(R"(
+    (program 13000
+      (range (i 13000)
+        (update out 0 (add (sin (cast i64 i)) -1.2)))
+      (range (j 13000)
+        (for k 0 4 1
+          (store u (add k 1) j (sin (mul (load out 0) (load u k j)))))))
+  )")[0];
+  EXPECT_EQ(check(program, 1).kind, Verdict::Wild);
+}
+
 TEST(RandomKernel, ProgramsReadAsTheyPrint) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     Node program = generate(seed);
