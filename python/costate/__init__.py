@@ -39,13 +39,13 @@ from costate.lang.calls import grouped, ndrange, static
 from costate.lang.atomics import (atomic_add, atomic_and, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_mul,
                                   atomic_or, atomic_sub, atomic_xor)
 from costate.lang.random import randn, random
-from costate.lang.directives import (activate, append, assume_in_range, block_dim, block_local,
-                                     cache_read_only, deactivate, is_active, length, loop_config,
+from costate.lang.directives import (assume_in_range, block_dim, block_local, cache_read_only, loop_config,
                                      loop_unique, mesh_local, no_activate, parallelize, serialize,
                                      static_assert, static_print)
+from costate.lang.sparse import activate, append, deactivate, is_active, length, rescale_index
 from costate.lang.decompositions import eig, polar_decompose, solve, svd, sym_eig
 from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorField, field
-from costate.lang.snode import FieldsBuilder, SNode, axes, root
+from costate.lang.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
 from costate.lang.ndarray import (Backend, MatrixNdarray, Ndarray, ScalarNdarray, Tensor,
                                   VectorNdarray, ndarray, tensor)
 from costate.lang.func import func, pyfunc, real_func

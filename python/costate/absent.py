@@ -4,11 +4,11 @@ _WINDOW = ("windows are no part of Costate: write pictures with `costate.tools.i
            "show `x.to_numpy()` with matplotlib or another library of windows")
 _SPARSE_MATRIX = ("sparse matrices are no part of Costate: fill arrays of rows, columns and values in a kernel, "
                   "and give them to scipy.sparse or torch.sparse")
-_SPARSE = "fields are dense: use `root.dense`, with an array of indices where few elements are used"
+_SPARSE = "it is the grid of Taichi's examples: use `root.pointer(...)` and `rescale_index`"
 
 _INSTEAD = {
     "GUI": _WINDOW, "ui": _WINDOW, "linalg": _SPARSE_MATRIX, "sparse_matrix_builder": _SPARSE_MATRIX,
-    "sparse": _SPARSE, "deactivate_all_snodes": _SPARSE, "rescale_index": _SPARSE,
+    "sparse": _SPARSE,
     "aot": "kernels are kept in the cache on disk, for all processes",
     "Mesh": "loop over arrays of the indices of neighbours",
     "MeshInstance": "loop over arrays of the indices of neighbours",

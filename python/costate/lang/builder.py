@@ -48,6 +48,9 @@ class Builder:
         self.loop_hint = {}
         self.random = None      # the stream of random numbers of the current iteration
         self.ranges = 0
+        self.changed_nodes = frozenset()  # sparse nodes whose cells become active or inactive, known from a first trace
+        self.read_nodes, self.written_nodes = set(), set()
+        self.unmarked = False   # writes activate nothing
         self.parallel = set()   # the `for` statements that became ranges
         self.stopped = []       # arrays whose elements are constants to derivatives here
         self.calls = []         # functions that are being inlined
@@ -61,6 +64,15 @@ class Builder:
 
     def pure(self, op, dtype, *operands):
         return self.trace.pure(op, dtype.core, list(operands), self.loc)
+
+    @contextmanager
+    def unmarking(self):
+        """What is written inside activates nothing."""
+        before, self.unmarked = self.unmarked, True
+        try:
+            yield
+        finally:
+            self.unmarked = before
 
     @contextmanager
     def nested(self):

@@ -1,6 +1,6 @@
 """Words of the kernel language that compute nothing."""
 
-from costate.errors import QuadrantsCompilationError, QuadrantsSyntaxError
+from costate.errors import QuadrantsCompilationError
 from costate.lang import ops
 from costate.lang.builder import current, require
 from costate.lang.storage import Storage
@@ -71,10 +71,3 @@ def stop_grad(x):
         return None
     value = x.get() if hasattr(x, "get") and hasattr(x, "set") else x
     return ops.stop_gradient(value)
-
-
-def activate(*_):
-    raise QuadrantsSyntaxError("sparse fields are not supported: `activate` has nothing to do")
-
-
-deactivate = is_active = append = length = rescale_index = activate

@@ -69,6 +69,21 @@ class Field(Storage):
     def loop_range(self):
         return self
 
+    def append(self, value):
+        """In a kernel, of a field of lists without other indices: see `costate.append`."""
+        from costate.lang import sparse
+        return sparse.append(self, [], value)
+
+    def length(self):
+        """In a kernel, of a field of lists without other indices: see `costate.length`."""
+        from costate.lang import sparse
+        return sparse.length(self)
+
+    def deactivate(self):
+        """In a kernel: empties a field of lists without other indices."""
+        from costate.lang import sparse
+        sparse.deactivate(self, [])
+
     def __str__(self):
         if self._shape is None:
             return "<Field: Definition of this field is incomplete>"

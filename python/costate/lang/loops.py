@@ -15,6 +15,8 @@ from costate.lang.matrix import Matrix
 from costate.lang.places import TracedArray, Variable, variable_for
 from costate.lang.random import Stream
 from costate.lang.scan import changes, has_jump
+from costate.lang.snode import SNode
+from costate.lang.sparse import guard_of
 from costate.lang.storage import Storage
 from costate.lang.struct import StructField
 
@@ -68,11 +70,12 @@ class Loops:
                        dimensions=iterable.dimensions)
         if isinstance(iterable, StructField):
             iterable = iterable.first()
-        if isinstance(iterable, Storage):
-            lows = iterable.offset or (0,) * len(iterable.shape)
-            return Box([(lo, lo + n, 1) for lo, n in zip(lows, iterable.shape)], scalar=False)
+        if isinstance(iterable, (Storage, SNode)):
+            lows = getattr(iterable, "offset", None) or (0,) * len(iterable.shape)
+            return Box([(lo, lo + n, 1) for lo, n in zip(lows, iterable.shape)], scalar=False,
+                       guard=guard_of(iterable))
         if isinstance(iterable, TracedArray):
-            if iterable.offset:
+            if iterable.offset or getattr(iterable.host, "_sparse_node", None) is not None:
                 return self.box(iterable.host)
             return Box([(0, iterable.extent(k), 1) for k in range(iterable.ndim)], scalar=False)
         if isinstance(iterable, (Matrix, list, tuple, zip, enumerate, dict)):
@@ -139,6 +142,8 @@ class Loops:
         if not counts:
             self.serial(node, box, grouped)
             return
+        if box.guard:
+            box.guard.begin()
         indices = b.trace.begin_range(counts, loc)
         b.in_range = True
         b.parallel.add(id(node))
@@ -150,12 +155,25 @@ class Loops:
                 self.builder.cap.open()
             values = [box.value(k, h) for k, h in enumerate(indices)]
             self.bind_indices(node, values, box, grouped)
-            self.body(node)
+            with self.guarded(box, indices):
+                self.body(node)
         self.frame.loops.pop()
         b.random = outer
         if b.cap:
             b.cap.counters = counters
         b.in_range = False
+        b.trace.end()
+
+    @contextmanager
+    def guarded(self, box, indices):
+        """The iterations at active cells, if the loop is over a sparse field."""
+        b = self.builder
+        if not box.guard:
+            yield
+            return
+        b.trace.begin_if(box.guard.condition(list(indices)).handle, b.loc)
+        with b.nested():
+            yield
         b.trace.end()
 
     def start_random(self, indices, counts):
@@ -187,7 +205,8 @@ class Loops:
             with self.frame:
                 self.bind_indices(node, values, box, grouped)
                 self.frame.loops.append("loop" if box.ranges else "static")
-                self.body(node)
+                with self.guarded(box, [index_handle(v) for v in values] if box.guard else ()):
+                    self.body(node)
                 self.frame.loops.pop()
             return
         b = self.builder
@@ -215,7 +234,8 @@ class Loops:
             handles.insert(0, rest)
             values = [box.value(k, h) for k, h in enumerate(handles)]
             self.bind_indices(node, values, box, grouped)
-            self.body(node)
+            with self.guarded(box, handles):
+                self.body(node)
         self.frame.loops.pop()
         b.trace.end()
 
@@ -257,8 +277,9 @@ class Loops:
 class Box:
     """The ranges (lo, hi, step) of a loop."""
 
-    def __init__(self, ranges, scalar, dimensions=None):
+    def __init__(self, ranges, scalar, dimensions=None, guard=None):
         self.ranges = ranges
+        self.guard = guard   # of a loop over a sparse field
         self.dimensions = dimensions
 
     def dtype(self, k):

@@ -184,6 +184,15 @@ class LocalArray:
         return Group([self.at(k) for k in range(self.count)], self.shape).attribute(name)
 
 
+def _written(element, b):
+    """A kernel is about to change an element."""
+    if b.check:
+        b.check.written(element)
+    if getattr(element.array.host, "_sparse_node", None) is not None:
+        from costate.lang.sparse import written
+        written(element)
+
+
 class Element:
     """A number in an array."""
 
@@ -202,8 +211,7 @@ class Element:
 
     def set(self, value):
         b = require("an element")
-        if b.check:
-            b.check.written(self)
+        _written(self, b)
         b.trace.store(self.array.handle, self.dtype.core, self.handles,
                       scalar_for(value, self.dtype, "an element"), b.loc)
 
@@ -214,19 +222,20 @@ class Element:
 
     def update(self, op, value):
         b = require("an element")
-        if b.check:
-            b.check.written(self)
+        _written(self, b)
         b.trace.update(getattr(Op, op + "_" if op in ("and", "or") else op), self.array.handle,
                        self.dtype.core, self.handles, self.value_for_update(value), b.loc)
 
     def exchange(self, value):
         b = require("an element")
+        _written(self, b)
         old = b.trace.exchange(self.array.handle, self.dtype.core, self.handles,
                                self.value_for_update(value), b.loc)
         return Expr(old, self.dtype)
 
     def compare_exchange(self, expected, desired):
         b = require("an element")
+        _written(self, b)
         old = b.trace.compare_exchange(self.array.handle, self.dtype.core, self.handles,
                                        self.value_for_update(expected),
                                        self.value_for_update(desired), b.loc)
@@ -234,8 +243,7 @@ class Element:
 
     def fetch(self, op, value):
         b = require("an element")
-        if b.check:
-            b.check.written(self)
+        _written(self, b)
         old = b.trace.fetch(getattr(Op, op + "_" if op in ("and", "or") else op),
                             self.array.handle, self.dtype.core, self.handles,
                             self.value_for_update(value), b.loc)
@@ -260,6 +268,22 @@ class ElementGroup(Group):
         return self._places
 
     dtype = property(lambda self: self.array.dtype)
+
+    def set(self, value):
+        with self._activated():
+            super().set(value)
+
+    def update(self, op, value):
+        with self._activated():
+            return super().update(op, value)
+
+    def _activated(self):
+        """The element becomes active once, and not with each of its numbers."""
+        b = require("an element")
+        if getattr(self.array.host, "_sparse_node", None) is not None:
+            from costate.lang.sparse import written
+            written(self)
+        return b.unmarking()
 
     def part(self, index):
         if isinstance(index, Matrix):
@@ -331,6 +355,9 @@ class TracedArray:
                 handles = []
             elif len(handles) == self.rank and self.element_shape:
                 return Element(self, handles)
+            elif len(handles) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
+                from costate.lang.sparse import List
+                return List(self.host._node, list(index))
             else:
                 raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with "
                                           f"{len(handles)} indices")

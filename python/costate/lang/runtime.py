@@ -263,7 +263,7 @@ extension = Extension
 
 def is_extension_supported(arch, ext):
     """Whether kernels on `arch` may use `ext`."""
-    return ext in (Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
+    return ext in (Extension.sparse, Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
                    Extension.dynamic_index)
 
 

@@ -1,7 +1,7 @@
 """`root.dense(...).place(x)`: the shapes of fields."""
 
 from costate.errors import QuadrantsRuntimeError
-from costate.lang import runtime
+from costate.lang import activity, runtime
 
 
 class Axis:
@@ -20,16 +20,19 @@ def axes(*numbers):
 
 
 class SNode:
-    """A node of the tree that places fields; all of them are dense."""
+    """A node of the tree that places fields. Sparse ones keep what is active (`sparse.py`) over dense memory."""
 
-    def __init__(self, tree, extents=None):
+    def __init__(self, tree, extents=None, kind="dense", parent=None):
         self.tree = tree
         self.extents = extents or {}   # axis -> extent
+        self.kind = kind
+        self.parent_node = parent
+        self.own_axis = None           # of the lists of a `dynamic` node
         self.children = []
         self.fields = []
+        self._state = None
 
-    def dense(self, axes_, dimensions):
-        """A node with these extents of these axes below this one; extents of an axis multiply."""
+    def _child(self, axes_, dimensions, kind="dense"):
         axes_ = [axes_] if isinstance(axes_, Axis) else list(axes_)
         if isinstance(dimensions, int):
             dimensions = [dimensions] * len(axes_)
@@ -38,24 +41,68 @@ class SNode:
         extents = dict(self.extents)
         for axis, extent in zip(axes_, dimensions):
             extents[axis.value] = extents.get(axis.value, 1) * int(extent)
-        self.children.append(SNode(self.tree, extents))
+        self.children.append(SNode(self.tree, extents, kind, self))
         return self.children[-1]
 
-    def _sparse(self, name):
-        raise QuadrantsRuntimeError(f"sparse nodes (`{name}`) are not supported; use `dense`, with "
-                                    "an array of indices where few elements are used")
+    def dense(self, axes_, dimensions):
+        """A node with these extents of these axes below this one; extents of an axis multiply."""
+        return self._child(axes_, dimensions)
 
-    def pointer(self, *_):
-        self._sparse("pointer")
+    def pointer(self, axes_, dimensions):
+        """As `dense`, of cells that are active once something in them has been written."""
+        return self._child(axes_, dimensions, "pointer")
 
-    def bitmasked(self, *_):
-        self._sparse("bitmasked")
+    def bitmasked(self, axes_, dimensions):
+        """As `pointer`."""
+        return self._child(axes_, dimensions, "bitmasked")
 
-    def dynamic(self, *_, **__):
-        self._sparse("dynamic")
+    hash = pointer
+
+    def dynamic(self, axis, dimension, chunk_size=None):
+        """Lists of at most `dimension` elements along an axis: `append`, `length`."""
+        if self.sparse_above() is not None and self.sparse_above().kind == "dynamic":
+            raise QuadrantsRuntimeError("a `dynamic` node below another one is not supported; use an axis of "
+                                        "`dense` and lengths of your own")
+        child = self._child(axis, dimension, "dynamic")
+        child.own_axis = (axis if isinstance(axis, Axis) else axis[0]).value
+        if child.own_axis in self.extents:
+            raise QuadrantsRuntimeError("the axis of a `dynamic` node is one that the nodes above do not have")
+        return child
 
     def quant_array(self, *_, **__):
-        self._sparse("quant_array")
+        raise QuadrantsRuntimeError("quantised types (`quant_array`) are not supported; use fields of i8, i16 or f16")
+
+    bit_struct = bit_array = quant_array
+
+    is_sparse = property(lambda self: self.kind != "dense")
+
+    def state(self):
+        """What is active: 1 for each cell that is, or the lengths of lists."""
+        if self._state is None:
+            from costate.lang import dtypes
+            from costate.lang.field import ScalarField
+            shape = tuple(n for axis, n in sorted(self.extents.items()) if axis != self.own_axis)
+            self._state = ScalarField(dtypes.i32, (), shape, name=f"activity of a `{self.kind}` node")
+            self._state._tree = self.tree
+        return self._state
+
+    def lineage(self):
+        """The nodes from the root to this one."""
+        return [*(self.parent_node.lineage() if self.parent_node else ()), self]
+
+    def sparse_above(self):
+        """This node if it is sparse, or the nearest one above that is, or None."""
+        return next((one for one in reversed(self.lineage()) if one.is_sparse), None)
+
+    def descendants(self):
+        """This node and those below."""
+        yield self
+        for child in self.children:
+            yield from child.descendants()
+
+    def deactivate_all(self):
+        """Makes all cells inactive and 0."""
+        activity.deactivate_all(self)
 
     def place(self, *fields, offset=None):
         """Gives the fields the shape of this node. A gradient `x.grad` may be placed too."""
@@ -80,6 +127,8 @@ class SNode:
             raise QuadrantsRuntimeError(f"{field.describe()} has a shape already")
         field._shape = tuple(self.extents[axis] for axis in sorted(self.extents))
         field._tree = self.tree
+        field._node = self
+        field._sparse_node = self if self.sparse_above() else None
         self.fields.append(field)
 
     def _all_fields(self):
@@ -105,6 +154,13 @@ class SNode:
         return tuple(self.extents[axis] for axis in sorted(self.extents))
 
     def parent(self, n=1):
+        """The node n levels above."""
+        node = self
+        for _ in range(n):
+            node = node.parent_node or node
+        return node
+
+    def loop_range(self):
         return self
 
 
@@ -157,7 +213,8 @@ class FieldsBuilder:
         self.node = SNode(self.tree)
 
     def __getattr__(self, name):
-        if name in ("dense", "pointer", "bitmasked", "dynamic", "place", "lazy_grad", "lazy_dual"):
+        if name in ("dense", "pointer", "bitmasked", "hash", "dynamic", "place", "lazy_grad", "lazy_dual",
+                    "deactivate_all", "quant_array"):
             self.tree.check_open()
             return getattr(self.node, name)
         raise AttributeError(name)
@@ -190,6 +247,13 @@ class _Root:
 root = _Root()
 
 
+def deactivate_all_snodes():
+    """Makes all cells of all sparse nodes inactive and 0."""
+    for node in root.children:
+        if any(one.is_sparse for one in node.descendants()):
+            node.deactivate_all()
+
+
 @runtime.on_reset
 def _renew():
     root._renew()
@@ -214,7 +278,7 @@ class Handle:
                 "dual": SNodeGradType.DUAL}[getattr(self.field, "which", None)]
 
     def parent(self, n=1):
-        return self
+        return self.field.parent(n)
 
     @property
     def shape(self):

@@ -14,12 +14,12 @@ from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
 
 
-class SharedNames(Exception):
-    """The trace has found which variables of the kernel its parallel loops change."""
+class Again(Exception):
+    """The trace has found what it should have known."""
 
-    def __init__(self, names):
-        super().__init__(names)
-        self.names = names
+    def __init__(self, **facts):
+        super().__init__(facts)
+        self.facts = facts
 
 
 class Specialisation:
@@ -32,20 +32,20 @@ class Specialisation:
         self.last_key = 0
         options = runtime.runtime().kernel_options()
         self.debug = options.debug
-        self.needs_random, self.shared = False, frozenset()
+        self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
         while not self._traced(args, values, aliases, options, validation):
             pass
 
     def _traced(self, *args):
-        """Traces, but for what the trace itself tells: whether there are random numbers, and which loops are
-        parallel. Then it is false, and the next trace knows."""
+        """Traces, but for what the trace itself tells: whether there are random numbers, which loops are parallel,
+        which sparse nodes change. Then it is false, and the next trace knows."""
         try:
             self._trace(*args)
             return True
         except random.NeedsRandom:
             self.needs_random = True
-        except SharedNames as found:
-            self.shared = found.names
+        except Again as found:
+            self.__dict__.update(found.facts)
         return False
 
     def _trace(self, args, values, aliases, options, validation):
@@ -55,7 +55,8 @@ class Specialisation:
         frame.shared = self.shared
         self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            builder.again = self.needs_random or bool(self.shared)
+            builder.again = self.needs_random or bool(self.shared or self.changed_nodes)
+            builder.changed_nodes = self.changed_nodes
             if validation:
                 from costate.ad.validation import Checker
                 builder.check = Checker(builder)
@@ -74,7 +75,7 @@ class Specialisation:
                 self._split_changed(builder, frame)
                 from costate.lang.visitor import Visitor
                 Visitor(builder, frame).run()
-                self._check_shared(builder)
+                self._check_facts(builder)
                 self.returns.end(frame.returned)
                 self.checker, self.cap = builder.check, builder.cap
                 self.dynamic_loop = builder.dynamic_loop
@@ -84,11 +85,12 @@ class Specialisation:
                 if hasattr(builder.trace, "abandon"):
                     builder.trace.abandon()
 
-    def _check_shared(self, builder):
-        """Whether the variables that parallel loops change were known to be hidden arrays."""
+    def _check_facts(self, builder):
+        """Whether variables that parallel loops change were known to be hidden arrays, and nodes to change."""
         names = shared_names(self.kernel.source.node, lambda loop: id(loop) in builder.parallel)
-        if names != self.shared:
-            raise SharedNames(names)
+        nodes = self.changed_nodes | builder.read_nodes & builder.written_nodes
+        if names != self.shared or nodes != self.changed_nodes:
+            raise Again(shared=names, changed_nodes=nodes)
 
     def _split_changed(self, builder, frame):
         """Parameters that the kernel assigns become variables."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from costate import _core
 from costate.errors import BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError
-from costate.lang import dtypes, runtime
+from costate.lang import activity, dtypes, runtime
 from costate.lang.matrix import FieldElement, Matrix
 
 _dirty = set()
@@ -44,6 +44,8 @@ class Storage:
     layout = None
     kind = "array"
     offset = None   # the indices of the first element, if they are not 0
+    _node = None         # the node that a field is placed in
+    _sparse_node = None  # the same, if what is active of it is kept
 
     def __init__(self, dtype, element_shape=(), needs_grad=False, needs_dual=False, name=""):
         self.dtype = dtype
@@ -113,6 +115,8 @@ class Storage:
         return self._mirror()
 
     def _write(self, index, value):
+        if self._sparse_node is not None:
+            activity.mark(self._sparse_node, index if isinstance(index, tuple) else (index,))
         if runtime.shares_memory() and self not in _dirty:
             try:
                 self.core().numpy(writable=True)[index] = value
@@ -199,6 +203,8 @@ class Storage:
             array = array.reshape(expected)
         _dirty.discard(self)
         self._host, self._written = None, {}
+        if self._sparse_node is not None:
+            array = activity.keep_active(self, array)
         self.core().write(np.asarray(array, self.dtype.np, order="C"))
 
     def _check_shared(self, what):
@@ -223,11 +229,11 @@ class Storage:
         """Sets every element."""
         _dirty.discard(self)
         self._host, self._written = None, {}
-        if isinstance(value, (Matrix, list, tuple, np.ndarray)):
+        if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
             value = value.to_list() if isinstance(value, Matrix) else value
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
             full[...] = np.asarray(value, self.dtype.np)
-            self.core().write(full)
+            self.core().write(full if self._sparse_node is None else activity.keep_active(self, full))
         else:
             self.core().fill(dtypes.convert_number(value, self.dtype))
 
@@ -262,7 +268,12 @@ class Storage:
         return Handle(self)
 
     def parent(self, n=1):
-        return self.snode
+        """The node that a field is placed in, or one above."""
+        node = getattr(self._placed(), "_node", None)
+        return self.snode if node is None else node.parent(n - 1)
+
+    def _placed(self):
+        return self
 
     has_grad = property(lambda self: bool(self.needs_grad))
     has_dual = property(lambda self: bool(self.needs_dual))
@@ -291,6 +302,9 @@ class Companion(Storage):
         self.is_field = owner.is_field
         self.kind = ("gradient of " if which == "grad" else "tangent of ") + owner.describe()
         super().__init__(owner.dtype, owner.element_shape)
+
+    def _placed(self):
+        return self._strong
 
     shape = property(lambda self: self._strong.shape)
     offset = property(lambda self: self._strong.offset)

@@ -113,8 +113,6 @@ def test_placing():
         ti.field(ti.f32).to_numpy()
     with pytest.raises(RuntimeError, match="already"):
         ti.root.dense(ti.i, 3).place(x)
-    with pytest.raises(RuntimeError, match="pointer.*dense"):
-        ti.root.pointer(ti.i, 3)
 
 
 def test_placed_and_lazy_gradients():

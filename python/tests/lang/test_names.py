@@ -12,7 +12,8 @@ Matrix.field Matrix.ndarray Matrix.diag Matrix.identity Matrix.zero Matrix.one M
 types.ndarray types.NDArray types.vector types.matrix types.struct types.template types.enums.AutodiffMode
 types.enums.SNodeGradType f16 f32 f64 i8 i16 i32 i64 u1 u8 u16 u32 u64 float32 int32 math.vec2 math.vec3 math.vec4
 math.ivec2 math.uvec3 math.mat2 math.mat3 math.clamp math.mix math.length math.dot math.cross math.normalize math.pi
-root.dense root.place root.lazy_grad root.lazy_dual i j k l ij ijk ijkl axes indices FieldsBuilder Layout.AOS AOS SOA
+root.dense root.pointer root.bitmasked root.hash root.dynamic activate deactivate is_active append
+length rescale_index deactivate_all_snodes root.place root.lazy_grad root.lazy_dual i j k l ij ijk ijkl axes indices FieldsBuilder Layout.AOS AOS SOA
 kernel func pyfunc real_func data_oriented dataclass template Template static ndrange grouped loop_config block_local
 cast bit_cast select ifte atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_mul
 random randn svd polar_decompose sym_eig solve sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt rsqrt
