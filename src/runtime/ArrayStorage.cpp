@@ -174,7 +174,8 @@ adoptPlain(const std::shared_ptr<Device> &device, const Plan &plan,
                    plan.text() + " needs memory, but its address is null"};
   if (bytes)
     array->buffer = {memory.address, bytes};
-  device->adopt(array->buffer);
+  if (Result<> adopted = device->adopt(array->buffer); !adopted)
+    return adopted.error();
   return array;
 }
 

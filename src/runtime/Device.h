@@ -68,8 +68,9 @@ public:
   virtual void release(Buffer buffer) = 0;
 
   /// `buffer` is memory of somebody else; until `disown`, which waits, if
-  /// `waits`, until nothing queued needs it.
-  virtual void adopt(Buffer) {}
+  /// `waits`, until nothing queued needs it. BadArgument if the device can use
+  /// no memory but its own.
+  virtual Result<> adopt(Buffer) { return {}; }
   virtual void disown(Buffer, bool) {}
 
   virtual MemoryUse memory() const = 0;

@@ -85,8 +85,8 @@ std::string elementText(const LaunchRequest &request, size_t parameter,
 Failure noStreams(const std::string &device) {
   return {ErrorCode::BadArgument,
           "`" + device +
-              "` has no streams: what it is asked to do is done when the call "
-              "returns; `use_stream` is for `cuda`"};
+              "` has no streams of others that its work could go to; "
+              "`use_stream` is for `cuda`"};
 }
 
 std::string numberText(double number) {

@@ -7,6 +7,7 @@
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Callbacks.h"
 #include "runtime/simt/SimtDevice.h"
+#include "runtime/vulkan/VulkanDriver.h"
 
 #include <algorithm>
 
@@ -72,9 +73,13 @@ std::string ptx() {
 )");
 }
 
-std::shared_ptr<gpu::DeviceCode> deviceCode() {
+constexpr unsigned char spirv[] = {
+#include "runtime/vulkan/TestKernels.inc"
+};
+
+std::shared_ptr<gpu::DeviceCode> deviceCode(std::string image) {
   auto code = std::make_shared<gpu::DeviceCode>();
-  code->image = ptx();
+  code->image = std::move(image);
   code->addresses["affine"] = reinterpret_cast<void *>(simtFunction);
   gpu::DeviceFunction function;
   function.symbol = "affine";
@@ -119,6 +124,24 @@ Result<std::shared_ptr<Device>> openCuda(size_t limit) {
   return gpu::openGpu("cuda", chip, *driver, {.memoryLimit = limit});
 }
 
+Result<std::shared_ptr<Device>> openVulkan(size_t limit) {
+  auto driver = vulkan::openVulkan("", {.validate = true});
+  if (!driver)
+    return driver.error();
+  std::string chip = (*driver)->properties().chip;
+  return gpu::openGpu("vulkan", chip, *driver,
+                      {.memoryLimit = limit, .validate = true});
+}
+
+KernelCode affineFor(std::string image) {
+  KernelCode code;
+  code.name = "affine";
+  code.entry = entry;
+  code.sites = {Loc("affine.cpp", 1, 1)};
+  code.device = deviceCode(std::move(image));
+  return code;
+}
+
 } // namespace
 
 Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit) {
@@ -128,19 +151,16 @@ Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit) {
     return openSimt(2, limit, {.validate = true});
   if (name == "fakecuda")
     return openFakeCuda(limit);
+  if (name == "vulkan")
+    return openVulkan(limit);
   return openCuda(limit);
 }
 
-const KernelCode &affine() {
-  static const KernelCode code = [] {
-    KernelCode code;
-    code.name = "affine";
-    code.entry = entry;
-    code.sites = {Loc("affine.cpp", 1, 1)};
-    code.device = deviceCode();
-    return code;
-  }();
-  return code;
+const KernelCode &affine(const std::string &device) {
+  static const KernelCode ofCuda = affineFor(ptx());
+  static const KernelCode ofVulkan =
+      affineFor({std::begin(spirv), std::end(spirv)});
+  return device == "vulkan" ? ofVulkan : ofCuda;
 }
 
 std::vector<uint64_t> affineArguments(Buffer y, uint64_t factor,

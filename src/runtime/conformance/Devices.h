@@ -5,13 +5,13 @@
 
 namespace costate::runtime::conformance {
 
-/// `cpu`, `simt` (with validation), `cuda`, or `fakecuda`: the driver of CUDA
-/// without a GPU, with validation. `limit` in bytes. NoDevice if
+/// `cpu`, `simt` and `vulkan` (with validation), `cuda`, or `fakecuda`: the
+/// driver of CUDA without a GPU, with validation. `limit` in bytes. NoDevice if
 /// this machine has none.
 Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit);
 
 /// y[i] = y[i] * factor + term for all i; u64.
-const KernelCode &affine();
+const KernelCode &affine(const std::string &device);
 
 /// The slots of a launch of it.
 std::vector<uint64_t> affineArguments(Buffer y, uint64_t factor, uint64_t term);

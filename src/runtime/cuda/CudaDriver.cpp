@@ -4,7 +4,7 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Ptx.h"
 #include "runtime/cuda/Readback.h"
-#include "runtime/cuda/Staging.h"
+#include "runtime/gpu/Staging.h"
 
 #include <algorithm>
 #include <climits>
@@ -122,7 +122,7 @@ private:
   gpu::Properties gpuProperties;
   std::shared_ptr<Session> session;
   std::unique_ptr<Memory> memory;
-  Staging staging;
+  gpu::Staging<PinnedSlot> staging;
   Readback readback;
   std::mutex ownCodeMutex;
   std::shared_ptr<gpu::Module> ownCodeModule;

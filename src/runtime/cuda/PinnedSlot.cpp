@@ -27,4 +27,16 @@ Status PinnedSlot::mark(Session &session) {
   return session.enqueue(session.api().recordEvent, done);
 }
 
+Status PinnedSlot::waitUntilFree(Session &session) {
+  Status status = session.call(session.api().queryEvent, done);
+  return status == notReady ? session.waitFor(done) : status;
+}
+
+Status PinnedSlot::send(Session &session, std::byte *to, size_t place,
+                        size_t bytes) {
+  return session.enqueue(session.api().copyToDevice,
+                         reinterpret_cast<Address>(to),
+                         static_cast<const void *>(memory + place), bytes);
+}
+
 } // namespace costate::runtime::cuda

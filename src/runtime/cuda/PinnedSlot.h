@@ -7,6 +7,9 @@ namespace costate::runtime::cuda {
 
 /// Made when it is first needed; `done` is behind the last copy that used it.
 struct PinnedSlot {
+  using Status = cuda::Status;
+  using Queue = Session;
+
   std::byte *memory = nullptr;
   Event done = nullptr;
 
@@ -14,6 +17,10 @@ struct PinnedSlot {
   void close(Session &session);
   /// `done` is behind all that is queued so far.
   Status mark(Session &session);
+  /// Until `done`; counts as waiting only if it is not yet.
+  Status waitUntilFree(Session &session);
+  /// Queues a copy of `bytes` at `place` in `memory`.
+  Status send(Session &session, std::byte *to, size_t place, size_t bytes);
 };
 
 } // namespace costate::runtime::cuda

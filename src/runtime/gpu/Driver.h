@@ -59,8 +59,8 @@ public:
   virtual void release(std::byte *address) = 0;
   virtual size_t freeBytes() = 0;
   /// Memory of somebody else, until `disown`, which waits, if `waits`, until
-  /// nothing queued needs it.
-  virtual void adopt(std::byte *, size_t) {}
+  /// nothing queued needs it. BadArgument if that cannot be.
+  virtual Result<> adopt(std::byte *, size_t) { return {}; }
   virtual void disown(std::byte *, bool) {}
   /// Memory of the host that device code reads and writes.
   virtual Result<std::byte *> allocateHost(size_t bytes) = 0;

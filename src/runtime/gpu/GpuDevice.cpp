@@ -37,9 +37,9 @@ public:
     if (buffer.address)
       engine.memory.release(buffer.address, buffer.bytes);
   }
-  void adopt(Buffer buffer) override {
-    if (buffer.address)
-      engine.driver().adopt(buffer.address, buffer.bytes);
+  Result<> adopt(Buffer buffer) override {
+    return buffer.address ? engine.driver().adopt(buffer.address, buffer.bytes)
+                          : Result<>();
   }
   void disown(Buffer buffer, bool waits) override {
     if (buffer.address)

@@ -208,9 +208,11 @@ public:
       report("a release of memory that is not allocated");
   }
 
-  void adopt(std::byte *address, size_t bytes) override {
-    ledger.adopted(number(address), bytes);
-    real->adopt(address, bytes);
+  Result<> adopt(std::byte *address, size_t bytes) override {
+    Result<> adopted = real->adopt(address, bytes);
+    if (adopted)
+      ledger.adopted(number(address), bytes);
+    return adopted;
   }
   void disown(std::byte *address, bool waits) override {
     ledger.disowned(number(address));

@@ -1,0 +1,172 @@
+#include "runtime/vulkan/Module.h"
+
+#include "base/DeviceSymbol.h"
+#include "base/DeviceWords.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace costate::runtime::vulkan {
+namespace {
+
+using Words = std::vector<uint32_t>;
+
+/// Of a header, as SPIR-V defines it.
+constexpr uint32_t magic = 0x07230203;
+constexpr size_t headerWords = 5;
+constexpr uint32_t entryPoint = 15;
+/// A cache that holds nothing is as large.
+constexpr size_t emptyCacheBytes = sizeof(VkPipelineCacheHeaderVersionOne);
+
+Words wordsOf(const std::string &image) {
+  Words words(image.size() / sizeof(uint32_t));
+  std::memcpy(words.data(), image.data(), words.size() * sizeof(uint32_t));
+  return words;
+}
+
+/// The names of entry points; none if this is no SPIR-V.
+std::set<std::string> entriesOf(const Words &words) {
+  std::set<std::string> names;
+  if (words.size() < headerWords || words.front() != magic)
+    return names;
+  for (size_t at = headerWords; at < words.size();) {
+    size_t length = words[at] >> 16;
+    if (length == 0 || length > words.size() - at)
+      return {};
+    // Its model, its function, its name.
+    if ((words[at] & 0xffff) == entryPoint && length > 3) {
+      auto *name = reinterpret_cast<const char *>(&words[at + 3]);
+      names.emplace(name, strnlen(name, 4 * (length - 3)));
+    }
+    at += length;
+  }
+  return names;
+}
+
+} // namespace
+
+Result<std::shared_ptr<Module>> Module::load(std::shared_ptr<Session> session,
+                                             const CodeStore &store,
+                                             const gpu::DeviceCode &code) {
+  std::shared_ptr<Module> module(new Module(std::move(session), store));
+  module->entries = entriesOf(wordsOf(code.image));
+  if (module->entries.empty())
+    return Failure{
+        ErrorCode::Internal,
+        "the GPU fails to load code: " + std::to_string(code.image.size()) +
+            " bytes that are no SPIR-V with a kernel"};
+  for (const gpu::DeviceFunction &function : code.functions)
+    if (function.addsUp || function.sums)
+      module->adding.insert({function.symbol, function.measure,
+                             function.sharedSymbol, function.drainSymbol});
+  if (Status status = module->create(code.image))
+    return module->session->failure(status, "load code");
+  return module;
+}
+
+Status Module::create(const std::string &image) {
+  const Api &api = session->api();
+  Words words = wordsOf(image);
+  VkShaderModuleCreateInfo info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  info.codeSize = words.size() * sizeof(uint32_t);
+  info.pCode = words.data();
+  if (Status status =
+          api.vkCreateShaderModule(session->device(), &info, nullptr, &shader))
+    return status;
+  key = session->adapter().driver + '\n' + image;
+  std::optional<std::string> kept;
+  if (store.find)
+    kept = store.find(key);
+  VkPipelineCacheCreateInfo known{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  if (kept) {
+    known.initialDataSize = keptBytes = kept->size();
+    known.pInitialData = kept->data();
+  }
+  return api.vkCreatePipelineCache(session->device(), &known, nullptr, &cache);
+}
+
+Module::~Module() {
+  const Api &api = session->api();
+  api.vkDestroyPipelineCache(session->device(), cache, nullptr);
+  api.vkDestroyShaderModule(session->device(), shader, nullptr);
+}
+
+Status Module::make(const Wanted &wanted, VkPipeline &pipeline) {
+  const Adapter &adapter = session->adapter();
+  std::string name = deviceSymbol(wanted.symbol);
+  VkSpecializationMapEntry entries[] = {{0, 0, sizeof(uint32_t)},
+                                        {1, 4, sizeof(uint32_t)}};
+  uint32_t values[] = {wanted.threads, wanted.sharedWords};
+  VkSpecializationInfo sizes{2, entries, sizeof values, values};
+  VkComputePipelineCreateInfo info{
+      VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.layout = session->layout();
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = shader;
+  info.stage.pName = name.c_str();
+  info.stage.pSpecializationInfo = &sizes;
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo lanes{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  lanes.requiredSubgroupSize = adapter.askedSubgroup;
+  if (adapter.askedSubgroup)
+    info.stage.pNext = &lanes;
+  bool isFull =
+      wanted.threads % static_cast<uint32_t>(adapter.features.subgroup) == 0;
+  if (adapter.features.fullSubgroups && isFull)
+    info.stage.flags =
+        VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  return session->api().vkCreateComputePipelines(session->device(), cache, 1,
+                                                 &info, nullptr, &pipeline);
+}
+
+/// Now, as programs end without saying so.
+void Module::keepCode() {
+  if (!store.put)
+    return;
+  const Api &api = session->api();
+  size_t bytes = 0;
+  Status status =
+      api.vkGetPipelineCacheData(session->device(), cache, &bytes, nullptr);
+  if (status || bytes <= std::max(keptBytes, emptyCacheBytes))
+    return;
+  std::string data(bytes, 0);
+  status =
+      api.vkGetPipelineCacheData(session->device(), cache, &bytes, data.data());
+  if (status)
+    return;
+  data.resize(bytes);
+  store.put(key, data);
+  keptBytes = bytes;
+}
+
+Result<std::shared_ptr<Pipeline>>
+Module::find(const std::string &symbol, int blockThreads, size_t sharedBytes) {
+  const gpu::Properties &gpu = session->adapter().properties;
+  if (adding.contains(symbol))
+    sharedBytes = std::max(sharedBytes, sumMemory);
+  if (blockThreads < 1 || blockThreads > gpu.blockThreads ||
+      sharedBytes > gpu.sharedPerBlock)
+    return session->failure(
+        VK_ERROR_FEATURE_NOT_PRESENT,
+        "run `" + symbol + "` in blocks of " + std::to_string(blockThreads) +
+            " threads that share " + std::to_string(sharedBytes) + " bytes");
+  Wanted wanted{
+      symbol, static_cast<uint32_t>(blockThreads),
+      static_cast<uint32_t>(std::max<size_t>(1, (sharedBytes + 3) / 4))};
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Pipeline> &pipeline = made[wanted];
+  if (pipeline)
+    return pipeline;
+  if (!entries.contains(deviceSymbol(symbol)))
+    return session->failure(VK_ERROR_INITIALIZATION_FAILED,
+                            "find the kernel `" + symbol + "`");
+  auto fresh = std::make_shared<Pipeline>(session);
+  if (Status status = make(wanted, fresh->handle))
+    return session->failure(status, "assemble the kernel `" + symbol + "`");
+  keepCode();
+  pipeline = std::move(fresh);
+  return pipeline;
+}
+
+} // namespace costate::runtime::vulkan

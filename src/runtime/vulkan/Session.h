@@ -1,0 +1,72 @@
+#pragma once
+/// An open device and its queue, and what every call to Vulkan needs.
+
+#include "runtime/Counters.h"
+#include "runtime/vulkan/Adapter.h"
+
+#include <atomic>
+
+namespace costate::runtime::vulkan {
+
+/// Shared by a driver and all that it has made, whoever dies last.
+class Session {
+public:
+  static Result<std::shared_ptr<Session>>
+  open(std::shared_ptr<Instance> instance, Adapter adapter,
+       void (*change)(Api &));
+  ~Session();
+  Session(const Session &) = delete;
+
+  const Api &api() const { return functions; }
+  VkDevice device() const { return handle; }
+  VkQueue queue() const { return work; }
+  /// Of all kernels: the address of their words.
+  VkPipelineLayout layout() const { return kernels; }
+  const Adapter &adapter() const { return opened; }
+
+  /// As a failure, where `doing` completes "the GPU fails to".
+  Result<> result(Status status, const std::string &doing);
+  Failure failure(Status status, const std::string &doing);
+  /// Whether it is lost; every call fails from then on.
+  bool isLost() const { return lost; }
+  Status note(Status status) {
+    if (status == VK_ERROR_DEVICE_LOST)
+      lost = true;
+    return status;
+  }
+  /// What the validation layers have found since the last call.
+  Result<> defects();
+
+  /// Of all of its memory that programs can have.
+  size_t freeBytes(uint32_t heap) const;
+  uint32_t heapOf(uint32_t memoryType) const {
+    return memory.memoryTypes[memoryType].heapIndex;
+  }
+  size_t heapBytes(uint32_t heap) const {
+    return memory.memoryHeaps[heap].size;
+  }
+  /// Among the types with the bits `allowed` and all of `needed`, the one that
+  /// has most of `liked` and fewest of `disliked`; none: -1.
+  int memoryType(uint32_t allowed, VkMemoryPropertyFlags needed,
+                 VkMemoryPropertyFlags liked,
+                 VkMemoryPropertyFlags disliked) const;
+
+  Counters counters;
+
+private:
+  Session(std::shared_ptr<Instance> instance, Adapter adapter)
+      : instance(std::move(instance)), opened(std::move(adapter)) {}
+  Status create();
+  Status createLayout();
+
+  std::shared_ptr<Instance> instance;
+  Adapter opened;
+  Api functions{};
+  VkDevice handle = VK_NULL_HANDLE;
+  VkQueue work = VK_NULL_HANDLE;
+  VkPipelineLayout kernels = VK_NULL_HANDLE;
+  VkPhysicalDeviceMemoryProperties memory{};
+  std::atomic<bool> lost = false;
+};
+
+} // namespace costate::runtime::vulkan
