@@ -48,7 +48,7 @@ def rows(device, count):
     arguments = [Array(device, DType.f64, (1,), grad=True) for _ in range(4)]
     kernel.launch(*arguments)
     kernel.grad(*arguments)
-    rounds = 7
+    rounds = 60
     yield "C++", best(rounds, lambda: kernel._time_launches(count, *arguments) / count * 1e6)
     yield "Kernel.launch(a, b, c, d)", best(rounds, from_python(
         kernel.launch, arguments, device, count))
@@ -59,7 +59,7 @@ def rows(device, count):
     yield from torch_rows(kernel, device, count, rounds)
 
 
-def language_rows(count, rounds):
+def language_kernel():
     import costate as qd
 
     @qd.kernel
@@ -68,10 +68,24 @@ def language_rows(count, rounds):
         for i in d:
             d[i] = a[i] + b[i] + c[i]
 
-    arguments = [qd.ndarray(qd.f64, shape=(1,)) for _ in range(4)]
+    return add
+
+
+def language_rows(count, rounds):
+    import costate as qd
+    add = language_kernel()
+    arguments = [qd.ndarray(qd.f64, shape=(1,), needs_grad=True) for _ in range(4)]
+    yield from both(add, arguments, "ndarrays", count, rounds)
+
+
+def both(add, arguments, name, count, rounds):
+    """A kernel and its gradient, once they have seen their arguments."""
+    import costate as qd
+    device = qd.lang.runtime.device()
     add(*arguments)
-    yield "@kernel with ndarrays", best(rounds, from_python(
-        add, arguments, qd.lang.runtime.device(), count))
+    yield f"@kernel with {name}", best(rounds, from_python(add, arguments, device, count))
+    add.grad(*arguments)
+    yield "  its gradient", best(rounds, from_python(add.grad, arguments, device, count))
 
 
 def torch_rows(kernel, device, count, rounds):
@@ -83,13 +97,15 @@ def torch_rows(kernel, device, count, rounds):
     place = "cuda" if device.name == "cuda" else "cpu"
     tensors = [torch.ones(1, dtype=torch.float64, device=place) for _ in range(4)]
     call = interop.launcher(kernel.launch)
-    yield "tensors of PyTorch", best(rounds, from_python(call, tensors, device, count))
+    yield "Kernel.launch with tensors", best(rounds, from_python(call, tensors, device, count))
+    tensors = [torch.ones(1, dtype=torch.float64, device=place, requires_grad=True) for _ in range(4)]
+    yield from both(language_kernel(), tensors, "tensors of PyTorch", count, rounds)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--json")
     options = parser.parse_args()
     import costate as qd
@@ -98,9 +114,9 @@ def main():
     gc.disable()
     table = list(rows(device, options.count))
     plain = table[0][1]
-    print(f"{'launch':28} {'us':>8} {'over C++':>9}")
+    print(f"{'launch':32} {'us':>8} {'over C++':>9}")
     for name, microseconds in table:
-        print(f"{name:28} {microseconds:8.2f} {microseconds - plain:9.2f}")
+        print(f"{name:32} {microseconds:8.2f} {microseconds - plain:9.2f}")
     if options.json:
         with open(options.json, "a") as file:
             for name, microseconds in table:

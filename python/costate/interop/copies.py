@@ -26,6 +26,8 @@ class Kept:
 class Copied(Kept):
     """The array on the device that stands for a tensor."""
 
+    is_copied = True
+
     def __init__(self, tensor: torch.Tensor, device: _core.Device, dtype: _core.DType,
                  gradient: torch.Tensor | None) -> None:
         self.array = _core.Array(device, dtype, list(tensor.shape), grad=gradient is not None)

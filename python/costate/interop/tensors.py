@@ -90,6 +90,7 @@ def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Dev
 class _Known(Kept):
     """The array over a tensor, kept with it as long as the tensor stays what it is."""
 
+    is_copied = False
     __slots__ = ("array", "place", "gradient_place", "shape", "version", "array_version",
                  "device", "is_cuda", "generation")
 
@@ -115,6 +116,22 @@ class _Known(Kept):
         gradient = tensor.grad
         return (tensor.requires_grad and gradient is not None
                 and gradient.data_ptr() == self.gradient_place)
+
+    def ready(self, tensor: torch.Tensor) -> bool:
+        """`fits` and `before` in one, for launches that are repeated."""
+        if (self.place != tensor.data_ptr() or self.shape != tensor.shape
+                or self.generation != runtime.generation or not tensor.is_contiguous()):
+            return False
+        if self.gradient_place is not None:
+            gradient = tensor.grad
+            if gradient is None or gradient.data_ptr() != self.gradient_place or not tensor.requires_grad:
+                return False
+        elif tensor.requires_grad:
+            return False
+        if self.is_cuda or self.version is None or (
+                self.version != tensor._version or self.array_version != self.array.version):
+            self.before(tensor)
+        return True
 
     def read_versions(self, tensor: torch.Tensor) -> None:
         """Before a launch: what others have written since."""

@@ -2,7 +2,6 @@
 
 import linecache
 import re
-from contextlib import contextmanager
 
 from costate.errors import Error
 
@@ -63,12 +62,17 @@ def with_source(line, seen):
         yield " " * start + "^"
 
 
-@contextmanager
-def in_python(names=(), kernels=None):
+class in_python:
     """Errors that come out of here speak Python."""
-    try:
-        yield
-    except Error as error:
-        if len(error.args) == 1 and isinstance(error.args[0], str):
-            error.args = (explain(error.args[0], names, kernels),)
-        raise
+
+    __slots__ = ("names", "kernels")
+
+    def __init__(self, names=(), kernels=None):
+        self.names, self.kernels = names, kernels
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, Error) and len(error.args) == 1 and isinstance(error.args[0], str):
+            error.args = (explain(error.args[0], self.names, self.kernels),)

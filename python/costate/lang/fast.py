@@ -6,6 +6,7 @@ An entry is found by the identities of arrays and templates; it ends with the fi
 import weakref
 
 from costate.lang import runtime, snode, storage
+from costate.lang.explain import in_python
 
 _PRIMITIVE = (int, float, str, bool)
 MOST = 256
@@ -14,13 +15,18 @@ MOST = 256
 class Entry:
     """What a launch with these objects passes on."""
 
-    __slots__ = ("found", "launch", "template", "scalars", "references", "destroyed")
+    __slots__ = ("found", "launch", "template", "scalars", "tensors", "references", "destroyed")
 
-    def __init__(self, found, template, scalars, references):
+    def __init__(self, found, template, scalars, tensors, references):
         self.found, self.template, self.scalars = found, template, scalars
+        self.tensors = tensors   # (position, what is known of the tensor of PyTorch there)
         self.references = references
         self.launch = found.compiled.launch
         self.destroyed = snode.destroyed()
+
+    def gradient(self, *passed):
+        with in_python(self.found.names):
+            self.found.compiled.grad(*passed)
 
 
 class Table:
@@ -62,7 +68,10 @@ class Table:
 
     def add(self, kernel, args, found, values):
         """Remembers a launch, if nothing of it may change."""
-        if self.changing or not found.plain or values.after or values.tensors or found.compiled is None:
+        if self.changing or not found.plain or values.after or found.compiled is None:
+            return
+        tensors = self._tensors(args, values)
+        if tensors is None:
             return
         references = []
         key = self.key(args)
@@ -83,7 +92,18 @@ class Table:
         slots = self._slots(kernel, found, values)
         if slots is None:
             return
-        self.entries[key] = Entry(found, template, slots, references)
+        self.entries[key] = Entry(found, template, slots, tensors, references)
+
+    def _tensors(self, args, values):
+        """Where tensors of PyTorch stand, whose memory the device uses, and what is known of them."""
+        result = []
+        for item, tensor in values.tensors.items():
+            position = next((k for k in self.objects if args[k] is tensor), None)
+            known = getattr(tensor, "_costate", None)
+            if position is None or getattr(known, "array", None) is not values.items[item] or known.is_copied:
+                return None
+            result.append((position, known))
+        return tuple(result)
 
     def _slots(self, kernel, found, values):
         """Where the numbers of the call stand among the arguments."""
@@ -100,7 +120,7 @@ class Table:
         return result
 
 
-def launch(kernel, args):
+def launch(kernel, args, is_gradient=False):
     """Launches with a known entry; False if there is none."""
     table = kernel.table
     if table is None or len(args) != table.count or table.generation != runtime.generation:
@@ -113,7 +133,27 @@ def launch(kernel, args):
         passed = table.with_numbers(entry, args)
         if passed is None:
             return False
+    for position, known in entry.tensors:
+        tensor = args[position]
+        if tensor._costate is not known or not known.ready(tensor):
+            return False
     if storage._dirty:
         storage.flush()
-    entry.launch(*passed)
+    function = entry.launch
+    if is_gradient:
+        entry.found.check_gradient()
+        function = entry.gradient
+    if entry.tensors:
+        _with_tensors(function, passed, entry.tensors, args)
+    else:
+        function(*passed)
     return True
+
+
+def _with_tensors(function, passed, tensors, args):
+    try:
+        function(*passed)
+    finally:
+        for position, known in tensors:
+            if known.array_version != known.array.version:
+                known.write_versions(args[position])

@@ -199,3 +199,39 @@ def test_gradcheck_of_copied_tensors(double, monkeypatch):
     function = torch_op(output_shapes=[(3,)])(squares)
     x = torch.tensor([0.3, 1.2, -2.0], dtype=torch.double, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: function(x)[0], (x,))
+
+
+def test_launches_with_tensors_that_change_under_them(place):
+    x, y = torch.ones(3, device=place, requires_grad=True), torch.zeros(3, device=place, requires_grad=True)
+    for _ in range(3):
+        squares(x, y)
+    x.data = torch.full((3,), 2.0, device=place)
+    squares(x, y)
+    assert y.tolist() == [8, 8, 8]
+    y.grad = torch.ones_like(y)
+    squares.grad(x, y)
+    assert x.grad.tolist() == [8, 8, 8]
+    x.grad = None
+    y.grad = torch.full_like(y, 2)
+    squares.grad(x, y)
+    squares.grad(x, y)
+    assert x.grad.tolist() == [16, 16, 16]   # the first has cleared the gradient of y
+    y.grad = torch.ones_like(y)
+    squares.grad(x, y)
+    assert x.grad.tolist() == [24, 24, 24]
+    x.requires_grad_(False)
+    x += 1
+    squares(x, y)
+    assert y.tolist() == [18, 18, 18]
+
+
+def test_autograd_sees_what_repeated_launches_write(place):
+    x = torch.ones(3, device=place)
+    y = torch.zeros(3, device=place)
+    for _ in range(3):
+        squares(x, y)
+    w = torch.ones(3, device=place, requires_grad=True)
+    product = (w * y).sum()
+    squares(x, y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
