@@ -195,10 +195,32 @@ static StringRef refusalOf(Value value) {
   return "is no scalar of a kernel: i1, i32, i64, f32 or f64";
 }
 
+/// Whether an argument is a scratch array, or tangents of one.
+static bool isScratch(KernelOp kernel, unsigned argument) {
+  if (kernel.getArgAttr(argument, scratchOfAttr))
+    return true;
+  auto of = kernel.getArgAttrOfType<IntegerAttr>(argument, tangentOfAttr);
+  return of && isScratch(kernel, of.getInt());
+}
+
+/// Else a sweep that only measures would leave the write out.
+static LogicalResult verifyScratch(KernelOp kernel, Operation *op) {
+  auto access = dyn_cast<ElementAccess>(op);
+  if (!access || !writesElement(op) || op->hasAttr(replayedAttr))
+    return success();
+  auto array = dyn_cast<BlockArgument>(access.getArray());
+  if (!array || !isScratch(kernel, array.getArgNumber()))
+    return success();
+  return op->emitError("writes to a scratch array without a part that it "
+                       "repeats");
+}
+
 LogicalResult KernelOp::verifyRegions() {
   WalkResult result = walk([&](Operation *op) {
     if (op == *this)
       return WalkResult::advance();
+    if (failed(verifyScratch(*this, op)))
+      return WalkResult::interrupt();
     SmallVector<Value> values(op->getResults());
     for (Region &region : op->getRegions())
       for (Block &block : region)

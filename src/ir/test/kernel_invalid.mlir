@@ -385,3 +385,12 @@ costate.kernel @minimum_without_a_place(%n: i64) {
   }
 }
 
+
+// -----
+
+costate.kernel @scratch(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 1> {costate.scratch_of = 0 : i64},
+                        %t: !costate.array<f64, 1> {costate.tangent_of = 1 : i64}, %i: i64, %v: f64) {
+  costate.store %v, %s[%i] {costate.replayed = 0 : i64} : !costate.array<f64, 1>
+  // expected-error@+1 {{writes to a scratch array without a part that it repeats}}
+  costate.store %v, %t[%i] : !costate.array<f64, 1>
+}
