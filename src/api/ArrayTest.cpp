@@ -104,13 +104,34 @@ TEST_F(ArrayApi, EmptyHandlesAreErrors) {
   expectError(ErrorCode::BadArgument, {"no storage"}, [&] { array.fill(1); });
 }
 
+TEST(Devices, OfVulkanAreChosenByNumberAndName) {
+  expectError(ErrorCode::NoDevice, {"99999"},
+              [] { Device::open("vulkan:99999"); });
+  expectError(ErrorCode::NoDevice, {"`vulkane`"},
+              [] { Device::open("vulkane"); });
+  try {
+    Device device = Device::open("vulkan:0", {.memory_limit = 1 << 20});
+    EXPECT_EQ(device.name(), "vulkan:0");
+    Array<double> x = device.array<double>({3});
+    x.fill(2);
+    EXPECT_EQ(x.to_host(), std::vector<double>(3, 2.0));
+    double memory[3] = {};
+    expectError(ErrorCode::BadArgument, {"`vulkan`", "copy it"},
+                [&] { device.adopt(DType::F64, {3}, {.address = memory}); });
+  } catch (const Error &error) {
+    if (error.code() != ErrorCode::NoDevice)
+      throw;
+    GTEST_SKIP() << error.what();
+  }
+}
+
 TEST(Devices, AreNamedAndCounted) {
-  expectError(ErrorCode::NoDevice, {"`metal`", "cpu, cuda, simt"},
+  expectError(ErrorCode::NoDevice, {"`metal`", "cpu, cuda, simt, vulkan"},
               [] { Device::open("metal"); });
   const char *chosen = std::getenv("COSTATE_DEVICE");
   std::string before = chosen ? chosen : "";
-  setenv("COSTATE_DEVICE", "vulkan", 1);
-  expectError(ErrorCode::NoDevice, {"`vulkan`"}, [] { Device::best(); });
+  setenv("COSTATE_DEVICE", "metal", 1);
+  expectError(ErrorCode::NoDevice, {"`metal`"}, [] { Device::best(); });
   if (before.empty())
     unsetenv("COSTATE_DEVICE");
   else

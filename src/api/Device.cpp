@@ -1,5 +1,6 @@
 #include "costate/device.h"
 
+#include "api/Cache.h"
 #include "api/Checked.h"
 #include "api/Environment.h"
 #include "api/GraphImpl.h"
@@ -9,6 +10,7 @@
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/SimtDevice.h"
+#include "runtime/vulkan/VulkanDriver.h"
 
 #include <cstdlib>
 #include <map>
@@ -17,37 +19,65 @@
 using namespace costate;
 using namespace costate::api;
 
-static Result<std::shared_ptr<runtime::Device>>
-openCuda(const DeviceOptions &options) {
+static Result<runtime::gpu::GpuOptions>
+gpuOptions(const DeviceOptions &options, runtime::gpu::Sorting sorting) {
   auto budget = runtime::tapeBudget(options.tape_budget);
   if (!budget)
     return budget.error();
-  auto sorting = runtime::gpu::chosenSorting(runtime::gpu::Sorting::IfItPays);
-  if (!sorting)
-    return sorting.error();
-  auto driver = runtime::cuda::openCuda(0);
+  auto chosen = runtime::gpu::chosenSorting(sorting);
+  if (!chosen)
+    return chosen.error();
+  return runtime::gpu::GpuOptions{.memoryLimit = options.memory_limit,
+                                  .tapeBudget = *budget,
+                                  .validate = options.validate,
+                                  .sorting = *chosen};
+}
+
+static Result<std::shared_ptr<runtime::Device>>
+openGpu(const std::string &name, const DeviceOptions &options,
+        Result<std::shared_ptr<runtime::gpu::Driver>> driver) {
+  auto chosen = gpuOptions(options, runtime::gpu::Sorting::IfItPays);
+  if (!chosen)
+    return chosen.error();
   if (!driver)
     return driver.error();
-  std::string chip = (*driver)->properties().chip;
-  return runtime::gpu::openGpu("cuda", chip, *driver,
-                               {.memoryLimit = options.memory_limit,
-                                .tapeBudget = *budget,
-                                .validate = options.validate,
-                                .sorting = *sorting});
+  return runtime::gpu::openGpu(name, (*driver)->properties().chip, *driver,
+                               *chosen);
+}
+
+/// In the cache of the process, as it is now.
+static runtime::vulkan::CodeStore codeStore() {
+  std::shared_ptr<cache::Store> store = currentCache();
+  if (!store)
+    return {};
+  auto keyOf = [](std::string_view key) {
+    return cache::keyOf("assembled by Vulkan\n" + std::string(key));
+  };
+  return {[=](std::string_view key) { return store->find(keyOf(key)); },
+          [=](std::string_view key, std::string_view code) {
+            store->put(keyOf(key), code);
+          }};
+}
+
+/// `name`: `vulkan`, or `vulkan:` and which one.
+static Result<std::shared_ptr<runtime::Device>>
+openVulkan(const std::string &name, const DeviceOptions &options) {
+  std::string which = name.substr(std::min(name.size(), sizeof "vulkan"));
+  return openGpu(
+      name, options,
+      runtime::vulkan::openVulkan(
+          which, {.validate = options.validate, .store = codeStore()}));
 }
 
 static Result<std::shared_ptr<runtime::Device>>
 openSimt(const DeviceOptions &options) {
-  auto budget = runtime::tapeBudget(options.tape_budget);
-  if (!budget)
-    return budget.error();
-  auto sorting = runtime::gpu::chosenSorting(runtime::gpu::Sorting::Always);
-  if (!sorting)
-    return sorting.error();
+  auto chosen = gpuOptions(options, runtime::gpu::Sorting::Always);
+  if (!chosen)
+    return chosen.error();
   return runtime::openSimt(options.threads, options.memory_limit,
-                           {.tapeBudget = *budget,
+                           {.tapeBudget = chosen->tapeBudget,
                             .validate = options.validate,
-                            .sorting = *sorting});
+                            .sorting = chosen->sorting});
 }
 
 Device Device::open(const std::string &name, DeviceOptions options) {
@@ -58,9 +88,11 @@ Device Device::open(const std::string &name, DeviceOptions options) {
   if (name == "simt")
     return Device(checked(openSimt(options)));
   if (name == "cuda")
-    return Device(checked(openCuda(options)));
-  raise(ErrorCode::NoDevice,
-        "there is no device `" + name + "`; this build has: cpu, cuda, simt");
+    return Device(checked(openGpu(name, options, runtime::cuda::openCuda(0))));
+  if (name == "vulkan" || name.starts_with("vulkan:"))
+    return Device(checked(openVulkan(name, options)));
+  raise(ErrorCode::NoDevice, "there is no device `" + name +
+                                 "`; this build has: cpu, cuda, simt, vulkan");
 }
 
 Device Device::best() {

@@ -32,7 +32,7 @@ x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt = (
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
-_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "simt": "simt", "vulkan": "vulkan"}
+_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "simt": "simt"}
 
 
 class Config:
