@@ -40,6 +40,9 @@ namespace costate {
   /* Atomic operations in the memory of a block. */                            \
   F(sharedFadd32, "sharedfadd32") F(sharedFadd64, "sharedfadd64")              \
   F(sharedI64Atomics, "sharedi64atomics")                                      \
+  /* All loops of a thread together make 65535 turns at most. Then they end,   \
+     whatever their conditions say. */                                         \
+  F(shortLoops, "shortloops")                                                  \
   F(shuffle, "shuffle")                                                        \
   F(shuffleRelative, "shufflerelative")                                        \
   F(sqrt32, "sqrt32") F(sqrt64, "sqrt64")                                      \

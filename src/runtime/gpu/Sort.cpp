@@ -10,6 +10,8 @@ static constexpr uint64_t lookEvery = 32;
 
 /// Of a block, for the system.
 static constexpr size_t reservedShared = 1024;
+/// Some drivers make code anew for each size.
+static constexpr size_t sharedUnit = 4096;
 /// A block knows the kept ones by 16 bits.
 static constexpr uint64_t largestKept = 1 << 16;
 
@@ -97,6 +99,9 @@ Result<Sorter::Plan> Sorter::plan(const SortedLaunch &launch) {
   uint64_t neighbours = ceil(most, static_cast<uint64_t>(gpu.multiprocessors));
   size_t share = gpu.sharedPerMultiprocessor / neighbours;
   size_t bytes = sizeof(SortMemory) + 2 * sizeof(unsigned) * plan.chunk;
+  if (size_t rounded = ceil(bytes, sharedUnit) * sharedUnit;
+      rounded + reservedShared <= share && rounded <= gpu.sharedPerBlock)
+    bytes = rounded;
   plan.keeps = bytes + reservedShared <= share && bytes <= gpu.sharedPerBlock &&
                plan.chunk <= largestKept;
   plan.sharedBytes = plan.keeps ? bytes : sizeof(SortMemory);

@@ -293,7 +293,7 @@ Guess Reader::guess() const {
   switch (properties.properties.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU:
     return {static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
-            256, 1};
+            4096, 1};
   case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     return {32, 1024, 1};
   default:

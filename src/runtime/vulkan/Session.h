@@ -23,6 +23,11 @@ public:
   /// Of all kernels: the address of their words.
   VkPipelineLayout layout() const { return kernels; }
   const Adapter &adapter() const { return opened; }
+  /// For when more is known of it; before anybody else has it.
+  void setFeatures(const VulkanFeatures &features) {
+    opened.features = features;
+    opened.properties.chip = vulkanChip(features);
+  }
 
   /// As a failure, where `doing` completes "the GPU fails to".
   Result<> result(Status status, const std::string &doing);

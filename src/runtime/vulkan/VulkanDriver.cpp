@@ -4,6 +4,7 @@
 #include "runtime/Text.h"
 #include "runtime/gpu/Staging.h"
 #include "runtime/vulkan/Module.h"
+#include "runtime/vulkan/Probe.h"
 #include "runtime/vulkan/Readback.h"
 
 #include <algorithm>
@@ -390,8 +391,15 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
   auto core = Core::open(*session);
   if (!core)
     return core.error();
-  return std::shared_ptr<gpu::Driver>(
-      std::make_shared<VulkanDriver>(*core, std::move(options.store)));
+  auto driver = std::make_shared<VulkanDriver>(*core, std::move(options.store));
+  if (options.change) // not this device
+    return std::shared_ptr<gpu::Driver>(driver);
+  VulkanFeatures features = (*session)->adapter().features;
+  if (Result<> done = probe(*driver, (*session)->adapter().driver, features);
+      !done)
+    return done.error();
+  (*session)->setFeatures(features);
+  return std::shared_ptr<gpu::Driver>(driver);
 }
 
 } // namespace costate::runtime::vulkan

@@ -1,5 +1,6 @@
 #include "runtime/vulkan/VulkanDriver.h"
 
+#include "base/VulkanChip.h"
 #include "runtime/vulkan/VulkanApi.h"
 
 #include <algorithm>
@@ -103,6 +104,17 @@ TEST_F(VulkanGpu, TellsWhatItIs) {
   EXPECT_GE(gpu.sharedPerBlock, size_t(16) << 10);
   EXPECT_GT(driver->freeBytes(), size_t(64) << 20);
   EXPECT_LE(driver->freeBytes(), gpu.memory);
+}
+
+TEST_F(VulkanGpu, WhatItDoesNotTellIsFoundOut) {
+  auto features = parseVulkanChip(driver->properties().chip);
+  ASSERT_TRUE(features) << driver->properties().chip;
+  std::shared_ptr<gpu::Module> module = load();
+  std::byte *memory = allocate(8);
+  spin(*module, memory, 80000);
+  EXPECT_EQ(read<uint64_t>(memory, 1)[0] < 80000, features->shortLoops);
+  EXPECT_EQ(features->largestBlock() >= 512, features->subgroup == 32);
+  driver->release(memory);
 }
 
 TEST_F(VulkanGpu, IsFoundByNumberAndByName) {
