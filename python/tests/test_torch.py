@@ -339,6 +339,38 @@ def test_second_derivatives(device, trace):
         curvature.sum().backward()
 
 
+def test_forward_mode(device, trace):
+    x = tensor(0.5, -1, grad=True)
+    for f in (torch_function(trace("square", square(DType.f64)), outputs={1: 0}),
+              torch_function(trace("in_place", in_place), updates=[0]),
+              torch_function(trace("reloading", reloading), outputs={1: 0, 2: 0})):
+        assert torch.autograd.gradcheck(f, (x,), check_forward_ad=True)
+    f = torch_function(trace("power", power), outputs={2: ()})
+    n = tensor(0, 4, dtype=torch.int64)
+    _, slope = torch.autograd.functional.jvp(lambda x: f(x, n, 1.0), x.detach(), tensor(1, 1))
+    assert slope.item() == -4
+    import torch.autograd.forward_ad as forward
+    with forward.dual_level():
+        y = f(forward.make_dual(x.detach(), tensor(1, 1)), n, 1.0)
+        assert forward.unpack_dual(y).tangent.item() == -4
+
+
+def test_forward_mode_of_a_kernel_that_writes_fields(device):
+    import costate as qd
+    count = qd.field(qd.i32, shape=())
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = 2 * x[i]
+            count[None] += 1
+
+    import torch.autograd.forward_ad as forward
+    f = qd.torch_function(k, outputs={1: 0})
+    with forward.dual_level(), pytest.raises(_core.NotDifferentiable, match="writes fields"):
+        f(forward.make_dual(tensor(1.0, 2.0), tensor(1, 1)))
+
+
 def test_fields_beside_tensors(device):
     import costate as qd
 

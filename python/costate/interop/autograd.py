@@ -158,6 +158,7 @@ class _Function(torch.autograd.Function):
         ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
         outputs = [results[i] for i in plan.results]
         ctx.save_for_backward(*given, *([] if plan.replays else outputs))
+        ctx.save_for_forward(*given)
         ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -168,6 +169,20 @@ class _Function(torch.autograd.Function):
         finals = [y.detach() for y in saved]
         return None, *_Gradient.apply(ctx.plan, ctx.launch, ctx.needs_input_grad[1:], finals,
                                       *inputs, *cotangents)
+
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: torch.Tensor | None) -> Any:
+        saved, plan = list(ctx.saved_tensors), ctx.plan
+        inputs = [saved.pop(0).detach() if number is None else number for number in ctx.numbers]
+        if ctx.launch.writes_fields:
+            raise errors.NotDifferentiable(
+                f"forward mode of kernel `{plan.name}`, which writes fields, would write them twice; pass "
+                "what it writes as arguments, and name them in `outputs` or `updates`")
+        results = plan.starts(inputs)
+        both = _Launch(plan, plan.place(inputs, results), dual=True, like=ctx.launch)
+        slopes = _tangents(plan, both, results, tangents)
+        return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 class _Gradient(torch.autograd.Function):
@@ -242,16 +257,26 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
     results = plan.starts(inputs)
     adjoints = _adjoints(plan, ctx.needs, inputs, results, cotangents)
     both = _Launch(plan, plan.place(inputs, results), adjoints, dual=True, like=launch)
-    for k, i in enumerate(plan.inputs):
-        if directions[k] is not None:
-            _tensor_of(both.values[i].dual).copy_(directions[k])
+    _set_tangents(plan, both, directions)
     both.core.gradient().jvp(*both.arguments, initial_state=True)
     along = [_tensor_of(both.values[i].grad.dual).to(inputs[k].dtype, copy=True)
              if ctx.needs_input_grad[4 + k] else None for k, i in enumerate(plan.inputs)]
-    both.core.jvp(*both.arguments)
-    slopes = [_tensor_of(both.values[i].dual).to(results[i].dtype, copy=True)
-              if results[i].is_floating_point() else None for i in plan.results]
-    return along + slopes
+    return along + _tangents(plan, both, results, ())
+
+
+def _set_tangents(plan: _Plan, launch: _Launch, tangents: Sequence[torch.Tensor | None]) -> None:
+    for i, tangent in zip(plan.inputs, tangents):
+        if tangent is not None:
+            _tensor_of(launch.values[i].dual).copy_(tangent)
+
+
+def _tangents(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor],
+              tangents: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Those of the results, from those of the inputs; without any, from those that are set."""
+    _set_tangents(plan, launch, tangents)
+    launch.core.jvp(*launch.arguments)
+    return [_tensor_of(launch.values[i].dual).to(results[i].dtype, copy=True)
+            if results[i].is_floating_point() else None for i in plan.results]
 
 
 def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
@@ -275,7 +300,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     only if they are not contiguous, and numbers. It runs on PyTorch's current
     stream and returns one tensor or a tuple of them. Where the gradient needs
     values that the kernel overwrites, the kernel runs once more in `backward`.
-    The gradient has a gradient too, but that none. Raises BadArgument if the
+    The gradient has a gradient too, but that none; forward mode (`torch.autograd.forward_ad`)
+    works. Raises BadArgument if the
     kernel writes other arguments.
     """
     plan = _Plan(kernel, outputs or {}, updates)

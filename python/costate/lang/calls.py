@@ -289,13 +289,14 @@ def hidden_array(dtype, shape):
                        dual=dtype.is_float)
 
 
-def shared_variable(builder, value, dtype=None):
+def shared_variable(builder, name, value, dtype=None):
     """A variable of a kernel that its parallel loops change."""
     from costate.lang.expr import dtype_of
     dtype = dtype or dtype_of(value)
     if builder.dry:
         return Variable(value, dtype)
     array = TracedArray(dtype, 0, (), ())
+    builder.labels[len(builder.arguments)] = name
     builder.arguments.append(("array", hidden_array(dtype, ())))
     place = Element(array, [])
     place.set(value)

@@ -1,6 +1,7 @@
 """Statements of a kernel, but loops."""
 
 import ast
+from functools import partial
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
                             QuadrantsSyntaxError, QuadrantsTypeError)
@@ -148,7 +149,7 @@ class Statements:
             self.frame.bind(name, Bound(value))
             return
         if name in self.frame.shared and self.builder.depth == 0:
-            self.frame.bind(name, variable_for(value, self.shared_variable))
+            self.frame.bind(name, variable_for(value, partial(calls.shared_variable, self.builder, name)))
         elif self.frame.will_change(name):
             self.frame.bind(name, variable_for(value))
         elif isinstance(value, Matrix):
@@ -161,10 +162,6 @@ class Statements:
         entries = unified(value.entries)
         dtype = dtypes.defaults.fp if any(isinstance(e, float) for e in entries) else value.dtype
         return value.like([value_of(e, dtype) for e in entries])
-
-    def shared_variable(self, value, dtype=None):
-        """A variable of the kernel that its parallel loops change: a hidden array."""
-        return calls.shared_variable(self.builder, value, dtype)
 
     def do_AugAssign(self, node):
         if isinstance(node.target, ast.Name):
