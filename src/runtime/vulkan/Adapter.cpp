@@ -199,6 +199,7 @@ bool Reader::findQueue(Adapter &adapter) const {
     if (!(flags & VK_QUEUE_COMPUTE_BIT) || !isBetter)
       continue;
     adapter.queueFamily = k;
+    adapter.bindsSparse = flags & VK_QUEUE_SPARSE_BINDING_BIT;
     found = true;
   }
   return found;
@@ -340,6 +341,7 @@ Result<Adapter> Reader::adapter() {
     return lacks(missing);
   result.wanted = std::make_shared<FeatureChain>();
   want(*result.wanted, there);
+  result.bindsSparse &= there.core.features.sparseBinding == VK_TRUE;
   for (const char *extension : {VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME,
                                 VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
                                 VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
@@ -351,9 +353,12 @@ Result<Adapter> Reader::adapter() {
   result.properties = gpuProperties(result.features);
   result.mostBlocks = properties.properties.limits.maxComputeWorkGroupCount[0];
   result.mostBytes = v11.maxMemoryAllocationSize;
-  if (maintenance4.maxBufferSize)
-    result.mostBytes =
-        std::min<size_t>(result.mostBytes, maintenance4.maxBufferSize);
+  size_t mostOfBuffer =
+      maintenance4.maxBufferSize ? maintenance4.maxBufferSize : SIZE_MAX;
+  result.mostBytes = std::min(result.mostBytes, mostOfBuffer);
+  if (result.bindsSparse)
+    result.mostSparseBytes = std::min<size_t>(
+        mostOfBuffer, properties.properties.limits.sparseAddressSpaceSize);
   result.isCpu =
       properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   result.tellsBudget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);

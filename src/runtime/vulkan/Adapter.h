@@ -33,6 +33,9 @@ struct Adapter {
   uint32_t askedSubgroup = 0;
   int64_t mostBlocks = 0; ///< of a launch
   size_t mostBytes = 0;   ///< of an allocation
+  /// Of a buffer that several allocations are bound to; 0: there are none.
+  size_t mostSparseBytes = 0;
+  bool bindsSparse = false;
   bool isCpu = false;
   bool tellsBudget = false; ///< how much memory is free
   std::string driver = {};  ///< and its version, for what is kept on disk

@@ -1,16 +1,12 @@
 #pragma once
 /// Memory of one kind, in large blocks that are given out in pieces.
 
+#include "runtime/vulkan/Block.h"
 #include "runtime/vulkan/Ranges.h"
-#include "runtime/vulkan/Session.h"
 
 #include <functional>
 
 namespace costate::runtime::vulkan {
-
-/// Of the device: for device code. Host: that the host reads and writes as
-/// well. Written: that the host writes and the device reads.
-enum class PoolKind { Device, Host, Written };
 
 /// What Vulkan copies from and to.
 struct Place {
@@ -44,19 +40,7 @@ public:
   size_t freeBytes() const;
 
 private:
-  struct Block {
-    VkBuffer buffer = VK_NULL_HANDLE;
-    VkDeviceMemory memory = VK_NULL_HANDLE;
-    uint64_t address = 0;
-    size_t bytes = 0;
-    std::byte *host = nullptr;
-  };
-
   Status addBlock(size_t bytes);
-  Status makeBuffer(Block &block) const;
-  Status bindMemory(Block &block) const;
-  int chooseType(uint32_t allowed) const;
-  void destroy(const Block &block) const;
   const Block *blockOf(uint64_t address) const;
 
   std::shared_ptr<Session> session;

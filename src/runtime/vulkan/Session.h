@@ -19,7 +19,11 @@ public:
 
   const Api &api() const { return functions; }
   VkDevice device() const { return handle; }
-  VkQueue queue() const { return work; }
+  /// Calls `use(queue)`, one thread at a time.
+  template <class Use> Status withQueue(const Use &use) {
+    std::lock_guard lock(queueMutex);
+    return note(use(work));
+  }
   /// Of all kernels: the address of their words.
   VkPipelineLayout layout() const { return kernels; }
   const Adapter &adapter() const { return opened; }
@@ -68,6 +72,7 @@ private:
   Adapter opened;
   Api functions{};
   VkDevice handle = VK_NULL_HANDLE;
+  std::mutex queueMutex;
   VkQueue work = VK_NULL_HANDLE;
   VkPipelineLayout kernels = VK_NULL_HANDLE;
   VkPhysicalDeviceMemoryProperties memory{};

@@ -9,6 +9,8 @@ static constexpr size_t mostCommands = 256;
 static constexpr size_t mostArgumentBytes = size_t(256) << 10;
 /// Submissions that wait; more work waits for the first of them.
 static constexpr size_t mostRunning = 16;
+/// From one submission to the next, while the device is faster than the host.
+static constexpr std::chrono::microseconds pause{20};
 /// Before a thread is put to sleep.
 static constexpr std::chrono::microseconds spinning{30};
 
@@ -67,7 +69,9 @@ Status Stream::beginWork() {
 Status Stream::endWork() {
   bool isFull = recorded->count() >= mostCommands ||
                 recorded->argumentBytes() >= mostArgumentBytes;
-  if (isFull || reached() == submitted)
+  bool isIdle = reached() == submitted &&
+                std::chrono::steady_clock::now() > lastSubmit + pause;
+  if (isFull || isIdle)
     return submit();
   changed.notify_one();
   return VK_SUCCESS;
@@ -89,14 +93,16 @@ Status Stream::submit() {
   info.pCommandBuffers = &buffer;
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &semaphore;
-  Status status = session->note(
-      session->api().vkQueueSubmit(session->queue(), 1, &info, VK_NULL_HANDLE));
+  Status status = session->withQueue([&](VkQueue queue) {
+    return session->api().vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE);
+  });
   if (status) {
     recorded.reset();
     return status;
   }
   running.push_back({std::move(recorded), end});
   submitted = end;
+  lastSubmit = std::chrono::steady_clock::now();
   return VK_SUCCESS;
 }
 

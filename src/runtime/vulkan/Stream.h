@@ -6,6 +6,7 @@
 
 #include "runtime/vulkan/Commands.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <thread>
@@ -83,6 +84,7 @@ private:
   std::vector<std::unique_ptr<Commands>> spare;
   std::deque<Batch> running;
   Moment submitted = 0, done = 0;
+  std::chrono::steady_clock::time_point lastSubmit = {};
 
   std::atomic<std::thread::id> capturer = {};
   std::shared_ptr<Commands> captured;

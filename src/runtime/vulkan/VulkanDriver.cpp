@@ -121,7 +121,7 @@ Result<std::byte *> VulkanDriver::allocate(size_t bytes) {
                 status == VK_ERROR_OUT_OF_HOST_MEMORY;
   if (!isFull || session().isLost())
     return session().failure(status, "allocate " + bytesText(bytes));
-  size_t most = session().adapter().mostBytes;
+  size_t most = largestBlock(session(), PoolKind::Device);
   std::string why = bytes > most
                         ? "the driver gives at most " + bytesText(most) +
                               " at a time; split the array, or release arrays"
@@ -385,6 +385,8 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
   auto adapter = chooseAdapter(**instance, which);
   if (!adapter)
     return adapter.error();
+  if (options.changeAdapter)
+    options.changeAdapter(*adapter);
   auto session = Session::open(*instance, std::move(*adapter), options.change);
   if (!session)
     return session.error();

@@ -13,6 +13,8 @@ struct VolkDeviceTable;
 
 namespace costate::runtime::vulkan {
 
+struct Adapter;
+
 /// Keeps what the driver has assembled from one process to the next. Nothing is
 /// kept without.
 struct CodeStore {
@@ -25,8 +27,9 @@ struct Options {
   /// `synchronize`.
   bool validate = false;
   CodeStore store = {};
-  /// Of tests: other functions in the place of some.
+  /// Of tests: other functions in the place of some, and a smaller device.
   void (*change)(VolkDeviceTable &) = nullptr;
+  void (*changeAdapter)(Adapter &) = nullptr;
 };
 
 /// `which`: empty for the fastest device, its number as Vulkan counts them, or

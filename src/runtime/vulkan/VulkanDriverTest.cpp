@@ -1,7 +1,7 @@
 #include "runtime/vulkan/VulkanDriver.h"
 
 #include "base/VulkanChip.h"
-#include "runtime/vulkan/VulkanApi.h"
+#include "runtime/vulkan/Adapter.h"
 
 #include <algorithm>
 #include <cstring>
@@ -454,6 +454,86 @@ TEST_F(VulkanGpu, BlocksThatAreFreeMakeRoomForLargerOnes) {
   driver->release(second);
   driver->release(allocate(150 * mebi));
   expectWorking();
+}
+
+VkResult (*realCreate)(VkDevice, const VkBufferCreateInfo *,
+                       const VkAllocationCallbacks *, VkBuffer *);
+VkResult createPlain(VkDevice device, const VkBufferCreateInfo *info,
+                     const VkAllocationCallbacks *callbacks, VkBuffer *buffer) {
+  VkBufferCreateInfo plain = *info;
+  plain.flags = 0;
+  return realCreate(device, &plain, callbacks, buffer);
+}
+
+struct Bound {
+  VkDevice device;
+  Api api;
+  std::vector<VkSparseMemoryBind> pieces;
+} bound;
+
+/// On a device that binds nothing sparsely: one more allocation.
+VkResult bindAll(VkQueue queue, uint32_t, const VkBindSparseInfo *info,
+                 VkFence fence) {
+  const VkSparseBufferMemoryBindInfo &all = *info->pBufferBinds;
+  bound.pieces.assign(all.pBinds, all.pBinds + all.bindCount);
+  VkMemoryRequirements needs;
+  bound.api.vkGetBufferMemoryRequirements(bound.device, all.buffer, &needs);
+  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo wanted{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &flags};
+  wanted.allocationSize = needs.size;
+  VkDeviceMemory memory = VK_NULL_HANDLE; // never freed
+  if (auto status =
+          bound.api.vkAllocateMemory(bound.device, &wanted, nullptr, &memory))
+    return status;
+  if (auto status =
+          bound.api.vkBindBufferMemory(bound.device, all.buffer, memory, 0))
+    return status;
+  return bound.api.vkQueueSubmit(queue, 0, nullptr, fence);
+}
+
+TEST_F(VulkanGpu, AnArrayMayBeLargerThanAnAllocation) {
+  static constexpr size_t mebi = size_t(1) << 20;
+  if (!driver->properties().name.starts_with("llvmpipe"))
+    GTEST_SKIP() << "memory of this device is not one type";
+  driver = nullptr;
+  open({.change =
+            [](Api &api) {
+              bound.api = api;
+              realCreate = std::exchange(api.vkCreateBuffer, createPlain);
+              api.vkQueueBindSparse = bindAll;
+              api.vkGetBufferMemoryRequirements =
+                  [](VkDevice device, VkBuffer buffer,
+                     VkMemoryRequirements *needs) {
+                    bound.device = device;
+                    bound.api.vkGetBufferMemoryRequirements(device, buffer,
+                                                            needs);
+                  };
+            },
+        .changeAdapter =
+            [](Adapter &adapter) {
+              adapter.mostBytes = 5 * mebi;
+              adapter.mostSparseBytes = 64 * mebi;
+            }});
+  constexpr size_t bytes = 13 * mebi, count = bytes / 8;
+  std::byte *memory = allocate(bytes);
+  size_t end = 0;
+  for (const VkSparseMemoryBind &piece : bound.pieces) {
+    EXPECT_EQ(piece.resourceOffset, end);
+    EXPECT_LE(piece.size, 5 * mebi);
+    end += piece.size;
+  }
+  EXPECT_GE(end, bytes);
+  uint64_t five = 5;
+  check(driver->fill(memory, bytes, &five, 8));
+  add(*load(), memory, count, 2, {64, 32});
+  EXPECT_EQ(read<uint64_t>(memory, count), repeated(uint64_t(7), count));
+  driver->release(memory);
+  Result<std::byte *> tooLarge = driver->allocate(65 * mebi);
+  ASSERT_FALSE(tooLarge.ok());
+  EXPECT_NE(tooLarge.error().text.find("at most 64 MiB at a time"),
+            std::string::npos)
+      << tooLarge.error().text;
 }
 
 VkResult lose(VkQueue, uint32_t, const VkSubmitInfo *, VkFence) {
