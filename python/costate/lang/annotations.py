@@ -22,6 +22,9 @@ class NdarrayType:
 
     def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
                  field_dim=None, needs_grad=None, boundary=None):
+        self.members = dict(dtype.members) if hasattr(dtype, "members") else None  # of a struct
+        if self.members is not None:
+            dtype = None
         if isinstance(dtype, CompoundType):
             element_shape = dtype.shape
             dtype = dtype.dtype

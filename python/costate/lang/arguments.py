@@ -21,7 +21,7 @@ from costate.lang.matrix import Matrix
 from costate.lang.ndarray import Ndarray, Tensor
 from costate.lang.places import TracedArray
 from costate.lang.storage import Storage
-from costate.lang.struct import Struct, StructType
+from costate.lang.struct import Struct, StructField, StructType
 
 
 class Values:
@@ -210,13 +210,31 @@ class DataclassParameter:
 
 
 class ArrayParameter:
-    """An ndarray, or an array of NumPy, PyTorch or the library."""
+    """An ndarray, of structs too, or an array of NumPy, PyTorch or the library."""
 
     def __init__(self, name, kind):
         self.name, self.kind = name, kind
 
+    def _member(self, name):
+        kinds = self.kind.members
+        return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
+                                                                 needs_grad=self.kind.needs_grad))
+
+    def _bind_members(self, value, values):
+        kinds = self.kind.members
+        if not isinstance(value, StructField) or kinds and list(kinds) != list(value.members):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) is not an ndarray of structs "
+                                            f"with the members {', '.join(kinds or ())}")
+        values.key.append(("struct", tuple(value.members), tuple(map(id, value.methods.values()))))
+        values.kept.append(value.methods)
+        for name, one in value.members.items():
+            self._member(name).bind(one, values)
+
     def bind(self, value, values):
         kind = self.kind
+        if isinstance(value, StructField) or kind.members:
+            self._bind_members(value, values)
+            return
         if isinstance(value, Ndarray):
             dtype, ndim, element_shape = value.dtype, len(value.shape), value.element_shape
             array = value.core()
@@ -299,6 +317,9 @@ class ArrayParameter:
         return array
 
     def trace(self, builder, value, path):
+        if isinstance(value, StructField):
+            return Bound(StructField({name: self._member(name).trace(builder, one, path).value
+                                      for name, one in value.members.items()}, value.methods))
         position = path.next()
         array = path.items[position]
         known = builder.arrays.get(("array", path.alias(position)))

@@ -73,6 +73,8 @@ def ndarray(dtype, shape, needs_grad=False, needs_dual=False, layout=None):
     from costate.lang.annotations import CompoundType
     if isinstance(dtype, CompoundType):
         return make_ndarray(dtype.dtype, shape, dtype.shape, needs_grad, needs_dual)
+    if hasattr(dtype, "ndarray"):  # a struct
+        return dtype.ndarray(shape, needs_grad, needs_dual)
     return make_ndarray(dtype, shape, (), needs_grad, needs_dual)
 
 

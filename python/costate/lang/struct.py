@@ -181,15 +181,27 @@ class StructType:
         return StructField({k: self._field(t, field, shape, needs_grad, needs_dual, offset)
                             for k, t in self.members.items()}, self.methods)
 
+    def ndarray(self, shape, needs_grad=False, needs_dual=False, **_):
+        """An ndarray of these: an ndarray for each member."""
+        from costate.lang.ndarray import ndarray
+        return StructField({name: ndarray(kind, shape, needs_grad and _is_real(kind), needs_dual and _is_real(kind))
+                            for name, kind in self.members.items()}, self.methods)
+
     @staticmethod
     def _field(kind, make, shape, needs_grad, needs_dual, offset):
         if isinstance(kind, StructType):
             return kind.field(shape=shape, needs_grad=needs_grad, needs_dual=needs_dual,
                               offset=offset)
-        real = (dtypes.cook(kind) if dtypes.is_dtype(kind) else kind).dtype.is_float if not \
-            dtypes.is_dtype(kind) else dtypes.cook(kind).is_float
+        real = _is_real(kind)
         return make(kind, shape=shape, needs_grad=needs_grad and real,
                     needs_dual=needs_dual and real, offset=offset)
+
+
+def _is_real(kind):
+    """Whether a number, vector or struct has a gradient."""
+    if isinstance(kind, StructType):
+        return any(map(_is_real, kind.members.values()))
+    return (dtypes.cook(kind) if dtypes.is_dtype(kind) else kind.dtype or dtypes.defaults.fp).is_float
 
 
 def struct(**members):
@@ -207,8 +219,10 @@ def dataclass(cls):
 def element(builder, field, index):
     """An element of a field of structs in a kernel."""
     from costate.lang import calls
+    from costate.lang.storage import Storage
     members = {}
     for name, one in field.members.items():
-        members[name] = (element(builder, one, index) if isinstance(one, StructField)
-                         else calls.traced(builder, one).at(index))
+        if isinstance(one, Storage):
+            one = calls.traced(builder, one)
+        members[name] = element(builder, one, index) if isinstance(one, StructField) else one.at(index)
     return Struct(members, field.methods)

@@ -357,3 +357,43 @@ def test_to_numpy_without_a_copy():
     view = x.to_numpy(copy=False)
     view[1, 1] = 4
     assert x[1, 1] == 4 and x.to_numpy()[1, 1] == 4
+
+
+@ti.dataclass
+class Particle:
+    x: ti.types.vector(2, ti.f64)
+    mass: ti.f64
+    turns: ti.i32
+
+    @ti.func
+    def energy(self):
+        return self.mass * self.x.norm_sqr()
+
+
+def test_ndarrays_of_structs(double):
+    particles = ti.ndarray(Particle, shape=3, needs_grad=True)
+    loss = ti.ndarray(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def start(p: ti.types.ndarray()):
+        for i in p:
+            p[i] = Particle(x=[i, i], mass=2.0, turns=i)
+
+    @ti.kernel
+    def run(p: ti.types.ndarray(dtype=Particle, ndim=1), out: ti.types.ndarray()):
+        for i in p:
+            v = p[i].mass
+            for _ in range(p[i].turns):
+                v *= p[i].x[0]
+            out[None] += p[i].energy() + v
+            p[i].turns += 1
+
+    start(particles)
+    assert particles[2].mass == 2 and particles.x[2][1] == 2
+    with ti.ad.Tape(loss):
+        run(particles, loss)
+    assert particles.mass.grad.to_numpy().tolist() == [1, 2 + 1, 8 + 4]
+    assert particles.x.grad.to_numpy().tolist() == [[0, 0], [4 + 2, 4], [8 + 8, 8]]
+    assert particles.turns.to_numpy().tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match="ndarray of structs with the members x, mass, turns"):
+        run(loss, loss)
