@@ -1,19 +1,12 @@
 #include "runtime/vulkan/Adapter.h"
 
+#include "runtime/vulkan/AdapterReader.h"
+
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-#include <thread>
 
 namespace costate::runtime::vulkan {
 namespace {
-
-/// What there is no way of asking for.
-struct Guess {
-  int multiprocessors;
-  int threads;           ///< of a multiprocessor
-  size_t sharedOfBlocks; ///< of a multiprocessor: times that of a block
-};
 
 /// Kinds of devices, the fastest first.
 int rankOf(VkPhysicalDeviceType type) {
@@ -27,12 +20,6 @@ int rankOf(VkPhysicalDeviceType type) {
   default:
     return 3;
   }
-}
-
-VkPhysicalDeviceProperties plainProperties(VkPhysicalDevice device) {
-  VkPhysicalDeviceProperties properties;
-  vkGetPhysicalDeviceProperties(device, &properties);
-  return properties;
 }
 
 std::string nameOf(VkPhysicalDevice device) {
@@ -53,335 +40,14 @@ std::string lower(std::string text) {
   return text;
 }
 
-//===-- Reading what there is ---------------------------------------------===//
-
-class Reader {
-public:
-  explicit Reader(VkPhysicalDevice device) : device(device) {
-    readExtensions();
-    readProperties();
-    vkGetPhysicalDeviceMemoryProperties(device, &memory);
-  }
-
-  Result<Adapter> adapter();
-
-private:
-  void readExtensions();
-  void readProperties();
-  bool has(const char *extension) const;
-  bool isAtLeast(uint32_t version) const {
-    return properties.properties.apiVersion >= version;
-  }
-  void readFeatures(FeatureChain &there) const;
-  void want(FeatureChain &wanted, const FeatureChain &there) const;
-  std::string lacking(const FeatureChain &there) const;
-  bool findQueue(Adapter &adapter) const;
-  VulkanFeatures features(const FeatureChain &there, uint32_t lanes) const;
-  void addFloatControls(VulkanFeatures &features) const;
-  uint32_t lanesOf(const FeatureChain &there, uint32_t &asked) const;
-  Guess guess() const;
-  gpu::Properties gpuProperties(const VulkanFeatures &features) const;
-
-  VkPhysicalDevice device;
-  std::vector<VkExtensionProperties> extensions;
-  VkPhysicalDeviceProperties2 properties{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-  VkPhysicalDeviceVulkan11Properties v11{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES};
-  VkPhysicalDeviceVulkan12Properties v12{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES};
-  VkPhysicalDeviceSubgroupSizeControlProperties subgroupSize{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
-  VkPhysicalDeviceMaintenance4Properties maintenance4{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES};
-  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
-  VkPhysicalDeviceShaderCorePropertiesAMD amd{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
-  VkPhysicalDeviceMemoryProperties memory{};
-};
-
-void Reader::readExtensions() {
-  uint32_t count = 0;
-  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
-  extensions.resize(count);
-  vkEnumerateDeviceExtensionProperties(device, nullptr, &count,
-                                       extensions.data());
-}
-
-bool Reader::has(const char *extension) const {
-  return std::ranges::any_of(extensions, [&](const auto &known) {
-    return std::strcmp(known.extensionName, extension) == 0;
-  });
-}
-
-void Reader::readProperties() {
-  properties.properties = plainProperties(device);
-  if (!isAtLeast(VK_API_VERSION_1_2))
-    return;
-  chain(properties, v11);
-  chain(properties, v12);
-  if (isAtLeast(VK_API_VERSION_1_3) ||
-      has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
-    chain(properties, subgroupSize);
-  if (isAtLeast(VK_API_VERSION_1_3) || has(VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
-    chain(properties, maintenance4);
-  if (has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
-    chain(properties, nvidia);
-  if (has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME))
-    chain(properties, amd);
-  vkGetPhysicalDeviceProperties2(device, &properties);
-}
-
-void Reader::readFeatures(FeatureChain &there) const {
-  chain(there.core, there.v11);
-  chain(there.core, there.v12);
-  if (isAtLeast(VK_API_VERSION_1_3) ||
-      has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
-    chain(there.core, there.subgroupSize);
-  if (isAtLeast(VK_API_VERSION_1_3) || has(VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
-    chain(there.core, there.maintenance4);
-  if (has(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME))
-    chain(there.core, there.atomicFloat);
-  vkGetPhysicalDeviceFeatures2(device, &there.core);
-}
-
-/// What code or the driver makes use of, as far as it is there.
-void Reader::want(FeatureChain &wanted, const FeatureChain &there) const {
-  readFeatures(wanted); // for the chain
-  wanted.core.features = {};
-  auto keep = [&](auto &to, const auto &from, auto... members) {
-    ((to.*members = from.*members), ...);
-  };
-  using Core = VkPhysicalDeviceFeatures;
-  keep(wanted.core.features, there.core.features, &Core::shaderInt64,
-       &Core::shaderFloat64, &Core::shaderInt16, &Core::sparseBinding);
-  auto clear = [](auto &features) {
-    auto *next = features.pNext;
-    auto type = features.sType;
-    features = {};
-    features.sType = type;
-    features.pNext = next;
-  };
-  clear(wanted.v11);
-  using V11 = VkPhysicalDeviceVulkan11Features;
-  keep(wanted.v11, there.v11, &V11::storageBuffer16BitAccess);
-  clear(wanted.v12);
-  using V12 = VkPhysicalDeviceVulkan12Features;
-  keep(wanted.v12, there.v12, &V12::bufferDeviceAddress,
-       &V12::timelineSemaphore, &V12::shaderInt8, &V12::shaderFloat16,
-       &V12::storageBuffer8BitAccess, &V12::shaderBufferInt64Atomics,
-       &V12::shaderSharedInt64Atomics, &V12::shaderSubgroupExtendedTypes,
-       &V12::vulkanMemoryModel, &V12::vulkanMemoryModelDeviceScope,
-       &V12::scalarBlockLayout);
-}
-
-std::string Reader::lacking(const FeatureChain &there) const {
-  if (!there.v12.bufferDeviceAddress)
-    return "addresses of buffers (bufferDeviceAddress)";
-  if (!there.core.features.shaderInt64)
-    return "64-bit integers (shaderInt64)";
-  if (!there.v12.timelineSemaphore)
-    return "timeline semaphores (timelineSemaphore)";
-  return "";
-}
-
-/// One for compute only, where there is one.
-bool Reader::findQueue(Adapter &adapter) const {
-  uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-  bool found = false;
-  for (uint32_t k = 0; k < count; ++k) {
-    VkQueueFlags flags = families[k].queueFlags;
-    bool isBetter = !found || !(flags & VK_QUEUE_GRAPHICS_BIT);
-    if (!(flags & VK_QUEUE_COMPUTE_BIT) || !isBetter)
-      continue;
-    adapter.queueFamily = k;
-    adapter.bindsSparse = flags & VK_QUEUE_SPARSE_BINDING_BIT;
-    found = true;
-  }
-  return found;
-}
-
-/// Lanes of a subgroup: 32, if pipelines may choose.
-uint32_t Reader::lanesOf(const FeatureChain &there, uint32_t &asked) const {
-  bool isChosen =
-      there.subgroupSize.subgroupSizeControl &&
-      subgroupSize.minSubgroupSize < subgroupSize.maxSubgroupSize &&
-      (subgroupSize.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
-  if (!isChosen)
-    return v11.subgroupSize;
-  asked = std::clamp(32u, subgroupSize.minSubgroupSize,
-                     subgroupSize.maxSubgroupSize);
-  return asked;
-}
-
-/// Only such that a module may ask for at the same time.
-void Reader::addFloatControls(VulkanFeatures &to) const {
-  to.nan16 = v12.shaderSignedZeroInfNanPreserveFloat16;
-  to.nan32 = v12.shaderSignedZeroInfNanPreserveFloat32;
-  to.nan64 = v12.shaderSignedZeroInfNanPreserveFloat64;
-  to.denorm16 = v12.shaderDenormPreserveFloat16;
-  to.denorm32 = v12.shaderDenormPreserveFloat32;
-  to.denorm64 = v12.shaderDenormPreserveFloat64;
-  to.rte16 = v12.shaderRoundingModeRTEFloat16;
-  to.rte32 = v12.shaderRoundingModeRTEFloat32;
-  to.rte64 = v12.shaderRoundingModeRTEFloat64;
-  auto agree = [](VkShaderFloatControlsIndependence freedom, bool &of16,
-                  bool &of32, bool &of64) {
-    bool all = of16 && of32 && of64;
-    if (freedom == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE)
-      of16 = of32 = of64 = all;
-    if (freedom == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY)
-      of16 = of64 = of16 && of64;
-  };
-  agree(v12.denormBehaviorIndependence, to.denorm16, to.denorm32, to.denorm64);
-  agree(v12.roundingModeIndependence, to.rte16, to.rte32, to.rte64);
-}
-
-VulkanFeatures Reader::features(const FeatureChain &there,
-                                uint32_t lanes) const {
-  VulkanFeatures to;
-  to.major = static_cast<int>(VK_API_VERSION_MAJOR(
-      std::min(properties.properties.apiVersion, VK_API_VERSION_1_3)));
-  to.minor = static_cast<int>(VK_API_VERSION_MINOR(
-      std::min(properties.properties.apiVersion, VK_API_VERSION_1_3)));
-  to.subgroup = static_cast<int>(lanes);
-  to.f64 = there.core.features.shaderFloat64;
-  to.i16 = there.core.features.shaderInt16;
-  to.storage16 = there.v11.storageBuffer16BitAccess;
-  to.i8 = there.v12.shaderInt8;
-  to.f16 = there.v12.shaderFloat16;
-  to.storage8 = there.v12.storageBuffer8BitAccess;
-  to.i64Atomics = there.v12.shaderBufferInt64Atomics;
-  to.sharedI64Atomics = there.v12.shaderSharedInt64Atomics;
-  to.extendedTypes = there.v12.shaderSubgroupExtendedTypes;
-  to.memoryModel =
-      there.v12.vulkanMemoryModel && there.v12.vulkanMemoryModelDeviceScope;
-  to.fadd32 = there.atomicFloat.shaderBufferFloat32AtomicAdd;
-  to.fadd64 = there.atomicFloat.shaderBufferFloat64AtomicAdd;
-  to.sharedFadd32 = there.atomicFloat.shaderSharedFloat32AtomicAdd;
-  to.sharedFadd64 = there.atomicFloat.shaderSharedFloat64AtomicAdd;
-  to.fullSubgroups = there.subgroupSize.computeFullSubgroups;
-  auto hasOperation = [&](VkSubgroupFeatureFlagBits which) {
-    return (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-           (v11.subgroupSupportedOperations & which);
-  };
-  to.vote = hasOperation(VK_SUBGROUP_FEATURE_VOTE_BIT);
-  to.ballot = hasOperation(VK_SUBGROUP_FEATURE_BALLOT_BIT);
-  to.shuffle = hasOperation(VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
-  to.shuffleRelative = hasOperation(VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT);
-  to.arithmetic = hasOperation(VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-  addFloatControls(to);
-  return to;
-}
-
-/// Drivers of NVIDIA and AMD tell how large the GPU is, others do not: numbers
-/// that keep a usual one busy.
-Guess Reader::guess() const {
-  if (nvidia.shaderSMCount)
-    return {static_cast<int>(nvidia.shaderSMCount),
-            static_cast<int>(nvidia.shaderWarpsPerSM) * 32, 4};
-  if (amd.computeUnitsPerShaderArray)
-    return {static_cast<int>(amd.shaderEngineCount *
-                             amd.shaderArraysPerEngineCount *
-                             amd.computeUnitsPerShaderArray),
-            static_cast<int>(amd.simdPerComputeUnit * amd.wavefrontsPerSimd *
-                             amd.wavefrontSize),
-            1};
-  switch (properties.properties.deviceType) {
-  case VK_PHYSICAL_DEVICE_TYPE_CPU:
-    return {static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
-            4096, 1};
-  case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-    return {32, 1024, 1};
-  default:
-    return {8, 1024, 1};
-  }
-}
-
-gpu::Properties Reader::gpuProperties(const VulkanFeatures &features) const {
-  const VkPhysicalDeviceLimits &limits = properties.properties.limits;
-  Guess guess = this->guess();
-  gpu::Properties result;
-  result.name = properties.properties.deviceName;
-  result.multiprocessors = guess.multiprocessors;
-  result.residentThreads = guess.multiprocessors * guess.threads;
-  for (uint32_t k = 0; k < memory.memoryHeapCount; ++k)
-    if (memory.memoryHeaps[k].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      result.memory =
-          std::max<size_t>(result.memory, memory.memoryHeaps[k].size);
-  result.chip = vulkanChip(features);
-  result.sharedPerBlock = limits.maxComputeSharedMemorySize;
-  result.sharedPerMultiprocessor = guess.sharedOfBlocks * result.sharedPerBlock;
-  auto most = static_cast<int>(std::min(limits.maxComputeWorkGroupInvocations,
-                                        limits.maxComputeWorkGroupSize[0]));
-  result.blockThreads = std::min(features.largestBlock(), most);
-  return result;
-}
-
-Result<Adapter> Reader::adapter() {
-  std::string name = properties.properties.deviceName;
-  auto lacks = [&](const std::string &what) {
-    return Failure{ErrorCode::NoDevice, "`" + name + "` lacks " + what +
-                                            "; update its driver, or choose "
-                                            "another device"};
-  };
-  if (!isAtLeast(VK_API_VERSION_1_2))
-    return lacks("Vulkan 1.2");
-  Adapter result;
-  result.handle = device;
-  if (!findQueue(result))
-    return lacks("a queue for compute");
-  FeatureChain there;
-  readFeatures(there);
-  if (std::string missing = lacking(there); !missing.empty())
-    return lacks(missing);
-  result.wanted = std::make_shared<FeatureChain>();
-  want(*result.wanted, there);
-  result.bindsSparse &= there.core.features.sparseBinding == VK_TRUE;
-  for (const char *extension : {VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME,
-                                VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
-                                VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
-                                VK_EXT_MEMORY_BUDGET_EXTENSION_NAME})
-    if (has(extension))
-      result.extensions.push_back(extension);
-  uint32_t lanes = lanesOf(there, result.askedSubgroup);
-  result.features = features(there, lanes);
-  result.properties = gpuProperties(result.features);
-  result.mostBlocks = properties.properties.limits.maxComputeWorkGroupCount[0];
-  result.mostBytes = v11.maxMemoryAllocationSize;
-  size_t mostOfBuffer =
-      maintenance4.maxBufferSize ? maintenance4.maxBufferSize : SIZE_MAX;
-  result.mostBytes = std::min(result.mostBytes, mostOfBuffer);
-  if (result.bindsSparse)
-    result.mostSparseBytes = std::min<size_t>(
-        mostOfBuffer, properties.properties.limits.sparseAddressSpaceSize);
-  result.isCpu =
-      properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  result.tellsBudget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  const auto &plain = properties.properties;
-  result.driver =
-      name + " " + std::to_string(plain.vendorID) + " " +
-      std::to_string(plain.deviceID) + " " +
-      std::to_string(plain.driverVersion) + " " + v12.driverInfo + " " +
-      std::string(reinterpret_cast<const char *>(plain.pipelineCacheUUID),
-                  VK_UUID_SIZE);
-  return result;
-}
-
-//===-- Choosing ----------------------------------------------------------===//
-
 /// The fastest that will do; if none does, why the fastest does not.
 Result<Adapter> fastest(std::vector<VkPhysicalDevice> devices) {
   std::ranges::stable_sort(devices, {}, [](VkPhysicalDevice device) {
     return rankOf(plainProperties(device).deviceType);
   });
-  Result<Adapter> first = Reader(devices.front()).adapter();
+  Result<Adapter> first = AdapterReader(devices.front()).adapter();
   for (size_t k = 1; k < devices.size() && !first; ++k)
-    if (Result<Adapter> next = Reader(devices[k]).adapter())
+    if (Result<Adapter> next = AdapterReader(devices[k]).adapter())
       return next;
   return first;
 }
@@ -389,7 +55,7 @@ Result<Adapter> fastest(std::vector<VkPhysicalDevice> devices) {
 Result<Adapter> numbered(const std::vector<VkPhysicalDevice> &devices,
                          size_t number) {
   if (number < devices.size())
-    return Reader(devices[number]).adapter();
+    return AdapterReader(devices[number]).adapter();
   return Failure{ErrorCode::NoDevice,
                  "there is no Vulkan device number " + std::to_string(number) +
                      ": this machine has " + namesOf(devices)};
@@ -399,23 +65,13 @@ Result<Adapter> named(const std::vector<VkPhysicalDevice> &devices,
                       const std::string &part) {
   for (VkPhysicalDevice device : devices)
     if (lower(nameOf(device)).find(lower(part)) != std::string::npos)
-      return Reader(device).adapter();
+      return AdapterReader(device).adapter();
   return Failure{ErrorCode::NoDevice, "no Vulkan device has `" + part +
                                           "` in its name: this machine has " +
                                           namesOf(devices)};
 }
 
 } // namespace
-
-FeatureChain::FeatureChain()
-    : core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}},
-      v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES},
-      v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES},
-      subgroupSize{
-          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
-      maintenance4{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES},
-      atomicFloat{
-          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT} {}
 
 Result<Adapter> chooseAdapter(const Instance &instance,
                               const std::string &which) {

@@ -195,7 +195,9 @@ Result<> VulkanDriver::download(void *to, const std::byte *from, size_t bytes) {
   if (Result<Place> place = find(from); !place)
     return place.error();
   ++counters().downloads;
-  return session().result(readback.download(to, from, bytes), "send data");
+  Result<> done =
+      session().result(readback.download(to, from, bytes), "send data");
+  return done ? session().defects() : done;
 }
 
 Result<> VulkanDriver::copy(std::byte *to, const std::byte *from,

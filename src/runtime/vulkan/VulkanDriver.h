@@ -24,7 +24,7 @@ struct CodeStore {
 
 struct Options {
   /// Vulkan's validation layers look on: what they find fails the next
-  /// `synchronize`.
+  /// `synchronize` or `download`.
   bool validate = false;
   CodeStore store = {};
   /// Of tests: other functions in the place of some, and a smaller device.
