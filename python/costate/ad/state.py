@@ -2,7 +2,7 @@
 
 import threading
 
-from costate.errors import QuadrantsRuntimeError
+from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang import runtime
 
 
@@ -10,6 +10,7 @@ class _State(threading.local):
     tape = None       # the active Tape
     forward = None    # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
+    tracing = 0       # inside of a kernel that is compiled
 
 
 state = _State()
@@ -23,7 +24,7 @@ def _forget():
 
 def quiet():
     """Whether nothing wants to know about launches."""
-    return state.tape is None and state.forward is None
+    return state.tape is None and state.forward is None and not state.tracing
 
 
 def records():
@@ -38,6 +39,9 @@ def validating():
 
 def launched(kernel, args):
     """Launches a kernel as its surroundings want it."""
+    if state.tracing:
+        raise QuadrantsSyntaxError("Kernels cannot call other kernels, and not by way of a function of Python either; "
+                                   f"make `{kernel.__name__}` a `@ti.func`")
     if state.forward is not None:
         state.forward.insert(kernel, args)
         return kernel.run(args, "jvp")

@@ -38,7 +38,7 @@ class Builder:
         self.trace = _core.Trace(name, loc)
         self.loc = loc
         self.dry = 0
-        self.again = False      # this kernel was traced before
+        self.prints = self.printed = 0  # `static_print`s of this trace, and of one before
         self.depth = 0          # of runtime control flow around the current statement
         self.in_range = False
         self.arguments = []     # what each argument of the kernel is, see kernel.py
@@ -97,9 +97,13 @@ class Builder:
             del self.shared[shared:]
 
     def __enter__(self):
+        from costate.ad.state import state
         self.outer = current()
         _state.builder = self
+        state.tracing += 1
         return self
 
     def __exit__(self, *_):
+        from costate.ad.state import state
         _state.builder = self.outer
+        state.tracing -= 1

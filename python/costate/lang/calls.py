@@ -211,12 +211,25 @@ def call(visitor, node):
     return invoke(visitor, function, args, options)
 
 
+_OF_THE_HOST = {"to_numpy", "from_numpy", "to_torch", "from_torch", "to_dlpack", "copy_from", "place", "dense", "pointer",
+                "bitmasked", "dynamic", "lazy_grad", "lazy_dual", "deactivate_all", "field", "ndarray", "tensor",
+                "matrix_field", "make_ndarray", "init", "reset", "sync", "clear_all_gradients", "deactivate_all_snodes"}
+
+
+def _refuse_host(function):
+    """Functions that would be called once, while the kernel is compiled, and not when it runs."""
+    name = getattr(function, "__name__", None)
+    if name in _OF_THE_HOST and (getattr(function, "__module__", None) or "").startswith("costate."):
+        raise QuadrantsSyntaxError(f"`{name}` is of the host, and not of kernels: call it before or after the kernel")
+
+
 def invoke(visitor, function, args, options):
     from costate.lang.expressions import PLACES, has_traced
     from costate.lang.func import Func
     from costate.lang.kernel import Kernel
     if isinstance(function, Func):
         return function.inline(visitor, args, options)
+    _refuse_host(function)
     if isinstance(function, Kernel):
         raise QuadrantsSyntaxError("Kernels cannot call other kernels; make "
                                    f"`{function.__name__}` a `@ti.func`")

@@ -57,8 +57,13 @@ def static_assert(condition, message=None):
 def static_print(*args, **options):
     """Prints while the kernel is compiled."""
     builder = current()
-    if builder is None or not (builder.dry or builder.again):
-        print(*args, **options)
+    if builder is not None:
+        if builder.dry:
+            return
+        builder.prints += 1
+        if builder.prints <= builder.printed:
+            return
+    print(*args, **options)
 
 
 def stop_grad(x):

@@ -1,6 +1,7 @@
 """Expressions of a kernel: to Python objects, values of the kernel, or places."""
 
 import ast
+from functools import partial
 from types import ModuleType
 
 from costate import _core
@@ -330,6 +331,10 @@ class Expressions:
             return getattr(base.get(), name)
         if isinstance(base, TracedArray) and name in ("grad", "dual"):
             return calls.companion(self.builder, base, name)
+        if isinstance(base, (TracedArray, Storage)) and name == "fill":
+            return partial(self.fill, base)
+        if isinstance(base, StructField) and name == "fill":
+            return lambda value: [self.attribute(one, "fill")(value) for one in base.members.values()]
         if isinstance(base, Struct):
             return base.member(name)
         if isinstance(base, PLACES):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
-from costate.lang import ops
+from costate.lang import arith, calls, ops
 from costate.lang.calls import Grouped, NDRange, RangeOf, Static
 from costate.lang.dtypes import i32, i64, u64
 from costate.lang.early import contains_return
@@ -205,7 +205,7 @@ class Loops:
             with self.frame:
                 self.bind_indices(node, values, box, grouped)
                 self.frame.loops.append("loop" if box.ranges else "static")
-                with self.guarded(box, [index_handle(v) for v in values] if box.guard else ()):
+                with self.guarded(box, box.guard and box.counts(values)):
                     self.body(node)
                 self.frame.loops.pop()
             return
@@ -237,6 +237,41 @@ class Loops:
             with self.guarded(box, handles):
                 self.body(node)
         self.frame.loops.pop()
+        b.trace.end()
+
+    # -- whole arrays --------------------------------------------------------------
+
+    def fill(self, array, value):
+        """Sets all elements of an array, or of a sparse field those that are active."""
+        b, box = self.builder, self.box(array)
+        array = calls.traced(b, array) if isinstance(array, Storage) else array
+        value = Matrix(value) if isinstance(value, (list, tuple)) else value
+
+        def store(indices):
+            with self.guarded(box, indices):
+                array.at([box.value(k, h) for k, h in enumerate(indices)]).set(value)
+        counts = [box.count(k) for k in range(len(box.ranges))]
+        if b.depth or not counts:
+            self.each(counts, store)
+            return
+        if box.guard:
+            box.guard.begin()
+        indices = b.trace.begin_range(counts, b.loc)
+        b.in_range = True
+        with b.nested():
+            store(indices)
+        b.in_range = False
+        b.trace.end()
+
+    def each(self, counts, body, *indices):
+        """Serial loops below these counts."""
+        b = self.builder
+        if len(indices) == len(counts):
+            body(list(indices))
+            return
+        index = b.trace.begin_for(b.constant(i64, 0), counts[len(indices)], b.constant(i64, 1), b.loc)
+        with b.nested():
+            self.each(counts, body, *indices, index)
         b.trace.end()
 
     # -- indices -------------------------------------------------------------------
@@ -308,6 +343,10 @@ class Box:
         length = b.pure(Op.select, i64, down, b.pure(Op.neg, i64, length), length)
         padded = b.pure(Op.add, i64, length, b.pure(Op.sub, i64, size, one))
         return b.pure(Op.div, i64, padded, size)
+
+    def counts(self, values):
+        """The handles of indices from 0, of the loop variables."""
+        return [index_handle(arith.sub(value, lo)) for value, (lo, _, _) in zip(values, self.ranges)]
 
     def value(self, k, index):
         """The loop variable of iteration `index`, a handle."""

@@ -32,6 +32,7 @@ class Specialisation:
         self.last_key = 0
         options = runtime.runtime().kernel_options()
         self.debug = options.debug
+        self.printed = 0         # how many `static_print`s have printed
         self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
         while not self._traced(args, values, aliases, options, validation):
             pass
@@ -55,7 +56,7 @@ class Specialisation:
         frame.shared = self.shared
         self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            builder.again = self.needs_random or bool(self.shared or self.changed_nodes)
+            builder.printed = self.printed
             builder.changed_nodes = self.changed_nodes
             if validation:
                 from costate.ad.validation import Checker
@@ -82,6 +83,7 @@ class Specialisation:
                 self.order = self._order(builder.arguments)
                 self.compiled = self._finish(builder, options)
             finally:
+                self.printed = max(self.printed, builder.prints)
                 if hasattr(builder.trace, "abandon"):
                     builder.trace.abandon()
 

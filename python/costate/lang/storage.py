@@ -5,8 +5,10 @@ import weakref
 import numpy as np
 
 from costate import _core
-from costate.errors import BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError
+from costate.errors import (BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError,
+                            QuadrantsSyntaxError)
 from costate.lang import activity, dtypes, runtime
+from costate.lang.builder import current
 from costate.lang.matrix import FieldElement, Matrix
 
 _dirty = set()
@@ -157,6 +159,8 @@ class Storage:
         return tuple(int(k) for k in key)
 
     def __getitem__(self, key):
+        if current() is not None:
+            self._refuse_kernel()
         index = self._index(key)
         host = self._readable()
         if not self.element_shape:
@@ -166,12 +170,18 @@ class Storage:
                             lambda changed: self.__setitem__(key, changed))
 
     def __setitem__(self, key, value):
+        if current() is not None:
+            self._refuse_kernel()
         index = self._index(key)
         if self.element_shape:
             value = value.entries if isinstance(value, Matrix) else value
             value = np.asarray(value, self.dtype.np)
             value = value.reshape(self.element_shape) if value.ndim else value
         self._write(index, value)
+
+    def _refuse_kernel(self):
+        raise QuadrantsSyntaxError(f"a plain function of Python, which a kernel calls while it is compiled, uses an "
+                                   f"element of {self.describe()}: make the function a `@ti.func`")
 
     # -- whole arrays --------------------------------------------------------------
 

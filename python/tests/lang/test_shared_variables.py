@@ -142,6 +142,9 @@ def test_static_print_prints_once(capsys):
         ti.static_print("traced")
         for i in range(4):
             s += i
+            if ti.random() < 0:
+                s = 100
+        ti.static_print("again")
         return s
 
-    assert k() == 6 and capsys.readouterr().out == "traced\n"
+    assert k() == 6 and capsys.readouterr().out == "traced\nagain\n"

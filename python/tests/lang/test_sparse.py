@@ -244,3 +244,29 @@ def test_dense_nodes_have_no_lists():
 
     with pytest.raises(TypeError, match="`dense` node has no lists"):
         k()
+
+
+@pytest.mark.parametrize("serial", [False, True])
+def test_indices_may_begin_below_0(serial):
+    x, seen = ti.field(ti.i32), ti.field(ti.i32, shape=16)
+    blocks = ti.root.pointer(ti.ij, (2, 2))
+    blocks.dense(ti.ij, (2, 2)).place(x, offset=(-2, -2))
+
+    @ti.kernel
+    def k():
+        x[-1, 1] = 7
+        ti.loop_config(serialize=ti.static(serial))
+        for i, j in x:
+            seen[(i + 2) * 4 + j + 2] = 1
+        for i, j in blocks:
+            seen[0] = 10 * i + j
+
+    @ti.kernel
+    def in_order():
+        x[-1, 1] = 7
+        ti.loop_config(serialize=True)
+        for i, j in x:
+            seen[(i + 2) * 4 + j + 2] = 1
+
+    (in_order if serial else k)()
+    assert np.flatnonzero(seen.to_numpy()[1:]).tolist() == [1, 2, 5, 6] and seen[0] == (0 if serial else 1)
