@@ -19,6 +19,7 @@ struct FeatureChain {
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroupSize;
   VkPhysicalDeviceMaintenance4Features maintenance4;
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
 };
 
 struct Adapter {
@@ -37,8 +38,9 @@ struct Adapter {
   size_t mostSparseBytes = 0;
   bool bindsSparse = false;
   bool isCpu = false;
-  bool tellsBudget = false; ///< how much memory is free
-  std::string driver = {};  ///< and its version, for what is kept on disk
+  bool tellsStatistics = false; ///< of kernels
+  bool tellsBudget = false;     ///< how much memory is free
+  std::string driver = {};      ///< and its version, for what is kept on disk
 };
 
 /// `which`: empty for the fastest one, a number as Vulkan counts them, or a

@@ -20,7 +20,10 @@ FeatureChain::FeatureChain()
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES},
       maintenance4{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES},
       atomicFloat{
-          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT} {}
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT},
+      executables{
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR} {
+}
 
 void AdapterReader::readExtensions() {
   uint32_t count = 0;
@@ -64,6 +67,8 @@ void AdapterReader::readFeatures(FeatureChain &there) const {
     chain(there.core, there.maintenance4);
   if (has(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME))
     chain(there.core, there.atomicFloat);
+  if (has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME))
+    chain(there.core, there.executables);
   vkGetPhysicalDeviceFeatures2(device, &there.core);
 }
 
@@ -210,9 +215,13 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
 /// Drivers of NVIDIA and AMD tell how large the GPU is, others do not: numbers
 /// that keep a usual one busy.
 Guess AdapterReader::guess() const {
-  if (nvidia.shaderSMCount)
+  if (nvidia.shaderSMCount) {
+    // Of 228, 164 or 96 KiB, 100 KiB, 64 KiB.
+    uint32_t warps = nvidia.shaderWarpsPerSM;
+    size_t blocks = warps >= 64 ? 3 : warps >= 48 ? 2 : 1;
     return {static_cast<int>(nvidia.shaderSMCount),
-            static_cast<int>(nvidia.shaderWarpsPerSM) * 32, 4};
+            static_cast<int>(warps) * 32, blocks};
+  }
   if (amd.computeUnitsPerShaderArray)
     return {static_cast<int>(amd.shaderEngineCount *
                              amd.shaderArraysPerEngineCount *
@@ -272,10 +281,12 @@ Result<Adapter> AdapterReader::adapter() {
   result.wanted = std::make_shared<FeatureChain>();
   want(*result.wanted, there);
   result.bindsSparse &= there.core.features.sparseBinding == VK_TRUE;
-  for (const char *extension : {VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME,
-                                VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
-                                VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
-                                VK_EXT_MEMORY_BUDGET_EXTENSION_NAME})
+  for (const char *extension :
+       {VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME,
+        VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
+        VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
+        VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
+        VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME})
     if (has(extension))
       result.extensions.push_back(extension);
   uint32_t lanes = lanesOf(there, result.askedSubgroup);
@@ -291,6 +302,7 @@ Result<Adapter> AdapterReader::adapter() {
         mostOfBuffer, properties.properties.limits.sparseAddressSpaceSize);
   result.isCpu =
       properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  result.tellsStatistics = there.executables.pipelineExecutableInfo;
   result.tellsBudget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   const auto &plain = properties.properties;
   result.driver =

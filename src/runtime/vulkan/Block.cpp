@@ -115,6 +115,10 @@ Status Block::open(Session &session, PoolKind kind, size_t size) {
     return VK_ERROR_FEATURE_NOT_PRESENT;
   Status status = isSparse ? bindPieces(session, *this, needs, type)
                            : bindWhole(session, *this, needs, type);
+  if (status && kind == PoolKind::Written) // there may be little of the best
+    status =
+        bindWhole(session, *this, needs,
+                  memoryTypeFor(session, PoolKind::Host, needs.memoryTypeBits));
   if (status)
     return status;
   VkBufferDeviceAddressInfo where{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};

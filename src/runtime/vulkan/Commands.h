@@ -17,6 +17,7 @@ struct Pipeline {
   Pipeline(const Pipeline &) = delete;
 
   VkPipeline handle = VK_NULL_HANDLE;
+  int registers = 0; ///< of a thread, if the driver tells
 
 private:
   std::shared_ptr<Session> session;

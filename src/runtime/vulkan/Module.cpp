@@ -2,6 +2,7 @@
 
 #include "base/DeviceSymbol.h"
 #include "base/DeviceWords.h"
+#include "runtime/vulkan/Occupancy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -100,6 +101,9 @@ Status Module::make(const Wanted &wanted, VkPipeline &pipeline) {
   VkSpecializationInfo sizes{2, entries, sizeof values, values};
   VkComputePipelineCreateInfo info{
       VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.flags = adapter.tellsStatistics
+                   ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+                   : 0;
   info.layout = session->layout();
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -164,6 +168,7 @@ Module::find(const std::string &symbol, int blockThreads, size_t sharedBytes) {
   auto fresh = std::make_shared<Pipeline>(session);
   if (Status status = make(wanted, fresh->handle))
     return session->failure(status, "assemble the kernel `" + symbol + "`");
+  fresh->registers = registersOf(*session, fresh->handle);
   keepCode();
   pipeline = std::move(fresh);
   return pipeline;

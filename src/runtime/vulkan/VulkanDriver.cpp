@@ -4,6 +4,7 @@
 #include "runtime/Text.h"
 #include "runtime/gpu/Staging.h"
 #include "runtime/vulkan/Module.h"
+#include "runtime/vulkan/Occupancy.h"
 #include "runtime/vulkan/Probe.h"
 #include "runtime/vulkan/Readback.h"
 
@@ -331,20 +332,16 @@ Result<> VulkanDriver::launch(gpu::Module &module, const std::string &symbol,
   return session().result(status, "start the kernel `" + symbol + "`");
 }
 
-/// A guess: Vulkan does not tell how many registers a kernel takes. Half of the
-/// threads of a multiprocessor have 64 each on GPUs of NVIDIA.
-Result<int64_t> VulkanDriver::residentBlocks(gpu::Module &, const std::string &,
+Result<int64_t> VulkanDriver::residentBlocks(gpu::Module &module,
+                                             const std::string &symbol,
                                              int blockThreads,
                                              size_t sharedBytes) {
-  const gpu::Properties &gpu = properties();
-  int64_t threads = gpu.residentThreads / gpu.multiprocessors / 2;
-  int64_t blocks = std::max<int64_t>(1, threads / blockThreads);
-  if (sharedBytes) {
-    auto fitting =
-        static_cast<int64_t>(gpu.sharedPerMultiprocessor / sharedBytes);
-    blocks = std::clamp<int64_t>(fitting, 1, blocks);
-  }
-  return blocks * gpu.multiprocessors;
+  auto kernel =
+      static_cast<Module &>(module).find(symbol, blockThreads, sharedBytes);
+  if (!kernel)
+    return kernel.error();
+  return vulkan::residentBlocks(properties(), (*kernel)->registers,
+                                blockThreads, sharedBytes);
 }
 
 Result<> VulkanDriver::synchronize() {

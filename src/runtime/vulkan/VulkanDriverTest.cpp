@@ -353,6 +353,46 @@ TEST_F(VulkanGpu, ThreadsShareIt) {
     threads.emplace_back(work, k);
 }
 
+/// A driver that tells of registers.
+VkResult tellRegisters(VkDevice, const VkPipelineExecutableInfoKHR *,
+                       uint32_t *count, VkPipelineExecutableStatisticKHR *all) {
+  *count = 2;
+  if (!all)
+    return VK_SUCCESS;
+  std::strcpy(all[0].name, "Binary Size");
+  std::strcpy(all[1].name, "Register Count");
+  all[1].format = VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR;
+  all[1].value.u64 = 78;
+  return VK_SUCCESS;
+}
+
+TEST_F(VulkanGpu, ResidentBlocksFollowFromRegistersAndSharedMemory) {
+  driver = nullptr;
+  open({.change =
+            [](Api &api) {
+              api.vkGetPipelineExecutableStatisticsKHR = tellRegisters;
+            },
+        .changeAdapter =
+            [](Adapter &adapter) {
+              adapter.tellsStatistics = true;
+              adapter.properties.multiprocessors = 100;
+              adapter.properties.residentThreads = 204800;
+              adapter.properties.blockThreads = 1024;
+              adapter.properties.sharedPerMultiprocessor = size_t(100) << 10;
+            }});
+  std::shared_ptr<gpu::Module> module = load();
+  auto blocks = [&](int threads, size_t shared) {
+    auto resident = driver->residentBlocks(*module, "add", threads, shared);
+    EXPECT_TRUE(resident.ok()) << resident.error().text;
+    return *resident / 100;
+  };
+  EXPECT_EQ(blocks(256, 0), 3);
+  EXPECT_EQ(blocks(128, 0), 6);
+  EXPECT_EQ(blocks(32, 0), 25);
+  EXPECT_EQ(blocks(128, size_t(24) << 10), 4);
+  EXPECT_EQ(blocks(1024, 0), 1) << "never none";
+}
+
 //===-- Graphs ------------------------------------------------------------===//
 
 TEST_F(VulkanGpu, AGraphRunsAsOftenAsItIsReplayed) {
