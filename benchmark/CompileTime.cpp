@@ -92,7 +92,7 @@ std::optional<double> cachedMs(const Options &options, Device &device, int depth
 Kernel makeCalls(int times, bool named) {
   auto large = [](Real v, Real x) {
     for (int round = 0; round < 50; ++round)
-      v = mix(v, x, round);
+      v = turn(v, x, round);
     return v;
   };
   auto called = function("large", large);
