@@ -21,7 +21,8 @@ constexpr size_t emptyCacheBytes = sizeof(VkPipelineCacheHeaderVersionOne);
 
 Words wordsOf(const std::string &image) {
   Words words(image.size() / sizeof(uint32_t));
-  std::memcpy(words.data(), image.data(), words.size() * sizeof(uint32_t));
+  if (!words.empty())
+    std::memcpy(words.data(), image.data(), words.size() * sizeof(uint32_t));
   return words;
 }
 

@@ -110,6 +110,8 @@ private:
 Result<std::byte *> VulkanDriver::allocate(size_t bytes) {
   if (bytes == 0)
     return nullptr;
+  if (session().isLost())
+    return session().failure(VK_ERROR_DEVICE_LOST, "");
   Piece piece;
   Status status = core->device->allocate(bytes, piece);
   if (status == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
@@ -306,6 +308,8 @@ Result<> VulkanDriver::fill(std::byte *to, size_t bytes, const void *pattern,
 
 Result<std::shared_ptr<gpu::Module>>
 VulkanDriver::load(const gpu::DeviceCode &code) {
+  if (session().isLost())
+    return session().failure(VK_ERROR_DEVICE_LOST, "");
   auto module = Module::load(core->session, store, code);
   if (!module)
     return module.error();

@@ -595,6 +595,9 @@ TEST_F(VulkanGpu, ALostDeviceIsAnErrorAndNoCrash) {
        {driver->fill(memory, 8, &zero, 8), driver->download(&zero, memory, 8),
         driver->copy(memory, memory, 8), driver->synchronize()})
     EXPECT_EQ(again.error().code, ErrorCode::KernelFailed);
+  EXPECT_EQ(driver->allocate(8).error().code, ErrorCode::KernelFailed);
+  EXPECT_EQ(driver->load({.image = image()}).error().code,
+            ErrorCode::KernelFailed);
   driver = nullptr;
   open({});
   expectWorking();
