@@ -223,6 +223,22 @@ def _refuse_host(function):
         raise QuadrantsSyntaxError(f"`{name}` is of the host, and not of kernels: call it before or after the kernel")
 
 
+_CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add", "discard",
+            "reverse", "sort"}
+
+
+def _refuse_change(builder, function):
+    """Changes of lists and dictionaries of Python happen once, also in loops and branches of run time."""
+    owner = getattr(function, "__self__", None)
+    if not isinstance(owner, (list, dict, set)) or function.__name__ not in _CHANGES:
+        return
+    _, depth = builder.made.get(id(owner), (None, 0))
+    if depth != builder.depth:
+        raise QuadrantsSyntaxError(f"`{function.__name__}` changes a {type(owner).__name__} of Python while the kernel is "
+                                   "compiled, and cannot be in a branch or loop of run time; use `ti.static(...)` there, or "
+                                   "a vector or a field")
+
+
 def invoke(visitor, function, args, options):
     from costate.lang.expressions import PLACES, has_traced
     from costate.lang.func import Func
@@ -230,6 +246,7 @@ def invoke(visitor, function, args, options):
     if isinstance(function, Func):
         return function.inline(visitor, args, options)
     _refuse_host(function)
+    _refuse_change(visitor.builder, function)
     if isinstance(function, Kernel):
         raise QuadrantsSyntaxError("Kernels cannot call other kernels; make "
                                    f"`{function.__name__}` a `@ti.func`")

@@ -98,7 +98,12 @@ class Expressions:
         return tuple(self.elements(node.elts))
 
     def on_List(self, node):
-        return list(self.elements(node.elts))
+        return self.made(list(self.elements(node.elts)))
+
+    def made(self, container):
+        """Remembers where a list or dictionary was made: what changes it is done when the kernel is compiled."""
+        self.builder.made[id(container)] = container, self.builder.depth
+        return container
 
     def elements(self, nodes):
         result = []
@@ -110,7 +115,7 @@ class Expressions:
         return result
 
     def on_Dict(self, node):
-        return {self.value(k): self.value(v) for k, v in zip(node.keys, node.values)}
+        return self.made({self.value(k): self.value(v) for k, v in zip(node.keys, node.values)})
 
     def on_BinOp(self, node):
         a, b = self.value(node.left), self.value(node.right)
@@ -369,14 +374,14 @@ class Expressions:
         result = []
         with self.frame:
             self.comprehend(node.generators, lambda: result.append(self.value(node.elt)))
-        return result
+        return self.made(result)
 
     def on_DictComp(self, node):
         result = {}
         with self.frame:
             self.comprehend(node.generators, lambda: result.update(
                 {self.value(node.key): self.value(node.value)}))
-        return result
+        return self.made(result)
 
     def comprehend(self, generators, action):
         if not generators:

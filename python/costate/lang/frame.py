@@ -4,6 +4,7 @@ import ast
 import builtins
 
 from costate.errors import QuadrantsNameError
+from costate.lang.builder import require
 from costate.lang.scan import changes
 
 
@@ -16,14 +17,21 @@ class Bound:
         self.value = value
 
 
+class Scope(dict):
+    """Names, and how much control flow of run time surrounds them."""
+
+    def __init__(self, depth):
+        super().__init__()
+        self.depth = depth
+
+
 class Frame:
     """A function that is being traced: its source, its variables, what it returns."""
 
     def __init__(self, function, source, depth=0):
         self.source = source
         self.function = function
-        self.scopes = [{}]
-        self.depth = depth
+        self.scopes = [Scope(depth)]
         self.result = None
         self.returned = False
         self.globals = function.__globals__
@@ -35,6 +43,15 @@ class Frame:
         self.return_type = None
         self.early = None          # see early.py
         self.kernel = None         # the specialisation, if this is a kernel
+
+    @property
+    def depth(self):
+        """How much control flow of run time surrounds the function."""
+        return self.scopes[0].depth
+
+    @depth.setter
+    def depth(self, depth):
+        self.scopes[0].depth = depth
 
     def changes(self, statement):
         """The names that a statement changes."""
@@ -77,6 +94,10 @@ class Frame:
                 return scope[name]
         return None
 
+    def scope_of(self, name):
+        """The innermost scope that has a name, or None."""
+        return next((scope for scope in reversed(self.scopes) if name in scope), None)
+
     def bind(self, name, what):
         self.scopes[-1][name] = what
 
@@ -95,7 +116,7 @@ class Frame:
         raise QuadrantsNameError(f'Name "{name}" is not defined')
 
     def __enter__(self):
-        self.scopes.append({})
+        self.scopes.append(Scope(require("a block").depth))
 
     def __exit__(self, *_):
         self.scopes.pop()

@@ -303,6 +303,9 @@ class Loops:
     def bind_index(self, node, target, value):
         if not isinstance(target, ast.Name):
             raise QuadrantsSyntaxError("a loop variable is a name")
+        if target.id != "_" and self.frame.find(target.id) is not None:
+            raise QuadrantsSyntaxError(f"Variable '{target.id}' is already declared in the outer scope and cannot be used "
+                                       "as loop variable; give it another name")
         if value is not None and self.frame.changed_in(target.id, node.body):
             self.frame.bind(target.id, variable_for(value))
         else:

@@ -2,7 +2,7 @@
 
 from costate.errors import Error
 from costate.lang import dtypes, random, runtime, storage
-from costate.lang.arguments import Path
+from costate.lang.arguments import Path, StructParameter
 from costate.lang.builder import Builder
 from costate.lang.explain import in_python
 from costate.lang.expr import is_scalar
@@ -96,11 +96,14 @@ class Specialisation:
 
     def _split_changed(self, builder, frame):
         """Parameters that the kernel assigns become variables."""
+        structs = {p.name for p in self.kernel.parameters if isinstance(p, StructParameter)}
         for name, found in list(frame.scopes[-1].items()):
-            if isinstance(found, Bound) and (
-                    is_scalar(found.value) or isinstance(found.value, Matrix)) and \
-                    frame.changed_in(name, frame.source.node.body):
+            if not isinstance(found, Bound) or not frame.changed_in(name, frame.source.node.body):
+                continue
+            if is_scalar(found.value) or isinstance(found.value, Matrix):
                 frame.bind(name, variable_for(found.value))
+            elif name in structs:
+                frame.bind(name, found.value.copied())
 
     def _finish(self, builder, options):
         self.names = [self._name(builder, k) for k in range(len(builder.arguments))]

@@ -128,6 +128,8 @@ class Statements:
 
     def assign_name(self, name, value):
         found = self.frame.find(name)
+        if isinstance(found, Bound) and isinstance(found.value, Struct) and found.value.is_variable:
+            found = found.value
         if isinstance(found, (*PLACES, Struct)):
             if isinstance(value, (list, tuple)) and isinstance(found, (Group, LocalArray)):
                 value = Matrix(list(value))
@@ -138,7 +140,23 @@ class Statements:
                 raise QuadrantsTypeError(f"`{name}` is a number and cannot become a vector")
             found.set(value)
             return
+        if isinstance(found, Bound) and not (is_value(found.value) and is_value(value)):
+            self.rebind(name, value)
+        else:
+            self.declare(name, value)
+
+    def rebind(self, name, value):
+        """A name of something that is known while the kernel is compiled, or becomes it."""
+        scope = self.frame.scope_of(name)
+        if scope is self.frame.scopes[-1]:
+            self.declare(name, value)
+            return
+        if scope.depth != self.builder.depth:
+            raise QuadrantsTypeError(f"`{name}` is known while the kernel is compiled, and cannot become something else in "
+                                     "a branch or loop of run time; decide by `ti.static(...)`, or use numbers or vectors")
+        scopes, self.frame.scopes = self.frame.scopes, self.frame.scopes[:self.frame.scopes.index(scope) + 1]
         self.declare(name, value)
+        self.frame.scopes = scopes
 
     def declare(self, name, value):
         """A new name in this block."""
@@ -174,8 +192,7 @@ class Statements:
                     raise QuadrantsNameError(f'Name "{node.target.id}" is not defined in the '
                                              "kernel: it is a constant there; use a field of "
                                              "shape ()")
-                changed = self.binary(node.op, value, self.value(node.value))
-                self.frame.bind(node.target.id, Bound(changed))
+                self.rebind(node.target.id, self.binary(node.op, value, self.value(node.value)))
                 return
         else:
             place = self.target(node.target)

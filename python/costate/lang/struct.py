@@ -39,6 +39,11 @@ class Struct:
             one = value.member(name)
             self.place_of(name).set(one.get() if _is_place(one) else one)
 
+    @property
+    def is_variable(self):
+        """Whether all members can be assigned."""
+        return all(v.is_variable if isinstance(v, Struct) else _is_place(v) for v in self._members.values())
+
     def copied(self):
         """A local variable with these members."""
         from costate.lang.matrix import Matrix
