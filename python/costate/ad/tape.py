@@ -31,9 +31,9 @@ def check_loss(loss, what="Tape"):
     if count != 1:
         raise RuntimeError("The loss of `Tape` must be an ndarray with only one element")
     if not loss.needs_grad:
-        raise QuadrantsRuntimeError("Gradients of loss are not allocated, please use "
-                                    "field(..., needs_grad=True) for all fields that are required "
-                                    "by autodiff.")
+        kind = "field" if loss.is_field else "ndarray"
+        raise QuadrantsRuntimeError(f"Gradients of loss are not allocated, please use qd.{kind}(..., needs_grad=True) "
+                                    f"for all {kind}s that are required by autodiff.")
     return loss
 
 

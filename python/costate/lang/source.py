@@ -3,6 +3,8 @@
 import ast
 import inspect
 import linecache
+import re
+import sys
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError
@@ -48,8 +50,15 @@ class Source:
             self._places[key] = _core.Loc(self.file, key[0], key[1] + 1)
         return self._places[key]
 
+    def in_their_words(self, text):
+        """A message about `ti.name`, with the name that the package has in the user's file."""
+        package = sys.modules["costate"]
+        name = next((k for k, v in self.function.__globals__.items() if v is package), "ti")
+        return re.sub(r"(?<![\w.])ti\.", f"{name}.", text)
+
     def show(self, node, text):
         """`text` below the line of the source, with a caret."""
+        text = self.in_their_words(text)
         line = linecache.getline(self.file, node.lineno).rstrip("\n")
         head = f'File "{self.file}", line {node.lineno}, in {self.name}:'
         if not line:

@@ -284,3 +284,12 @@ def test_nothing_is_printed_at_the_end():
               "import sys\nx[0] = 1\nprint(x[0])\n")
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "1.0\n" and done.stderr == ""
+
+
+def test_messages_use_the_name_that_the_package_has_in_the_file(tmp_path):
+    file = tmp_path / "other_name.py"
+    file.write_text("import costate as cs\n\n@cs.kernel\ndef k():\n    a = lambda x: x\n")
+    names = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    with pytest.raises(ti.QuadrantsSyntaxError, match="@cs.func"):
+        names["k"]()
