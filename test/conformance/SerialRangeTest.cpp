@@ -78,6 +78,44 @@ TEST(SerialRanges, BoundsAndExtentsAreReadFromTheDevice) {
   expectGradients({u}, {u, loss}, k, u, steps, widths, loss);
 }
 
+/// On a GPU, a launch that only measures tapes leaves the reverse sweep out,
+/// whose bounds are then whatever an earlier kernel has left.
+TEST(SerialRanges, CountsOfTheReverseSweepAreNotMeasured) {
+  Kernel before = kernel("before", [](X x, X y) {
+    std::vector<Expr<double>> values = {x(0) * 1e300};
+    for (int k = 0; k < 12; ++k)
+      values.push_back(values.back() * 0.9);
+    parallel(x.size(), [&](Index i) {
+      for (const Expr<double> &value : values)
+        y(i) += value;
+    });
+  });
+  Kernel k = kernel("counts", [](X x, Count counts, X loss) {
+    Var<int> count = 1;
+    FOR (t, 0, counts.size(0)) {
+      count = (3 * count + counts(t)) % 4;
+      FOR (s, 0, count) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (j, 0, i + 1) {
+            v = v * cos(v);
+          }
+          loss(0) += v;
+        });
+      }
+      parallel({Index(count), x.size()},
+               [&](Index i, Index j) { loss(0) += sin(x(j)) * x(i); });
+    }
+  });
+  Array<double> x = active<double>({0.3, 0.7, 1.1, 0.4}),
+                loss = active<double>({0});
+  Array<int> counts = constant<int>({2, 0, 3});
+  Array<double> y = constant(Values(4, 0.0));
+  before(x, y);
+  k.grad(x, counts, loss);
+  expectGradients({x}, {loss}, k, x, counts, loss);
+}
+
 /// The condition reads what the ranges have added up.
 TEST(SerialRanges, AWhileLoopStopsByAResult) {
   Kernel k = kernel("newton", [](X2 u, X a, X residual, X turns, X loss) {

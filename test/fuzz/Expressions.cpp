@@ -289,8 +289,8 @@ Value Expressions::special(Kind kind, int depth, int choice) {
 }
 
 /// A function of arguments like these; often one that others call as well.
-func::FuncOp Expressions::functionOf(ValueRange operands, Type result) {
-  auto type = b.getFunctionType(operands.getTypes(), result);
+func::FuncOp Expressions::functionOf(ValueRange operands, TypeRange results) {
+  auto type = b.getFunctionType(operands.getTypes(), results);
   for (func::FuncOp known : callees)
     if (known.getFunctionType() == type && random.chance(60))
       return known;
@@ -305,10 +305,11 @@ func::FuncOp Expressions::functionOf(ValueRange operands, Type result) {
   b.setInsertionPointToStart(function.addEntryBlock());
   for (Value argument : function.getArguments())
     offer(argument);
-  Value value = expression(kindOf(function.getArgument(0)), 3);
-  if (value.getType() != result)
-    value = function.getArgument(0);
-  func::ReturnOp::create(b, here(), value);
+  SmallVector<Value> values;
+  for (Type result : results)
+    values.push_back(expression(
+        result.isInteger() ? Kind::I64 : kindOf(function.getArgument(0)), 3));
+  func::ReturnOp::create(b, here(), values);
   loops = outer;
   callees.push_back(function);
   return function;
@@ -317,9 +318,17 @@ func::FuncOp Expressions::functionOf(ValueRange operands, Type result) {
 Value Expressions::called(Kind kind, int depth) {
   Value operands[] = {number(kind, depth - 1), whole(Kind::I64, depth - 1),
                       number(kind, depth - 1)};
-  func::FuncOp function = functionOf(operands, typeOf(kind));
-  return tamed(
-      func::CallOp::create(b, here(), function, operands).getResult(0));
+  SmallVector<Type> results = {typeOf(kind)};
+  if (random.chance(30))
+    results.insert(results.end(), {b.getI64Type(), typeOf(kind)});
+  func::FuncOp function = functionOf(operands, results);
+  auto call = func::CallOp::create(b, here(), function, operands);
+  Value first = call.getResult(0);
+  if (results.size() == 1)
+    return tamed(first);
+  offer(call.getResult(1));
+  Value sine = make<ir::SinOp>(first);
+  return tamed(make<arith::MulFOp>(sine, call.getResult(2)));
 }
 
 /// tanh(x + ... + x + y), n mod 3 times x, with partial derivatives that

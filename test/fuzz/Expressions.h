@@ -58,7 +58,8 @@ private:
   mlir::Value special(Kind kind, int depth, int choice);
   mlir::Value custom(Kind kind, int depth);
   mlir::Value called(Kind kind, int depth);
-  mlir::func::FuncOp functionOf(mlir::ValueRange operands, mlir::Type result);
+  mlir::func::FuncOp functionOf(mlir::ValueRange operands,
+                                mlir::TypeRange results);
   mlir::Value rounded(Kind kind, int depth);
   mlir::Value narrowed(mlir::Value value, Kind kind);
   mlir::Value converted(Kind kind, int depth);

@@ -417,7 +417,19 @@ static Result<> resetSerialTape(Launch &launch) {
   return engine.driver().fill(engine.frame.address(), 8, &top, 8);
 }
 
+/// A dry run leaves the reverse sweep out: its loops shall find no turns.
+static Result<> clearFrame(Launch &launch) {
+  static constexpr uint64_t zero = 0;
+  auto bytes = 8 * static_cast<size_t>(launch.code.frameSlots);
+  if (!launch.dryRun || bytes == 0)
+    return {};
+  Engine &engine = launch.engine;
+  return engine.driver().fill(engine.frame.address(), bytes, &zero, 8);
+}
+
 static Result<> pass(Launch &launch) {
+  if (auto done = clearFrame(launch); !done)
+    return done;
   if (auto done = resetSerialTape(launch); !done)
     return done;
   if (!callEntry(launch))
