@@ -3,7 +3,9 @@
 import ast
 import builtins
 import math
+import random
 import types
+import warnings
 
 import numpy as np
 
@@ -138,6 +140,8 @@ def _convert(python):
 
 def _round(x, digits=None):
     if isinstance(x, (Expr, Matrix)):
+        if digits is not None:
+            raise QuadrantsTypeError("`round` in a kernel gives whole numbers: scale before and after it")
         return ops.round(x)
     return round(x, digits)
 
@@ -146,6 +150,8 @@ def _folds(python, own):
     def apply(*args, **options):
         flat = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
         if builtins.any(isinstance(a, (Expr, Matrix)) for a in flat):
+            if options:
+                raise QuadrantsTypeError(f"`{python.__name__}` in a kernel has no option `{next(iter(options))}`")
             if len(args) == 1 and isinstance(args[0], Matrix):
                 flat = args[0].entries
             return own(*flat)
@@ -166,8 +172,13 @@ def _any(values):
 BUILTINS = {
     range: _range, print: _print, len: _len, sum: _sum, int: _convert(int), float: _convert(float),
     bool: _convert(bool), round: _round, min: _folds(min, ops.min), max: _folds(max, ops.max),
-    abs: ops.abs, pow: ops.pow, all: _all, any: _any,
+    abs: ops.abs, pow: ops.pow, all: _all, any: _any, divmod: lambda a, b: (ops.floordiv(a, b), ops.mod(a, b)),
 }
+
+
+def _degrees(name):
+    factor = {"degrees": 180 / math.pi, "radians": math.pi / 180}.get(name)
+    return factor and (lambda x: ops.mul(x, factor))
 
 
 def _substitute(function):
@@ -179,8 +190,8 @@ def _substitute(function):
     if found is not None:
         return found
     name = getattr(function, "__name__", None)
-    if getattr(math, str(name), None) is function and hasattr(ops, name):
-        return getattr(ops, name)
+    if getattr(math, str(name), None) is function:
+        return getattr(ops, {"fabs": "abs"}.get(name, name), None) or _degrees(name)
     if isinstance(function, np.ufunc):
         renamed = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
                    "maximum": "max", "minimum": "min", "power": "pow", "absolute": "abs"}
@@ -223,6 +234,13 @@ def _refuse_host(function):
         raise QuadrantsSyntaxError(f"`{name}` is of the host, and not of kernels: call it before or after the kernel")
 
 
+def _warn_of_numbers_that_stay(function):
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, random.Random) or type(owner).__module__.startswith("numpy.random"):
+        warnings.warn(f"`{function.__name__}` of Python gives a kernel one number, while it is compiled; use `ti.random()` for "
+                      "new ones at each launch and iteration", stacklevel=2)
+
+
 _CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add", "discard",
             "reverse", "sort"}
 
@@ -247,6 +265,7 @@ def invoke(visitor, function, args, options):
         return function.inline(visitor, args, options)
     _refuse_host(function)
     _refuse_change(visitor.builder, function)
+    _warn_of_numbers_that_stay(function)
     if isinstance(function, Kernel):
         raise QuadrantsSyntaxError("Kernels cannot call other kernels; make "
                                    f"`{function.__name__}` a `@ti.func`")

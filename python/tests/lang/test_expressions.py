@@ -264,3 +264,35 @@ def test_a_negative_number_keeps_its_type():
 
     count(3)
     assert bits[None] == 31
+
+
+def test_functions_of_python():
+    import math
+
+    @ti.kernel
+    def k(v: ti.f32) -> ti.types.vector(5, ti.f32):
+        q, r = divmod(v, 3.0)
+        return ti.Vector([q, r, math.fabs(-v), math.degrees(v), math.hypot(v, 3.0)])
+
+    assert list(k(4.0)) == pytest.approx([1, 1, 4, math.degrees(4), 5])
+
+
+@pytest.mark.parametrize("body, text", [("round(v, 2)", "whole numbers"), ("max(v, 2.0, key=abs)", "no option `key`")])
+def test_options_of_functions_of_python(body, text, tmp_path):
+    file = tmp_path / "options.py"
+    file.write_text(f"import costate as ti\n\n@ti.kernel\ndef k(v: ti.f32) -> ti.f32:\n    return {body}\n")
+    names = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    with pytest.raises(ti.QuadrantsTypeError, match=text):
+        names["k"](1.5)
+
+
+def test_random_numbers_of_python_are_warned_of():
+    import random
+
+    @ti.kernel
+    def k() -> ti.f32:
+        return random.random()
+
+    with pytest.warns(UserWarning, match="while it is compiled"):
+        k()
