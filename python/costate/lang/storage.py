@@ -25,6 +25,12 @@ def _recorded():
     return state.records()
 
 
+def _differentiates():
+    """Whether derivatives of what happens now are wanted."""
+    from costate.ad import state
+    return not state.quiet()
+
+
 @runtime.on_reset
 def _forget():
     _dirty.clear()
@@ -251,7 +257,11 @@ class Storage:
         """Takes the elements of a field or ndarray of the same shape."""
         if tuple(other.shape) != tuple(self.shape):
             raise ValueError(f"shapes {self.shape} and {other.shape} differ")
-        self.from_numpy(other.to_numpy())
+        if _differentiates() and isinstance(other, Storage) and self.element_shape == other.element_shape:
+            from costate.lang.copying import copy
+            copy(self, other)
+        else:
+            self.from_numpy(other.to_numpy())
 
     def __dlpack__(self, **options):
         flush()

@@ -520,3 +520,26 @@ def test_validation_leaves_out_what_has_its_own_gradient():
     assert x.snode.ptr.has_adjoint_checkbit()
     assert not ti.field(ti.f32, shape=()).snode.ptr.has_adjoint_checkbit()
     assert x.grad.snode.ptr.get_snode_grad_type() == ti.types.enums.SNodeGradType.ADJOINT
+
+
+@pytest.mark.parametrize("make", [lambda: ti.field(ti.f64, 3, needs_grad=True, needs_dual=True),
+                                  lambda: ti.ndarray(ti.f64, 3, needs_grad=True, needs_dual=True)])
+def test_copies_have_derivatives(make, double):
+    x, y, loss = make(), make(), ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def squares(y: ti.template()):
+        for i in y:
+            loss[None] += y[i] ** 2
+
+    x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    y.fill(7)
+    with ti.ad.Tape(loss):
+        y.copy_from(x)
+        squares(y)
+    assert loss[None] == 14 and x.grad.to_numpy().tolist() == [2, 4, 6]
+    loss[None] = 0
+    with ti.ad.FwdMode(loss, x, seed=[1, 0, 1]):
+        y.copy_from(x)
+        squares(y)
+    assert loss.dual[None] == 8
