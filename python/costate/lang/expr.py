@@ -50,7 +50,8 @@ class Expr:
         from costate.errors import QuadrantsTypeError
         raise QuadrantsTypeError(
             "a value of the kernel decides something while the kernel is compiled; use it in "
-            "`if`, `while` or `ti.select` of the kernel itself, or make it a `ti.static` value")
+            "`if`, `while` or `ti.select` of the kernel itself or of a `@ti.func`, which a plain function of "
+            "Python is not, or make it a `ti.static` value")
 
     def __hash__(self):
         return id(self)
