@@ -9,7 +9,7 @@
 /// cell is there after.
 static inline unsigned long long deviceAddInOrder(unsigned long long *cell,
                                                   unsigned long long value) {
-#ifdef __NVPTX__
+#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
   unsigned long long old;
   __asm__ volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;"
                    : "=l"(old)

@@ -10,6 +10,9 @@ extern "C" {
 /// Of a block that runs tiles.
 enum { TAPE_BLOCK_THREADS = 256 };
 
+/// Where the tapes of a kernel are, as far as its code knows.
+enum TapePlace { TapeAnywhere, TapeInShared, TapeOnHeap, TapeInDrain };
+
 /// Of one function: the rows that the deepest tile of its last launch needs to
 /// keep everything, and those that it can do with; tiles that went to the
 /// drain, and those that did not fit there either.

@@ -1,7 +1,7 @@
-// What threads of a GPU call to report an error, of which the smallest iteration
-// wins, or to print.
-// For bitcode that is linked into device code; see CMakeLists.txt. Layouts are
-// those of base/DeviceWords.h and conversion/KernelToLLVM/Runtime.h.
+// What threads of a GPU call to report an error, of which the smallest
+// iteration wins, or to print. For bitcode that is linked into device code; see
+// CMakeLists.txt. Layouts are those of base/DeviceWords.h and
+// conversion/KernelToLLVM/Runtime.h.
 
 typedef struct {
   long site, text, count, iteration, words[8];
@@ -20,30 +20,61 @@ typedef struct {
   Cell *errors;
 } Worker;
 
-enum Kind { IndexError = 1, StepZero, NotFinite, ElementNotFinite, SumNotFinite,
-            AssertFailed };
+enum Kind {
+  IndexError = 1,
+  StepZero,
+  NotFinite,
+  ElementNotFinite,
+  SumNotFinite,
+  AssertFailed
+};
 
 static long bits(double number) { return __builtin_bit_cast(long, number); }
 
-__attribute__((noinline, noreturn)) static void
-report(Worker *worker, unsigned kind, long site, long a, long b, long c, long d,
-       long e, long f) {
-  volatile Cell *cell = worker->errors;
-  while (__atomic_exchange_n(&worker->errors->lock, 1u, __ATOMIC_RELAXED))
-    ;
-  __nvvm_membar_gl();
-  if (!cell->kind || worker->iteration < cell->iteration) {
-    cell->kind = kind;
-    cell->iteration = worker->iteration;
-    cell->site = site;
-    long words[] = {a, b, c, d, e, f};
-    for (int k = 0; k < 6; ++k)
-      cell->words[k] = words[k];
-  }
-  __nvvm_membar_gl();
-  cell->lock = 0;
+// Ends the thread.
+#ifdef COSTATE_VULKAN
+#define NOINLINE
+__attribute__((noreturn)) void costate_device_exit(void);
+_Bool costate_device_opaque(_Bool value);
+#else
+#define NOINLINE __attribute__((noinline))
+__attribute__((noreturn)) static void costate_device_exit(void) {
   __asm__ volatile("exit;");
   __builtin_unreachable();
+}
+static _Bool costate_device_opaque(_Bool value) { return value; }
+#endif
+
+static void write(volatile Cell *cell, long iteration, unsigned kind, long site,
+                  const long *words) {
+  if (cell->kind && iteration >= cell->iteration)
+    return;
+  cell->kind = kind;
+  cell->iteration = iteration;
+  cell->site = site;
+  for (int k = 0; k < 6; ++k)
+    cell->words[k] = words[k];
+}
+
+// Whoever has the lock gives it back in the turn that it got it in: lanes may
+// run in lockstep.
+NOINLINE __attribute__((noreturn)) static void report(Worker *worker,
+                                                      unsigned kind, long site,
+                                                      long a, long b, long c,
+                                                      long d, long e, long f) {
+  volatile Cell *cell = worker->errors;
+  long words[] = {a, b, c, d, e, f};
+  _Bool done = 0;
+  while (!done) {
+    if (__atomic_exchange_n(&worker->errors->lock, 1u, __ATOMIC_RELAXED))
+      continue;
+    __nvvm_membar_gl();
+    write(cell, worker->iteration, kind, site, words);
+    __nvvm_membar_gl();
+    __atomic_store_n(&worker->errors->lock, 0u, __ATOMIC_RELAXED);
+    done = costate_device_opaque(1);
+  }
+  costate_device_exit();
 }
 
 void costate_device_index_error(Worker *worker, long site, long parameter,
@@ -80,12 +111,11 @@ void costate_device_assert_failed(Worker *worker, long site, long text,
   report(worker, AssertFailed, site, text, count, a, b, c, d);
 }
 
-__attribute__((noinline)) void
-costate_device_print(Worker *worker, long site, long text, long count, long a,
-                     long b, long c, long d, long e, long f, long g, long h) {
+NOINLINE void costate_device_print(Worker *worker, long site, long text,
+                                   long count, long a, long b, long c, long d,
+                                   long e, long f, long g, long h) {
   Cell *cell = worker->errors;
-  unsigned long at =
-      __atomic_fetch_add(&cell->printed, 1ul, __ATOMIC_RELAXED);
+  unsigned long at = __atomic_fetch_add(&cell->printed, 1ul, __ATOMIC_RELAXED);
   if (at >= cell->room)
     return;
   Message *message = cell->messages + at;

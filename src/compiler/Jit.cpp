@@ -67,7 +67,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_add_up", &costate_device_add_up);
   add("costate_device_add_up_pair", &costate_device_add_up_pair);
   add("costate_device_finish_sums", &costate_device_finish_sums);
-  add("costate_device_tape_only_shared", &costate_device_tape_only_shared);
+  add("costate_device_tape_place", &costate_device_tape_place);
   add("costate_device_tape_drains", &costate_device_tape_drains);
   add("costate_device_tape_fence", &costate_device_tape_fence);
   add("costate_device_tape_begin", &costate_device_tape_begin);

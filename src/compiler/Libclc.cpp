@@ -12,8 +12,8 @@
 using namespace llvm;
 
 /// LibclcData.cpp.
-extern const unsigned char costateLibclcNvptx[];
-extern const unsigned costateLibclcNvptxBytes;
+extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[];
+extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes;
 
 namespace costate::compiler {
 namespace {
@@ -22,11 +22,17 @@ namespace {
 /// everywhere would multiply the time of compilation.
 constexpr size_t largestInlined = 1000;
 
-Expected<std::unique_ptr<Module>> parse(LLVMContext &context) {
-  StringRef bytes(reinterpret_cast<const char *>(costateLibclcNvptx),
-                  costateLibclcNvptxBytes);
+StringRef bytesOf(DeviceLibrary library) {
+  bool isNvidia = library == DeviceLibrary::Nvidia;
+  auto *first = isNvidia ? costateNvidiaLibrary : costateVulkanLibrary;
+  return {reinterpret_cast<const char *>(first),
+          isNvidia ? costateNvidiaLibraryBytes : costateVulkanLibraryBytes};
+}
+
+Expected<std::unique_ptr<Module>> parse(DeviceLibrary library,
+                                        LLVMContext &context) {
   return getOwningLazyBitcodeModule(
-      MemoryBuffer::getMemBuffer(bytes, "libclc", false), context);
+      MemoryBuffer::getMemBuffer(bytesOf(library), "libclc", false), context);
 }
 
 /// A module of libclc has metadata that says nothing about the user's.
@@ -99,8 +105,9 @@ DenseSet<Function *> definitions(Module &module) {
 
 } // namespace
 
-Result<> linkLibclc(Module &module) {
-  Expected<std::unique_ptr<Module>> library = parse(module.getContext());
+Result<> linkLibrary(Module &module, DeviceLibrary which) {
+  Expected<std::unique_ptr<Module>> library =
+      parse(which, module.getContext());
   llvm::Error error =
       library ? prepare(**library, module) : library.takeError();
   if (error)

@@ -9,9 +9,12 @@ class Module;
 
 namespace costate::compiler {
 
-/// Adds the definitions of the functions that `module` declares and libclc has
-/// (`_Z3sind`), for NVIDIA GPUs. They become part of the module: internal, and
-/// inlined where that pays.
-Result<> linkLibclc(llvm::Module &module);
+/// Of what kernels call.
+enum class DeviceLibrary { Nvidia, Vulkan };
+
+/// Adds the definitions of the functions that `module` declares and the library
+/// has: those of libclc (`_Z3sind`) and ours (`costate_device_...`). They become
+/// part of the module: internal, and inlined where that pays.
+Result<> linkLibrary(llvm::Module &module, DeviceLibrary library);
 
 } // namespace costate::compiler

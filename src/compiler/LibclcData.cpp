@@ -1,9 +1,14 @@
-/// The functions of libclc that a `MathLibrary` may name; see CMakeLists.txt.
+/// The functions of libclc that a `MathLibrary` may name, and what is ours; see
+/// CMakeLists.txt.
 
-extern const unsigned char costateLibclcNvptx[];
-extern const unsigned costateLibclcNvptxBytes;
+extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[];
+extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes;
 
-alignas(8) const unsigned char costateLibclcNvptx[] = {
-#include "compiler/libclc-nvptx.inc"
+alignas(8) const unsigned char costateNvidiaLibrary[] = {
+#include "compiler/library-nvidia.inc"
 };
-const unsigned costateLibclcNvptxBytes = sizeof costateLibclcNvptx;
+alignas(8) const unsigned char costateVulkanLibrary[] = {
+#include "compiler/library-vulkan.inc"
+};
+const unsigned costateNvidiaLibraryBytes = sizeof costateNvidiaLibrary;
+const unsigned costateVulkanLibraryBytes = sizeof costateVulkanLibrary;

@@ -3,22 +3,15 @@
 
 #include "base/Result.h"
 
+#include <memory>
 #include <string>
 
 namespace llvm {
 class Module;
-}
+class TargetMachine;
+} // namespace llvm
 
 namespace costate::compiler {
-
-/// A function with this attribute, a number N, and the signature
-/// `void (ptr words, i64 thread, i64 threads)` is called by every thread of a
-/// launch, with the N words of the launch, which are global addresses or plain
-/// numbers.
-constexpr const char *deviceWordsAttr = "costate-words";
-/// On one that runs in tiles (base/DeviceTape.h): a second kernel, SYMBOL.shared,
-/// has its tapes in shared memory.
-constexpr const char *deviceTilesAttr = "costate-tiles";
 
 /// PTX with a kernel `deviceSymbol(name)` per device function `name` of
 /// `module`, for `sm_90` and the like; of chips that are newer than the
@@ -26,5 +19,9 @@ constexpr const char *deviceTilesAttr = "costate-tiles";
 /// on the chip nor on what is inlined: nothing is contracted, denormals are
 /// kept, division and roots are rounded correctly.
 Result<std::string> emitPtx(llvm::Module &module, const std::string &chip);
+
+/// For `sm_90` and the like, and kernels of at most `words` words.
+Result<std::unique_ptr<llvm::TargetMachine>>
+nvidiaMachine(const std::string &chip, unsigned words);
 
 } // namespace costate::compiler

@@ -281,10 +281,10 @@ private:
     Value worker = function.worker(), none = constant(b, -1);
     Runtime &runtime = launcher.runtime;
     Value call = slot(b, function.words(), callWord());
-    Value onlyShared = runtime.callTape(b, "only_shared", true, {});
+    Value place = runtime.callTape(b, "place", true, {});
     runtime.callTape(b, "begin", false,
                      {worker, call, function.thread(), function.threads(),
-                      function.memory(), onlyShared});
+                      function.memory(), place});
     Values carried{runtime.callTape(b, "tile", true, worker)};
     carried.append(zeros(b, sums()));
     auto before = [&](OpBuilder &nested, Location loc, ValueRange args) {

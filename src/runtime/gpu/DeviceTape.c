@@ -183,9 +183,9 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
 }
 
 #ifndef __NVPTX__
-// On NVIDIA GPUs there are kernels of each function with constants in the place
-// of these calls: where tapes lie in shared memory, and for drains.
-unsigned long long costate_device_tape_only_shared(void) { return 0; }
+// On GPUs there are kernels of each function with constants instead of these
+// calls: where tapes lie in shared memory, and for drains.
+unsigned long long costate_device_tape_place(void) { return TapeAnywhere; }
 unsigned long long costate_device_tape_drains(const struct TapeWorker *worker) {
   return worker->call->drains;
 }
@@ -196,7 +196,7 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
                                            unsigned long long thread,
                                            unsigned long long threads,
                                            char *memory,
-                                           unsigned long long onlyShared) {
+                                           unsigned long long place) {
 #ifdef __NVPTX__
   unsigned block = __nvvm_read_ptx_sreg_ctaid_x();
   unsigned blocks = __nvvm_read_ptx_sreg_nctaid_x();
@@ -215,9 +215,11 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   worker->need = worker->fewest = 0;
   worker->frugal = call->frugal;
   worker->ample = call->ample;
-  if (onlyShared)
+  if (place == TapeInShared)
     tapeBeginShared(worker, memory);
-  else if (call->drains)
+  else if (place == TapeOnHeap)
+    tapeBeginHeap(worker);
+  else if (place == TapeInDrain || call->drains)
     tapeBeginDrain(worker, memory);
   else if (call->sharedRows)
     tapeBeginShared(worker, memory);
@@ -258,7 +260,7 @@ costate_device_tape_iteration(struct TapeWorker *worker,
 // any of them does to these rows from here on: a row may hold words of another
 // width then, which are other lanes'.
 TAPE_INLINE void costate_device_tape_fence(void) {
-#ifdef __NVPTX__
+#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
   __nvvm_bar_warp_sync(0xffffffffu);
 #else
   costate_device_warp_max(0);
@@ -293,7 +295,7 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
   unsigned rows = need, few = fewest;
   worker->need = worker->need > rows ? worker->need : rows;
   worker->fewest = worker->fewest > few ? worker->fewest : few;
-#ifdef __NVPTX__
+#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
   // Here, and not behind the reverse sweep with all that they follow from.
   __asm__ volatile("" : "+r"(worker->need), "+r"(worker->fewest));
 #endif

@@ -56,7 +56,7 @@ void costate_device_add_common_f32(float *place, float value);
 void costate_device_add_common_f64(double *place, double value);
 
 /// Tapes of warps: gpu/DeviceTape.c.
-void costate_device_tape_only_shared();
+void costate_device_tape_place();
 void costate_device_tape_drains();
 void costate_device_tape_fence();
 void costate_device_tape_begin();

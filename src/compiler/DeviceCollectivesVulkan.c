@@ -1,0 +1,94 @@
+// How the threads of a block wait for each other on Vulkan devices. For bitcode
+// that is linked into device code, see CMakeLists.txt. What looks like NVIDIA's
+// becomes operations of SPIR-V (conversion/LLVMToSPIRV). Where subgroups do not
+// have 32 lanes a block is one warp, whose threads meet at its barriers.
+
+#include "base/RangeSums.h"
+
+#define INLINE __attribute__((always_inline))
+#define COLLECTIVE __attribute__((convergent))
+#define SHARED __attribute__((address_space(3)))
+
+enum { allLanes = -1, warpSize = 32 };
+
+_Bool costate_device_has_warps(void);
+COLLECTIVE unsigned maximum(unsigned, int) __asm__("llvm.nvvm.redux.sync.umax");
+
+// Of lanes that are a block.
+static SHARED unsigned long exchanged[warpSize];
+
+INLINE static int laneOf(void) {
+  return __nvvm_read_ptx_sreg_tid_x() % warpSize;
+}
+
+INLINE COLLECTIVE static void exchange(unsigned long value) {
+  __nvvm_barrier_sync(0);
+  exchanged[__nvvm_read_ptx_sreg_tid_x()] = value;
+  __nvvm_barrier_sync(0);
+}
+
+INLINE COLLECTIVE static unsigned long maxOfBlock(unsigned long value) {
+  unsigned long most = 0;
+  exchange(value);
+#pragma clang loop unroll(disable)
+  for (int lane = 0; lane < warpSize; ++lane)
+    most = exchanged[lane] > most ? exchanged[lane] : most;
+  return most;
+}
+
+INLINE COLLECTIVE unsigned long costate_device_warp_max(unsigned long value) {
+  if (!costate_device_has_warps())
+    return maxOfBlock(value);
+  unsigned low = value, high = value >> 32;
+  unsigned long most = maximum(high, allLanes);
+  return most << 32 | maximum(high == most ? low : 0, allLanes);
+}
+
+INLINE COLLECTIVE static double shuffleDown(double value, int lanes) {
+  long bits = __builtin_bit_cast(long, value);
+  int low = __nvvm_shfl_sync_down_i32(allLanes, (int)bits, lanes, 31);
+  int high = __nvvm_shfl_sync_down_i32(allLanes, (int)(bits >> 32), lanes, 31);
+  return __builtin_bit_cast(double, (long)high << 32 | (unsigned)low);
+}
+
+INLINE COLLECTIVE static double valueBehind(double value, int lanes) {
+  if (costate_device_has_warps())
+    return shuffleDown(value, lanes);
+  exchange(__builtin_bit_cast(unsigned long, value));
+  int from = laneOf() + lanes;
+  return __builtin_bit_cast(double, exchanged[from < warpSize ? from : 0]);
+}
+
+// In the first lane; `kind`: see base/RangeSums.h.
+INLINE COLLECTIVE double costate_device_warp_fold(double value, long kind) {
+  int thread = __nvvm_read_ptx_sreg_tid_x();
+  int lane = thread % warpSize;
+  int lanes = __nvvm_read_ptx_sreg_ntid_x() - (thread - lane);
+  for (int step = warpSize / 2; step; step /= 2) {
+    double other = valueBehind(value, step);
+    value = costateAddUp(kind, value,
+                         lane + step < lanes ? other : costateNoSum(kind));
+  }
+  return value;
+}
+
+INLINE COLLECTIVE double costate_device_warp_add(double value) {
+  return costate_device_warp_fold(value, costateFloatSums);
+}
+
+// Which lanes are here together is not known.
+#define ADD_COMMON(number, suffix)                                             \
+  INLINE void costate_device_add_common_##suffix(number *place,                \
+                                                 number value) {               \
+    __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                        \
+  }
+ADD_COMMON(float, f32)
+ADD_COMMON(double, f64)
+
+INLINE COLLECTIVE void costate_device_block_barrier(void) {
+  __nvvm_barrier_sync(0);
+}
+
+INLINE long costate_device_block_threads(void) {
+  return __nvvm_read_ptx_sreg_ntid_x();
+}

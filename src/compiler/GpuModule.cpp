@@ -1,0 +1,329 @@
+#include "compiler/GpuModule.h"
+
+#include "base/DeviceSort.h"
+#include "base/DeviceSymbol.h"
+#include "base/DeviceTape.h"
+#include "base/DeviceWords.h"
+#include "compiler/Libclc.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+
+namespace costate::compiler {
+namespace {
+
+constexpr const char *sortAttr = "costate-sort", *sumsAttr = "costate-sums";
+/// What kernels of one function differ in.
+constexpr const char *placeName = "costate_device_tape_place";
+constexpr const char *drainsName = "costate_device_tape_drains";
+/// What the code of the Vulkan library depends on.
+constexpr const char *hasWarpsName = "costate_device_has_warps";
+
+struct DeviceFunction {
+  Function *function;
+  unsigned words;
+};
+
+Result<SmallVector<DeviceFunction>> deviceFunctions(Module &module,
+                                                    const GpuForm &form) {
+  SmallVector<DeviceFunction> found;
+  for (Function &function : module) {
+    if (!function.hasFnAttribute(deviceWordsAttr))
+      continue;
+    uint64_t words = function.getFnAttributeAsParsedInteger(deviceWordsAttr);
+    if (words > form.largestWords)
+      return Failure{ErrorCode::Internal,
+                     "`" + function.getName().str() + "` takes " +
+                         std::to_string(words) + " words; " + form.gpus +
+                         " take " + std::to_string(form.largestWords) +
+                         " at most"};
+    found.push_back({&function, static_cast<unsigned>(words)});
+  }
+  return found;
+}
+
+/// Makes a module for the host one for the GPU.
+void retarget(Module &module, const TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  for (Function &function : module)
+    for (StringRef attribute :
+         {"target-cpu", "target-features", "tune-cpu", "prefer-vector-width"})
+      function.removeFnAttr(attribute);
+}
+
+/// Only kernels are seen from outside.
+void internalise(Module &module) {
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      function.setLinkage(GlobalValue::InternalLinkage);
+  for (GlobalVariable &global : module.globals())
+    if (!global.isDeclaration())
+      global.setLinkage(GlobalValue::InternalLinkage);
+}
+
+Value *readRegister(IRBuilder<> &builder, Intrinsic::ID id) {
+  Value *value = builder.CreateIntrinsic(id, {});
+  return builder.CreateZExt(value, builder.getInt64Ty());
+}
+
+/// A kernel with the words as its one parameter, by value.
+Function *declareKernel(Module &module, const DeviceFunction &device,
+                        const std::string &name) {
+  LLVMContext &context = module.getContext();
+  Type *word = Type::getInt64Ty(context);
+  auto *words = ArrayType::get(word, std::max(device.words, 1u));
+  auto *type = FunctionType::get(Type::getVoidTy(context),
+                                 {PointerType::getUnqual(context)}, false);
+  Function *kernel = Function::Create(type, GlobalValue::ExternalLinkage,
+                                      deviceSymbol(name), module);
+  kernel->setCallingConv(CallingConv::PTX_Kernel);
+  kernel->addParamAttr(0, Attribute::getWithByValType(context, words));
+  kernel->addParamAttr(0, Attribute::getWithAlignment(context, Align(8)));
+  kernel->setDoesNotThrow();
+  return kernel;
+}
+
+/// What a launch gives each block.
+Constant *dynamicMemory(Module &module) {
+  GlobalVariable *memory = module.getGlobalVariable(blockMemoryName);
+  if (!memory) {
+    auto *type = ArrayType::get(Type::getInt8Ty(module.getContext()), 0);
+    memory = new GlobalVariable(
+        module, type, false, GlobalValue::ExternalLinkage, nullptr,
+        blockMemoryName, nullptr, GlobalValue::NotThreadLocal, sharedSpace);
+    memory->setAlignment(Align(16));
+  }
+  return ConstantExpr::getAddrSpaceCast(
+      memory, PointerType::getUnqual(module.getContext()));
+}
+
+/// What the threads of a block share; null for functions that need nothing.
+Constant *blockMemory(Module &module, const Function &function) {
+  LLVMContext &context = module.getContext();
+  auto *pointer = PointerType::getUnqual(context);
+  if (function.hasFnAttribute(deviceTilesAttr) ||
+      function.hasFnAttribute(sortAttr))
+    return dynamicMemory(module);
+  if (!function.hasFnAttribute(sumsAttr))
+    return ConstantPointerNull::get(pointer);
+  auto *type = ArrayType::get(Type::getInt64Ty(context), sumMemory / 8);
+  auto *memory = new GlobalVariable(
+      module, type, false, GlobalValue::InternalLinkage, PoisonValue::get(type),
+      "sums", nullptr, GlobalValue::NotThreadLocal, sharedSpace);
+  return ConstantExpr::getAddrSpaceCast(memory, pointer);
+}
+
+/// Without a limit the assembler keeps few registers, and loads late.
+void limitBlocks(Function &kernel, unsigned threads, unsigned blocks) {
+  kernel.addFnAttr("nvvm.maxntid", utostr(threads));
+  kernel.addFnAttr("nvvm.minctasm", utostr(blocks));
+}
+
+/// Blocks of a multiprocessor that a kernel with tiles shall leave room for.
+constexpr unsigned blocksOfSweep = 3, blocksOfDrain = 1;
+
+void addKernel(Module &module, const DeviceFunction &device,
+               const std::string &name, unsigned least = blocksOfSweep) {
+  Function *kernel = declareKernel(module, device, name);
+  if (device.function->hasFnAttribute(deviceTilesAttr))
+    limitBlocks(*kernel, TAPE_BLOCK_THREADS, least);
+  if (device.function->hasFnAttribute(sortAttr))
+    limitBlocks(*kernel, SortBlockThreads, SortBlocksOfProcessor);
+  if (device.function->hasFnAttribute(sumsAttr))
+    limitBlocks(*kernel, sumBlockThreads, 1);
+  IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
+  Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+  Value *lane = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  Value *blocks = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  Value *thread = builder.CreateNUWAdd(builder.CreateNUWMul(block, size), lane);
+  Value *threads = builder.CreateNUWMul(blocks, size);
+  Value *memory = blockMemory(module, *device.function);
+  builder.CreateCall(device.function,
+                     {kernel->getArg(0), thread, threads, memory});
+  builder.CreateRetVoid();
+  device.function->removeFnAttr(Attribute::NoInline);
+  device.function->removeFnAttr(Attribute::OptimizeNone);
+  device.function->addFnAttr(Attribute::AlwaysInline);
+}
+
+/// The one function of the module that `function` calls.
+Function *bodyOf(Function &function) {
+  for (Instruction &instruction : instructions(function))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (Function *called = call->getCalledFunction();
+          called && !called->isDeclaration())
+        return called;
+  return nullptr;
+}
+
+SmallVector<CallInst *> callsOf(Function &body, StringRef name) {
+  SmallVector<CallInst *> calls;
+  for (Instruction &instruction : instructions(body))
+    if (auto *call = dyn_cast<CallInst>(&instruction))
+      if (call->getCalledFunction() &&
+          call->getCalledFunction()->getName() == name)
+        calls.push_back(call);
+  return calls;
+}
+
+void answer(Function &body, StringRef name, uint64_t value) {
+  for (CallInst *call : callsOf(body, name)) {
+    call->replaceAllUsesWith(ConstantInt::get(call->getType(), value));
+    call->eraseFromParent();
+  }
+}
+
+/// A twin of a function that runs in tiles.
+void addTwin(Module &module, const DeviceFunction &device, const char *suffix,
+             TapePlace place) {
+  ValueToValueMapTy bodyMap, map;
+  Function *body = bodyOf(*device.function);
+  Function *twinBody = CloneFunction(body, bodyMap);
+  map[body] = twinBody;
+  Function *twin = CloneFunction(device.function, map);
+  answer(*twinBody, placeName, place);
+  answer(*twinBody, drainsName, place == TapeInDrain);
+  addKernel(module, {twin, device.words},
+            device.function->getName().str() + suffix,
+            place == TapeInDrain ? blocksOfDrain : blocksOfSweep);
+}
+
+/// With tapes in shared memory; with code for what fits nowhere else; and, the
+/// function itself, with neither.
+void addTwins(Module &module, const DeviceFunction &device,
+              const GpuForm &form) {
+  Function *body = bodyOf(*device.function);
+  if (!body)
+    return;
+  addTwin(module, device, ".shared", TapeInShared);
+  if (form.knowsPlaces || !callsOf(*body, drainsName).empty())
+    addTwin(module, device, ".drain", TapeInDrain);
+  answer(*body, placeName, form.knowsPlaces ? TapeOnHeap : TapeAnywhere);
+  answer(*body, drainsName, false);
+}
+
+/// Host code knows one scope, that of the system; other devices see nothing of
+/// a launch before its end.
+void narrowScopes(Module &module) {
+  LLVMContext &context = module.getContext();
+  SyncScope::ID device = context.getOrInsertSyncScopeID("device");
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (instruction.isAtomic())
+        setAtomicSyncScopeID(&instruction, device);
+}
+
+bool takesPointers(const Function &function) {
+  return any_of(function.args(), [](const Argument &argument) {
+    return argument.getType()->isPointerTy();
+  });
+}
+
+/// All but scalar functions.
+void inlinePointers(Module &module) {
+  for (Function &function : module) {
+    bool isKernel = function.hasExternalLinkage();
+    if (function.isDeclaration() || isKernel || !takesPointers(function))
+      continue;
+    function.removeFnAttr(Attribute::NoInline);
+    function.removeFnAttr(Attribute::OptimizeNone);
+    function.addFnAttr(Attribute::AlwaysInline);
+  }
+}
+
+constexpr const char *fmaNames[] = {"costate_device_fma_f32",
+                                    "costate_device_fma_f64"};
+
+/// So that the library brings it.
+void declareFma(Module &module, bool isDouble) {
+  LLVMContext &context = module.getContext();
+  Type *type =
+      isDouble ? Type::getDoubleTy(context) : Type::getFloatTy(context);
+  module.getOrInsertFunction(fmaNames[isDouble], type, type, type, type);
+}
+
+void replaceFma(Module &module, bool isDouble) {
+  Function *ours = module.getFunction(fmaNames[isDouble]);
+  for (Function &function : module) {
+    if (function.getIntrinsicID() != Intrinsic::fma ||
+        function.getReturnType() != ours->getReturnType())
+      continue;
+    function.replaceAllUsesWith(ours);
+  }
+}
+
+void optimise(Module &module, TargetMachine &machine) {
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+} // namespace
+
+unsigned mostWords(const Module &module) {
+  uint64_t most = 0;
+  for (const Function &function : module)
+    if (function.hasFnAttribute(deviceWordsAttr))
+      most = std::max(most,
+                      function.getFnAttributeAsParsedInteger(deviceWordsAttr));
+  return most;
+}
+
+Result<> makeKernels(Module &module, TargetMachine &machine,
+                     const GpuForm &form) {
+  Result<SmallVector<DeviceFunction>> functions = deviceFunctions(module, form);
+  if (!functions)
+    return functions.error();
+  retarget(module, machine);
+  internalise(module);
+  for (const DeviceFunction &function : *functions)
+    if (function.function->hasFnAttribute(deviceTilesAttr))
+      addTwins(module, function, form);
+  for (const DeviceFunction &function : *functions)
+    addKernel(module, function, function.function->getName().str());
+#ifdef COSTATE_ASSERTIONS
+  if (verifyModule(module, &errs()))
+    return Failure{ErrorCode::Internal, "the code for the GPU is malformed"};
+#endif
+  bool fuses[] = {form.fusesFloats, form.fusesDoubles};
+  for (bool isDouble : {false, true})
+    if (!fuses[isDouble])
+      declareFma(module, isDouble);
+  if (Result<> linked = linkLibrary(module, form.library); !linked)
+    return linked.error();
+  for (bool isDouble : {false, true})
+    if (!fuses[isDouble])
+      replaceFma(module, isDouble);
+  if (form.inlinesPointers)
+    inlinePointers(module);
+  for (Function &function : module)
+    answer(function, hasWarpsName, form.hasWarps);
+  narrowScopes(module);
+  optimise(module, machine);
+  return {};
+}
+
+} // namespace costate::compiler

@@ -1,0 +1,59 @@
+#pragma once
+/// What code for GPUs is made of, whatever its form: a kernel for each device
+/// function, and all that they call.
+
+#include "base/Result.h"
+#include "compiler/Libclc.h"
+
+#include <string>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace costate::compiler {
+
+/// A function with this attribute, a number N, and the signature
+/// `void (ptr words, i64 thread, i64 threads, ptr memory)` is called by every
+/// thread of a launch, with the N words of the launch, which are global
+/// addresses or plain numbers, and the memory of its block.
+constexpr const char *deviceWordsAttr = "costate-words";
+/// On one that runs in tiles (base/DeviceTape.h): a second kernel,
+/// SYMBOL.shared, has its tapes in shared memory.
+constexpr const char *deviceTilesAttr = "costate-tiles";
+
+/// Memory that the threads of a block share, in the address spaces of NVPTX,
+/// which all GPUs have here.
+constexpr unsigned sharedSpace = 3;
+
+/// What a launch gives each block; without a size.
+constexpr const char *blockMemoryName = "costate_block_memory";
+
+/// What differs from one form of code to another.
+struct GpuForm {
+  std::string gpus; ///< `NVIDIA GPUs`
+  unsigned largestWords;
+  DeviceLibrary library;
+  /// Each kernel knows where its tapes are (base/DeviceTape.h): one that runs
+  /// in tiles has a twin SYMBOL.drain in any case.
+  bool knowsPlaces = false;
+  /// Of the Vulkan library: the lanes of a warp run in lockstep, and blocks
+  /// have several warps.
+  bool hasWarps = true;
+  /// The intrinsic `fma` is one operation.
+  bool fusesFloats = true, fusesDoubles = true;
+  /// Whatever takes a pointer is inlined.
+  bool inlinesPointers = false;
+};
+
+/// Of the device functions of `module`.
+unsigned mostWords(const llvm::Module &module);
+
+/// Makes a module for the host one for a GPU, with an optimised kernel
+/// `deviceSymbol(name)` per device function `name`. Kernels take their words by
+/// value. Bits depend neither on the machine nor on what is inlined.
+Result<> makeKernels(llvm::Module &module, llvm::TargetMachine &machine,
+                     const GpuForm &form);
+
+} // namespace costate::compiler
