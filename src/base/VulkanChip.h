@@ -60,9 +60,11 @@ struct VulkanFeatures {
 
   bool operator==(const VulkanFeatures &) const = default;
 
-  /// Threads of the largest block. Where subgroups are no warps of 32 lanes, a
-  /// block is one warp, whose lanes wait for each other as a block.
-  int largestBlock() const { return subgroup == 32 ? 1024 : 32; }
+  /// Whether lanes of a subgroup are a warp that runs in lockstep. So far a
+  /// block is one warp everywhere, whose lanes wait for each other as a block.
+  bool hasWarps() const { return false; }
+  /// Threads of the largest block.
+  int largestBlock() const { return hasWarps() ? 1024 : 32; }
 };
 
 /// Always the same for the same features.

@@ -6,6 +6,7 @@
 #include "compiler/Places.h"
 #include "compiler/Target.h"
 #include "compiler/Timings.h"
+#include "compiler/Vulkan.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,6 +19,8 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 
 using namespace mlir;
@@ -73,7 +76,8 @@ Result<> convert(ModuleOp module, const Options &options,
     addHostPasses(passes, options);
   else
     addDevicePasses(passes, options,
-                    isForHost(target) ? host().maths : "libclc");
+                    isForHost(target) ? host().maths : "libclc",
+                    /*tiles=*/!isVulkan(target));
   if (succeeded(passes.run(module)))
     return {};
   return Failure{ErrorCode::Internal,
@@ -109,6 +113,28 @@ void keepOnly(llvm::Module &module,
   }
 }
 
+/// For those who want to read it: COSTATE_KEEP_CODE names a folder.
+void keepImage(const std::string &symbol, const std::string &image,
+               const char *extension) {
+  const char *folder = std::getenv("COSTATE_KEEP_CODE");
+  if (!folder || !*folder)
+    return;
+  std::ofstream(std::string(folder) + "/" + symbol + extension,
+                std::ios::binary)
+      << image;
+}
+
+/// Some of them never end, so nobody gets them who has not asked.
+Result<> checkVulkan(const std::string &chip) {
+  const char *asked = std::getenv("COSTATE_VULKAN_KERNELS");
+  if (!isVulkan(chip) || (asked && *asked))
+    return {};
+  return Failure{ErrorCode::NoDevice,
+                 "kernels do not run on Vulkan yet, but for tests "
+                 "(COSTATE_VULKAN_KERNELS=1): some never end; choose another "
+                 "device"};
+}
+
 /// Takes the device code out of `llvm`, which keeps the entry `symbol`.
 Result<std::string> emitDevice(LLVMCode &llvm, const std::string &symbol,
                                const std::string &chip) {
@@ -118,7 +144,8 @@ Result<std::string> emitDevice(LLVMCode &llvm, const std::string &symbol,
   };
   keepOnly(*llvm.module, isEntry);
   keepOnly(*device, std::not_fn(isEntry));
-  return emitPtx(*device, chip);
+  return isVulkan(chip) ? emitSpirv(std::move(device), chip)
+                        : emitPtx(*device, chip);
 }
 
 Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
@@ -130,10 +157,13 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
   if (!code)
     return code.error();
   Stopwatch watch(lastTimings().optimise);
+  if (Result<> fine = checkVulkan(target); !fine)
+    return fine.error();
   if (!isForHost(target)) {
     Result<std::string> image = emitDevice(*code, entry, target);
     if (!image)
       return image.error();
+    keepImage(entry, *image, isVulkan(target) ? ".spv" : ".ptx");
     code->image = std::move(*image);
   }
   optimise(*code->module, *code->machine);
@@ -167,7 +197,7 @@ void fillWatched(ModuleOp module, runtime::KernelCode &code) {
 
 /// What the attributes of `module` say of its device functions.
 std::shared_ptr<runtime::gpu::DeviceCode>
-describeDevice(ModuleOp module, StringRef name, bool isForHost) {
+describeDevice(ModuleOp module, StringRef name, const std::string &target) {
   auto code = std::make_shared<runtime::gpu::DeviceCode>();
   auto functions = module->getAttrOfType<ArrayAttr>("costate.functions");
   for (DictionaryAttr of : functions.getAsRange<DictionaryAttr>()) {
@@ -205,9 +235,10 @@ describeDevice(ModuleOp module, StringRef name, bool isForHost) {
       function.sortCosts = {costs[0], costs[1], costs[2]};
     function.drainSymbol = function.symbol;
     function.sharedSymbol = function.symbol;
-    if (function.tiles && !isForHost)
+    if (function.tiles && !isForHost(target))
       function.sharedSymbol += ".shared";
-    if (flag("drains") && !isForHost)
+    bool hasDrain = flag("drains") || (function.tiles && isVulkan(target));
+    if (hasDrain && !isForHost(target))
       function.drainSymbol += ".drain";
     code->pushes |= !code->functions.back().measure.empty();
   }
@@ -245,7 +276,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
   fillTexts(module, object.code);
   fillWatched(module, object.code);
   if (target != "cpu") {
-    object.device = describeDevice(module, name, isForHost(target));
+    object.device = describeDevice(module, name, target);
     object.device->image = std::move(llvm->image);
   }
   Stopwatch watch(lastTimings().emit);

@@ -85,6 +85,14 @@ INLINE COLLECTIVE double costate_device_warp_add(double value) {
 ADD_COMMON(float, f32)
 ADD_COMMON(double, f64)
 
+// Of lanes, and of what they have written.
+INLINE COLLECTIVE void costate_device_warp_barrier(void) {
+  if (costate_device_has_warps())
+    __nvvm_bar_warp_sync(allLanes);
+  else
+    __nvvm_barrier_sync(0);
+}
+
 INLINE COLLECTIVE void costate_device_block_barrier(void) {
   __nvvm_barrier_sync(0);
 }

@@ -223,17 +223,22 @@ void narrowScopes(Module &module) {
         setAtomicSyncScopeID(&instruction, device);
 }
 
-bool takesPointers(const Function &function) {
-  return any_of(function.args(), [](const Argument &argument) {
-    return argument.getType()->isPointerTy();
-  });
+bool isNumber(const Type *type) {
+  return type->isIntegerTy() || type->isFloatingPointTy();
 }
 
-/// All but scalar functions.
-void inlinePointers(Module &module) {
+/// What it takes and returns are numbers.
+bool isScalar(const Function &function) {
+  return isNumber(function.getReturnType()) &&
+         all_of(function.args(), [](const Argument &argument) {
+           return isNumber(argument.getType());
+         });
+}
+
+void inlineAllButScalar(Module &module) {
   for (Function &function : module) {
     bool isKernel = function.hasExternalLinkage();
-    if (function.isDeclaration() || isKernel || !takesPointers(function))
+    if (function.isDeclaration() || isKernel || isScalar(function))
       continue;
     function.removeFnAttr(Attribute::NoInline);
     function.removeFnAttr(Attribute::OptimizeNone);
@@ -317,8 +322,8 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
   for (bool isDouble : {false, true})
     if (!fuses[isDouble])
       replaceFma(module, isDouble);
-  if (form.inlinesPointers)
-    inlinePointers(module);
+  if (form.callsScalarOnly)
+    inlineAllButScalar(module);
   for (Function &function : module)
     answer(function, hasWarpsName, form.hasWarps);
   narrowScopes(module);

@@ -43,8 +43,8 @@ struct GpuForm {
   bool hasWarps = true;
   /// The intrinsic `fma` is one operation.
   bool fusesFloats = true, fusesDoubles = true;
-  /// Whatever takes a pointer is inlined.
-  bool inlinesPointers = false;
+  /// Functions of anything but numbers are inlined.
+  bool callsScalarOnly = false;
 };
 
 /// Of the device functions of `module`.

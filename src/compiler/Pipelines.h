@@ -32,9 +32,10 @@ void addDerivativePasses(mlir::OpPassManager &passes);
 void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 
 /// Kernel IR to the LLVM dialect: functions of a device, and host code that
-/// drives them. `maths`: see convert-kernel-to-llvm.
+/// drives them. `maths`: see convert-kernel-to-llvm. Without `tiles`, a dry run
+/// finds how large the tape of each thread is.
 void addDevicePasses(mlir::OpPassManager &passes, const Options &options,
-                     const std::string &maths);
+                     const std::string &maths, bool tiles = true);
 
 /// Registers the above as `primal`, `derivative`, `host` and `device`.
 void registerPipelines();

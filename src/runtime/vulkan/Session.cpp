@@ -40,7 +40,8 @@ Status Session::create() {
 }
 
 Status Session::createLayout() {
-  VkPushConstantRange words{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(uint64_t)};
+  VkPushConstantRange words{VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            2 * sizeof(uint64_t)};
   VkPipelineLayoutCreateInfo info{
       VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   info.pushConstantRangeCount = 1;
@@ -78,6 +79,13 @@ Failure Session::failure(Status status, const std::string &doing) {
 }
 
 Result<> Session::defects() {
+  if (cut && std::atomic_ref(*cut).exchange(0))
+    return Failure{
+        ErrorCode::KernelFailed,
+        "Mesa's Vulkan driver for the CPU ends the loops of a thread "
+        "after 65,535 turns, and has done so: what was computed "
+        "since the last synchronisation is wrong; use the device "
+        "`cpu`, or a GPU"};
   std::string text = instance->messages().take();
   if (text.empty())
     return {};

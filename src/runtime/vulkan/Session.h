@@ -24,13 +24,21 @@ public:
     std::lock_guard lock(queueMutex);
     return note(use(work));
   }
-  /// Of all kernels: the address of their words.
+  /// Of all kernels: the addresses of their words and of what loops tell.
   VkPipelineLayout layout() const { return kernels; }
   const Adapter &adapter() const { return opened; }
   /// For when more is known of it; before anybody else has it.
   void setFeatures(const VulkanFeatures &features) {
     opened.features = features;
     opened.properties.chip = vulkanChip(features);
+  }
+
+  /// Where device code tells that its loops were cut (`shortLoops`); 0: it
+  /// does not.
+  uint64_t cutAddress() const { return cutPlace; }
+  void watchLoops(uint32_t *cell, uint64_t address) {
+    cut = cell;
+    cutPlace = address;
   }
 
   /// As a failure, where `doing` completes "the GPU fails to".
@@ -43,7 +51,8 @@ public:
       lost = true;
     return status;
   }
-  /// What the validation layers have found since the last call.
+  /// What the validation layers have found since the last call, and whether
+  /// loops were cut.
   Result<> defects();
 
   /// Of all of its memory that programs can have.
@@ -77,6 +86,8 @@ private:
   VkPipelineLayout kernels = VK_NULL_HANDLE;
   VkPhysicalDeviceMemoryProperties memory{};
   std::atomic<bool> lost = false;
+  uint32_t *cut = nullptr;
+  uint64_t cutPlace = 0;
 };
 
 } // namespace costate::runtime::vulkan

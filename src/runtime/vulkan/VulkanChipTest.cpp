@@ -55,7 +55,7 @@ TEST(VulkanChip, NothingElseIsRead) {
 }
 
 TEST(VulkanChip, BlocksAreWarpsWhereSubgroupsAreNone) {
-  EXPECT_EQ(VulkanFeatures{.subgroup = 32}.largestBlock(), 1024);
+  EXPECT_EQ(VulkanFeatures{.subgroup = 32}.largestBlock(), 32);
   EXPECT_EQ(VulkanFeatures{.subgroup = 8}.largestBlock(), 32);
 }
 

@@ -404,6 +404,14 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
       !done)
     return done.error();
   (*session)->setFeatures(features);
+  if (features.shortLoops) {
+    Piece cell;
+    if (Status status = (*core)->host->allocate(sizeof(uint64_t), cell))
+      return (*session)->failure(status, "allocate memory of the host");
+    *reinterpret_cast<uint64_t *>(cell.host) = 0;
+    (*session)->watchLoops(reinterpret_cast<uint32_t *>(cell.host),
+                           cell.address);
+  }
   return std::shared_ptr<gpu::Driver>(driver);
 }
 

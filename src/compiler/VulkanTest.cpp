@@ -1,0 +1,231 @@
+#include "compiler/Vulkan.h"
+
+#include "TemporaryFolder.h"
+#include "base/DeviceSymbol.h"
+#include "base/VulkanChip.h"
+#include "compiler/DeviceIr.h"
+
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace costate::compiler {
+namespace {
+
+/// Of a device with everything.
+VulkanFeatures all() {
+  VulkanFeatures features;
+  features.minor = 3;
+#define SET(member, text) features.member = true;
+  COSTATE_VULKAN_FEATURES(SET)
+#undef SET
+  return features;
+}
+
+/// As little as a device may have.
+VulkanFeatures least() {
+  VulkanFeatures features;
+  features.subgroup = 8;
+  features.f64 = features.i64Atomics = true;
+  features.storage8 = features.storage16 = features.i8 = features.i16 = true;
+  features.f16 = true;
+  return features;
+}
+
+Result<std::string> emit(const std::string &ir,
+                         const VulkanFeatures &features) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic error;
+  std::unique_ptr<llvm::Module> module =
+      llvm::parseAssemblyString(ir, error, context);
+  if (!module)
+    return Failure{ErrorCode::Internal, error.getMessage().str()};
+  return emitSpirv(std::move(module), vulkanChip(features));
+}
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string contentsOf(const std::filesystem::path &path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+bool hasTools() {
+  static const bool found =
+      std::system("spirv-val --version > /dev/null 2>&1") == 0 &&
+      std::system("spirv-dis --version > /dev/null 2>&1") == 0;
+  return found;
+}
+
+/// What spirv-dis prints of code that spirv-val accepts.
+std::string checked(const std::string &ir, const VulkanFeatures &features) {
+  Result<std::string> code = emit(ir, features);
+  EXPECT_TRUE(code.ok()) << code.error().text << "\n" << ir;
+  if (!code)
+    return "";
+  test::TemporaryFolder folder;
+  std::filesystem::path file = folder.path / "code.spv",
+                        text = folder.path / "text";
+  std::ofstream(file, std::ios::binary) << *code;
+  auto run = [&](std::string command) {
+    command += " " + file.string() + " > " + text.string() + " 2>&1";
+    return std::system(command.c_str());
+  };
+  int status = run("spirv-val --target-env vulkan1.2");
+  EXPECT_EQ(status, 0) << contentsOf(text) << "\n" << ir;
+  run("spirv-dis --no-header --raw-id");
+  return contentsOf(text);
+}
+
+class Spirv : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!hasTools())
+      GTEST_SKIP() << "there is no spirv-val (Debian: spirv-tools)";
+  }
+  std::string text(const std::string &ir) {
+    checked(ir, least());
+    return checked(ir, all());
+  }
+};
+
+TEST_F(Spirv, AKernelFindsItsWordsThroughThePushConstant) {
+  std::string code = text(withNumber("double", "  %y = fmul double %x, %x\n"));
+  EXPECT_TRUE(contains(code, "\"f$2erange0$kernel\"")) << code;
+  EXPECT_TRUE(contains(code, "PushConstant")) << code;
+  EXPECT_TRUE(contains(code, "NoContraction")) << code;
+  EXPECT_TRUE(contains(code, "BuiltIn WorkgroupSize")) << code;
+  EXPECT_TRUE(contains(code, "SpecId 0")) << code;
+}
+
+TEST_F(Spirv, LoopsAndBranchesAreStructured) {
+  std::string code = text(withNumber(
+      "i64", "  br label %head\n"
+             "head:\n"
+             "  %i = phi i64 [ 0, %0 ], [ %n, %next ]\n"
+             "  %s = phi i64 [ %x, %0 ], [ %t, %next ]\n"
+             "  %c = icmp slt i64 %i, %threads\n"
+             "  br i1 %c, label %body, label %end\n"
+             "body:\n"
+             "  %odd = and i64 %s, 1\n"
+             "  switch i64 %odd, label %next [ i64 0, label %even\n"
+             "                                 i64 1, label %stop ]\n"
+             "even:\n  %h = lshr i64 %s, 1\n  br label %next\n"
+             "stop:\n  %z = icmp eq i64 %s, 7\n"
+             "  br i1 %z, label %end, label %next\n"
+             "next:\n"
+             "  %t = phi i64 [ %s, %body ], [ %h, %even ], [ %i, %stop ]\n"
+             "  %n = add i64 %i, 1\n  br label %head\n"
+             "end:\n  %y = add i64 %s, %i\n"));
+  EXPECT_TRUE(contains(code, "OpLoopMerge")) << code;
+  EXPECT_TRUE(contains(code, "OpSelectionMerge")) << code;
+}
+
+TEST_F(Spirv, PrivateArraysAreVariables) {
+  for (std::string type : {"double", "float", "i8", "i16", "half", "i64"}) {
+    std::string code = text(withNumber(
+        type, "  %m = alloca [100 x " + type + "]\n  %to = getelementptr " +
+                  type + ", ptr %m, i64 %thread\n  store " + type +
+                  " %x, ptr %to\n  %from = getelementptr " + type +
+                  ", ptr %m, i64 %threads\n  %y = load " + type +
+                  ", ptr %from\n"));
+    EXPECT_TRUE(contains(code, "OpVariable")) << code;
+    EXPECT_TRUE(contains(code, " Function")) << code;
+  }
+}
+
+TEST_F(Spirv, AtomicsOfAllKinds) {
+  for (std::string type : {"i8", "i16", "i32", "i64"})
+    for (std::string kind : {"add", "sub", "and", "or", "xor", "xchg", "max",
+                             "min", "umax", "umin", "nand"})
+      text(withNumber(type, "  %y = atomicrmw " + kind + " ptr %p, " + type +
+                                " %x monotonic\n"));
+  for (std::string type : {"half", "float", "double"})
+    for (std::string kind : {"fadd", "fsub", "fmin", "fmax", "xchg"})
+      text(withNumber(type, "  %y = atomicrmw " + kind + " ptr %p, " + type +
+                                " %x monotonic\n"));
+  for (std::string type : {"i8", "i16", "i32", "i64"})
+    text(withNumber(type, "  %f = cmpxchg ptr %a, " + type + " 7, " + type +
+                              " %x monotonic monotonic\n"
+                              "  %y = extractvalue { " +
+                              type + ", i1 } %f, 0\n"));
+}
+
+TEST_F(Spirv, EveryFunctionOfTheLibrary) {
+  for (const Function &function : functions)
+    if (isCalled(function))
+      for (bool isF64 : {false, true})
+        text(callOf(function, isF64));
+}
+
+TEST_F(Spirv, Intrinsics) {
+  struct {
+    const char *type, *call, *declaration;
+  } cases[] = {
+      {"double", "llvm.floor.f64(double %x)", "llvm.floor.f64(double)"},
+      {"double", "llvm.trunc.f64(double %x)", "llvm.trunc.f64(double)"},
+      {"float", "llvm.round.f32(float %x)", "llvm.round.f32(float)"},
+      {"float", "llvm.rint.f32(float %x)", "llvm.rint.f32(float)"},
+      {"float", "llvm.sqrt.f32(float %x)", "llvm.sqrt.f32(float)"},
+      {"double", "llvm.fma.f64(double %x, double %x, double %x)",
+       "llvm.fma.f64(double, double, double)"},
+      {"float", "llvm.fma.f32(float %x, float %x, float 3.0)",
+       "llvm.fma.f32(float, float, float)"},
+      {"double", "llvm.minnum.f64(double %x, double 1.0)",
+       "llvm.minnum.f64(double, double)"},
+      {"float", "llvm.maximum.f32(float %x, float 1.0)",
+       "llvm.maximum.f32(float, float)"},
+      {"i64", "llvm.ctlz.i64(i64 %x, i1 false)", "llvm.ctlz.i64(i64, i1)"},
+      {"i32", "llvm.cttz.i32(i32 %x, i1 false)", "llvm.cttz.i32(i32, i1)"},
+      {"i16", "llvm.ctpop.i16(i16 %x)", "llvm.ctpop.i16(i16)"},
+      {"i64", "llvm.bitreverse.i64(i64 %x)", "llvm.bitreverse.i64(i64)"},
+      {"i32", "llvm.bswap.i32(i32 %x)", "llvm.bswap.i32(i32)"},
+      {"i64", "llvm.fshl.i64(i64 %x, i64 %x, i64 %thread)",
+       "llvm.fshl.i64(i64, i64, i64)"},
+      {"i32", "llvm.smax.i32(i32 %x, i32 7)", "llvm.smax.i32(i32, i32)"},
+      {"i32", "llvm.sadd.sat.i32(i32 %x, i32 %x)",
+       "llvm.sadd.sat.i32(i32, i32)"},
+      {"i8", "llvm.usub.sat.i8(i8 %x, i8 3)", "llvm.usub.sat.i8(i8, i8)"},
+  };
+  for (auto [type, call, declaration] : cases)
+    text(withNumber(type,
+                    std::string("  %y = call ") + type + " @" + call + "\n",
+                    std::string("declare ") + type + " @" + declaration));
+}
+
+TEST_F(Spirv, NarrowNumbers) {
+  for (std::string type : {"i8", "i16"})
+    for (std::string op : {"add", "sub", "mul", "sdiv", "udiv", "srem", "urem",
+                           "and", "or", "xor", "shl", "lshr", "ashr"})
+      text(withNumber(type, "  %y = " + op + " " + type + " %x, 3\n"));
+  text(withNumber("i8", "  %f = sitofp i8 %x to double\n"
+                        "  %g = fmul double %f, 1.5\n"
+                        "  %y = fptosi double %g to i8\n"));
+  text(withNumber("half", "  %f = fpext half %x to float\n"
+                          "  %g = fmul float %f, %f\n"
+                          "  %y = fptrunc float %g to half\n"));
+}
+
+TEST_F(Spirv, WhatHasNoCodeIsNamedAndTheProcessLivesOn) {
+  Result<std::string> code = emit(
+      withNumber("double", "  %y = call double @costate_other(double %x)\n",
+                 "declare double @costate_other(double)"),
+      all());
+  ASSERT_FALSE(code.ok());
+  EXPECT_TRUE(contains(code.error().text, "costate_other"))
+      << code.error().text;
+  EXPECT_FALSE(isVulkan("sm_90"));
+  EXPECT_TRUE(isVulkan(vulkanChip(least())));
+}
+
+} // namespace
+} // namespace costate::compiler

@@ -1,0 +1,360 @@
+#include "conversion/LLVMToSPIRV/Translator.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+namespace spv = mlir::spirv;
+
+namespace costate::conversion {
+
+Translator::Translator(SpirvModule &module, const SharedLayout &shared,
+                       LLVM::LLVMFuncOp from)
+    : module(module), shared(shared), from(from),
+      b(from.getLoc(), from.getContext()),
+      layout(from->getParentOfType<ModuleOp>()) {}
+
+LogicalResult Translator::set(Operation *op, Value value) {
+  values[op->getResult(0)] = value;
+  return success();
+}
+
+LogicalResult Translator::none(Operation *op) {
+  return op->emitError("has no counterpart in SPIR-V: ") << *op;
+}
+
+static bool isKernel(LLVM::LLVMFuncOp function) {
+  return function.getCConv() == LLVM::cconv::CConv::PTX_Kernel;
+}
+
+Value Translator::launchWord(unsigned k) {
+  Value launch = spv::AddressOfOp::create(b, module.launch());
+  Value word = spv::AccessChainOp::create(b, launch, ValueRange{i32(k)});
+  return spv::LoadOp::create(b, word);
+}
+
+//===-- Devices that cut loops --------------------------------------------===//
+
+/// Turns of all loops of the subgroup so far.
+Value Translator::counter() {
+  auto type =
+      spv::PointerType::get(b.getI32Type(), spv::StorageClass::Function);
+  auto storage =
+      spv::StorageClassAttr::get(b.getContext(), spv::StorageClass::Function);
+  return spv::VariableOp::create(b, type, storage, i32(0));
+}
+
+void Translator::countTurn() {
+  if (!turns)
+    return;
+  Value before = spv::LoadOp::create(b, turns);
+  spv::StoreOp::create(b, turns, spv::IAddOp::create(b, before, i32(1)));
+}
+
+/// Behind a loop: those of the thread that stayed longest, and the one in which
+/// it left.
+void Translator::gatherTurns() {
+  if (!turns)
+    return;
+  module.need(spv::Capability::GroupNonUniform);
+  module.need(spv::Capability::GroupNonUniformArithmetic);
+  Value own = spv::LoadOp::create(b, turns);
+  Value most = spv::GroupNonUniformUMaxOp::create(
+      b, b.getI32Type(), spv::Scope::Subgroup, spv::GroupOperation::Reduce, own,
+      Value());
+  spv::StoreOp::create(b, turns, spv::IAddOp::create(b, most, i32(1)));
+}
+
+/// At the end of a kernel.
+LogicalResult Translator::tellCut() {
+  if (!turns)
+    return success();
+  constexpr int64_t turnsOfThread = 65000; // 65535, and some to spare
+  Value all = spv::LoadOp::create(b, turns);
+  Value isCut = spv::UGreaterThanEqualOp::create(b, all, i32(turnsOfThread));
+  auto side = [&](bool isThen, SmallVectorImpl<Value> &) {
+    if (isThen)
+      spv::AtomicOrOp::create(
+          b, b.getI32Type(), globalPointer(launchWord(1), b.getI32Type()),
+          spv::Scope::Device, spv::MemorySemantics::None, i32(1));
+    return success();
+  };
+  SmallVector<Value> none;
+  return selection(from.getLoc(), isCut, {}, side, none);
+}
+
+LogicalResult Translator::run() {
+  SmallVector<Type> parameters, results;
+  if (!isKernel(from))
+    for (Type type : from.getArgumentTypes())
+      parameters.push_back(typeOf(type));
+  Type result = from.getFunctionType().getReturnType();
+  if (!isa<LLVM::LLVMVoidType>(result))
+    results.push_back(typeOf(result));
+  if (llvm::is_contained(parameters, Type()) ||
+      llvm::is_contained(results, Type()))
+    return from.emitError("has parameters without a counterpart in SPIR-V");
+  OpBuilder end = module.atEnd();
+  auto to = spv::FuncOp::create(end, from.getLoc(), from.getName(),
+                                b.getFunctionType(parameters, results));
+  first = to.addEntryBlock();
+  b.setInsertionPointToStart(first);
+  for (auto [old, made] : llvm::zip(from.getArguments(), first->getArguments()))
+    values[old] = made;
+  if (isKernel(from)) {
+    values[from.getArgument(0)] = launchWord(0);
+    module.addEntryPoint(to);
+    if (module.features().shortLoops)
+      turns = counter();
+  }
+  prepareVariables();
+  return block(from.getBody().front());
+}
+
+LogicalResult Translator::block(Block &from) {
+  for (Operation &op : from) {
+    b.setLoc(op.getLoc());
+    if (failed(operation(op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Translator::operation(Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case<LLVM::AddOp, LLVM::SubOp, LLVM::MulOp, LLVM::UDivOp, LLVM::SDivOp,
+            LLVM::URemOp, LLVM::SRemOp, LLVM::AndOp, LLVM::OrOp, LLVM::XOrOp,
+            LLVM::ShlOp, LLVM::LShrOp, LLVM::AShrOp>(
+          [&](auto op) { return integerOp(op); })
+      .Case<LLVM::FAddOp, LLVM::FSubOp, LLVM::FMulOp, LLVM::FDivOp,
+            LLVM::FNegOp>([&](auto op) { return floatOp(op); })
+      .Case<LLVM::TruncOp, LLVM::ZExtOp, LLVM::SExtOp, LLVM::SIToFPOp,
+            LLVM::UIToFPOp, LLVM::FPToSIOp, LLVM::FPToUIOp, LLVM::FPExtOp,
+            LLVM::FPTruncOp, LLVM::BitcastOp, LLVM::PtrToIntOp,
+            LLVM::IntToPtrOp, LLVM::FreezeOp, arith::TruncIOp,
+            arith::IndexCastUIOp>([&](auto op) { return castOp(op); })
+      .Case<LLVM::FAbsOp, LLVM::SqrtOp, LLVM::FFloorOp, LLVM::FCeilOp,
+            LLVM::RoundEvenOp, LLVM::FMAOp, LLVM::CountLeadingZerosOp,
+            LLVM::CountTrailingZerosOp, LLVM::CtPopOp, LLVM::BitReverseOp>(
+          [&](auto op) { return mathOp(op); })
+      .Case([&](LLVM::ICmpOp op) { return compareInts(op); })
+      .Case([&](LLVM::FCmpOp op) { return compareFloats(op); })
+      .Case<LLVM::SelectOp, arith::SelectOp>([&](auto op) {
+        return set(op, select(operand(op, 0), operand(op, 1), operand(op, 2)));
+      })
+      .Case<LLVM::ConstantOp, arith::ConstantOp>([&](auto op) {
+        Type type = typeOf(op->getResult(0).getType());
+        Value value = type ? constantOf(type, op.getValue()) : Value();
+        return value ? set(op, value) : none(op);
+      })
+      .Case<LLVM::ZeroOp, LLVM::UndefOp, LLVM::PoisonOp, ub::PoisonOp>(
+          [&](auto op) {
+            Type type = typeOf(op->getResult(0).getType());
+            if (!type && isa<LLVM::LLVMStructType>(op->getResult(0).getType()))
+              return success();
+            return type ? set(op, zeroOf(type)) : none(op);
+          })
+      .Case<LLVM::AddressOfOp, LLVM::AllocaOp, LLVM::AddrSpaceCastOp>(
+          [&](auto op) { return addressOp(op); })
+      .Case([&](LLVM::GEPOp op) { return offsetOp(op); })
+      .Case([&](LLVM::LoadOp op) { return load(op); })
+      .Case([&](LLVM::StoreOp op) { return store(op); })
+      .Case([&](LLVM::AtomicRMWOp op) { return update(op); })
+      .Case([&](LLVM::AtomicCmpXchgOp op) { return exchange(op); })
+      .Case([&](LLVM::FenceOp op) { return fence(op); })
+      .Case([&](LLVM::InsertValueOp op) {
+        if (op.getPosition().size() != 1)
+          return none(op);
+        auto &all = parts[op.getResult()];
+        all = parts.lookup(op.getContainer());
+        size_t at = op.getPosition().front();
+        all.resize(std::max(all.size(), at + 1));
+        all[at] = get(op.getValue());
+        return success();
+      })
+      .Case([&](LLVM::ExtractValueOp op) {
+        auto all = parts.find(op.getContainer());
+        if (all == parts.end() || op.getPosition().size() != 1)
+          return none(op);
+        return set(op, all->second[op.getPosition().front()]);
+      })
+      .Case([&](LLVM::CallOp op) { return call(op); })
+      .Case([&](LLVM::CallIntrinsicOp op) { return gpuIntrinsic(op); })
+      .Case([&](scf::IfOp op) { return branch(op); })
+      .Case([&](scf::IndexSwitchOp op) { return branch(op); })
+      .Case([&](scf::WhileOp op) { return loop(op); })
+      .Case<scf::YieldOp, scf::ConditionOp>([](auto) { return success(); })
+      .Case([&](LLVM::ReturnOp op) {
+        if (failed(tellCut()))
+          return failure();
+        if (op->getNumOperands() == 0)
+          spv::ReturnOp::create(b);
+        else
+          spv::ReturnValueOp::create(b, operand(op, 0));
+        return success();
+      })
+      .Default([&](Operation *op) { return none(op); });
+}
+
+//===-- Branches and loops ------------------------------------------------===//
+
+LogicalResult Translator::region(Region &from,
+                                 SmallVectorImpl<Value> &results) {
+  if (from.empty())
+    return success();
+  if (failed(block(from.front())))
+    return failure();
+  for (Value value : from.front().getTerminator()->getOperands())
+    results.push_back(get(value));
+  return success();
+}
+
+LogicalResult Translator::selection(
+    Location loc, Value condition, TypeRange types,
+    llvm::function_ref<LogicalResult(bool, SmallVectorImpl<Value> &)> side,
+    SmallVectorImpl<Value> &results) {
+  SmallVector<Type> made;
+  for (Type type : types)
+    made.push_back(typeOf(type));
+  if (llvm::is_contained(made, Type()))
+    return emitError(loc, "carries a value without a counterpart in SPIR-V");
+  auto op = spv::SelectionOp::create(b, made, spv::SelectionControl::None);
+  SmallVector<Location> locs(made.size(), loc);
+  OpBuilder::InsertionGuard guard(b);
+  Block *header = b.createBlock(&op.getBody());
+  Block *sides[2];
+  for (Block *&one : sides)
+    one = b.createBlock(&op.getBody(), op.getBody().end());
+  Block *merge = b.createBlock(&op.getBody(), op.getBody().end(), made, locs);
+  b.setInsertionPointToEnd(header);
+  spv::BranchConditionalOp::create(b, condition, sides[0], ValueRange(),
+                                   sides[1], ValueRange());
+  for (unsigned k = 0; k < 2; ++k) {
+    SmallVector<Value> yielded;
+    b.setInsertionPointToEnd(sides[k]);
+    if (failed(side(k == 0, yielded)))
+      return failure();
+    b.setLoc(loc);
+    spv::BranchOp::create(b, merge, yielded);
+  }
+  b.setInsertionPointToEnd(merge);
+  spv::MergeOp::create(b, merge->getArguments());
+  results.append(op.getResults().begin(), op.getResults().end());
+  return success();
+}
+
+LogicalResult Translator::branch(scf::IfOp op) {
+  SmallVector<Value> results;
+  auto side = [&](bool isThen, SmallVectorImpl<Value> &yielded) {
+    return region(isThen ? op.getThenRegion() : op.getElseRegion(), yielded);
+  };
+  if (failed(selection(op.getLoc(), get(op.getCondition()), op.getResultTypes(),
+                       side, results)))
+    return failure();
+  for (auto [old, made] : llvm::zip(op.getResults(), results))
+    values[old] = made;
+  return success();
+}
+
+/// One branch after the other.
+LogicalResult Translator::choose(Operation *op, Value flag,
+                                 ArrayRef<int64_t> cases,
+                                 MutableArrayRef<Region> regions, Region &rest,
+                                 SmallVectorImpl<Value> &results) {
+  if (cases.empty())
+    return region(rest, results);
+  auto side = [&](bool isThen, SmallVectorImpl<Value> &yielded) {
+    if (isThen)
+      return region(regions.front(), yielded);
+    return choose(op, flag, cases.drop_front(), regions.drop_front(), rest,
+                  yielded);
+  };
+  Value isCase = spv::IEqualOp::create(b, flag, i32(cases.front()));
+  return selection(op->getLoc(), isCase, op->getResultTypes(), side, results);
+}
+
+LogicalResult Translator::branch(scf::IndexSwitchOp op) {
+  SmallVector<Value> results;
+  if (failed(choose(op, get(op.getArg()), op.getCases(), op.getCaseRegions(),
+                    op.getDefaultRegion(), results)))
+    return failure();
+  for (auto [old, made] : llvm::zip(op.getResults(), results))
+    values[old] = made;
+  return success();
+}
+
+/// Of the form that liftControlFlow leaves: all is in front of the condition.
+/// The header leaves the loop, as drivers know it: Mesa's for the CPU gives
+/// threads that have left a loop at its end what later turns compute.
+LogicalResult Translator::loop(scf::WhileOp op) {
+  SmallVector<Value> inits;
+  SmallVector<Type> types;
+  for (Value init : op.getInits()) {
+    inits.push_back(get(init));
+    types.push_back(typeOf(init.getType()));
+  }
+  if (llvm::is_contained(types, Type()))
+    return op.emitError("carries a value without a counterpart in SPIR-V");
+  SmallVector<Type> carriedTypes = types;
+  carriedTypes.push_back(b.getI1Type());
+  inits.push_back(integer(b.getI1Type(), APInt(1, 1)));
+  SmallVector<Location> locs(carriedTypes.size(), op.getLoc());
+  auto made = spv::LoopOp::create(b, types, spv::LoopControl::None);
+  Region &body = made.getBody();
+  OpBuilder::InsertionGuard guard(b);
+  Block *entry = b.createBlock(&body);
+  Block *header = b.createBlock(&body, body.end(), carriedTypes, locs);
+  Block *turn = b.createBlock(&body, body.end());
+  Block *next = b.createBlock(&body, body.end(), carriedTypes, locs);
+  Block *merge = b.createBlock(&body, body.end());
+  b.setInsertionPointToEnd(entry);
+  spv::BranchOp::create(b, header, inits);
+  b.setInsertionPointToEnd(header);
+  ValueRange left = header->getArguments().drop_back();
+  spv::BranchConditionalOp::create(b, header->getArguments().back(), turn,
+                                   ValueRange(), merge, ValueRange());
+  for (auto [old, argument] : llvm::zip(op.getBeforeArguments(), left))
+    values[old] = argument;
+  b.setInsertionPointToEnd(turn);
+  countTurn();
+  if (failed(block(op.getBefore().front())))
+    return failure();
+  b.setLoc(op.getLoc());
+  scf::ConditionOp condition = op.getConditionOp();
+  SmallVector<Value> carried;
+  for (Value value : condition.getArgs())
+    carried.push_back(get(value));
+  carried.push_back(get(condition.getCondition()));
+  spv::BranchOp::create(b, next, carried);
+  b.setInsertionPointToEnd(next);
+  spv::BranchOp::create(b, header, next->getArguments());
+  b.setInsertionPointToEnd(merge);
+  spv::MergeOp::create(b, left);
+  for (auto [old, result] : llvm::zip(op.getResults(), made.getResults()))
+    values[old] = result;
+  b.setInsertionPointAfter(made);
+  gatherTurns();
+  return success();
+}
+
+LogicalResult Translator::call(LLVM::CallOp op) {
+  std::optional<StringRef> callee = op.getCallee();
+  if (!callee)
+    return none(op);
+  SmallVector<Value> arguments;
+  for (Value value : op.getArgOperands())
+    arguments.push_back(get(value));
+  if (*callee == opaqueName)
+    return set(op, opaque(arguments.front()));
+  auto function = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      op, op.getCalleeAttr());
+  Type type = op.getNumResults() ? typeOf(op.getResult().getType()) : Type();
+  if (!type || !function || function.isExternal())
+    return none(op);
+  auto made = spv::FunctionCallOp::create(
+      b, type, FlatSymbolRefAttr::get(b.getContext(), *callee), arguments);
+  return set(op, made.getResult(0));
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,15 @@
+#pragma once
+/// What is said in the words of a SPIR-V module, as the dialect cannot say it.
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+
+namespace costate::conversion {
+
+/// Lets the specialisation constants of SpirvModule.h decide the size of a
+/// block and the length of its memory, of which the code needs the first
+/// `blockBytes` itself.
+void specialise(llvm::SmallVectorImpl<uint32_t> &words, uint64_t blockBytes);
+
+} // namespace costate::conversion
