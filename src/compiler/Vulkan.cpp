@@ -16,11 +16,6 @@ bool isVulkan(const std::string &target) {
   return parseVulkanChip(target).has_value();
 }
 
-bool fusesOnVulkan(const std::string &target) {
-  std::optional<VulkanFeatures> features = parseVulkanChip(target);
-  return features && features->fma32 && features->fma64;
-}
-
 Result<std::string> emitSpirv(std::unique_ptr<Module> module,
                               const std::string &target) {
   std::optional<VulkanFeatures> features = parseVulkanChip(target);

@@ -15,9 +15,6 @@ namespace costate::compiler {
 /// Whether device code for `target` is that of Vulkan (base/VulkanChip.h).
 bool isVulkan(const std::string &target);
 
-/// Whether a product and a sum are one operation there.
-bool fusesOnVulkan(const std::string &target);
-
 /// The bytes of a SPIR-V module with an entry point `deviceSymbol(name)` per
 /// device function `name` of `module`. NotSupported for numbers that the device
 /// lacks.

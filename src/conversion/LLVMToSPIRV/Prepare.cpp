@@ -20,7 +20,7 @@ using namespace llvm;
 namespace costate::conversion {
 namespace {
 
-constexpr unsigned genericSpace = 0, globalSpace = 1, sharedSpace = 3;
+constexpr unsigned globalSpace = 1, sharedSpace = 3;
 constexpr const char *exitName = "costate_device_exit";
 
 void runPasses(Module &module, TargetMachine &machine, const char *pipeline) {

@@ -98,7 +98,7 @@ LogicalResult Translator::run() {
   OpBuilder end = module.atEnd();
   auto to = spv::FuncOp::create(end, from.getLoc(), from.getName(),
                                 b.getFunctionType(parameters, results));
-  first = to.addEntryBlock();
+  Block *first = to.addEntryBlock();
   b.setInsertionPointToStart(first);
   for (auto [old, made] : llvm::zip(from.getArguments(), first->getArguments()))
     values[old] = made;

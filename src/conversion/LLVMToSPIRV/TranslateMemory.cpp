@@ -546,7 +546,7 @@ LogicalResult Translator::store(LLVM::StoreOp op) {
     if (failed(pointer))
       return failure();
     spv::AtomicExchangeOp::create(b, word, *pointer, spv::Scope::Device,
-                                  semantics(op.getOrdering(), true),
+                                  semantics(op.getOrdering()),
                                   bitcast(value, word));
     return success();
   }
@@ -583,8 +583,7 @@ FailureOr<Value> Translator::atomicPointer(Value pointer, Type type,
   return globalPointer(get(pointer), type);
 }
 
-spv::MemorySemantics Translator::semantics(LLVM::AtomicOrdering order,
-                                           bool isStore) {
+spv::MemorySemantics Translator::semantics(LLVM::AtomicOrdering order) {
   using Is = spv::MemorySemantics;
   bool acquires = false, releases = false;
   switch (order) {
@@ -603,7 +602,6 @@ spv::MemorySemantics Translator::semantics(LLVM::AtomicOrdering order,
   default:
     return Is::None;
   }
-  (void)isStore;
   bool isModel = module.features().memoryModel;
   auto result = acquires && releases ? Is::AcquireRelease
                 : acquires           ? Is::Acquire

@@ -114,8 +114,7 @@ private:
   mlir::LogicalResult exchange(mlir::LLVM::AtomicCmpXchgOp op);
   mlir::LogicalResult fence(mlir::LLVM::FenceOp op);
   mlir::FailureOr<Value> atomicPointer(Value pointer, Type type, Operation *op);
-  mlir::spirv::MemorySemantics semantics(mlir::LLVM::AtomicOrdering order,
-                                         bool isStore = false);
+  mlir::spirv::MemorySemantics semantics(mlir::LLVM::AtomicOrdering order);
 
   // Control flow.
   mlir::LogicalResult block(mlir::Block &from);
@@ -158,7 +157,6 @@ private:
   llvm::DenseMap<Value, llvm::SmallVector<Value, 2>> parts;
   llvm::DenseMap<Operation *, Variable> variables;
   std::optional<Variable> stack;
-  mlir::Block *first = nullptr;
   Value turns; ///< where they are counted; null: nowhere
 };
 
