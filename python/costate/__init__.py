@@ -49,7 +49,7 @@ from costate.lang.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes
 from costate.lang.ndarray import (Backend, MatrixNdarray, Ndarray, ScalarNdarray, Tensor,
                                   VectorNdarray, ndarray, tensor)
 from costate.lang.func import func, pyfunc, real_func
-from costate.lang.kernel import Kernel, data_oriented, kernel
+from costate.lang.kernel import Kernel, data_oriented, kernel, pure
 from costate.lang.struct import Struct, StructField, dataclass
 from costate.lang.axes import *  # noqa: F401,F403
 from costate import ad, aliases, lang, math, types

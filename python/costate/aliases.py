@@ -17,6 +17,7 @@ _MODULES = {
     "_lib": [],
     "_lib.utils": [],
     "ad._ad": [(ad, ())],
+    "experimental": [(func, ("real_func",))],
     "lang._ndarray": [(ndarray, _NDARRAYS)],
     "lang._ndrange": [(calls, ("NDRange", "ndrange", "grouped"))],
     "lang.any_array": [(annotations, ("NdarrayType",))],
@@ -63,7 +64,10 @@ def install():
     made = {name: _make(name, parts) for name, parts in _MODULES.items()}
     made["_lib"].core = sys.modules["costate._lib.core"] = impl.Lib()
     made["_lib.utils"].get_os_name = platform.system
+    matrix.MatrixField, matrix.VectorField = field.MatrixField, field.VectorField
+    _fill(ops, atomics, [n for n in vars(atomics) if n.startswith("atomic_")])
     util = made["lang.util"]
+    util.to_taichi_type = util.to_quadrants_type = dtypes.cook
     util.has_pytorch, util.has_paddle = has_pytorch, lambda: False
     util.cook_dtype, util.to_numpy_type = dtypes.cook, lambda dtype: dtypes.cook(dtype).np
     util.is_data_oriented = lambda x: getattr(x, "_data_oriented", False)

@@ -408,3 +408,27 @@ def test_random_numbers_are_those_of_the_call(device):
     assert torch.allclose(slope, first)
     (slope,) = torch.autograd.grad(second.sum(), x)
     assert torch.allclose(slope, second)
+
+
+def test_a_gradient_that_is_not_contiguous_is_replaced():
+    import costate as ti
+    @ti.kernel
+    def square(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i, j in x:
+            y[i, j] = x[i, j] * x[i, j]
+
+    x, y = (torch.full((2, 2), 3.0, requires_grad=True) for _ in range(2))
+    square(x, y)
+    grad = torch.tensor([[1.0, 2], [3, 4]])
+    for given in (grad.clone(), grad.t(), torch.ones(()).expand(2, 2)):
+        x.grad, y.grad = None, given
+        expected = 6 * given
+        square.grad(x, y)
+        assert x.grad.equal(expected)
+    kept = torch.tensor([[1.0, 2], [3, 4]])
+    y.grad, x.grad = kept, None
+    square.grad(x, y)
+    kept.copy_(grad)
+    y.grad, x.grad = kept.t(), None  # the same memory
+    square.grad(x, y)
+    assert x.grad.equal(6 * grad.t())

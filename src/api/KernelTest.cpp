@@ -130,6 +130,26 @@ TEST_F(Kernels, RefuseOverlapsOnlyWhereTheyAreWritten) {
               [&] { dot.grad(x, x.grad(), loss); });
 }
 
+/// A gradient has no part in an array that its kernel only stores to.
+TEST_F(Kernels, MayStoreToTheGradientOfAnotherArgument) {
+  Kernel clear = kernel("clear", [](ArrayRef<double, 1> to,
+                                    ArrayRef<double, 1> gradient,
+                                    ArrayRef<double, 1> from) {
+    parallel(to.size(0), [&](Index i) {
+      to(i) = from(i) * from(i);
+      gradient(i) = 0.0;
+    });
+  });
+  Array<double> y = device.array<double>({100}, grad);
+  x.fill(3);
+  clear(y, y.grad(), x);
+  y.grad().fill(2);
+  x.grad().fill(0);
+  clear.grad(y, y.grad(), x);
+  EXPECT_EQ(x.grad().to_host()[7], 12);
+  EXPECT_EQ(y.grad().to_host()[7], 0);
+}
+
 TEST_F(Kernels, ReloadStoresOfTheSameScalarsOnly) {
   Kernel squares =
       kernel("squares", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to,

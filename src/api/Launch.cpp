@@ -141,6 +141,14 @@ static bool isWritten(const KernelCode &code, runtime::Parameter parameter) {
   return access.written || (parameter.role == Role::Adjoint && access.read);
 }
 
+/// Whether a gradient has no part in an argument: it performs the stores that
+/// it reads, and no others.
+static bool isLeftOut(const KernelCode &code, runtime::Parameter parameter) {
+  auto isAdjoint = [](runtime::Parameter p) { return p.role == Role::Adjoint; };
+  return parameter.isArgument() && !code.accesses[parameter.argument].read &&
+         std::ranges::any_of(code.parameters, isAdjoint);
+}
+
 /// A new array of the shape of `parameter`.
 static std::shared_ptr<ArrayStorage> arrayLike(const Call &call,
                                                runtime::Parameter parameter) {
@@ -191,10 +199,12 @@ static void requireApart(const KernelImpl &kernel, const KernelCode &code,
                          const Arrays &arrays) {
   const std::vector<runtime::Parameter> &parameters = code.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (!arrays[i] || arrays[i]->buffer.bytes == 0)
+    if (!arrays[i] || arrays[i]->buffer.bytes == 0 ||
+        isLeftOut(code, parameters[i]))
       continue;
     for (size_t j = i + 1; j < parameters.size(); ++j)
       if (overlap(*arrays[i], arrays[j].get()) &&
+          !isLeftOut(code, parameters[j]) &&
           (isWritten(code, parameters[i]) || isWritten(code, parameters[j])))
         raise(ErrorCode::BadArgument,
               kernel.title() + ": " +

@@ -11,9 +11,37 @@ namespace costate {
 /// The values that one message of a kernel may have.
 inline constexpr size_t mostPrinted = 8, mostAsserted = 4;
 
-/// `text` with `value(kind)` in the place of each `{kind}`, where kind is one
-/// letter, or 0 in `{}`. `{{` and `}}` stand for braces, which become `open`
-/// and `close`. Nothing if braces do not match.
+/// A text that begins with it is printed as it is: no kernel, place and
+/// iteration in front, and no end of the line behind.
+inline constexpr char plainText = '\x02';
+
+/// Whether `form` is how a number is written: nothing, or a colon and what
+/// `printf` has between `%` and the size of the argument, and one of
+/// `deEfFgGxX`, such as `:8.3f`; without one of them as always.
+inline bool isForm(std::string_view form) {
+  if (form.empty())
+    return true;
+  auto skip = [&](std::string_view some, size_t most) {
+    while (most-- && !form.empty() && some.find(form[0]) != some.npos)
+      form.remove_prefix(1);
+  };
+  constexpr std::string_view digits = "0123456789";
+  skip(":", 1);
+  skip("-+ 0", 4);
+  skip(digits, 2);
+  if (form.starts_with('.')) {
+    skip(".", 1);
+    skip(digits, 2);
+  }
+  skip("deEfFgGxX", 1);
+  return form.empty();
+}
+
+/// `text` with `value(kind, form)` in the place of each `{kind:form}`, where
+/// kind is one letter or 0, and the form with its colon may be missing. `{{`
+/// and
+/// `}}` stand for braces, which become `open` and `close`. Nothing if braces do
+/// not match.
 template <class F>
 std::optional<std::string> filled(std::string_view text, F &&value,
                                   std::string_view open = "{",
@@ -24,13 +52,17 @@ std::optional<std::string> filled(std::string_view text, F &&value,
     if (rest.starts_with("{{") || rest.starts_with("}}")) {
       result += rest[0] == '{' ? open : close;
       ++at;
-    } else if (rest.starts_with("{}")) {
-      result += value('\0');
-      ++at;
-    } else if (rest.size() > 2 && rest[0] == '{' && rest[2] == '}') {
-      result += value(rest[1]);
-      at += 2;
-    } else if (rest[0] == '{' || rest[0] == '}') {
+    } else if (rest[0] == '{') {
+      size_t end = rest.find('}');
+      std::string_view form = rest.substr(1, end == rest.npos ? end : end - 1);
+      char kind = form.empty() || form[0] == ':' ? '\0' : form[0];
+      form.remove_prefix(kind ? 1 : 0);
+      if (end == rest.npos || !(form.empty() || form[0] == ':') ||
+          !isForm(form))
+        return std::nullopt;
+      result += value(kind, form);
+      at += end;
+    } else if (rest[0] == '}') {
       return std::nullopt;
     } else {
       result += rest[0];

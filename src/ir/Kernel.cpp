@@ -464,7 +464,7 @@ static LogicalResult verifyMessage(Operation *op, StringRef text,
   size_t next = 0;
   bool allFit = true;
   bool braces =
-      filled(text, [&](char kind) {
+      filled(text, [&](char kind, std::string_view) {
         allFit &= next < values.size() && fits(kind, values[next].getType());
         ++next;
         return "";

@@ -173,35 +173,39 @@ void Tracer::check(Handle condition, std::string_view text,
   addMessage(std::move(statement), text, values, mostAsserted);
 }
 
-static const char *letterOf(DType type) {
+static char letterOf(DType type) {
   if (type == DType::Bool)
-    return "{b}";
-  return isFloat(type) ? "{f}" : isUnsigned(type) ? "{u}" : "{i}";
+    return 'b';
+  return isFloat(type) ? 'f' : isUnsigned(type) ? 'u' : 'i';
 }
 
 void Tracer::addMessage(Statement statement, std::string_view text,
                         std::span<const Handle> values, size_t most) {
   size_t next = 0;
-  auto letter = [&](char kind) -> std::string {
+  auto typed = [&](char kind, std::string_view form) -> std::string {
     if (kind != 0 || next >= values.size())
       return next = values.size() + 1, "";
     ValueId value = use(values[next++], statement.loc);
     statement.operands.push_back(value);
-    return value == none ? "" : letterOf(kernel.values[value]);
+    if (value == none)
+      return "";
+    return std::string("{") + letterOf(kernel.values[value]) +
+           std::string(form) + "}";
   };
-  std::optional<std::string> typed = filled(text, letter, "{{", "}}");
-  if (!typed || next != values.size())
+  std::optional<std::string> result = filled(text, typed, "{{", "}}");
+  if (!result || next != values.size())
     fail(statement.loc,
          "the text \"" + std::string(text) + "\" does not fit to " +
              std::to_string(values.size()) +
              (values.size() == 1 ? " value" : " values"),
-         "it has one `{}` for each value; write `{{` and `}}` for braces");
+         "it has one `{}` for each value, or a form such as `{:8.3f}`; write "
+         "`{{` and `}}` for braces");
   if (values.size() > most)
     fail(statement.loc,
          "a message of more than " + std::to_string(most) + " values",
          "split it");
   statement.bits = kernel.texts.size();
-  kernel.texts.push_back(typed.value_or(""));
+  kernel.texts.push_back(result.value_or(""));
   top().block.push_back(std::move(statement));
 }
 

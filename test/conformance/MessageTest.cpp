@@ -53,6 +53,19 @@ TEST(Messages, NameKernelPlaceAndIteration) {
                 name + at(line + 4) + ": -3"}));
 }
 
+TEST(Messages, HaveTheFormsOfPrintf) {
+  Kernel k = kernel("forms", [](ArrayRef<float, 1> x) {
+    print("{:.2f}|{:8}|{:-8.3f}|{:e}", x[0], x[0], x[0], x[0]);
+    print("{:4d}|{:04}|{:+.1f}|{:x}", 3, 3, 3, uint64_t{255});
+  });
+  auto x = cpu().array<float>({1});
+  x.fill(1.5f);
+  std::vector<std::string> lines = linesOf([&] { k(x); });
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(lines[0].ends_with(": 1.50|     1.5|1.500   |1.500000e+00"));
+  EXPECT_TRUE(lines[1].ends_with(":    3|0003|+3.0|ff"));
+}
+
 /// Loops whose gradient has a tape, and forward mode.
 TEST(Messages, AreNotPrintedByGradients) {
   Kernel k = kernel("loop", [](X x, X y) {
@@ -143,6 +156,7 @@ TEST(Messages, ThatDoNotFitAreErrors) {
   refused([](X x) { print("{} {}", x[0]); }, "does not fit to 1 value");
   refused([](X x) { print("{", x[0]); }, "write `{{` and `}}` for braces");
   refused([](X x) { print("", x[0]); }, "one `{}` for each value");
+  refused([](X x) { print("{:s}", x[0]); }, "a form such as `{:8.3f}`");
   refused([](X x) { ASSERT(x[0] > 0, "{} {} {} {} {}", 1, 2, 3, 4, 5); },
           "a message of more than 4 values");
   refused(

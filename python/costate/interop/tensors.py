@@ -62,10 +62,11 @@ def _gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
                 "`torch_function`, or float32")
     if tensor.grad is None:
         tensor.grad = torch.zeros_like(tensor)
-    gradient = tensor.grad
-    if not gradient.is_contiguous() or gradient.dtype != tensor.dtype:
-        reject(tensor, "has a `.grad` that is not contiguous, or of another dtype")
-    return gradient
+    if not tensor.grad.is_contiguous():  # that of a sum is one number, seen many times
+        tensor.grad = tensor.grad.contiguous()
+    if tensor.grad.dtype != tensor.dtype:
+        reject(tensor, "has a `.grad` of another dtype")
+    return tensor.grad
 
 
 def _version_of(tensor: torch.Tensor) -> int | None:
@@ -115,7 +116,7 @@ class _Known(Kept):
             return not tensor.requires_grad
         gradient = tensor.grad
         return (tensor.requires_grad and gradient is not None
-                and gradient.data_ptr() == self.gradient_place)
+                and gradient.data_ptr() == self.gradient_place and gradient.is_contiguous())
 
     def ready(self, tensor: torch.Tensor) -> bool:
         """`fits` and `before` in one, for launches that are repeated."""
@@ -124,7 +125,8 @@ class _Known(Kept):
             return False
         if self.gradient_place is not None:
             gradient = tensor.grad
-            if gradient is None or gradient.data_ptr() != self.gradient_place or not tensor.requires_grad:
+            if (gradient is None or gradient.data_ptr() != self.gradient_place or not tensor.requires_grad
+                    or not gradient.is_contiguous()):
                 return False
         elif tensor.requires_grad:
             return False

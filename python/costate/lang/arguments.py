@@ -10,7 +10,7 @@ import enum
 import numpy as np
 
 from costate import _core
-from costate.errors import (CompilationError, MissingGradient, QuadrantsRuntimeTypeError,
+from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError,
                             QuadrantsTypeError)
 from costate.lang import dtypes, runtime
 from costate.lang.annotations import CompoundType, NdarrayType
@@ -56,7 +56,7 @@ def parameter_for(name, annotation, position):
         return StructParameter(name, annotation)
     if dataclasses.is_dataclass(annotation):
         return DataclassParameter(name, annotation)
-    raise CompilationError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
+    raise QuadrantsSyntaxError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
                            f"{annotation!r}; use a data type such as `ti.f32`, "
                            "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass")
 

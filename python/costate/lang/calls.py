@@ -10,12 +10,12 @@ import warnings
 import numpy as np
 
 from costate import _core
-from costate.errors import (CompilationError, MissingGradient, QuadrantsSyntaxError,
+from costate.errors import (CompilationError, Error, MissingGradient, QuadrantsSyntaxError,
                             QuadrantsTypeError)
 from costate.lang import dtypes, ops, runtime
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
-from costate.lang.message import Text, message_of
+from costate.lang.message import MOST_PRINTED, PLAIN, Text, message_of
 from costate.lang.places import Element, TracedArray, Variable
 from costate.lang.storage import Storage
 
@@ -51,7 +51,11 @@ class Grouped:
         self.value = value
 
     def __iter__(self):
-        return (Matrix(list(i)) for i in self.value.python())
+        box = self.value
+        if isinstance(box, Storage):
+            lows = box.offset or (0,) * len(box.shape)
+            box = NDRange(*((lo, lo + n) for lo, n in zip(lows, box.shape)))
+        return (Matrix(list(i)) for i in box.python())
 
 
 class NDRange:
@@ -117,7 +121,9 @@ def _print(*args, sep=" ", end="\n", **_):
     from costate.lang.builder import require
     b = require("print")
     text = message_of(args, sep)
-    b.trace.print(text.text, text.values[:8], b.loc)
+    text.add_text(end)
+    for pattern, values in text.patterns(MOST_PRINTED):
+        b.trace.print(PLAIN + pattern, values, b.loc)
 
 
 def _len(x):
@@ -219,7 +225,13 @@ def call(visitor, node):
         else:
             options[k.arg] = get(k.value)
     visitor.at(node)
-    return invoke(visitor, function, args, options)
+    try:
+        return invoke(visitor, function, args, options)
+    except Error as error:
+        if getattr(error, "located", False):  # in a function: the call stands above it
+            from costate.lang.statements import located
+            raise located(error, visitor.source, node) from error
+        raise
 
 
 _OF_THE_HOST = {"to_numpy", "from_numpy", "to_torch", "from_torch", "to_dlpack", "copy_from", "place", "dense", "pointer",
@@ -275,7 +287,7 @@ def invoke(visitor, function, args, options):
     if isinstance(function, types.BuiltinMethodType) and isinstance(
             getattr(function, "__self__", None), str) and function.__name__ == "format" and traced:
         return _formatted(function.__self__, args, options)
-    if function is print or function is range or traced:
+    if function is print or function is range or traced or any(isinstance(a, Matrix) for a in args):
         own = _substitute(function)
         if own is not None:
             return own(*args, **options)

@@ -123,8 +123,20 @@ def extents(shape):
     return (int(shape),)
 
 
-def _check(dtype, shape, offset, needs_grad, needs_dual):
+def _check_order(order, shape):
+    """Such as `"ji"`, with each of the first letters from `i` on once."""
+    if shape is None:
+        raise QuadrantsRuntimeError("a field with an `order` has a shape")
+    axes = "ijklmnop"[:len(extents(shape))]
+    if sorted(order) != sorted(axes):
+        raise QuadrantsRuntimeError(f"the `order` of a field of shape {extents(shape)} has each of the axes {axes!r} "
+                                    f"once: {order!r}")
+
+
+def _check(dtype, shape, offset, order, needs_grad, needs_dual):
     dtype = dtypes.cook(dtype)
+    if order is not None:
+        _check_order(order, shape)
     if (needs_grad or needs_dual) and not dtype.is_float:
         raise QuadrantsRuntimeTypeError(f"{dtype} is not supported for field with `needs_grad=True` or "
                                     "`needs_dual=True`.")
@@ -147,12 +159,12 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
     if isinstance(dtype, CompoundType):
         return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad,
                            needs_dual=needs_dual)
-    dtype = _check(dtype, shape, offset, needs_grad, needs_dual)
+    dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)
     return ScalarField(dtype, (), extents(shape), needs_grad, needs_dual, name).shifted(offset)
 
 
 def matrix_field(element_shape, dtype, shape=None, order=None, name="", offset=None,
                  needs_grad=False, needs_dual=False, layout=Layout.AOS, ndim=None):
-    dtype = _check(dtype, shape, offset, needs_grad, needs_dual)
+    dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)
     return MatrixField(dtype, element_shape, extents(shape), needs_grad, needs_dual,
                        name).shifted(offset)

@@ -69,6 +69,15 @@ class Lib:
     GGUI_AVAILABLE = False
     Arch = runtime.Arch
 
+    @staticmethod
+    def arch_name(arch):
+        return arch.name
+
+    class DeviceCapability:
+        """Our devices have numbers of all types."""
+
+        spirv_has_int8 = spirv_has_int16 = spirv_has_int64 = spirv_has_float16 = spirv_has_float64 = 1
+
     def __getattr__(self, name):
         if name.startswith("with_"):
             return lambda: False

@@ -235,6 +235,11 @@ def kernel(function=None, **options):
     return Kernel(function)
 
 
+def pure(function):
+    """The function: kernels are kept for the next process without being asked to."""
+    return function
+
+
 def data_oriented(cls):
     """Marks a class whose methods are kernels and funcs."""
     cls._data_oriented = True

@@ -165,6 +165,8 @@ class Matrix:
         pass
 
     def __getattr__(self, name):
+        if name.startswith("__") or name in ("entries", "shape"):  # asked for by `copy` and `pickle`
+            raise AttributeError(name)
         chosen = swizzle_of(name)
         if chosen is None or len(self.shape) != 1:
             raise AttributeError(f"a {'vector' if len(self.shape) == 1 else 'matrix'} has no "

@@ -1,26 +1,44 @@
 """Texts with values of the kernel: `print`, `assert` and f-strings."""
 
+import re
+
+from costate.errors import QuadrantsSyntaxError
 from costate.lang.expr import Expr
 from costate.lang.matrix import Matrix
 
+MOST_PRINTED, MOST_ASSERTED = 8, 4
+#: In front of a text: no name of the kernel, and no end of the line (src/base/Message.h).
+PLAIN = "\x02"
+
+_FORM = re.compile(r"(?P<align>[<>]?)(?P<flags>[-+ ]?0?)(?P<size>\d{0,2}(\.\d{1,2})?)(?P<letter>[deEfFgGxX]?)")
+
+
+def _form_of(form, dtype):
+    """`:8.3f` of a format of Python."""
+    found = _FORM.fullmatch(form or "")
+    if not found or dtype.is_float and found["letter"] in ("d", "x", "X"):
+        raise QuadrantsSyntaxError(f"the format `{form}` of {dtype}: values of a kernel are written with a sign, a width, a "
+                                   "precision and one of `deEfFgGxX`, such as `8.3f`")
+    if not form:
+        return ""
+    align = "-" if found["align"] == "<" else ""
+    return f":{align}{found['flags'].replace('-', '')}{found['size']}{found['letter']}"
+
 
 class Text:
-    """A text and the values that stand in its `{}`."""
+    """A text and the values that stand in it."""
 
     def __init__(self):
-        self.text = ""
-        self.values = []
+        self.parts = []    # texts, and pairs of a handle and a format
 
     def add_text(self, text):
-        self.text += str(text).replace("{", "(").replace("}", ")")
+        self.parts.append(str(text))
 
     def add(self, value, form=None):
         if isinstance(value, Expr):
-            self.text += "{}"
-            self.values.append(value.handle)
+            self.parts.append((value.handle, _form_of(form, value.dtype)))
         elif isinstance(value, Text):
-            self.text += value.text
-            self.values += value.values
+            self.parts += value.parts
         elif isinstance(value, (list, tuple)) or isinstance(value, Matrix):
             self.add_text("[")
             for k, e in enumerate(value):
@@ -32,7 +50,22 @@ class Text:
             self.add_text(format(value, form) if form else value)
 
     def simplified(self):
-        return self if self.values else self.text
+        """A string, if there are no values."""
+        return "".join(self.parts) if all(isinstance(p, str) for p in self.parts) else self
+
+    def patterns(self, most):
+        """The text with `{}` for values, and these: one pair for each `most` values."""
+        text, values = "", []
+        for part in self.parts:
+            if isinstance(part, str):
+                text += part.replace("{", "{{").replace("}", "}}")
+                continue
+            if len(values) == most:
+                yield text, values
+                text, values = "", []
+            text += "{" + part[1] + "}"
+            values.append(part[0])
+        yield text, values
 
 
 def message_of(parts, sep=" "):

@@ -4,7 +4,7 @@ import warnings
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
-from costate.lang import arith, dtypes, linalg
+from costate.lang import arith, dtypes, linalg, ops
 from costate.lang.builder import require
 from costate.lang.dtypes import i64
 from costate.lang.expr import (Expr, dtype_of, handle_of, index_handle, index_value, is_number,
@@ -217,7 +217,7 @@ class Element:
 
     def value_for_update(self, value):
         if not is_scalar(value):
-            raise QuadrantsTypeError("a vector or matrix cannot be added to a number")
+            raise QuadrantsTypeError(f"{ops.describe(value)} cannot be added to a number")
         return handle_of(value, self.dtype)
 
     def update(self, op, value):

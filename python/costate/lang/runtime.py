@@ -25,10 +25,18 @@ class Arch:
     def __hash__(self):
         return hash(self.name)
 
+    def __getattr__(self, name):
+        if self.name == "simt" and name in ("block", "warp", "subgroup", "grid"):
+            raise AttributeError(f"`simt.{name}` is not there: kernels have no shared memory and no subgroups; sums into "
+                                 "common elements are added up in registers by themselves")
+        raise AttributeError(f"a device has no attribute `{name}`")
+
 
 x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt = (
     Arch(n) for n in ("x64", "arm64", "cuda", "vulkan", "metal", "amdgpu", "opengl", "gles", "dx11",
                       "simt"))
+for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl):
+    setattr(Arch, _arch.name, _arch)
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 

@@ -11,7 +11,7 @@ from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, valu
 from costate.lang.expressions import BINARY, PLACES, is_value
 from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix, unified
-from costate.lang.message import Text
+from costate.lang.message import MOST_ASSERTED, Text
 from costate.lang.places import (Element, ElementGroup, Group, LocalArray, TracedArray, Variable,
                                  variable_for)
 from costate.lang.source import unsupported
@@ -352,4 +352,5 @@ class Statements:
             if test:
                 return
             test = False
-        b.trace.check(condition_handle(test), text.text, text.values[:8], b.loc)
+        pattern, values = next(text.patterns(MOST_ASSERTED))
+        b.trace.check(condition_handle(test), pattern, values, b.loc)

@@ -64,6 +64,10 @@ class Struct:
     def keys(self):
         return list(self._members)
 
+    @property
+    def items(self):
+        return self._members.items()
+
     def to_dict(self):
         return dict(self._members)
 
@@ -94,8 +98,19 @@ class StructElement:
         object.__setattr__(self, "_at", (field, index))
 
     def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
         field, index = self._at
+        if name in field.methods:
+            return getattr(self.copy(), name)
+        if name not in field.members:
+            raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(field.members)}")
         return field.members[name][index]
+
+    def copy(self):
+        """The struct with its members as they are now."""
+        return Struct({k: v.copy() if isinstance(v, StructElement) else v for k, v in self.to_dict().items()},
+                      self._at[0].methods)
 
     def __setattr__(self, name, value):
         field, index = self._at
@@ -129,8 +144,9 @@ class StructField:
     def __getattr__(self, name):
         if name != "members" and name in self.members:
             return self.members[name]
-        if name == "grad":
-            return StructField({k: f.grad for k, f in self.members.items() if f.grad is not None})
+        if name in ("grad", "dual"):
+            made = {k: getattr(f, name) for k, f in self.members.items()}
+            return StructField({k: f for k, f in made.items() if f is not None})
         raise AttributeError(f"a field of structs has no member `{name}`")
 
     def get_member_field(self, name):
@@ -154,6 +170,17 @@ class StructField:
     def from_numpy(self, arrays):
         for k, f in self.members.items():
             f.from_numpy(arrays[k])
+
+    def to_torch(self, device=None):
+        return {k: f.to_torch(device=device) for k, f in self.members.items()}
+
+    def from_torch(self, tensors):
+        for k, f in self.members.items():
+            f.from_torch(tensors[k])
+
+    def copy_from(self, other):
+        for k, f in self.members.items():
+            f.copy_from(other.members[k])
 
 
 class StructType:

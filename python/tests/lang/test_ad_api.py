@@ -543,3 +543,32 @@ def test_copies_have_derivatives(make, double):
         y.copy_from(x)
         squares(y)
     assert loss.dual[None] == 8
+
+
+def test_a_kernel_under_a_tape_may_clear_gradients():
+    x, y = (ti.field(ti.f32, shape=3, needs_grad=True) for _ in range(2))
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def clear():
+        for i in y:
+            y[i] = 0
+            y.grad[i] = 0
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] += x[i] ** 2
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i]
+
+    x.fill(3)
+    for _ in range(2):
+        with ti.ad.Tape(loss):
+            clear()
+            square()
+            total()
+        assert loss[None] == 27 and x.grad.to_numpy().tolist() == [6, 6, 6]

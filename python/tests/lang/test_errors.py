@@ -245,8 +245,68 @@ def test_print(capfd):
 
     k(3)
     ti.sync()
-    out = capfd.readouterr().out
-    assert "a = 3 [1, 2]" in out and "twice 6" in out
+    assert capfd.readouterr().out == "a = 3 [1, 2]\ntwice 6\n"
+
+
+def test_print_writes_what_python_writes(capfd):
+    @ti.kernel
+    def k(i: ti.i32, x: ti.f32):
+        print("x is", x, i, sep="|", end="<\n")
+        print(f"{x:.2f} {x:8}|{x:>8.3f}|{x:.3}|{x:e}|{i:4d}|{i:<4}|{i:04}|{i:+.1f}|{ti.u64(255):x}")
+        m = ti.Matrix([[x, 2, 3], [4, 5, 6], [7, 8, i]])
+        print(m, "{i}")
+        print()
+        print("{} of {:.1f}".format(i, x), f"{4:03d}", end="")
+
+    k(3, 1.5)
+    ti.sync()
+    assert capfd.readouterr().out == (
+        "x is|1.5|3<\n1.50      1.5|   1.500|1.5|1.500000e+00|   3|3   |0003|+3.0|ff\n"
+        "[[1.5, 2, 3], [4, 5, 6], [7, 8, 3]] {i}\n\n3 of 1.5 004")
+
+
+def test_formats_that_kernels_do_not_have():
+    @ti.kernel
+    def centred(x: ti.f32):
+        print(f"{x:^8}")
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match="the format `\\^8` of f32"):
+        centred(1)
+
+
+def test_long_assertions():
+    ti.init(arch=ti.cpu, debug=True)
+
+    @ti.kernel
+    def k(v: ti.math.vec4, i: ti.i32):
+        assert i > 0, f"{{i}} {v:.1f} {i}"
+
+    with pytest.raises(AssertionError, match=r"\{i\} \[1.0, 2.0, 3.0, 4.0"):
+        k([1, 2, 3, 4], 0)
+        ti.sync()
+
+
+def test_errors_in_functions_name_the_calls():
+    @ti.func
+    def inner(a):
+        return a + unknown  # noqa: F821
+
+    @ti.func
+    def outer(a):
+        if a > 0:
+            a += inner(a)
+        return a
+
+    @ti.kernel
+    def k(x: ti.template()):
+        for i in x:
+            x[i] = outer(outer(i))
+
+    with pytest.raises(ti.QuadrantsNameError) as caught:
+        k(ti.field(ti.f32, shape=2))
+    assert [line.strip() for line in str(caught.value).splitlines() if "File" not in line] == [
+        "x[i] = outer(outer(i))", "^^^^^^^^", "a += inner(a)", "^^^^^^^^", "return a + unknown  # noqa: F821", "^^^^^^^",
+        'Name "unknown" is not defined']
 
 
 def test_init_options():

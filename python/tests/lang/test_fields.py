@@ -1,5 +1,8 @@
 """Fields, ndarrays, and how they are placed."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -244,3 +247,44 @@ def test_reset_forgets():
     ti.init(arch=ti.cpu)
     with pytest.raises(RuntimeError, match="init"):
         x.to_numpy()
+
+
+def test_structs_on_the_host():
+    @ti.dataclass
+    class Ball:
+        mass: ti.f32
+        at: ti.math.vec2
+
+        @ti.pyfunc
+        def weight(self):
+            return 2 * self.mass
+
+    balls, others = (Ball.field(shape=2, needs_grad=True, needs_dual=True) for _ in range(2))
+    balls[1].mass = 4
+    assert balls[1].weight() == 8 and not hasattr(balls[1], "charge")
+    others.copy_from(balls)
+    assert others[1].mass == 4
+    balls.grad.fill(1)
+    balls.dual.fill(2)
+    assert balls.grad[1].at[0] == 1 and balls.dual.mass[0] == 2
+    assert dict(Ball(mass=1, at=[1, 2]).items)["mass"] == 1
+
+
+def test_copies_of_values():
+    x = ti.Vector.field(2, ti.f32, shape=2)
+    x[0] = [1, 2]
+    ball = ti.types.struct(mass=ti.i32, at=ti.math.vec2)(mass=3, at=[1, 2])
+    for v in (ti.Vector([1.0, 2]), ti.Matrix([[1, 2], [3, 4]]), ti.math.vec3(1, 2, 3)):
+        assert copy.deepcopy(v).to_list() == pickle.loads(pickle.dumps(v)).to_list() == v.to_list()
+    assert copy.deepcopy(x[0]).to_list() == [1, 2] and pickle.loads(pickle.dumps(ball)).at.y == 2
+
+
+def test_orders_and_indices():
+    ti.Vector.field(2, ti.f32, shape=(3, 4), order="ji")
+    for wrong in ({"shape": (4, 3), "order": "ik"}, {"shape": (4, 3), "order": "ii"}, {"order": "ij"}):
+        with pytest.raises(RuntimeError, match="order"):
+            ti.field(ti.f32, **wrong)
+    x = ti.field(ti.i32, shape=(2, 2), offset=(-1, 0))
+    for I in ti.grouped(x):
+        x[I] = I[0] * 10 + I[1]
+    assert x.to_numpy().tolist() == [[-10, -9], [0, 1]]

@@ -40,6 +40,16 @@ def test_matrix_literals_and_parts():
     assert m[None].to_list() == [[15, 20, 30], [-1, 5, 6], [-2, 100, 9]]
 
 
+def test_functions_of_python_take_constant_vectors():
+    d = ti.Vector([1, 2])
+
+    @ti.kernel
+    def k() -> ti.f32:
+        return float(d).norm_sqr() + max(d) + len(d) + sum(d) + round(ti.Vector([1.6, 2])).x
+
+    assert k() == 5 + 2 + 2 + 3 + 2
+
+
 def test_comprehensions():
     x = ti.field(ti.f32, shape=4)
     fields = [ti.field(ti.i32, shape=2) for _ in range(3)]

@@ -162,7 +162,7 @@ Value wordOf(ImplicitLocOpBuilder &builder, Value value, char kind) {
 SmallVector<Value> wordsOf(ImplicitLocOpBuilder &builder, StringRef text,
                            ValueRange values) {
   SmallVector<Value> words;
-  filled(text, [&](char kind) {
+  filled(text, [&](char kind, std::string_view) {
     words.push_back(wordOf(builder, values[words.size()], kind));
     return "";
   });

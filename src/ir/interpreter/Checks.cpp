@@ -76,7 +76,7 @@ template <class T> bool checkElement(Machine &m, const Instruction &op) {
 std::string message(Machine &m, const Instruction &op, uint32_t first) {
   const Check &check = m.code.checks[op.detail];
   uint32_t next = first;
-  auto value = [&](char kind) -> std::string {
+  auto value = [&](char kind, std::string_view) -> std::string {
     uint64_t bits = m.operand(op, next);
     unsigned width = check.widths[next++];
     if (kind == 'f' && width == 32)

@@ -311,6 +311,14 @@ costate.kernel @message(%n: i64) {
 
 // -----
 
+costate.kernel @form(%n: i64) {
+  costate.print "{i:04d}" %n : i64
+  // expected-error @+1 {{has a text that does not fit to its values, at most 8}}
+  costate.print "{i:n}" %n : i64
+}
+
+// -----
+
 costate.kernel @too_many(%n: i64, %c: i1) {
   // expected-error @+1 {{has a text that does not fit to its values, at most 4}}
   costate.assert %c, "{i}{i}{i}{i}{i}" %n, %n, %n, %n, %n : i64, i64, i64, i64, i64
