@@ -1,5 +1,7 @@
 """Gradients against differences."""
 
+import dataclasses
+
 import numpy as np
 
 from costate import _core
@@ -9,15 +11,38 @@ from costate.errors import QuadrantsAssertionError
 from costate.lang import storage
 
 
-class Saved:
-    """The values of all fields, to start again from there."""
+def _arrays_of(value):
+    """The fields and ndarrays in an argument."""
+    if isinstance(value, storage.Storage):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _arrays_of(one)
+    elif dataclasses.is_dataclass(value) or hasattr(value, "members"):
+        members = value.members if hasattr(value, "members") else vars(value)
+        yield from _arrays_of(list(members.values()))
 
-    def __init__(self):
-        self.values = [(f, f.to_numpy()) for f in list(fields) if f._core_array is not None]
+
+class Saved:
+    """The values of arrays, to start again from there."""
+
+    def __init__(self, arrays):
+        self.values = {}
+        self.add(list(arrays))
+
+    def add(self, argument):
+        """Also those of the arrays in an argument, unless they are there."""
+        for array in _arrays_of(argument):
+            if array not in self.values:
+                self.values[array] = array.to_numpy()
 
     def restore(self):
-        for field, values in self.values:
-            field.from_numpy(values)
+        for array, values in self.values.items():
+            array.from_numpy(values)
+
+
+def fields_that_exist():
+    return [f for f in list(fields) if f._core_array is not None]
 
 
 def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):
@@ -38,7 +63,7 @@ def _differences(tape, field, step):
     tape._saved.restore()
     start = field.to_numpy()
     result = np.zeros(start.shape)
-    final = Saved()
+    final = Saved(tape._saved.values)
     for index in np.ndindex(start.shape):
         sides = []
         for sign in (1, -1):

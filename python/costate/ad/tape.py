@@ -100,8 +100,8 @@ class Tape:
             clear_bits()
         self._clear_loss()
         if self.grad_check:
-            from costate.ad.check import Saved
-            self._saved = Saved()
+            from costate.ad.check import Saved, fields_that_exist
+            self._saved = Saved([*fields_that_exist(), self.loss, *self.grad_check])
         state.tape = self
         self._written = self._loss_version()
         self.resume()
@@ -206,6 +206,8 @@ class Tape:
 
     def insert(self, function, args=()):
         """Notes a call, for `calls` and `modes`."""
+        if self.grad_check:
+            self._saved.add(args)
         self.calls.append((function, args))
         self.modes.append(getattr(function, "autodiff_mode", AutodiffMode.NONE))
         if self.validates and hasattr(function, "autodiff_mode"):

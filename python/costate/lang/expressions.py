@@ -166,12 +166,12 @@ class Expressions:
 
     def compare(self, op, a, b):
         if isinstance(op, (ast.Is, ast.IsNot)):
+            if a is not None and b is not None and (has_traced(a) or has_traced(b)):
+                raise QuadrantsSyntaxError("`is` compares objects of Python, and not values of a kernel; use `==`")
             return (a is b) == isinstance(op, ast.Is)
         if isinstance(op, (ast.In, ast.NotIn)):
-            if has_traced(a) or has_traced(b):
-                raise QuadrantsSyntaxError("`in` is decided while the kernel is compiled; compare "
-                                           "with `==` and `or` instead")
-            return (a in b) == isinstance(op, ast.In)
+            found = self.is_in(a, b) if has_traced(a) or has_traced(b) else a in b
+            return found if isinstance(op, ast.In) else ops.logical_not(found) if is_value(found) else not found
         if is_value(a) and is_value(b):
             return ops.elementwise(COMPARE[type(op)], a, b)
         if has_traced(a) or has_traced(b):
@@ -182,6 +182,16 @@ class Expressions:
         name = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq",
                 ast.NotEq: "ne"}[type(op)]
         return getattr(operator, name)(a, b)
+
+    def is_in(self, one, several):
+        if not is_value(one) or isinstance(one, Matrix) or not isinstance(several, (list, tuple)) or not all(
+                is_value(e) and not isinstance(e, Matrix) for e in several):
+            raise QuadrantsSyntaxError("`in` of a value of the kernel is for a list or tuple of numbers; compare with "
+                                       "`==` and `or` instead")
+        found = False
+        for each in several:
+            found = ops.logical_or(found, ops.elementwise(COMPARE[ast.Eq], one, each))
+        return found
 
     def on_BoolOp(self, node):
         conjunction = isinstance(node.op, ast.And)

@@ -107,6 +107,16 @@ class ScalarField(Field):
 class MatrixField(Field):
     """A field of vectors or matrices."""
 
+    def to_numpy(self, keep_dims=False, dtype=None, copy=True):
+        """A copy as a NumPy array, see `Storage`; with `keep_dims`, vectors are matrices of one column."""
+        array = super().to_numpy(dtype=dtype, copy=copy)
+        return array[..., None] if keep_dims and len(self.element_shape) == 1 else array
+
+    def to_torch(self, device=None, keep_dims=False, copy=True):
+        """The same as a PyTorch tensor."""
+        tensor = super().to_torch(device=device, copy=copy)
+        return tensor[..., None] if keep_dims and len(self.element_shape) == 1 else tensor
+
     def get_scalar_field(self, *index):
         raise QuadrantsRuntimeError("components of a field have no field of their own; read "
                                     "`x[i][k]`, or `x.to_numpy()[..., k]`")

@@ -39,7 +39,9 @@ class Frame:
         self.blocks = []           # [statements, the current one, how many scopes surround them]
         self._changes = source.changes
         self.shared = set()
-        self.loops = []            # "range", "loop", "static": from the outermost to the innermost
+        self.loops = []            # "range", "loop", "static", "once": from the outermost to the innermost
+        self.unrolled = []         # how much control flow of run time surrounds the "static" ones
+        self.jump = None           # "break" or "continue", on the way to the end of such a loop
         self.return_type = None
         self.early = None          # see early.py
         self.kernel = None         # the specialisation, if this is a kernel

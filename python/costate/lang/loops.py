@@ -113,14 +113,18 @@ class Loops:
             iterable = iterable.python()
         elif isinstance(iterable, Grouped):
             iterable = (Matrix(list(i)) for i in iterable.value.python())
-        self.frame.loops.append("static")
+        frame = self.frame
+        frame.loops.append("static")
+        frame.unrolled.append(self.builder.depth)
         for item in iterable:
-            with self.frame:
+            with frame:
                 self.bind_unrolled(node, node.target, item)
                 self.body(node)
-            if self.frame.returned:
+            jump, frame.jump = frame.jump, None
+            if frame.returned or jump == "break":
                 break
-        self.frame.loops.pop()
+        frame.unrolled.pop()
+        frame.loops.pop()
 
     def bind_unrolled(self, node, target, item):
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -204,7 +208,7 @@ class Loops:
         if k == len(box.ranges):
             with self.frame:
                 self.bind_indices(node, values, box, grouped)
-                self.frame.loops.append("loop" if box.ranges else "static")
+                self.frame.loops.append("loop" if box.ranges else "once")
                 with self.guarded(box, box.guard and box.counts(values)):
                     self.body(node)
                 self.frame.loops.pop()

@@ -5,6 +5,7 @@ import re
 from costate.errors import QuadrantsSyntaxError
 from costate.lang.expr import Expr
 from costate.lang.matrix import Matrix
+from costate.lang.struct import Struct
 
 MOST_PRINTED, MOST_ASSERTED = 8, 4
 #: In front of a text: no name of the kernel, and no end of the line (src/base/Message.h).
@@ -39,6 +40,11 @@ class Text:
             self.parts.append((value.handle, _form_of(form, value.dtype)))
         elif isinstance(value, Text):
             self.parts += value.parts
+        elif isinstance(value, Struct):
+            for k, (name, member) in enumerate(value.get().items):
+                self.add_text(f"{', ' if k else '{'}{name!r}: ")
+                self.add(member, form)
+            self.add_text("}")
         elif isinstance(value, (list, tuple)) or isinstance(value, Matrix):
             self.add_text("[")
             for k, e in enumerate(value):

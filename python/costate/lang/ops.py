@@ -57,7 +57,7 @@ def describe(x):
         return f"a {'vector' if x.ndim == 1 else 'matrix'} of shape {x.shape}"
     if name == "ScalarField":
         return "a field (its elements are `x[i]`, of a field of shape () `x[None]`)"
-    return f"a value of type `{name}`"
+    return f"the type `{x.__name__}`" if isinstance(x, type) else f"a value of type `{name}`"
 
 
 def _wrap(function, doc):

@@ -48,7 +48,7 @@ class Statements:
         for position, statement in enumerate(statements):
             block[1] = position
             self.statement(statement)
-            if frame.returned:
+            if frame.returned or frame.jump:
                 break
         frame.blocks.pop()
 
@@ -115,7 +115,9 @@ class Statements:
                 return base.place_of(node.attr)
             raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel; only "
                                        "variables and elements of arrays can")
-        raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel")
+        made = isinstance(node, ast.Subscript) and isinstance(self.place(node.value), (list, tuple, dict))
+        raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel" + (
+            "; make a `ti.Vector([...])` of the list" if made else ""))
 
     def unpack(self, targets, value):
         if not isinstance(value, (Matrix, tuple, list)):
@@ -274,7 +276,8 @@ class Statements:
             self.frame.early.after_loop()
 
     def do_Break(self, node):
-        self.innermost("break")
+        if self.jumps_now("break"):
+            return
         if self.frame.loops[-1] == "range":
             raise QuadrantsSyntaxError("Cannot break in the outermost loop: its iterations run in "
                                        "parallel; use `ti.loop_config(serialize=True)` in front of "
@@ -282,18 +285,27 @@ class Statements:
         self.builder.trace.jump_break(self.builder.loc)
 
     def do_Continue(self, node):
-        self.innermost("continue")
+        if self.jumps_now("continue"):
+            return
         if self.frame.loops[-1] == "range":
             self.builder.trace.jump_return(self.builder.loc)
         else:
             self.builder.trace.jump_continue(self.builder.loc)
 
-    def innermost(self, what):
-        if not self.frame.loops:
+    def jumps_now(self, what):
+        """Whether the jump is one of an unrolled loop."""
+        frame = self.frame
+        if not frame.loops:
             raise QuadrantsSyntaxError(f"`{what}` outside of a loop")
-        if self.frame.loops[-1] == "static":
-            raise QuadrantsSyntaxError(f"You are trying to `{what}` a static `for` loop, which is "
-                                       "unrolled; use a plain `for`, or a condition")
+        if frame.loops[-1] == "once":
+            raise QuadrantsSyntaxError(f"`{what}` in a loop over a field of shape (), which has one turn; use a condition")
+        if frame.loops[-1] != "static":
+            return False
+        if self.builder.depth != frame.unrolled[-1]:
+            raise QuadrantsSyntaxError(f"You are trying to `{what}` a static `for` loop, but the `{what}` statement is in a "
+                                       "non-static `if`: the loop is unrolled before the condition is known; use a plain `for`")
+        frame.jump = what
+        return True
 
     def do_Return(self, node):
         frame, b = self.frame, self.builder

@@ -572,3 +572,25 @@ def test_a_kernel_under_a_tape_may_clear_gradients():
             square()
             total()
         assert loss[None] == 27 and x.grad.to_numpy().tolist() == [6, 6, 6]
+
+
+def test_grad_check_of_ndarrays():
+    @ti.kernel
+    def k(a: ti.types.ndarray(), b: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for i in a:
+            b[i] += a[i] ** 2
+            loss[None] += a[i] ** 3
+
+    @ti.kernel
+    def total(b: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for i in b:
+            loss[None] += b[i] ** 2
+
+    a, b = (ti.ndarray(ti.f64, 3, needs_grad=True) for _ in range(2))
+    loss = ti.ndarray(ti.f64, (), needs_grad=True)
+    a.from_numpy(np.array([0.5, 1, 2]))
+    with ti.ad.Tape(loss, grad_check=[a]):
+        k(a, b, loss)
+        total(b, loss)
+    assert a.grad.to_numpy() == pytest.approx(np.array([0.75 + 0.5, 3 + 4, 12 + 32]))
+    assert b.to_numpy() == pytest.approx(np.array([0.25, 1, 4])) and loss[None] == pytest.approx(9.125 + 17.0625)

@@ -256,6 +256,62 @@ def test_static_loops_and_branches():
     assert x[0] == 300
 
 
+def test_jumps_of_static_loops():
+    def by_python(n):
+        s = 0
+        for i in range(6):
+            if i == 1:
+                continue
+            for j in range(5):
+                if j > i:
+                    break
+                s += 1
+            for m in range(n):
+                if m == 2:
+                    break
+                if i == 2:
+                    continue
+                s += 100
+            if i == 4:
+                break
+            s += 1000
+        return s
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        s = 0
+        for i in ti.static(range(6)):
+            if ti.static(i == 1):
+                continue
+            for j in ti.static(range(5)):
+                if ti.static(j > i):
+                    break
+                s += 1
+            ti.loop_config(serialize=True)
+            for m in range(n):
+                if m == 2:
+                    break
+                if ti.static(i == 2):
+                    continue
+                s += 100
+            if ti.static(i == 4):
+                break
+            s += 1000
+        return s
+
+    for n in (1, 3):
+        assert k(n) == by_python(n)
+
+    @ti.kernel
+    def too_late(n: ti.i32):
+        for i in ti.static(range(6)):
+            if n > i:
+                break
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match="`break` statement is in a non-static `if`"):
+        too_late(1)
+
+
 def test_a_loop_that_is_static_or_not():
     x = ti.field(ti.i32, shape=())
 

@@ -38,7 +38,7 @@ def refused(body, error, *parts, parameters="", debug=False):
     ("for i in range(3):\n    pass\nelse:\n    pass", "'else'", "flag"),
     ("while x[0, 0] > 0:\n    pass\nelse:\n    pass", "'else'", "flag"),
     ("match x[0, 0]:\n    case 1:\n        pass", "`match`", "elif"),
-    ("for i in ti.static(range(3)):\n    break", "static", "unrolled"),
+    ("for i in ti.static(range(3)):\n    if x[0, 0] > i:\n        break", "static", "unrolled"),
     ("a, *b = (1, 2, 3)", "", "`*`"),
     ("for i in range(3):\n    return 1", "Return inside non-static if/for", "variable"),
 ])
@@ -257,12 +257,13 @@ def test_print_writes_what_python_writes(capfd):
         print(m, "{i}")
         print()
         print("{} of {:.1f}".format(i, x), f"{4:03d}", end="")
+        print(ti.Struct(n=i, v=ti.Vector([x, 2])), end="")
 
     k(3, 1.5)
     ti.sync()
     assert capfd.readouterr().out == (
         "x is|1.5|3<\n1.50      1.5|   1.500|1.5|1.500000e+00|   3|3   |0003|+3.0|ff\n"
-        "[[1.5, 2, 3], [4, 5, 6], [7, 8, 3]] {i}\n\n3 of 1.5 004")
+        "[[1.5, 2, 3], [4, 5, 6], [7, 8, 3]] {i}\n\n3 of 1.5 004{'n': 3, 'v': [1.5, 2]}")
 
 
 def test_formats_that_kernels_do_not_have():

@@ -125,6 +125,26 @@ def test_an_int_variable_casts_what_is_added():
         assert k() == 3
 
 
+def test_in_and_is():
+    @ti.kernel
+    def k(x: ti.i32) -> ti.i32:
+        r = 0
+        if x in (1, 2):
+            r += 1
+        if x not in [3, x + 1]:
+            r += 10
+        return r
+
+    assert [k(1), k(3), k(5)] == [11, 0, 10]
+
+    @ti.kernel
+    def same(x: ti.i32, y: ti.i32) -> ti.i32:
+        return x is y
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match="use `==`"):
+        same(3, 3)
+
+
 def test_short_circuits_do_not_load():
     ti.init(arch=ti.cpu, debug=True)
     x = ti.field(ti.i32, shape=4)

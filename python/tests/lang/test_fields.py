@@ -281,6 +281,7 @@ def test_copies_of_values():
 
 def test_orders_and_indices():
     ti.Vector.field(2, ti.f32, shape=(3, 4), order="ji")
+    assert ti.Vector.field(2, ti.f32, shape=3).to_numpy(keep_dims=True).shape == (3, 2, 1)
     for wrong in ({"shape": (4, 3), "order": "ik"}, {"shape": (4, 3), "order": "ii"}, {"order": "ij"}):
         with pytest.raises(RuntimeError, match="order"):
             ti.field(ti.f32, **wrong)
