@@ -140,15 +140,24 @@ TEST_F(Adopt, ATapeKnowsWhatItCannotHaveKept) {
   EXPECT_EQ(codeOf([&] { tape.backward(b); }), ErrorCode::CannotReplay);
 }
 
-TEST_F(Adopt, ATapeDoesNotTrustStrangers) {
+TEST_F(Adopt, ATapeCopiesWhatStrangersMayWrite) {
   std::vector<double> x = {1, 2}, y(2);
   AnyArray a = adopt(x), b = adopt(y, true);
-  Tape tape;
-  {
-    auto recording = tape.record();
-    square()(a, b);
+  for (bool snapshot : {true, false}) {
+    Tape tape({.snapshot = snapshot});
+    {
+      auto recording = tape.record();
+      square()(a, b);
+    }
+    x[0] = 5;
+    if (!snapshot) {
+      EXPECT_EQ(codeOf([&] { tape.backward(b); }), ErrorCode::CannotReplay);
+      continue;
+    }
+    tape.backward(b);
+    EXPECT_THAT(Array<double>(a.grad()).to_host(), ElementsAre(2, 4));
+    EXPECT_THAT(x, ElementsAre(5, 2));
   }
-  EXPECT_EQ(codeOf([&] { tape.backward(b); }), ErrorCode::CannotReplay);
 }
 
 TEST_F(Adopt, LentMemoryIsTrustedAgainWhenItIsBack) {

@@ -76,11 +76,27 @@ void detail::noteUnseenWrite(ArrayStorage &array,
     checked(array.announce(write));
 }
 
+static std::string strangersText() {
+  return "others who share its memory and may have written it";
+}
+
 void detail::noteStrangers(ArrayStorage &array) {
   if (array.strangers > 0)
-    noteUnseenWrite(array, [] {
-      return std::string("others who share its memory and may have written it");
-    });
+    noteUnseenWrite(array, strangersText);
+}
+
+/// What the gradient of an entry needs is copied now: strangers may write at
+/// any time, and do not say so.
+static void keepFromStrangers(const TapeEntry &entry) {
+  for (const TapeArgument &argument : entry.arguments) {
+    ArrayStorage *array = argument.array.get();
+    if (!array || array->strangers == 0 || !array->isWatched())
+      continue;
+    runtime::ArrayWrite write{*array, runtime::Box::whole(array->extents),
+                              strangersText};
+    write.certain = true;
+    checked(array->announce(write));
+  }
 }
 
 void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
@@ -93,6 +109,7 @@ void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
     throw;
   }
   entry->end(tape.log);
+  keepFromStrangers(*entry);
   tape.append(std::move(entry));
 }
 

@@ -146,7 +146,9 @@ class TemplateParameter:
         if isinstance(value, Ndarray):
             ArrayParameter(self.name, NdarrayType()).bind(value, values)
             return
-        if isinstance(value, (bool, int, float, str, type(None), enum.Enum, np.generic)):
+        if isinstance(value, (float, np.generic)):
+            values.key.append((type(value), repr(value)))  # 0.0 is not -0.0, and nan is nan
+        elif isinstance(value, (bool, int, str, type(None), enum.Enum)):
             values.key.append((type(value), value))
         elif isinstance(value, (tuple, list)):
             values.key.append((type(value), len(value)))

@@ -48,7 +48,8 @@ class Table:
 
     def key(self, args):
         if self.mixed:
-            return tuple([id(args[k]) if type(args[k]) not in _PRIMITIVE else (type(args[k]), args[k])
+            return tuple([id(args[k]) if type(args[k]) not in _PRIMITIVE else
+                          (type(args[k]), args[k] if type(args[k]) is not float else repr(args[k]))
                           for k in self.objects])
         if self.all_objects:
             return tuple(map(id, args))

@@ -138,7 +138,7 @@ class SNode:
 
     def _need(self, what):
         for field in self._all_fields():
-            if field.dtype.is_float:
+            if field.dtype.is_float and field._core_array is None:  # those that have been used stay as they are
                 setattr(field, what, True)
 
     def lazy_grad(self):

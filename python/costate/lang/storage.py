@@ -342,7 +342,7 @@ class Companion(Storage):
             raise MissingGradient(
                 f"{owner.describe()} has no {'gradient' if self.which == 'grad' else 'tangent'}; "
                 f"make it with `needs_{self.which}=True`, or place `x.{self.which}`, or use "
-                f"`root.lazy_{self.which}()`")
+                f"`root.lazy_{self.which}()` before its first use")
         made = getattr(array, self.which)
         self.dtype = dtypes.of_core(made.dtype)
         return made

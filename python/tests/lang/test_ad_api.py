@@ -594,3 +594,22 @@ def test_grad_check_of_ndarrays():
         total(b, loss)
     assert a.grad.to_numpy() == pytest.approx(np.array([0.75 + 0.5, 3 + 4, 12 + 32]))
     assert b.to_numpy() == pytest.approx(np.array([0.25, 1, 4])) and loss[None] == pytest.approx(9.125 + 17.0625)
+
+
+@pytest.mark.skipif(not ti.lang.runtime.shares_memory(), reason="views are of the memory of the host")
+def test_views_of_fields_under_a_tape():
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    view = x.to_numpy(copy=False)
+
+    @ti.kernel
+    def cubes():
+        for i in x:
+            loss[None] += x[i] ** 3
+
+    for value in (1, 2):
+        view[:] = value
+        with ti.ad.Tape(loss):
+            cubes()
+            view[:] = 7
+        assert x.grad.to_numpy().tolist() == [3 * value**2] * 3 and view[0] == 7

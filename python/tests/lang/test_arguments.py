@@ -397,3 +397,18 @@ def test_ndarrays_of_structs(double):
     assert particles.turns.to_numpy().tolist() == [1, 2, 3]
     with pytest.raises(TypeError, match="ndarray of structs with the members x, mass, turns"):
         run(loss, loss)
+
+
+def test_templates_tell_numbers_apart():
+    @ti.kernel
+    def inverse(a: ti.template()) -> ti.f64:
+        return 1 / ti.cast(a, ti.f64)
+
+    @ti.kernel
+    def halved(a: ti.template()) -> ti.f64:
+        return 7 / (a * 2) if ti.static(isinstance(a, float)) else 7 // (a * 2)
+
+    for _ in range(2):
+        assert inverse(0.0) == np.inf and inverse(-0.0) == -np.inf
+        assert inverse(np.float32(-0.0)) == -np.inf and inverse(np.float32(0)) == np.inf
+        assert halved(1) == 3 and halved(1.0) == 3.5 and halved(True) == 3

@@ -289,3 +289,19 @@ def test_orders_and_indices():
     for I in ti.grouped(x):
         x[I] = I[0] * 10 + I[1]
     assert x.to_numpy().tolist() == [[-10, -9], [0, 1]]
+
+
+def test_gradients_come_before_the_first_use():
+    x, y = ti.field(ti.f32), ti.field(ti.f32)
+    ti.root.dense(ti.i, 3).place(x)
+    x[0] = 1
+    ti.root.dense(ti.i, 3).place(y)
+    ti.root.lazy_grad()
+    y.grad[1] = 2
+    with pytest.raises(RuntimeError, match="before its first use"):
+        x.grad[1] = 2
+    loss = ti.field(ti.f32, shape=())
+    loss[None] = 1
+    ti.root.lazy_grad()
+    with pytest.raises(RuntimeError, match="needs_grad"), ti.ad.Tape(loss):
+        pass
