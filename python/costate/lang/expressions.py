@@ -52,6 +52,15 @@ def has_traced(x):
     return False
 
 
+def _is_about(error, node):
+    """Notes the node of an error, unless it is about one in it."""
+    if not hasattr(error, "node"):
+        try:
+            error.node = node
+        except AttributeError:
+            pass
+
+
 class Expressions:
     """Methods `on_Name(node)` give places or values; `value(node)` reads places."""
 
@@ -63,11 +72,7 @@ class Expressions:
             self.builder.loc = self.source.loc(node)
             return method(node)
         except Exception as error:
-            if not hasattr(error, "node"):
-                try:
-                    error.node = node
-                except AttributeError:
-                    pass
+            _is_about(error, node)
             raise
 
     def value(self, node):
@@ -118,9 +123,19 @@ class Expressions:
         return self.made({self.value(k): self.value(v) for k, v in zip(node.keys, node.values)})
 
     def on_BinOp(self, node):
-        a, b = self.value(node.left), self.value(node.right)
-        self.at(node)
-        return self.binary(node.op, a, b)
+        chain = [node]  # of `a + b + c + ...`, which may be as long as the user likes
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        result = self.value(chain[-1].left)
+        for one in reversed(chain):
+            right = self.value(one.right)
+            self.at(one)
+            try:
+                result = self.binary(one.op, result, right)
+            except Exception as error:
+                _is_about(error, one)
+                raise
+        return result
 
     def binary(self, op, a, b):
         if isinstance(op, ast.MatMult):

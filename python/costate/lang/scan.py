@@ -17,35 +17,38 @@ def _targets(node):
         yield node
 
 
-class _Changes(ast.NodeVisitor):
+class _Changes:
     def __init__(self, by_reference):
         self.names = set()
         self.by_reference = by_reference
+        self.visits = {ast.Assign: self._assign, ast.AnnAssign: self._target, ast.AugAssign: self._target,
+                       ast.NamedExpr: self._target, ast.Call: self._call}
+
+    def visit(self, node):
+        for one in ast.walk(node):
+            visit = self.visits.get(type(one))
+            if visit:
+                visit(one)
 
     def _add(self, node):
         name = _base_name(node)
         if name is not None:
             self.names.add(name)
 
-    def visit_Assign(self, node):
+    def _assign(self, node):
         for target in node.targets:
             for one in _targets(target):
                 self._add(one)
-        self.generic_visit(node)
 
-    def visit_AnnAssign(self, node):
+    def _target(self, node):
         self._add(node.target)
-        self.generic_visit(node)
 
-    visit_AugAssign = visit_NamedExpr = visit_AnnAssign
-
-    def visit_Call(self, node):
+    def _call(self, node):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
             self._add(node.func.value)
         if self.by_reference(node.func):
             for a in [*node.args, *(k.value for k in node.keywords)]:
                 self._add(a)
-        self.generic_visit(node)
 
 
 def changes(node, by_reference):
@@ -111,14 +114,16 @@ def is_simple(node):
 
 def is_evaluated_once(statement, node):
     """Whether a statement evaluates one of its expressions once, whatever the values are."""
-    if statement is node:
-        return True
-    if isinstance(statement, (ast.While, ast.ListComp)):
-        return False
     always = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
-              ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter]}
-    parts = always.get(type(statement), ast.iter_child_nodes)(statement)
-    return any(is_evaluated_once(part, node) for part in parts)
+              ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter],
+              ast.While: lambda n: [], ast.ListComp: lambda n: []}
+    waiting = [statement]
+    while waiting:
+        one = waiting.pop()
+        if one is node:
+            return True
+        waiting += always.get(type(one), ast.iter_child_nodes)(one)
+    return False
 
 
 def may_be_integer(node):

@@ -29,6 +29,8 @@ class Source:
             raise QuadrantsSyntaxError(f"File \"{self.file}\", line {first}: a kernel is a function "
                                        "made with `def`, not a lambda")
         self.node = self._parse("".join(lines), first)
+        self._mangle()
+        self._check_node()
         self._places = {}
         self.changes = {}   # of statements, see scan.py
 
@@ -42,6 +44,25 @@ class Source:
         ast.increment_lineno(tree, first - 1 - indented)
         return next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
                                                                 ast.AsyncFunctionDef)))
+
+    def _mangle(self):
+        """Names such as `__n` are those of the class, as in Python."""
+        owner = self.function.__qualname__.split(".")[-2:-1]
+        if not owner or owner == ["<locals>"]:
+            return
+        for node in ast.walk(self.node):
+            name = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr"}.get(type(node))
+            old = getattr(node, name) if name else ""
+            if old.startswith("__") and not old.endswith("__"):
+                setattr(node, name, f"_{owner[0].lstrip('_')}{old}")
+
+    def _check_node(self):
+        """Files are read when a kernel is first launched, which may be long after Python has read them."""
+        code, args = inspect.unwrap(self.function).__code__, self.node.args
+        names = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+        if self.node.name != code.co_name or names != list(code.co_varnames[:len(names)]):
+            raise QuadrantsSyntaxError(f"File \"{self.file}\", line {code.co_firstlineno}: the file has changed since `{self.name}` "
+                                       "was made, and holds something else there; import it again")
 
     def loc(self, node):
         """The place of a node for the compiler."""
@@ -66,8 +87,14 @@ class Source:
         end = node.end_col_offset if node.end_lineno == node.lineno else len(line)
         start = len(line.encode()[:node.col_offset].decode(errors="replace"))
         stop = max(start + 1, len(line.encode()[:end].decode(errors="replace")))
+        if len(line) > MOST_SHOWN:  # what is about the caret
+            first = max(0, min(start - 40, len(line) - MOST_SHOWN))
+            line, start, stop = line[first:first + MOST_SHOWN], start - first, min(stop - first, MOST_SHOWN)
         return f"{head}\n{line}\n{' ' * start}{'^' * (stop - start)}\n{text}"
 
+
+#: Characters of a line of the source.
+MOST_SHOWN = 200
 
 #: What is not part of kernels, and what to write instead.
 UNSUPPORTED = {

@@ -354,3 +354,13 @@ def test_messages_use_the_name_that_the_package_has_in_the_file(tmp_path):
     exec(compile(file.read_text(), str(file), "exec"), names)
     with pytest.raises(ti.QuadrantsSyntaxError, match="@cs.func"):
         names["k"]()
+
+
+def test_a_file_that_has_changed(tmp_path, monkeypatch):
+    file = tmp_path / "changing.py"
+    file.write_text("import costate as ti\n\n\n@ti.kernel\ndef one() -> ti.i32:\n    return 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import changing
+    file.write_text("import costate as ti\n@ti.kernel\ndef other() -> ti.i32:\n    return 5\n\n# longer\n")
+    with pytest.raises(ti.QuadrantsSyntaxError, match="has changed since `one`"):
+        changing.one()

@@ -1,6 +1,7 @@
 """Values, types and operators."""
 
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -316,3 +317,22 @@ def test_random_numbers_of_python_are_warned_of():
 
     with pytest.warns(UserWarning, match="while it is compiled"):
         k()
+
+
+def test_long_expressions(tmp_path):
+    terms = " + ".join(f"x[{i % 4}] * {i}" for i in range(900))
+    (tmp_path / "long_expression.py").write_text(
+        f"import costate as ti\n@ti.kernel\ndef k(x: ti.template()) -> ti.f32:\n    return {terms}\n"
+        f"@ti.kernel\ndef bad(x: ti.template()) -> ti.f32:\n    return {terms} + unknown + {terms}\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import long_expression
+    finally:
+        sys.path.remove(str(tmp_path))
+    x = ti.field(ti.f32, shape=4)
+    x.fill(1)
+    assert long_expression.k(x) == 900 * 899 / 2
+    with pytest.raises(ti.QuadrantsNameError, match="unknown") as caught:
+        long_expression.bad(x)
+    _, line, caret, _ = str(caught.value).splitlines()
+    assert len(line) == 200 and line[caret.index("^"):].startswith("unknown") and caret.strip() == "^" * 7

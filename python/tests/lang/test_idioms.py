@@ -427,3 +427,21 @@ def test_nested_ternaries_and_chains():
     x.from_numpy(np.array([1, 2, 3, 4, 25], np.float32))
     k()
     assert out.to_numpy().tolist() == [1, 2, 4, 6, 5]
+
+
+def test_private_names_of_classes():
+    @ti.data_oriented
+    class Counter:
+        def __init__(self):
+            self.__n = 3
+
+        @ti.func
+        def __twice(self, x):
+            return 2 * x
+
+        @ti.kernel
+        def k(self, __a: ti.i32) -> ti.i32:
+            __b = __a + self.__n
+            return self.__twice(__b)
+
+    assert Counter().k(4) == 14
