@@ -160,6 +160,8 @@ Svd<detail::ElementOf<A>, detail::rowsOf<A>> svd(const A &a, COSTATE_PLACE) {
             VecExpr<T, 2>(Expr<T>(q + r), Expr<T>(q - r)),
             detail::tensorOf<Shape<2, 2>>(v)};
   } else {
+    auto size = detail::sizeOf<T>(m);
+    m = detail::dividedBy<T>(size, m);
     auto found =
         detail::function("svd", m, detail::jacobiSvd(m, place), place,
                          [](const auto &, const auto &e, const auto &at) {
@@ -167,7 +169,8 @@ Svd<detail::ElementOf<A>, detail::rowsOf<A>> svd(const A &a, COSTATE_PLACE) {
                          });
     detail::Table<T, 3, 3> u{found[0], found[1], found[2]},
         v{found[4], found[5], found[6]};
-    detail::Table<T, 1, 3> sigma{found[3]};
+    detail::Table<T, 1, 3> sigma{
+        {{found[3][0] * size, found[3][1] * size, found[3][2] * size}}};
     return {detail::tensorOf<Shape<3, 3>>(u), detail::tensorOf<Shape<3>>(sigma),
             detail::tensorOf<Shape<3, 3>>(v)};
   }
@@ -188,10 +191,11 @@ Polar<detail::ElementOf<A>, detail::rowsOf<A>> polar_decompose(const A &a,
     r = detail::turn(
         detail::binary(detail::Op::Atan2, parts.h, parts.e, place));
   } else {
-    auto found = detail::jacobiSvd(m, place);
+    auto unit = detail::dividedBy<T>(detail::sizeOf<T>(m), m);
+    auto found = detail::jacobiSvd(unit, place);
     detail::Table<T, 3, 3> u{found[0], found[1], found[2]},
         v{found[4], found[5], found[6]};
-    r = detail::function("polar_decompose", m,
+    r = detail::function("polar_decompose", unit,
                          detail::times(u, detail::transposed(v)), place,
                          [](const auto &m, const auto &e, const auto &at) {
                            return detail::polarDifferential<T>(m, e, at);
@@ -229,12 +233,15 @@ SymEig<detail::ElementOf<A>, detail::rowsOf<A>> sym_eig(const A &a,
     return {VecExpr<T, 2>(Expr<T>(parts.e - r), Expr<T>(parts.e + r)),
             detail::tensorOf<Shape<2, 2>>(q)};
   } else {
+    auto size = detail::sizeOf<T>(m);
+    m = detail::dividedBy<T>(size, m);
     auto found =
         detail::function("sym_eig", m, detail::jacobiEig(m, place), place,
                          [](const auto &, const auto &e, const auto &at) {
                            return detail::eigDifferential<T>(e, at);
                          });
-    detail::Table<T, 1, 3> values{found[0]};
+    detail::Table<T, 1, 3> values{
+        {{found[0][0] * size, found[0][1] * size, found[0][2] * size}}};
     detail::Table<T, 3, 3> q{found[1], found[2], found[3]};
     return {detail::tensorOf<Shape<3>>(values),
             detail::tensorOf<Shape<3, 3>>(q)};

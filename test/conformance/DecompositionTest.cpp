@@ -229,10 +229,10 @@ template <class T, int N> double errorsOf(const std::vector<Host<N>> &at) {
       auto [u, sigma, v] = svd(a);
       auto [r, s] = polar_decompose(a);
       auto [lambda, q] = sym_eig(b);
-      Expr<T> scale = max(sigma[0], T(1e-30));
-      Expr<T> wrong = norm(u * diagonal(sigma) * transpose(v) - a) / scale +
-                      norm(r * s - a) / scale +
-                      norm(q * diagonal(lambda) * transpose(q) - b) / scale;
+      Expr<T> scale = select(sigma[0] > T(0), sigma[0], T(1));
+      Expr<T> wrong = norm((u * diagonal(sigma) * transpose(v) - a) / scale) +
+                      norm((r * s - a) / scale) +
+                      norm((q * diagonal(lambda) * transpose(q) - b) / scale);
       for (const auto &rotation : {u, v, r, q})
         wrong = wrong + norm(transpose(rotation) * rotation - unit) +
                 abs(determinant(rotation) - T(1));
@@ -283,6 +283,75 @@ TEST(Decomposition, Values) {
     EXPECT_LE((errorsOf<double, 3>(set)), 4e-14);
     EXPECT_LE((errorsOf<float, 3>(set)), 3e-5);
   }
+}
+
+/// Of small integers, times `factor`: most sizes of ranks and zeros.
+std::vector<Host<3>> integers(double factor) {
+  std::vector<Host<3>> matrices(20000);
+  std::mt19937 engine(4);
+  auto digit = [&] { return int(engine() % 5) - 2; };
+  for (size_t m = 0; m < matrices.size(); ++m) {
+    std::array<int, 3> u{digit(), digit(), digit()}, v{1, digit(), digit()};
+    for (size_t i = 0; i < 3; ++i)
+      for (size_t j = 0; j < 3; ++j)
+        matrices[m][i][j] = factor * (m % 2 ? digit() : u[i] * v[j]);
+  }
+  return matrices;
+}
+
+TEST(Decomposition, OfIntegersAndOfAnySize) {
+  for (double factor : {1.0, 0x1p-60, 0x1p60, 1e-19, 1e-34, 1e36}) {
+    EXPECT_LE((errorsOf<double, 3>(integers(factor))), 4e-14) << factor;
+    EXPECT_LE((errorsOf<float, 3>(integers(factor))), 3e-5) << factor;
+  }
+}
+
+/// Of functions of directions: the gradient, and the product of the Hessian
+/// with the matrix itself, times the size of the matrix.
+template <class T> std::vector<Host<3>> derivativesAt(double factor) {
+  using M = Mat<T, 3, 3>;
+  Kernel k = kernel("directions", [](ArrayRef<M, 1> x, ArrayRef<T, 0> y) {
+    M a = x(0);
+    auto [u, sigma, v] = svd(a);
+    auto [r, s] = polar_decompose(a);
+    auto [lambda, q] = sym_eig(a);
+    y() = (u * transpose(v))(0, 1) + outer(column(u, 0), column(v, 1))(1, 2) +
+          sigma[1] / sigma[0] + r(1, 2) + s(0, 1) / sigma[0] +
+          lambda[0] / lambda[2] + outer(column(q, 1), column(q, 2))(0, 1);
+  });
+  auto x = cpu().array<M>({1}, grad | dual);
+  auto y = cpu().array<T>({}, grad | dual);
+  typename Array<M>::Host at;
+  for (size_t i = 0; i < 9; ++i)
+    at[i / 3][i % 3] = T(factor * std::sin(3.0 * double(i) + 1));
+  x.fill(at);
+  x.dual().fill(at);
+  y.grad().fill(1);
+  k.gradient().jvp(x, y);
+  std::vector<Host<3>> derivatives(2);
+  auto gradient = x.grad().to_host()[0], product = x.grad().dual().to_host()[0];
+  for (size_t i = 0; i < 9; ++i) {
+    derivatives[0][i / 3][i % 3] = double(gradient[i / 3][i % 3]) * factor;
+    derivatives[1][i / 3][i % 3] = double(product[i / 3][i % 3]) * factor;
+  }
+  return derivatives;
+}
+
+template <class T> void expectAnySize(double factor, double tolerance) {
+  auto got = derivativesAt<T>(factor);
+  auto want = derivativesAt<double>(1);
+  for (size_t i = 0; i < 9; ++i) {
+    double slope = want[0][i / 3][i % 3];
+    EXPECT_NEAR(got[0][i / 3][i % 3], slope, tolerance) << factor;
+    EXPECT_NEAR(got[1][i / 3][i % 3], -slope, 10 * tolerance) << factor;
+  }
+}
+
+TEST(Decomposition, DerivativesOfAnySize) {
+  for (double factor : {1.0, 0x1p-400, 0x1p400})
+    expectAnySize<double>(factor, 1e-11);
+  for (double factor : {1.0, 0x1p-60, 0x1p60})
+    expectAnySize<float>(factor, 1e-3);
 }
 
 /// Second derivatives against differences of gradients.

@@ -131,8 +131,9 @@ Table<T, 4, 3> jacobiEig(const Table<T, 3, 3> &given,
   return {{values, q[0], q[1], q[2]}};
 }
 
-/// `v` without its part along the unit vectors `others`, of length 1; where
-/// nothing remains, along another direction.
+/// `v` without its part along the unit vectors `others`, of length 1; along
+/// another direction where that part is most of it. Columns of Jacobi's
+/// iteration are perpendicular, but for what rounding leaves of zeros.
 template <class T>
 std::array<Located<T>, 3>
 orthonormal(std::array<Located<T>, 3> v,
@@ -141,13 +142,14 @@ orthonormal(std::array<Located<T>, 3> v,
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
   };
   Located<T> zero = v[0].same(0), one = v[0].same(1);
+  Located<T> whole = product(v, v) * v[0].same(0.25);
   for (const auto &other : others) {
     Located<T> part = product(v, other);
     for (size_t k = 0; k < 3; ++k)
       v[k] = v[k] - part * other[k];
   }
   Located<T> square = product(v, v);
-  Handle none = square == zero;
+  Handle none = choose(whole > square, zero, square) == zero;
   // Any direction that is not that of the only other vector.
   std::array<Located<T>, 3> spare{one, zero, zero};
   if (!others.empty()) {
@@ -163,6 +165,29 @@ orthonormal(std::array<Located<T>, 3> v,
   for (size_t k = 0; k < 3; ++k)
     v[k] = choose(none, spare[k], v[k] / length);
   return v;
+}
+
+/// The power of 2 at or below the largest number of `m`, 1 if that is 0: a
+/// constant. What it divides keeps all digits, and its powers are numbers of T.
+template <class T> Located<T> sizeOf(const Table<T, 3, 3> &m) {
+  using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint64_t>;
+  constexpr int mantissa = std::numeric_limits<T>::digits - 1;
+  constexpr Bits exponent = (~Bits(0) >> 1) >> mantissa << mantissa;
+  Located<T> largest = m[0][0].same(0);
+  for (const auto &row : constantOf(m))
+    for (const Located<T> &x : row)
+      largest = choose(abs(x) > largest, abs(x), largest);
+  auto place = largest.where();
+  Handle bits = pure(Op::BitCast, dtypeOf<Bits>, {largest.value()}, place);
+  bits = pure(Op::And, dtypeOf<Bits>,
+              {bits, constant(dtypeOf<Bits>, exponent, place)}, place);
+  Located<T> power(pure(Op::BitCast, dtypeOf<T>, {bits}, place), place);
+  return choose(power == power.same(0), power.same(1), power);
+}
+template <class T>
+Table<T, 3, 3> dividedBy(const Located<T> &size, const Table<T, 3, 3> &m) {
+  return changed(m,
+                 [&](const Located<T> &x, size_t, size_t) { return x / size; });
 }
 
 /// u, the singular values and v, one below the other: columns of given * v are
