@@ -45,6 +45,44 @@ TEST(SerialRanges, ALoopDrivesTimeSteps) {
   expectGradients({u, c}, {u}, heat("heat"), u, c, 0);
 }
 
+/// Conjugate gradients: slice 0 is read before slices from 1 on are written.
+TEST(SerialRanges, ConjugateGradients) {
+  Kernel k = kernel("solve", [](X b, X y, X2 p, X2 r, X2 u) {
+    Index n = b.size();
+    parallel(n, [&](Index i) {
+      r(0, i) = b(i);
+      p(0, i) = b(i);
+    });
+    auto norm = [&](Index t) {
+      return sum(n, [&](Index i) { return r(t, i) * r(t, i); });
+    };
+    auto times = [&](Index t, Index i) {
+      return (3.0 + b(i)) * p(t, i) - p(t, (i + 1) % n) - p(t, (i + n - 1) % n);
+    };
+    Var<double> rest = norm(0);
+    Var<int64_t> turn = 0;
+    WHILE ((rest > 1e-3) & (turn < 6)) {
+      Index t = turn;
+      Expr<double> a =
+          rest / sum(n, [&](Index i) { return p(t, i) * times(t, i); });
+      parallel(n, [&](Index i) {
+        u(t + 1, i) = u(t, i) + a * p(t, i);
+        r(t + 1, i) = r(t, i) - a * times(t, i);
+      });
+      Expr<double> next = norm(t + 1);
+      parallel(n, [&](Index i) {
+        p(t + 1, i) = r(t + 1, i) + next / rest * p(t, i);
+      });
+      rest = next;
+      turn += 1;
+    }
+    parallel(n, [&](Index i) { y(i) = u(turn, i) * (1.0 + rest); });
+  });
+  auto slices = [] { return active<double>(Values(21, 0.0), {7, 3}); };
+  Array<double> b = active<double>({0.3, 1, 0.7}), y = active(Values(3, 0.0));
+  expectGradients({b}, {y}, k, b, y, slices(), slices(), slices());
+}
+
 TEST(SerialRanges, NobodyWaitsForBoundsThatTheHostKnows) {
   Array<double> u = overTime(6, 5),
                 c = active<double>({0.1, 0.2, 0.3, 0.2, 0.1});

@@ -95,6 +95,28 @@ Affine Affine::of(Value index) {
   return form;
 }
 
+/// Nothing that this is a multiple of wraps around within an array.
+static bool isSmall(int64_t number) { return llvm::isInt<32>(number); }
+
+bool isAbove(const Affine &high, const Affine &low,
+             llvm::function_ref<bool(Value)> varies,
+             llvm::function_ref<bool(Value)> isCount) {
+  if (!isSmall(high.constant) || !isSmall(low.constant) ||
+      high.constant <= low.constant)
+    return false;
+  auto grows = [&](const Affine &one, const Affine &other, int sign) {
+    return llvm::all_of(one.terms, [&](auto &term) {
+      auto [symbol, coefficient] = term;
+      int64_t its = varies(symbol) ? 0 : other.coefficient(symbol);
+      if (!isSmall(coefficient) || !isSmall(its))
+        return false;
+      int64_t net = sign * (coefficient - its);
+      return net == 0 || (net > 0 && isCount(symbol));
+    });
+  };
+  return grows(high, low, 1) && grows(low, high, -1);
+}
+
 std::optional<int64_t> constantDifference(const Affine &a, const Affine &b) {
   Affine difference = a;
   difference.add(b, -1);

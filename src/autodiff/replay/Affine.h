@@ -3,6 +3,7 @@
 
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <optional>
 
@@ -23,6 +24,13 @@ struct Affine {
   /// `scale` times `other`, added.
   void add(const Affine &other, int64_t scale);
 };
+
+/// Whether `high` is greater than `low` whatever counts come to: numbers from 0
+/// on, of turns, iterations and elements. A symbol that `varies` may have
+/// another value in each of the two.
+bool isAbove(const Affine &high, const Affine &low,
+             llvm::function_ref<bool(mlir::Value)> varies,
+             llvm::function_ref<bool(mlir::Value)> isCount);
 
 /// `a - b` if it is a constant.
 std::optional<int64_t> constantDifference(const Affine &a, const Affine &b);

@@ -13,6 +13,13 @@ static bool isActive(const ArrayAccess &access, ArrayRef<bool> active) {
   return active[cast<BlockArgument>(access.array).getArgNumber()];
 }
 
+bool disturbsExtremum(const ArrayAccess &update, const ArrayAccess &other) {
+  return other.array == update.array &&
+         other.op->getName() != update.op->getName() &&
+         samePart(update.op, other.op) &&
+         !certainlyApart(update, other, isFixedInPart);
+}
+
 static void refuse(const ArrayAccess &other, Operation *update) {
   InFlightDiagnostic error = other.op->emitError(
       "this element may take a minimum or maximum in the same part of the "
@@ -30,10 +37,7 @@ static std::optional<std::pair<ArrayAccess, ArrayAccess>>
 findConflict(ArrayRef<ArrayAccess> accesses) {
   for (const ArrayAccess &update : accesses)
     for (const ArrayAccess &other : accesses)
-      if (isExtremum(update.op) &&
-          other.op->getName() != update.op->getName() &&
-          samePart(update.op, other.op) &&
-          !certainlyApart(update, other, isFixedInPart))
+      if (isExtremum(update.op) && disturbsExtremum(update, other))
         return std::pair(update, other);
   return std::nullopt;
 }

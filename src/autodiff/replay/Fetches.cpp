@@ -1,6 +1,6 @@
 #include "autodiff/replay/Fetches.h"
 
-#include "autodiff/replay/Accesses.h"
+#include "autodiff/replay/Replay.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -32,12 +32,37 @@ struct Expansion {
     StringRef kind = op.getKind();
     if (kind == "add")
       ir::AtomicAddOp::create(b, value, access.array, access.indices, false);
-    else if (kind == "min")
-      ir::AtomicMinOp::create(b, value, access.array, access.indices, false);
-    else if (kind == "max")
-      ir::AtomicMaxOp::create(b, value, access.array, access.indices, false);
+    else if (kind == "min" || kind == "max")
+      extremum(kind == "max", value);
     else
       store(stored(kind, value));
+  }
+
+  /// Of a float the derivative goes where the value comes from.
+  void extremum(bool isMax, Value value) {
+    if (isa<FloatType>(value.getType())) {
+      value = narrowed(value);
+      Value wins = isBefore(isMax, value);
+      store(arith::SelectOp::create(b, wins, value, old));
+    } else if (isMax) {
+      ir::AtomicMaxOp::create(b, value, access.array, access.indices, false);
+    } else {
+      ir::AtomicMinOp::create(b, value, access.array, access.indices, false);
+    }
+  }
+
+  /// NaN is never before a number, and -0 before 0.
+  Value isBefore(bool isMax, Value value) {
+    using F = arith::CmpFPredicate;
+    using I = arith::CmpIPredicate;
+    Value isNumber = arith::CmpFOp::create(b, F::OEQ, value, value);
+    Value beats = arith::CmpFOp::create(b, isMax ? F::UGT : F::ULT, value, old);
+    Value equal = arith::CmpFOp::create(b, F::OEQ, value, old);
+    Value own = bits(value), its = bits(old);
+    Value bySign = arith::CmpIOp::create(b, isMax ? I::sgt : I::slt, own, its);
+    Value tie = arith::AndIOp::create(b, equal, bySign);
+    Value either = arith::OrIOp::create(b, beats, tie);
+    return arith::AndIOp::create(b, isNumber, either);
   }
 
   Value stored(StringRef kind, Value value) {
@@ -51,14 +76,19 @@ struct Expansion {
   }
 
   void exchange(ir::CompareExchangeOp op) {
-    Value expected = op.getExpected();
-    Type element = cast<ir::ArrayType>(access.array.getType()).getElementType();
-    if (ir::isNarrow(element))
-      expected = ir::NarrowOp::create(b, expected, element);
+    Value expected = narrowed(op.getExpected());
     Value equal = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits(old),
                                         bits(expected));
     Value next = arith::SelectOp::create(b, equal, op.getDesired(), old);
     store(next);
+  }
+
+  /// What an element that `value` is stored to becomes.
+  Value narrowed(Value value) {
+    Type element = cast<ir::ArrayType>(access.array.getType()).getElementType();
+    if (!ir::isNarrow(element))
+      return value;
+    return ir::NarrowOp::create(b, value, element);
   }
 
   Value bits(Value value) {
@@ -78,14 +108,18 @@ struct Expansion {
 static void expand(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   ArrayAccess access = *accessOf(op);
-  Value old = ir::LoadOp::create(b, op->getResult(0).getType(), access.array,
-                                 access.indices);
+  Type type = op->getNumResults() ? op->getResult(0).getType()
+                                  : op->getOperand(0).getType();
+  Value old = ir::LoadOp::create(b, type, access.array, access.indices);
   Expansion expansion{b, access, old};
-  if (auto fetch = dyn_cast<ir::AtomicFetchOp>(op))
+  if (isExtremum(op))
+    expansion.extremum(isa<ir::AtomicMaxOp>(op), op->getOperand(0));
+  else if (auto fetch = dyn_cast<ir::AtomicFetchOp>(op))
     expansion.fetch(fetch);
   else
     expansion.exchange(cast<ir::CompareExchangeOp>(op));
-  op->replaceAllUsesWith(ValueRange(old));
+  if (op->getNumResults())
+    op->replaceAllUsesWith(ValueRange(old));
   op->erase();
 }
 
@@ -102,11 +136,30 @@ static bool isInterrupted(Operation *op, Exclusive &known) {
   return !place->second.contains(accessOf(op)->array);
 }
 
+/// Minima and maxima of floats that have an element in common with something
+/// else in the same part.
+static SmallVector<Operation *> extremaInUse(ir::KernelOp kernel) {
+  SmallVector<Operation *> extrema;
+  SmallVector<ArrayAccess> accesses = accessesIn(kernel);
+  for (const ArrayAccess &access : accesses)
+    if (isExtremum(access.op) &&
+        isa<FloatType>(access.op->getOperand(0).getType()) &&
+        llvm::any_of(accesses, [&](const ArrayAccess &other) {
+          return disturbsExtremum(access, other);
+        }))
+      extrema.push_back(access.op);
+  return extrema;
+}
+
 void expandFetches(ir::KernelOp kernel) {
   Exclusive exclusive;
-  for (Operation *op : fetchesOf(kernel))
-    if (!isInterrupted(op, exclusive))
-      expand(op);
+  auto expandAll = [&](ArrayRef<Operation *> accesses) {
+    for (Operation *op : accesses)
+      if (!isInterrupted(op, exclusive))
+        expand(op);
+  };
+  expandAll(fetchesOf(kernel));
+  expandAll(extremaInUse(kernel));
 }
 
 //===-- Gradients ---------------------------------------------------------===//

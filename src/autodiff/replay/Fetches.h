@@ -8,7 +8,8 @@
 namespace costate::autodiff {
 
 /// Makes plain accesses of those that nobody interrupts: in serial code, and of
-/// arrays of which each iteration has elements of its own.
+/// arrays of which each iteration has elements of its own. Likewise of minima
+/// and maxima that an element takes which the same part uses otherwise.
 void expandFetches(ir::KernelOp kernel);
 
 /// Refuses those of elements of `active` arrays.

@@ -8,10 +8,35 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
+/// Whether `value` is never negative: an index of a range, or of a loop that
+/// starts with no less than 0.
+static bool isCount(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return value.getDefiningOp<ir::ExtentOp>() != nullptr;
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (isa<ir::RangeOp>(owner))
+    return true;
+  auto loop = dyn_cast<scf::ForOp>(owner);
+  APInt first;
+  return loop && value == loop.getInductionVar() &&
+         matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) &&
+         !first.isNegative();
+}
+
+static bool areApart(const Affine &a, const Affine &b,
+                     llvm::function_ref<bool(Value)> varies,
+                     llvm::function_ref<bool(Value)> isCount) {
+  return isAbove(a, b, varies, isCount) || isAbove(b, a, varies, isCount);
+}
+
 bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
                     llvm::function_ref<bool(Value)> isFixed) {
+  auto varies = [&](Value symbol) { return !isFixed(symbol); };
   for (auto [left, right] : llvm::zip(a.indices, b.indices)) {
     Affine l = Affine::of(left), r = Affine::of(right);
+    if (areApart(l, r, varies, isCount))
+      return true;
     auto fixed = [&](auto &term) { return isFixed(term.first); };
     if (!llvm::all_of(l.terms, fixed) || !llvm::all_of(r.terms, fixed))
       continue;
@@ -192,7 +217,15 @@ private:
     return meeting;
   }
 
+  static bool isCountOrTurn(Value value) {
+    auto loop = dyn_cast<scf::WhileOp>(value.getParentBlock()->getParentOp());
+    return isCount(value) || (loop && value == counterOf(loop));
+  }
+
   Meeting meetingOf(const Affine &a, const Affine &b, Value counter) const {
+    if (areApart(
+            a, b, [&](Value symbol) { return varies(symbol); }, isCountOrTurn))
+      return {Meeting::Never};
     for (const Affine *form : {&a, &b})
       for (auto [symbol, coefficient] : form->terms)
         if (symbol != counter &&

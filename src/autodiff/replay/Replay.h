@@ -53,6 +53,10 @@ inline bool readsBehindPart(mlir::Operation *load) {
   return load->hasAttr(behindPartAttr);
 }
 
+/// Whether `other` may use the element of the minimum or maximum `update`
+/// otherwise, in the same part.
+bool disturbsExtremum(const ArrayAccess &update, const ArrayAccess &other);
+
 /// Refuses minima and maxima of elements of `active` arrays that are used
 /// otherwise in the same part: their gradient goes to the values that are
 /// equal to what the part leaves.

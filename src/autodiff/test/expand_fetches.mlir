@@ -45,3 +45,34 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %c: !costate.array<i64, 0>, %
     %f = costate.compare_exchange %v if %v, %x[%a] : !costate.array<f64, 1>
   }
 }
+
+// Of floats the derivative of a minimum goes where the value comes from: NaN is
+// no minimum, and -0 is less than 0. So are minima that the element takes
+// which the iteration uses otherwise.
+// CHECK-LABEL: costate.kernel @extrema
+// CHECK-SAME:    (%[[M:.*]]: !costate.array<f64, 1>, %[[P:.*]]: !costate.array<f64, 1>, %[[Q:.*]]: !costate.array<f64, 1>, %[[V:.*]]: f64)
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK-NEXT:      %[[OLD:.*]] = costate.load %[[M]][%[[I]]]
+// CHECK-NEXT:      %[[NUMBER:.*]] = arith.cmpf oeq, %[[V]], %[[V]]
+// CHECK-NEXT:      %[[BEATS:.*]] = arith.cmpf ult, %[[V]], %[[OLD]]
+// CHECK-NEXT:      %[[EQUAL:.*]] = arith.cmpf oeq, %[[V]], %[[OLD]]
+// CHECK:           %[[SIGN:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i64
+// CHECK-NEXT:      %[[TIE:.*]] = arith.andi %[[EQUAL]], %[[SIGN]]
+// CHECK-NEXT:      %[[EITHER:.*]] = arith.ori %[[BEATS]], %[[TIE]]
+// CHECK-NEXT:      %[[WINS:.*]] = arith.andi %[[NUMBER]], %[[EITHER]]
+// CHECK-NEXT:      %[[NEXT:.*]] = arith.select %[[WINS]], %[[V]], %[[OLD]]
+// CHECK-NEXT:      costate.store %[[NEXT]], %[[M]][%[[I]]]
+// CHECK-NEXT:      costate.store %[[OLD]], %[[P]][%[[I]]]
+// CHECK-NEXT:      %[[BEFORE:.*]] = costate.load %[[P]][%[[I]]]
+// CHECK:           arith.cmpf ugt, %[[V]], %[[BEFORE]]
+// CHECK:           costate.store %{{.*}}, %[[P]][%[[I]]]
+// CHECK-NEXT:      costate.atomic_max %[[V]], %[[Q]][%[[I]]]
+costate.kernel @extrema(%m: !costate.array<f64, 1>, %p: !costate.array<f64, 1>, %q: !costate.array<f64, 1>, %v: f64) {
+  %n = costate.extent %m[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %old = costate.atomic_fetch "min" %v, %m[%i] : !costate.array<f64, 1>
+    costate.store %old, %p[%i] : !costate.array<f64, 1>
+    costate.atomic_max %v, %p[%i] : !costate.array<f64, 1>
+    costate.atomic_max %v, %q[%i] : !costate.array<f64, 1>
+  }
+}

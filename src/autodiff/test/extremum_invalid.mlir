@@ -14,19 +14,16 @@ costate.kernel @added(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 1>, %j
 
 // -----
 
-// A running maximum.
-costate.kernel @running(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
+// Elements of other iterations, as far as anybody knows.
+costate.kernel @stored(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 1>, %j: i64, %one: f64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
-  %zero = arith.constant 0 : i64
-  %one = arith.constant 1 : i64
-  scf.for %i = %zero to %n step %one : i64 {
+  costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    // expected-note @+1 {{the minimum or maximum is taken here}}
-    costate.atomic_max %v, %m[] : !costate.array<f64, 0>
     // expected-error @+2 {{this element may take a minimum or maximum in the same part}}
     // expected-note @+1 {{in a `Var` with `min` or `max`}}
-    %w = costate.load %m[] : !costate.array<f64, 0>
-    costate.store %w, %y[%i] : !costate.array<f64, 1>
+    costate.store %one, %m[%j] : !costate.array<f64, 1>
+    // expected-note @+1 {{the minimum or maximum is taken here}}
+    costate.atomic_max %v, %m[%i] : !costate.array<f64, 1>
   }
 }
 

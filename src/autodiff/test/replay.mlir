@@ -267,3 +267,26 @@ costate.kernel @turns_of_while(%u: !costate.array<f64, 2>, %stop: !costate.array
     scf.yield %next, %is : i32, i1
   }
 }
+
+// Slice 0 is read, slices behind it are written: an index of a loop is never
+// negative.
+// CHECK: @first.grad
+costate.kernel @first(%u: !costate.array<f64, 2>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %u[1] : !costate.array<f64, 2>
+  %m = costate.extent %u[0] : !costate.array<f64, 2>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%n) {
+    %v = costate.load %u[%zero, %i] : !costate.array<f64, 2>
+    %w = costate.sin %v : f64
+    costate.atomic_add %w, %s[] : !costate.array<f64, 0>
+  }
+  scf.for %t = %zero to %m step %one : i64 {
+    %next = arith.addi %t, %one : i64
+    costate.range (%i) in (%n) {
+      %v = costate.load %u[%t, %i] : !costate.array<f64, 2>
+      %w = costate.sin %v : f64
+      costate.store %w, %u[%next, %i] : !costate.array<f64, 2>
+    }
+  }
+}

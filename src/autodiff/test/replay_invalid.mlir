@@ -280,3 +280,46 @@ costate.kernel @stride_back(%x: !costate.array<f64, 1>) {
     costate.store %w, %x[%to] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+// A loop that may start below 0 may come to slice 0.
+costate.kernel @first(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>, %from: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%one) {
+    // expected-error @+2 {{the gradient needs the value read here}}
+    // expected-note @+1 {{keep every version}}
+    %v = costate.load %x[%zero] : !costate.array<f64, 1>
+    %w = costate.sin %v : f64
+    costate.store %w, %s[] : !costate.array<f64, 0>
+  }
+  scf.for %t = %from to %n step %one : i64 {
+    %next = arith.addi %t, %one : i64
+    %f = arith.sitofp %t : i64 to f64
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %f, %x[%next] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
+// Element 1 is one that the loop comes to.
+costate.kernel @below(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%one) {
+    // expected-error @+2 {{the gradient needs the value read here}}
+    // expected-note @+1 {{keep every version}}
+    %v = costate.load %x[%one] : !costate.array<f64, 1>
+    %w = costate.sin %v : f64
+    costate.store %w, %s[] : !costate.array<f64, 0>
+  }
+  scf.for %t = %zero to %n step %one : i64 {
+    %f = arith.sitofp %t : i64 to f64
+    // expected-note @+1 {{it may be overwritten here}}
+    costate.store %f, %x[%t] : !costate.array<f64, 1>
+  }
+}
