@@ -109,6 +109,9 @@ template <class T> class Expr : public detail::Ops<T> {
 public:
   Expr() = default; ///< must be assigned before it is used
   explicit Expr(detail::Handle handle) : handle(handle) {}
+  Expr(const Expr &) = default;
+  /// Not to a result: that is no place which keeps it.
+  Expr &operator=(const Expr &) & = default;
   template <detail::SourceFor<T> A>
     requires(!std::is_same_v<A, Expr>)
   Expr(const A &source,
@@ -190,8 +193,8 @@ private:
 };
 
 /// An element of an array argument. Reading it loads, `=` stores, `+=`, `-=`,
-/// `&=`, `|=` and `^=` are atomic, as `atomic_add` and so on. It stays a
-/// reference: `auto e = x(i)` reads later.
+/// `&=`, `|=` and `^=` are atomic, as `atomic_add` and so on; `*=` and `/=` are
+/// a load and a store. It stays a reference: `auto e = x(i)` reads later.
 template <class T> class ElementRef : public detail::Ops<T> {
 public:
   ElementRef(const detail::Place &place, Loc loc) : place(place), loc(loc) {}
@@ -223,6 +226,21 @@ public:
     detail::update(detail::Op::Add, place, negative, source.loc);
     return *this;
   }
+
+#define COSTATE_ASSIGN(symbol, op)                                             \
+  const ElementRef &operator symbol(Source<T> source) const                    \
+    requires(detail::isNumber<T>)                                              \
+  {                                                                            \
+    detail::Handle old = value(source.loc);                                    \
+    detail::store(place,                                                       \
+                  detail::pure(detail::Op::op, dtypeOf<T>,                     \
+                               {old, source.value}, source.loc),               \
+                  source.loc);                                                 \
+    return *this;                                                              \
+  }
+  COSTATE_ASSIGN(*=, Mul)
+  COSTATE_ASSIGN(/=, Div)
+#undef COSTATE_ASSIGN
 
   // On integers and truth values, atomic as `atomic_and` and so on.
 #define COSTATE_ASSIGN(symbol, op)                                             \

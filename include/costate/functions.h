@@ -120,9 +120,8 @@ inline constexpr auto ffsOf = [](auto x) {
 template <class... A>
 concept AnyNumbers = NumberOperands<A...> || VectorOperands<A...>;
 template <class... A>
-concept AnyFloats =
-    FloatOperands<A...> ||
-    (VectorOperands<A...> && FloatElement<FirstElement<A...>>);
+concept AnyFloats = FloatOperands<A...> ||
+                    (VectorOperands<A...> && FloatElement<FirstElement<A...>>);
 
 } // namespace detail
 
@@ -180,10 +179,10 @@ COSTATE_FUNCTION1(isfinite, AnyFloats) {
 COSTATE_FUNCTION1(ffs, IntegerOperands) {
   return detail::byFormula(detail::ffsOf, place, a);
 }
-COSTATE_FUNCTION3(min, NumberOperands) {
+COSTATE_FUNCTION3(min, AnyNumbers) {
   return detail::byFormula(detail::folds<detail::Op::Min>, place, a, b, c);
 }
-COSTATE_FUNCTION3(max, NumberOperands) {
+COSTATE_FUNCTION3(max, AnyNumbers) {
   return detail::byFormula(detail::folds<detail::Op::Max>, place, a, b, c);
 }
 

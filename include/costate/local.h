@@ -63,7 +63,11 @@ private:
   Loc loc;
 };
 
-template <class T, int N> class Local;
+template <class T, int N> class Local {
+  static_assert(!sizeof(T *), "the elements of a private array are numbers, "
+                              "vectors or matrices; of structs declare one for "
+                              "each member");
+};
 
 /// An array of N elements that is private to an iteration, or to the serial
 /// code. It starts with zeros where it is declared: in a loop, each turn has

@@ -37,6 +37,18 @@ public:
   COSTATE_ASSIGN(*=, Mul, detail::isNumber<T> &&S::rank == 1)
   COSTATE_ASSIGN(/=, Div, detail::isNumber<T> &&S::rank == 1)
 #undef COSTATE_ASSIGN
+  const LocalTensor &operator*=(Operand<T> factor) const
+    requires(detail::isNumber<T> && S::rank == 2)
+  {
+    return update(detail::Op::Mul,
+                  {detail::repeated<S>(factor.value), factor.loc});
+  }
+  const LocalTensor &operator/=(Operand<T> divisor) const
+    requires(detail::isNumber<T> && S::rank == 2)
+  {
+    return update(detail::Op::Div,
+                  {detail::repeated<S>(divisor.value), divisor.loc});
+  }
 
   detail::Handles<S> components(Loc loc) const {
     detail::Handles<S> all;
@@ -50,18 +62,21 @@ public:
   {
     return elements[k.below(S::count)];
   }
-  /// A component that is known when the kernel runs; 0 if there is none.
-  Expr<T> operator[](TracedComponent k) const
+  /// A component that is known when the kernel runs.
+  ComponentRef<T, S, true> operator[](TracedComponent k) const
     requires(S::rank == 1)
   {
-    return TensorExpr<T, S>(components(k.loc))[k];
+    return {*this, {{k.value}}};
   }
-  template <std::integral I, std::integral J>
+  template <detail::ComponentIndex I, detail::ComponentIndex J>
     requires(S::rank == 2)
-  LocalElement<T> operator()(
-      I i, J j,
+  auto operator()(
+      const I &i, const J &j,
       std::source_location place = std::source_location::current()) const {
-    return elements[detail::position<S>(i, j, place)];
+    if constexpr (std::integral<I> && std::integral<J>)
+      return elements[detail::position<S>(i, j, place)];
+    else
+      return ComponentRef<T, S, true>(*this, detail::chosen<S>(i, j, place));
   }
 
 #define COSTATE_COMPONENT(name, k)                                             \
@@ -77,6 +92,15 @@ public:
 #undef COSTATE_COMPONENT
 
 private:
+  friend class ComponentRef<T, S, true>;
+
+  /// The component that is chosen becomes `value`, if there is one.
+  void assign(const detail::Chosen<S> &chosen, detail::Handle value,
+              Loc loc) const {
+    detail::assignChosen<T>(
+        components(loc), chosen, value, loc,
+        [&](size_t k, detail::Handle next) { elements[k].assign(next, loc); });
+  }
   const LocalTensor &assign(const detail::Handles<S> &all, Loc loc) const {
     for (size_t k = 0; k < all.size(); ++k)
       elements[k].assign(all[k], loc);

@@ -165,12 +165,23 @@ Expr<T> cast(const A &x,
   return Expr<T>(detail::valueAs<T>(x, place));
 }
 
+/// A number of the host, converted like a traced one.
+template <class T, HostNumber A>
+Expr<T> cast(A x,
+             std::source_location place = std::source_location::current()) {
+  using Widest = std::conditional_t<
+      std::is_same_v<A, bool>, bool,
+      std::conditional_t<
+          !std::is_integral_v<A>, double,
+          std::conditional_t<std::is_signed_v<A>, int64_t, uint64_t>>>;
+  return cast<T>(Expr<Widest>(static_cast<Widest>(x), place), place);
+}
+
 /// The number of type T with the same bits; not for f16.
 template <class T, detail::Traced A>
   requires(sizeOf(dtypeOf<T>) == sizeOf(dtypeOf<detail::TypeOf<A>>) &&
            detail::isNumber<T> && detail::isNumber<detail::TypeOf<A>> &&
-           !std::is_same_v<T, f16> &&
-           !std::is_same_v<detail::TypeOf<A>, f16>)
+           !std::is_same_v<T, f16> && !std::is_same_v<detail::TypeOf<A>, f16>)
 Expr<T> bit_cast(const A &x,
                  std::source_location place = std::source_location::current()) {
   return Expr<T>(

@@ -65,11 +65,18 @@ size_t position(I i, J j, const std::source_location &place) {
 
 } // namespace detail
 
-/// A component of a variable, known when the kernel runs. There is none at
-/// positions outside: reading gives 0, assigning does nothing.
-template <class T, class S> class ComponentRef : public detail::Ops<T> {
+template <class T, class S> class LocalTensor;
+
+/// A component of a variable, or of an element of a `Local`, known when the
+/// kernel runs. There is none at positions outside: reading gives 0, assigning
+/// does nothing.
+template <class T, class S, bool inLocal = false>
+class ComponentRef : public detail::Ops<T> {
+  using Owner =
+      std::conditional_t<inLocal, LocalTensor<T, S>, TensorVar<T, S> &>;
+
 public:
-  ComponentRef(TensorVar<T, S> &tensor, const detail::Chosen<S> &chosen)
+  ComponentRef(Owner tensor, const detail::Chosen<S> &chosen)
       : tensor(tensor), chosen(chosen) {}
   ComponentRef(const ComponentRef &) = default;
 
@@ -101,15 +108,32 @@ public:
   }
 
 private:
-  TensorVar<T, S> &tensor;
+  Owner tensor;
   detail::Chosen<S> chosen;
 };
 
 namespace detail {
 
-template <class T, class S> struct TracedType<ComponentRef<T, S>> {
+template <class T, class S, bool inLocal>
+struct TracedType<ComponentRef<T, S, inLocal>> {
   using type = T;
 };
+
+/// Assigns to the parts of a tensor what they become where the chosen one is
+/// `value`.
+template <class T, class S, class Assign>
+void assignChosen(const Handles<S> &old, const Chosen<S> &chosen, Handle value,
+                  Loc loc, const Assign &assign) {
+  constexpr int columns = S::rank == 2 ? S::extent[S::rank - 1] : 1;
+  for (int k = 0; k < S::count; ++k) {
+    Handle here = chosen.is(0, k / columns, loc);
+    if (S::rank == 2)
+      here = pure(Op::And, DType::Bool, {here, chosen.is(1, k % columns, loc)},
+                  loc);
+    assign(size_t(k),
+           pure(Op::Select, dtypeOf<T>, {here, value, old[size_t(k)]}, loc));
+  }
+}
 
 } // namespace detail
 
@@ -118,6 +142,9 @@ template <class T, class S> class TensorExpr : public detail::TensorOps<T, S> {
 public:
   TensorExpr() = default; ///< must be assigned before it is used
   explicit TensorExpr(const detail::Handles<S> &all) : all(all) {}
+  TensorExpr(const TensorExpr &) = default;
+  /// Not to a result: that is no place which keeps it.
+  TensorExpr &operator=(const TensorExpr &) & = default;
   template <detail::TensorFor<T, S> A>
     requires(!std::is_same_v<A, TensorExpr>)
   TensorExpr(const A &source,
@@ -321,17 +348,9 @@ private:
 
   /// The component that is chosen becomes `value`, if there is one.
   void assign(const detail::Chosen<S> &chosen, detail::Handle value, Loc loc) {
-    constexpr int columns = S::rank == 2 ? S::extent[S::rank - 1] : 1;
-    for (int k = 0; k < S::count; ++k) {
-      detail::Handle here = chosen.is(0, k / columns, loc);
-      if (S::rank == 2)
-        here = detail::pure(detail::Op::And, DType::Bool,
-                            {here, chosen.is(1, k % columns, loc)}, loc);
-      Var<T> &part = parts[size_t(k)];
-      part.assign(detail::pure(detail::Op::Select, dtypeOf<T>,
-                               {here, value, part.value(loc)}, loc),
-                  loc);
-    }
+    detail::assignChosen<T>(
+        components(loc), chosen, value, loc,
+        [&](size_t k, detail::Handle next) { parts[k].assign(next, loc); });
   }
 
   std::array<Var<T>, size_t(S::count)> parts;

@@ -21,15 +21,17 @@ concept BoolTensor = Tensor<A> && std::is_same_v<ElementOf<A>, bool>;
 template <class A, class T, class S>
 concept BroadcastFor = TensorOperandFor<A, T, S> || OperandFor<A, T>;
 
+template <class A, class B>
+concept SameElement =
+    Tensor<A> && Tensor<B> && std::is_same_v<ElementOf<A>, ElementOf<B>>;
+
 /// What a function of A and B computes in, if one of them is a tensor.
 template <class A, class B> struct TensorJoin {};
 template <Tensor A, class B>
   requires(BroadcastFor<B, ElementOf<A>, ShapeOf<A>>)
 struct TensorJoin<A, B> : TensorTypes<ElementOf<A>, ShapeOf<A>> {};
 template <class A, Tensor B>
-  requires(BroadcastFor<A, ElementOf<B>, ShapeOf<B>> &&
-           !(Tensor<A> && BroadcastFor<B, ElementOf<B>, ShapeOf<B>> &&
-             std::is_same_v<typename TensorTypesOf<A>::Element, ElementOf<B>>))
+  requires(BroadcastFor<A, ElementOf<B>, ShapeOf<B>> && !SameElement<A, B>)
 struct TensorJoin<A, B> : TensorTypes<ElementOf<B>, ShapeOf<B>> {};
 
 template <class A, class B>
@@ -211,17 +213,30 @@ COSTATE_UNARY(exp, Exp, FloatTensor)
 COSTATE_UNARY(exp2, Exp2, FloatTensor)
 COSTATE_UNARY(log, Log, FloatTensor)
 COSTATE_UNARY(log2, Log2, FloatTensor)
+COSTATE_UNARY(log10, Log10, FloatTensor)
+COSTATE_UNARY(expm1, Expm1, FloatTensor)
+COSTATE_UNARY(log1p, Log1p, FloatTensor)
+COSTATE_UNARY(cbrt, Cbrt, FloatTensor)
 COSTATE_UNARY(sin, Sin, FloatTensor)
 COSTATE_UNARY(cos, Cos, FloatTensor)
 COSTATE_UNARY(tan, Tan, FloatTensor)
 COSTATE_UNARY(asin, Asin, FloatTensor)
 COSTATE_UNARY(acos, Acos, FloatTensor)
 COSTATE_UNARY(atan, Atan, FloatTensor)
+COSTATE_UNARY(sinh, Sinh, FloatTensor)
+COSTATE_UNARY(cosh, Cosh, FloatTensor)
 COSTATE_UNARY(tanh, Tanh, FloatTensor)
+COSTATE_UNARY(asinh, Asinh, FloatTensor)
+COSTATE_UNARY(acosh, Acosh, FloatTensor)
+COSTATE_UNARY(atanh, Atanh, FloatTensor)
+COSTATE_UNARY(erf, Erf, FloatTensor)
+COSTATE_UNARY(erfc, Erfc, FloatTensor)
 COSTATE_BINARY(min, Min)
 COSTATE_BINARY(max, Max)
 COSTATE_BINARY(pow, Pow)
 COSTATE_BINARY(atan2, Atan2)
+COSTATE_BINARY(hypot, Hypot)
+COSTATE_BINARY(fmod, Rem)
 COSTATE_BINARY(hadamard, Mul) ///< component by component, of matrices too
 #undef COSTATE_UNARY
 #undef COSTATE_BINARY
@@ -247,6 +262,29 @@ auto select(Operand<bool> condition, const A &a, const B &b, COSTATE_PLACE) {
         detail::pure(detail::Op::Select, dtypeOf<T>,
                      {condition.value, then.all[k], otherwise.all[k]}, place);
   return TensorExpr<T, S>(then.all);
+}
+
+/// Of each component that of `a` where the condition holds, else that of `b`.
+template <detail::BoolTensor C, class A, class B>
+  requires(detail::TensorPair<A, B> &&
+           std::same_as<detail::JoinedShape<A, B>, detail::ShapeOf<C>>)
+auto select(const C &condition, const A &a, const B &b, COSTATE_PLACE) {
+  using T = detail::JoinedElement<A, B>;
+  using S = detail::ShapeOf<C>;
+  auto holds = condition.components(place);
+  BroadcastOperand<T, S> then(a, place), otherwise(b, place);
+  for (size_t k = 0; k < holds.size(); ++k)
+    then.all[k] =
+        detail::pure(detail::Op::Select, dtypeOf<T>,
+                     {holds[k], then.all[k], otherwise.all[k]}, place);
+  return TensorExpr<T, S>(then.all);
+}
+template <detail::BoolTensor C, class A, class B>
+  requires detail::Joinable<A, B>
+auto select(const C &condition, const A &a, const B &b, COSTATE_PLACE) {
+  using All = TensorExpr<detail::JoinOf<A, B>, detail::ShapeOf<C>>;
+  return select(condition, All(Source<detail::JoinOf<A, B>>(a, place)),
+                All(Source<detail::JoinOf<A, B>>(b, place)), place);
 }
 
 /// All components converted to T.

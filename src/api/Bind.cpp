@@ -247,6 +247,10 @@ static std::string declarationText(const KernelImpl &kernel) {
   return types;
 }
 
+static std::string partsText(size_t count) {
+  return std::to_string(count) + (count == 1 ? " part" : " parts");
+}
+
 [[noreturn]] static void rejectCount(const KernelImpl &kernel,
                                      std::span<const ArgumentValue> values) {
   const std::vector<syntax::Argument> &all = kernel.program->arguments();
@@ -263,10 +267,10 @@ static std::string declarationText(const KernelImpl &kernel) {
     raise(ErrorCode::BadArgument,
           kernel.title() + " takes " + text(declared.arguments()) +
               " arguments, but was given " + text(given.arguments()) + end);
-  raise(ErrorCode::BadArgument, kernel.title() + ": argument " + text(number) +
-                                    " has " + text(declared.partsOf(number)) +
-                                    " parts, but was given " +
-                                    text(given.partsOf(number)) + end);
+  raise(ErrorCode::BadArgument,
+        kernel.title() + ": argument " + text(number) + " has " +
+            partsText(declared.partsOf(number)) + ", but was given " +
+            text(given.partsOf(number)) + end);
 }
 
 /// The arrays of one argument have one shape.

@@ -46,6 +46,27 @@ TEST(Functions, BitsAreCounted) {
   expectBits<uint16_t>({0, 1, 65535, 0x8000, 40});
 }
 
+TEST(Functions, NumbersOfTheHostAreConverted) {
+  Kernel k = kernel("casts", [](ArrayRef<int, 1> y, ArrayRef<double, 1> x) {
+    y(0) = cast<int8_t>(300);
+    y(1) = cast<uint8_t>(-1);
+    y(2) = cast<int>(-2.7);
+    y(3) = cast<int8_t>(1e9);
+    y(4) = cast<int>(true) + cast<int>('a');
+    x(0) = cast<double>(7) / 2 + cast<double>(cast<bool>(3));
+    x(1) = cast<float>(0.1);
+    x(2) = cast<double>(cast<f16>(0.1f));
+    x(3) = cast<double>(cast<uint64_t>(~uint64_t(0)));
+  });
+  auto y = constant<int>({0, 0, 0, 0, 0});
+  auto x = constant<double>({0, 0, 0, 0});
+  k(y, x);
+  EXPECT_EQ(y.to_host(), (std::vector<int>{44, 255, -2, 127, 98}));
+  EXPECT_EQ(x.to_host(),
+            (std::vector<double>{4.5, double(0.1f), double(float(f16(0.1f))),
+                                 18446744073709551616.0}));
+}
+
 TEST(Functions, BitsAreKept) {
   Kernel k = kernel("bits", [](ArrayRef<double, 1> x, ArrayRef<int64_t, 1> n,
                                ArrayRef<float, 1> f, ArrayRef<uint32_t, 1> u,

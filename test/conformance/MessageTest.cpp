@@ -66,6 +66,27 @@ TEST(Messages, HaveTheFormsOfPrintf) {
   EXPECT_TRUE(lines[1].ends_with(":    3|0003|+3.0|ff"));
 }
 
+TEST(Messages, OfVectorsAndMatrices) {
+  int line = __LINE__ + 2;
+  Kernel k = kernel("vectors", [](ArrayRef<Vec<double, 2>, 1> x) {
+    Vec<int, 3> v(1, 2, 3);
+    Mat<double, 2, 2> m = outer(x(0), x(1));
+    print("{{{}}} is {}, {}", 7, x(1), v[2]);
+    print("{:4.1f}: {}", m, v + 1);
+  });
+  auto x = cpu().array<Vec<double, 2>>({2});
+  x.from_host({{1, 2}, {0.5, -3}});
+  std::string name = "kernel `vectors`";
+  EXPECT_EQ(
+      linesOf([&] { k(x); }),
+      (std::vector<std::string>{
+          name + at(line + 2) + ": {7} is [0.5, -3], 3",
+          name + at(line + 3) + ": [[ 0.5, -3.0], [ 1.0, -6.0]]: [2, 3, 4]"}));
+  expectError(
+      ErrorCode::BadKernel, {"MessageTest.cpp:", "more than 8 values"},
+      [] { kernel("long", [](X x) { print("{}", identity<double, 3>()); }); });
+}
+
 /// Loops whose gradient has a tape, and forward mode.
 TEST(Messages, AreNotPrintedByGradients) {
   Kernel k = kernel("loop", [](X x, X y) {

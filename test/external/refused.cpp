@@ -33,5 +33,21 @@ void trace() {
     // refused: v = sin(n(0));
     // refused: v = minimum(3, [&](Index i) { return vec(x(i), x(i)); });
     // refused: x(0) |= 1.0;
+    Vec<double, 2> a(v, v);
+    const Vec<double, 2> b = a;
+    VecExpr<double, 2> sum = a + b;
+    Mat<double, 2, 2> m = outer(a, b);
+    sum = a;
+    // refused: sum[0] = 1.0;
+    // refused: sum.x() = v;
+    // refused: sum[n(0)] = 1.0;
+    // refused: b[n(0)] = 1.0;
+    // refused: b.x() = 1.0;
+    // refused: row(m, 0) = a;
+    // refused: row(m, 0)[1] = 1.0;
+    // refused: transpose(m)(n(0), 1) = 1.0;
+    // refused: e + e = v;
+    // refused: sin(e) = e;
+    // refused: swizzle<1, 0>(a) = sum;
   });
 }

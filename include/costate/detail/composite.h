@@ -154,7 +154,8 @@ template <Uniform C> ElementForm formOf(Layout layout) {
 namespace costate {
 
 /// A vector or matrix in an array. Reading it loads, `=` stores, `+=` and `-=`
-/// are atomic adds of each component. It stays a reference, as ElementRef.
+/// are atomic adds of each component, `*=` and `/=` a load and a store. It
+/// stays a reference, as ElementRef.
 template <class T, class S> class TensorRef : public detail::TensorOps<T, S> {
 public:
   explicit TensorRef(const detail::ComponentPlace &place) : place(place) {}
@@ -188,6 +189,29 @@ public:
   {
     return *this +=
            TensorExpr<T, S>(detail::mapped<T, S>(detail::Op::Neg, source));
+  }
+
+  const TensorRef &operator*=(Side source) const
+    requires(detail::isNumber<T> && S::rank == 1)
+  {
+    return update(detail::Op::Mul, source);
+  }
+  const TensorRef &operator/=(Side source) const
+    requires(detail::isNumber<T> && S::rank == 1)
+  {
+    return update(detail::Op::Div, source);
+  }
+  const TensorRef &operator*=(Operand<T> factor) const
+    requires(detail::isNumber<T> && S::rank == 2)
+  {
+    return update(detail::Op::Mul,
+                  {detail::repeated<S>(factor.value), factor.loc});
+  }
+  const TensorRef &operator/=(Operand<T> divisor) const
+    requires(detail::isNumber<T> && S::rank == 2)
+  {
+    return update(detail::Op::Div,
+                  {detail::repeated<S>(divisor.value), divisor.loc});
   }
 
   detail::Handles<S> components(Loc loc) const {
@@ -244,6 +268,13 @@ public:
 
 private:
   ElementRef<T> component(int k) const { return {place.at(k), place.loc}; }
+
+  /// A load and a store.
+  const TensorRef &update(detail::Op op,
+                          const detail::Components<S> &other) const {
+    return *this = TensorSource<T, S>(detail::mapped<T, S>(
+               op, {components(other.loc), other.loc}, other));
+  }
 
   detail::ComponentPlace place;
 };

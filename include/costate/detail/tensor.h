@@ -252,6 +252,8 @@ public:
   COSTATE_TENSOR_OPERATOR(T, &, And, std::is_integral_v<T> &&isVector)
   COSTATE_TENSOR_OPERATOR(T, |, Or, std::is_integral_v<T> &&isVector)
   COSTATE_TENSOR_OPERATOR(T, ^, Xor, std::is_integral_v<T> &&isVector)
+  COSTATE_TENSOR_OPERATOR(T, <<, Shl, isInteger(dtypeOf<T>) && isVector)
+  COSTATE_TENSOR_OPERATOR(T, >>, Shr, isInteger(dtypeOf<T>) && isVector)
   COSTATE_TENSOR_OPERATOR(bool, <, Lt, isNumber<T> &&isVector)
   COSTATE_TENSOR_OPERATOR(bool, <=, Le, isNumber<T> &&isVector)
   COSTATE_TENSOR_OPERATOR(bool, >, Gt, isNumber<T> &&isVector)
