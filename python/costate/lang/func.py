@@ -3,7 +3,7 @@
 import functools
 import inspect
 
-from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang import dtypes, early, ops
 from costate.lang.annotations import CompoundType, NdarrayType, template
 from costate.lang.early import returns_early
@@ -27,7 +27,10 @@ def hints_of(function):
             names[name] = cell.cell_contents
         except ValueError:
             pass
-    return {k: eval(v, names) if isinstance(v, str) else v for k, v in raw.items()}
+    try:
+        return {k: eval(v, names) if isinstance(v, str) else v for k, v in raw.items()}
+    except NameError as error:
+        raise QuadrantsNameError(f"{error}, in the annotations of `{function.__name__}`") from None
 
 
 def is_template(annotation):

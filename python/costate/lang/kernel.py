@@ -61,9 +61,13 @@ class Kernel:
             if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
                 raise QuadrantsSyntaxError("Kernels do not support variable arguments (*args, "
                                            f"**kwargs): `{self.__name__}`")
-            if p.annotation is p.empty and not (position == 0 and self.is_method):
+            if position == 0 and self.is_method:
+                continue
+            if p.annotation is p.empty:
                 raise QuadrantsSyntaxError(f"Kernels parameters must be type annotated: `{p.name}` "
                                            f"of `{self.__name__}`")
+            if not isinstance(p.annotation, str):
+                parameter_for(p.name, p.annotation, position)  # refuses what it does not know
 
     @property
     def parameters(self):

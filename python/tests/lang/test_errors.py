@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import costate as ti
@@ -96,6 +97,21 @@ def test_errors_in_functions_name_their_line():
 
     with pytest.raises(ti.QuadrantsNameError, match="in inner:"):
         k()
+
+
+def test_annotations_that_are_no_types():
+    for wrong in (str, np.ndarray, 5, list[int]):
+        with pytest.raises(ti.QuadrantsSyntaxError, match="Invalid type annotation"):
+            @ti.kernel
+            def k(x: wrong):
+                pass
+
+    @ti.kernel
+    def later(x: "not_there"):  # noqa: F821
+        pass
+
+    with pytest.raises(ti.QuadrantsNameError, match="not_there.*annotations of `later`"):
+        later(1)
 
 
 def test_kernels_are_annotated():
