@@ -432,3 +432,50 @@ def test_a_gradient_that_is_not_contiguous_is_replaced():
     y.grad, x.grad = kept.t(), None  # the same memory
     square.grad(x, y)
     assert x.grad.equal(6 * grad.t())
+
+
+def test_what_torch_does_under_a_tape():
+    import costate as ti
+
+    @ti.kernel
+    def squares(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * x[i]
+
+    @ti.kernel
+    def total(x: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for I in ti.grouped(x):
+            loss[0] += x[I] * x[I]
+
+    def fresh():
+        return torch.ones(3, requires_grad=True), torch.zeros(1, requires_grad=True)
+
+    x, loss = fresh()
+    with pytest.raises(ti.CannotReplay), ti.ad.Tape(loss):  # the value that the gradient needs is gone
+        total(x, loss)
+        with torch.no_grad():
+            x.mul_(3)
+
+    x, loss = fresh()
+    with ti.ad.Tape(loss):
+        total(x, loss)
+        x.grad, loss.grad = None, None  # as `optimizer.zero_grad()` does
+        total(x, loss)
+        x.grad = torch.full((3,), 10.0)
+    assert x.grad.tolist() == [14, 14, 14]
+
+    x, loss = fresh()
+    states = torch.zeros(2, 3)
+    with pytest.raises(ti.MissingGradient), ti.ad.Tape(loss):
+        squares(x, states[0])
+        total(states[0], loss)
+    with pytest.raises(ti.CannotReplay, match="parts of the same memory"), ti.ad.Tape(loss):
+        squares(x, states[0])
+        total(states, loss)
+    x.grad = loss.grad = None
+    with ti.ad.Tape(loss):
+        total(states[0], loss)
+        total(states.reshape(6)[1:4], loss)
+        total(x.detach(), loss)
+        total(x, loss)
+    assert x.grad.tolist() == [2, 2, 2]

@@ -2,11 +2,13 @@
 
 import warnings
 
+import numpy as np
+
 from costate import _core
 from costate.ad.clear import clear_all_gradients
 from costate.ad.enums import AutodiffMode
 from costate.ad.state import state
-from costate.errors import QuadrantsRuntimeError
+from costate.errors import CannotReplay, QuadrantsRuntimeError
 from costate.lang import runtime, storage
 from costate.lang.explain import in_python
 from costate.lang.storage import Storage
@@ -71,6 +73,9 @@ class Tape:
         self.entries = []       # _core.Tape, or a function that adds gradients
         self.touched = set()
         self.found = set()      # the kernels that were launched
+        self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
+        self.places = {}        # and by the memory of the tensors
+        self.hosts = []         # arrays of NumPy that were arguments, those that stand for them, the versions at first
         self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
         self._recording = None
 
@@ -162,7 +167,38 @@ class Tape:
             self.found.add(found)
         if found.compiled is not None:
             self.touched.update([id(a) for a in found.arguments(values.items, 0)])
+        for tensor in values.tensors.values():
+            self._meet(tensor)
         return found.launch(values, "primal")
+
+    def _meet(self, tensor):
+        """A tensor of PyTorch is an argument."""
+        known = tensor._costate
+        if not known.is_copied and id(known) not in self.tensors:
+            from costate.interop.tensors import place_of
+            self.tensors[id(known)] = known, tensor, known.array.version
+            self.places[place_of(tensor)] = known
+
+    def host_array(self, value, make):
+        """What stands for an array of NumPy: the same for the same elements, whose values it follows."""
+        place = value.__array_interface__
+        for known, array, _ in self.hosts:
+            if known.__array_interface__ == place and known.strides == value.strides:
+                if array.to_numpy().tobytes() != value.tobytes():
+                    array.write(np.asarray(value, order="C"))
+                return array
+        array = make()
+        self.hosts.append((value, array, array.version))
+        return array
+
+    def _check_hosts(self):
+        for k, (one, array, version) in enumerate(self.hosts):
+            for other, its_array, its_version in self.hosts[:k]:
+                if one.dtype.kind == "f" and np.may_share_memory(one, other) and (
+                        array.version != version or its_array.version != its_version):
+                    raise CannotReplay(f"NumPy arrays of shapes {one.shape} and {other.shape} are parts of the same memory, which has "
+                                       "been written under the Tape: its gradient cannot tell which values they share; use fields "
+                                       "or ndarrays")
 
     def flush(self):
         """Host writes: those to arrays that no recorded launch has used are no part of the tape."""
@@ -237,6 +273,12 @@ class Tape:
                     entry.clear()
 
     def _backward(self, entries):
+        for known, tensor, _ in self.tensors.values():
+            known.before_backward(tensor)
+        self._check_hosts()
+        if len(self.tensors) > 1:
+            from costate.interop.tensors import refuse_overlaps
+            refuse_overlaps(self.tensors.values())
         for copied, tensor in self.copies.values():
             copied.write_gradient(tensor)
         if self._whole(entries):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import torch
 
 from .. import _core, errors
+from ..ad.state import records, state
 from ..lang import runtime
 from . import device_for, memory_kind
 from .copies import Copied, Kept
@@ -92,12 +93,12 @@ class _Known(Kept):
     """The array over a tensor, kept with it as long as the tensor stays what it is."""
 
     is_copied = False
-    __slots__ = ("array", "place", "gradient_place", "shape", "version", "array_version",
+    __slots__ = ("array", "place", "gradient", "gradient_place", "shape", "version", "array_version",
                  "device", "is_cuda", "generation")
 
     def __init__(self, tensor: torch.Tensor, device: _core.Device) -> None:
         check(tensor)
-        gradient = _gradient_of(tensor)
+        self.gradient = gradient = _gradient_of(tensor)
         self.version = _version_of(tensor)
         self.array = adopt(tensor, gradient, device, announced=self.version is not None)
         self.array_version = self.array.version
@@ -160,6 +161,21 @@ class _Known(Kept):
         if self.is_cuda:
             use_current_stream(self.device, tensor)
 
+    def before_backward(self, tensor: torch.Tensor) -> None:
+        """Before a tape goes back: what PyTorch has done since the launch."""
+        self.before(tensor)
+        self.attach(tensor)
+
+    def attach(self, tensor: torch.Tensor) -> None:
+        """Gives the tensor the gradient of the array, with the values of its own."""
+        if self.gradient is None or tensor.grad is self.gradient:
+            return
+        if tensor.grad is None:  # as `optimizer.zero_grad()` leaves it
+            self.gradient.zero_()
+        elif tensor.grad.data_ptr() != self.gradient_place or not tensor.grad.is_contiguous():
+            self.gradient.copy_(tensor.grad)
+        tensor.grad = self.gradient
+
     def after(self, tensor: torch.Tensor) -> None:
         """After a launch."""
         if self.array_version != self.array.version:
@@ -174,12 +190,46 @@ def _make(tensor: torch.Tensor, copies: bool) -> _Known | Copied:
     return Copied(tensor, runtime.device(), DTYPES[tensor.dtype], _gradient_of(tensor))
 
 
+def place_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """What tensors have in common that are the same argument of a tape."""
+    return tensor.data_ptr(), tensor.shape, tensor.dtype, tensor.requires_grad
+
+
+def _of_tape(tensor: torch.Tensor) -> _Known | None:
+    """The array that the tape has over the memory: `x[t]` is another tensor each time."""
+    known = state.tape.places.get(place_of(tensor)) if records() else None
+    if known is None:
+        return None
+    known.attach(tensor)
+    return known if known.fits(tensor) else None
+
+
 def _known(tensor: torch.Tensor, copies: bool = False) -> _Known | Copied:
     known = getattr(tensor, "_costate", None)
     if known is None or not known.fits(tensor):
-        known = tensor._costate = _make(tensor, copies)
+        known = tensor._costate = _of_tape(tensor) or _make(tensor, copies)
     known.before(tensor)
     return known
+
+
+def refuse_overlaps(used: Iterable[tuple[_Known, torch.Tensor, int]]) -> None:
+    """Values that go from one array to another over the same memory would lose their gradient.
+
+    Takes the arrays of a tape, their tensors, and their versions when the tape met them.
+    """
+    floats = [u for u in used if u[1].is_floating_point()]
+    end, last = 0, None
+    for known, tensor, version in sorted(floats, key=lambda u: u[0].place):
+        written = known.array.version != version
+        if last is not None and known.place < end and (written or last[1]):
+            raise errors.CannotReplay(
+                f"{_describe(tensor)} and {_describe(last[0])} are parts of the same memory, which has been written under "
+                "the Tape: its gradient cannot tell which values they share; pass one of them, or copies")
+        stop = known.place + tensor.numel() * tensor.element_size()
+        if stop > end:
+            end, last = stop, (tensor, written)
+        elif written:
+            last = last[0], True
 
 
 def use_current_stream(device: _core.Device, tensor: torch.Tensor) -> None:

@@ -302,9 +302,13 @@ class ArrayParameter:
 
     @staticmethod
     def _numpy(value, values):
-        dtype = dtypes.of_numpy(value.dtype)
-        array = _core.Array(runtime.device(), dtype.core, list(value.shape))
-        array.write(np.asarray(value, order="C"))
+        def make():
+            array = _core.Array(runtime.device(), dtypes.of_numpy(value.dtype).core, list(value.shape))
+            array.write(np.asarray(value, order="C"))
+            return array
+
+        from costate.ad.state import records, state
+        array = state.tape.host_array(value, make) if records() else make()
         if value.flags.writeable:
             version = array.version
 

@@ -613,3 +613,39 @@ def test_views_of_fields_under_a_tape():
             cubes()
             view[:] = 7
         assert x.grad.to_numpy().tolist() == [3 * value**2] * 3 and view[0] == 7
+
+
+def test_values_in_arrays_of_numpy_under_a_tape():
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    x.fill(2)
+
+    @ti.kernel
+    def squares(t: ti.types.ndarray()):
+        for i in x:
+            t[i] = x[i] ** 2
+
+    @ti.kernel
+    def total(t: ti.types.ndarray()):
+        for I in ti.grouped(t):
+            loss[None] += t[I]
+
+    @ti.kernel
+    def weighted(t: ti.types.ndarray()):
+        for i in x:
+            loss[None] += t[i] * x[i]
+
+    t = np.zeros((2, 3))
+    with pytest.raises(ti.MissingGradient), ti.ad.Tape(loss):
+        squares(t[0])
+        total(t[0])
+    with pytest.raises(ti.CannotReplay, match="parts of the same memory"), ti.ad.Tape(loss):
+        squares(t[0])
+        total(t)
+    with ti.ad.Tape(loss):
+        squares(t[0])
+        t[0] = 1
+        weighted(t[0])
+        t[0] *= 3
+        weighted(t[0])
+    assert x.grad.to_numpy().tolist() == [4, 4, 4]
