@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from costate import _core  # noqa: E402
 from costate._core import DType, Op  # noqa: E402
 from costate.interop.torch import array_of, launch, torch_function  # noqa: E402
+from costate.lang import runtime  # noqa: E402
 
 HERE = _core.Loc(__file__, 1)
 PLACE = "cuda" if _core.Device.best().name == "cuda" else "cpu"
@@ -479,3 +480,49 @@ def test_what_torch_does_under_a_tape():
         total(x.detach(), loss)
         total(x, loss)
     assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_gradients_of_what_a_tape_adds_to_begin_at_zero():
+    import costate as ti
+
+    @ti.kernel
+    def add_squares(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in x:
+            y[i] += x[i] * x[i]
+
+    @ti.kernel
+    def total(y: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for i in y:
+            loss[0] += y[i]
+
+    x, y, loss = torch.ones(3, requires_grad=True), torch.zeros(3, requires_grad=True), torch.zeros(1, requires_grad=True)
+    for _ in range(3):
+        x.grad = None
+        with torch.no_grad():
+            y.zero_()
+        with ti.ad.Tape(loss):
+            add_squares(x, y)
+            total(y, loss)
+        assert x.grad.tolist() == [2, 2, 2] and loss.item() == 3
+
+
+@pytest.mark.skipif(not runtime.shares_memory(), reason="views are of the memory of the host")
+def test_a_view_of_a_field_beside_the_field():
+    import costate as ti
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def move():
+        for i in x:
+            x[i] += 1.0
+
+    @ti.kernel
+    def total(t: ti.types.ndarray()):
+        for i in t:
+            loss[None] += t[i]
+
+    view = torch.from_dlpack(x)
+    with pytest.raises(ti.CannotReplay, match="parts of the same memory"), ti.ad.Tape(loss):
+        move()
+        total(view)

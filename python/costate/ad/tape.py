@@ -75,6 +75,7 @@ class Tape:
         self.found = set()      # the kernels that were launched
         self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
         self.places = {}        # and by the memory of the tensors
+        self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
         self.hosts = []         # arrays of NumPy that were arguments, those that stand for them, the versions at first
         self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
         self._recording = None
@@ -166,10 +167,17 @@ class Tape:
         if found not in self.found:
             self.found.add(found)
         if found.compiled is not None:
-            self.touched.update([id(a) for a in found.arguments(values.items, 0)])
+            arrays = found.arguments(values.items, 0)
+            self.touched.update([id(a) for a in arrays])
+            self._meet_arrays(arrays)
         for tensor in values.tensors.values():
             self._meet(tensor)
         return found.launch(values, "primal")
+
+    def _meet_arrays(self, arrays):
+        for array in arrays:
+            if isinstance(array, _core.Array) and id(array) not in self.arrays:
+                self.arrays[id(array)] = array, array.version
 
     def _meet(self, tensor):
         """A tensor of PyTorch is an argument."""
@@ -276,9 +284,11 @@ class Tape:
         for known, tensor, _ in self.tensors.values():
             known.before_backward(tensor)
         self._check_hosts()
-        if len(self.tensors) > 1:
-            from costate.interop.tensors import refuse_overlaps
+        if self.tensors:
+            from costate.interop.tensors import refuse_overlaps, refuse_views
             refuse_overlaps(self.tensors.values())
+            if runtime.shares_memory():
+                refuse_views(self.tensors.values(), self.arrays.values())
         for copied, tensor in self.copies.values():
             copied.write_gradient(tensor)
         if self._whole(entries):
@@ -293,13 +303,21 @@ class Tape:
 
     def _whole(self, entries):
         """All in one, with the gradients of intermediate arrays cleared."""
-        if not (self.clear_gradients and len(entries) == 1 and isinstance(entries[0], _core.Tape)
-                and isinstance(self.loss, Storage)):
+        if not (self.clear_gradients and len(entries) == 1 and isinstance(entries[0], _core.Tape)):
             return False
-        if self._loss_version() == self._written:
+        loss = self._written_loss()
+        if loss is None:
             return False
-        entries[0].backward(self.loss.core())
+        entries[0].backward(loss)
         return True
+
+    def _written_loss(self):
+        """The array of the loss, if the tape has written it."""
+        if isinstance(self.loss, Storage):
+            return self.loss.core() if self._loss_version() != self._written else None
+        known = getattr(self.loss, "_costate", None)
+        _, _, version = self.tensors.get(id(known), (None, None, None))
+        return known.array if version is not None and known.array.version != version else None
 
     def _seed(self):
         if isinstance(self.loss, Storage):

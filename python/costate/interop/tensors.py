@@ -204,6 +204,25 @@ def _of_tape(tensor: torch.Tensor) -> _Known | None:
     return known if known.fits(tensor) else None
 
 
+def _refuse_parts(text: str) -> None:
+    raise errors.CannotReplay(f"{text} are parts of the same memory, which has been written under the Tape: its gradient cannot tell "
+                              "which values they share; pass one of them, or copies")
+
+
+def refuse_views(used: Iterable[tuple[_Known, torch.Tensor, int]], arrays: Iterable[tuple[_core.Array, int]]) -> None:
+    """The same for tensors over the memory of fields and ndarrays, as DLPack makes them."""
+    ours = {id(known.array) for known, _, _ in used}
+    spans = [(known.place, known.place + tensor.numel() * tensor.element_size(), tensor, known.array.version != version)
+             for known, tensor, version in used if tensor.is_floating_point()]
+    for array, version in arrays:
+        if id(array) in ours or array.size == 0:
+            continue
+        start = array.numpy().__array_interface__["data"][0]
+        for lo, hi, tensor, written in spans:
+            if lo < start + array.nbytes and start < hi and (written or array.version != version):
+                _refuse_parts(f"{_describe(tensor)} and an array of shape {tuple(array.shape)}")
+
+
 def _known(tensor: torch.Tensor, copies: bool = False) -> _Known | Copied:
     known = getattr(tensor, "_costate", None)
     if known is None or not known.fits(tensor):
@@ -222,9 +241,7 @@ def refuse_overlaps(used: Iterable[tuple[_Known, torch.Tensor, int]]) -> None:
     for known, tensor, version in sorted(floats, key=lambda u: u[0].place):
         written = known.array.version != version
         if last is not None and known.place < end and (written or last[1]):
-            raise errors.CannotReplay(
-                f"{_describe(tensor)} and {_describe(last[0])} are parts of the same memory, which has been written under "
-                "the Tape: its gradient cannot tell which values they share; pass one of them, or copies")
+            _refuse_parts(f"{_describe(tensor)} and {_describe(last[0])}")
         stop = known.place + tensor.numel() * tensor.element_size()
         if stop > end:
             end, last = stop, (tensor, written)
