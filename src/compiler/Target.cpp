@@ -1,6 +1,7 @@
 #include "compiler/Target.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -56,14 +57,33 @@ constexpr const char *lastPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(licm),early-cse";
 
+/// For functions with many checks. A check that fails leaves its loops, and
+/// passes over loops take a time that grows with the square of their exits.
+constexpr const char *checkedPasses =
+    "early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+    "gvn<no-split-backedge-load-pre>,simplifycfg,early-cse";
+constexpr unsigned mostChecks = 100;
+
+unsigned checksIn(const Function &function) {
+  return static_cast<unsigned>(
+      llvm::count_if(instructions(function), [](const Instruction &one) {
+        auto *call = dyn_cast<CallBase>(&one);
+        return call && call->doesNotReturn();
+      }));
+}
+
 /// The time of the loop vectoriser grows with the square of a loop's size, so
 /// functions above this number of instructions go without.
 constexpr unsigned largestVectorised = 1500;
 
 std::string pipelineFor(const Module &module) {
-  unsigned largest = 0;
-  for (const Function &function : module)
+  unsigned largest = 0, checks = 0;
+  for (const Function &function : module) {
     largest = std::max(largest, function.getInstructionCount());
+    checks = std::max(checks, checksIn(function));
+  }
+  if (checks > mostChecks)
+    return (Twine("function(") + checkedPasses + ")").str();
   const char *vectorise = largest <= largestVectorised ? vectorPasses : "";
   return (Twine("function(") + scalarPasses + vectorise + lastPasses + ")")
       .str();

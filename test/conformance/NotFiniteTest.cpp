@@ -55,6 +55,42 @@ void tangent(const Kernel &k, std::vector<double> values,
 
 using E = Expr<double>;
 
+/// More checks than passes over loops can deal with.
+TEST(NotFinite, ManyChecksInALoop) {
+  auto make = [](bool finds) {
+    return kernel("many",
+                  [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+                    parallel(x.size(), [&](Index i) {
+                      Var<double> v = x(i);
+                      FOR (t, 0, 3) {
+                        for (int k = 0; k < 60; ++k)
+                          v = sin(v) + 1.0 / (v * v - 0.25 * k);
+                        y(i) += v;
+                      }
+                    });
+                  },
+                  {.find_nan = finds});
+  };
+  auto run = [&](const Kernel &k) {
+    auto x = active<double>({0.7, 1.3}), y = active<double>({1, 2});
+    k(x, y);
+    y.grad().fill(1);
+    k.grad(x, y);
+    std::vector<double> found = y.to_host();
+    for (double slope : x.grad().to_host())
+      found.push_back(slope);
+    return found;
+  };
+  Kernel finds = make(true);
+  EXPECT_EQ(run(finds), run(make(false)));
+  auto x = active<double>({0.7, 0.0}), y = active<double>({0, 0});
+  expectError(ErrorCode::NotFinite,
+              {"NotFiniteTest.cpp:", "gives inf", "in iteration 1"}, [&] {
+                finds(x, y);
+                cpu().synchronize();
+              });
+}
+
 } // namespace
 
 TEST(NotFinite, NamesTheFirstOperation) {
