@@ -30,6 +30,8 @@ namespace costate {
   F(fullSubgroups, "fullsubgroups")                                            \
   F(i16, "i16")                                                                \
   F(i64Atomics, "i64atomics")                                                  \
+  /* Integers of 64 bits are divided correctly. */                             \
+  F(i64Division, "i64division")                                                  \
   F(i8, "i8")                                                                  \
   /* The Vulkan memory model, with the scope of the device. */                 \
   F(memoryModel, "memorymodel")                                                \
@@ -48,7 +50,10 @@ namespace costate {
   F(sqrt32, "sqrt32") F(sqrt64, "sqrt64")                                      \
   /* Loads and stores of so many bits in buffers. */                           \
   F(storage16, "storage16") F(storage8, "storage8")                            \
-  F(vote, "vote")
+  F(vote, "vote")                                                              \
+  /* Subgroups are warps of 32 threads, of which a block may have several: not  \
+     relied on anywhere yet. */                                                \
+  F(warps, "warps")
 // clang-format on
 
 struct VulkanFeatures {
@@ -60,11 +65,9 @@ struct VulkanFeatures {
 
   bool operator==(const VulkanFeatures &) const = default;
 
-  /// Whether lanes of a subgroup are a warp that runs in lockstep. So far a
-  /// block is one warp everywhere, whose lanes wait for each other as a block.
-  bool hasWarps() const { return false; }
-  /// Threads of the largest block.
-  int largestBlock() const { return hasWarps() ? 1024 : 32; }
+  /// Threads of the largest block: without warps it is one, whose lanes wait
+  /// for each other as a block.
+  int largestBlock() const { return warps ? 1024 : 32; }
 };
 
 /// Always the same for the same features.

@@ -267,6 +267,54 @@ void replaceFma(Module &module, bool isDouble) {
   }
 }
 
+constexpr const char *quotientNames[] = {"costate_device_div_u64",
+                                         "costate_device_div_i64"};
+
+void declareQuotients(Module &module) {
+  Type *type = Type::getInt64Ty(module.getContext());
+  for (const char *name : quotientNames)
+    module.getOrInsertFunction(name, type, type, type);
+}
+
+/// Powers of two become shifts anyway.
+bool isDivision(const BinaryOperator &op) {
+  switch (op.getOpcode()) {
+  case Instruction::SDiv:
+  case Instruction::SRem:
+  case Instruction::UDiv:
+  case Instruction::URem:
+    break;
+  default:
+    return false;
+  }
+  auto *divisor = dyn_cast<ConstantInt>(op.getOperand(1));
+  return op.getType()->isIntegerTy(64) &&
+         !(divisor && divisor->getValue().isPowerOf2());
+}
+
+void replaceDivision(BinaryOperator &op) {
+  unsigned opcode = op.getOpcode();
+  bool isSigned = opcode == Instruction::SDiv || opcode == Instruction::SRem;
+  bool isRest = opcode == Instruction::SRem || opcode == Instruction::URem;
+  IRBuilder<> builder(&op);
+  Value *x = op.getOperand(0), *y = op.getOperand(1);
+  Value *result = builder.CreateCall(
+      op.getModule()->getFunction(quotientNames[isSigned]), {x, y});
+  if (isRest)
+    result = builder.CreateSub(x, builder.CreateMul(result, y));
+  op.replaceAllUsesWith(result);
+  op.eraseFromParent();
+}
+
+void replaceDivisions(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction :
+         make_early_inc_range(instructions(function)))
+      if (auto *op = dyn_cast<BinaryOperator>(&instruction);
+          op && isDivision(*op))
+        replaceDivision(*op);
+}
+
 void optimise(Module &module, TargetMachine &machine) {
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
@@ -317,11 +365,15 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
   for (bool isDouble : {false, true})
     if (!fuses[isDouble])
       declareFma(module, isDouble);
+  if (!form.dividesLongs)
+    declareQuotients(module);
   if (Result<> linked = linkLibrary(module, form.library); !linked)
     return linked.error();
   for (bool isDouble : {false, true})
     if (!fuses[isDouble])
       replaceFma(module, isDouble);
+  if (!form.dividesLongs)
+    replaceDivisions(module);
   if (form.callsScalarOnly)
     inlineAllButScalar(module);
   for (Function &function : module)

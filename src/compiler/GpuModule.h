@@ -43,6 +43,8 @@ struct GpuForm {
   bool hasWarps = true;
   /// The intrinsic `fma` is one operation.
   bool fusesFloats = true, fusesDoubles = true;
+  /// Integers of 64 bits are divided by operations.
+  bool dividesLongs = true;
   /// Functions of anything but numbers are inlined.
   bool callsScalarOnly = false;
 };

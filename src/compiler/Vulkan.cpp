@@ -29,9 +29,10 @@ Result<std::string> emitSpirv(std::unique_ptr<Module> module,
     return machine.error();
   GpuForm form{"Vulkan devices", largestWords, DeviceLibrary::Vulkan};
   form.knowsPlaces = true;
-  form.hasWarps = features->hasWarps();
+  form.hasWarps = features->warps;
   form.fusesFloats = features->fma32;
   form.fusesDoubles = features->fma64;
+  form.dividesLongs = features->i64Division;
   form.callsScalarOnly = true;
   if (Result<> made = makeKernels(*module, **machine, form); !made)
     return made.error();

@@ -143,6 +143,24 @@ TEST_F(Spirv, PrivateArraysAreVariables) {
   }
 }
 
+TEST_F(Spirv, OneOfTwoElementsOfAPrivateArray) {
+  auto pointers = [&](const std::string &body) {
+    std::string code = text(withNumber("double", body));
+    size_t count = 0;
+    for (size_t at = 0; (at = code.find("OpConvertUToPtr", at)) != code.npos;)
+      count += ++at != 0;
+    return count;
+  };
+  EXPECT_EQ(pointers("  %m = alloca [6 x double]\n"
+                     "  %e = getelementptr double, ptr %m, i64 1\n"
+                     "  store double 0.0, ptr %e\n"
+                     "  %c = fcmp ogt double %x, 1.0\n"
+                     "  %one = select i1 %c, ptr %m, ptr %e\n"
+                     "  store double %x, ptr %one\n"
+                     "  %y = load double, ptr %e\n"),
+            pointers("  %y = fadd double %x, %x\n"));
+}
+
 TEST_F(Spirv, AtomicsOfAllKinds) {
   for (std::string type : {"i8", "i16", "i32", "i64"})
     for (std::string kind : {"add", "sub", "and", "or", "xor", "xchg", "max",

@@ -34,6 +34,25 @@ template <class T> void expectBits(const std::vector<T> &values) {
   }
 }
 
+TEST(Functions, AnglesMayBeHuge) {
+  Kernel k = kernel("angles", [](ArrayRef<double, 1> x, ArrayRef<double, 2> y) {
+    parallel(x.size(), [&](Index i) {
+      y(0, i) = sin(x(i));
+      y(1, i) = cos(x(i));
+    });
+  });
+  std::vector<double> angles = {1e13, -1.5e14, 1e15, 3e18, -1e100, 1.7e308};
+  size_t n = angles.size();
+  auto x = constant(angles);
+  auto y = constant(std::vector<double>(2 * n, 0), {2, int64_t(n)});
+  k(x, y);
+  std::vector<double> got = y.to_host();
+  for (size_t i = 0; i < n; ++i) {
+    EXPECT_NEAR(got[i], std::sin(angles[i]), 1e-14) << angles[i];
+    EXPECT_NEAR(got[n + i], std::cos(angles[i]), 1e-14) << angles[i];
+  }
+}
+
 TEST(Functions, BitsAreCounted) {
   expectBits<int>({0, 1, -1, 12, std::numeric_limits<int>::min(), 0x7f00});
   expectBits<uint32_t>({0, 1, ~0u, 0x80000000u, 40});

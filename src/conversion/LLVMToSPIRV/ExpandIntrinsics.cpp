@@ -177,9 +177,12 @@ Value *Expansion::trailingZeros() {
 Value *Expansion::count() {
   if (bits == wordBits)
     return nullptr;
-  if (bits < wordBits)
-    return b.CreateTrunc(
-        one(b.CreateZExt(arg(0), b.getInt32Ty()), Intrinsic::ctpop), type);
+  if (bits < wordBits) {
+    // At the top: a driver of NVIDIA extends what it counts by its sign.
+    Value *word =
+        b.CreateShl(b.CreateZExt(arg(0), b.getInt32Ty()), wordBits - bits);
+    return b.CreateTrunc(one(word, Intrinsic::ctpop), type);
+  }
   return wide(b.CreateAdd(one(low(arg(0)), Intrinsic::ctpop),
                           one(high(arg(0)), Intrinsic::ctpop)));
 }

@@ -90,19 +90,21 @@ void expandCopies(Function &function, const TargetTransformInfo &costs) {
 
 /// So that the passes of LLVM follow where private pointers go.
 void markPrivate(Function &function) {
-  Type *type = PointerType::get(function.getContext(), privateSpace);
   for (Instruction &instruction :
        make_early_inc_range(instructions(function))) {
     auto *memory = dyn_cast<AllocaInst>(&instruction);
-    if (!memory)
+    if (!memory || memory->getAddressSpace() == privateSpace)
       continue;
-    IRBuilder<> builder(memory->getNextNode());
-    Value *own = builder.CreateAddrSpaceCast(memory, type);
-    Value *plain = builder.CreateAddrSpaceCast(own, memory->getType());
-    memory->replaceUsesWithIf(plain, [&](Use &use) {
-      return use.getUser() != own && use.getUser() != plain &&
-             !isa<LifetimeIntrinsic>(use.getUser());
-    });
+    for (User *user : make_early_inc_range(memory->users()))
+      if (auto *lifetime = dyn_cast<LifetimeIntrinsic>(user))
+        lifetime->eraseFromParent();
+    IRBuilder<> builder(memory);
+    auto *own = builder.CreateAlloca(memory->getAllocatedType(), privateSpace,
+                                     memory->getArraySize());
+    own->setAlignment(memory->getAlign());
+    memory->replaceAllUsesWith(
+        builder.CreateAddrSpaceCast(own, memory->getType()));
+    memory->eraseFromParent();
   }
 }
 

@@ -90,6 +90,11 @@ spv::GlobalVariableOp SpirvModule::launch() {
   return global("launch", type, spv::StorageClass::PushConstant);
 }
 
+spv::GlobalVariableOp SpirvModule::passes() {
+  return global("passes", IntegerType::get(module->getContext(), 32),
+                spv::StorageClass::Private);
+}
+
 spv::GlobalVariableOp SpirvModule::blockMemory() {
   auto type = spv::ArrayType::get(IntegerType::get(module->getContext(), 32),
                                   unknownLength);

@@ -40,6 +40,8 @@ public:
   /// The addresses of the words of a launch and of a u32 that is not 0 once
   /// loops were cut, as i64.
   mlir::spirv::GlobalVariableOp launch();
+  /// Passes through loops that the thread has counted, an i32 of its own.
+  mlir::spirv::GlobalVariableOp passes();
   /// Threads of a block, an i32.
   mlir::spirv::SpecConstantOp blockThreads();
   /// An array of i32 in the memory of a block.

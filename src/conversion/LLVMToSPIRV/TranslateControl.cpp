@@ -36,43 +36,49 @@ Value Translator::launchWord(unsigned k) {
 
 //===-- Devices that cut loops --------------------------------------------===//
 
-/// Turns of all loops of the subgroup so far.
-Value Translator::counter() {
-  auto type =
-      spv::PointerType::get(b.getI32Type(), spv::StorageClass::Function);
-  auto storage =
-      spv::StorageClassAttr::get(b.getContext(), spv::StorageClass::Function);
-  return spv::VariableOp::create(b, type, storage, i32(0));
+/// Loops at any depth, those of functions that are called among them.
+static int64_t loopsIn(Operation *code) {
+  int64_t loops = 0;
+  code->walk([&](Operation *op) {
+    loops += op != code && isa<scf::WhileOp>(op);
+    auto call = dyn_cast<LLVM::CallOp>(op);
+    if (!call || !call.getCallee())
+      return;
+    auto function = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+        op, call.getCalleeAttr());
+    loops += function ? loopsIn(function) : 0;
+  });
+  return loops;
 }
 
-void Translator::countTurn() {
-  if (!turns)
-    return;
-  Value before = spv::LoadOp::create(b, turns);
-  spv::StoreOp::create(b, turns, spv::IAddOp::create(b, before, i32(1)));
-}
-
-/// Behind a loop: those of the thread that stayed longest, and the one in which
-/// it left.
-void Translator::gatherTurns() {
-  if (!turns)
+/// Counts a pass through `code`. Such a device runs all branches, whether or
+/// not a thread takes them, so each loop inside is run through once without
+/// threads: where it ends, or where none has come to it. One thread of the
+/// subgroup counts for all.
+void Translator::countPass(Operation *code) {
+  if (!module.features().shortLoops)
     return;
   module.need(spv::Capability::GroupNonUniform);
-  module.need(spv::Capability::GroupNonUniformArithmetic);
-  Value own = spv::LoadOp::create(b, turns);
-  Value most = spv::GroupNonUniformUMaxOp::create(
-      b, b.getI32Type(), spv::Scope::Subgroup, spv::GroupOperation::Reduce, own,
-      Value());
-  spv::StoreOp::create(b, turns, spv::IAddOp::create(b, most, i32(1)));
+  Value counts = spv::GroupNonUniformElectOp::create(b, b.getI1Type(),
+                                                     spv::Scope::Subgroup);
+  Value more = select(counts, i32(1 + loopsIn(code)), i32(0));
+  Value cell = spv::AddressOfOp::create(b, module.passes());
+  Value before = spv::LoadOp::create(b, cell);
+  spv::StoreOp::create(b, cell, spv::IAddOp::create(b, before, more));
 }
 
 /// At the end of a kernel.
 LogicalResult Translator::tellCut() {
-  if (!turns)
+  if (!module.features().shortLoops || !isKernel(from))
     return success();
-  constexpr int64_t turnsOfThread = 65000; // 65535, and some to spare
-  Value all = spv::LoadOp::create(b, turns);
-  Value isCut = spv::UGreaterThanEqualOp::create(b, all, i32(turnsOfThread));
+  constexpr int64_t passesOfThread = 65000; // 65535, and some to spare
+  module.need(spv::Capability::GroupNonUniformArithmetic);
+  Value own = spv::LoadOp::create(
+      b, spv::AddressOfOp::create(b, module.passes()).getResult());
+  Value all = spv::GroupNonUniformIAddOp::create(
+      b, b.getI32Type(), spv::Scope::Subgroup, spv::GroupOperation::Reduce, own,
+      Value());
+  Value isCut = spv::UGreaterThanEqualOp::create(b, all, i32(passesOfThread));
   auto side = [&](bool isThen, SmallVectorImpl<Value> &) {
     if (isThen)
       spv::AtomicOrOp::create(
@@ -106,7 +112,9 @@ LogicalResult Translator::run() {
     values[from.getArgument(0)] = launchWord(0);
     module.addEntryPoint(to);
     if (module.features().shortLoops)
-      turns = counter();
+      spv::StoreOp::create(
+          b, spv::AddressOfOp::create(b, module.passes()).getResult(), i32(0));
+    countPass(from);
   }
   prepareVariables();
   return block(from.getBody().front());
@@ -317,7 +325,7 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   for (auto [old, argument] : llvm::zip(op.getBeforeArguments(), left))
     values[old] = argument;
   b.setInsertionPointToEnd(turn);
-  countTurn();
+  countPass(op);
   if (failed(block(op.getBefore().front())))
     return failure();
   b.setLoc(op.getLoc());
@@ -334,7 +342,6 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   for (auto [old, result] : llvm::zip(op.getResults(), made.getResults()))
     values[old] = result;
   b.setInsertionPointAfter(made);
-  gatherTurns();
   return success();
 }
 

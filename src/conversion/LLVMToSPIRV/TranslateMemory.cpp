@@ -215,6 +215,17 @@ Value Translator::loadPrivate(const Place &place, Type type) {
         k ? spv::IAddOp::create(b, index, i32(k)).getResult() : index;
     return spv::LoadOp::create(b, at(place, place32));
   };
+  if (bytes > variable.bytes && variable.bytes < wordBytes) {
+    Type number = b.getIntegerType(std::max(8 * bytes, 32u));
+    Value all = resized(word(0), number);
+    for (unsigned k = 1; k < bytes / variable.bytes; ++k) {
+      Value shift = integer(number, APInt(64, 8 * k * variable.bytes));
+      all = spv::BitwiseOrOp::create(
+          b, all,
+          spv::ShiftLeftLogicalOp::create(b, resized(word(k), number), shift));
+    }
+    return bitcast(all, typeOf(type));
+  }
   if (bytes == 2 * wordBytes) {
     Value low = resized(word(0), b.getI64Type());
     Value high = spv::ShiftLeftLogicalOp::create(
@@ -434,8 +445,7 @@ LogicalResult Translator::addressOp(Operation *op) {
   }
   if (from == 0 && to == sharedSpace)
     return set(op, resized(x, b.getI32Type()));
-  bool isOwn = op->getOperand(0).getDefiningOp<LLVM::AllocaOp>() != nullptr;
-  if ((from <= 1 && to <= 1) || (isOwn && to == privateSpace) || from == to)
+  if ((from <= 1 && to <= 1) || from == to)
     return set(op, x);
   if (op->use_empty())
     return success();

@@ -136,9 +136,7 @@ private:
                              llvm::SmallVectorImpl<Value> &results);
   mlir::LogicalResult loop(mlir::scf::WhileOp op);
   Value launchWord(unsigned k);
-  Value counter();
-  void countTurn();
-  void gatherTurns();
+  void countPass(Operation *code);
   mlir::LogicalResult tellCut();
   mlir::LogicalResult call(mlir::LLVM::CallOp op);
 
@@ -157,7 +155,6 @@ private:
   llvm::DenseMap<Value, llvm::SmallVector<Value, 2>> parts;
   llvm::DenseMap<Operation *, Variable> variables;
   std::optional<Variable> stack;
-  Value turns; ///< where they are counted; null: nowhere
 };
 
 } // namespace costate::conversion

@@ -26,6 +26,8 @@ struct Properties {
   size_t sharedPerBlock = 0, sharedPerMultiprocessor = 0;
   size_t l2Bytes = 0;      ///< cache of the whole device
   int blockThreads = 1024; ///< of the largest block
+  /// Loops end after some turns of a thread, so that all should have as many.
+  bool endsLoops = false;
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.

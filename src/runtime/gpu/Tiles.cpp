@@ -9,6 +9,9 @@
 namespace costate::runtime::gpu {
 
 static constexpr size_t rowBytes = 128;
+/// The heap that drains have whatever the budget, where blocks have little
+/// shared memory.
+static constexpr size_t drainBytes = size_t(256) << 10;
 /// Of a block, for the system.
 static constexpr size_t reservedShared = 1024;
 /// The heap doubles from one to the next.
@@ -193,7 +196,7 @@ bool Tiles::holds(const Plan &plan, const TapeNeed &known) const {
 Result<> Tiles::prepare() {
   static constexpr uint64_t zero = 0;
   if (control.address())
-    return {};
+    return reserveDrain();
   if (auto done = control.reserve(sizeof(TapeControl)); !done)
     return done;
   if (auto done = memory.driver().fill(control.address(), sizeof(TapeControl),
@@ -204,7 +207,16 @@ Result<> Tiles::prepare() {
   if (!host)
     return host.error();
   raised = std::move(*host);
-  return {};
+  return reserveDrain();
+}
+
+Result<> Tiles::reserveDrain() {
+  if (memory.driver().properties().sharedPerBlock >= drainBytes / 2 ||
+      heap.bytes() > 0)
+    return {};
+  if (auto done = heap.reserve(drainBytes); !done)
+    return done;
+  return storeHeap();
 }
 
 /// Where a sweep, and a drain, leave what does not fit.
@@ -312,7 +324,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.order = order->places;
   call.ordered = order->size;
   call.blockThreads = static_cast<uint64_t>(plan->grid.blockThreads);
-  call.inOrder = launch.inOrder;
+  call.inOrder = launch.inOrder || memory.driver().properties().endsLoops;
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
   call.mostWarps = plan->mostWarps;

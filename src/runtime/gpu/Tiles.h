@@ -129,6 +129,7 @@ private:
                   uint64_t firstPartial);
   Result<> list(const TapeNeed &need);
   Result<> failureOfOthers();
+  Result<> reserveDrain();
   Result<> storeHeap();
   Result<> clearError();
   Failure failureOf(const TapeFailure &raised) const;

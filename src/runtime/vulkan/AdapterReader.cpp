@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 namespace costate::runtime::vulkan {
 
@@ -209,6 +208,8 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   to.shuffleRelative = hasOperation(VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT);
   to.arithmetic = hasOperation(VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   addFloatControls(to);
+  // Its quotients of signed numbers are wrong in some kernels (580.159.04).
+  to.i64Division = v12.driverID != VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   return to;
 }
 
@@ -231,8 +232,7 @@ Guess AdapterReader::guess() const {
             1};
   switch (properties.properties.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU:
-    return {static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
-            4096, 1};
+    return {1024, 256, 1}; // a thread may not run for long (`shortLoops`)
   case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     return {32, 1024, 1};
   default:

@@ -127,8 +127,8 @@ Status Block::open(Session &session, PoolKind kind, size_t size) {
   if (kind == PoolKind::Device)
     return VK_SUCCESS;
   void *mapped = nullptr;
-  status = api.vkMapMemory(session.device(), memory.back(), 0, VK_WHOLE_SIZE,
-                           0, &mapped);
+  status = api.vkMapMemory(session.device(), memory.back(), 0, VK_WHOLE_SIZE, 0,
+                           &mapped);
   host = static_cast<std::byte *>(mapped);
   return status;
 }

@@ -132,7 +132,7 @@ Status Commands::launch(const std::shared_ptr<Pipeline> &pipeline,
   std::ranges::copy(words, reinterpret_cast<uint64_t *>(place.host));
   api.vkCmdBindPipeline(buffer, VK_PIPELINE_BIND_POINT_COMPUTE,
                         pipeline->handle);
-  uint64_t addresses[] = {place.address, session->cutAddress()};
+  uint64_t addresses[] = {place.address, pipeline->loopCell};
   api.vkCmdPushConstants(buffer, session->layout(), VK_SHADER_STAGE_COMPUTE_BIT,
                          0, sizeof addresses, addresses);
   api.vkCmdDispatch(buffer, static_cast<uint32_t>(blocks), 1, 1);

@@ -17,7 +17,8 @@ struct Pipeline {
   Pipeline(const Pipeline &) = delete;
 
   VkPipeline handle = VK_NULL_HANDLE;
-  int registers = 0; ///< of a thread, if the driver tells
+  int registers = 0;     ///< of a thread, if the driver tells
+  uint64_t loopCell = 0; ///< where it tells that its loops were cut
 
 private:
   std::shared_ptr<Session> session;

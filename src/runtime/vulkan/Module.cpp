@@ -26,15 +26,15 @@ Words wordsOf(const std::string &image) {
   return words;
 }
 
-/// The names of entry points; none if this is no SPIR-V.
-std::set<std::string> entriesOf(const Words &words) {
+/// The names of entry points, if this is SPIR-V.
+std::optional<std::set<std::string>> entriesOf(const Words &words) {
   std::set<std::string> names;
   if (words.size() < headerWords || words.front() != magic)
-    return names;
+    return std::nullopt;
   for (size_t at = headerWords; at < words.size();) {
     size_t length = words[at] >> 16;
     if (length == 0 || length > words.size() - at)
-      return {};
+      return std::nullopt;
     // Its model, its function, its name.
     if ((words[at] & 0xffff) == entryPoint && length > 3) {
       auto *name = reinterpret_cast<const char *>(&words[at + 3]);
@@ -51,12 +51,12 @@ Result<std::shared_ptr<Module>> Module::load(std::shared_ptr<Session> session,
                                              const CodeStore &store,
                                              const gpu::DeviceCode &code) {
   std::shared_ptr<Module> module(new Module(std::move(session), store));
-  module->entries = entriesOf(wordsOf(code.image));
-  if (module->entries.empty())
-    return Failure{
-        ErrorCode::Internal,
-        "the GPU fails to load code: " + std::to_string(code.image.size()) +
-            " bytes that are no SPIR-V with a kernel"};
+  auto entries = entriesOf(wordsOf(code.image));
+  if (!entries)
+    return Failure{ErrorCode::Internal, "the GPU fails to load code: " +
+                                            std::to_string(code.image.size()) +
+                                            " bytes that are no SPIR-V"};
+  module->entries = std::move(*entries);
   for (const gpu::DeviceFunction &function : code.functions)
     if (function.addsUp || function.sums)
       module->adding.insert({function.symbol, function.measure,
@@ -170,6 +170,7 @@ Module::find(const std::string &symbol, int blockThreads, size_t sharedBytes) {
   if (Status status = make(wanted, fresh->handle))
     return session->failure(status, "assemble the kernel `" + symbol + "`");
   fresh->registers = registersOf(*session, fresh->handle);
+  fresh->loopCell = session->loops().cellOf(symbol);
   keepCode();
   pipeline = std::move(fresh);
   return pipeline;

@@ -79,13 +79,13 @@ Failure Session::failure(Status status, const std::string &doing) {
 }
 
 Result<> Session::defects() {
-  if (cut && std::atomic_ref(*cut).exchange(0))
-    return Failure{
-        ErrorCode::KernelFailed,
-        "Mesa's Vulkan driver for the CPU ends the loops of a thread "
-        "after 65,535 turns, and has done so: what was computed "
-        "since the last synchronisation is wrong; use the device "
-        "`cpu`, or a GPU"};
+  if (std::string kernel = watch.take(); !kernel.empty())
+    return Failure{ErrorCode::KernelFailed,
+                   "Mesa's Vulkan driver for the CPU ends the loops of a "
+                   "thread after 65,535 turns, and has done so in `" +
+                       kernel +
+                       "`: what was computed since the last synchronisation "
+                       "is wrong; use the device `cpu`, or a GPU"};
   std::string text = instance->messages().take();
   if (text.empty())
     return {};

@@ -3,6 +3,7 @@
 
 #include "runtime/Counters.h"
 #include "runtime/vulkan/Adapter.h"
+#include "runtime/vulkan/LoopWatch.h"
 
 #include <atomic>
 
@@ -31,15 +32,10 @@ public:
   void setFeatures(const VulkanFeatures &features) {
     opened.features = features;
     opened.properties.chip = vulkanChip(features);
+    opened.properties.endsLoops = features.shortLoops;
   }
 
-  /// Where device code tells that its loops were cut (`shortLoops`); 0: it
-  /// does not.
-  uint64_t cutAddress() const { return cutPlace; }
-  void watchLoops(uint32_t *cell, uint64_t address) {
-    cut = cell;
-    cutPlace = address;
-  }
+  LoopWatch &loops() { return watch; }
 
   /// As a failure, where `doing` completes "the GPU fails to".
   Result<> result(Status status, const std::string &doing);
@@ -86,8 +82,7 @@ private:
   VkPipelineLayout kernels = VK_NULL_HANDLE;
   VkPhysicalDeviceMemoryProperties memory{};
   std::atomic<bool> lost = false;
-  uint32_t *cut = nullptr;
-  uint64_t cutPlace = 0;
+  LoopWatch watch;
 };
 
 } // namespace costate::runtime::vulkan

@@ -406,11 +406,12 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
   (*session)->setFeatures(features);
   if (features.shortLoops) {
     Piece cell;
-    if (Status status = (*core)->host->allocate(sizeof(uint64_t), cell))
+    constexpr size_t bytes = LoopWatch::cells * sizeof(uint32_t);
+    if (Status status = (*core)->host->allocate(bytes, cell))
       return (*session)->failure(status, "allocate memory of the host");
-    *reinterpret_cast<uint64_t *>(cell.host) = 0;
-    (*session)->watchLoops(reinterpret_cast<uint32_t *>(cell.host),
-                           cell.address);
+    std::memset(cell.host, 0, bytes);
+    (*session)->loops().start(reinterpret_cast<uint32_t *>(cell.host),
+                              cell.address);
   }
   return std::shared_ptr<gpu::Driver>(driver);
 }
