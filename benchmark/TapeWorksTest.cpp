@@ -22,7 +22,8 @@ class TapeWorks : public testing::TestWithParam<TapeBody> {};
 TEST_P(TapeWorks, HaveTheGradientsOfPlainLoops) {
   Device device = test::openDevice();
   // Functions of a GPU that approximate also change numbers of turns.
-  bool approximates = GetParam() == TapeBody::Fast && device.name() == "cuda";
+  bool approximates =
+      GetParam() == TapeBody::Fast && test::hasOwnFunctions(device);
   for (const TapeWork &work : allWorks(GetParam(), 3000)) {
     BoundWork bound(work, device);
     bound.gradient();

@@ -1,10 +1,10 @@
 """Runs every test of a build and sums them up in one line.
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
-several schedules, text tests (lit), the Python package, a program outside the
-tree, the listings of the documentation and its site, a round through the
-benchmarks, the rules about the tree itself, and whether it links without shared
-LLVM.
+several schedules, a part of them on Vulkan, text tests (lit), the Python
+package, a program outside the tree, the listings of the documentation and its
+site, a round through the benchmarks, the rules about the tree itself, and
+whether it links without shared LLVM.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import smoke
 import structure
 import text
 import unit
+import vulkan
 from report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,7 @@ def main():
 
     start = time.monotonic()
     report = Report()
-    parts = {"unit": unit, "simt": simt, "schedules": schedules, "text": text, "python": python, "external": external,
+    parts = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "text": text, "python": python, "external": external,
              "listings": listings, "docs": docs, "smoke": smoke, "structure": structure,
              "package": package}
     for name, part in parts.items():

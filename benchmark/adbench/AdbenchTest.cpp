@@ -99,7 +99,11 @@ TEST(AdbenchPlain, TheObjectiveAgreesWithTheReferences) {
 }
 
 void expectRight(const GmmInput &input, double objective, const std::vector<double> &gradient) {
+  // Iterations that each run over all points exceed what Mesa's CPU driver does.
+  bool isCut = Device::best().name() == "vulkan";
   for (bool isWide : {false, true}) {
+    if (isCut && !isWide)
+      continue;
     Gmm gmm(Device::best(), input, grad, isWide);
     gmm.runObjective();
     gmm.runGradient();
@@ -143,6 +147,8 @@ void expectRight(const LstmInput &input, double objective, const std::vector<dou
 
 TEST(AdbenchLstm, ObjectiveAndGradientAgreeWithTheReferences) {
   NEEDS_DATA();
+  if (Device::best().name() == "vulkan")
+    GTEST_SKIP() << "(one thread, which Mesa's driver for the CPU stops)";
   for (auto &file : inputs(data(), "lstm_"))
     if (auto reference = readGradient(file)) {
       LstmInput input = readLstm(file);

@@ -76,8 +76,7 @@ Result<> convert(ModuleOp module, const Options &options,
     addHostPasses(passes, options);
   else
     addDevicePasses(passes, options,
-                    isForHost(target) ? host().maths : "libclc",
-                    /*tiles=*/!isVulkan(target));
+                    isForHost(target) ? host().maths : "libclc");
   if (succeeded(passes.run(module)))
     return {};
   return Failure{ErrorCode::Internal,
@@ -124,17 +123,6 @@ void keepImage(const std::string &symbol, const std::string &image,
       << image;
 }
 
-/// Some of them never end, so nobody gets them who has not asked.
-Result<> checkVulkan(const std::string &chip) {
-  const char *asked = std::getenv("COSTATE_VULKAN_KERNELS");
-  if (!isVulkan(chip) || (asked && *asked))
-    return {};
-  return Failure{ErrorCode::NoDevice,
-                 "kernels do not run on Vulkan yet, but for tests "
-                 "(COSTATE_VULKAN_KERNELS=1): some never end; choose another "
-                 "device"};
-}
-
 /// Takes the device code out of `llvm`, which keeps the entry `symbol`.
 Result<std::string> emitDevice(LLVMCode &llvm, const std::string &symbol,
                                const std::string &chip) {
@@ -157,8 +145,6 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
   if (!code)
     return code.error();
   Stopwatch watch(lastTimings().optimise);
-  if (Result<> fine = checkVulkan(target); !fine)
-    return fine.error();
   if (!isForHost(target)) {
     Result<std::string> image = emitDevice(*code, entry, target);
     if (!image)

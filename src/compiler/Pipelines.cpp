@@ -80,7 +80,7 @@ static void addReductionPasses(OpPassManager &passes) {
 }
 
 void addDevicePasses(OpPassManager &passes, const Options &options,
-                     const std::string &maths, bool tiles) {
+                     const std::string &maths) {
   passes.addPass(conversion::createInlineCustom());
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
@@ -88,10 +88,9 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   // Whoever looks for errors waits for them anyway.
   if (!options.debug && !options.findNan) {
     addReductionPasses(passes);
-    if (tiles)
-      passes.addNestedPass<ir::KernelOp>(
-          conversion::createPlaceTapes({.deterministic = options.deterministic,
-                                        .fastMath = options.fastMath}));
+    passes.addNestedPass<ir::KernelOp>(
+        conversion::createPlaceTapes({.deterministic = options.deterministic,
+                                      .fastMath = options.fastMath}));
   }
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan,

@@ -32,10 +32,9 @@ void addDerivativePasses(mlir::OpPassManager &passes);
 void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 
 /// Kernel IR to the LLVM dialect: functions of a device, and host code that
-/// drives them. `maths`: see convert-kernel-to-llvm. Without `tiles`, a dry run
-/// finds how large the tape of each thread is.
+/// drives them. `maths`: see convert-kernel-to-llvm.
 void addDevicePasses(mlir::OpPassManager &passes, const Options &options,
-                     const std::string &maths, bool tiles = true);
+                     const std::string &maths);
 
 /// Registers the above as `primal`, `derivative`, `host` and `device`.
 void registerPipelines();

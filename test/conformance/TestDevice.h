@@ -12,6 +12,11 @@ inline Device openDevice(DeviceOptions options = {}) {
   return Device::open(chosen && *chosen ? chosen : "cpu", options);
 }
 
+/// Whether functions of maths are those of a GPU, whose last bits differ.
+inline bool hasOwnFunctions(const Device &device) {
+  return device.name() == "cuda" || device.name() == "vulkan";
+}
+
 /// Whether tests run on the CPU, the only device that looks for races.
 inline bool isOnCpu() { return openDevice().name() == "cpu"; }
 
