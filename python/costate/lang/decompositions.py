@@ -9,8 +9,8 @@ from costate.errors import QuadrantsTypeError
 from costate.lang import arith, dtypes, ops
 from costate.lang.builder import require
 from costate.lang.expr import value_of
-from costate.lang.jacobi import (attach, bounded, change, constant, jacobi_eig, jacobi_svd, keep_away,
-                                 matmul, transposed)
+from costate.lang.jacobi import (attach, bounded, change, constant, divided, jacobi_eig, jacobi_svd, keep_away,
+                                 matmul, size_of, transposed)
 from costate.lang.matrix import Matrix
 
 _add, _sub, _mul, _div, _neg = arith.add, arith.sub, arith.mul, arith.truediv, arith.neg
@@ -102,8 +102,10 @@ def svd(A, dt=None):
     if len(m) == 2:
         u, sigma, v = _svd2(m)
     else:
+        size = size_of(m)
+        m = divided(m, size)
         found = _function("svd", m, jacobi_svd(m), _svd_differential)
-        u, sigma, v = found[:3], found[3], found[4:]
+        u, sigma, v = found[:3], [_mul(x, size) for x in found[3]], found[4:]
     n = len(m)
     diagonal = [[sigma[i] if i == j else arith._as(0, sigma[0].dtype) for j in range(n)]
                 for i in range(n)]
@@ -140,9 +142,10 @@ def polar_decompose(A, dt=None):
         parts = _Halves(m)
         r = _turn(ops.atan2(parts.h, parts.e))
     else:
-        found = jacobi_svd(m)
+        unit = divided(m, size_of(m))
+        found = jacobi_svd(unit)
         rotation = matmul(found[:3], transposed(found[4:]))
-        r = _function("polar_decompose", m, rotation, _polar_differential)
+        r = _function("polar_decompose", unit, rotation, _polar_differential)
     s = matmul(transposed(r), m)
     n = len(m)
     return _made(r), _made([[s[i][j] if i == j else _mul(0.5, _add(s[i][j], s[j][i]))
@@ -173,8 +176,10 @@ def sym_eig(A, dt=None):
         c, s = ops.cos(angle), ops.sin(angle)
         return (Matrix.of([_sub(parts.e, r), _add(parts.e, r)], (2,)),
                 _made([[s, c], [_neg(c), s]]))
+    size = size_of(m)
+    m = divided(m, size)
     found = _function("sym_eig", m, jacobi_eig(m), _eig_differential)
-    return Matrix.of(found[0], (3,)), _made(found[1:])
+    return Matrix.of([_mul(x, size) for x in found[0]], (3,)), _made(found[1:])
 
 
 def solve(A, b, dt=None):

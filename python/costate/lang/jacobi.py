@@ -3,7 +3,7 @@
 from costate import _core
 from costate.lang import arith, linalg, ops
 from costate.lang.builder import require
-from costate.lang.dtypes import f32, i64
+from costate.lang.dtypes import f32, i64, u32, u64
 from costate.lang.expr import Expr, handle_of
 from costate.lang.places import Variable
 
@@ -169,12 +169,16 @@ def jacobi_eig(given):
 
 
 def _orthonormal(v, others):
-    """`v` without its part along `others`, of length 1; else another direction."""
+    """`v` without its part along `others`, of length 1; along another direction where that part is most of it.
+
+    Columns of Jacobi's iteration are perpendicular, but for what rounding leaves of zeros.
+    """
+    whole = _mul(0.25, linalg.dot_flat(v, v))
     for other in others:
         part = linalg.dot_flat(v, other)
         v = [_sub(x, _mul(part, o)) for x, o in zip(v, other)]
     square = linalg.dot_flat(v, v)
-    none = arith.eq(square, 0)
+    none = arith.eq(arith.select(arith.gt(whole, square), 0.0, square), 0)
     spare = [1.0, 0.0, 0.0]
     if others:
         o = others[0]
@@ -185,6 +189,21 @@ def _orthonormal(v, others):
         spare = [_div(x, length) for x in spare]
     length = ops.sqrt(arith.select(none, 1.0, square))
     return [arith.select(none, s, _div(x, length)) for x, s in zip(v, spare)]
+
+
+def size_of(m):
+    """The power of 2 at or below the largest number of `m`, 1 if that is 0: a constant."""
+    dtype = m[0][0].dtype
+    largest = arith._as(0, dtype)
+    for x in (constant(x) for row in m for x in row):
+        largest = arith.select(arith.gt(ops.abs(x), largest), ops.abs(x), largest)
+    kind, exponent = (u32, 0x7F800000) if dtype is f32 else (u64, 0x7FF0000000000000)
+    power = arith.bit_cast(arith.bit_and(arith.bit_cast(largest, kind), arith._as(exponent, kind)), dtype)
+    return arith.select(arith.eq(power, 0), 1.0, power)
+
+
+def divided(m, size):
+    return [[_div(x, size) for x in row] for row in m]
 
 
 def jacobi_svd(given):

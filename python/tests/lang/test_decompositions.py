@@ -74,6 +74,33 @@ def test_decompositions(n, name, double):
         assert slopes[index] == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.parametrize("dt", [ti.f32, ti.f64])
+@pytest.mark.parametrize("size", [1e-20, 1, 1e20])
+@pytest.mark.parametrize("rows", [[[1, 1, 1]] * 3, [[1, 2, 3], [2, 4, 6], [0, 0, 0]], [[0, 0, 0]] * 3,
+                                  [[2, 1, 0], [1, 3, 1], [0, 1, 2]]])
+def test_of_any_rank_and_size(rows, size, dt):
+    at = np.array(rows, float) * size
+    a = ti.Matrix.field(3, 3, dt, shape=())
+    u, s, v, r = (ti.Matrix.field(3, 3, dt, shape=()) for _ in range(4))
+    values = ti.Vector.field(3, dt, shape=())
+    a.from_numpy(at.astype(a.dtype.np) if hasattr(a.dtype, "np") else at)
+
+    @ti.kernel
+    def k():
+        u[None], s[None], v[None] = ti.svd(a[None], dt)
+        r[None] = ti.polar_decompose(a[None], dt)[0]
+        values[None] = ti.sym_eig(a[None] + a[None].transpose(), dt)[0]
+
+    k()
+    near = dict(rel=1e-5 if dt is ti.f32 else 1e-12, abs=1e-5 if dt is ti.f32 else 1e-12)
+    U, S, V, R = (x.to_numpy().astype(float) for x in (u, s, v, r))
+    for rotation in (U, V, R):
+        assert rotation @ rotation.T == pytest.approx(np.eye(3), **near)
+        assert np.linalg.det(rotation) == pytest.approx(1, **near)
+    assert U @ (S / size) @ V.T == pytest.approx(at / size, **near)
+    assert values.to_numpy() / size == pytest.approx(np.linalg.eigvalsh((at + at.T) / size), **near)
+
+
 def test_other_sizes_are_refused():
     @ti.kernel
     def k():
