@@ -6,7 +6,7 @@ COSTATE_DEVICE=vulkan build/release/bin/costate-test
 
 import unit
 
-CHOSEN = ("AdbenchGmm.*:AdbenchLstm.EveryEntry*:Atomic.*:Functions.*:Local.InsertionSort:Local.HornerOverATable:"
+CHOSEN = ("AdbenchGmm.*:AdbenchLstm.EveryEntry*:Atomic.*:Functions.*:LongLoops.*:Local.InsertionSort:Local.HornerOverATable:"
           "Local.Cholesky*:Local.AroundARange*:SerialRanges.ALoopDrivesTimeSteps:Struct.*")
 
 
