@@ -125,6 +125,25 @@ TEST(Devices, OfVulkanAreChosenByNumberAndName) {
   }
 }
 
+TEST(Devices, AGpuIsNoDriverForTheCpu) {
+  auto kindOf = [](const std::string &name) -> std::string {
+    try {
+      return Device::open(name, {.memory_limit = 1 << 20}).name();
+    } catch (const Error &error) {
+      EXPECT_EQ(error.code(), ErrorCode::NoDevice);
+      return error.what();
+    }
+  };
+  std::string any = kindOf("gpu"), cuda = kindOf("cuda");
+  if (cuda == "cuda")
+    EXPECT_EQ(any, "cuda");
+  else if (any != "vulkan")
+    EXPECT_TRUE(any.starts_with(cuda)) << any;
+  if (kindOf("vulkan:llvmpipe") == "vulkan:llvmpipe" && any != "vulkan" &&
+      any != "cuda")
+    EXPECT_NE(any.find("is the CPU"), std::string::npos) << any;
+}
+
 TEST(Devices, AreNamedAndCounted) {
   expectError(ErrorCode::NoDevice, {"`metal`", "cpu, cuda, simt, vulkan"},
               [] { Device::open("metal"); });

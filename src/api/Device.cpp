@@ -61,12 +61,26 @@ static runtime::vulkan::CodeStore codeStore() {
 
 /// `name`: `vulkan`, or `vulkan:` and which one.
 static Result<std::shared_ptr<runtime::Device>>
-openVulkan(const std::string &name, const DeviceOptions &options) {
+openVulkan(const std::string &name, const DeviceOptions &options,
+           bool isGpu = false) {
   std::string which = name.substr(std::min(name.size(), sizeof "vulkan"));
   return openGpu(
       name, options,
-      runtime::vulkan::openVulkan(
-          which, {.validate = options.validate, .store = codeStore()}));
+      runtime::vulkan::openVulkan(which, {.validate = options.validate,
+                                          .isGpu = isGpu,
+                                          .store = codeStore()}));
+}
+
+static Result<std::shared_ptr<runtime::Device>>
+openAnyGpu(const DeviceOptions &options) {
+  auto cuda = openGpu("cuda", options, runtime::cuda::openCuda(0));
+  if (cuda || cuda.error().code != ErrorCode::NoDevice)
+    return cuda;
+  auto vulkan = openVulkan("vulkan", options, /*isGpu=*/true);
+  if (vulkan || vulkan.error().code != ErrorCode::NoDevice)
+    return vulkan;
+  return Failure{ErrorCode::NoDevice,
+                 cuda.error().text + "; " + vulkan.error().text};
 }
 
 static Result<std::shared_ptr<runtime::Device>>
@@ -89,6 +103,8 @@ Device Device::open(const std::string &name, DeviceOptions options) {
     return Device(checked(openSimt(options)));
   if (name == "cuda")
     return Device(checked(openGpu(name, options, runtime::cuda::openCuda(0))));
+  if (name == "gpu")
+    return Device(checked(openAnyGpu(options)));
   if (name == "vulkan" || name.starts_with("vulkan:"))
     return Device(checked(openVulkan(name, options)));
   raise(ErrorCode::NoDevice, "there is no device `" + name +

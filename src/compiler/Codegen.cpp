@@ -1,5 +1,6 @@
 #include "compiler/Codegen.h"
 
+#include "compiler/DeviceNumbers.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Nvidia.h"
 #include "compiler/Pipelines.h"
@@ -69,6 +70,8 @@ Result<> convert(ModuleOp module, const Options &options,
                  const std::string &target, DiagnosticText &diagnostics) {
   Stopwatch watch(lastTimings().convert);
   if (Result<> checked = checkLocals(module, diagnostics); !checked)
+    return checked;
+  if (Result<> checked = checkNumbers(module, target, diagnostics); !checked)
     return checked;
   PassManager passes(module.getContext());
   enableChecks(passes);

@@ -190,5 +190,36 @@ TEST(Program, AKernelOfSeveralIsChosenByName) {
   EXPECT_EQ((*second)->name(), "g");
 }
 
+/// `x[i] = x[i]` of elements of `type`.
+std::string copying(const std::string &type) {
+  std::string array = "!costate.array<" + type + ", 1>";
+  return "costate.kernel @f(%x: " + array +
+         ") {\n  %n = costate.extent %x[0] : " + array +
+         "\n  costate.range (%i) in (%n) {\n    %a = costate.load %x[%i] : " +
+         array + "\n    costate.store %a, %x[%i] : " + array + "\n  }\n}\n";
+}
+
+TEST(Compiler, NumbersThatADeviceLacksAreNamed) {
+  Derivation derivation;
+  derivation.target = "vulkan1.2;subgroup=32;i64atomics";
+  auto failureOf = [&](const std::string &type) -> std::string {
+    auto program = Program::parse(copying(type), "copy.mlir", "", Options());
+    EXPECT_TRUE(program) << program.error().text;
+    auto compiled = (*program)->compile(derivation);
+    return compiled ? "" : compiled.error().text;
+  };
+  for (std::string type : {"f32", "i32", "i64"})
+    EXPECT_EQ(failureOf(type), "");
+  for (auto [type, text] : {std::pair("f64", "floats of 64 bits (f64)"),
+                            {"f16", "floats of 16 bits (f16)"},
+                            {"i16", "elements of 16 bits"},
+                            {"i8", "elements of 8 bits"}}) {
+    std::string failure = failureOf(type);
+    EXPECT_TRUE(failure.starts_with("copy.mlir:4:")) << failure;
+    EXPECT_NE(failure.find(text), std::string::npos) << failure;
+    EXPECT_NE(failure.find("another device"), std::string::npos) << failure;
+  }
+}
+
 } // namespace
 } // namespace costate::compiler

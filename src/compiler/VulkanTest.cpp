@@ -185,6 +185,35 @@ TEST_F(Spirv, EveryFunctionOfTheLibrary) {
         text(callOf(function, isF64));
 }
 
+TEST_F(Spirv, AModuleWithoutKernelsIsValid) {
+  text("define void @f() {\n  ret void\n}\n");
+}
+
+/// A device with numbers of 32 and 64 bits, but no floats of 64.
+VulkanFeatures narrow() {
+  VulkanFeatures features;
+  features.i64Atomics = features.fma32 = true;
+  return features;
+}
+
+TEST_F(Spirv, FunctionsOfF32NeedNoF64) {
+  auto isDouble = [](const std::string &operation) {
+    return operation == "costate.erfc" || operation == "arith.remf";
+  };
+  for (const Function &function : functions)
+    for (bool isF64 : {false, true}) {
+      if (!isCalled(function))
+        continue;
+      Result<std::string> code = emit(callOf(function, isF64), narrow());
+      EXPECT_EQ(code.ok(), !isF64 && !isDouble(function.operation))
+          << function.operation;
+      if (!code) {
+        EXPECT_EQ(code.error().code, ErrorCode::BadKernel);
+        EXPECT_TRUE(contains(code.error().text, "64 bits"));
+      }
+    }
+}
+
 TEST_F(Spirv, Intrinsics) {
   struct {
     const char *type, *call, *declaration;

@@ -115,6 +115,10 @@ Result<std::string> convertToSpirv(std::unique_ptr<llvm::Module> module,
   if (!imported || failed(translateAll(*imported, made, blockBytes)))
     return Failure{ErrorCode::Internal,
                    "code for Vulkan cannot be made: " + workshop.errors};
+  if (std::string lack = made.lacking(); !lack.empty())
+    return Failure{ErrorCode::BadKernel,
+                   "the kernel needs " + lack +
+                       ", which this device does not have; use another one"};
   OwningOpRef<spirv::ModuleOp> finished = made.finish();
   return serialise(*finished, blockBytes, workshop);
 }

@@ -145,7 +145,39 @@ void SpirvModule::addModes(spv::FuncOp function) {
     addAll(has.nan16, has.denorm16, has.rte16, 16);
 }
 
+std::string SpirvModule::lacking() const {
+  using enum spv::Capability;
+  const struct {
+    spv::Capability capability;
+    bool isThere;
+    const char *name;
+  } features[] = {
+      {Float64, has.f64, "floats of 64 bits"},
+      {Float16, has.f16, "floats of 16 bits"},
+      {Int16, has.i16, "integers of 16 bits"},
+      {Int8, has.i8, "integers of 8 bits"},
+      {StorageBuffer16BitAccess, has.storage16, "elements of 16 bits"},
+      {StorageBuffer8BitAccess, has.storage8, "elements of 8 bits"},
+      {Int64Atomics, has.i64Atomics, "atomic operations on 64 bits"}};
+  for (const auto &feature : features)
+    if (!feature.isThere && capabilities.contains(feature.capability))
+      return feature.name;
+  return "";
+}
+
+/// Modules have entry points, also that of a gradient with nothing to do.
+void SpirvModule::addEmptyFunction() {
+  OpBuilder builder = atEnd();
+  auto function = spv::FuncOp::create(builder, builder.getUnknownLoc(), "empty",
+                                      builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  spv::ReturnOp::create(builder, builder.getUnknownLoc());
+  addEntryPoint(function);
+}
+
 OwningOpRef<spv::ModuleOp> SpirvModule::finish() {
+  if (entries.empty())
+    addEmptyFunction();
   (void)blockThreads();
   (void)constant("block_words", BlockWordsConstant);
   (void)builtIn("LocalInvocationId");

@@ -52,6 +52,8 @@ public:
     entries.push_back(function);
   }
 
+  /// What the code needs and the device does not have; empty: it has all.
+  std::string lacking() const;
   /// Behind the last function.
   mlir::OwningOpRef<mlir::spirv::ModuleOp> finish();
 
@@ -60,6 +62,7 @@ private:
                                        mlir::spirv::StorageClass storage);
   mlir::spirv::SpecConstantOp constant(llvm::StringRef name,
                                        SpirvConstant number);
+  void addEmptyFunction();
   void addModes(mlir::spirv::FuncOp function);
 
   VulkanFeatures has;

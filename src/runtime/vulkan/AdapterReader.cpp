@@ -5,6 +5,10 @@
 
 namespace costate::runtime::vulkan {
 
+/// At most, of what a block shares: for code itself (`exchanged` in
+/// compiler/DeviceCollectivesVulkan.c).
+static constexpr uint32_t ownShared = 1024;
+
 VkPhysicalDeviceProperties plainProperties(VkPhysicalDevice device) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(device, &properties);
@@ -253,7 +257,7 @@ AdapterReader::gpuProperties(const VulkanFeatures &features) const {
       result.memory =
           std::max<size_t>(result.memory, memory.memoryHeaps[k].size);
   result.chip = vulkanChip(features);
-  result.sharedPerBlock = limits.maxComputeSharedMemorySize;
+  result.sharedPerBlock = limits.maxComputeSharedMemorySize - ownShared;
   result.sharedPerMultiprocessor = guess.sharedOfBlocks * result.sharedPerBlock;
   auto most = static_cast<int>(std::min(limits.maxComputeWorkGroupInvocations,
                                         limits.maxComputeWorkGroupSize[0]));

@@ -21,6 +21,11 @@ Result<std::shared_ptr<Core>> Core::open(std::shared_ptr<Session> session) {
   return core;
 }
 
+Core::~Core() {
+  if (isForked())
+    (void)stream.release(); // it would wait for its thread
+}
+
 Status Slot::open(Core &core, size_t bytes) {
   if (memory)
     return VK_SUCCESS;

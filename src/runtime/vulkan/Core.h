@@ -7,6 +7,7 @@ namespace costate::runtime::vulkan {
 
 struct Core {
   static Result<std::shared_ptr<Core>> open(std::shared_ptr<Session> session);
+  ~Core();
 
   /// Where an address of the device is; no buffer: nowhere.
   Place placeOf(const std::byte *address) const {

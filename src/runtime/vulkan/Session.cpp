@@ -63,6 +63,8 @@ Result<> Session::result(Status status, const std::string &doing) {
 }
 
 Failure Session::failure(Status status, const std::string &doing) {
+  if (isForked())
+    return forkedFailure();
   std::string text = statusText(note(status));
   if (isLost())
     return {ErrorCode::KernelFailed,

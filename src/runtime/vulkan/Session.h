@@ -41,7 +41,7 @@ public:
   Result<> result(Status status, const std::string &doing);
   Failure failure(Status status, const std::string &doing);
   /// Whether it is lost; every call fails from then on.
-  bool isLost() const { return lost; }
+  bool isLost() const { return lost || isForked(); }
   Status note(Status status) {
     if (status == VK_ERROR_DEVICE_LOST)
       lost = true;

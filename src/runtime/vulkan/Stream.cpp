@@ -50,8 +50,6 @@ Stream::~Stream() {
 //===-- Recording ---------------------------------------------------------===//
 
 Status Stream::beginWork() {
-  if (session->isLost())
-    return VK_ERROR_DEVICE_LOST;
   if (!recorded) {
     if (Status status = recycle())
       return status;
@@ -143,10 +141,10 @@ bool Stream::isDone(Moment moment) {
 }
 
 Status Stream::waitFor(Moment moment) {
+  if (session->isLost())
+    return VK_ERROR_DEVICE_LOST;
   {
     std::lock_guard lock(mutex);
-    if (session->isLost())
-      return VK_ERROR_DEVICE_LOST;
     if (moment > submitted)
       if (Status status = submit())
         return status;

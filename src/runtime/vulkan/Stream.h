@@ -32,6 +32,8 @@ public:
       captured->wait();
       return append(*captured);
     }
+    if (session->isLost())
+      return VK_ERROR_DEVICE_LOST;
     std::lock_guard lock(mutex);
     if (Status status = beginWork())
       return status;

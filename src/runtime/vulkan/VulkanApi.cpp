@@ -1,8 +1,10 @@
 #include "runtime/vulkan/VulkanApi.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <pthread.h>
 #include <utility>
 
 namespace costate::runtime::vulkan {
@@ -88,6 +90,17 @@ std::string statusText(Status status) {
   }
 }
 
+static std::atomic<bool> forked = false;
+
+bool isForked() { return forked; }
+
+Failure forkedFailure() {
+  return {ErrorCode::NoDevice,
+          "Vulkan does not survive a fork, and the parent of this process has "
+          "used it: start the process before that, or by `exec` (`spawn` of "
+          "Python's multiprocessing)"};
+}
+
 void Messages::add(const std::string &text) {
   std::lock_guard lock(mutex);
   texts += (texts.empty() ? "" : "\n") + text;
@@ -157,6 +170,11 @@ Result<std::shared_ptr<Instance>> Instance::open(bool validate) {
   static const Status loaded = volkInitialize();
   if (loaded != VK_SUCCESS)
     return noLoader();
+  static const int watched =
+      pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  (void)watched; // without memory for that there is none for the rest either
+  if (isForked())
+    return forkedFailure();
   if (volkGetInstanceVersion() < VK_API_VERSION_1_2)
     return Failure{ErrorCode::NoDevice,
                    std::string("the Vulkan of this machine is too old: 1.2 is "

@@ -25,6 +25,11 @@ using Api = VolkDeviceTable;
 /// `VK_ERROR_DEVICE_LOST`.
 std::string statusText(Status status);
 
+/// Whether this process was forked by one that has used Vulkan: the threads of
+/// its drivers are not here, so that whoever waits for them waits forever.
+bool isForked();
+Failure forkedFailure();
+
 /// The rest of a chain of structs.
 template <class Outer, class Inner> void chain(Outer &outer, Inner &inner) {
   inner.pNext = outer.pNext;

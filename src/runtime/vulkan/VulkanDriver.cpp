@@ -388,6 +388,10 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
   auto adapter = chooseAdapter(**instance, which);
   if (!adapter)
     return adapter.error();
+  if (options.isGpu && adapter->isCpu)
+    return Failure{ErrorCode::NoDevice, "Vulkan has no GPU on this machine: `" +
+                                            adapter->properties.name +
+                                            "` is the CPU"};
   if (options.changeAdapter)
     options.changeAdapter(*adapter);
   auto session = Session::open(*instance, std::move(*adapter), options.change);

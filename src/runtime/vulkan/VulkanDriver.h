@@ -26,6 +26,7 @@ struct Options {
   /// Vulkan's validation layers look on: what they find fails the next
   /// `synchronize` or `download`.
   bool validate = false;
+  bool isGpu = false; ///< drivers for the CPU will not do
   CodeStore store = {};
   /// Of tests: other functions in the place of some, and a smaller device.
   void (*change)(VolkDeviceTable &) = nullptr;

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <map>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace costate;
@@ -600,6 +602,26 @@ TEST_F(VulkanGpu, ALostDeviceIsAnErrorAndNoCrash) {
             ErrorCode::KernelFailed);
   driver = nullptr;
   open({});
+  expectWorking();
+}
+
+TEST_F(VulkanGpu, AChildOfTheProcessIsToldThatItHasNone) {
+  std::byte *memory = allocate(8);
+  uint64_t zero = 0;
+  check(driver->upload(memory, &zero, 8));
+  pid_t child = fork();
+  if (child == 0) {
+    bool fine = openVulkan("").error().code == ErrorCode::NoDevice;
+    for (const Result<> &refused :
+         {driver->fill(memory, 8, &zero, 8), driver->synchronize(),
+          driver->download(&zero, memory, 8)})
+      fine &= !refused && refused.error().code == ErrorCode::NoDevice;
+    driver = nullptr;
+    _exit(fine ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
   expectWorking();
 }
 
