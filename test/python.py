@@ -26,26 +26,33 @@ def count(results, device, counts):
             counts.passes()
 
 
-def run_on(device, python, root, build, counts):
+def run_on(device, python, root, build, counts, tests=("",), **chosen):
+    """`tests`: files in the folder of the tests; `chosen`: environment variables."""
     environment = dict(os.environ, COSTATE_DEVICE=device, PYTHONPATH=str(build / "python"),
-                       PYTHONDONTWRITEBYTECODE="1")
+                       PYTHONDONTWRITEBYTECODE="1", **chosen)
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"
         process = subprocess.run(
             [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={results}",
-             root / "python/tests"], env=environment, capture_output=True, text=True)
+             *(root / "python/tests" / test for test in tests)], env=environment, capture_output=True, text=True)
         if results.exists():
             count(results, device, counts)
         if process.returncode not in (0, 1) or not results.exists():
             counts.fails(f"pytest on {device}", process.stdout + process.stderr)
 
 
+def interpreter(root, build, counts):
+    """None, and a test that is skipped, where there is no package."""
+    python = root / ".venv/bin/python"
+    if list((build / "python").glob("costate/_core.*")) and python.exists():
+        return python
+    counts.skips("all", "(the package is not built: sanitized, or no PyPI)")
+    return None
+
+
 def run(root, build, preset):
     counts = Counts()
-    python = root / ".venv/bin/python"
-    if not list((build / "python").glob("costate/_core.*")) or not python.exists():
-        counts.skips("all", "(the package is not built: sanitized, or no PyPI)")
-        return counts
-    with ThreadPoolExecutor(len(DEVICES)) as pool:
-        list(pool.map(lambda device: run_on(device, python, root, build, counts), DEVICES))
+    if python := interpreter(root, build, counts):
+        with ThreadPoolExecutor(len(DEVICES)) as pool:
+            list(pool.map(lambda device: run_on(device, python, root, build, counts), DEVICES))
     return counts

@@ -1,14 +1,21 @@
-"""A part of the unit tests that launch kernels, on Mesa's Vulkan driver for the CPU.
+"""A part of the unit tests that launch kernels, and of the Python tests, on Mesa's Vulkan driver for the CPU.
 
 It takes seconds to assemble a gradient, so these are few. All of them:
 COSTATE_DEVICE=vulkan build/release/bin/costate-test
+COSTATE_DEVICE=vulkan PYTHONPATH=build/release/python .venv/bin/python -m pytest python/tests
 """
 
+import python
 import unit
 
 CHOSEN = ("AdbenchGmm.*:AdbenchLstm.EveryEntry*:Atomic.*:Functions.*:LongLoops.*:Local.InsertionSort:Local.HornerOverATable:"
           "Local.Cholesky*:Local.AroundARange*:SerialRanges.ALoopDrivesTimeSteps:Struct.*")
+PYTHON = ("test_core.py", "test_arrays.py", "test_random_programs.py", "lang/test_ad_api.py", "lang/test_arguments.py", "lang/test_atomics.py",
+          "lang/test_control_flow.py", "lang/test_errors.py", "lang/test_fields.py", "lang/test_idioms.py", "lang/test_programs.py")
 
 
 def run(root, build, preset):
-    return unit.run(root, build, preset, COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1", GTEST_FILTER=CHOSEN)
+    counts = unit.run(root, build, preset, COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1", GTEST_FILTER=CHOSEN)
+    if interpreter := python.interpreter(root, build, counts):
+        python.run_on("vulkan", interpreter, root, build, counts, PYTHON, COSTATE_VALIDATE="1")
+    return counts

@@ -79,8 +79,10 @@ void bindDevices(nb::module_ &module) {
           "open", &open, "name"_a, "threads"_a = 0, "memory_limit"_a = 0,
           "validate"_a = false, "tape_budget"_a = nb::none(), Release(),
           "A new device with its own memory limit (bytes) and threads. "
-          "`name`: `cpu`, `cuda` (the first NVIDIA GPU) or `simt` (the code "
-          "of a GPU on the host). NoDevice for any other name.")
+          "`name`: `cpu`, `cuda` (the first NVIDIA GPU), `vulkan` "
+          "(`vulkan:1`, `vulkan:part of a name`), `gpu` (that of CUDA, else "
+          "the fastest of Vulkan) or `simt` (the code of a GPU on the host). "
+          "NoDevice for any other name.")
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("threads", &Device::threads)
       .def("synchronize", &Device::synchronize, Release(),

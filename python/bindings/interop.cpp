@@ -115,10 +115,19 @@ static LentMemory lend(AnyArray &array, bool writable) {
   return array.lend(writable, loc);
 }
 
+/// As DLPack counts them.
+static int32_t deviceType(const AnyArray &array) {
+  constexpr int32_t vulkan = 7;
+  std::string name = array.device().name();
+  return name == "cuda"               ? nb::device::cuda::value
+         : name.starts_with("vulkan") ? vulkan
+                                      : nb::device::cpu::value;
+}
+
 static nb::object view(AnyArray &array, bool writable) {
-  if (array.device().name() == "cuda")
-    reject("the host cannot address the memory of an array on `cuda`; use "
-           "to_numpy and write");
+  if (deviceType(array) != nb::device::cpu::value)
+    reject("the host cannot address the memory of an array on `" +
+           array.device().name() + "`; use to_numpy and write");
   LentMemory memory = lend(array, writable);
   std::vector<size_t> shape = extentsOf(array);
   auto make = [&]<class N>(N *) {
@@ -128,11 +137,6 @@ static nb::object view(AnyArray &array, bool writable) {
   if (writable)
     return make(static_cast<nb::ndarray<nb::numpy> *>(nullptr));
   return make(static_cast<nb::ndarray<nb::numpy, nb::ro> *>(nullptr));
-}
-
-static int32_t deviceType(const AnyArray &array) {
-  return array.device().name() == "cuda" ? nb::device::cuda::value
-                                         : nb::device::cpu::value;
 }
 
 /// Whether `wishes` has a true `name`; takes it out.
@@ -146,6 +150,9 @@ static bool takeWish(nb::kwargs &wishes, const char *name) {
 
 static nb::object toDlpack(AnyArray &array, nb::kwargs wishes) {
   takeWish(wishes, "stream"); // there is nothing left to wait for
+  if (array.device().name().starts_with("vulkan"))
+    throw nb::buffer_error("only the device itself uses the memory of an array "
+                           "on `vulkan`; pass a copy, such as x.to_numpy()");
   if (takeWish(wishes, "copy")) {
     if (deviceType(array) != nb::device::cpu::value)
       throw nb::buffer_error("no copies of arrays on `cuda`");
@@ -187,12 +194,13 @@ void bindInterop(nb::class_<AnyArray> &array) {
           "Somebody else has written the memory of this array.")
       .def("numpy", &view, nb::kw_only(), "writable"_a = false,
            "A numpy.ndarray over the memory of this array, without a copy; "
-           "BadArgument on `cuda`. While one that is `writable` lives, it may "
+           "BadArgument on a GPU. While one that is `writable` lives, it may "
            "be written at any time: gradients that look at what the array "
            "held before raise CannotReplay.")
       .def("__dlpack__", &toDlpack, "kwargs"_a,
            "Behind all that the device was asked to do. While it is in use, "
-           "the array counts as written by others at any time.")
+           "the array counts as written by others at any time. BufferError on "
+           "`vulkan`.")
       .def("__dlpack_device__", [](const AnyArray &array) {
         return nb::make_tuple(deviceType(array), 0);
       });

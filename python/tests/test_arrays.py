@@ -14,11 +14,7 @@ NUMPY = {DType.bool: np.bool_, DType.i8: np.int8, DType.i16: np.int16, DType.i32
          DType.u64: np.uint64, DType.f16: np.float16, DType.f32: np.float32, DType.f64: np.float64}
 
 
-def is_cuda():
-    return _core.Device.best().name == "cuda"
-
-
-not_on_cuda = pytest.mark.skipif("is_cuda()", reason="needs memory of the host")
+needs_host = pytest.mark.skipif(_core.Device.best().name not in ("cpu", "simt"), reason="needs memory of the host")
 
 
 @pytest.mark.parametrize("dtype", NUMPY)
@@ -111,7 +107,7 @@ def test_wrong_arrays_are_refused(device):
         Array(device, DType.f64, (-1,))
 
 
-@not_on_cuda
+@needs_host
 def test_views_share_the_memory(device):
     x = Array(device, DType.f64, (3,))
     view = x.numpy()
@@ -127,7 +123,7 @@ def test_views_share_the_memory(device):
     assert view.tolist() == [1, 2, 3]
 
 
-@not_on_cuda
+@needs_host
 def test_a_tape_refuses_views_to_write(device):
     x = Array(device, DType.f64, (3,))
     with _core.Tape().record():
@@ -136,7 +132,7 @@ def test_a_tape_refuses_views_to_write(device):
             x.numpy(writable=True)
 
 
-@not_on_cuda
+@needs_host
 def test_dlpack_out(device):
     x = Array(device, DType.f32, (2, 2))
     x.fill(3)
@@ -146,7 +142,7 @@ def test_dlpack_out(device):
     assert (np.from_dlpack(x, copy=True) == 4).all()
 
 
-@not_on_cuda
+@needs_host
 @pytest.mark.parametrize("dtype", NUMPY)
 def test_dlpack_in(device, dtype):
     values = np.zeros((2, 3), NUMPY[dtype])
@@ -157,7 +153,19 @@ def test_dlpack_in(device, dtype):
     assert device.statistics().uploads == uploads
 
 
-@not_on_cuda
+@pytest.mark.skipif(not _core.Device.best().name.startswith("vulkan"), reason="other devices share theirs")
+def test_memory_that_only_its_device_uses(device):
+    x = Array(device, DType.f64, (3,))
+    with pytest.raises(_core.BadArgument, match="to_numpy"):
+        x.numpy()
+    for wrong in (np.from_dlpack, lambda x: x.__dlpack__()):
+        with pytest.raises(BufferError):
+            wrong(x)
+    with pytest.raises(_core.BadArgument, match="copy it"):
+        Array.from_dlpack(np.zeros(3))
+
+
+@needs_host
 def test_memory_of_others_lives_as_long_as_its_array(device):
     class Owner(np.ndarray):
         pass
@@ -174,7 +182,7 @@ def test_memory_of_others_lives_as_long_as_its_array(device):
     assert gone() is None
 
 
-@not_on_cuda
+@needs_host
 def test_memory_that_cannot_be_adopted(device):
     with pytest.raises(_core.BadArgument, match="contiguous"):
         Array.from_dlpack(np.zeros((4, 4)).T[1:])
@@ -188,7 +196,7 @@ def test_memory_that_cannot_be_adopted(device):
         Array.adopt(device, DType.f64, (1,), 0, None)
 
 
-@not_on_cuda
+@needs_host
 def test_gradients_do_not_trust_strangers(device, trace):
     def body(t):
         here = _core.Loc(__file__, 1)

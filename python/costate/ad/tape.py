@@ -187,6 +187,13 @@ class Tape:
             self.tensors[id(known)] = known, tensor, known.array.version
             self.places[place_of(tensor)] = known
 
+    def add_copy(self, known, tensor):
+        """The same for one elsewhere than the device; a gradient is that of one tensor."""
+        self.copies[id(known)] = known, tensor, known.array.version
+        if not known.array.has_grad:
+            from costate.interop.tensors import place_of
+            self.places[place_of(tensor)] = known
+
     def host_array(self, value, make):
         """What stands for an array of NumPy: the same for the same elements, whose values it follows."""
         place = value.__array_interface__
@@ -272,7 +279,7 @@ class Tape:
         try:
             with in_python(kernels={f.kernel.__name__: f.names for f in self.found}):
                 self._backward(entries)
-            for copied, tensor in self.copies.values():
+            for copied, tensor, _ in self.copies.values():
                 copied.read_gradient(tensor)
         finally:
             self.gradient_evaluated = True
@@ -284,12 +291,12 @@ class Tape:
         for known, tensor, _ in self.tensors.values():
             known.before_backward(tensor)
         self._check_hosts()
-        if self.tensors:
+        if self.tensors or self.copies:
             from costate.interop.tensors import refuse_overlaps, refuse_views
-            refuse_overlaps(self.tensors.values())
+            refuse_overlaps([*self.tensors.values(), *self.copies.values()])
             if runtime.shares_memory():
                 refuse_views(self.tensors.values(), self.arrays.values())
-        for copied, tensor in self.copies.values():
+        for copied, tensor, _ in self.copies.values():
             copied.write_gradient(tensor)
         if self._whole(entries):
             return
@@ -316,7 +323,8 @@ class Tape:
         if isinstance(self.loss, Storage):
             return self.loss.core() if self._loss_version() != self._written else None
         known = getattr(self.loss, "_costate", None)
-        _, _, version = self.tensors.get(id(known), (None, None, None))
+        met = self.copies if getattr(known, "is_copied", False) else self.tensors
+        _, _, version = met.get(id(known), (None, None, None))
         return known.array if version is not None and known.array.version != version else None
 
     def _seed(self):
@@ -332,6 +340,6 @@ class Tape:
                 self.loss.grad = torch.ones_like(self.loss)
             else:
                 self.loss.grad.fill_(1.0)
-        for copied, tensor in self.copies.values():
+        for copied, tensor, _ in self.copies.values():
             if tensor is self.loss:
                 copied.write_gradient(tensor)

@@ -14,8 +14,8 @@ def memory_kind() -> str:
 def device_for(kind: str) -> _core.Device:
     """The device that `init` has chosen, which must use memory of this kind: ``cpu`` or ``cuda``."""
     device, own = runtime.device(), memory_kind()
-    if own != kind:
-        raise errors.BadArgument(
-            f"memory on `{kind}` was given to kernels that run on `{device.name}`; move it "
-            f"with `.to(\"{own}\")`, or choose another device")
-    return device
+    if own == kind:
+        return device
+    way = (f"move it with `.to(\"{own}\")`, or choose another device" if own in ("cpu", "cuda") else
+           "that device uses its own memory only: pass tensors to kernels of `@kernel` or to `torch_function`, which copy them")
+    raise errors.BadArgument(f"memory on `{kind}` was given to kernels that run on `{device.name}`; {way}")

@@ -8,8 +8,10 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
-from . import device_for
-from .tensors import TORCH_DTYPES, adopt, check, reject, use_current_stream
+from ..lang import runtime
+from . import memory_kind
+from .copies import on_host, read
+from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
 
 #: How an output is made: like the argument of that number; of that shape; or what
 #: a function of the other arguments returns, a shape or a tensor to start with.
@@ -90,17 +92,47 @@ class _Launch:
                  like: _Launch | None = None) -> None:
         self.plan = plan
         first = next(t for t in tensors if isinstance(t, torch.Tensor))
-        device = device_for(first.device.type)
-        if first.is_cuda:
-            use_current_stream(device, first)
+        self.device = runtime.device()
+        self.copies = first.device.type != memory_kind()
+        self.copied = []
+        if first.is_cuda and not self.copies:
+            use_current_stream(self.device, first)
         self.values = []
         for i, value in enumerate(tensors):
             if isinstance(value, torch.Tensor):
                 check(value)
-                value = adopt(value, gradients.get(i), device, announced=True,
-                              dual=dual and value.is_floating_point())
+                value = self._array(value, gradients.get(i), dual and value.is_floating_point())
             self.values.append(value)
         self._resolve(like)
+
+    def _array(self, tensor: torch.Tensor, gradient: torch.Tensor | None, dual: bool) -> _core.Array:
+        if not self.copies:
+            return adopt(tensor, gradient, self.device, announced=True, dual=dual)
+        array = _core.Array(self.device, DTYPES[tensor.dtype], list(tensor.shape), grad=gradient is not None, dual=dual)
+        for part, source in [(array, tensor)] + ([] if gradient is None else [(array.grad, gradient)]):
+            part.write(on_host(source))
+            self.copied.append((part, part.version, source))
+        return array
+
+    def copy_back(self) -> None:
+        """What kernels have written, where tensors are not in memory of the device."""
+        for array, version, tensor in self.copied:
+            if array.version != version:
+                read(array, tensor)
+
+    def set(self, array: _core.Array, values: torch.Tensor) -> None:
+        if self.copies:
+            array.write(on_host(values).to(TORCH_DTYPES[array.dtype]))
+        else:
+            torch.from_dlpack(array).copy_(values)
+
+    def get(self, array: _core.Array, like: torch.Tensor) -> torch.Tensor:
+        """A copy, of the dtype of another tensor."""
+        if not self.copies:
+            return torch.from_dlpack(array).to(like.dtype, copy=True)
+        host = torch.empty(tuple(array.shape), dtype=TORCH_DTYPES[array.dtype])
+        array.read(host)
+        return host.to(like.device, like.dtype)
 
     def _resolve(self, like: _Launch | None) -> None:
         """What the kernel is given: also fields, and the key of random numbers."""
@@ -116,6 +148,7 @@ class _Launch:
         before = [field.version for field in self.fields]
         versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
         self.core.launch(*self.arguments)
+        self.copy_back()
         self.field_versions = [field.version for field in self.fields]
         self.writes_fields = before != self.field_versions
         for i, (value, version) in enumerate(zip(self.values, versions)):
@@ -142,7 +175,7 @@ class _Launch:
 
     def forget_tensors(self) -> _Launch:
         """What a gradient has to know of a launch, without its memory."""
-        self.values = self.arguments = []
+        self.values = self.arguments = self.copied = []
         return self
 
 
@@ -240,12 +273,9 @@ def _gradients(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Sequ
     gradient = _Launch(plan, plan.place(inputs, results), adjoints, like=launch)
     launch.require_fields(initial_state)
     gradient.core.grad(*gradient.arguments, initial_state=initial_state)
+    gradient.copy_back()
     return tuple(adjoints[i].to(inputs[k].dtype) if needs[k] else None
                  for k, i in enumerate(plan.inputs))
-
-
-def _tensor_of(array: _core.Array) -> torch.Tensor:
-    return torch.from_dlpack(array)
 
 
 def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
@@ -259,7 +289,7 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
     both = _Launch(plan, plan.place(inputs, results), adjoints, dual=True, like=launch)
     _set_tangents(plan, both, directions)
     both.core.gradient().jvp(*both.arguments, initial_state=True)
-    along = [_tensor_of(both.values[i].grad.dual).to(inputs[k].dtype, copy=True)
+    along = [both.get(both.values[i].grad.dual, inputs[k])
              if ctx.needs_input_grad[4 + k] else None for k, i in enumerate(plan.inputs)]
     return along + _tangents(plan, both, results, ())
 
@@ -267,7 +297,7 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
 def _set_tangents(plan: _Plan, launch: _Launch, tangents: Sequence[torch.Tensor | None]) -> None:
     for i, tangent in zip(plan.inputs, tangents):
         if tangent is not None:
-            _tensor_of(launch.values[i].dual).copy_(tangent)
+            launch.set(launch.values[i].dual, tangent)
 
 
 def _tangents(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor],
@@ -275,7 +305,7 @@ def _tangents(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor],
     """Those of the results, from those of the inputs; without any, from those that are set."""
     _set_tangents(plan, launch, tangents)
     launch.core.jvp(*launch.arguments)
-    return [_tensor_of(launch.values[i].dual).to(results[i].dtype, copy=True)
+    return [launch.get(launch.values[i].dual, results[i])
             if results[i].is_floating_point() else None for i in plan.results]
 
 
@@ -297,7 +327,7 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     that they are like, or else of the first tensor.
 
     The function takes the other arguments in order: tensors, which are copied
-    only if they are not contiguous, and numbers. It runs on PyTorch's current
+    only if they are not contiguous or not on the device, and numbers. It runs on PyTorch's current
     stream and returns one tensor or a tuple of them. Where the gradient needs
     values that the kernel overwrites, the kernel runs once more in `backward`.
     The gradient has a gradient too, but that none; forward mode (`torch.autograd.forward_ad`)

@@ -31,7 +31,7 @@ class Copied(Kept):
     def __init__(self, tensor: torch.Tensor, device: _core.Device, dtype: _core.DType,
                  gradient: torch.Tensor | None) -> None:
         self.array = _core.Array(device, dtype, list(tensor.shape), grad=gradient is not None)
-        self.shape = tensor.shape
+        self.place, self.shape = tensor.data_ptr(), tensor.shape
         self.known = None           # what the array holds
         self.array_version = self.array.version
         self.generation = runtime.generation
@@ -42,13 +42,16 @@ class Copied(Kept):
 
     def before(self, tensor: torch.Tensor) -> None:
         """Before a launch."""
-        host = _on_host(tensor)
+        host = on_host(tensor)
         if self.known is None or not _same(self.known, host):
             self._write(host)
-        if records():
-            state.tape.copies[id(self)] = self, tensor
-        else:
+        if not records():
             self.write_gradient(tensor)
+        elif id(self) not in state.tape.copies:
+            state.tape.add_copy(self, tensor)
+
+    def attach(self, tensor: torch.Tensor) -> None:
+        """Stands for another tensor of the same memory."""
 
     def _write(self, host: torch.Tensor) -> None:
         """What a tape has not met yet is its input, and no part of it."""
@@ -63,7 +66,7 @@ class Copied(Kept):
     def after(self, tensor: torch.Tensor) -> None:
         """After a launch."""
         if self.array_version != self.array.version:
-            self.known = _read(self.array, tensor)
+            self.known = read(self.array, tensor)
             self.array_version = self.array.version
         if not records():
             self.read_gradient(tensor)
@@ -72,14 +75,16 @@ class Copied(Kept):
         if self.array.has_grad:
             if tensor.grad is None:
                 tensor.grad = torch.zeros_like(tensor)
-            self.array.grad.write(_on_host(tensor.grad))
+            elif not tensor.grad.is_contiguous():  # that of a sum is one number, seen many times
+                tensor.grad = tensor.grad.contiguous()
+            self.array.grad.write(on_host(tensor.grad))
 
     def read_gradient(self, tensor: torch.Tensor) -> None:
         if self.array.has_grad:
-            _read(self.array.grad, tensor.grad)
+            read(self.array.grad, tensor.grad)
 
 
-def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+def on_host(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().cpu().contiguous()
 
 
@@ -88,7 +93,8 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
 
 
-def _read(array: _core.Array, tensor: torch.Tensor) -> torch.Tensor:
+def read(array: _core.Array, tensor: torch.Tensor) -> torch.Tensor:
+    """Into the tensor; what it holds then, on the host."""
     host = torch.empty(tensor.shape, dtype=tensor.dtype)
     array.read(host)
     with torch.no_grad():

@@ -66,6 +66,10 @@ class Lib:
     def with_cuda():
         return runtime.is_arch_supported(runtime.cuda)
 
+    @staticmethod
+    def with_vulkan():
+        return runtime.is_arch_supported(runtime.vulkan)
+
     GGUI_AVAILABLE = False
     Arch = runtime.Arch
 

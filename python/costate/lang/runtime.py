@@ -40,7 +40,7 @@ for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl):
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
-_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "simt": "simt"}
+_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "vulkan": "vulkan", "simt": "simt"}
 
 
 class Config:
@@ -114,16 +114,23 @@ class Runtime:
                                    find_nan=bool(c.find_nan))
 
 
-def open_device(core, config):
+def device_options(config):
+    """Those of `init` that are the device's."""
     options = {}
     if config.cpu_max_num_threads:
         options["threads"] = int(config.cpu_max_num_threads)
     if config.device_memory_GB:
         options["memory_limit"] = int(config.device_memory_GB * (1 << 30))
-    name = _DEVICE.get(config.arch.name) if config.arch else None
-    if name in (None, "cpu") and os.environ.get("COSTATE_DEVICE") and not options:
-        return core.Device.best()
-    return core.Device.open(name or "cpu", **options)
+    return options
+
+
+def open_device(core, config):
+    """The CPU, unless COSTATE_DEVICE names another one."""
+    options = device_options(config)
+    if config.arch is None or _DEVICE[config.arch.name] == "cpu":
+        if os.environ.get("COSTATE_DEVICE") and not options:
+            return core.Device.best()
+    return core.Device.open(_device_name(config.arch or cpu), **options)
 
 
 _runtime = None
@@ -152,31 +159,58 @@ def arch_of(name):
     return {"cpu": cpu, "cuda": cuda, "simt": simt}.get(name, Arch(name))
 
 
-def _chosen_arch(arch):
+def _device_name(arch):
+    """Of the device of this kind that the environment chooses; None: there are none."""
+    name = _DEVICE.get(arch.name)
+    if name == "vulkan":
+        chosen = os.environ.get("COSTATE_DEVICE", "")
+        number = os.environ.get("QD_VISIBLE_DEVICE", os.environ.get("TI_VISIBLE_DEVICE"))
+        return chosen if chosen.startswith("vulkan:") else f"vulkan:{number}" if number else "vulkan"
+    return name
+
+
+def _wanted(arch):
+    """The requested kinds of device in order, each with the name of its device."""
+    if arch is gpu or arch == "gpu":
+        named = _device_name(vulkan)
+        return [(cuda, "cuda"), (vulkan, named if ":" in named else "gpu")]
+    if isinstance(arch, (list, tuple)):
+        return [one for part in arch for one in _wanted(part)]
+    if isinstance(arch, Arch):
+        return [(arch, _device_name(arch))]
+    kind, _, which = arch.partition(":")
+    return [(arch_of(kind), arch if which else _device_name(arch_of(kind)))]
+
+
+def _chosen_arch(arch, config, enable_fallback):
     """The first of the requested kinds of device that is here."""
     if arch is None:
         return cpu, None
-    wanted = list(arch) if isinstance(arch, (list, tuple)) else [arch]
-    wanted = [arch_of(a) if isinstance(a, str) else a for a in wanted]
-    for one in wanted:
-        name = _DEVICE.get(one.name)
-        if name is None:
-            continue
+    wanted, reasons = _wanted(arch), []
+    for kind, name in wanted:
         if name == "cpu":
-            return one, None
+            return kind, None
         try:
-            return one, _core.Device.open(name)
-        except NoDevice:
-            continue
-    warnings.warn(f"Arch={wanted} is not supported, falling back to {cpu}", stacklevel=4)
+            if name is None:
+                raise NoDevice(f"there are no devices of the kind `{kind.name}` yet")
+            return kind, _core.Device.open(name, **device_options(config))
+        except NoDevice as error:
+            reasons.append(str(error))
+    kinds, why = [kind for kind, _ in wanted], "; ".join(dict.fromkeys(reasons))
+    if not enable_fallback:
+        raise NoDevice(f"none of {[kind.name for kind in kinds]} is here: {why}; use arch=cpu, or enable_fallback=True")
+    warnings.warn(f"Arch={kinds} is not supported, falling back to {cpu}: {why}", stacklevel=4)
     return cpu, None
 
 
 def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **options):
     """Chooses the device and the options of all kernels, and forgets what was before.
 
-    `arch`: `cpu`, `gpu`, `cuda`, ..., or a list of them in order of preference; what is not there
-    falls back to the CPU with a warning, or is `NoDevice` with `enable_fallback=False`.
+    `arch`: `cpu`, `gpu`, `cuda`, `vulkan`, or a list of them in order of preference; what is not
+    there falls back to the CPU with a warning, or is `NoDevice` with `enable_fallback=False`. One of
+    several devices of Vulkan is named by "vulkan:1" or "vulkan:part of its name", or by the
+    environment variable QD_VISIBLE_DEVICE=1. `gpu` is CUDA, else a GPU of Vulkan, and no driver of
+    it for the CPU.
     `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
     `find_nan`. `ad_stack_size=N` refuses gradients of loops that need more than N turns of their
@@ -201,13 +235,8 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
             kind = type(Config.defaults[name] or 0)
             options[name] = value if kind is str else kind(int(value))
     wanted = os.environ.get("QD_ARCH", os.environ.get("TI_ARCH")) or arch
-    chosen, opened = _chosen_arch(wanted)
-    if not enable_fallback and wanted is not None:
-        names = [a.name if isinstance(a, Arch) else a
-                 for a in (wanted if isinstance(wanted, (list, tuple)) else [wanted])]
-        if chosen.name not in names and not (chosen == cpu and "cpu" in names):
-            raise NoDevice(f"none of {names} is here; use arch=cpu, or enable_fallback=True")
-    config = Config(arch=chosen, **options)
+    config = Config(**options)
+    config.arch, opened = _chosen_arch(wanted, config, enable_fallback)
     dtypes.defaults.fp = config.default_fp = dtypes.cook(default_fp or dtypes.f32)
     dtypes.defaults.ip = config.default_ip = dtypes.cook(default_ip or dtypes.i32)
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
@@ -282,9 +311,7 @@ def get_host_arch_list():
 
 def is_arch_supported(arch, use_gles=False):
     """Whether there is such a device here."""
-    name = _DEVICE.get(arch.name)
-    if name in ("cpu", "simt"):
-        return True
+    name = _device_name(arch)
     if name is None:
         return False
     try:

@@ -225,8 +225,9 @@ class Storage:
 
     def _check_shared(self, what):
         if not runtime.shares_memory():
+            torch = ", or use `to_torch(copy=False)`" if runtime.device().name == "cuda" else ""
             raise QuadrantsRuntimeError(f"`{what}(copy=False)` of {self.describe()}: its memory is on the device; "
-                                        "leave `copy=False` out, or use `to_torch(copy=False)`")
+                                        f"leave `copy=False` out{torch}")
 
     def to_torch(self, device=None, copy=True):
         """A copy as a PyTorch tensor; with `copy=False` the memory itself, on its device."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import os
 
 import numpy as np
 import pytest
@@ -351,7 +350,7 @@ def test_a_copy_of_an_ndarray_is_one_of_its_own():
         assert x[1] == 2 and y[0] == 2 and y.grad is not None
 
 
-@pytest.mark.skipif(os.environ.get("COSTATE_DEVICE") == "cuda", reason="memory of the host")
+@pytest.mark.skipif(not ti.lang.runtime.shares_memory(), reason="memory of the host")
 def test_to_numpy_without_a_copy():
     x = ti.field(ti.f32, shape=(2, 3))
     view = x.to_numpy(copy=False)

@@ -93,7 +93,8 @@ def test_errors_of_syntax_have_a_text_in_a_traceback():
 
 def test_what_programs_ask_of_the_core():
     from costate._lib import core
-    assert not core.with_vulkan() and not ti._lib.core.GGUI_AVAILABLE
+    assert core.with_vulkan() == ti.lang.runtime.is_arch_supported(ti.vulkan)
+    assert not core.with_metal() and not ti._lib.core.GGUI_AVAILABLE
     assert ti.rgb_to_hex((1.0, 0.0, 0.5)) == 0xFF007F
     assert ti.hex_to_rgb(0xFF0000) == (1.0, 0.0, 0.0)
 
