@@ -143,6 +143,30 @@ TEST_F(Spirv, PrivateArraysAreVariables) {
   }
 }
 
+/// Variables with contents are slow to assemble: each call would write them.
+TEST_F(Spirv, TablesAreReadFromMemory) {
+  auto reads = [&](const std::string &type, const std::string &table) {
+    std::string code = text(withNumber(
+        type,
+        "  %at = getelementptr i8, ptr addrspace(4) @table, i64 %thread\n"
+        "  %y = load " +
+            type + ", ptr addrspace(4) %at, align 1\n",
+        "@table = internal addrspace(4) constant " + table));
+    EXPECT_FALSE(contains(code, " Function %")) << code;
+    return code;
+  };
+  for (std::string type :
+       {"i8", "i16", "i32", "i64", "half", "float", "double"})
+    EXPECT_TRUE(contains(reads(type, "[3 x i8] c\"\\01\\AB\\00\""),
+                         "OpString \"costate tables 01ab00"));
+  EXPECT_TRUE(contains(reads("i64", "[2 x i16] [i16 258, i16 -1]"),
+                       "costate tables 0201ffff"));
+  EXPECT_TRUE(contains(reads("i64", "[2 x <2 x float>] [<2 x float> <float "
+                                    "1.0, float 2.0>, <2 x float> "
+                                    "<float 0.0, float -2.0>]"),
+                       "costate tables 0000803f0000004000000000000000c0"));
+}
+
 TEST_F(Spirv, OneOfTwoElementsOfAPrivateArray) {
   auto pointers = [&](const std::string &body) {
     std::string code = text(withNumber("double", body));

@@ -79,8 +79,8 @@ LogicalResult translateAll(ModuleOp module, SpirvModule &to, uint64_t &bytes) {
   return success();
 }
 
-Result<std::string> serialise(spirv::ModuleOp module, uint64_t blockBytes,
-                              Workshop &workshop) {
+Result<std::string> serialise(spirv::ModuleOp module, StringRef tables,
+                              uint64_t blockBytes, Workshop &workshop) {
   auto fails = [&](const char *what) {
     return Failure{ErrorCode::Internal, std::string("code for Vulkan ") + what +
                                             ": " + workshop.errors};
@@ -95,6 +95,7 @@ Result<std::string> serialise(spirv::ModuleOp module, uint64_t blockBytes,
   if (failed(spirv::serialize(module, words, options)))
     return fails("cannot be serialised");
   specialise(words, blockBytes);
+  addTables(words, tables);
   return std::string(reinterpret_cast<const char *>(words.data()),
                      words.size() * sizeof words[0]);
 }
@@ -120,7 +121,7 @@ Result<std::string> convertToSpirv(std::unique_ptr<llvm::Module> module,
                    "the kernel needs " + lack +
                        ", which this device does not have; use another one"};
   OwningOpRef<spirv::ModuleOp> finished = made.finish();
-  return serialise(*finished, blockBytes, workshop);
+  return serialise(*finished, made.tables(), blockBytes, workshop);
 }
 
 } // namespace costate::conversion

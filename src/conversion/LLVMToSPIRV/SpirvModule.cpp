@@ -86,13 +86,24 @@ spv::GlobalVariableOp SpirvModule::launch() {
   spv::StructType::StructDecorationInfo block(spv::Decoration::Block,
                                               UnitAttr::get(context));
   Type address = IntegerType::get(context, 64);
-  auto type = spv::StructType::get({address, address}, {0, 8}, {}, block);
+  auto type =
+      spv::StructType::get({address, address, address}, {0, 8, 16}, {}, block);
   return global("launch", type, spv::StorageClass::PushConstant);
 }
 
 spv::GlobalVariableOp SpirvModule::passes() {
   return global("passes", IntegerType::get(module->getContext(), 32),
                 spv::StorageClass::Private);
+}
+
+uint64_t SpirvModule::placeTable(StringRef name, StringRef bytes) {
+  constexpr size_t alignment = 16, readBehind = 8;
+  auto [place, isNew] = tableStarts.try_emplace(name, tableBytes.size());
+  if (isNew) {
+    tableBytes += bytes;
+    tableBytes.resize(llvm::alignTo(tableBytes.size() + readBehind, alignment));
+  }
+  return place->second;
 }
 
 spv::GlobalVariableOp SpirvModule::blockMemory() {

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace costate::conversion {
 
@@ -19,6 +20,9 @@ enum SpirvConstant : unsigned {
 /// Stands for a length of the array of block memory that specialisation
 /// decides.
 constexpr unsigned unknownLength = 0x7ff5ec1d;
+
+/// What a launch pushes.
+enum LaunchWord : unsigned { WordsOfLaunch, CutLoops, Tables };
 
 class SpirvModule {
 public:
@@ -37,13 +41,17 @@ public:
 
   /// A vector of three i32.
   mlir::spirv::GlobalVariableOp builtIn(llvm::StringRef name);
-  /// The addresses of the words of a launch and of a u32 that is not 0 once
-  /// loops were cut, as i64.
+  /// The addresses of the words of a launch, of a u32 that is not 0 once loops
+  /// were cut, and of the tables, as i64.
   mlir::spirv::GlobalVariableOp launch();
   /// Passes through loops that the thread has counted, an i32 of its own.
   mlir::spirv::GlobalVariableOp passes();
   /// Threads of a block, an i32.
   mlir::spirv::SpecConstantOp blockThreads();
+  /// Where a table of constants starts among all of them.
+  uint64_t placeTable(llvm::StringRef name, llvm::StringRef bytes);
+  /// What shall be at the address of the tables.
+  llvm::StringRef tables() const { return tableBytes; }
   /// An array of i32 in the memory of a block.
   mlir::spirv::GlobalVariableOp blockMemory();
 
@@ -71,6 +79,8 @@ private:
   llvm::SetVector<mlir::spirv::Extension> extensions;
   llvm::MapVector<llvm::StringRef, mlir::spirv::GlobalVariableOp> globals;
   llvm::SmallVector<mlir::spirv::FuncOp> entries;
+  llvm::StringMap<uint64_t> tableStarts;
+  std::string tableBytes;
   mlir::spirv::SpecConstantOp threads;
 };
 

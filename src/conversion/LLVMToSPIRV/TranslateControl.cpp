@@ -28,7 +28,7 @@ static bool isKernel(LLVM::LLVMFuncOp function) {
   return function.getCConv() == LLVM::cconv::CConv::PTX_Kernel;
 }
 
-Value Translator::launchWord(unsigned k) {
+Value Translator::launchWord(LaunchWord k) {
   Value launch = spv::AddressOfOp::create(b, module.launch());
   Value word = spv::AccessChainOp::create(b, launch, ValueRange{i32(k)});
   return spv::LoadOp::create(b, word);
@@ -82,7 +82,8 @@ LogicalResult Translator::tellCut() {
   auto side = [&](bool isThen, SmallVectorImpl<Value> &) {
     if (isThen)
       spv::AtomicOrOp::create(
-          b, b.getI32Type(), globalPointer(launchWord(1), b.getI32Type()),
+          b, b.getI32Type(),
+          globalPointer(launchWord(CutLoops), b.getI32Type()),
           spv::Scope::Device, spv::MemorySemantics::None, i32(1));
     return success();
   };
@@ -109,7 +110,7 @@ LogicalResult Translator::run() {
   for (auto [old, made] : llvm::zip(from.getArguments(), first->getArguments()))
     values[old] = made;
   if (isKernel(from)) {
-    values[from.getArgument(0)] = launchWord(0);
+    values[from.getArgument(0)] = launchWord(WordsOfLaunch);
     module.addEntryPoint(to);
     if (module.features().shortLoops)
       spv::StoreOp::create(

@@ -9,7 +9,7 @@ namespace spv = mlir::spirv;
 
 namespace costate::conversion {
 
-static constexpr unsigned sharedSpace = 3, constantSpace = 4, wordBytes = 4;
+static constexpr unsigned sharedSpace = 3, wordBytes = 4;
 
 static unsigned spaceOf(Value pointer) {
   return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace();
@@ -57,10 +57,6 @@ static Value traced(Value pointer) {
   return pointer;
 }
 
-static bool isTable(LLVM::AddressOfOp op) {
-  return spaceOf(op) == constantSpace;
-}
-
 static uint64_t bytesOf(LLVM::AllocaOp op, const DataLayout &layout) {
   auto count = op.getArraySize().getDefiningOp<LLVM::ConstantOp>();
   uint64_t elements =
@@ -69,34 +65,29 @@ static uint64_t bytesOf(LLVM::AllocaOp op, const DataLayout &layout) {
 }
 
 Translator::Variable Translator::variableOf(uint64_t bytes, Type element,
-                                            unsigned elementBytes,
-                                            Attribute contents) {
+                                            unsigned elementBytes) {
   uint64_t length =
       std::max<uint64_t>(1, llvm::divideCeil(bytes, elementBytes));
   auto array = spv::ArrayType::get(element, length);
-  Value initial;
-  if (contents)
-    initial = spv::ConstantOp::create(b, array, contents);
   auto type = spv::PointerType::get(array, spv::StorageClass::Function);
   Variable made;
   made.pointer = spv::VariableOp::create(
       b, type,
       spv::StorageClassAttr::get(b.getContext(), spv::StorageClass::Function),
-      initial);
+      Value());
   made.element = element;
   made.bytes = elementBytes;
   return made;
 }
 
-void Translator::addVariable(Operation *owner, Value pointer, uint64_t bytes,
-                             Attribute contents) {
+void Translator::addVariable(LLVM::AllocaOp memory) {
   Uses uses;
-  findUses(pointer, uses);
+  findUses(memory, uses);
   Type type = elementFor(uses.accessed, b);
   auto number = dyn_cast<IntegerType>(type);
   unsigned elementBytes = std::max(1u, type.getIntOrFloatBitWidth() / 8);
   Type word = number ? wordOf(std::max(number.getWidth(), 32u)) : type;
-  variables[owner] = variableOf(bytes, word, elementBytes, contents);
+  variables[memory] = variableOf(bytesOf(memory, layout), word, elementBytes);
 }
 
 /// Arrays that pointers may go from one to the other of.
@@ -107,7 +98,7 @@ void Translator::addStack(ArrayRef<LLVM::AllocaOp> parts) {
     variables[part].offset = bytes;
     bytes += llvm::alignTo(bytesOf(part, layout), alignment);
   }
-  stack = variableOf(bytes, b.getI32Type(), wordBytes, {});
+  stack = variableOf(bytes, b.getI32Type(), wordBytes);
   for (LLVM::AllocaOp part : parts) {
     uint64_t offset = variables[part].offset;
     variables[part] = *stack;
@@ -115,62 +106,15 @@ void Translator::addStack(ArrayRef<LLVM::AllocaOp> parts) {
   }
 }
 
-/// The elements of a table, as the constants of its variable.
-static Attribute contentsOf(LLVM::GlobalOp table, Type element) {
-  auto all = dyn_cast_or_null<DenseElementsAttr>(table.getValueOrNull());
-  if (!all) {
-    auto text = dyn_cast_or_null<StringAttr>(table.getValueOrNull());
-    if (!text)
-      return {};
-    SmallVector<int32_t> bytes;
-    for (char byte : text.getValue())
-      bytes.push_back(static_cast<unsigned char>(byte));
-    auto type = RankedTensorType::get({int64_t(bytes.size())}, element);
-    return DenseElementsAttr::get(type, ArrayRef<int32_t>(bytes));
-  }
-  auto number = dyn_cast<IntegerType>(all.getElementType());
-  if (!number || number.getWidth() >= 32)
-    return all;
-  SmallVector<int32_t> words;
-  for (const APInt &value : all.getValues<APInt>())
-    words.push_back(value.getZExtValue());
-  auto type = RankedTensorType::get({int64_t(words.size())}, element);
-  return DenseElementsAttr::get(type, ArrayRef<int32_t>(words));
-}
-
-void Translator::addTable(Operation *owner, LLVM::GlobalOp table) {
-  Type element =
-      cast<LLVM::LLVMArrayType>(table.getGlobalType()).getElementType();
-  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
-  Type word = bytes < wordBytes ? b.getI32Type() : element;
-  variables[owner] =
-      variableOf(layout.getTypeSize(table.getGlobalType()).getFixedValue(),
-                 word, bytes, contentsOf(table, word));
-}
-
 void Translator::prepareVariables() {
   SmallVector<LLVM::AllocaOp> mixed;
-  llvm::StringMap<Operation *> tables;
-  from.walk([&](Operation *op) {
-    if (auto table = dyn_cast<LLVM::AddressOfOp>(op); table && isTable(table)) {
-      Operation *&first = tables[table.getGlobalName()];
-      if (!first) {
-        first = op;
-        auto global = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(
-            op, table.getGlobalNameAttr());
-        addTable(op, global);
-      }
-      variables[op] = variables[first];
-    }
-    auto memory = dyn_cast<LLVM::AllocaOp>(op);
-    if (!memory)
-      return;
+  from.walk([&](LLVM::AllocaOp memory) {
     Uses uses;
     findUses(memory, uses);
     if (uses.escapes)
       mixed.push_back(memory);
     else
-      addVariable(op, memory, bytesOf(memory, layout), {});
+      addVariable(memory);
   });
   if (!mixed.empty())
     addStack(mixed);
@@ -423,14 +367,78 @@ void Translator::storeGlobal(Value address, Value value, Type type,
       b.getI32IntegerAttr(alignmentOf(op.getAlignment(), stored)));
 }
 
+/// Of a table, from the words that the value lies in. Drivers know no addresses
+/// of numbers but multiples of their size.
+Value Translator::loadUnaligned(Value address, Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Type word = bits > 32 ? b.getI64Type() : b.getI32Type();
+  int64_t size = word.getIntOrFloatBitWidth() / 8;
+  Value start = spv::BitwiseAndOp::create(b, address, i64(-size));
+  auto part = [&](int64_t offset) -> Value {
+    Value place = spv::IAddOp::create(b, start, i64(offset));
+    return spv::LoadOp::create(b, globalPointer(place, word), access(false),
+                               b.getI32IntegerAttr(size));
+  };
+  auto number = [&](int64_t value) {
+    return integer(word, APInt(64, value, true, true));
+  };
+  Value within =
+      resized(spv::BitwiseAndOp::create(b, address, i64(size - 1)), word);
+  Value shift = spv::ShiftLeftLogicalOp::create(b, within, number(3));
+  Value low = spv::ShiftRightLogicalOp::create(b, part(0), shift);
+  // In two steps: the whole word must be shifted out where `shift` is 0.
+  Value high = spv::ShiftLeftLogicalOp::create(b, part(size), number(1));
+  high = spv::ShiftLeftLogicalOp::create(
+      b, high, spv::ISubOp::create(b, number(8 * size - 1), shift));
+  Value value = spv::BitwiseOrOp::create(b, low, high);
+  if (bits < 32)
+    value = masked(value, bits);
+  return isa<FloatType>(type) ? bitcast(value, type) : value;
+}
+
 //===-- Addresses ---------------------------------------------------------===//
+
+/// The bytes of what numbers are in memory.
+static std::string bytesOf(DenseElementsAttr numbers) {
+  std::string bytes;
+  auto add = [&](const APInt &number) {
+    for (unsigned at = 0; at < number.getBitWidth(); at += 8)
+      bytes += static_cast<char>(number.lshr(at).trunc(8).getZExtValue());
+  };
+  if (isa<FloatType>(numbers.getElementType()))
+    for (const APFloat &number : numbers.getValues<APFloat>())
+      add(number.bitcastToAPInt());
+  else
+    for (const APInt &number : numbers.getValues<APInt>())
+      add(number.zext(llvm::alignTo(number.getBitWidth(), 8)));
+  return bytes;
+}
+
+FailureOr<Value> Translator::tableOf(LLVM::AddressOfOp op) {
+  auto table = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(
+      op, op.getGlobalNameAttr());
+  Attribute contents = table.getValueOrNull();
+  std::string bytes;
+  if (auto text = dyn_cast_or_null<StringAttr>(contents))
+    bytes = text.str();
+  else if (auto numbers = dyn_cast_or_null<DenseElementsAttr>(contents))
+    bytes = bytesOf(numbers);
+  else if (isa_and_nonnull<LLVM::ZeroAttr>(contents))
+    bytes.resize(layout.getTypeSize(table.getGlobalType()).getFixedValue());
+  else
+    return op.emitError("the contents of a table are not numbers");
+  uint64_t start = module.placeTable(op.getGlobalName(), bytes);
+  return spv::IAddOp::create(b, launchWord(Tables), i64(start)).getResult();
+}
 
 LogicalResult Translator::addressOp(Operation *op) {
   if (isa<LLVM::AllocaOp>(op))
     return set(op, i32(variables[op].offset));
   if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
-    if (isTable(address))
-      return set(op, i32(0));
+    if (spaceOf(address) == constantSpace) {
+      FailureOr<Value> table = tableOf(address);
+      return failed(table) ? failure() : set(op, *table);
+    }
     auto start = shared.find(address.getGlobalName());
     if (spaceOf(address) == sharedSpace && start != shared.end())
       return set(op, i32(start->second));
@@ -445,7 +453,7 @@ LogicalResult Translator::addressOp(Operation *op) {
   }
   if (from == 0 && to == sharedSpace)
     return set(op, resized(x, b.getI32Type()));
-  if ((from <= 1 && to <= 1) || from == to)
+  if ((isGlobal(from) && isGlobal(to)) || from == to)
     return set(op, x);
   if (op->use_empty())
     return success();
@@ -535,7 +543,11 @@ LogicalResult Translator::load(LLVM::LoadOp op) {
     return set(op, loadShared(address, storedAs(type, b) == b.getI64Type()
                                            ? b.getI64Type()
                                            : type));
-  if (space <= 1)
+  bool isTable = space == constantSpace;
+  if (isTable &&
+      8 * op.getAlignment().value_or(8) < type.getIntOrFloatBitWidth())
+    return set(op, loadUnaligned(address, type));
+  if (isGlobal(space))
     return set(op, loadGlobal(address, type, op));
   auto place = placeOf(op.getAddr(), op);
   if (failed(place))

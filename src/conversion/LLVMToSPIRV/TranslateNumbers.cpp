@@ -21,7 +21,8 @@ Type Translator::wordOf(unsigned bits) {
 
 Type Translator::typeOf(Type type) {
   if (auto pointer = dyn_cast<LLVM::LLVMPointerType>(type))
-    return pointer.getAddressSpace() <= 1 ? b.getI64Type() : b.getI32Type();
+    return isGlobal(pointer.getAddressSpace()) ? b.getI64Type()
+                                               : b.getI32Type();
   if (type.isIndex())
     return b.getI32Type();
   if (auto number = dyn_cast<IntegerType>(type))

@@ -21,6 +21,13 @@ constexpr int64_t sharedTagShift = 48, sharedTag = 0x5afe;
 /// `i1 (i1)`: what it is given, and nobody may know.
 constexpr const char *opaqueName = "costate_device_opaque";
 
+/// Spaces whose addresses are those of the device. Tables of constants are
+/// there as well.
+constexpr unsigned constantSpace = 4;
+inline bool isGlobal(unsigned space) {
+  return space <= 1 || space == constantSpace;
+}
+
 /// Where global variables in shared memory start.
 using SharedLayout = llvm::StringMap<uint64_t>;
 
@@ -37,7 +44,7 @@ private:
   using Type = mlir::Type;
   using Operation = mlir::Operation;
 
-  /// Private memory, or a table of constants.
+  /// Private memory.
   struct Variable {
     Value pointer;       ///< to an array
     Type element;        ///< of the array
@@ -85,12 +92,9 @@ private:
 
   // Memory.
   void prepareVariables();
-  void addVariable(Operation *owner, Value pointer, uint64_t bytes,
-                   mlir::Attribute contents);
+  void addVariable(mlir::LLVM::AllocaOp memory);
   void addStack(llvm::ArrayRef<mlir::LLVM::AllocaOp> parts);
-  void addTable(Operation *owner, mlir::LLVM::GlobalOp table);
-  Variable variableOf(uint64_t bytes, Type element, unsigned elementBytes,
-                      mlir::Attribute contents);
+  Variable variableOf(uint64_t bytes, Type element, unsigned elementBytes);
   mlir::FailureOr<Place> placeOf(Value pointer, Operation *user);
   Value at(const Place &place, Value element);
   Value loadPrivate(const Place &place, Type type);
@@ -102,11 +106,13 @@ private:
   void storeSharedWord(Value bytes, unsigned index, Value word);
   mlir::spirv::MemoryAccessAttr sharedAccess();
   Value loadGlobal(Value address, Type type, mlir::LLVM::LoadOp op);
+  Value loadUnaligned(Value address, Type type);
   void storeGlobal(Value address, Value value, Type type,
                    mlir::LLVM::StoreOp op);
   Value globalPointer(Value address, Type type);
   mlir::spirv::MemoryAccessAttr access(bool isVolatile);
   mlir::LogicalResult addressOp(Operation *op);
+  mlir::FailureOr<Value> tableOf(mlir::LLVM::AddressOfOp op);
   mlir::LogicalResult offsetOp(mlir::LLVM::GEPOp op);
   mlir::LogicalResult load(mlir::LLVM::LoadOp op);
   mlir::LogicalResult store(mlir::LLVM::StoreOp op);
@@ -135,7 +141,7 @@ private:
   mlir::LogicalResult region(mlir::Region &from,
                              llvm::SmallVectorImpl<Value> &results);
   mlir::LogicalResult loop(mlir::scf::WhileOp op);
-  Value launchWord(unsigned k);
+  Value launchWord(LaunchWord k);
   void countPass(Operation *code);
   mlir::LogicalResult tellCut();
   mlir::LogicalResult call(mlir::LLVM::CallOp op);

@@ -1,5 +1,6 @@
 #include "conversion/LLVMToSPIRV/Words.h"
 
+#include "base/VulkanTables.h"
 #include "conversion/LLVMToSPIRV/SpirvModule.h"
 
 using namespace llvm;
@@ -60,7 +61,35 @@ void moveUp(Instructions &all, size_t from, size_t to) {
   std::rotate(all.begin() + to, all.begin() + from, all.begin() + from + 1);
 }
 
+/// A string of SPIR-V: bytes, a zero behind them.
+void addString(Instruction &one, StringRef text) {
+  for (size_t at = 0; at <= text.size(); at += 4) {
+    uint32_t word = 0;
+    for (size_t k = at; k < std::min(at + 4, text.size()); ++k)
+      word |= uint32_t(static_cast<unsigned char>(text[k])) << 8 * (k - at);
+    one.operands.push_back(word);
+  }
+}
+
 } // namespace
+
+void addTables(SmallVectorImpl<uint32_t> &words, StringRef bytes) {
+  constexpr size_t mostBytes = 100000; // of an instruction
+  Instructions all = parse(words);
+  size_t place = indexOf(all, [](const Instruction &one) {
+    return one.opcode == spv::Opcode::OpExecutionMode;
+  });
+  while (place < all.size() &&
+         all[place].opcode == spv::Opcode::OpExecutionMode)
+    ++place;
+  for (; !bytes.empty();
+       bytes = bytes.drop_front(std::min(mostBytes, bytes.size()))) {
+    Instruction one{spv::Opcode::OpString, {words[boundWord]++}};
+    addString(one, vulkanTablesText(bytes.take_front(mostBytes)));
+    all.insert(all.begin() + place++, one);
+  }
+  print(all, words);
+}
 
 void specialise(SmallVectorImpl<uint32_t> &words, uint64_t blockBytes) {
   Instructions all = parse(words);

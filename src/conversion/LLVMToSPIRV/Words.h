@@ -2,10 +2,14 @@
 /// What is said in the words of a SPIR-V module, as the dialect cannot say it.
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 
 namespace costate::conversion {
+
+/// Lets `words` say what its tables hold (base/VulkanTables.h).
+void addTables(llvm::SmallVectorImpl<uint32_t> &words, llvm::StringRef bytes);
 
 /// Lets the specialisation constants of SpirvModule.h decide the size of a
 /// block and the length of its memory, of which the code needs the first

@@ -60,6 +60,20 @@ Status Arguments::take(size_t bytes, Piece &piece) {
   return VK_SUCCESS;
 }
 
+//===-- Tables ------------------------------------------------------------===//
+
+Result<std::shared_ptr<const Tables>> Tables::make(Session &session,
+                                                   std::shared_ptr<Pool> pool,
+                                                   const std::string &bytes) {
+  if (bytes.empty())
+    return std::shared_ptr<const Tables>();
+  Piece piece;
+  if (Status status = pool->allocate(bytes.size(), piece))
+    return session.failure(status, "load code");
+  std::memcpy(piece.host, bytes.data(), bytes.size());
+  return std::make_shared<const Tables>(std::move(pool), piece.address);
+}
+
 //===-- Commands ----------------------------------------------------------===//
 
 Commands::~Commands() {
@@ -132,7 +146,8 @@ Status Commands::launch(const std::shared_ptr<Pipeline> &pipeline,
   std::ranges::copy(words, reinterpret_cast<uint64_t *>(place.host));
   api.vkCmdBindPipeline(buffer, VK_PIPELINE_BIND_POINT_COMPUTE,
                         pipeline->handle);
-  uint64_t addresses[] = {place.address, pipeline->loopCell};
+  uint64_t addresses[] = {place.address, pipeline->loopCell,
+                          pipeline->tables ? pipeline->tables->address : 0};
   api.vkCmdPushConstants(buffer, session->layout(), VK_SHADER_STAGE_COMPUTE_BIT,
                          0, sizeof addresses, addresses);
   api.vkCmdDispatch(buffer, static_cast<uint32_t>(blocks), 1, 1);

@@ -7,6 +7,16 @@
 
 namespace costate::runtime::vulkan {
 
+/// Memory that does not change once it is written.
+struct Tables {
+  static Result<std::shared_ptr<const Tables>>
+  make(Session &session, std::shared_ptr<Pool> pool, const std::string &bytes);
+  ~Tables() { pool->release(address); }
+
+  std::shared_ptr<Pool> pool;
+  uint64_t address = 0;
+};
+
 /// A kernel for one size of block.
 struct Pipeline {
   explicit Pipeline(std::shared_ptr<Session> session)
@@ -19,6 +29,7 @@ struct Pipeline {
   VkPipeline handle = VK_NULL_HANDLE;
   int registers = 0;     ///< of a thread, if the driver tells
   uint64_t loopCell = 0; ///< where it tells that its loops were cut
+  std::shared_ptr<const Tables> tables; ///< that its code reads
 
 private:
   std::shared_ptr<Session> session;

@@ -2,6 +2,7 @@
 
 #include "base/DeviceSymbol.h"
 #include "base/DeviceWords.h"
+#include "base/VulkanTables.h"
 #include "runtime/vulkan/Occupancy.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ using Words = std::vector<uint32_t>;
 /// Of a header, as SPIR-V defines it.
 constexpr uint32_t magic = 0x07230203;
 constexpr size_t headerWords = 5;
-constexpr uint32_t entryPoint = 15;
+constexpr uint32_t string = 7, entryPoint = 15;
 /// A cache that holds nothing is as large.
 constexpr size_t emptyCacheBytes = sizeof(VkPipelineCacheHeaderVersionOne);
 
@@ -26,37 +27,53 @@ Words wordsOf(const std::string &image) {
   return words;
 }
 
-/// The names of entry points, if this is SPIR-V.
-std::optional<std::set<std::string>> entriesOf(const Words &words) {
-  std::set<std::string> names;
+struct Contents {
+  std::set<std::string> entries;
+  std::string tables;
+};
+
+/// What SPIR-V tells; none if this is something else.
+std::optional<Contents> contentsOf(const Words &words) {
+  Contents found;
   if (words.size() < headerWords || words.front() != magic)
     return std::nullopt;
   for (size_t at = headerWords; at < words.size();) {
     size_t length = words[at] >> 16;
     if (length == 0 || length > words.size() - at)
       return std::nullopt;
+    auto textAt = [&](size_t first) {
+      auto *text = reinterpret_cast<const char *>(&words[at + first]);
+      return std::string(text, strnlen(text, 4 * (length - first)));
+    };
+    uint32_t opcode = words[at] & 0xffff;
     // Its model, its function, its name.
-    if ((words[at] & 0xffff) == entryPoint && length > 3) {
-      auto *name = reinterpret_cast<const char *>(&words[at + 3]);
-      names.emplace(name, strnlen(name, 4 * (length - 3)));
-    }
+    if (opcode == entryPoint && length > 3)
+      found.entries.insert(textAt(3));
+    if (opcode == string && length > 2)
+      found.tables += vulkanTables(textAt(2)).value_or("");
     at += length;
   }
-  return names;
+  return found;
 }
 
 } // namespace
 
 Result<std::shared_ptr<Module>> Module::load(std::shared_ptr<Session> session,
+                                             std::shared_ptr<Pool> pool,
                                              const CodeStore &store,
                                              const gpu::DeviceCode &code) {
   std::shared_ptr<Module> module(new Module(std::move(session), store));
-  auto entries = entriesOf(wordsOf(code.image));
-  if (!entries)
+  auto contents = contentsOf(wordsOf(code.image));
+  if (!contents)
     return Failure{ErrorCode::Internal, "the GPU fails to load code: " +
                                             std::to_string(code.image.size()) +
                                             " bytes that are no SPIR-V"};
-  module->entries = std::move(*entries);
+  module->entries = std::move(contents->entries);
+  auto tables =
+      Tables::make(*module->session, std::move(pool), contents->tables);
+  if (!tables)
+    return tables.error();
+  module->tables = std::move(*tables);
   for (const gpu::DeviceFunction &function : code.functions)
     if (function.addsUp || function.sums)
       module->adding.insert({function.symbol, function.measure,
@@ -170,6 +187,7 @@ Module::find(const std::string &symbol, int blockThreads, size_t sharedBytes) {
   if (Status status = make(wanted, fresh->handle))
     return session->failure(status, "assemble the kernel `" + symbol + "`");
   fresh->registers = registersOf(*session, fresh->handle);
+  fresh->tables = tables;
   fresh->loopCell = session->loops().cellOf(symbol);
   keepCode();
   pipeline = std::move(fresh);

@@ -11,7 +11,9 @@ namespace costate::runtime::vulkan {
 
 class Module final : public gpu::Module {
 public:
+  /// `pool`: for tables, which the host writes.
   static Result<std::shared_ptr<Module>> load(std::shared_ptr<Session> session,
+                                              std::shared_ptr<Pool> pool,
                                               const CodeStore &store,
                                               const gpu::DeviceCode &code);
   ~Module() override;
@@ -41,6 +43,7 @@ private:
   VkPipelineCache cache = VK_NULL_HANDLE;
   size_t keptBytes = 0;
   std::set<std::string> entries, adding; ///< kernels; those that add up
+  std::shared_ptr<const Tables> tables;
   std::mutex mutex;
   std::map<Wanted, std::shared_ptr<Pipeline>> made;
 };

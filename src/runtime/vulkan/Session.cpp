@@ -41,7 +41,7 @@ Status Session::create() {
 
 Status Session::createLayout() {
   VkPushConstantRange words{VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            2 * sizeof(uint64_t)};
+                            3 * sizeof(uint64_t)};
   VkPipelineLayoutCreateInfo info{
       VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   info.pushConstantRangeCount = 1;

@@ -25,7 +25,8 @@ public:
     std::lock_guard lock(queueMutex);
     return note(use(work));
   }
-  /// Of all kernels: the addresses of their words and of what loops tell.
+  /// Of all kernels: the addresses of their words, of what loops tell, and of
+  /// their tables.
   VkPipelineLayout layout() const { return kernels; }
   const Adapter &adapter() const { return opened; }
   /// For when more is known of it; before anybody else has it.

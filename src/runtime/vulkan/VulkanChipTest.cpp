@@ -1,4 +1,5 @@
 #include "base/VulkanChip.h"
+#include "base/VulkanTables.h"
 
 #include <gtest/gtest.h>
 #include <vector>
@@ -57,6 +58,15 @@ TEST(VulkanChip, NothingElseIsRead) {
 TEST(VulkanChip, BlocksAreWarpsWhereSubgroupsAreNone) {
   EXPECT_EQ(VulkanFeatures{.subgroup = 32}.largestBlock(), 32);
   EXPECT_EQ(VulkanFeatures{.subgroup = 8}.largestBlock(), 32);
+}
+
+TEST(VulkanTables, AreBytesThatAreReadAsTheyWereWritten) {
+  std::string bytes;
+  for (int k = 0; k < 256; ++k)
+    bytes += static_cast<char>(k);
+  EXPECT_EQ(vulkanTables(vulkanTablesText(bytes)), bytes);
+  EXPECT_EQ(vulkanTables(vulkanTablesText("")), "");
+  EXPECT_FALSE(vulkanTables("the name of a file"));
 }
 
 } // namespace

@@ -241,7 +241,7 @@ Result<std::shared_ptr<Pipeline>> VulkanDriver::fillKernel() {
   if (!fillModule) {
     gpu::DeviceCode code;
     code.image.assign(std::begin(fillCode), std::end(fillCode));
-    auto module = Module::load(core->session, {}, code);
+    auto module = Module::load(core->session, core->written, {}, code);
     if (!module)
       return module.error();
     fillModule = *module;
@@ -310,7 +310,7 @@ Result<std::shared_ptr<gpu::Module>>
 VulkanDriver::load(const gpu::DeviceCode &code) {
   if (session().isLost())
     return session().failure(VK_ERROR_DEVICE_LOST, "");
-  auto module = Module::load(core->session, store, code);
+  auto module = Module::load(core->session, core->written, store, code);
   if (!module)
     return module.error();
   return std::shared_ptr<gpu::Module>(*module);
