@@ -42,18 +42,26 @@ INLINE static double magnitude(double value) {
                                         0x7fffffffffffffffl);
 }
 
-// Exact as long as nothing of it is below 2^-1022 or beyond 2^995.
-double costate_device_fma_f64(double a, double b, double c) {
-  double largest = 0x1p+995;
-  if (!(magnitude(a) < largest && magnitude(b) < largest &&
-        magnitude(a * b) < largest && magnitude(c) < largest))
-    return a * b + c;
+// Of numbers up to 2^995. Exact as long as nothing of it is below 2^-1022.
+INLINE static double smallFma(double a, double b, double c) {
   Pair product = productOf(a, b);
   Pair low = sumOf(c, product.rest);
   Pair high = sumOf(product.value, low.value);
   if (high.value == 0 && high.rest == 0 && low.rest == 0)
     return product.value + c; // the sign of the zero
   return high.value + oddSumOf(low.rest, high.rest);
+}
+
+double costate_device_fma_f64(double a, double b, double c) {
+  double largest = 0x1p+995;
+  _Bool isLarge = !(magnitude(a) < largest && magnitude(b) < largest &&
+                    magnitude(a * b) < largest && magnitude(c) < largest);
+  _Bool isFirst = magnitude(a) > magnitude(b);
+  double down = isLarge ? 0x1p-110 : 1.0, up = isLarge ? 0x1p+110 : 1.0;
+  double x = isFirst ? down * a : a, y = isFirst ? b : down * b, z = down * c;
+  if (!(magnitude(x * y) < largest && magnitude(z) < largest))
+    return a * b + c; // inf or NaN
+  return up * smallFma(x, y, z);
 }
 
 INLINE float costate_device_fma_f32(float a, float b, float c) {

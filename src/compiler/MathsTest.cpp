@@ -12,17 +12,6 @@
 namespace costate::compiler {
 namespace {
 
-std::string kernelText(const Function &function, const std::string &type) {
-  std::string array = "!costate.array<" + type + ", 1>";
-  std::string operands = function.isBinary ? "%a, %b" : "%a";
-  return "costate.kernel @f(%x: " + array + ", %y: " + array +
-         ", %z: " + array + ") {\n  %n = costate.extent %x[0] : " + array +
-         "\n  costate.range (%i) in (%n) {\n    %a = costate.load %x[%i] : " +
-         array + "\n    %b = costate.load %y[%i] : " + array +
-         "\n    %c = " + function.operation + " " + operands + " : " + type +
-         "\n    costate.store %c, %z[%i] : " + array + "\n  }\n}\n";
-}
-
 template <class T> class Compiled {
 public:
   explicit Compiled(const Function &function) {
