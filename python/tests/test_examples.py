@@ -1,6 +1,5 @@
 """The examples run, in small, and what they minimise falls."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -32,8 +31,6 @@ def test_the_cloud_is_found(tmp_path):
 
 def test_the_archer_learns(tmp_path):
     torch = pytest.importorskip("torch")
-    if os.environ.get("COSTATE_DEVICE") in ("cuda", "vulkan"):
-        pytest.skip("(its network is on the CPU)")
     import archer
     default = torch.get_default_dtype()
     try:

@@ -119,7 +119,9 @@ Result<std::string> convertToSpirv(std::unique_ptr<llvm::Module> module,
   if (std::string lack = made.lacking(); !lack.empty())
     return Failure{ErrorCode::BadKernel,
                    "the kernel needs " + lack +
-                       ", which this device does not have; use another one"};
+                       ", which this device does not have, in what the code "
+                       "has besides its own numbers (sums of a range and "
+                       "numbers in messages are f64); use another device"};
   OwningOpRef<spirv::ModuleOp> finished = made.finish();
   return serialise(*finished, made.tables(), blockBytes, workshop);
 }
