@@ -79,7 +79,8 @@ Result<> convert(ModuleOp module, const Options &options,
     addHostPasses(passes, options);
   else
     addDevicePasses(passes, options,
-                    isForHost(target) ? host().maths : "libclc");
+                    isForHost(target) ? host().maths : "libclc",
+                    /*inlines=*/isVulkan(target));
   if (succeeded(passes.run(module)))
     return {};
   return Failure{ErrorCode::Internal,

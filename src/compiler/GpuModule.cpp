@@ -6,6 +6,7 @@
 #include "base/DeviceWords.h"
 #include "compiler/Libclc.h"
 
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -315,7 +316,26 @@ void replaceDivisions(Module &module) {
         replaceDivision(*op);
 }
 
-void optimise(Module &module, TargetMachine &machine) {
+bool calls(const Loop &loop) {
+  return any_of(loop.blocks(), [](const BasicBlock *block) {
+    return any_of(*block, [](const Instruction &instruction) {
+      return isa<CallInst>(instruction) && !isa<IntrinsicInst>(instruction);
+    });
+  });
+}
+
+/// Unrolling such loops would multiply what is called.
+struct KeepLoopsThatCall : PassInfoMixin<KeepLoopsThatCall> {
+  PreservedAnalyses run(Function &function, FunctionAnalysisManager &analyses) {
+    for (Loop *loop :
+         analyses.getResult<LoopAnalysis>(function).getLoopsInPreorder())
+      if (calls(*loop))
+        loop->setLoopAlreadyUnrolled();
+    return PreservedAnalyses::all();
+  }
+};
+
+void optimise(Module &module, TargetMachine &machine, const GpuForm &form) {
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
@@ -325,6 +345,12 @@ void optimise(Module &module, TargetMachine &machine) {
   CGSCCAnalysisManager components;
   ModuleAnalysisManager modules;
   PassBuilder builder(&machine, tuning);
+  // Loops of few turns are unrolled before: their arrays become values.
+  if (form.callsScalarOnly)
+    builder.registerVectorizerStartEPCallback(
+        [](FunctionPassManager &passes, OptimizationLevel) {
+          passes.addPass(KeepLoopsThatCall());
+        });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
@@ -379,7 +405,7 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
   for (Function &function : module)
     answer(function, hasWarpsName, form.hasWarps);
   narrowScopes(module);
-  optimise(module, machine);
+  optimise(module, machine, form);
   return {};
 }
 

@@ -45,7 +45,8 @@ struct GpuForm {
   bool fusesFloats = true, fusesDoubles = true;
   /// Integers of 64 bits are divided by operations.
   bool dividesLongs = true;
-  /// Functions of anything but numbers are inlined.
+  /// Functions of anything but numbers are inlined; those are by the driver, so
+  /// loops that call some are not unrolled.
   bool callsScalarOnly = false;
 };
 

@@ -80,7 +80,7 @@ static void addReductionPasses(OpPassManager &passes) {
 }
 
 void addDevicePasses(OpPassManager &passes, const Options &options,
-                     const std::string &maths) {
+                     const std::string &maths, bool inlines) {
   passes.addPass(conversion::createInlineCustom());
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
@@ -90,7 +90,8 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
     addReductionPasses(passes);
     passes.addNestedPass<ir::KernelOp>(
         conversion::createPlaceTapes({.deterministic = options.deterministic,
-                                      .fastMath = options.fastMath}));
+                                      .fastMath = options.fastMath,
+                                      .inlines = inlines}));
   }
   passes.addPass(conversion::createOutlineDevice(
       {.debug = options.debug || options.findNan,
@@ -109,7 +110,8 @@ void registerPipelines() {
   PassPipelineRegistration<>(
       "device", "kernel IR to the LLVM dialect, for a device and its host",
       [](OpPassManager &passes) {
-        addDevicePasses(passes, Options(), host().maths);
+        addDevicePasses(passes, Options(), host().maths,
+                        /*inlines=*/false);
       });
   PassPipelineRegistration<>(
       "host", "kernel IR to the LLVM dialect, for this machine",

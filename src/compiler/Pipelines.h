@@ -32,9 +32,9 @@ void addDerivativePasses(mlir::OpPassManager &passes);
 void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 
 /// Kernel IR to the LLVM dialect: functions of a device, and host code that
-/// drives them. `maths`: see convert-kernel-to-llvm.
+/// drives them. `maths`: see convert-kernel-to-llvm; `inlines`: see place-tapes.
 void addDevicePasses(mlir::OpPassManager &passes, const Options &options,
-                     const std::string &maths);
+                     const std::string &maths, bool inlines);
 
 /// Registers the above as `primal`, `derivative`, `host` and `device`.
 void registerPipelines();

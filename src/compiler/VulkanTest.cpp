@@ -130,6 +130,30 @@ TEST_F(Spirv, LoopsAndBranchesAreStructured) {
   EXPECT_TRUE(contains(code, "OpSelectionMerge")) << code;
 }
 
+/// Drivers make each call the code of the function.
+TEST_F(Spirv, LoopsThatCallFunctionsAreNotUnrolled) {
+  std::string code = text(
+      withNumber("double",
+                 "  br label %head\n"
+                 "head:\n"
+                 "  %i = phi i64 [ 0, %0 ], [ %n, %head ]\n"
+                 "  %s = phi double [ %x, %0 ], [ %t, %head ]\n"
+                 "  %f = call double @_Z3sind(double %s)\n"
+                 "  %t = fadd double %f, %x\n"
+                 "  %n = add nsw i64 %i, 1\n"
+                 "  %c = icmp slt i64 %n, %threads\n"
+                 "  br i1 %c, label %head, label %end\n"
+                 "end:\n  %y = fadd double %t, %t\n",
+                 "declare double @_Z3sind(double) #1\n"
+                 "attributes #1 = { nounwind willreturn memory(none) }\n"));
+  // Inlined into the kernel, or called once.
+  size_t products = 0;
+  for (size_t at = 0; (at = code.find(" Fma ", at)) != code.npos; ++at)
+    ++products;
+  EXPECT_GT(products, 10u);
+  EXPECT_LT(products, 60u) << code;
+}
+
 TEST_F(Spirv, PrivateArraysAreVariables) {
   for (std::string type : {"double", "float", "i8", "i16", "half", "i64"}) {
     std::string code = text(withNumber(

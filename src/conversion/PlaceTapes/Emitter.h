@@ -73,8 +73,10 @@ struct Piece {
 
 class Emitter {
 public:
-  Emitter(const TapeShape &shape, Builder &b, mlir::IRMapping map, bool tiles)
-      : shape(shape), b(b), map(std::move(map)), tiles(tiles) {}
+  Emitter(const TapeShape &shape, Builder &b, mlir::IRMapping map, bool tiles,
+          bool inlines)
+      : shape(shape), b(b), map(std::move(map)), tiles(tiles),
+        inlines(inlines) {}
 
   void emit();
   mlir::IRMapping &values() { return map; }
@@ -201,6 +203,7 @@ private:
                         mlir::Value own);
 
   // Turns of the reverse sweep.
+  bool isShort(mlir::scf::ForOp reversed, const TapeLevel &level) const;
   struct Undone; ///< a leaf while it is undone
   Values undoTurn(const Undone &leaf, mlir::Value place, mlir::Value runs,
                   const llvm::DenseMap<int64_t, Values> &read,
@@ -242,6 +245,7 @@ private:
   Builder &b;
   mlir::IRMapping map; ///< of the iteration itself
   bool tiles;
+  bool inlines; ///< each call of a function becomes its code
   mlir::Value active, running;
   // What the forward sweep has come to so far.
   mlir::Value row, fits, need, fewest;

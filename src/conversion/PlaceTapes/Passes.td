@@ -46,7 +46,10 @@ def PlaceTapes : Pass<"place-tapes", "::costate::ir::KernelOp"> {
   let options = [Option<"deterministic", "deterministic", "bool", "false",
                         "leave ranges whose sums depend on the order of tiles">,
                  Option<"fastMath", "fast-math", "bool", "false",
-                        "functions cost what the hardware's cost">];
+                        "functions cost what the hardware's cost">,
+                 Option<"inlines", "inlines", "bool", "false",
+                        "functions become code of each place that calls them: turns with "
+                        "calls are not undone in batches">];
   let dependentDialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::costate::tape::TapeDialect"];
 }

@@ -129,7 +129,7 @@ void tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
 }
 
 void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
-           bool isFree) {
+           bool isFree, bool inlines) {
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles && isDear(shape, fastMath))
     range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
@@ -148,7 +148,7 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
     map.map(index, body->addArgument(index.getType(), index.getLoc()));
   if (tiles && isFree)
     tellDepth(range, shape, b, map, fastMath);
-  Emitter emitter(shape, b, std::move(map), tiles);
+  Emitter emitter(shape, b, std::move(map), tiles, inlines);
   emitter.emit();
   Operation *yield = old->getTerminator();
   Values sums;
@@ -202,7 +202,7 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
         shortenChains(range);
       if (std::optional<TapeShape> shape = TapeShape::of(range))
         if (!deterministic || isInOrder(range, *shape))
-          place(range, *shape, fastMath, isFree(range));
+          place(range, *shape, fastMath, isFree(range), inlines);
     }
   }
 

@@ -3,6 +3,7 @@
 #include "conversion/PlaceTapes/Rows.h"
 #include "conversion/PlaceTapes/Walk.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -76,10 +77,14 @@ static bool isPureTurn(scf::ForOp reversed) {
       });
 }
 
-static bool isShort(scf::ForOp reversed, const TapeLevel &level) {
+bool Emitter::isShort(scf::ForOp reversed, const TapeLevel &level) const {
   unsigned count = 0;
-  reversed.walk([&](Operation *) { ++count; });
-  return count <= shortest && level.rows() <= narrowest;
+  bool calls = false;
+  reversed.walk([&](Operation *op) {
+    ++count;
+    calls |= isa<func::CallOp>(op) || op->hasTrait<ir::OpTrait::IsFunction>();
+  });
+  return count <= shortest && level.rows() <= narrowest && !(inlines && calls);
 }
 
 /// Turns `behind - 1` to `behind - readAhead`, whose rows end at `end`; of

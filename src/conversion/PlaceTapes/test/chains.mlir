@@ -1,5 +1,6 @@
 // RUN: costate-opt %s --place-tapes=fast-math --canonicalize --cse | FileCheck %s
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s --check-prefix=EXACT
+// RUN: costate-opt %s --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=INLINES
 
 // From turn to turn of the reverse sweep there is one product, not two.
 // CHECK:         scf.while
@@ -10,6 +11,11 @@
 // EXACT:         ^bb0(%[[H:[a-z0-9]*]]: f32
 // EXACT:           %[[G:.*]] = arith.mulf %[[H]], %{{.*}} : f32
 // EXACT:           costate.strong_mul %[[G]], %{{.*}} : f32
+
+// Where each call becomes the code of the function, turns with calls are undone
+// one at a time.
+// INLINES-COUNT-1: costate.cos
+// INLINES-NOT:     costate.cos
 costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
