@@ -63,9 +63,17 @@ class Copied(Kept):
             state.tape.resume()
         self.known, self.array_version = host.clone(), self.array.version
 
+    def is_written(self) -> bool:
+        """By a launch, and not copied back yet."""
+        return self.array_version != self.array.version
+
+    def forget(self) -> None:
+        """What the array holds is not what the tensor is to be."""
+        self.known, self.array_version = None, self.array.version
+
     def after(self, tensor: torch.Tensor) -> None:
         """After a launch."""
-        if self.array_version != self.array.version:
+        if self.is_written():
             self.known = read(self.array, tensor)
             self.array_version = self.array.version
         if not records():

@@ -290,6 +290,19 @@ def launcher(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments, **options: _launch(function, arguments, options, copies=True)
 
 
+def _refuse_common_memory(tensors: Sequence[tuple[_Known | Copied, torch.Tensor]]) -> None:
+    """What the launch itself refuses of tensors that are not copied."""
+    copied = [(known, tensor) for known, tensor in tensors if known.is_copied]
+    for k, (known, tensor) in enumerate(copied):
+        for other, its in copied[:k]:
+            apart = (known.place >= other.place + its.nbytes or other.place >= known.place + tensor.nbytes)
+            if not apart and known is not other and (known.is_written() or other.is_written()):
+                for one in (known, other):
+                    one.forget()
+                raise errors.BadArgument(f"{_describe(tensor)} and {_describe(its)} have memory in common, and it is written; "
+                                         "pass two tensors")
+
+
 def _launch(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any],
             copies: bool) -> Any:
     converted = list(arguments)
@@ -300,7 +313,10 @@ def _launch(function: Callable[..., Any], arguments: Sequence[Any], options: Map
             tensors.append((known, argument))
             converted[position] = known.array
     try:
-        return function(*converted, **options)
+        result = function(*converted, **options)
+        if copies:
+            _refuse_common_memory(tensors)
+        return result
     finally:
         for known, tensor in tensors:
             known.after(tensor)

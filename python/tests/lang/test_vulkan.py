@@ -142,6 +142,10 @@ def test_tensors_are_copied():
     with pytest.raises(ti.CannotReplay, match="parts of the same memory"), ti.ad.Tape(loss):
         squares(x, rows[0])
         add_up(rows.reshape(6), loss)
+    for wrong in (lambda: squares(rows[0], rows[0]), lambda: squares(rows[0, :2], rows[0, 1:])):
+        with pytest.raises(ti.BadArgument, match="memory in common"):
+            wrong()
+    squares(rows[0], rows[1])
     total = ti.torch_function(squares, outputs={1: 0})
     x.grad = None
     total(x).sum().backward()
