@@ -16,6 +16,7 @@ float libclc_Z4erfcf(float) PURE;
 float libclc_Z4fmodff(float, float) PURE;
 double _Z4log2d(double) PURE;
 double _Z4erfcd(double) PURE;
+double libclc_Z4fmoddd(double, double) PURE;
 double _Z4fmoddd(double, double) PURE;
 
 // Zero loses its sign.
@@ -45,6 +46,16 @@ float _Z4exp2f(float x) {
 
 float _Z4erfcf(float x) {
   return x > 9.0f ? (float)_Z4erfcd(x) : libclc_Z4erfcf(x);
+}
+
+// Products overflow on the way, where a device has no fma.
+double _Z4fmoddd(double x, double y) {
+  _Bool isLarge = __builtin_fabs(x) >= 0x1p1023;
+  double rest = libclc_Z4fmoddd(isLarge ? 0.5 * x : x, y);
+  if (!isLarge)
+    return rest;
+  double size = __builtin_fabs(y), twice = 2 * __builtin_fabs(rest);
+  return __builtin_copysign(twice >= size ? twice - size : twice, x);
 }
 
 // Denormals count as 0.

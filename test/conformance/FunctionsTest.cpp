@@ -53,6 +53,32 @@ TEST(Functions, AnglesMayBeHuge) {
   }
 }
 
+TEST(Functions, RemaindersOfTheLargestNumbers) {
+  Kernel k =
+      kernel("remainders", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                              ArrayRef<double, 1> z) {
+        parallel(x.size(), [&](Index i) { z(i) = fmod(x(i), y(i)); });
+      });
+  constexpr double most = std::numeric_limits<double>::max();
+  std::vector<double> xs, ys;
+  for (double x :
+       {most, 0.5 * most, std::nextafter(most, 0.0), 0x1.8p1023, 1e305})
+    for (double y : {0x1p-1074, 3e-310, 1e-200, 0.3, 7.0, 1.5e200, 0x1p1023,
+                     0x1.7p1023, most, inf})
+      for (double sign : {1.0, -1.0}) {
+        xs.push_back(sign * x);
+        ys.push_back(y);
+      }
+  auto x = constant(xs), y = constant(ys), z = constant(xs);
+  k(x, y, z);
+  std::vector<double> got = z.to_host();
+  for (size_t i = 0; i < xs.size(); ++i) {
+    double expected = std::fmod(xs[i], ys[i]);
+    EXPECT_EQ(got[i], expected) << xs[i] << " and " << ys[i];
+    EXPECT_EQ(std::signbit(got[i]), std::signbit(expected));
+  }
+}
+
 TEST(Functions, BitsAreCounted) {
   expectBits<int>({0, 1, -1, 12, std::numeric_limits<int>::min(), 0x7f00});
   expectBits<uint32_t>({0, 1, ~0u, 0x80000000u, 40});
