@@ -1,7 +1,7 @@
 """A part of the unit tests that launch kernels, and of the Python tests, on Mesa's Vulkan driver for the CPU.
 
 It takes seconds to assemble a gradient, so these are few. All of them:
-COSTATE_DEVICE=vulkan build/release/bin/costate-test
+./dev vulkan
 COSTATE_DEVICE=vulkan PYTHONPATH=build/release/python .venv/bin/python -m pytest python/tests
 """
 

@@ -1,0 +1,145 @@
+"""Every unit test that launches kernels, on Mesa's Vulkan driver for the CPU.
+
+Assembling a gradient takes seconds there, so this takes an hour or two and is
+no part of a test run: `./dev vulkan` starts it. A test that takes longer than
+the limit is too slow, and the driver may have ended loops of one: both are
+named, and count as skipped.
+"""
+
+import argparse
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from report import Counts, Report
+from simt import OTHERS
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN = re.compile(r"^\[ RUN      \] (\S+)", re.M)
+END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?),? .*\(\d+ ms\)$", re.M)
+ENDED = "Mesa's Vulkan driver for the CPU ends the loops"
+KINDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
+
+
+class Outcome:
+    def __init__(self, kind, seconds, text):
+        self.kind, self.seconds, self.text = kind, seconds, text
+
+
+def suites(binary, chosen):
+    """The chosen tests of each suite."""
+    listed = subprocess.run([binary, "--gtest_list_tests", f"--gtest_filter={chosen}"],
+                            capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in listed.splitlines():
+        name = line.split("#")[0].rstrip()
+        if re.match(r"\S+\.$", name):
+            tests = found.setdefault(name, [])
+        elif name.startswith("  "):
+            tests.append(name.strip())
+    return {suite: tests for suite, tests in found.items() if tests}
+
+
+class Process:
+    """Runs tests one after another, and ends where one takes too long."""
+
+    def __init__(self, binary, names, limit):
+        environment = dict(os.environ, COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1",
+                           COSTATE_CACHE="0", GTEST_FILTER=":".join(names))
+        self.limit = limit
+        self.outcomes = {}
+        self.running, self.text, self.since = None, "", time.monotonic()
+        self.process = subprocess.Popen([binary, "--gtest_color=no"], env=environment,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT)
+        self.watch()
+
+    def watch(self):
+        pipe, rest = self.process.stdout, b""
+        while True:
+            left = self.since + self.limit - time.monotonic()
+            if not select.select([pipe], [], [], max(0, left))[0]:
+                self.process.kill()
+                self.process.wait()
+                return self.finish("too slow")
+            data = os.read(pipe.fileno(), 1 << 16)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self.read(line.decode(errors="replace"))
+            if not data:
+                return self.finish(f"ended with status {self.process.wait()}")
+
+    def read(self, line):
+        begin, end = BEGIN.match(line), END.match(line)
+        if begin:
+            self.running, self.text, self.since = begin[1], "", time.monotonic()
+        elif end and end[2] == self.running:
+            self.finish(KINDS[end[1]])
+        else:
+            self.text += line + "\n"
+
+    def finish(self, kind):
+        if not self.running:
+            return
+        if kind != "passed" and ENDED in self.text:
+            kind = "ended by the driver"
+        seconds = time.monotonic() - self.since
+        self.outcomes[self.running] = Outcome(kind, seconds, self.text)
+        print(f"{kind}: {self.running} ({seconds:.1f} s)", flush=True)
+        self.running = None
+
+
+def run_suite(binary, names, limit):
+    """Tests behind one that ends the process run in another."""
+    outcomes = {}
+    while names:
+        process = Process(binary, names, limit)
+        outcomes.update(process.outcomes)
+        if not process.outcomes:
+            outcomes[names[0]] = Outcome("ended outside any test", 0, process.text)
+        names = [name for name in names if name not in outcomes]
+    return outcomes
+
+
+def counted(outcomes):
+    counts = Counts()
+    for name, outcome in outcomes.items():
+        if outcome.kind == "passed":
+            counts.passes()
+        elif outcome.kind in ("skipped", "too slow", "ended by the driver"):
+            counts.skips(name, outcome.kind)
+        else:
+            counts.fails(name, outcome.kind + "\n" + outcome.text)
+    return counts
+
+
+def run_all(binary, arguments):
+    outcomes = {}
+    with ThreadPoolExecutor(arguments.workers) as pool:
+        runs = [pool.submit(run_suite, binary, [suite + test for test in tests], arguments.limit)
+                for suite, tests in suites(binary, arguments.filter).items()]
+        for run in runs:
+            outcomes.update(run.result())
+    return counted(outcomes)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--limit", type=float, default=60, help="seconds of a test")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("filter", nargs="?", default=OTHERS, help="of GoogleTest")
+    arguments = parser.parse_args()
+    binary = arguments.build_dir / "bin" / "costate-test"
+    report = Report()
+    report.run("vulkan", lambda: run_all(binary, arguments))
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
