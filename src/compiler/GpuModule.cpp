@@ -5,6 +5,7 @@
 #include "base/DeviceTape.h"
 #include "base/DeviceWords.h"
 #include "compiler/Libclc.h"
+#include "conversion/LLVMPasses.h"
 
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/IRBuilder.h"
@@ -12,7 +13,6 @@
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -340,24 +340,16 @@ void optimise(Module &module, TargetMachine &machine, const GpuForm &form) {
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = false;
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  PassBuilder builder(&machine, tuning);
-  // Loops of few turns are unrolled before: their arrays become values.
-  if (form.callsScalarOnly)
-    builder.registerVectorizerStartEPCallback(
-        [](FunctionPassManager &passes, OptimizationLevel) {
-          passes.addPass(KeepLoopsThatCall());
-        });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
-      .run(module, modules);
+  auto passes = [&](PassBuilder &builder) {
+    // Loops of few turns are unrolled before: their arrays become values.
+    if (form.callsScalarOnly)
+      builder.registerVectorizerStartEPCallback(
+          [](FunctionPassManager &passes, OptimizationLevel) {
+            passes.addPass(KeepLoopsThatCall());
+          });
+    return builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2);
+  };
+  conversion::runPasses(module, machine, passes, tuning);
 }
 
 } // namespace

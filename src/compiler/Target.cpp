@@ -1,11 +1,12 @@
 #include "compiler/Target.h"
 
+#include "conversion/LLVMPasses.h"
+
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -135,22 +136,11 @@ void optimise(Module &module, TargetMachine &machine) {
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(machine.getTargetTriple());
   setAttributes(module);
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  ModulePassManager passes;
-  if (llvm::Error error =
-          builder.parsePassPipeline(passes, pipelineFor(module)))
-    report_fatal_error(std::move(error));
-  addSanitizer(passes);
-  passes.run(module, modules);
+  conversion::runPasses(module, machine, [&](PassBuilder &builder) {
+    auto passes = conversion::parsePasses(builder, pipelineFor(module));
+    addSanitizer(passes);
+    return passes;
+  });
 }
 
 Result<std::string> emitObject(Module &module, TargetMachine &machine) {

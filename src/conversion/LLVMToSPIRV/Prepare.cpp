@@ -1,6 +1,7 @@
 #include "conversion/LLVMToSPIRV/Prepare.h"
 
 #include "base/VulkanChip.h"
+#include "conversion/LLVMPasses.h"
 
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/IRBuilder.h"
@@ -9,7 +10,6 @@
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/ReplaceConstant.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -22,23 +22,6 @@ namespace {
 
 constexpr unsigned globalSpace = 1, sharedSpace = 3;
 constexpr const char *exitName = "costate_device_exit";
-
-void runPasses(Module &module, TargetMachine &machine, const char *pipeline) {
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
-    report_fatal_error(std::move(error));
-  passes.run(module, modules);
-}
 
 bool isCallOf(const Instruction &instruction, StringRef name) {
   auto *call = dyn_cast<CallInst>(&instruction);
@@ -230,6 +213,11 @@ void flattenTables(Module &module) {
 
 void prepareForSpirv(Module &module, TargetMachine &machine,
                      const VulkanFeatures &features) {
+  auto run = [&](StringRef pipeline) {
+    runPasses(module, machine, [&](PassBuilder &builder) {
+      return parsePasses(builder, pipeline);
+    });
+  };
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -239,15 +227,15 @@ void prepareForSpirv(Module &module, TargetMachine &machine,
   }
   flattenTables(module);
   expandConstants(module);
-  runPasses(module, machine, "function(infer-address-spaces,simplifycfg,sroa)");
+  run("function(infer-address-spaces,simplifycfg,sroa)");
   for (Function &function : module)
     splitMixed(function);
   expandAtomics(module, features);
-  runPasses(module, machine, "function(lower-switch,scalarizer<load-store>)");
+  run("function(lower-switch,scalarizer<load-store>)");
   for (Function &function : module)
     while (expandIntrinsics(function, features))
       ;
-  runPasses(module, machine, "function(instsimplify,dce)");
+  run("function(instsimplify,dce)");
   expandConstants(module);
 }
 

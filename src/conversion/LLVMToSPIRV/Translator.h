@@ -28,6 +28,14 @@ inline bool isGlobal(unsigned space) {
   return space <= 1 || space == constantSpace;
 }
 
+inline unsigned spaceOf(mlir::Value pointer) {
+  return mlir::cast<mlir::LLVM::LLVMPointerType>(pointer.getType())
+      .getAddressSpace();
+}
+
+/// Of an i32, which local memory is made of.
+constexpr unsigned wordBytes = 4;
+
 /// Where global variables in shared memory start.
 using SharedLayout = llvm::StringMap<uint64_t>;
 
@@ -55,6 +63,10 @@ private:
   struct Place {
     const Variable *variable;
     Value bytes; ///< i32
+  };
+  /// Bits of a word, and a mask of the others.
+  struct Part {
+    Value own, others;
   };
 
   // Types and constants.
@@ -97,10 +109,15 @@ private:
   Variable variableOf(uint64_t bytes, Type element, unsigned elementBytes);
   mlir::FailureOr<Place> placeOf(Value pointer, Operation *user);
   Value at(const Place &place, Value element);
+  Value joined(Value low, Value high, Type type);
+  std::pair<Value, Value> halves(Value value);
+  Value shiftOf(Value bytes);
+  Value partOf(Value word, Value bytes, Type type);
+  Part placed(Value value, Value bytes, Type type);
   Value loadPrivate(const Place &place, Type type);
   void storePrivate(const Place &place, Value value, Type type);
   Value loadShared(Value bytes, Type type);
-  mlir::LogicalResult storeShared(Value bytes, Value value, Type type);
+  void storeShared(Value bytes, Value value, Type type);
   Value sharedWord(Value bytes, unsigned index);
   Value loadSharedWord(Value bytes, unsigned index);
   void storeSharedWord(Value bytes, unsigned index, Value word);
