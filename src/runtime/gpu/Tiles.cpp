@@ -219,6 +219,13 @@ Result<> Tiles::reserveDrain() {
   return storeHeap();
 }
 
+/// No more than there are tiles: they share the heap.
+int64_t Tiles::drainBlocks(uint64_t tiles) const {
+  return static_cast<int64_t>(std::min<uint64_t>(
+      tiles,
+      static_cast<uint64_t>(memory.driver().properties().multiprocessors)));
+}
+
 /// Where a sweep, and a drain, leave what does not fit.
 Result<> Tiles::prepareLists(TapeCall &call) {
   size_t bytes = 2 * sizeof(uint64_t) * call.tiles;
@@ -236,8 +243,8 @@ Result<> Tiles::prepareSums(const TiledLaunch &launch, int64_t blocks,
   static constexpr uint64_t zero = 0;
   if (launch.function.sums == 0)
     return {};
-  const Properties &gpu = memory.driver().properties();
-  int64_t count = blocks + drains * gpu.multiprocessors;
+  auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
+  int64_t count = blocks + drains * drainBlocks(tiles);
   auto bytes = static_cast<size_t>(8 * count * launch.function.sums);
   if (auto done = launch.partials.reserve(bytes); !done)
     return done;
@@ -278,7 +285,7 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   call.ample = 0;
   call.drainRows = shared / rowBytes;
   return start(launch, launch.function.drainSymbol,
-               {gpu.multiprocessors, blockThreads()}, shared, firstPartial,
+               {drainBlocks(call.tiles), blockThreads()}, shared, firstPartial,
                call);
 }
 

@@ -110,6 +110,7 @@ private:
     return static_cast<size_t>(blockThreads()) / 32;
   }
   size_t sharedRows(size_t blocks) const;
+  int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
