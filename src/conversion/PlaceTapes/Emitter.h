@@ -73,10 +73,14 @@ struct Piece {
 
 class Emitter {
 public:
+  /// What code costs on a device.
+  struct Costs {
+    bool inlines;  ///< each call of a function becomes its code
+    bool fastMath; ///< functions of f32 are the hardware's
+  };
   Emitter(const TapeShape &shape, Builder &b, mlir::IRMapping map, bool tiles,
-          bool inlines)
-      : shape(shape), b(b), map(std::move(map)), tiles(tiles),
-        inlines(inlines) {}
+          Costs costs)
+      : shape(shape), b(b), map(std::move(map)), tiles(tiles), costs(costs) {}
 
   void emit();
   mlir::IRMapping &values() { return map; }
@@ -245,7 +249,7 @@ private:
   Builder &b;
   mlir::IRMapping map; ///< of the iteration itself
   bool tiles;
-  bool inlines; ///< each call of a function becomes its code
+  Costs costs;
   mlir::Value active, running;
   // What the forward sweep has come to so far.
   mlir::Value row, fits, need, fewest;

@@ -11,7 +11,7 @@ namespace costate::conversion {
 
 Emitter::Emitter(const Emitter &outer, Value active, Value row)
     : shape(outer.shape), b(outer.b), map(outer.map), tiles(true),
-      inlines(outer.inlines), active(active), running(active), row(row) {}
+      costs(outer.costs), active(active), running(active), row(row) {}
 
 void Emitter::start(const TapeLevel &level) {
   loopsLeft = level.loops.size();

@@ -148,7 +148,7 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
     map.map(index, body->addArgument(index.getType(), index.getLoc()));
   if (tiles && isFree)
     tellDepth(range, shape, b, map, fastMath);
-  Emitter emitter(shape, b, std::move(map), tiles, inlines);
+  Emitter emitter(shape, b, std::move(map), tiles, {inlines, fastMath});
   emitter.emit();
   Operation *yield = old->getTerminator();
   Values sums;

@@ -77,14 +77,23 @@ static bool isPureTurn(scf::ForOp reversed) {
       });
 }
 
+/// Whether code of a library stands behind it.
+static bool isCalled(Operation &op, bool fastMath) {
+  if (isa<func::CallOp>(op))
+    return true;
+  return op.hasTrait<ir::OpTrait::IsFunction>() &&
+         !(fastMath && op.getResult(0).getType().isF32());
+}
+
 bool Emitter::isShort(scf::ForOp reversed, const TapeLevel &level) const {
   unsigned count = 0;
   bool calls = false;
   reversed.walk([&](Operation *op) {
     ++count;
-    calls |= isa<func::CallOp>(op) || op->hasTrait<ir::OpTrait::IsFunction>();
+    calls |= isCalled(*op, costs.fastMath);
   });
-  return count <= shortest && level.rows() <= narrowest && !(inlines && calls);
+  return count <= shortest && level.rows() <= narrowest &&
+         !(costs.inlines && calls);
 }
 
 /// Turns `behind - 1` to `behind - readAhead`, whose rows end at `end`; of

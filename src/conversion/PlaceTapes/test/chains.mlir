@@ -1,6 +1,7 @@
 // RUN: costate-opt %s --place-tapes=fast-math --canonicalize --cse | FileCheck %s
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s --check-prefix=EXACT
 // RUN: costate-opt %s --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=INLINES
+// RUN: costate-opt %s --place-tapes="inlines fast-math" --canonicalize --cse | FileCheck %s --check-prefix=HARDWARE
 
 // From turn to turn of the reverse sweep there is one product, not two.
 // CHECK:         scf.while
@@ -16,6 +17,7 @@
 // one at a time.
 // INLINES-COUNT-1: costate.cos
 // INLINES-NOT:     costate.cos
+// HARDWARE-COUNT-8: costate.cos
 costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
