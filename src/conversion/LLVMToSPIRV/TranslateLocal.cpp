@@ -133,7 +133,44 @@ Value Translator::at(const Place &place, Value element) {
                                     ValueRange{element});
 }
 
-static Value divided(ImplicitLocOpBuilder &b, Value bytes, Value shift) {
+static std::optional<APInt> numberOf(Value value) {
+  auto op = value.getDefiningOp<spv::ConstantOp>();
+  auto number = op ? dyn_cast<IntegerAttr>(op.getValue()) : IntegerAttr();
+  return number ? std::optional(number.getValue()) : std::nullopt;
+}
+
+/// `bytes` / 2^`log`, if it is known to be a whole number.
+static Value quotient(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
+  auto part = [&](Value value) -> Value {
+    std::optional<APInt> number = numberOf(value);
+    if (!number || number->countr_zero() < log)
+      return {};
+    Type type = value.getType();
+    return spv::ConstantOp::create(b, type,
+                                   IntegerAttr::get(type, number->ashr(log)));
+  };
+  if (Value number = part(bytes))
+    return number;
+  if (auto product = bytes.getDefiningOp<spv::IMulOp>())
+    if (Value factor = part(product.getOperand2()))
+      return spv::IMulOp::create(b, product.getOperand1(), factor);
+  return {};
+}
+
+/// `bytes` / 2^`log`, rounded down. Numbers of elements stay what they are, so
+/// that drivers see where accesses are.
+static Value divided(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
+  if (Value whole = quotient(b, bytes, log))
+    return whole;
+  if (auto sum = bytes.getDefiningOp<spv::IAddOp>()) {
+    Value one = sum.getOperand1(), other = sum.getOperand2();
+    if (Value whole = quotient(b, other, log))
+      return spv::IAddOp::create(b, divided(b, one, log), whole);
+    if (Value whole = quotient(b, one, log))
+      return spv::IAddOp::create(b, divided(b, other, log), whole);
+  }
+  Type type = bytes.getType();
+  Value shift = spv::ConstantOp::create(b, type, IntegerAttr::get(type, log));
   return spv::ShiftRightLogicalOp::create(b, bytes, shift);
 }
 
@@ -188,7 +225,7 @@ Translator::Part Translator::placed(Value value, Value bytes, Type type) {
 Value Translator::loadPrivate(const Place &place, Type type) {
   const Variable &variable = *place.variable;
   unsigned bytes = std::max(1u, type.getIntOrFloatBitWidth() / 8);
-  Value index = divided(b, place.bytes, i32(llvm::Log2_32(variable.bytes)));
+  Value index = divided(b, place.bytes, llvm::Log2_32(variable.bytes));
   if (variable.bytes == bytes) {
     Value word = spv::LoadOp::create(b, at(place, index));
     if (auto number = dyn_cast<IntegerType>(type);
@@ -213,7 +250,7 @@ Value Translator::loadPrivate(const Place &place, Type type) {
 void Translator::storePrivate(const Place &place, Value value, Type type) {
   const Variable &variable = *place.variable;
   unsigned bytes = std::max(1u, type.getIntOrFloatBitWidth() / 8);
-  Value index = divided(b, place.bytes, i32(llvm::Log2_32(variable.bytes)));
+  Value index = divided(b, place.bytes, llvm::Log2_32(variable.bytes));
   if (type.isInteger(1))
     value = resized(value, b.getI32Type());
   if (variable.bytes == bytes) {
@@ -241,7 +278,7 @@ void Translator::storePrivate(const Place &place, Value value, Type type) {
 //===-- Memory of a block -------------------------------------------------===//
 
 Value Translator::sharedWord(Value bytes, unsigned index) {
-  Value word = divided(b, bytes, i32(2));
+  Value word = divided(b, bytes, 2);
   if (index)
     word = spv::IAddOp::create(b, word, i32(index));
   Value memory = spv::AddressOfOp::create(b, module.blockMemory());
