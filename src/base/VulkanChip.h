@@ -37,6 +37,9 @@ namespace costate {
   F(memoryModel, "memorymodel")                                                \
   /* Zeros have signs, inf and NaN count, if an execution mode asks for it. */ \
   F(nan16, "nan16") F(nan32, "nan32") F(nan64, "nan64")                        \
+  /* Threads of a subgroup come together again where SPIR-V says that branches   \
+     and loops end. */                                                         \
+  F(reconvergence, "reconvergence")                                            \
   /* Rounding to nearest even can be asked for. */                             \
   F(rte16, "rte16") F(rte32, "rte32") F(rte64, "rte64")                        \
   /* Atomic operations in the memory of a block. */                            \
@@ -51,8 +54,7 @@ namespace costate {
   /* Loads and stores of so many bits in buffers. */                           \
   F(storage16, "storage16") F(storage8, "storage8")                            \
   F(vote, "vote")                                                              \
-  /* Subgroups are warps of 32 threads, of which a block may have several: not  \
-     relied on anywhere yet. */                                                \
+  /* Subgroups are warps of 32 threads, of which a block may have several. */  \
   F(warps, "warps")
 // clang-format on
 
@@ -68,6 +70,8 @@ struct VulkanFeatures {
   /// Threads of the largest block: without warps it is one, whose lanes wait
   /// for each other as a block.
   int largestBlock() const { return warps ? 1024 : 32; }
+  /// Lanes that are together can add up what they add to one element.
+  bool gathers() const { return reconvergence && arithmetic && vote; }
 };
 
 /// Always the same for the same features.

@@ -12,6 +12,7 @@
 enum { allLanes = -1, warpSize = 32 };
 
 _Bool costate_device_has_warps(void);
+_Bool costate_device_reconverges(void);
 COLLECTIVE unsigned maximum(unsigned, int) __asm__("llvm.nvvm.redux.sync.umax");
 
 // Of lanes that are a block.
@@ -76,10 +77,28 @@ INLINE COLLECTIVE double costate_device_warp_add(double value) {
   return costate_device_warp_fold(value, costateFloatSums);
 }
 
-// Which lanes are here together is not known.
+// Of the lanes of a subgroup that are here together.
+COLLECTIVE _Bool costate_subgroup_all_equal(unsigned value);
+COLLECTIVE _Bool costate_subgroup_elect(void);
+COLLECTIVE float costate_subgroup_add_f32(float value);
+COLLECTIVE double costate_subgroup_add_f64(double value);
+
+INLINE COLLECTIVE static _Bool allEqual(unsigned long value) {
+  return costate_subgroup_all_equal((unsigned)value) &
+         costate_subgroup_all_equal((unsigned)(value >> 32));
+}
+
+// Adds to an element that is likely the same for all lanes that are here: then
+// one of them adds the sum. Without reconvergence they may not be the same
+// lanes in each step.
 #define ADD_COMMON(number, suffix)                                             \
-  INLINE void costate_device_add_common_##suffix(number *place,                \
-                                                 number value) {               \
+  INLINE COLLECTIVE void costate_device_add_common_##suffix(number *place,     \
+                                                            number value) {    \
+    if (costate_device_reconverges() && allEqual((unsigned long)place)) {      \
+      value = costate_subgroup_add_##suffix(value);                            \
+      if (!costate_subgroup_elect())                                           \
+        return;                                                                \
+    }                                                                          \
     __atomic_fetch_add(place, value, __ATOMIC_RELAXED);                        \
   }
 ADD_COMMON(float, f32)

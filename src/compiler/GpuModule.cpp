@@ -27,6 +27,7 @@ constexpr const char *placeName = "costate_device_tape_place";
 constexpr const char *drainsName = "costate_device_tape_drains";
 /// What the code of the Vulkan library depends on.
 constexpr const char *hasWarpsName = "costate_device_has_warps";
+constexpr const char *reconvergesName = "costate_device_reconverges";
 
 struct DeviceFunction {
   Function *function;
@@ -277,31 +278,52 @@ void declareQuotients(Module &module) {
     module.getOrInsertFunction(name, type, type, type);
 }
 
-/// Powers of two become shifts anyway.
+bool isSigned(const BinaryOperator &op) {
+  return op.getOpcode() == Instruction::SDiv ||
+         op.getOpcode() == Instruction::SRem;
+}
+
+bool isRest(const BinaryOperator &op) {
+  return op.getOpcode() == Instruction::URem ||
+         op.getOpcode() == Instruction::SRem;
+}
+
 bool isDivision(const BinaryOperator &op) {
   switch (op.getOpcode()) {
   case Instruction::SDiv:
   case Instruction::SRem:
   case Instruction::UDiv:
   case Instruction::URem:
-    break;
+    return op.getType()->isIntegerTy(64);
   default:
     return false;
   }
-  auto *divisor = dyn_cast<ConstantInt>(op.getOperand(1));
-  return op.getType()->isIntegerTy(64) &&
-         !(divisor && divisor->getValue().isPowerOf2());
+}
+
+/// Towards zero.
+Value *shifted(IRBuilder<> &builder, Value *x, unsigned log, bool isSigned) {
+  if (log == 0)
+    return x;
+  if (!isSigned)
+    return builder.CreateLShr(x, log);
+  Value *sign = builder.CreateAShr(x, 63);
+  Value *rest = builder.CreateLShr(sign, 64 - log);
+  return builder.CreateAShr(builder.CreateAdd(x, rest), log);
 }
 
 void replaceDivision(BinaryOperator &op) {
-  unsigned opcode = op.getOpcode();
-  bool isSigned = opcode == Instruction::SDiv || opcode == Instruction::SRem;
-  bool isRest = opcode == Instruction::SRem || opcode == Instruction::URem;
   IRBuilder<> builder(&op);
   Value *x = op.getOperand(0), *y = op.getOperand(1);
-  Value *result = builder.CreateCall(
-      op.getModule()->getFunction(quotientNames[isSigned]), {x, y});
-  if (isRest)
+  auto *divisor = dyn_cast<ConstantInt>(y);
+  bool isPower = divisor && divisor->getValue().isPowerOf2() &&
+                 !(isSigned(op) && divisor->isNegative());
+  Value *result =
+      isPower
+          ? shifted(builder, x, divisor->getValue().logBase2(), isSigned(op))
+          : builder.CreateCall(
+                op.getModule()->getFunction(quotientNames[isSigned(op)]),
+                {x, y});
+  if (isRest(op))
     result = builder.CreateSub(x, builder.CreateMul(result, y));
   op.replaceAllUsesWith(result);
   op.eraseFromParent();
@@ -394,8 +416,10 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
     replaceDivisions(module);
   if (form.callsScalarOnly)
     inlineAllButScalar(module);
-  for (Function &function : module)
+  for (Function &function : module) {
     answer(function, hasWarpsName, form.hasWarps);
+    answer(function, reconvergesName, form.reconverges);
+  }
   narrowScopes(module);
   optimise(module, machine, form);
   return {};

@@ -41,6 +41,8 @@ struct GpuForm {
   /// Of the Vulkan library: the lanes of a warp run in lockstep, and blocks
   /// have several warps.
   bool hasWarps = true;
+  /// The same: which lanes run together follows from the code.
+  bool reconverges = false;
   /// The intrinsic `fma` is one operation.
   bool fusesFloats = true, fusesDoubles = true;
   /// Integers of 64 bits are divided by operations.

@@ -30,6 +30,7 @@ Result<std::string> emitSpirv(std::unique_ptr<Module> module,
   GpuForm form{"Vulkan devices", largestWords, DeviceLibrary::Vulkan};
   form.knowsPlaces = true;
   form.hasWarps = features->warps;
+  form.reconverges = features->gathers();
   form.fusesFloats = features->fma32;
   form.fusesDoubles = features->fma64;
   form.dividesLongs = features->i64Division;

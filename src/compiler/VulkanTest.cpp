@@ -11,6 +11,7 @@
 #include "llvm/Support/SourceMgr.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -25,6 +26,7 @@ VulkanFeatures all() {
 #define SET(member, text) features.member = true;
   COSTATE_VULKAN_FEATURES(SET)
 #undef SET
+  features.reconvergence = false; // younger than Debian's spirv-val
   return features;
 }
 
@@ -105,6 +107,39 @@ TEST_F(Spirv, AKernelFindsItsWordsThroughThePushConstant) {
   EXPECT_TRUE(contains(code, "NoContraction")) << code;
   EXPECT_TRUE(contains(code, "BuiltIn WorkgroupSize")) << code;
   EXPECT_TRUE(contains(code, "SpecId 0")) << code;
+}
+
+/// In all entry points, behind the extension.
+TEST(SpirvModes, ThreadsComeTogetherAgainWhereTheDeviceCan) {
+  auto count = [](bool reconverges) {
+    VulkanFeatures features = all();
+    features.reconvergence = reconverges;
+    Result<std::string> code =
+        emit(withNumber("double", "  %y = fmul double %x, %x\n"), features);
+    EXPECT_TRUE(code.ok());
+    std::vector<uint32_t> words(code->size() / 4);
+    std::memcpy(words.data(), code->data(), code->size());
+    constexpr uint32_t executionMode = 16, maximallyReconverges = 6023;
+    int found = 0;
+    for (size_t at = 5; at < words.size(); at += words[at] >> 16)
+      found += (words[at] & 0xffff) == executionMode &&
+               words[at + 2] == maximallyReconverges;
+    return std::pair(found, contains(*code, "SPV_KHR_maximal_reconvergence"));
+  };
+  EXPECT_EQ(count(true), std::pair(1, true));
+  EXPECT_EQ(count(false), std::pair(0, false));
+}
+
+TEST_F(Spirv, QuotientsThatADeviceHasNotAreNotAskedFor) {
+  VulkanFeatures features = all();
+  features.i64Division = false;
+  for (const char *divisor : {"4", "10", "-8", "%threads"})
+    for (const char *op : {"sdiv", "srem", "udiv", "urem"}) {
+      std::string line = std::string("  %y = ") + op + " i64 %x, " + divisor;
+      std::string code = checked(withNumber("i64", line + "\n"), features);
+      for (const char *name : {"OpSDiv", "OpSRem", "OpSMod", "OpUMod"})
+        EXPECT_FALSE(contains(code, name)) << line << "\n" << code;
+    }
 }
 
 TEST_F(Spirv, LoopsAndBranchesAreStructured) {

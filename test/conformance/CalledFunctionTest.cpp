@@ -282,7 +282,8 @@ TEST_F(CalledFunction, HasNoEffects) {
       add(y, x(i));
     });
   };
-  expectCalls(0, 0, body, active(spread(4)), active(Values(5)));
+  // Sums in any order are the same.
+  expectCalls(0, 0, body, active(Values{0.5, -1.25, 2, 3}), active(Values(5)));
 }
 
 TEST_F(CalledFunction, ReadsNothingThatIsWritten) {

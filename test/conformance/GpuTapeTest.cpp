@@ -165,6 +165,47 @@ TEST(GpuTapes, OnTheHeapAreThoseOfTwentyWarpsIfRecordsAreWide) {
   EXPECT_LE(taken, 24 * tape);
 }
 
+/// A product of derivatives, from every turn of every iteration: 64 of them by
+/// another device, the others are the same.
+TEST(GpuTapes, OfManyGiBAreRightAtBothEnds) {
+  Device device = openDevice();
+  size_t most = size_t(24) << 30;
+  if (device.name() == "cpu" || device.name() == "simt" ||
+      device.memory_limit() < 2 * most)
+    GTEST_SKIP() << "needs a GPU with " << 2 * most << " bytes";
+  device = openDevice({.tape_budget = most});
+  Kernel k = kernel(
+      "many", [](ArrayRef<double, 1> x, Scalar<int> n, ArrayRef<double, 1> y) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (t, 0, n) {
+            v = v + 1e-4 * sin(3.0 * v) * cos(v);
+          }
+          y(i) = v;
+        });
+      });
+  constexpr int64_t distinct = 64, many = 400000;
+  constexpr int turns = 20000;
+  auto gradients = [&](const Device &on, int64_t count) {
+    Array<double> x = on.array<double>({count}, grad),
+                  y = on.array<double>({count}, grad);
+    std::vector<double> start(static_cast<size_t>(count));
+    for (size_t i = 0; i < start.size(); ++i)
+      start[i] = 0.1 + 0.01 * static_cast<double>(i % distinct);
+    x.from_host(start);
+    y.grad().fill(1);
+    k.grad(x, turns, y);
+    return x.grad().to_host();
+  };
+  std::vector<double> expected = gradients(Device::open("cpu"), distinct);
+  std::vector<double> found = gradients(device, many);
+  EXPECT_GT(device.peak_bytes(), size_t(5) << 30);
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(found[i], expected[i % distinct],
+                1e-9 * std::abs(expected[i % distinct]))
+        << i;
+}
+
 TEST(GpuTapes, ThatFitNowhereAreAnErrorOnce) {
   Device device = openDevice({.tape_budget = 0});
   if (device.name() == "cpu")

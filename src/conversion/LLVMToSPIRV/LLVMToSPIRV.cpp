@@ -79,23 +79,26 @@ LogicalResult translateAll(ModuleOp module, SpirvModule &to, uint64_t &bytes) {
   return success();
 }
 
-Result<std::string> serialise(spirv::ModuleOp module, StringRef tables,
-                              uint64_t blockBytes, Workshop &workshop) {
+Result<std::string> serialise(SpirvModule &made, uint64_t blockBytes,
+                              Workshop &workshop) {
+  OwningOpRef<spirv::ModuleOp> module = made.finish();
   auto fails = [&](const char *what) {
     return Failure{ErrorCode::Internal, std::string("code for Vulkan ") + what +
                                             ": " + workshop.errors};
   };
 #ifdef COSTATE_ASSERTIONS
-  if (failed(verify(module)))
+  if (failed(verify(*module)))
     return fails("is malformed");
 #endif
   SmallVector<uint32_t, 0> words;
   spirv::SerializationOptions options;
   options.emitSymbolName = false;
-  if (failed(spirv::serialize(module, words, options)))
+  if (failed(spirv::serialize(*module, words, options)))
     return fails("cannot be serialised");
   specialise(words, blockBytes);
-  addTables(words, tables);
+  addTables(words, made.tables());
+  if (made.features().reconvergence)
+    reconverge(words);
   return std::string(reinterpret_cast<const char *>(words.data()),
                      words.size() * sizeof words[0]);
 }
@@ -122,8 +125,7 @@ Result<std::string> convertToSpirv(std::unique_ptr<llvm::Module> module,
                        ", which this device does not have, in what the code "
                        "has besides its own numbers (sums of a range and "
                        "numbers in messages are f64); use another device"};
-  OwningOpRef<spirv::ModuleOp> finished = made.finish();
-  return serialise(*finished, made.tables(), blockBytes, workshop);
+  return serialise(made, blockBytes, workshop);
 }
 
 } // namespace costate::conversion

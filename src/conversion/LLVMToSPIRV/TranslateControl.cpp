@@ -294,20 +294,27 @@ LogicalResult Translator::branch(scf::IndexSwitchOp op) {
 }
 
 /// Of the form that liftControlFlow leaves: all is in front of the condition.
-/// The header leaves the loop, as drivers know it: Mesa's for the CPU gives
-/// threads that have left a loop at its end what later turns compute.
+/// Loops end behind it, or in their header, if `endsInHeader`, with a flag.
 LogicalResult Translator::loop(scf::WhileOp op) {
+  bool endsInHeader = module.features().shortLoops;
   SmallVector<Value> inits;
-  SmallVector<Type> types;
-  for (Value init : op.getInits()) {
-    inits.push_back(get(init));
-    types.push_back(typeOf(init.getType()));
-  }
+  SmallVector<Type> types, carriedTypes;
+  SmallVector<unsigned> carriedArguments;
+  for (Type type : op.getResultTypes())
+    types.push_back(typeOf(type));
   if (llvm::is_contained(types, Type()))
     return op.emitError("carries a value without a counterpart in SPIR-V");
-  SmallVector<Type> carriedTypes = types;
-  carriedTypes.push_back(b.getI1Type());
-  inits.push_back(integer(b.getI1Type(), APInt(1, 1)));
+  for (auto [k, argument] : llvm::enumerate(op.getBeforeArguments())) {
+    if (argument.use_empty() && !endsInHeader)
+      continue;
+    carriedArguments.push_back(k);
+    inits.push_back(get(op.getInits()[k]));
+    carriedTypes.push_back(types[k]);
+  }
+  if (endsInHeader) {
+    carriedTypes.push_back(b.getI1Type());
+    inits.push_back(integer(b.getI1Type(), APInt(1, 1)));
+  }
   SmallVector<Location> locs(carriedTypes.size(), op.getLoc());
   auto made = spv::LoopOp::create(b, types, spv::LoopControl::None);
   Region &body = made.getBody();
@@ -320,22 +327,33 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   b.setInsertionPointToEnd(entry);
   spv::BranchOp::create(b, header, inits);
   b.setInsertionPointToEnd(header);
-  ValueRange left = header->getArguments().drop_back();
-  spv::BranchConditionalOp::create(b, header->getArguments().back(), turn,
-                                   ValueRange(), merge, ValueRange());
-  for (auto [old, argument] : llvm::zip(op.getBeforeArguments(), left))
-    values[old] = argument;
+  for (auto [k, argument] : llvm::zip(carriedArguments, header->getArguments()))
+    values[op.getBeforeArguments()[k]] = argument;
+  if (endsInHeader)
+    spv::BranchConditionalOp::create(b, header->getArguments().back(), turn,
+                                     ValueRange(), merge, ValueRange());
+  else
+    spv::BranchOp::create(b, turn);
   b.setInsertionPointToEnd(turn);
   countPass(op);
   if (failed(block(op.getBefore().front())))
     return failure();
   b.setLoc(op.getLoc());
   scf::ConditionOp condition = op.getConditionOp();
-  SmallVector<Value> carried;
-  for (Value value : condition.getArgs())
-    carried.push_back(get(value));
-  carried.push_back(get(condition.getCondition()));
-  spv::BranchOp::create(b, next, carried);
+  SmallVector<Value> carried, left;
+  for (unsigned k : carriedArguments)
+    carried.push_back(get(condition.getArgs()[k]));
+  Value goesOn = get(condition.getCondition());
+  if (endsInHeader) {
+    carried.push_back(goesOn);
+    spv::BranchOp::create(b, next, carried);
+    llvm::append_range(left, header->getArguments().drop_back());
+  } else {
+    spv::BranchConditionalOp::create(b, goesOn, next, carried, merge,
+                                     ValueRange());
+    for (Value value : condition.getArgs())
+      left.push_back(get(value));
+  }
   b.setInsertionPointToEnd(next);
   spv::BranchOp::create(b, header, next->getArguments());
   b.setInsertionPointToEnd(merge);
@@ -355,6 +373,8 @@ LogicalResult Translator::call(LLVM::CallOp op) {
     arguments.push_back(get(value));
   if (*callee == opaqueName)
     return set(op, opaque(arguments.front()));
+  if (callee->consume_front(subgroupPrefix))
+    return subgroupCall(op, *callee);
   auto function = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
       op, op.getCalleeAttr());
   Type type = op.getNumResults() ? typeOf(op.getResult().getType()) : Type();

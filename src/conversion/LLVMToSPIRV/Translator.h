@@ -36,6 +36,9 @@ inline unsigned spaceOf(mlir::Value pointer) {
 /// Of an i32, which local memory is made of.
 constexpr unsigned wordBytes = 4;
 
+/// What functions start with that are operations of subgroups.
+constexpr const char *subgroupPrefix = "costate_subgroup_";
+
 /// Where global variables in shared memory start.
 using SharedLayout = llvm::StringMap<uint64_t>;
 
@@ -96,8 +99,13 @@ private:
   mlir::LogicalResult compareInts(mlir::LLVM::ICmpOp op);
   mlir::LogicalResult compareFloats(mlir::LLVM::FCmpOp op);
   mlir::LogicalResult mathOp(Operation *op);
+
+  // Threads.
   mlir::LogicalResult gpuIntrinsic(mlir::LLVM::CallIntrinsicOp op);
+  mlir::LogicalResult subgroupCall(mlir::LLVM::CallOp op, llvm::StringRef name);
+  void needSubgroups(mlir::spirv::Capability capability);
   Value opaque(Value condition);
+  Value perLane(Value number);
   Value builtIn(llvm::StringRef name);
   Value blockThreads();
   void barrier(mlir::spirv::Scope scope);

@@ -91,6 +91,26 @@ void addTables(SmallVectorImpl<uint32_t> &words, StringRef bytes) {
   print(all, words);
 }
 
+void reconverge(SmallVectorImpl<uint32_t> &words) {
+  constexpr uint32_t maximallyReconverges = 6023; // not in the dialect
+  Instructions all = parse(words), modes;
+  for (const Instruction &one : all)
+    if (one.opcode == spv::Opcode::OpEntryPoint)
+      modes.push_back({spv::Opcode::OpExecutionMode,
+                       {one.operands[1], maximallyReconverges}});
+  size_t mode = indexOf(all, [](const Instruction &one) {
+    return one.opcode == spv::Opcode::OpExecutionMode;
+  });
+  all.insert(all.begin() + mode, modes.begin(), modes.end());
+  size_t capability = indexOf(all, [](const Instruction &one) {
+    return one.opcode != spv::Opcode::OpCapability;
+  });
+  Instruction extension{spv::Opcode::OpExtension, {}};
+  addString(extension, "SPV_KHR_maximal_reconvergence");
+  all.insert(all.begin() + capability, extension);
+  print(all, words);
+}
+
 void specialise(SmallVectorImpl<uint32_t> &words, uint64_t blockBytes) {
   Instructions all = parse(words);
   uint32_t threads = constantOf(all, BlockThreadsConstant);

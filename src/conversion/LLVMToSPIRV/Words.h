@@ -16,4 +16,7 @@ void addTables(llvm::SmallVectorImpl<uint32_t> &words, llvm::StringRef bytes);
 /// `blockBytes` itself.
 void specialise(llvm::SmallVectorImpl<uint32_t> &words, uint64_t blockBytes);
 
+/// Asks for SPV_KHR_maximal_reconvergence in all entry points.
+void reconverge(llvm::SmallVectorImpl<uint32_t> &words);
+
 } // namespace costate::conversion

@@ -148,6 +148,9 @@ TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
   worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
 }
 
+// With as many rows loops of thousands of turns find a way.
+#define TAPE_SOME_ROWS 1792
+
 // Where more tiles can run at a time: in shared memory or on the heap. Loops
 // may find a way with fewer rows than they ask for, if there are not so many.
 TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
@@ -158,8 +161,11 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
   unsigned long long blocks = worker->warps / (call->blockThreads / 32);
   unsigned long long warpsOfBlock = call->blockThreads / 32;
   if (rows > call->drainRows && rows > control->heapRows) {
+    unsigned long long some =
+        control->heapRows < TAPE_SOME_ROWS ? control->heapRows : TAPE_SOME_ROWS;
     rows = control->heapRows / blocks;
     rows = rows > call->drainRows ? rows : call->drainRows;
+    rows = rows > some ? rows : some;
     rows = rows ? rows : 1;
   }
   unsigned long long here = call->drainRows / rows;

@@ -61,32 +61,42 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
 
 //===-- Where tapes lie ---------------------------------------------------===//
 
-int Tiles::blockThreads() const {
-  return std::min<int>(TAPE_BLOCK_THREADS,
-                       memory.driver().properties().blockThreads);
-}
-
-/// Rows of each warp, if `blocks` blocks share a multiprocessor.
-size_t Tiles::sharedRows(size_t blocks) const {
+/// Of the largest block.
+size_t Tiles::warpsOfBlock() const {
   const Properties &gpu = memory.driver().properties();
-  size_t bytes = gpu.sharedPerMultiprocessor / blocks;
-  bytes = bytes > reservedShared ? bytes - reservedShared : 0;
-  return std::min(bytes, gpu.sharedPerBlock) / rowBytes / warpsOfBlock();
+  return static_cast<size_t>(
+      std::min<int>(TAPE_BLOCK_THREADS, gpu.blockThreads) / 32);
 }
 
-/// Shared memory, with as many blocks as leave each warp `rows` rows.
+/// `warps` warps of a multiprocessor with tapes in shared memory, in the
+/// largest blocks that get their part of it.
+Tiles::Shares Tiles::share(size_t warps) const {
+  const Properties &gpu = memory.driver().properties();
+  for (size_t here = warpsOfBlock();; here /= 2) {
+    size_t blocks = std::max<size_t>(1, warps / here);
+    size_t bytes = gpu.sharedPerMultiprocessor / blocks;
+    bytes = bytes > reservedShared ? bytes - reservedShared : 0;
+    if (bytes > gpu.sharedPerBlock && here > 1)
+      continue;
+    return {.blocks = blocks,
+            .warpsOfBlock = here,
+            .rows = std::min(bytes, gpu.sharedPerBlock) / rowBytes / here};
+  }
+}
+
+/// Shared memory, with as many warps as leave each `rows` rows.
 std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles,
                                              uint64_t rows) const {
   auto processors =
       static_cast<uint64_t>(memory.driver().properties().multiprocessors);
-  for (uint64_t blocks : {3, 2, 1}) {
-    size_t here = sharedRows(blocks);
-    bool idle =
-        blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock() * processors;
+  for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
+    auto [blocks, warpsOfBlock, here] = share(warps);
+    bool idle = blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * processors;
     if (here == 0 || here < rows || idle)
       continue;
     auto count = static_cast<int64_t>(std::min(tiles, blocks * processors));
-    return Plan{.grid = {count, blockThreads()}, .sharedRows = here};
+    return Plan{.grid = {count, static_cast<int>(32 * warpsOfBlock)},
+                .sharedRows = here};
   }
   return std::nullopt;
 }
@@ -116,7 +126,7 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
     auto rows = std::max<uint64_t>(
         known.fewest,
         usualRows(known, *launch.needs.depths(launch.number).report));
-    bool isBusy = rows <= sharedRows(2);
+    bool isBusy = rows <= share(16).rows;
     if (auto shared = planShared(tiles, rows);
         shared && (isBusy || !launch.function.dear))
       return *shared;
@@ -126,15 +136,16 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
     return *shared;
   Driver &driver = memory.driver();
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
-  auto resident = driver.residentBlocks(launch.module, launch.function.symbol,
-                                        blockThreads(), 0);
+  int threads = static_cast<int>(32 * warpsOfBlock());
+  auto resident =
+      driver.residentBlocks(launch.module, launch.function.symbol, threads, 0);
   if (!resident)
     return resident.error();
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
   uint64_t warps = std::min(blocks * warpsOfBlock(), tiles);
   if (launch.function.turnRows > 1)
     warps = std::min(warps, warpsOfWideTurns * processors);
-  Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads()},
+  Plan plan{.grid = {static_cast<int64_t>(blocks), threads},
             .leastWarps = leastWarps * processors,
             .mostWarps = warps};
   uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
@@ -145,12 +156,21 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
 
 //===-- The heap ----------------------------------------------------------===//
 
+/// By fills, as launches shall not copy.
 Result<> Tiles::storeHeap() {
-  uint64_t words[] = {reinterpret_cast<uint64_t>(heap.address()),
-                      heap.bytes() / rowBytes};
   static_assert(offsetof(TapeControl, heap) == 0 &&
                 offsetof(TapeControl, heapRows) == 8);
-  return memory.driver().upload(control.address(), words, sizeof words);
+  uint64_t words[] = {reinterpret_cast<uint64_t>(heap.address()),
+                      heap.bytes() / rowBytes};
+  uint32_t parts[4];
+  static_assert(sizeof parts == sizeof words);
+  std::memcpy(parts, words, sizeof parts);
+  for (size_t k = 0; k < 4; ++k)
+    if (auto done =
+            memory.driver().fill(control.address() + 4 * k, 4, &parts[k], 4);
+        !done)
+      return done;
+  return {};
 }
 
 Result<> Tiles::growHeap(size_t bytes) {
@@ -271,7 +291,8 @@ Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
 Result<> Tiles::sweep(const TiledLaunch &launch, const Plan &plan,
                       TapeCall &call) {
   const DeviceFunction &function = launch.function;
-  size_t shared = plan.sharedRows * rowBytes * warpsOfBlock();
+  size_t shared = plan.sharedRows * rowBytes *
+                  static_cast<size_t>(plan.grid.blockThreads / 32);
   return start(launch,
                plan.sharedRows ? function.sharedSymbol : function.symbol,
                plan.grid, std::max(shared, sumMemory), 0, call);
@@ -284,9 +305,10 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   call.drains = call.commits = call.frugal = 1;
   call.ample = 0;
   call.drainRows = shared / rowBytes;
+  call.blockThreads = 32 * warpsOfBlock();
   return start(launch, launch.function.drainSymbol,
-               {drainBlocks(call.tiles), blockThreads()}, shared, firstPartial,
-               call);
+               {drainBlocks(call.tiles), static_cast<int>(32 * warpsOfBlock())},
+               shared, firstPartial, call);
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {

@@ -105,11 +105,14 @@ private:
     uint64_t leastWarps = 0, mostWarps = 0;
   };
 
-  int blockThreads() const;
-  size_t warpsOfBlock() const {
-    return static_cast<size_t>(blockThreads()) / 32;
-  }
-  size_t sharedRows(size_t blocks) const;
+  /// What a multiprocessor has with tapes in shared memory.
+  struct Shares {
+    size_t blocks, warpsOfBlock;
+    size_t rows; ///< of a warp
+  };
+
+  size_t warpsOfBlock() const;
+  Shares share(size_t warps) const;
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);

@@ -7,6 +7,23 @@
 
 namespace costate::runtime::vulkan {
 
+#ifdef VK_KHR_shader_maximal_reconvergence
+using ReconvergenceFeatures =
+    VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR;
+#else
+/// Of headers that are younger than ours.
+#define VK_KHR_SHADER_MAXIMAL_RECONVERGENCE_EXTENSION_NAME                     \
+  "VK_KHR_shader_maximal_reconvergence"
+constexpr auto
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_MAXIMAL_RECONVERGENCE_FEATURES_KHR =
+        VkStructureType(1000434000);
+struct ReconvergenceFeatures {
+  VkStructureType sType;
+  void *pNext;
+  VkBool32 shaderMaximalReconvergence;
+};
+#endif
+
 /// What Vulkan can be asked for, chained: as it is there, and then as it is
 /// wanted.
 struct FeatureChain {
@@ -20,6 +37,7 @@ struct FeatureChain {
   VkPhysicalDeviceMaintenance4Features maintenance4;
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
+  ReconvergenceFeatures reconvergence;
 };
 
 struct Adapter {

@@ -25,7 +25,9 @@ FeatureChain::FeatureChain()
       atomicFloat{
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT},
       executables{
-          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR} {
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR},
+      reconvergence{
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_MAXIMAL_RECONVERGENCE_FEATURES_KHR} {
 }
 
 void AdapterReader::readExtensions() {
@@ -72,6 +74,8 @@ void AdapterReader::readFeatures(FeatureChain &there) const {
     chain(there.core, there.atomicFloat);
   if (has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME))
     chain(there.core, there.executables);
+  if (has(VK_KHR_SHADER_MAXIMAL_RECONVERGENCE_EXTENSION_NAME))
+    chain(there.core, there.reconvergence);
   vkGetPhysicalDeviceFeatures2(device, &there.core);
 }
 
@@ -211,36 +215,56 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   to.shuffle = hasOperation(VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
   to.shuffleRelative = hasOperation(VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT);
   to.arithmetic = hasOperation(VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  to.reconvergence = there.reconvergence.shaderMaximalReconvergence;
+  to.warps = lanes == 32 && to.arithmetic && to.shuffleRelative &&
+             to.fullSubgroups && to.reconvergence;
   addFloatControls(to);
   // Its quotients of signed numbers are wrong in some kernels (580.159.04).
   to.i64Division = v12.driverID != VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   return to;
 }
 
+/// Bytes of block memory of a multiprocessor, of a GPU by its number on the
+/// bus: GV100, GA100, GH100 and GB100; the others are small ones, by
+/// generation.
+static size_t nvidiaShared(uint32_t device, uint32_t warps) {
+  constexpr size_t KiB = 1024;
+  switch (device >> 8) {
+  case 0x1d:
+    return 96 * KiB;
+  case 0x20:
+    return 164 * KiB;
+  case 0x23:
+  case 0x29:
+    return 228 * KiB;
+  default:
+    return (warps >= 64 ? 96 : warps >= 48 ? 100 : 64) * KiB;
+  }
+}
+
 /// Drivers of NVIDIA and AMD tell how large the GPU is, others do not: numbers
 /// that keep a usual one busy.
 Guess AdapterReader::guess() const {
-  if (nvidia.shaderSMCount) {
-    // Of 228, 164 or 96 KiB, 100 KiB, 64 KiB.
-    uint32_t warps = nvidia.shaderWarpsPerSM;
-    size_t blocks = warps >= 64 ? 3 : warps >= 48 ? 2 : 1;
-    return {static_cast<int>(nvidia.shaderSMCount),
-            static_cast<int>(warps) * 32, blocks};
-  }
+  size_t shared = properties.properties.limits.maxComputeSharedMemorySize;
+  if (nvidia.shaderSMCount)
+    return {
+        static_cast<int>(nvidia.shaderSMCount),
+        static_cast<int>(nvidia.shaderWarpsPerSM) * 32,
+        nvidiaShared(properties.properties.deviceID, nvidia.shaderWarpsPerSM)};
   if (amd.computeUnitsPerShaderArray)
     return {static_cast<int>(amd.shaderEngineCount *
                              amd.shaderArraysPerEngineCount *
                              amd.computeUnitsPerShaderArray),
             static_cast<int>(amd.simdPerComputeUnit * amd.wavefrontsPerSimd *
                              amd.wavefrontSize),
-            1};
+            shared};
   switch (properties.properties.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU:
-    return {1024, 256, 1}; // a thread may not run for long (`shortLoops`)
+    return {1024, 256, shared}; // a thread may not run for long (`shortLoops`)
   case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-    return {32, 1024, 1};
+    return {32, 1024, shared};
   default:
-    return {8, 1024, 1};
+    return {8, 1024, shared};
   }
 }
 
@@ -258,7 +282,8 @@ AdapterReader::gpuProperties(const VulkanFeatures &features) const {
           std::max<size_t>(result.memory, memory.memoryHeaps[k].size);
   result.chip = vulkanChip(features);
   result.sharedPerBlock = limits.maxComputeSharedMemorySize - ownShared;
-  result.sharedPerMultiprocessor = guess.sharedOfBlocks * result.sharedPerBlock;
+  result.sharedPerMultiprocessor =
+      std::max(guess.shared, result.sharedPerBlock);
   auto most = static_cast<int>(std::min(limits.maxComputeWorkGroupInvocations,
                                         limits.maxComputeWorkGroupSize[0]));
   result.blockThreads = std::min(features.largestBlock(), most);
@@ -290,7 +315,8 @@ Result<Adapter> AdapterReader::adapter() {
         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
         VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
         VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
-        VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME})
+        VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
+        VK_KHR_SHADER_MAXIMAL_RECONVERGENCE_EXTENSION_NAME})
     if (has(extension))
       result.extensions.push_back(extension);
   uint32_t lanes = lanesOf(there, result.askedSubgroup);
