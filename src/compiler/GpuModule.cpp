@@ -248,6 +248,53 @@ void inlineAllButScalar(Module &module) {
   }
 }
 
+using Calls = SmallVector<CallInst *>;
+
+/// Calls that end a thread, by what they call.
+MapVector<Function *, Calls> endsOf(Function &function) {
+  MapVector<Function *, Calls> ends;
+  for (BasicBlock &block : function)
+    if (isa<UnreachableInst>(block.getTerminator()))
+      if (auto *call =
+              dyn_cast_or_null<CallInst>(block.getTerminator()->getPrevNode());
+          call && call->getCalledFunction() && call->doesNotReturn())
+        ends[call->getCalledFunction()].push_back(call);
+  return ends;
+}
+
+/// One of several calls, in a block of its own.
+void merge(ArrayRef<CallInst *> calls) {
+  CallInst *first = calls.front();
+  auto *end = BasicBlock::Create(first->getContext(), "", first->getFunction());
+  IRBuilder<> builder(end);
+  SmallVector<Value *> arguments;
+  for (const Use &argument : first->args()) {
+    PHINode *phi = builder.CreatePHI(argument->getType(), calls.size());
+    for (CallInst *call : calls)
+      phi->addIncoming(call->getArgOperand(argument.getOperandNo()),
+                       call->getParent());
+    arguments.push_back(phi);
+  }
+  CallInst *all = builder.CreateCall(first->getCalledFunction(), arguments);
+  all->setAttributes(first->getAttributes());
+  all->setCallingConv(first->getCallingConv());
+  builder.CreateUnreachable();
+  for (CallInst *call : calls) {
+    BasicBlock *block = call->getParent();
+    block->getTerminator()->eraseFromParent();
+    call->eraseFromParent();
+    BranchInst::Create(end, block);
+  }
+}
+
+/// Each check that fails reports it, and what reports is inlined.
+void mergeEnds(Module &module) {
+  for (Function &function : module)
+    for (auto &[called, calls] : endsOf(function))
+      if (calls.size() > 1)
+        merge(calls);
+}
+
 constexpr const char *fmaNames[] = {"costate_device_fma_f32",
                                     "costate_device_fma_f64"};
 
@@ -414,8 +461,10 @@ Result<> makeKernels(Module &module, TargetMachine &machine,
       replaceFma(module, isDouble);
   if (!form.dividesLongs)
     replaceDivisions(module);
-  if (form.callsScalarOnly)
+  if (form.callsScalarOnly) {
+    mergeEnds(module);
     inlineAllButScalar(module);
+  }
   for (Function &function : module) {
     answer(function, hasWarpsName, form.hasWarps);
     answer(function, reconvergesName, form.reconverges);

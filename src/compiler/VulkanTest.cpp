@@ -165,6 +165,28 @@ TEST_F(Spirv, LoopsAndBranchesAreStructured) {
   EXPECT_TRUE(contains(code, "OpSelectionMerge")) << code;
 }
 
+/// What reports an error is inlined.
+TEST_F(Spirv, ChecksReportInOnePlace) {
+  std::string code = text(withNumber(
+      "i64",
+      "  %c = icmp ult i64 %x, 10\n"
+      "  br i1 %c, label %next, label %low\n"
+      "low:\n  call void @costate_device_index_error(ptr %words, i64 1, "
+      "i64 2, i64 3, i64 %x, i64 10)\n  unreachable\n"
+      "next:\n  %d = icmp ult i64 %thread, 20\n"
+      "  br i1 %d, label %end, label %high\n"
+      "high:\n  call void @costate_device_index_error(ptr %words, i64 "
+      "4, i64 5, i64 6, i64 %thread, i64 20)\n  unreachable\n"
+      "end:\n  %y = add i64 %x, %thread\n",
+      "declare void @costate_device_index_error(ptr, i64, i64, i64, i64, i64) "
+      "noreturn\n"));
+  size_t locks = 0;
+  for (size_t at = 0; (at = code.find("OpAtomicExchange", at)) != code.npos;
+       ++at)
+    ++locks;
+  EXPECT_EQ(locks, 2u) << code; // taken and given back
+}
+
 /// Drivers make each call the code of the function.
 TEST_F(Spirv, LoopsThatCallFunctionsAreNotUnrolled) {
   std::string code = text(
