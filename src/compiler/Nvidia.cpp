@@ -4,7 +4,10 @@
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -133,6 +136,39 @@ std::string leftOver(const Module &module) {
   return join(names, "`, `");
 }
 
+bool isExtremum(const User *user) {
+  auto *call = dyn_cast<IntrinsicInst>(user);
+  return call && (call->getIntrinsicID() == Intrinsic::smin ||
+                  call->getIntrinsicID() == Intrinsic::smax);
+}
+
+/// -x of 32 bits, for a minimum or a maximum.
+bool isNegatedForExtremum(const BinaryOperator &op) {
+  auto *zero = dyn_cast<ConstantInt>(op.getOperand(0));
+  return op.getOpcode() == Instruction::Sub && op.getType()->isIntegerTy(32) &&
+         zero && zero->isZero() && any_of(op.users(), isExtremum);
+}
+
+/// NVIDIA's assembler takes -x into a minimum of three, where that of the least
+/// integer is 2^31 (VIMNMX3 of sm_90). So -x is ~(x - 1), and nobody may know.
+void hideNegations(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction :
+         make_early_inc_range(instructions(function))) {
+      auto *op = dyn_cast<BinaryOperator>(&instruction);
+      if (!op || !isNegatedForExtremum(*op))
+        continue;
+      IRBuilder<> builder(op);
+      Type *type = op->getType();
+      auto *complement =
+          InlineAsm::get(FunctionType::get(type, {type}, false),
+                         "not.b32 $0, $1;", "=r,r", /*hasSideEffects=*/false);
+      Value *before = builder.CreateSub(op->getOperand(1), builder.getInt32(1));
+      op->replaceAllUsesWith(builder.CreateCall(complement, {before}));
+      op->eraseFromParent();
+    }
+}
+
 /// Errors of the back end, which else would end the process.
 class Collector final : public DiagnosticHandler {
 public:
@@ -207,6 +243,7 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
                       {"NVIDIA GPUs", largestWords, DeviceLibrary::Nvidia});
       !made)
     return made.error();
+  hideNegations(module);
   if (std::string names = leftOver(module); !names.empty())
     return Failure{ErrorCode::Internal,
                    "there is no code for NVIDIA GPUs for `" + names + "`"};

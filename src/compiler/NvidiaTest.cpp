@@ -49,6 +49,25 @@ void expectFailure(const std::string &ir, const std::string &part) {
 const std::string squarePlusOne =
     "  %s = fmul double %x, %x\n  %y = fadd double %s, 1.0\n";
 
+/// The assembler would take it for one of more bits.
+TEST(Nvidia, NegationsInAMinimumAreNotSeen) {
+  auto hidden = [](const std::string &result) {
+    return contains(
+        ptx(withNumber("i32",
+                       "  %n = sub i32 0, %x\n  %o = mul i32 %x, %x\n"
+                       "  %m = call i32 @llvm.smin.i32(i32 "
+                       "%n, i32 7)\n"
+                       "  %y = " +
+                           result + "\n",
+                       "declare i32 @llvm.smin.i32(i32, i32)\n"
+                       "declare i32 @llvm.smax.i32(i32, i32)\n")),
+        "not.b32");
+  };
+  EXPECT_TRUE(hidden("call i32 @llvm.smin.i32(i32 %m, i32 %o)"));
+  EXPECT_TRUE(hidden("call i32 @llvm.smax.i32(i32 %o, i32 %m)"));
+  EXPECT_TRUE(hidden("add i32 %n, %m"));
+}
+
 TEST(Nvidia, AKernelTakesTheWordsByValueAndUsesGlobalMemory) {
   std::string text = ptx(withNumber("double", squarePlusOne, "", 3));
   EXPECT_TRUE(contains(text, ".visible .entry f$2erange0$kernel(")) << text;
