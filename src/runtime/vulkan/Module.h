@@ -34,6 +34,7 @@ private:
       : session(std::move(session)), store(store) {}
   Status create(const std::string &image);
   Status make(const Wanted &wanted, VkPipeline &pipeline);
+  Failure refusal(Status status, const std::string &symbol);
   void keepCode();
 
   std::shared_ptr<Session> session;
