@@ -71,7 +71,10 @@ struct VulkanFeatures {
   /// for each other as a block.
   int largestBlock() const { return warps ? 1024 : 32; }
   /// Lanes that are together can add up what they add to one element.
-  bool gathers() const { return reconvergence && arithmetic && vote; }
+  bool gathers() const {
+    return reconvergence && arithmetic && vote && fadd32 && fadd64 &&
+           !shortLoops;
+  }
 };
 
 /// Always the same for the same features.

@@ -130,6 +130,23 @@ TEST(SpirvModes, ThreadsComeTogetherAgainWhereTheDeviceCan) {
   EXPECT_EQ(count(false), std::pair(0, false));
 }
 
+/// A part of a place may be negative, so that its quotient has a sign.
+TEST_F(Spirv, PlacesInArraysAreSumsOfNumbersWithSigns) {
+  std::string code =
+      text(withNumber("i64", "  %m = alloca [32 x double]\n"
+                             "  %k = and i64 %x, 31\n"
+                             "  %to = getelementptr double, ptr %m, i64 %k\n"
+                             "  store double 1.0, ptr %to\n"
+                             "  %n = and i64 %thread, 3\n"
+                             "  %b = shl nsw i64 %n, 3\n"
+                             "  %s = sub nsw i64 0, %b\n"
+                             "  %p = getelementptr i8, ptr %m, i64 %s\n"
+                             "  %q = getelementptr i8, ptr %p, i64 32\n"
+                             "  %d = load double, ptr %q\n"
+                             "  %y = fptosi double %d to i64\n"));
+  EXPECT_TRUE(contains(code, "OpShiftRightArithmetic")) << code;
+}
+
 TEST_F(Spirv, QuotientsThatADeviceHasNotAreNotAskedFor) {
   VulkanFeatures features = all();
   features.i64Division = false;

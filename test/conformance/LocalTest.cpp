@@ -432,6 +432,37 @@ TEST(Local, WorksInDebugKernels) {
   expectGradients({x}, {y}, k, x, y);
 }
 
+/// Places are sums of which parts are negative.
+TEST(Local, IndicesAreDifferences) {
+  Kernel k = kernel("differences", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                                      ArrayRef<double, 1> y) {
+    parallel(n.size(), [&](Index i) {
+      Local<double, 32> a;
+      Local<int8_t, 16> b;
+      FOR (t, 0, 32) {
+        a[t] = x(t) * x(t);
+      }
+      FOR (t, 0, 16) {
+        b[t] = cast<int8_t>(t * 3);
+      }
+      y(i) = a[4 - n(i)] * a[16 - 3 * n(i)] + cast<double>(b[9 - n(i)]);
+    });
+  });
+  auto x = active(randomValues(32, 0.5, 2)), y = active(Values(5));
+  Array<int> n = cpu().array<int>({5});
+  n.from_host({0, 1, 2, 3, 4});
+  k(x, n, y);
+  Values from = x.to_host(), expected;
+  for (int i = 0; i < 5; ++i)
+    expected.push_back(from[4 - i] * from[4 - i] * from[16 - 3 * i] *
+                           from[16 - 3 * i] +
+                       3 * (9 - i));
+  Values found = y.to_host();
+  for (int i = 0; i < 5; ++i)
+    EXPECT_NEAR(found[i], expected[i], 1e-13 * expected[i]) << i;
+  expectGradients({x}, {y}, k, x, n, y);
+}
+
 TEST(Local, TooMuchOfThemIsNamed) {
   auto k = [](auto size) {
     return kernel("much", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {

@@ -157,8 +157,9 @@ static Value quotient(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
   return {};
 }
 
-/// `bytes` / 2^`log`, rounded down. Numbers of elements stay what they are, so
-/// that drivers see where accesses are.
+/// `bytes` / 2^`log`, rounded down, also where parts of a sum are negative.
+/// Numbers of elements stay what they are, so that drivers see where accesses
+/// are.
 static Value divided(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
   if (Value whole = quotient(b, bytes, log))
     return whole;
@@ -171,7 +172,7 @@ static Value divided(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
   }
   Type type = bytes.getType();
   Value shift = spv::ConstantOp::create(b, type, IntegerAttr::get(type, log));
-  return spv::ShiftRightLogicalOp::create(b, bytes, shift);
+  return spv::ShiftRightArithmeticOp::create(b, bytes, shift);
 }
 
 //===-- Words

@@ -4,6 +4,7 @@
 #include "runtime/Text.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace costate::runtime::gpu {
@@ -156,21 +157,15 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
 
 //===-- The heap ----------------------------------------------------------===//
 
-/// By fills, as launches shall not copy.
-Result<> Tiles::storeHeap() {
+Tiles::HeapWords Tiles::heapWords() const {
   static_assert(offsetof(TapeControl, heap) == 0 &&
                 offsetof(TapeControl, heapRows) == 8);
-  uint64_t words[] = {reinterpret_cast<uint64_t>(heap.address()),
-                      heap.bytes() / rowBytes};
-  uint32_t parts[4];
-  static_assert(sizeof parts == sizeof words);
-  std::memcpy(parts, words, sizeof parts);
-  for (size_t k = 0; k < 4; ++k)
-    if (auto done =
-            memory.driver().fill(control.address() + 4 * k, 4, &parts[k], 4);
-        !done)
-      return done;
-  return {};
+  return {reinterpret_cast<uint64_t>(heap.address()), heap.bytes() / rowBytes};
+}
+
+Result<> Tiles::storeHeap() {
+  HeapWords words = heapWords();
+  return memory.driver().upload(control.address(), words.data(), sizeof words);
 }
 
 Result<> Tiles::growHeap(size_t bytes) {
@@ -236,7 +231,14 @@ Result<> Tiles::reserveDrain() {
     return {};
   if (auto done = heap.reserve(drainBytes); !done)
     return done;
-  return storeHeap();
+  // Filled in: launches shall not copy.
+  auto halves = std::bit_cast<std::array<uint32_t, 4>>(heapWords());
+  for (size_t k = 0; k < halves.size(); ++k)
+    if (auto done =
+            memory.driver().fill(control.address() + 4 * k, 4, &halves[k], 4);
+        !done)
+      return done;
+  return {};
 }
 
 /// No more than there are tiles: they share the heap.

@@ -6,6 +6,7 @@
 #include "runtime/KernelCode.h"
 #include "runtime/gpu/Sort.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -134,6 +135,8 @@ private:
   Result<> list(const TapeNeed &need);
   Result<> failureOfOthers();
   Result<> reserveDrain();
+  using HeapWords = std::array<uint64_t, 2>;
+  HeapWords heapWords() const;
   Result<> storeHeap();
   Result<> clearError();
   Failure failureOf(const TapeFailure &raised) const;
