@@ -140,8 +140,8 @@ TEST_F(Spirv, PlacesInArraysAreSumsOfNumbersWithSigns) {
                              "  %n = and i64 %thread, 3\n"
                              "  %b = shl nsw i64 %n, 3\n"
                              "  %s = sub nsw i64 0, %b\n"
-                             "  %p = getelementptr i8, ptr %m, i64 %s\n"
-                             "  %q = getelementptr i8, ptr %p, i64 32\n"
+                             "  %r = getelementptr i8, ptr %m, i64 %s\n"
+                             "  %q = getelementptr i8, ptr %r, i64 32\n"
                              "  %d = load double, ptr %q\n"
                              "  %y = fptosi double %d to i64\n"));
   EXPECT_TRUE(contains(code, "OpShiftRightArithmetic")) << code;

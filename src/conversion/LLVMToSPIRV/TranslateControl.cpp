@@ -293,21 +293,41 @@ LogicalResult Translator::branch(scf::IndexSwitchOp op) {
   return success();
 }
 
+namespace {
+struct LoopBlocks {
+  LoopBlocks(OpBuilder &b, Region &body, TypeRange carried,
+             ArrayRef<Location> locs)
+      : entry(b.createBlock(&body)),
+        header(b.createBlock(&body, body.end(), carried, locs)),
+        turn(b.createBlock(&body, body.end())),
+        next(b.createBlock(&body, body.end(), carried, locs)),
+        merge(b.createBlock(&body, body.end())) {}
+
+  Block *entry, *header, *turn, *next, *merge;
+};
+} // namespace
+
+/// What turns leave to the next one.
+static SmallVector<unsigned> carriedArguments(scf::WhileOp op, bool all) {
+  SmallVector<unsigned> found;
+  for (auto [k, argument] : llvm::enumerate(op.getBeforeArguments()))
+    if (all || !argument.use_empty())
+      found.push_back(k);
+  return found;
+}
+
 /// Of the form that liftControlFlow leaves: all is in front of the condition.
 /// Loops end behind it, or in their header, if `endsInHeader`, with a flag.
 LogicalResult Translator::loop(scf::WhileOp op) {
   bool endsInHeader = module.features().shortLoops;
   SmallVector<Value> inits;
   SmallVector<Type> types, carriedTypes;
-  SmallVector<unsigned> carriedArguments;
+  SmallVector<unsigned> kept = carriedArguments(op, endsInHeader);
   for (Type type : op.getResultTypes())
     types.push_back(typeOf(type));
   if (llvm::is_contained(types, Type()))
     return op.emitError("carries a value without a counterpart in SPIR-V");
-  for (auto [k, argument] : llvm::enumerate(op.getBeforeArguments())) {
-    if (argument.use_empty() && !endsInHeader)
-      continue;
-    carriedArguments.push_back(k);
+  for (unsigned k : kept) {
     inits.push_back(get(op.getInits()[k]));
     carriedTypes.push_back(types[k]);
   }
@@ -317,17 +337,13 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   }
   SmallVector<Location> locs(carriedTypes.size(), op.getLoc());
   auto made = spv::LoopOp::create(b, types, spv::LoopControl::None);
-  Region &body = made.getBody();
   OpBuilder::InsertionGuard guard(b);
-  Block *entry = b.createBlock(&body);
-  Block *header = b.createBlock(&body, body.end(), carriedTypes, locs);
-  Block *turn = b.createBlock(&body, body.end());
-  Block *next = b.createBlock(&body, body.end(), carriedTypes, locs);
-  Block *merge = b.createBlock(&body, body.end());
+  auto [entry, header, turn, next, merge] =
+      LoopBlocks(b, made.getBody(), carriedTypes, locs);
   b.setInsertionPointToEnd(entry);
   spv::BranchOp::create(b, header, inits);
   b.setInsertionPointToEnd(header);
-  for (auto [k, argument] : llvm::zip(carriedArguments, header->getArguments()))
+  for (auto [k, argument] : llvm::zip(kept, header->getArguments()))
     values[op.getBeforeArguments()[k]] = argument;
   if (endsInHeader)
     spv::BranchConditionalOp::create(b, header->getArguments().back(), turn,
@@ -341,7 +357,7 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   b.setLoc(op.getLoc());
   scf::ConditionOp condition = op.getConditionOp();
   SmallVector<Value> carried, left;
-  for (unsigned k : carriedArguments)
+  for (unsigned k : kept)
     carried.push_back(get(condition.getArgs()[k]));
   Value goesOn = get(condition.getCondition());
   if (endsInHeader) {
