@@ -95,10 +95,9 @@ Result<std::string> serialise(SpirvModule &made, uint64_t blockBytes,
   options.emitSymbolName = false;
   if (failed(spirv::serialize(*module, words, options)))
     return fails("cannot be serialised");
-  specialise(words, blockBytes);
-  addTables(words, made.tables());
-  if (made.features().reconvergence)
-    reconverge(words);
+  complete(words, {.blockBytes = blockBytes,
+                   .tables = made.tables(),
+                   .reconverges = made.features().reconvergence});
   return std::string(reinterpret_cast<const char *>(words.data()),
                      words.size() * sizeof words[0]);
 }

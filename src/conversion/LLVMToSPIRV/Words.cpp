@@ -71,11 +71,9 @@ void addString(Instruction &one, StringRef text) {
   }
 }
 
-} // namespace
-
-void addTables(SmallVectorImpl<uint32_t> &words, StringRef bytes) {
+/// Lets the code say what its tables hold (base/VulkanTables.h).
+void addTables(Instructions &all, uint32_t &bound, StringRef bytes) {
   constexpr size_t mostBytes = 100000; // of an instruction
-  Instructions all = parse(words);
   size_t place = indexOf(all, [](const Instruction &one) {
     return one.opcode == spv::Opcode::OpExecutionMode;
   });
@@ -84,16 +82,16 @@ void addTables(SmallVectorImpl<uint32_t> &words, StringRef bytes) {
     ++place;
   for (; !bytes.empty();
        bytes = bytes.drop_front(std::min(mostBytes, bytes.size()))) {
-    Instruction one{spv::Opcode::OpString, {words[boundWord]++}};
+    Instruction one{spv::Opcode::OpString, {bound++}};
     addString(one, vulkanTablesText(bytes.take_front(mostBytes)));
     all.insert(all.begin() + place++, one);
   }
-  print(all, words);
 }
 
-void reconverge(SmallVectorImpl<uint32_t> &words) {
+/// Asks for SPV_KHR_maximal_reconvergence in all entry points.
+void reconverge(Instructions &all) {
   constexpr uint32_t maximallyReconverges = 6023; // not in the dialect
-  Instructions all = parse(words), modes;
+  Instructions modes;
   for (const Instruction &one : all)
     if (one.opcode == spv::Opcode::OpEntryPoint)
       modes.push_back({spv::Opcode::OpExecutionMode,
@@ -108,11 +106,11 @@ void reconverge(SmallVectorImpl<uint32_t> &words) {
   Instruction extension{spv::Opcode::OpExtension, {}};
   addString(extension, "SPV_KHR_maximal_reconvergence");
   all.insert(all.begin() + capability, extension);
-  print(all, words);
 }
 
-void specialise(SmallVectorImpl<uint32_t> &words, uint64_t blockBytes) {
-  Instructions all = parse(words);
+/// Lets the specialisation constants of SpirvModule.h decide the size of a
+/// block and the length of its memory.
+void specialise(Instructions &all, uint32_t &bound, uint64_t blockBytes) {
   uint32_t threads = constantOf(all, BlockThreadsConstant);
   uint32_t length = constantOf(all, BlockWordsConstant);
   auto defines = [](uint32_t id) {
@@ -125,7 +123,7 @@ void specialise(SmallVectorImpl<uint32_t> &words, uint64_t blockBytes) {
     return one.opcode == spv::Opcode::OpTypeInt && one.operands[1] == 32;
   });
   uint32_t numberType = all[number].operands[0];
-  uint32_t own = words[boundWord]++, lengthOfAll = words[boundWord]++;
+  uint32_t own = bound++, lengthOfAll = bound++;
   moveUp(all, number, first);
   auto ownWords = static_cast<uint32_t>(std::max<uint64_t>(1, blockBytes / 4));
   all.insert(
@@ -152,7 +150,7 @@ void specialise(SmallVectorImpl<uint32_t> &words, uint64_t blockBytes) {
     if (one.opcode == spv::Opcode::OpTypeVector &&
         one.operands[1] == numberType && one.operands[2] == 3)
       vector = one.operands[0];
-  uint32_t one = words[boundWord]++, size = words[boundWord]++;
+  uint32_t one = bound++, size = bound++;
   size_t code = indexOf(all, [](const Instruction &one) {
     return one.opcode == spv::Opcode::OpFunction;
   });
@@ -163,6 +161,17 @@ void specialise(SmallVectorImpl<uint32_t> &words, uint64_t blockBytes) {
   all.insert(all.begin() + first, {spv::Opcode::OpDecorate,
                                    {size, uint32_t(spv::Decoration::BuiltIn),
                                     uint32_t(spv::BuiltIn::WorkgroupSize)}});
+}
+
+} // namespace
+
+void complete(SmallVectorImpl<uint32_t> &words, const Additions &additions) {
+  Instructions all = parse(words);
+  uint32_t &bound = words[boundWord];
+  specialise(all, bound, additions.blockBytes);
+  addTables(all, bound, additions.tables);
+  if (additions.reconverges)
+    reconverge(all);
   print(all, words);
 }
 

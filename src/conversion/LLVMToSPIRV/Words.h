@@ -8,15 +8,15 @@
 
 namespace costate::conversion {
 
-/// Lets `words` say what its tables hold (base/VulkanTables.h).
-void addTables(llvm::SmallVectorImpl<uint32_t> &words, llvm::StringRef bytes);
+struct Additions {
+  uint64_t blockBytes;    ///< of the memory of a block, for the code itself
+  llvm::StringRef tables; ///< their bytes
+  bool reconverges; ///< SPV_KHR_maximal_reconvergence, in all entry points
+};
 
-/// Lets the specialisation constants of SpirvModule.h decide the size of a
-/// block and the length of its memory, of which the code needs the first
-/// `blockBytes` itself.
-void specialise(llvm::SmallVectorImpl<uint32_t> &words, uint64_t blockBytes);
-
-/// Asks for SPV_KHR_maximal_reconvergence in all entry points.
-void reconverge(llvm::SmallVectorImpl<uint32_t> &words);
+/// Adds what the dialect cannot say, and lets the specialisation constants of
+/// SpirvModule.h decide the size of a block and the length of its memory.
+void complete(llvm::SmallVectorImpl<uint32_t> &words,
+              const Additions &additions);
 
 } // namespace costate::conversion

@@ -63,10 +63,9 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
 //===-- Where tapes lie ---------------------------------------------------===//
 
 /// Of the largest block.
-size_t Tiles::warpsOfBlock() const {
-  const Properties &gpu = memory.driver().properties();
-  return static_cast<size_t>(
-      std::min<int>(TAPE_BLOCK_THREADS, gpu.blockThreads) / 32);
+int Tiles::blockThreads() const {
+  return std::min<int>(TAPE_BLOCK_THREADS,
+                       memory.driver().properties().blockThreads);
 }
 
 /// `warps` warps of a multiprocessor with tapes in shared memory, in the
@@ -137,16 +136,15 @@ Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
     return *shared;
   Driver &driver = memory.driver();
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
-  int threads = static_cast<int>(32 * warpsOfBlock());
-  auto resident =
-      driver.residentBlocks(launch.module, launch.function.symbol, threads, 0);
+  auto resident = driver.residentBlocks(launch.module, launch.function.symbol,
+                                        blockThreads(), 0);
   if (!resident)
     return resident.error();
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
   uint64_t warps = std::min(blocks * warpsOfBlock(), tiles);
   if (launch.function.turnRows > 1)
     warps = std::min(warps, warpsOfWideTurns * processors);
-  Plan plan{.grid = {static_cast<int64_t>(blocks), threads},
+  Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads()},
             .leastWarps = leastWarps * processors,
             .mostWarps = warps};
   uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
@@ -260,12 +258,11 @@ Result<> Tiles::prepareLists(TapeCall &call) {
 }
 
 /// Room for the sums of the sweep's blocks, and of those of each drain.
-Result<> Tiles::prepareSums(const TiledLaunch &launch, int64_t blocks,
-                            int drains) {
+Result<> Tiles::prepareSums(const TiledLaunch &launch, uint64_t tiles,
+                            int64_t blocks, int drains) {
   static constexpr uint64_t zero = 0;
   if (launch.function.sums == 0)
     return {};
-  auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
   int64_t count = blocks + drains * drainBlocks(tiles);
   auto bytes = static_cast<size_t>(8 * count * launch.function.sums);
   if (auto done = launch.partials.reserve(bytes); !done)
@@ -282,6 +279,7 @@ Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
                       Grid grid, size_t sharedBytes, uint64_t firstPartial,
                       TapeCall &call) {
   call.blocks = static_cast<uint64_t>(grid.blocks);
+  call.blockThreads = static_cast<uint64_t>(grid.blockThreads);
   launch.words[TicketWord] = call.commits ? launch.ticket : 0;
   launch.words[FirstPartialWord] = firstPartial;
   std::memcpy(launch.callWords(), &call, sizeof call);
@@ -307,10 +305,9 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   call.drains = call.commits = call.frugal = 1;
   call.ample = 0;
   call.drainRows = shared / rowBytes;
-  call.blockThreads = 32 * warpsOfBlock();
   return start(launch, launch.function.drainSymbol,
-               {drainBlocks(call.tiles), static_cast<int>(32 * warpsOfBlock())},
-               shared, firstPartial, call);
+               {drainBlocks(call.tiles), blockThreads()}, shared, firstPartial,
+               call);
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {
@@ -354,7 +351,6 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.iterations = iterations;
   call.order = order->places;
   call.ordered = order->size;
-  call.blockThreads = static_cast<uint64_t>(plan->grid.blockThreads);
   call.inOrder = launch.inOrder || memory.driver().properties().endsLoops;
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
@@ -366,7 +362,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
     if (auto done = prepareLists(call); !done)
       return done;
   int drains = call.commits ? 0 : known.rows ? 1 : mostDrains;
-  if (auto done = prepareSums(launch, plan->grid.blocks, drains); !done)
+  if (auto done = prepareSums(launch, tiles, plan->grid.blocks, drains); !done)
     return done;
   if (auto done = sweep(launch, *plan, call); !done || call.commits)
     return done;

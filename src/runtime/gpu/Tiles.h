@@ -112,7 +112,10 @@ private:
     size_t rows; ///< of a warp
   };
 
-  size_t warpsOfBlock() const;
+  int blockThreads() const;
+  size_t warpsOfBlock() const {
+    return static_cast<size_t>(blockThreads()) / 32;
+  }
   Shares share(size_t warps) const;
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
@@ -120,7 +123,8 @@ private:
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
                     const TapeNeed &known, bool sorted);
   std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
-  Result<> prepareSums(const TiledLaunch &launch, int64_t blocks, int drains);
+  Result<> prepareSums(const TiledLaunch &launch, uint64_t tiles,
+                       int64_t blocks, int drains);
   uint64_t rowsOf(const Plan &plan, const TapeNeed &known) const;
   bool holds(const Plan &plan, const TapeNeed &known) const;
   Result<> start(const TiledLaunch &launch, const std::string &symbol,
