@@ -12,9 +12,15 @@ inline Device openDevice(DeviceOptions options = {}) {
   return Device::open(chosen && *chosen ? chosen : "cpu", options);
 }
 
+/// Of `vulkan:1` it is `vulkan`.
+inline std::string kindOf(const Device &device) {
+  std::string name = device.name();
+  return name.substr(0, name.find(':'));
+}
+
 /// Whether functions of maths are those of a GPU, whose last bits differ.
 inline bool hasOwnFunctions(const Device &device) {
-  return device.name() == "cuda" || device.name() == "vulkan";
+  return kindOf(device) == "cuda" || kindOf(device) == "vulkan";
 }
 
 /// Whether tests run on the CPU, the only device that looks for races.

@@ -16,7 +16,8 @@ namespace costate::runtime::vulkan {
 struct Adapter;
 
 /// Keeps what the driver has assembled from one process to the next. Nothing is
-/// kept without.
+/// kept without. `find` gives what was put, whole, or nothing: drivers do not
+/// survive other bytes.
 struct CodeStore {
   std::function<std::optional<std::string>(std::string_view key)> find = {};
   std::function<void(std::string_view key, std::string_view code)> put = {};
