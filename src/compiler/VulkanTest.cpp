@@ -147,6 +147,45 @@ TEST_F(Spirv, PlacesInArraysAreSumsOfNumbersWithSigns) {
   EXPECT_TRUE(contains(code, "OpShiftRightArithmetic")) << code;
 }
 
+/// Drivers that make wrong code of sums see none.
+TEST_F(Spirv, PlacesInArraysAreHiddenFromSomeDrivers) {
+  std::string ir =
+      withNumber("i64", "  %m = alloca [32 x double]\n"
+                        "  %k = and i64 %x, 31\n"
+                        "  %to = getelementptr double, ptr %m, i64 %k\n"
+                        "  store double 1.0, ptr %to\n"
+                        "  %n = and i64 %thread, 31\n"
+                        "  %from = getelementptr double, ptr %m, i64 %n\n"
+                        "  %d = load double, ptr %from\n"
+                        "  %y = fptosi double %d to i64\n");
+  VulkanFeatures features = all();
+  EXPECT_FALSE(contains(checked(ir, features), "OpShiftRightArithmetic"));
+  features.placeSums = false;
+  EXPECT_TRUE(contains(checked(ir, features), "OpShiftRightArithmetic"));
+}
+
+/// Of floats, which doubles need not help but where numbers are extreme.
+TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
+  std::string quotient = withNumber("float", "  %y = fdiv float %x, 3.0e+00\n"),
+              root = withNumber("float",
+                                "  %y = call float @llvm.sqrt.f32(float %x)\n");
+  std::string declared = "declare float @llvm.sqrt.f32(float)\n";
+  VulkanFeatures nearly = all();
+  nearly.div32 = nearly.sqrt32 = false;
+  for (const std::string &ir : {quotient, declared + root}) {
+    EXPECT_FALSE(contains(checked(ir, all()), "OpFConvert"));
+    std::string code = checked(ir, nearly);
+    EXPECT_TRUE(contains(code, " Fma ")) << code;
+    EXPECT_TRUE(contains(code, "OpFConvert")) << code;
+    nearly.fma32 = false;
+    code = checked(ir, nearly);
+    EXPECT_TRUE(contains(code, "OpFConvert")) << code;
+    nearly.fma32 = true;
+  }
+  std::string fast = withNumber("float", "  %y = fdiv afn float %x, 3.0e+00\n");
+  EXPECT_FALSE(contains(checked(fast, nearly), "OpFConvert"));
+}
+
 TEST_F(Spirv, QuotientsThatADeviceHasNotAreNotAskedFor) {
   VulkanFeatures features = all();
   features.i64Division = false;
@@ -156,6 +195,8 @@ TEST_F(Spirv, QuotientsThatADeviceHasNotAreNotAskedFor) {
       std::string code = checked(withNumber("i64", line + "\n"), features);
       for (const char *name : {"OpSDiv", "OpSRem", "OpSMod", "OpUMod"})
         EXPECT_FALSE(contains(code, name)) << line << "\n" << code;
+      bool calls = std::string(divisor) != "4";
+      EXPECT_EQ(contains(code, "OpFunctionCall"), calls) << line;
     }
 }
 

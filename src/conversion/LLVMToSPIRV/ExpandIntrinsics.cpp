@@ -1,4 +1,3 @@
-#include "base/VulkanChip.h"
 #include "conversion/LLVMToSPIRV/Prepare.h"
 
 #include "llvm/ADT/FloatingPointMode.h"
@@ -451,41 +450,12 @@ bool isHint(const IntrinsicInst &call) {
   }
 }
 
-/// Quotients and roots of floats, rounded twice: of two doubles the second time
-/// changes nothing, as they have more than twice the bits.
-void divideExactly(Instruction &instruction) {
-  IRBuilder<> b(&instruction);
-  auto wide = [&](Value *value) {
-    return b.CreateFPExt(value, b.getDoubleTy());
-  };
-  Value *result = isa<IntrinsicInst>(instruction)
-                      ? b.CreateUnaryIntrinsic(Intrinsic::sqrt,
-                                               wide(instruction.getOperand(0)))
-                      : b.CreateFDiv(wide(instruction.getOperand(0)),
-                                     wide(instruction.getOperand(1)));
-  instruction.replaceAllUsesWith(b.CreateFPTrunc(result, b.getFloatTy()));
-  instruction.eraseFromParent();
-}
-
-bool isInexact(const Instruction &instruction, const VulkanFeatures &features) {
-  if (!instruction.getType()->isFloatTy() || !features.f64)
-    return false;
-  if (instruction.getOpcode() == Instruction::FDiv)
-    return !features.div32;
-  auto *call = dyn_cast<IntrinsicInst>(&instruction);
-  return call && call->getIntrinsicID() == Intrinsic::sqrt && !features.sqrt32;
-}
-
 } // namespace
 
-bool expandIntrinsics(Function &function, const VulkanFeatures &features) {
+bool expandIntrinsics(Function &function) {
   bool hasChanged = false;
   for (Instruction &instruction :
        make_early_inc_range(instructions(function))) {
-    if (isInexact(instruction, features)) {
-      divideExactly(instruction);
-      continue;
-    }
     auto *call = dyn_cast<IntrinsicInst>(&instruction);
     if (!call)
       continue;

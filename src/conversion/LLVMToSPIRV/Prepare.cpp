@@ -232,9 +232,11 @@ void prepareForSpirv(Module &module, TargetMachine &machine,
     splitMixed(function);
   expandAtomics(module, features);
   run("function(lower-switch,scalarizer<load-store>)");
-  for (Function &function : module)
-    while (expandIntrinsics(function, features))
+  for (Function &function : module) {
+    roundFloats(function, features);
+    while (expandIntrinsics(function))
       ;
+  }
   run("function(instsimplify,dce)");
   expandConstants(module);
 }

@@ -25,7 +25,11 @@ void prepareForSpirv(llvm::Module &module, llvm::TargetMachine &machine,
 
 /// Replaces intrinsics by what SPIR-V has, and takes hints out. Whether it has
 /// changed anything: what replaces one may have others.
-bool expandIntrinsics(llvm::Function &function, const VulkanFeatures &features);
+bool expandIntrinsics(llvm::Function &function);
+
+/// Quotients and roots of f32 are rounded correctly where a device does not do
+/// so, unless they may be approximate.
+void roundFloats(llvm::Function &function, const VulkanFeatures &features);
 
 /// The same for atomics alone: those that are left are of 32 and 64 bits.
 void expandAtomics(llvm::Module &module, const VulkanFeatures &features);

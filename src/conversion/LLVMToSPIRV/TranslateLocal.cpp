@@ -159,17 +159,21 @@ static Value quotient(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
 
 /// `bytes` / 2^`log`, rounded down, also where parts of a sum are negative.
 /// Numbers of elements stay what they are, so that drivers see where accesses
-/// are.
-static Value divided(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
-  if (Value whole = quotient(b, bytes, log))
-    return whole;
-  if (auto sum = bytes.getDefiningOp<spv::IAddOp>()) {
+/// are: not NVIDIA's, which makes wrong code of loops then.
+Value Translator::divided(Value bytes, unsigned log) {
+  bool inParts = module.features().placeSums;
+  if (numberOf(bytes) || inParts)
+    if (Value whole = quotient(b, bytes, log))
+      return whole;
+  if (auto sum = bytes.getDefiningOp<spv::IAddOp>(); sum && inParts) {
     Value one = sum.getOperand1(), other = sum.getOperand2();
     if (Value whole = quotient(b, other, log))
-      return spv::IAddOp::create(b, divided(b, one, log), whole);
+      return spv::IAddOp::create(b, divided(one, log), whole);
     if (Value whole = quotient(b, one, log))
-      return spv::IAddOp::create(b, divided(b, other, log), whole);
+      return spv::IAddOp::create(b, divided(other, log), whole);
   }
+  if (log == 0)
+    return inParts ? bytes : perLane(bytes);
   Type type = bytes.getType();
   Value shift = spv::ConstantOp::create(b, type, IntegerAttr::get(type, log));
   return spv::ShiftRightArithmeticOp::create(b, bytes, shift);
@@ -226,7 +230,7 @@ Translator::Part Translator::placed(Value value, Value bytes, Type type) {
 Value Translator::loadPrivate(const Place &place, Type type) {
   const Variable &variable = *place.variable;
   unsigned bytes = std::max(1u, type.getIntOrFloatBitWidth() / 8);
-  Value index = divided(b, place.bytes, llvm::Log2_32(variable.bytes));
+  Value index = divided(place.bytes, llvm::Log2_32(variable.bytes));
   if (variable.bytes == bytes) {
     Value word = spv::LoadOp::create(b, at(place, index));
     if (auto number = dyn_cast<IntegerType>(type);
@@ -251,7 +255,7 @@ Value Translator::loadPrivate(const Place &place, Type type) {
 void Translator::storePrivate(const Place &place, Value value, Type type) {
   const Variable &variable = *place.variable;
   unsigned bytes = std::max(1u, type.getIntOrFloatBitWidth() / 8);
-  Value index = divided(b, place.bytes, llvm::Log2_32(variable.bytes));
+  Value index = divided(place.bytes, llvm::Log2_32(variable.bytes));
   if (type.isInteger(1))
     value = resized(value, b.getI32Type());
   if (variable.bytes == bytes) {
@@ -279,7 +283,7 @@ void Translator::storePrivate(const Place &place, Value value, Type type) {
 //===-- Memory of a block -------------------------------------------------===//
 
 Value Translator::sharedWord(Value bytes, unsigned index) {
-  Value word = divided(b, bytes, 2);
+  Value word = divided(bytes, 2);
   if (index)
     word = spv::IAddOp::create(b, word, i32(index));
   Value memory = spv::AddressOfOp::create(b, module.blockMemory());

@@ -23,12 +23,12 @@ Value Translator::opaque(Value condition) {
   return spv::LogicalOrOp::create(b, condition, isEmpty);
 }
 
-/// The same number, but no driver knows that all lanes have it: NVIDIA's
-/// (580.159.04) makes wrong code of loops that depend on one.
+/// The same number, but no driver knows how it is made, nor that all lanes have
+/// it: NVIDIA's (580.159.04) makes wrong code of loops that depend on one.
 Value Translator::perLane(Value number) {
   Value isEmpty = spv::IEqualOp::create(b, builtIn("NumWorkgroups"), i32(0));
   Value lane = select(isEmpty, builtIn("LocalInvocationId"), i32(0));
-  return spv::IAddOp::create(b, number, lane);
+  return spv::IAddOp::create(b, number, resized(lane, number.getType()));
 }
 
 void Translator::barrier(spv::Scope scope) {

@@ -20,6 +20,8 @@ constexpr int64_t sharedTagShift = 48, sharedTag = 0x5afe;
 
 /// `i1 (i1)`: what it is given, and nobody may know.
 constexpr const char *opaqueName = "costate_device_opaque";
+/// Of compiler/DeviceDivision.c.
+constexpr const char *quotientPrefix = "costate_device_div_";
 
 /// Spaces whose addresses are those of the device. Tables of constants are
 /// there as well.
@@ -129,6 +131,7 @@ private:
   Value sharedWord(Value bytes, unsigned index);
   Value loadSharedWord(Value bytes, unsigned index);
   void storeSharedWord(Value bytes, unsigned index, Value word);
+  Value divided(Value bytes, unsigned log);
   mlir::spirv::MemoryAccessAttr sharedAccess();
   Value loadGlobal(Value address, Type type, mlir::LLVM::LoadOp op);
   Value loadUnaligned(Value address, Type type);
