@@ -102,6 +102,21 @@ TEST(GpuTapes, OfTurnsOfDifferentSizeFitTogether) {
   expectSame(run(openDevice({.tape_budget = 0})), run(Device::open("cpu")));
 }
 
+/// As NVIDIA's Vulkan driver gives a multiprocessor: blocks are of fewer warps.
+TEST(GpuTapes, OfMultiprocessorsWithLittleMemoryAreThoseOfTheCpu) {
+  if (!isOnCpu())
+    GTEST_SKIP() << "is about the device of tests";
+  setenv("COSTATE_SIMT_SHARED", "48", 1);
+  Device device = Device::open("simt", {.tape_budget = 0});
+  unsetenv("COSTATE_SIMT_SHARED");
+  for (const Loops &c : loops()) {
+    SCOPED_TRACE(c.name);
+    for (int longest : {3, 60, 700})
+      expectSame(gradient(device, c.kernel, {300, longest}),
+                 gradient(Device::open("cpu"), c.kernel, {300, longest}));
+  }
+}
+
 /// What an earlier function has run into is not taken for its own by one that
 /// is launched for the first time.
 TEST(GpuTapes, OfOthersThatDoNotFitAreSaid) {

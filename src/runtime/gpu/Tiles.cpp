@@ -15,6 +15,7 @@ static constexpr size_t rowBytes = 128;
 static constexpr size_t drainBytes = size_t(256) << 10;
 /// Of a block, for the system.
 static constexpr size_t reservedShared = 1024;
+static constexpr size_t manyRows = 128; ///< of a warp of the largest block
 /// The heap doubles from one to the next.
 static constexpr int mostDrains = 32;
 /// Warps of a multiprocessor, fewer of which leave it idle.
@@ -68,11 +69,19 @@ int Tiles::blockThreads() const {
                        memory.driver().properties().blockThreads);
 }
 
+/// Whether the warps of the largest block have few rows each.
+bool Tiles::hasLittleShared() const {
+  return memory.driver().properties().sharedPerBlock / rowBytes <
+         manyRows * warpsOfBlock();
+}
+
 /// `warps` warps of a multiprocessor with tapes in shared memory, in the
 /// largest blocks that get their part of it.
 Tiles::Shares Tiles::share(size_t warps) const {
   const Properties &gpu = memory.driver().properties();
-  for (size_t here = warpsOfBlock();; here /= 2) {
+  size_t most =
+      hasLittleShared() ? std::min(warpsOfBlock(), warps) : warpsOfBlock();
+  for (size_t here = most;; here /= 2) {
     size_t blocks = std::max<size_t>(1, warps / here);
     size_t bytes = gpu.sharedPerMultiprocessor / blocks;
     bytes = bytes > reservedShared ? bytes - reservedShared : 0;
@@ -84,12 +93,16 @@ Tiles::Shares Tiles::share(size_t warps) const {
   }
 }
 
-/// Shared memory, with as many warps as leave each `rows` rows.
-std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles,
-                                             uint64_t rows) const {
+/// Shared memory, with as many warps as leave each `rows` rows. Where it is
+/// little, fewer warps than one block may have are slower than running turns
+/// again, so that only those have them who cannot do with less.
+std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles, uint64_t rows,
+                                             bool isLeast) const {
   auto processors =
       static_cast<uint64_t>(memory.driver().properties().multiprocessors);
   for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
+    if (warps < warpsOfBlock() && !isLeast && hasLittleShared())
+      break;
     auto [blocks, warpsOfBlock, here] = share(warps);
     bool idle = blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * processors;
     if (here == 0 || here < rows || idle)
@@ -118,20 +131,20 @@ static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
 Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
                                 const TapeNeed &known, bool sorted) {
   if (known.rows == 0)
-    if (auto shared = planShared(tiles, 1))
+    if (auto shared = planShared(tiles, 1, true))
       return *shared;
-  if (auto shared = planShared(tiles, known.rows))
+  if (auto shared = planShared(tiles, known.rows, false))
     return *shared;
   if (sorted) {
     auto rows = std::max<uint64_t>(
         known.fewest,
         usualRows(known, *launch.needs.depths(launch.number).report));
     bool isBusy = rows <= share(16).rows;
-    if (auto shared = planShared(tiles, rows);
+    if (auto shared = planShared(tiles, rows, false);
         shared && (isBusy || !launch.function.dear))
       return *shared;
   }
-  auto shared = planShared(tiles, known.fewest);
+  auto shared = planShared(tiles, known.fewest, true);
   if (shared && (!launch.function.dear || budget == 0))
     return *shared;
   Driver &driver = memory.driver();

@@ -122,7 +122,9 @@ private:
   Result<> prepareLists(TapeCall &call);
   Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
                     const TapeNeed &known, bool sorted);
-  std::optional<Plan> planShared(uint64_t tiles, uint64_t rows) const;
+  std::optional<Plan> planShared(uint64_t tiles, uint64_t rows,
+                                 bool isLeast) const;
+  bool hasLittleShared() const;
   Result<> prepareSums(const TiledLaunch &launch, uint64_t tiles,
                        int64_t blocks, int drains);
   uint64_t rowsOf(const Plan &plan, const TapeNeed &known) const;

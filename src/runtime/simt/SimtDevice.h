@@ -16,13 +16,15 @@ namespace simt {
 uint64_t chosenSeed();
 /// COSTATE_SIMT_BLOCK, or as many as on most GPUs.
 int chosenBlockThreads();
+/// Bytes of a multiprocessor: COSTATE_SIMT_SHARED KiB, or as many as on an H200.
+size_t chosenShared();
 
 struct Options {
   int threads = 1; ///< of the host
   /// Of what is left to chance where threads wait for each other.
   uint64_t seed = chosenSeed();
-  size_t sharedPerBlock = 227 << 10;
-  size_t sharedPerMultiprocessor = 228 << 10;
+  size_t sharedPerBlock = chosenShared() - 1024;
+  size_t sharedPerMultiprocessor = chosenShared();
   size_t l2Bytes = 32 << 20;
   int blockThreads = chosenBlockThreads(); ///< a multiple of 32
   std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h

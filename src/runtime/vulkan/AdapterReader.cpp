@@ -219,52 +219,32 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   to.warps = lanes == 32 && to.arithmetic && to.shuffleRelative &&
              to.fullSubgroups && to.reconvergence;
   addFloatControls(to);
-  // Its quotients of signed numbers are wrong in some kernels (580.159.04).
-  to.i64Division = v12.driverID != VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+  // Its code for rests, and for places in private arrays, is wrong in some
+  // kernels (580.159.04).
+  bool isNvidia = v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+  to.i64Division = to.placeSums = !isNvidia;
   return to;
-}
-
-/// Bytes of block memory of a multiprocessor, of a GPU by its number on the
-/// bus: GV100, GA100, GH100 and GB100; the others are small ones, by
-/// generation.
-static size_t nvidiaShared(uint32_t device, uint32_t warps) {
-  constexpr size_t KiB = 1024;
-  switch (device >> 8) {
-  case 0x1d:
-    return 96 * KiB;
-  case 0x20:
-    return 164 * KiB;
-  case 0x23:
-  case 0x29:
-    return 228 * KiB;
-  default:
-    return (warps >= 64 ? 96 : warps >= 48 ? 100 : 64) * KiB;
-  }
 }
 
 /// Drivers of NVIDIA and AMD tell how large the GPU is, others do not: numbers
 /// that keep a usual one busy.
 Guess AdapterReader::guess() const {
-  size_t shared = properties.properties.limits.maxComputeSharedMemorySize;
   if (nvidia.shaderSMCount)
-    return {
-        static_cast<int>(nvidia.shaderSMCount),
-        static_cast<int>(nvidia.shaderWarpsPerSM) * 32,
-        nvidiaShared(properties.properties.deviceID, nvidia.shaderWarpsPerSM)};
+    return {static_cast<int>(nvidia.shaderSMCount),
+            static_cast<int>(nvidia.shaderWarpsPerSM) * 32};
   if (amd.computeUnitsPerShaderArray)
     return {static_cast<int>(amd.shaderEngineCount *
                              amd.shaderArraysPerEngineCount *
                              amd.computeUnitsPerShaderArray),
             static_cast<int>(amd.simdPerComputeUnit * amd.wavefrontsPerSimd *
-                             amd.wavefrontSize),
-            shared};
+                             amd.wavefrontSize)};
   switch (properties.properties.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU:
-    return {1024, 256, shared}; // a thread may not run for long (`shortLoops`)
+    return {1024, 256}; // a thread may not run for long (`shortLoops`)
   case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-    return {32, 1024, shared};
+    return {32, 1024};
   default:
-    return {8, 1024, shared};
+    return {8, 1024};
   }
 }
 
@@ -282,8 +262,9 @@ AdapterReader::gpuProperties(const VulkanFeatures &features) const {
           std::max<size_t>(result.memory, memory.memoryHeaps[k].size);
   result.chip = vulkanChip(features);
   result.sharedPerBlock = limits.maxComputeSharedMemorySize - ownShared;
-  result.sharedPerMultiprocessor =
-      std::max(guess.shared, result.sharedPerBlock);
+  // NVIDIA's driver (580.159.04) gives all blocks of an H200's multiprocessor
+  // together as much as one may have, of 228 KiB that there are.
+  result.sharedPerMultiprocessor = limits.maxComputeSharedMemorySize;
   auto most = static_cast<int>(std::min(limits.maxComputeWorkGroupInvocations,
                                         limits.maxComputeWorkGroupSize[0]));
   result.blockThreads = std::min(features.largestBlock(), most);

@@ -10,8 +10,7 @@ VkPhysicalDeviceProperties plainProperties(VkPhysicalDevice device);
 /// What there is no way of asking for.
 struct Guess {
   int multiprocessors;
-  int threads;   ///< of a multiprocessor
-  size_t shared; ///< bytes that the blocks of a multiprocessor share
+  int threads; ///< of a multiprocessor
 };
 
 class AdapterReader {
