@@ -31,6 +31,7 @@ struct Options {
   std::vector<int> threads;   ///< numbers of threads to measure with
   double minTime = 0.3;       ///< seconds that one measurement repeats for
   bool smoke = false;         ///< the smallest case only, each thing once
+  bool noBudgets = false;     ///< of tapes
   size_t items = 0; ///< of benchmarks that have items; 0: as they like
   bool isHost() const { return device == "cpu" || device == "simt"; }
 };

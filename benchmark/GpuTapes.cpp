@@ -161,7 +161,8 @@ void measureAll(const Options &options, Results &results,
     Measured free = measure(options, work, device, row);
     if (work.body == TapeBody::Proof && options.device != "cpu")
       row.set("differing_from_cpu", differingFromCpu(work, free.gradients));
-    if (!hasBudget<DeviceOptions> || options.device == "cpu")
+    if (!hasBudget<DeviceOptions> || options.device == "cpu" ||
+        options.noBudgets)
       continue;
     std::vector<double> parts{1, 0.25, 1.0 / 64, 0.001, 0};
     if (free.heap == 0) // on chip

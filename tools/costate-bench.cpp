@@ -81,6 +81,8 @@ int main(int argc, char **argv) {
   app.add_option("--items", options.items,
                  "items of benchmarks that have some");
   app.add_option("--min-time", options.minTime, "seconds per measurement");
+  app.add_flag("--no-budgets", options.noBudgets,
+               "tapes have what memory they want only");
   app.add_flag("--smoke", options.smoke, "run the smallest case once");
   app.add_flag("--list", listOnly, "print the names of the benchmarks");
   CLI11_PARSE(app, argc, argv);
