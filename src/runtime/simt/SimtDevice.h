@@ -16,7 +16,8 @@ namespace simt {
 uint64_t chosenSeed();
 /// COSTATE_SIMT_BLOCK, or as many as on most GPUs.
 int chosenBlockThreads();
-/// Bytes of a multiprocessor: COSTATE_SIMT_SHARED KiB, or as many as on an H200.
+/// Bytes of a multiprocessor: COSTATE_SIMT_SHARED KiB, or as many as on an
+/// H200.
 size_t chosenShared();
 
 struct Options {
@@ -26,7 +27,7 @@ struct Options {
   size_t sharedPerBlock = chosenShared() - 1024;
   size_t sharedPerMultiprocessor = chosenShared();
   size_t l2Bytes = 32 << 20;
-  int blockThreads = chosenBlockThreads(); ///< a multiple of 32
+  int blockThreads = chosenBlockThreads();         ///< a multiple of 32
   std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;
