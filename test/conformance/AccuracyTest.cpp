@@ -63,6 +63,15 @@ template <class T> void expectAccurate(const Function &function) {
 
 class Accuracy : public testing::TestWithParam<Function> {};
 
+TEST_P(Accuracy, OfF32) { expectAccurate<float>(GetParam()); }
+TEST_P(Accuracy, OfF64) { expectAccurate<double>(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(All, Accuracy, testing::ValuesIn(compiler::functions),
+                         [](const auto &info) {
+                           std::string name = info.param.operation;
+                           return name.substr(name.find('.') + 1);
+                         });
+
 /// Also next to the halves of units, where approximations are rounded wrongly.
 TEST(Rounding, OfQuotientsAndRootsIsThatOfTheHost) {
   std::vector<float> x, y;
@@ -102,14 +111,5 @@ TEST(Rounding, OfQuotientsAndRootsIsThatOfTheHost) {
     EXPECT_EQ(r[i], std::sqrt(x[i])) << x[i];
   }
 }
-
-TEST_P(Accuracy, OfF32) { expectAccurate<float>(GetParam()); }
-TEST_P(Accuracy, OfF64) { expectAccurate<double>(GetParam()); }
-
-INSTANTIATE_TEST_SUITE_P(All, Accuracy, testing::ValuesIn(compiler::functions),
-                         [](const auto &info) {
-                           std::string name = info.param.operation;
-                           return name.substr(name.find('.') + 1);
-                         });
 
 } // namespace

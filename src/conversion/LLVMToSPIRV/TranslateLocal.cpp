@@ -1,8 +1,9 @@
 /// Memory of a thread and of a block.
 
+#include "conversion/LLVMToSPIRV/Prepare.h"
 #include "conversion/LLVMToSPIRV/Translator.h"
 
-#include "conversion/LLVMToSPIRV/Prepare.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 namespace spv = mlir::spirv;
@@ -133,21 +134,16 @@ Value Translator::at(const Place &place, Value element) {
                                     ValueRange{element});
 }
 
-static std::optional<APInt> numberOf(Value value) {
-  auto op = value.getDefiningOp<spv::ConstantOp>();
-  auto number = op ? dyn_cast<IntegerAttr>(op.getValue()) : IntegerAttr();
-  return number ? std::optional(number.getValue()) : std::nullopt;
-}
-
 /// `bytes` / 2^`log`, if it is known to be a whole number.
 static Value quotient(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
   auto part = [&](Value value) -> Value {
-    std::optional<APInt> number = numberOf(value);
-    if (!number || number->countr_zero() < log)
+    APInt number;
+    if (!matchPattern(value, m_ConstantInt(&number)) ||
+        number.countr_zero() < log)
       return {};
     Type type = value.getType();
     return spv::ConstantOp::create(b, type,
-                                   IntegerAttr::get(type, number->ashr(log)));
+                                   IntegerAttr::get(type, number.ashr(log)));
   };
   if (Value number = part(bytes))
     return number;
@@ -162,7 +158,7 @@ static Value quotient(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
 /// are: not NVIDIA's, which makes wrong code of loops then.
 Value Translator::divided(Value bytes, unsigned log) {
   bool inParts = module.features().placeSums;
-  if (numberOf(bytes) || inParts)
+  if (inParts || matchPattern(bytes, m_Constant()))
     if (Value whole = quotient(b, bytes, log))
       return whole;
   if (auto sum = bytes.getDefiningOp<spv::IAddOp>(); sum && inParts) {
@@ -179,8 +175,7 @@ Value Translator::divided(Value bytes, unsigned log) {
   return spv::ShiftRightArithmeticOp::create(b, bytes, shift);
 }
 
-//===-- Words
-//---------------------------------------------------------------===//
+//===-- Words -------------------------------------------------------------===//
 
 /// A number of 64 bits in two words.
 Value Translator::joined(Value low, Value high, Type type) {
@@ -224,8 +219,7 @@ Translator::Part Translator::placed(Value value, Value bytes, Type type) {
   return {own, spv::NotOp::create(b, mask)};
 }
 
-//===-- Accesses of private memory
-//------------------------------------------===//
+//===-- Accesses of private memory ----------------------------------------===//
 
 Value Translator::loadPrivate(const Place &place, Type type) {
   const Variable &variable = *place.variable;

@@ -18,16 +18,18 @@ Value Translator::blockThreads() {
 }
 
 /// No grid is without blocks, but that is known to nobody.
+Value Translator::isEmptyGrid() {
+  return spv::IEqualOp::create(b, builtIn("NumWorkgroups"), i32(0));
+}
+
 Value Translator::opaque(Value condition) {
-  Value isEmpty = spv::IEqualOp::create(b, builtIn("NumWorkgroups"), i32(0));
-  return spv::LogicalOrOp::create(b, condition, isEmpty);
+  return spv::LogicalOrOp::create(b, condition, isEmptyGrid());
 }
 
 /// The same number, but no driver knows how it is made, nor that all lanes have
 /// it: NVIDIA's (580.159.04) makes wrong code of loops that depend on one.
 Value Translator::perLane(Value number) {
-  Value isEmpty = spv::IEqualOp::create(b, builtIn("NumWorkgroups"), i32(0));
-  Value lane = select(isEmpty, builtIn("LocalInvocationId"), i32(0));
+  Value lane = select(isEmptyGrid(), builtIn("LocalInvocationId"), i32(0));
   return spv::IAddOp::create(b, number, resized(lane, number.getType()));
 }
 

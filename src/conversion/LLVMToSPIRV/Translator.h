@@ -106,6 +106,7 @@ private:
   mlir::LogicalResult gpuIntrinsic(mlir::LLVM::CallIntrinsicOp op);
   mlir::LogicalResult subgroupCall(mlir::LLVM::CallOp op, llvm::StringRef name);
   void needSubgroups(mlir::spirv::Capability capability);
+  Value isEmptyGrid();
   Value opaque(Value condition);
   Value perLane(Value number);
   Value builtIn(llvm::StringRef name);

@@ -290,7 +290,8 @@ uint64_t chosenSeed() { return numberIn<uint64_t>("COSTATE_SIMT_SEED", 0); }
 int chosenBlockThreads() { return numberIn("COSTATE_SIMT_BLOCK", 1024); }
 
 size_t chosenShared() {
-  return std::max<size_t>(2, numberIn("COSTATE_SIMT_SHARED", 228)) << 10;
+  return std::max<size_t>(2, numberIn<size_t>("COSTATE_SIMT_SHARED", 228))
+         << 10;
 }
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options) {
