@@ -1,9 +1,10 @@
-"""Every unit test that launches kernels, on Mesa's Vulkan driver for the CPU.
+"""Every unit test that launches kernels, on a Vulkan driver: Mesa's for the CPU
+if there is no other.
 
-Assembling a gradient takes seconds there, so this takes an hour or two and is
-no part of a test run: `./dev vulkan` starts it. A test that takes longer than
-the limit is too slow, and the driver may have ended loops of one: both are
-named, and count as skipped.
+Assembling a gradient takes seconds there, so this takes an hour or two on two
+cores and is no part of a test run: `./dev vulkan` starts it. A test that takes
+longer than the limit is too slow, and Mesa's driver may have ended loops of
+one: both are named, and count as skipped.
 """
 
 import argparse
@@ -25,6 +26,8 @@ END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?),? .*\(\d+ ms\)$", re.M)
 ENDED = "Mesa's Vulkan driver for the CPU ends the loops"
 # Where others have the cores, a test may take so many times as long.
 STARVED = 10
+# Tests that one process runs: few, so that many workers end at the same time.
+BATCH = 12
 KINDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
@@ -33,8 +36,8 @@ class Outcome:
         self.kind, self.seconds, self.text = kind, seconds, text
 
 
-def suites(binary, chosen):
-    """The chosen tests of each suite."""
+def batches(binary, chosen):
+    """The chosen tests, a few of one suite in each."""
     listed = subprocess.run([binary, "--gtest_list_tests", f"--gtest_filter={chosen}"],
                             capture_output=True, text=True, check=True).stdout
     found = {}
@@ -44,14 +47,15 @@ def suites(binary, chosen):
             tests = found.setdefault(name, [])
         elif name.startswith("  "):
             tests.append(name.strip())
-    return {suite: tests for suite, tests in found.items() if tests}
+    return [[suite + test for test in tests[i:i + BATCH]]
+            for suite, tests in found.items() for i in range(0, len(tests), BATCH)]
 
 
 class Process:
     """Runs tests one after another, and ends where one takes too long."""
 
-    def __init__(self, binary, names, limit):
-        environment = dict(os.environ, COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1",
+    def __init__(self, binary, device, names, limit):
+        environment = dict(os.environ, COSTATE_DEVICE=device, COSTATE_VALIDATE="1",
                            COSTATE_CACHE="0", GTEST_FILTER=":".join(names))
         self.limit = limit
         self.outcomes = {}
@@ -106,11 +110,11 @@ class Process:
         self.running = None
 
 
-def run_suite(binary, names, limit):
+def run_batch(binary, device, names, limit):
     """Tests behind one that ends the process run in another."""
     outcomes = {}
     while names:
-        process = Process(binary, names, limit)
+        process = Process(binary, device, names, limit)
         outcomes.update(process.outcomes)
         if not process.outcomes:
             outcomes[names[0]] = Outcome("ended outside any test", 0, process.text)
@@ -133,8 +137,8 @@ def counted(outcomes):
 def run_all(binary, arguments):
     outcomes = {}
     with ThreadPoolExecutor(arguments.workers) as pool:
-        runs = [pool.submit(run_suite, binary, [suite + test for test in tests], arguments.limit)
-                for suite, tests in suites(binary, arguments.filter).items()]
+        runs = [pool.submit(run_batch, binary, arguments.device, names, arguments.limit)
+                for names in batches(binary, arguments.filter)]
         for run in runs:
             outcomes.update(run.result())
     return counted(outcomes)
@@ -143,6 +147,7 @@ def run_all(binary, arguments):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--device", default="vulkan")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time for a test")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("filter", nargs="?", default=OTHERS, help="of GoogleTest")

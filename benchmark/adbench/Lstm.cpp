@@ -2,17 +2,20 @@
 
 #include "costate/syntax.h"
 
+#include <algorithm>
+
 namespace costate::adbench {
 
 using Real = Expr<double>;
 
 static Real sigmoid(Real x) { return 1.0 / (1.0 + exp(-x)); }
 
-/// All steps in one kernel, which overwrites hidden values and cells in place.
+/// Steps [first, last), which overwrite hidden values and cells in place.
 /// The terms of a step meet in one sum, so that its code is serial.
 static Kernel makeKernel() {
-  return kernel("lstm", [](ArrayRef<double, 4> main, ArrayRef<double, 2> extra,
-                           ArrayRef<double, 3> start, ArrayRef<double, 2> sequence,
+  return kernel("lstm", [](Scalar<int64_t> first, Scalar<int64_t> last,
+                           ArrayRef<double, 4> main, ArrayRef<double, 2> extra,
+                           ArrayRef<double, 2> sequence, ArrayRef<double, 3> start,
                            ArrayRef<double, 3> state, ArrayRef<double, 1> output,
                            ArrayRef<double, 0> loss) {
     Index layers = main.size(0), steps = sequence.size(0) - 1, width = sequence.size(1);
@@ -23,7 +26,7 @@ static Kernel makeKernel() {
       }
     }
     Var<double> total = 0.0;
-    FOR (t, 0, steps) {
+    FOR (t, first, last) {
       Var<double> sum = 2.0;
       FOR (i, 0, width) {
         Var<double> u = sequence(t, i) * extra(0, i);
@@ -46,34 +49,47 @@ static Kernel makeKernel() {
       Real logarithm = log(sum);
       FOR (i, 0, width) { total += sequence(t + 1, i) * (output(i) - logarithm); }
     }
-    loss() = -total / cast<double>(width * steps);
+    loss() = loss() - total / cast<double>(width * steps);
   });
 }
 
-Lstm::Lstm(const Device &device, const LstmInput &in)
+Lstm::Lstm(const Device &device, const LstmInput &in, int64_t stepsOfLaunch)
     : kernel(makeKernel()), main(device.array<double>({in.l, 2, 4, in.b}, grad)),
-      extra(device.array<double>({3, in.b}, grad)),
-      start(device.array<double>({in.l, 2, in.b})),
-      sequence(device.array<double>({in.c, in.b})),
-      state(device.array<double>({in.l, 2, in.b}, grad)),
-      output(device.array<double>({in.b}, grad)), loss(device.array<double>({}, grad)) {
+      extra(device.array<double>({3, in.b}, grad)), sequence(device.array<double>({in.c, in.b})),
+      states({device.array<double>({in.l, 2, in.b})}), output(device.array<double>({in.b}, grad)),
+      loss(device.array<double>({}, grad)), steps(in.c - 1),
+      stepsOfLaunch(stepsOfLaunch ? stepsOfLaunch : std::max<int64_t>(steps, 1)) {
   main.from_host(in.main);
   extra.from_host(in.extra);
-  start.from_host(in.state);
+  states[0].from_host(in.state);
   sequence.from_host(in.sequence);
+  for (int64_t step = 0; step < steps; step += this->stepsOfLaunch)
+    states.push_back(device.array<double>({in.l, 2, in.b}, grad));
+}
+
+template <class Run>
+void Lstm::launch(int64_t number, Run &&run) {
+  int64_t first = number * stepsOfLaunch, last = std::min(first + stepsOfLaunch, steps);
+  run(first, last, main, extra, sequence, states[number], states[number + 1], output, loss);
 }
 
 void Lstm::runObjective() {
-  kernel(main, extra, start, sequence, state, output, loss);
+  loss.fill(0);
+  for (size_t i = 0; i + 1 < states.size(); ++i)
+    launch(i, kernel);
   loss.device().synchronize();
 }
 
-/// Nothing that the launch finds in the arrays that it overwrites counts.
+/// Needs the states that runObjective() left. Nothing else that the launches
+/// find in the arrays that they overwrite counts.
 void Lstm::runGradient() {
   main.grad().fill(0);
   extra.grad().fill(0);
   loss.grad().fill(1);
-  kernel.grad(initial_state, main, extra, start, sequence, state, output, loss);
+  for (size_t i = 1; i < states.size(); ++i)
+    states[i].grad().fill(0);
+  for (size_t i = states.size() - 1; i-- > 0;)
+    launch(i, [&](auto &&...arguments) { kernel.grad(initial_state, arguments...); });
   loss.device().synchronize();
 }
 

@@ -5,12 +5,15 @@
 
 #include "costate/costate.h"
 
+#include <vector>
+
 namespace costate::adbench {
 
 /// One network on a device, ready to launch.
 class Lstm {
 public:
-  Lstm(const Device &device, const LstmInput &input);
+  /// `stepsOfLaunch`: the steps of the sequence that one launch takes; 0: all.
+  Lstm(const Device &device, const LstmInput &input, int64_t stepsOfLaunch = 0);
 
   void runObjective();
   /// The gradient of the objective, into the adjoints of the parameters.
@@ -21,9 +24,14 @@ public:
   std::vector<double> gradient() const;
 
 private:
+  template <class Run>
+  void launch(int64_t number, Run &&run);
+
   Kernel kernel;
-  Array<double> main, extra, start, sequence;
-  Array<double> state, output, loss; // what the kernel computes
+  Array<double> main, extra, sequence;
+  std::vector<Array<double>> states; ///< before each launch and behind the last
+  Array<double> output, loss;
+  int64_t steps, stepsOfLaunch;
 };
 
 } // namespace costate::adbench
