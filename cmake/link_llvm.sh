@@ -10,9 +10,10 @@ xargs "$tools/llvm-nm" --format=posix --extern-only --no-sort --quiet <"$objects
   awk '$1 ~ /4llvm|4mlir|^LLVM/ && $2 ~ /^[UwWVv]$/ { print $2, $1 }' | sort -u >"$symbols"
 
 # Wanted: what no object defines. Exported as well: what both sides define, for
-# there must be one of it at run time.
+# there must be one of it at run time. With a version, for a driver that is loaded
+# later (Mesa's) brings an LLVM of its own, whose symbols have the same names.
 awk '$1 == "U" { print "-Wl,--undefined=" $2 }' "$symbols" >"$output.wanted"
-awk 'BEGIN { print "{ global:" } { print "  \"" $2 "\";" } END { print "  local: *; };" }' \
+awk 'BEGIN { print "COSTATE_LLVM { global:" } { print "  \"" $2 "\";" } END { print "  local: *; };" }' \
   "$symbols" >"$output.exports"
 
 mapfile -t libraries < <(ls "$archives"/libMLIR*.a "$archives"/libLLVM*.a |

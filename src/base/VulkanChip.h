@@ -52,6 +52,8 @@ namespace costate {
   F(shortLoops, "shortloops")                                                  \
   F(shuffle, "shuffle")                                                        \
   F(shuffleRelative, "shufflerelative")                                        \
+  /* What is sign-extended from 32 to 64 bits compares correctly. */           \
+  F(signExtension, "signextension")                                            \
   F(sqrt32, "sqrt32") F(sqrt64, "sqrt64")                                      \
   /* Loads and stores of so many bits in buffers. */                           \
   F(storage16, "storage16") F(storage8, "storage8")                            \

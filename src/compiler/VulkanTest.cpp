@@ -164,6 +164,19 @@ TEST_F(Spirv, PlacesInArraysAreHiddenFromSomeDrivers) {
   EXPECT_TRUE(contains(checked(ir, features), "OpShiftRightArithmetic"));
 }
 
+/// A driver that takes what is known to be a sign extension for unsigned sees
+/// none.
+TEST_F(Spirv, SignExtensionsAreHiddenFromSomeDrivers) {
+  std::string ir = withNumber("i64", "  %d = bitcast i64 %x to double\n"
+                                     "  %n = fptosi double %d to i32\n"
+                                     "  %w = sext i32 %n to i64\n"
+                                     "  %y = sub i64 %w, %x\n");
+  VulkanFeatures features = all();
+  EXPECT_TRUE(contains(checked(ir, features), "OpSConvert"));
+  features.signExtension = false;
+  EXPECT_FALSE(contains(checked(ir, features), "OpSConvert"));
+}
+
 /// Of floats, which doubles need not help but where numbers are extreme.
 TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
   std::string quotient = withNumber("float", "  %y = fdiv float %x, 3.0e+00\n"),

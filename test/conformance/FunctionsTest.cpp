@@ -230,6 +230,27 @@ TEST(Functions, DerivativesOfNumbers) {
   expectGradients({x}, {y}, k, x, y);
 }
 
+/// Mesa's driver computes sines of numbers that it knows, and then folds the
+/// comparisons of exponents within the arcus tangent.
+TEST(Functions, ADriverMayKnowTheirArguments) {
+  Kernel k = kernel("known", [](ArrayRef<double, 1> y, ArrayRef<double, 1> s) {
+    Expr<double> a = 0.127, b = 0.83;
+    VecExpr<double, 3> sums =
+        sum(Index(0), [&](Index) { return vec(sin(a), b, sin(a) * b); });
+    Var<double> t = sums[0] - 0.5 * sums[1] + 0.25 * sums[2];
+    y(0) += atan2(s(0), 1.61 + sin(Expr<double>(-0.11629)));
+    parallel(4, [&](Index) { y(3) += sin(a) + sin(t); });
+  });
+  for (double value : {-3.0, -0.3, 0.7, 1e-30}) {
+    auto y = constant<double>({1, 2, 3, 4}), s = constant<double>({value});
+    k(y, s);
+    std::vector<double> got = y.to_host();
+    double angle = std::atan2(value, 1.61 + std::sin(-0.11629));
+    EXPECT_NEAR(got[0], 1 + angle, 1e-14) << value;
+    EXPECT_NEAR(got[3], 4 + 4 * std::sin(0.127), 1e-14);
+  }
+}
+
 TEST(Functions, VectorsGoByComponent) {
   Kernel k = kernel("vectors", [](ArrayRef<double, 1> x,
                                   ArrayRef<double, 1> y) {

@@ -167,10 +167,8 @@ LogicalResult Translator::offsetOp(LLVM::GEPOp op) {
     address = spv::IAddOp::create(b, address, more);
   };
   auto scaled = [&](Value index, int64_t size) -> Value {
-    Value number = index.getType() == word ? index
-                   : word.isInteger(64)
-                       ? Value(spv::SConvertOp::create(b, word, index))
-                       : resized(index, word);
+    Value number =
+        word.isInteger(64) ? widened(index, word) : resized(index, word);
     if (size == 1)
       return number;
     return spv::IMulOp::create(b, number, integer(word, APInt(64, size)));

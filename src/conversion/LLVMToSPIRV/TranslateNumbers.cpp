@@ -96,6 +96,18 @@ Value Translator::extended(Value word, unsigned bits) {
   return spv::ShiftRightArithmeticOp::create(b, high, rest);
 }
 
+/// To 64 bits, with the sign. Where drivers compare what OpSConvert gives with
+/// constants as if it had none, by other means.
+Value Translator::widened(Value number, Type to) {
+  if (number.getType() == to)
+    return number;
+  if (module.features().signExtension)
+    return spv::SConvertOp::create(b, to, number);
+  Value sign = i64(int64_t(1) << 31);
+  Value wide = spv::UConvertOp::create(b, to, number);
+  return spv::ISubOp::create(b, spv::BitwiseXorOp::create(b, wide, sign), sign);
+}
+
 Value Translator::asBool(Value word) {
   Value bit =
       spv::BitwiseAndOp::create(b, word, integer(word.getType(), APInt(64, 1)));
@@ -337,12 +349,7 @@ LogicalResult Translator::castOp(Operation *op) {
   Type type = typeOf(op->getResult(0).getType());
   if (!type)
     return none(op);
-  auto asSigned = [&](Type word) -> Value {
-    Value wide = extended(x, from);
-    return wide.getType() == word
-               ? wide
-               : Value(spv::SConvertOp::create(b, word, wide));
-  };
+  auto asSigned = [&](Type word) { return widened(extended(x, from), word); };
   auto asUnsigned = [&]() {
     return from == 1 ? resized(x, b.getI32Type()) : x;
   };

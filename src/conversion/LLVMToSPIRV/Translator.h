@@ -88,6 +88,7 @@ private:
   static bool isNarrow(unsigned bits);
   Value masked(Value word, unsigned bits);
   Value extended(Value word, unsigned bits);
+  Value widened(Value number, Type to);
   Value resized(Value word, Type to);
   Value truncated(Value value, unsigned bits);
   Value asBool(Value word);
