@@ -20,6 +20,14 @@ def link(root, build, folder):
     return library, process
 
 
+def versions(library):
+    """That of each exported symbol: without one, a driver with an LLVM of its own would get ours."""
+    text = subprocess.run([LLVM / "bin/llvm-nm", "-D", "--defined-only", "--quiet", library],
+                          capture_output=True, text=True, check=True).stdout
+    return {name.partition("@@")[2] for line in text.splitlines()
+            if (name := line.split()[-1]) and " A " not in line}
+
+
 def run(root, build, preset):
     counts = Counts()
     if preset != "release":
@@ -28,6 +36,8 @@ def run(root, build, preset):
     with tempfile.TemporaryDirectory() as name:
         library, process = link(root, build, Path(name))
         counts.check("link", process)
+        if process.returncode == 0 and versions(library) != {"COSTATE_LLVM"}:
+            counts.fails("versions", f"of exported symbols: {versions(library)}")
         if process.returncode == 0 and library.stat().st_size > LARGEST:
             counts.fails("size", f"libcostate-llvm.so has {library.stat().st_size} bytes; "
                          "does something name all targets or all dialects?")
