@@ -30,4 +30,18 @@ void expectError(ErrorCode code, std::initializer_list<std::string> parts,
   }
 }
 
+/// Whether the driver of a GPU assembles the kernels that `run` launches; some
+/// give up on large ones.
+template <class F> bool assembles(F &&run) {
+  try {
+    run();
+  } catch (const Error &error) {
+    if (std::string(error.what()).find("fails to assemble") ==
+        std::string::npos)
+      throw;
+    return false;
+  }
+  return true;
+}
+
 } // namespace costate::test

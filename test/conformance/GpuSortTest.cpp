@@ -248,7 +248,8 @@ TEST(GpuSort, IsNotDoneIfNotAskedFor) {
   Device device = openDevice();
   Kernel k = ragged();
   Arrays arrays(device, cases()[0].depths);
-  arrays.gradient(k);
+  for (int run = 0; run < 2; ++run) // the second one may make a heap
+    arrays.gradient(k);
   EXPECT_EQ(launchesOf(device, arrays, k), 2u);
 }
 

@@ -482,15 +482,12 @@ TEST(Local, TooMuchOfThemIsNamed) {
   auto x = active<double>({0.5, 1}), y = active<double>({0, 0});
   Kernel small = k(std::integral_constant<int, 5000>()),
          large = k(std::integral_constant<int, 8000>());
-  try {
+  bool assembled = assembles([&] {
     expectGradients({x}, {y}, small, x, y);
     large(x, y);
-  } catch (const Error &error) {
-    ASSERT_NE(std::string(error.what()).find("`Local` arrays smaller"),
-              std::string::npos)
-        << error.what();
+  });
+  if (!assembled)
     GTEST_SKIP() << "the driver does not assemble so large private arrays";
-  }
   expectError(ErrorCode::BadKernel,
               {"LocalTest.cpp:", "take more than 256 KiB together"},
               [&] { large.grad(x, y); });

@@ -19,6 +19,23 @@ Session::open(std::shared_ptr<Instance> instance, Adapter adapter,
   return session;
 }
 
+template <class... Rest> VKAPI_ATTR void VKAPI_CALL leave(VkDevice, Rest...) {}
+
+/// For a process that was forked: what it would destroy is its parent's.
+static Api abandonedOf(Api api) {
+  api.vkDestroyBuffer = leave;
+  api.vkDestroyCommandPool = leave;
+  api.vkDestroyDevice = leave;
+  api.vkDestroyFence = leave;
+  api.vkDestroyPipeline = leave;
+  api.vkDestroyPipelineCache = leave;
+  api.vkDestroyPipelineLayout = leave;
+  api.vkDestroySemaphore = leave;
+  api.vkDestroyShaderModule = leave;
+  api.vkFreeMemory = leave;
+  return api;
+}
+
 Status Session::create() {
   float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
@@ -34,6 +51,7 @@ Status Session::create() {
   if (Status status = vkCreateDevice(opened.handle, &info, nullptr, &handle))
     return status;
   volkLoadDeviceTable(&functions, handle);
+  abandoned = abandonedOf(functions);
   functions.vkGetDeviceQueue(handle, opened.queueFamily, 0, &work);
   vkGetPhysicalDeviceMemoryProperties(opened.handle, &memory);
   return createLayout();
@@ -52,8 +70,8 @@ Status Session::createLayout() {
 Session::~Session() {
   if (!handle)
     return;
-  functions.vkDestroyPipelineLayout(handle, kernels, nullptr);
-  functions.vkDestroyDevice(handle, nullptr);
+  api().vkDestroyPipelineLayout(handle, kernels, nullptr);
+  api().vkDestroyDevice(handle, nullptr);
 }
 
 Result<> Session::result(Status status, const std::string &doing) {

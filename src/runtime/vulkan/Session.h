@@ -18,7 +18,7 @@ public:
   ~Session();
   Session(const Session &) = delete;
 
-  const Api &api() const { return functions; }
+  const Api &api() const { return isForked() ? abandoned : functions; }
   VkDevice device() const { return handle; }
   /// Calls `use(queue)`, one thread at a time.
   template <class Use> Status withQueue(const Use &use) {
@@ -77,6 +77,7 @@ private:
   std::shared_ptr<Instance> instance;
   Adapter opened;
   Api functions{};
+  Api abandoned{}; ///< the same, but nothing is destroyed
   VkDevice handle = VK_NULL_HANDLE;
   std::mutex queueMutex;
   VkQueue work = VK_NULL_HANDLE;

@@ -611,6 +611,7 @@ TEST_F(VulkanGpu, AChildOfTheProcessIsToldThatItHasNone) {
   check(driver->upload(memory, &zero, 8));
   pid_t child = fork();
   if (child == 0) {
+    alarm(30); // better killed than waited for
     bool fine = openVulkan("").error().code == ErrorCode::NoDevice;
     for (const Result<> &refused :
          {driver->fill(memory, 8, &zero, 8), driver->synchronize(),
