@@ -227,7 +227,8 @@ TEST_F(VulkanGpu, TheHostDoesNotWaitForWorkThatIsQueued) {
   std::byte *memory = allocate(24);
   std::shared_ptr<gpu::Module> module = load();
   auto now = [] { return std::chrono::steady_clock::now(); };
-  spin(*module, memory, 1); // assembles the kernel
+  spin(*module, memory, 1);           // assembles the kernel
+  driver->release(allocate(1 << 20)); // asks the system for it
   check(driver->synchronize());
   driver->counters().reset();
   auto start = now();
