@@ -295,6 +295,21 @@ TEST_F(Spirv, PrivateArraysAreVariables) {
   }
 }
 
+TEST_F(Spirv, PrivateArraysMayBeAliveFromWhereTheyAreMade) {
+  std::string code =
+      text(withNumber("double",
+                      "  %m = alloca [100 x double]\n"
+                      "  call void @llvm.lifetime.start.p0(ptr %m)\n"
+                      "  %to = getelementptr double, ptr %m, i64 %thread\n"
+                      "  store double %x, ptr %to\n"
+                      "  %from = getelementptr double, ptr %m, i64 %threads\n"
+                      "  %y = load double, ptr %from\n"
+                      "  call void @llvm.lifetime.end.p0(ptr %m)\n",
+                      "declare void @llvm.lifetime.start.p0(ptr)\n"
+                      "declare void @llvm.lifetime.end.p0(ptr)\n"));
+  EXPECT_TRUE(contains(code, " Function")) << code;
+}
+
 /// Variables with contents are slow to assemble: each call would write them.
 TEST_F(Spirv, TablesAreReadFromMemory) {
   auto reads = [&](const std::string &type, const std::string &table) {

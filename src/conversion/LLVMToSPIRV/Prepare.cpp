@@ -71,24 +71,27 @@ void expandCopies(Function &function, const TargetTransformInfo &costs) {
   }
 }
 
+void moveToPrivate(AllocaInst &memory) {
+  for (User *user : make_early_inc_range(memory.users()))
+    if (auto *lifetime = dyn_cast<LifetimeIntrinsic>(user))
+      lifetime->eraseFromParent();
+  IRBuilder<> builder(&memory);
+  auto *own = builder.CreateAlloca(memory.getAllocatedType(), privateSpace,
+                                   memory.getArraySize());
+  own->setAlignment(memory.getAlign());
+  memory.replaceAllUsesWith(builder.CreateAddrSpaceCast(own, memory.getType()));
+  memory.eraseFromParent();
+}
+
 /// So that the passes of LLVM follow where private pointers go.
 void markPrivate(Function &function) {
-  for (Instruction &instruction :
-       make_early_inc_range(instructions(function))) {
-    auto *memory = dyn_cast<AllocaInst>(&instruction);
-    if (!memory || memory->getAddressSpace() == privateSpace)
-      continue;
-    for (User *user : make_early_inc_range(memory->users()))
-      if (auto *lifetime = dyn_cast<LifetimeIntrinsic>(user))
-        lifetime->eraseFromParent();
-    IRBuilder<> builder(memory);
-    auto *own = builder.CreateAlloca(memory->getAllocatedType(), privateSpace,
-                                     memory->getArraySize());
-    own->setAlignment(memory->getAlign());
-    memory->replaceAllUsesWith(
-        builder.CreateAddrSpaceCast(own, memory->getType()));
-    memory->eraseFromParent();
-  }
+  SmallVector<AllocaInst *> all;
+  for (Instruction &instruction : instructions(function))
+    if (auto *memory = dyn_cast<AllocaInst>(&instruction);
+        memory && memory->getAddressSpace() != privateSpace)
+      all.push_back(memory);
+  for (AllocaInst *memory : all)
+    moveToPrivate(*memory);
 }
 
 /// Pointers that may point into shared memory or elsewhere.
