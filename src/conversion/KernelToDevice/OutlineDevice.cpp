@@ -236,16 +236,18 @@ private:
     } else {
       carried = zeros(b, sums());
     }
-    auto turn = [&](OpBuilder &nested, Location loc, Value t, ValueRange args) {
+    carried.push_back(function.thread());
+    auto turn = [&](OpBuilder &nested, Location loc, Value, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
-      Value before = arith::MulIOp::create(inner, t, function.threads());
-      Value k = arith::AddIOp::create(inner, before, function.thread());
+      Value k = args.back();
+      args = args.drop_back();
       if (launcher.namesIterations)
         storeSlot(inner, k, function.worker(), iterationSlot);
       useIndices(op, indicesOf(inner, k, extents));
-      scf::YieldOp::create(inner, measures
-                                      ? measure(inner, function, op, args[0])
-                                      : iterate(inner, op, args));
+      Values next = measures ? measure(inner, function, op, args[0])
+                             : iterate(inner, op, args);
+      next.push_back(arith::AddIOp::create(inner, k, function.threads()));
+      scf::YieldOp::create(inner, next);
     };
     Value zero = constant(b, 0), one = constant(b, 1);
     Value last = arith::SubIOp::create(b, function.threads(), one);
@@ -256,7 +258,7 @@ private:
     if (measures)
       commitNeed(b, function, loop.getResult(0));
     else
-      addUp(b, function, loop.getResults(), own);
+      addUp(b, function, loop.getResults().drop_back(), own);
   }
 
   Values zeros(ImplicitLocOpBuilder &b, unsigned count) {
