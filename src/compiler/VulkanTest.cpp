@@ -109,6 +109,22 @@ TEST_F(Spirv, AKernelFindsItsWordsThroughThePushConstant) {
   EXPECT_TRUE(contains(code, "SpecId 0")) << code;
 }
 
+/// Fences of the whole device at every barrier would take most of the time.
+TEST_F(Spirv, BarriersOfABlockAreForTheBlock) {
+  std::string code = text(withNumber(
+      "double",
+      "  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
+      "  %y = fmul double %x, %x\n",
+      "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"));
+  std::istringstream words(code.substr(code.find("OpControlBarrier")));
+  std::string op, execution, memory;
+  words >> op >> execution >> memory;
+  EXPECT_EQ(execution, memory) << code;
+  size_t at = code.find(execution + " = OpConstant ");
+  ASSERT_NE(at, code.npos) << code;
+  EXPECT_TRUE(code.substr(0, code.find('\n', at)).ends_with(" 2")) << code;
+}
+
 /// In all entry points, behind the extension.
 TEST(SpirvModes, ThreadsComeTogetherAgainWhereTheDeviceCan) {
   auto count = [](bool reconverges) {

@@ -35,8 +35,7 @@ Value Translator::perLane(Value number) {
 
 void Translator::barrier(spv::Scope scope) {
   using Order = spv::MemorySemantics;
-  bool isBlock = scope == spv::Scope::Workgroup;
-  spv::ControlBarrierOp::create(b, scope, isBlock ? spv::Scope::Device : scope,
+  spv::ControlBarrierOp::create(b, scope, scope,
                                 semantics(LLVM::AtomicOrdering::acq_rel) |
                                     Order::WorkgroupMemory);
 }
