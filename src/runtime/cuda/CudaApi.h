@@ -48,7 +48,7 @@ enum class DeviceAttribute : int {
   HasPools = 115,
 };
 
-enum class FunctionAttribute : int { LargestDynamicShared = 8 };
+enum class FunctionAttribute : int { LocalBytes = 3, LargestDynamicShared = 8 };
 
 enum class PoolAttribute : int { ReleaseThreshold = 4, Reserved = 5, Used = 7 };
 
@@ -133,6 +133,7 @@ constexpr unsigned eventWithoutTime = 2;
   F(function, cuModuleGetFunction, Function *, Code, const char *)             \
   F(residentBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *,        \
     Function, int, size_t)                                                     \
+  F(getFunction, cuFuncGetAttribute, int *, FunctionAttribute, Function)       \
   F(setFunction, cuFuncSetAttribute, Function, FunctionAttribute, int)         \
   F(launchKernel, cuLaunchKernel, Function, unsigned, unsigned, unsigned,      \
     unsigned, unsigned, unsigned, unsigned, Stream, void **, void **)

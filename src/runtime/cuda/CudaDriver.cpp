@@ -4,6 +4,7 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Ptx.h"
 #include "runtime/cuda/Readback.h"
+#include "runtime/cuda/Spills.h"
 #include "runtime/gpu/Staging.h"
 
 #include <algorithm>
@@ -31,6 +32,9 @@ public:
     (void)session->wait();
     (void)session->call(session->api().unloadCode, code);
   }
+
+  /// What a thread keeps in memory beside what its code asks for.
+  size_t spilledBytes(const CrowdedKernel &kernel);
 
   /// A kernel that may ask for `sharedBytes`.
   Result<Function> find(const std::string &symbol, size_t sharedBytes);
@@ -117,6 +121,7 @@ private:
                  std::span<const uint64_t> words, size_t sharedBytes);
   Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);
   Result<std::shared_ptr<gpu::Module>> loadImage(const std::string &image);
+  Result<std::shared_ptr<CudaModule>> assemble(const std::string &image);
   Result<std::shared_ptr<gpu::Module>> ownCode();
 
   gpu::Properties gpuProperties;
@@ -127,6 +132,20 @@ private:
   std::mutex ownCodeMutex;
   std::shared_ptr<gpu::Module> ownCodeModule;
 };
+
+size_t CudaModule::spilledBytes(const CrowdedKernel &kernel) {
+  constexpr int padding = 16;
+  const Api &api = session->api();
+  Function function = nullptr;
+  int bytes = 0;
+  if (session->call(api.function, &function, code, kernel.symbol.c_str()) !=
+          success ||
+      session->call(api.getFunction, &bytes, FunctionAttribute::LocalBytes,
+                    function) != success)
+    return 0;
+  auto own = static_cast<int>(kernel.ownBytes) + padding;
+  return static_cast<size_t>(std::max(bytes - own, 0));
+}
 
 Result<Function> CudaModule::find(const std::string &symbol,
                                   size_t sharedBytes) {
@@ -265,8 +284,24 @@ Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
   return start(**module, "fill", grid, arguments, 0);
 }
 
+/// Registers that a sweep lacks cost more than a third block gives.
 Result<std::shared_ptr<gpu::Module>>
 CudaDriver::loadImage(const std::string &image) {
+  auto module = assemble(image);
+  if (!module)
+    return module.error();
+  std::vector<CrowdedKernel> spilling;
+  for (CrowdedKernel &kernel : crowdedKernels(image))
+    if ((*module)->spilledBytes(kernel) > 0)
+      spilling.push_back(std::move(kernel));
+  if (spilling.empty())
+    return std::shared_ptr<gpu::Module>(*module);
+  auto other = assemble(roomier(image, spilling));
+  return std::shared_ptr<gpu::Module>(other ? *other : *module);
+}
+
+Result<std::shared_ptr<CudaModule>>
+CudaDriver::assemble(const std::string &image) {
   char log[4096] = "";
   JitOption options[] = {JitOption::ErrorLog, JitOption::ErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
@@ -275,8 +310,7 @@ CudaDriver::loadImage(const std::string &image) {
                                 static_cast<const void *>(image.c_str()), 2u,
                                 options, values);
   if (status == success)
-    return std::shared_ptr<gpu::Module>(
-        std::make_shared<CudaModule>(session, code));
+    return std::make_shared<CudaModule>(session, code);
   if (status == unsupportedPtx)
     return Failure{ErrorCode::NoDevice,
                    "the NVIDIA driver is too old for this GPU's code: " +

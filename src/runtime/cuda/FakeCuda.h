@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -44,13 +45,18 @@ struct EventObject {
   std::shared_ptr<Mark> mark;
 };
 
-struct CodeObject {};
+struct CodeObject {
+  std::string text;
+};
 
 struct FunctionObject {
   std::function<void(std::span<const uint64_t> words)> body;
   size_t shared = 0; ///< bytes, of the last launch
   size_t sharedLimit = 48 << 10;
   int limitChanges = 0;
+  /// Of memory that a thread keeps, by what the code says; none: 0.
+  std::function<int(const std::string &text)> localBytes;
+  std::string text; ///< that it was found in, last
 };
 
 /// One at a time: the newest. Safe to use from several threads.
@@ -372,16 +378,23 @@ inline void FakeCuda::makeCopies(Api &api) {
 }
 
 inline void FakeCuda::makeCode(Api &api) {
-  api.loadCode = [](Code *code, const void *, unsigned, JitOption *, void **) {
+  api.loadCode = [](Code *code, const void *image, unsigned, JitOption *,
+                    void **) {
     *code = fake->codes.emplace_back(std::make_unique<CodeObject>()).get();
+    (*code)->text = static_cast<const char *>(image);
     return outsideOfCapture();
   };
-  api.function = [](Function *function, Code, const char *name) {
+  api.function = [](Function *function, Code code, const char *name) {
     auto found = fake->kernels.find(name);
     if (found == fake->kernels.end())
       return invalidValue;
     *function = &found->second;
+    found->second.text = code->text;
     return outsideOfCapture();
+  };
+  api.getFunction = [](int *value, FunctionAttribute, Function function) {
+    *value = function->localBytes ? function->localBytes(function->text) : 0;
+    return success;
   };
   api.residentBlocks = [](int *blocks, Function, int, size_t) {
     *blocks = 1;

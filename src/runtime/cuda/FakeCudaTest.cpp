@@ -98,6 +98,38 @@ TEST_F(CudaQueue, KernelsMayUseMuchSharedMemoryAfterTheyHaveAskedOnce) {
   check(driver->synchronize());
 }
 
+/// The digit says how many blocks of a multiprocessor it leaves room for.
+std::string crowded(const std::string &symbol, int blocks, int privateBytes) {
+  return ".visible .entry " + symbol +
+         "(\n\t.param .align 8 .b8 words[8]\n)\n" +
+         ".maxntid 256\n.minnctapersm " + std::to_string(blocks) +
+         "\n{\n\t.local .align 8 .b8 \t__local_depot0[" +
+         std::to_string(privateBytes) + "];\n\tret;\n}\n";
+}
+
+TEST_F(CudaQueue, KernelsThatLackRegistersHaveThoseOfAThirdBlock) {
+  auto spill = [](int ownBytes, int crowdedBytes) {
+    return [=](const std::string &text) {
+      bool isCrowded = text.find("sm 3") != text.npos;
+      return ownBytes + (isCrowded ? crowdedBytes : 0);
+    };
+  };
+  auto textOf = [&](const std::string &image) {
+    auto loaded = driver->load({.image = image});
+    EXPECT_TRUE(loaded.ok());
+    check(driver->prepare(**loaded, "add", 0));
+    return fake.kernels["add$kernel"].text;
+  };
+  std::string image = crowded("add$kernel", 3, 128);
+  fake.kernels["add$kernel"].localBytes = spill(128, 200);
+  EXPECT_EQ(textOf(image), crowded("add$kernel", 2, 128));
+  fake.kernels["add$kernel"].localBytes = spill(128, 0);
+  EXPECT_EQ(textOf(image), image);
+  fake.kernels["add$kernel"].localBytes = spill(640, 0);
+  image = crowded("add$kernel", 2, 128);
+  EXPECT_EQ(textOf(image), image); // has them already
+}
+
 TEST_F(CudaQueue, LargeDownloadsComeBackToo) {
   std::vector<uint64_t> sent(100000);
   std::iota(sent.begin(), sent.end(), 1);

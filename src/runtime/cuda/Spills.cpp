@@ -1,0 +1,48 @@
+#include "runtime/cuda/Spills.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace costate::runtime::cuda {
+
+/// The number behind the first `mark`; 0 if there is none.
+static size_t numberBehind(std::string_view text, std::string_view mark) {
+  size_t at = text.find(mark), number = 0;
+  if (at != text.npos)
+    std::from_chars(text.data() + at + mark.size(), text.data() + text.size(),
+                    number);
+  return number;
+}
+
+/// `.local .align 8 .b8 __local_depot0[280];`
+static size_t ownBytes(std::string_view body) {
+  size_t at = body.find("__local_depot");
+  return at == body.npos ? 0 : numberBehind(body.substr(at), "[");
+}
+
+std::vector<CrowdedKernel> crowdedKernels(const std::string &ptx) {
+  constexpr std::string_view entry = ".entry ", limit = ".minnctapersm ";
+  std::vector<CrowdedKernel> kernels;
+  for (size_t at = ptx.find(entry); at != ptx.npos;) {
+    size_t next = ptx.find(entry, at + 1);
+    std::string_view text = std::string_view(ptx).substr(at, next - at);
+    std::string_view head = text.substr(0, text.find('{'));
+    if (size_t place = head.find(limit); place != head.npos)
+      if (size_t digit = place + limit.size();
+          numberBehind(head, limit) > 2 && numberBehind(head, limit) < 10)
+        kernels.push_back({std::string(head.substr(
+                               entry.size(), head.find('(') - entry.size())),
+                           at + digit, ownBytes(text)});
+    at = next;
+  }
+  return kernels;
+}
+
+std::string roomier(std::string ptx,
+                    const std::vector<CrowdedKernel> &kernels) {
+  for (const CrowdedKernel &kernel : kernels)
+    ptx[kernel.place] = '2';
+  return ptx;
+}
+
+} // namespace costate::runtime::cuda
