@@ -37,6 +37,8 @@ namespace costate {
   F(memoryModel, "memorymodel")                                                \
   /* Zeros have signs, inf and NaN count, if an execution mode asks for it. */ \
   F(nan16, "nan16") F(nan32, "nan32") F(nan64, "nan64")                        \
+  /* Minima of three numbers of 32 bits, one of them negated, are right. */    \
+  F(negation, "negation")                                                      \
   /* Memory of a thread or a block may be accessed at a sum of numbers. */     \
   F(placeSums, "placesums")                                                    \
   /* Threads of a subgroup come together again where SPIR-V says that branches   \

@@ -193,6 +193,25 @@ TEST_F(Spirv, SignExtensionsAreHiddenFromSomeDrivers) {
   EXPECT_FALSE(contains(checked(ir, features), "OpSConvert"));
 }
 
+TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
+  std::string ir =
+      withNumber("i32",
+                 "  %n = sub i32 0, %x\n"
+                 "  %t = trunc i64 %thread to i32\n"
+                 "  %y = call i32 @llvm.smin.i32(i32 %n, i32 %t)\n",
+                 "declare i32 @llvm.smin.i32(i32, i32)\n");
+  auto choices = [&](bool knows) {
+    VulkanFeatures features = all();
+    features.negation = knows;
+    std::string code = checked(ir, features);
+    size_t count = 0;
+    for (size_t at = 0; (at = code.find("OpSelect ", at)) != code.npos; ++at)
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(choices(false), choices(true) + 1);
+}
+
 /// Of floats, which doubles need not help but where numbers are extreme.
 TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
   std::string quotient = withNumber("float", "  %y = fdiv float %x, 3.0e+00\n"),

@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -169,6 +170,10 @@ LogicalResult Translator::integerOp(Operation *op) {
     x = extended(x, bits);
   if (isa<LLVM::SDivOp, LLVM::SRemOp>(op))
     y = extended(y, bits);
+  bool isNegation = isa<LLVM::SubOp>(op) && bits == wordBits &&
+                    matchPattern(op->getOperand(0), m_Zero());
+  if (isNegation && !module.features().negation)
+    x = perLane(x);
   // The sign of a remainder of negative numbers is left open.
   auto remainder = [&]() -> Value {
     Value whole = spv::IMulOp::create(b, spv::SDivOp::create(b, x, y), y);

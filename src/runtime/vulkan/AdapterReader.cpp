@@ -220,9 +220,9 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
              to.fullSubgroups && to.reconvergence;
   addFloatControls(to);
   // Its code for rests, and for places in private arrays, is wrong in some
-  // kernels (580.159.04).
+  // kernels (580.159.04); of its assembler see hideNegations in Nvidia.cpp.
   bool isNvidia = v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-  to.i64Division = to.placeSums = !isNvidia;
+  to.i64Division = to.placeSums = to.negation = !isNvidia;
   // It takes `56 < i64(x)` for true whatever the sign of x (22.3.6).
   bool isMesa = std::string_view(v12.driverInfo).starts_with("Mesa");
   to.signExtension = !isMesa;
