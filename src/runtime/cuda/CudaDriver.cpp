@@ -24,17 +24,21 @@ Address addressOf(const std::byte *pointer) {
   return reinterpret_cast<Address>(pointer);
 }
 
+/// Spills that do not matter.
+constexpr size_t fewBytes = 64;
+
 class CudaModule final : public gpu::Module {
 public:
   CudaModule(std::shared_ptr<Session> session, Code code)
       : session(std::move(session)), code(code) {}
   ~CudaModule() override {
-    (void)session->wait();
+    if (isUsed)
+      (void)session->wait();
     (void)session->call(session->api().unloadCode, code);
   }
 
-  /// What a thread keeps in memory beside what its code asks for.
-  size_t spilledBytes(const CrowdedKernel &kernel);
+  /// Bytes of memory that a thread has to itself; 0 if nobody can tell.
+  size_t localBytes(const std::string &symbol);
 
   /// A kernel that may ask for `sharedBytes`.
   Result<Function> find(const std::string &symbol, size_t sharedBytes);
@@ -49,6 +53,7 @@ private:
   std::shared_ptr<Session> session;
   Code code;
   std::mutex mutex;
+  bool isUsed = false; ///< by what may be queued
   std::unordered_map<std::string, Found> found;
 };
 
@@ -133,23 +138,21 @@ private:
   std::shared_ptr<gpu::Module> ownCodeModule;
 };
 
-size_t CudaModule::spilledBytes(const CrowdedKernel &kernel) {
-  constexpr int padding = 16;
+size_t CudaModule::localBytes(const std::string &symbol) {
   const Api &api = session->api();
   Function function = nullptr;
   int bytes = 0;
-  if (session->call(api.function, &function, code, kernel.symbol.c_str()) !=
-          success ||
+  if (session->call(api.function, &function, code, symbol.c_str()) != success ||
       session->call(api.getFunction, &bytes, FunctionAttribute::LocalBytes,
                     function) != success)
     return 0;
-  auto own = static_cast<int>(kernel.ownBytes) + padding;
-  return static_cast<size_t>(std::max(bytes - own, 0));
+  return static_cast<size_t>(bytes);
 }
 
 Result<Function> CudaModule::find(const std::string &symbol,
                                   size_t sharedBytes) {
   std::lock_guard lock(mutex);
+  isUsed = true;
   Found &kernel = found[symbol];
   if (!kernel.function) {
     Status status = session->call(session->api().function, &kernel.function,
@@ -284,7 +287,8 @@ Result<> CudaDriver::fillWords(std::byte *to, size_t words, uint64_t pattern) {
   return start(**module, "fill", grid, arguments, 0);
 }
 
-/// Registers that a sweep lacks cost more than a third block gives.
+/// Registers that a sweep lacks cost more than a third block gives. Memory that
+/// called functions have looks like theirs, but does not become less.
 Result<std::shared_ptr<gpu::Module>>
 CudaDriver::loadImage(const std::string &image) {
   auto module = assemble(image);
@@ -292,12 +296,17 @@ CudaDriver::loadImage(const std::string &image) {
     return module.error();
   std::vector<CrowdedKernel> spilling;
   for (CrowdedKernel &kernel : crowdedKernels(image))
-    if ((*module)->spilledBytes(kernel) > 0)
+    if ((*module)->localBytes(kernel.symbol) >= kernel.ownBytes + fewBytes)
       spilling.push_back(std::move(kernel));
   if (spilling.empty())
     return std::shared_ptr<gpu::Module>(*module);
   auto other = assemble(roomier(image, spilling));
-  return std::shared_ptr<gpu::Module>(other ? *other : *module);
+  bool isBetter =
+      other && std::ranges::any_of(spilling, [&](const CrowdedKernel &kernel) {
+        return (*other)->localBytes(kernel.symbol) <
+               (*module)->localBytes(kernel.symbol);
+      });
+  return std::shared_ptr<gpu::Module>(isBetter ? *other : *module);
 }
 
 Result<std::shared_ptr<CudaModule>>

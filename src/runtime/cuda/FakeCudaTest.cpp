@@ -108,26 +108,38 @@ std::string crowded(const std::string &symbol, int blocks, int privateBytes) {
 }
 
 TEST_F(CudaQueue, KernelsThatLackRegistersHaveThoseOfAThirdBlock) {
-  auto spill = [](int ownBytes, int crowdedBytes) {
+  auto spill = [](int always, int crowdedBytes) {
     return [=](const std::string &text) {
       bool isCrowded = text.find("sm 3") != text.npos;
-      return ownBytes + (isCrowded ? crowdedBytes : 0);
+      return always + (isCrowded ? crowdedBytes : 0);
     };
   };
-  auto textOf = [&](const std::string &image) {
-    auto loaded = driver->load({.image = image});
-    EXPECT_TRUE(loaded.ok());
-    check(driver->prepare(**loaded, "add", 0));
-    return fake.kernels["add$kernel"].text;
+  auto loaded = [&](const std::string &image, const std::string &symbol) {
+    auto done = driver->load({.image = image});
+    EXPECT_TRUE(done.ok());
+    check(driver->prepare(**done, symbol, 0));
+    return fake.kernels[symbol + "$kernel"].text;
   };
+  int64_t waits = driver->counters().read().synchronizations;
+  auto &add = fake.kernels["add$kernel"], &fill = fake.kernels["fill$kernel"];
   std::string image = crowded("add$kernel", 3, 128);
-  fake.kernels["add$kernel"].localBytes = spill(128, 200);
-  EXPECT_EQ(textOf(image), crowded("add$kernel", 2, 128));
-  fake.kernels["add$kernel"].localBytes = spill(128, 0);
-  EXPECT_EQ(textOf(image), image);
-  fake.kernels["add$kernel"].localBytes = spill(640, 0);
-  image = crowded("add$kernel", 2, 128);
-  EXPECT_EQ(textOf(image), image); // has them already
+  add.localBytes = spill(128, 200);
+  EXPECT_EQ(loaded(image, "add"), crowded("add$kernel", 2, 128));
+  add.localBytes = spill(128, 63);
+  EXPECT_EQ(loaded(image, "add"), image); // little
+  add.localBytes = spill(640, 0);
+  EXPECT_EQ(loaded(image, "add"), image); // what it calls has that
+  EXPECT_EQ(loaded(crowded("add$kernel", 2, 128), "add"),
+            crowded("add$kernel", 2, 128)); // has them already
+
+  add.localBytes = spill(128, 0);
+  fill.localBytes = [](const std::string &text) {
+    return text.find("sm 3", text.find("fill$kernel")) == text.npos ? 8 : 96;
+  };
+  std::string function = ".func f()\n{\n\t.local .b8 __local_depot1[96];\n}\n";
+  EXPECT_EQ(loaded(image + crowded("fill$kernel", 3, 0) + function, "fill"),
+            image + crowded("fill$kernel", 2, 0) + function);
+  EXPECT_EQ(driver->counters().read().synchronizations, waits + 5);
 }
 
 TEST_F(CudaQueue, LargeDownloadsComeBackToo) {

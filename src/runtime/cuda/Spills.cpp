@@ -1,5 +1,6 @@
 #include "runtime/cuda/Spills.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -25,7 +26,8 @@ std::vector<CrowdedKernel> crowdedKernels(const std::string &ptx) {
   std::vector<CrowdedKernel> kernels;
   for (size_t at = ptx.find(entry); at != ptx.npos;) {
     size_t next = ptx.find(entry, at + 1);
-    std::string_view text = std::string_view(ptx).substr(at, next - at);
+    size_t end = std::min(next, ptx.find(".func ", at));
+    std::string_view text = std::string_view(ptx).substr(at, end - at);
     std::string_view head = text.substr(0, text.find('{'));
     if (size_t place = head.find(limit); place != head.npos)
       if (size_t digit = place + limit.size();

@@ -332,8 +332,7 @@ uint64_t Tiles::nameOf(const TiledLaunch &launch) {
   return static_cast<uint64_t>(known - names.begin());
 }
 
-/// What tapes do not need caches global memory. Not all sizes: some devices
-/// assemble a kernel for each.
+/// Rounded up: some devices assemble a kernel for each size.
 static size_t fewRows(uint64_t needed) { return (needed + 7) / 8 * 8; }
 
 Result<> Tiles::run(const TiledLaunch &launch) {
@@ -359,7 +358,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   auto plan = this->plan(launch, tiles, known, order->places != nullptr);
   if (!plan)
     return plan.error();
-  if (isExact && !hasLittleShared())
+  if (isExact && !hasLittleShared()) // the rest caches global memory
     plan->sharedRows = std::min(plan->sharedRows, fewRows(known.rows));
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
