@@ -1,5 +1,5 @@
 #pragma once
-/// LLVM IR of device functions for tests.
+/// LLVM IR of device functions for tests, and looking at what becomes of it.
 
 #include "compiler/MathsReference.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
@@ -7,6 +7,18 @@
 #include <string>
 
 namespace costate::compiler {
+
+inline bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos;
+       at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
 
 /// A device function for the address of a number in word 0.
 inline std::string withNumber(const std::string &type, const std::string &body,

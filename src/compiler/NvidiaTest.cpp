@@ -35,10 +35,6 @@ std::string ptx(const std::string &ir, const std::string &chip = "sm_90") {
   return text ? *text : "";
 }
 
-bool contains(const std::string &text, const std::string &part) {
-  return text.find(part) != std::string::npos;
-}
-
 void expectFailure(const std::string &ir, const std::string &part) {
   Result<std::string> text = emit(ir);
   ASSERT_FALSE(text.ok()) << *text;
@@ -371,14 +367,6 @@ attributes #0 = { "costate-words"="1" "costate-sort" }
   EXPECT_TRUE(contains(text, ".maxntid 512")) << text;
   EXPECT_TRUE(contains(text, ".minnctapersm 2")) << text;
   EXPECT_TRUE(contains(text, "costate_block_memory")) << text;
-}
-
-size_t countOf(const std::string &text, const std::string &part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos;
-       at = text.find(part, at + 1))
-    ++count;
-  return count;
 }
 
 TEST(Nvidia, LeastPairsGoThroughLanesAndSharedMemory) {

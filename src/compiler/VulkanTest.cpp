@@ -51,10 +51,6 @@ Result<std::string> emit(const std::string &ir,
   return emitSpirv(std::move(module), vulkanChip(features));
 }
 
-bool contains(const std::string &text, const std::string &part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string contentsOf(const std::filesystem::path &path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -205,10 +201,7 @@ TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
                        "  %y = call i32 @llvm.smin.i32(i32 %n, i32 %t)\n",
                    "declare i32 @llvm.smin.i32(i32, i32)\n"),
         features);
-    size_t count = 0;
-    for (size_t at = 0; (at = code.find("OpSelect ", at)) != code.npos; ++at)
-      ++count;
-    return count;
+    return countOf(code, "OpSelect ");
   };
   EXPECT_EQ(choices("0", false), choices("0", true) + 1);
   EXPECT_EQ(choices("5", false), choices("5", true));
@@ -288,11 +281,8 @@ TEST_F(Spirv, ChecksReportInOnePlace) {
       "end:\n  %y = add i64 %x, %thread\n",
       "declare void @costate_device_index_error(ptr, i64, i64, i64, i64, i64) "
       "noreturn\n"));
-  size_t locks = 0;
-  for (size_t at = 0; (at = code.find("OpAtomicExchange", at)) != code.npos;
-       ++at)
-    ++locks;
-  EXPECT_EQ(locks, 2u) << code; // taken and given back
+  EXPECT_EQ(countOf(code, "OpAtomicExchange"), 2u)
+      << code; // taken and given back
 }
 
 /// Drivers make each call the code of the function.
@@ -312,9 +302,7 @@ TEST_F(Spirv, LoopsThatCallFunctionsAreNotUnrolled) {
                  "declare double @_Z3sind(double) #1\n"
                  "attributes #1 = { nounwind willreturn memory(none) }\n"));
   // Inlined into the kernel, or called once.
-  size_t products = 0;
-  for (size_t at = 0; (at = code.find(" Fma ", at)) != code.npos; ++at)
-    ++products;
+  size_t products = countOf(code, " Fma ");
   EXPECT_GT(products, 10u);
   EXPECT_LT(products, 60u) << code;
 }
@@ -373,11 +361,7 @@ TEST_F(Spirv, TablesAreReadFromMemory) {
 
 TEST_F(Spirv, OneOfTwoElementsOfAPrivateArray) {
   auto pointers = [&](const std::string &body) {
-    std::string code = text(withNumber("double", body));
-    size_t count = 0;
-    for (size_t at = 0; (at = code.find("OpConvertUToPtr", at)) != code.npos;)
-      count += ++at != 0;
-    return count;
+    return countOf(text(withNumber("double", body)), "OpConvertUToPtr");
   };
   EXPECT_EQ(pointers("  %m = alloca [6 x double]\n"
                      "  %e = getelementptr double, ptr %m, i64 1\n"
