@@ -320,18 +320,22 @@ TEST_F(Spirv, PrivateArraysAreVariables) {
   }
 }
 
+/// In a called function nothing comes between the two.
 TEST_F(Spirv, PrivateArraysMayBeAliveFromWhereTheyAreMade) {
-  std::string code =
-      text(withNumber("double",
-                      "  %m = alloca [100 x double]\n"
-                      "  call void @llvm.lifetime.start.p0(ptr %m)\n"
-                      "  %to = getelementptr double, ptr %m, i64 %thread\n"
-                      "  store double %x, ptr %to\n"
-                      "  %from = getelementptr double, ptr %m, i64 %threads\n"
-                      "  %y = load double, ptr %from\n"
-                      "  call void @llvm.lifetime.end.p0(ptr %m)\n",
-                      "declare void @llvm.lifetime.start.p0(ptr)\n"
-                      "declare void @llvm.lifetime.end.p0(ptr)\n"));
+  std::string code = text(
+      withNumber("double", "  %y = call double @kept(double %x, i64 %thread)\n",
+                 "declare void @llvm.lifetime.start.p0(ptr)\n"
+                 "declare void @llvm.lifetime.end.p0(ptr)\n"
+                 "define internal double @kept(double %x, i64 %i) noinline {\n"
+                 "  %m = alloca [100 x double]\n"
+                 "  call void @llvm.lifetime.start.p0(ptr %m)\n"
+                 "  %to = getelementptr double, ptr %m, i64 %i\n"
+                 "  store double %x, ptr %to\n"
+                 "  %half = lshr i64 %i, 1\n"
+                 "  %from = getelementptr double, ptr %m, i64 %half\n"
+                 "  %y = load double, ptr %from\n"
+                 "  call void @llvm.lifetime.end.p0(ptr %m)\n"
+                 "  ret double %y\n}\n"));
   EXPECT_TRUE(contains(code, " Function")) << code;
 }
 

@@ -100,11 +100,12 @@ TEST_F(CudaQueue, KernelsMayUseMuchSharedMemoryAfterTheyHaveAskedOnce) {
 
 /// The digit says how many blocks of a multiprocessor it leaves room for.
 std::string crowded(const std::string &symbol, int blocks, int privateBytes) {
+  std::string depot = "\t.local .align 8 .b8 \t__local_depot0[" +
+                      std::to_string(privateBytes) + "];\n";
   return ".visible .entry " + symbol +
          "(\n\t.param .align 8 .b8 words[8]\n)\n" +
-         ".maxntid 256\n.minnctapersm " + std::to_string(blocks) +
-         "\n{\n\t.local .align 8 .b8 \t__local_depot0[" +
-         std::to_string(privateBytes) + "];\n\tret;\n}\n";
+         ".maxntid 256\n.minnctapersm " + std::to_string(blocks) + "\n{\n" +
+         (privateBytes ? depot : "") + "\tret;\n}\n";
 }
 
 TEST_F(CudaQueue, KernelsThatLackRegistersHaveThoseOfAThirdBlock) {
