@@ -29,12 +29,11 @@ std::vector<CrowdedKernel> crowdedKernels(const std::string &ptx) {
     size_t end = std::min(next, ptx.find(".func ", at));
     std::string_view text = std::string_view(ptx).substr(at, end - at);
     std::string_view head = text.substr(0, text.find('{'));
-    if (size_t place = head.find(limit); place != head.npos)
-      if (size_t digit = place + limit.size();
-          numberBehind(head, limit) > 2 && numberBehind(head, limit) < 10)
-        kernels.push_back({std::string(head.substr(
-                               entry.size(), head.find('(') - entry.size())),
-                           at + digit, ownBytes(text)});
+    size_t blocks = numberBehind(head, limit);
+    if (blocks > 2 && blocks < 10)
+      kernels.push_back({std::string(head.substr(
+                             entry.size(), head.find('(') - entry.size())),
+                         at + head.find(limit) + limit.size(), ownBytes(text)});
     at = next;
   }
   return kernels;
