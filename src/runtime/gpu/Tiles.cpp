@@ -9,13 +9,9 @@
 
 namespace costate::runtime::gpu {
 
-static constexpr size_t rowBytes = 128;
 /// The heap that drains have whatever the budget, where blocks have little
 /// shared memory.
 static constexpr size_t drainBytes = size_t(256) << 10;
-/// Of a block, for the system.
-static constexpr size_t reservedShared = 1024;
-static constexpr size_t manyRows = 128; ///< of a warp of the largest block
 /// The heap doubles from one to the next.
 static constexpr int mostDrains = 32;
 /// Warps of a multiprocessor, fewer of which leave it idle.
@@ -63,57 +59,6 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
 
 //===-- Where tapes lie ---------------------------------------------------===//
 
-/// Of the largest block.
-int Tiles::blockThreads() const {
-  return std::min<int>(TAPE_BLOCK_THREADS,
-                       memory.driver().properties().blockThreads);
-}
-
-/// Whether the warps of the largest block have few rows each.
-bool Tiles::hasLittleShared() const {
-  return memory.driver().properties().sharedPerBlock / rowBytes <
-         manyRows * warpsOfBlock();
-}
-
-/// `warps` warps of a multiprocessor with tapes in shared memory, in the
-/// largest blocks that get their part of it.
-Tiles::Shares Tiles::share(size_t warps) const {
-  const Properties &gpu = memory.driver().properties();
-  size_t most =
-      hasLittleShared() ? std::min(warpsOfBlock(), warps) : warpsOfBlock();
-  for (size_t here = most;; here /= 2) {
-    size_t blocks = std::max<size_t>(1, warps / here);
-    size_t bytes = gpu.sharedPerMultiprocessor / blocks;
-    bytes = bytes > reservedShared ? bytes - reservedShared : 0;
-    if (bytes > gpu.sharedPerBlock && here > 1)
-      continue;
-    return {.blocks = blocks,
-            .warpsOfBlock = here,
-            .rows = std::min(bytes, gpu.sharedPerBlock) / rowBytes / here};
-  }
-}
-
-/// Shared memory, with as many warps as leave each `rows` rows. Where it is
-/// little, fewer warps than one block may have are slower than running turns
-/// again, so that only those have them who cannot do with less.
-std::optional<Tiles::Plan> Tiles::planShared(uint64_t tiles, uint64_t rows,
-                                             bool isLeast) const {
-  auto processors =
-      static_cast<uint64_t>(memory.driver().properties().multiprocessors);
-  for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
-    if (warps < warpsOfBlock() && !isLeast && hasLittleShared())
-      break;
-    auto [blocks, warpsOfBlock, here] = share(warps);
-    bool idle = blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * processors;
-    if (here == 0 || here < rows || idle)
-      continue;
-    auto count = static_cast<int64_t>(std::min(tiles, blocks * processors));
-    return Plan{.grid = {count, static_cast<int>(32 * warpsOfBlock)},
-                .sharedRows = here};
-  }
-  return std::nullopt;
-}
-
 /// That most tiles do with, if lanes have about as many turns.
 static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
   if (seen.deepest == 0 || seen.passing == 0)
@@ -128,42 +73,52 @@ static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
 /// Shared memory if everything fits there, or nearly; for what is dear to run
 /// again the heap; else shared memory with recomputation, if that is deep
 /// enough.
-Result<Tiles::Plan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
-                                const TapeNeed &known, bool sorted) {
+Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
+                             const TapeNeed &known, bool isExact, bool sorted) {
+  SharedTapes tapes = sharedTapes();
+  uint64_t most = isExact ? known.rows : UINT64_MAX;
   if (known.rows == 0)
-    if (auto shared = planShared(tiles, 1, true))
+    if (auto shared = tapes.plan(tiles, {.rows = 1, .isLeast = true}))
       return *shared;
-  if (auto shared = planShared(tiles, known.rows, false))
+  if (auto shared = tapes.plan(tiles, {.rows = known.rows, .most = most}))
     return *shared;
   if (sorted) {
     auto rows = std::max<uint64_t>(
         known.fewest,
         usualRows(known, *launch.needs.depths(launch.number).report));
-    bool isBusy = rows <= share(16).rows;
-    if (auto shared = planShared(tiles, rows, false);
+    bool isBusy = rows <= tapes.share(16).rows;
+    if (auto shared = tapes.plan(tiles, {.rows = rows, .most = most});
         shared && (isBusy || !launch.function.dear))
       return *shared;
   }
-  auto shared = planShared(tiles, known.fewest, true);
+  auto shared =
+      tapes.plan(tiles, {.rows = known.fewest, .isLeast = true, .most = most});
   if (shared && (!launch.function.dear || budget == 0))
     return *shared;
+  auto plan = planHeap(launch, tiles, known);
+  return plan && shared && !holds(*plan, known) ? *shared : plan;
+}
+
+Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
+                                 const TapeNeed &known) {
   Driver &driver = memory.driver();
+  SharedTapes tapes = sharedTapes();
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
   auto resident = driver.residentBlocks(launch.module, launch.function.symbol,
-                                        blockThreads(), 0);
+                                        tapes.blockThreads(), 0);
   if (!resident)
     return resident.error();
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
-  uint64_t warps = std::min(blocks * warpsOfBlock(), tiles);
+  uint64_t warps = std::min(blocks * tapes.warpsOfBlock(), tiles);
   if (launch.function.turnRows > 1)
     warps = std::min(warps, warpsOfWideTurns * processors);
-  Plan plan{.grid = {static_cast<int64_t>(blocks), blockThreads()},
-            .leastWarps = leastWarps * processors,
-            .mostWarps = warps};
+  TapePlan plan{.grid = {static_cast<int64_t>(blocks), tapes.blockThreads()},
+                .leastWarps = leastWarps * processors,
+                .mostWarps = warps};
   uint64_t wanted = plan.mostWarps * known.rows * rowBytes;
   if (auto done = growHeap(std::min<uint64_t>(wanted, budget)); !done)
     return done.error();
-  return shared && !holds(plan, known) ? *shared : plan;
+  return plan;
 }
 
 //===-- The heap ----------------------------------------------------------===//
@@ -203,7 +158,7 @@ void Tiles::dropHeap() {
 }
 
 /// Rows of each warp: on the heap as DeviceTape.c divides it.
-uint64_t Tiles::rowsOf(const Plan &plan, const TapeNeed &known) const {
+uint64_t Tiles::rowsOf(const TapePlan &plan, const TapeNeed &known) const {
   if (plan.sharedRows)
     return plan.sharedRows;
   uint64_t rows = heap.bytes() / rowBytes;
@@ -213,7 +168,7 @@ uint64_t Tiles::rowsOf(const Plan &plan, const TapeNeed &known) const {
 }
 
 /// Whether every tile fits that does with `known.fewest` rows.
-bool Tiles::holds(const Plan &plan, const TapeNeed &known) const {
+bool Tiles::holds(const TapePlan &plan, const TapeNeed &known) const {
   return rowsOf(plan, known) >= known.fewest;
 }
 
@@ -301,7 +256,7 @@ Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
       {launch.words, static_cast<size_t>(launch.function.words)}, sharedBytes);
 }
 
-Result<> Tiles::sweep(const TiledLaunch &launch, const Plan &plan,
+Result<> Tiles::sweep(const TiledLaunch &launch, const TapePlan &plan,
                       TapeCall &call) {
   const DeviceFunction &function = launch.function;
   size_t shared = plan.sharedRows * rowBytes *
@@ -319,8 +274,8 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
   call.ample = 0;
   call.drainRows = shared / rowBytes;
   return start(launch, launch.function.drainSymbol,
-               {drainBlocks(call.tiles), blockThreads()}, shared, firstPartial,
-               call);
+               {drainBlocks(call.tiles), sharedTapes().blockThreads()}, shared,
+               firstPartial, call);
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {
@@ -331,9 +286,6 @@ uint64_t Tiles::nameOf(const TiledLaunch &launch) {
     known = names.insert(names.end(), name);
   return static_cast<uint64_t>(known - names.begin());
 }
-
-/// Rounded up: some devices assemble a kernel for each size.
-static size_t fewRows(uint64_t needed) { return (needed + 7) / 8 * 8; }
 
 Result<> Tiles::run(const TiledLaunch &launch) {
   auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
@@ -355,11 +307,10 @@ Result<> Tiles::run(const TiledLaunch &launch) {
                            budget - std::min(budget, heap.bytes()));
   if (!order)
     return order.error();
-  auto plan = this->plan(launch, tiles, known, order->places != nullptr);
+  auto plan =
+      this->plan(launch, tiles, known, isExact, order->places != nullptr);
   if (!plan)
     return plan.error();
-  if (isExact && !hasLittleShared()) // the rest caches global memory
-    plan->sharedRows = std::min(plan->sharedRows, fewRows(known.rows));
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
   call.report = launch.needs.report(launch.number);

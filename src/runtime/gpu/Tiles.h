@@ -4,11 +4,11 @@
 
 #include "base/DeviceTape.h"
 #include "runtime/KernelCode.h"
+#include "runtime/gpu/SharedTapes.h"
 #include "runtime/gpu/Sort.h"
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace costate::runtime::gpu {
@@ -100,39 +100,25 @@ public:
   Result<> growHeap(size_t bytes);
 
 private:
-  struct Plan {
-    Grid grid;
-    size_t sharedRows = 0; ///< of a warp; 0: on the heap
-    uint64_t leastWarps = 0, mostWarps = 0;
-  };
-
-  /// What a multiprocessor has with tapes in shared memory.
-  struct Shares {
-    size_t blocks, warpsOfBlock;
-    size_t rows; ///< of a warp
-  };
-
-  int blockThreads() const;
-  size_t warpsOfBlock() const {
-    return static_cast<size_t>(blockThreads()) / 32;
+  SharedTapes sharedTapes() const {
+    return SharedTapes(memory.driver().properties());
   }
-  Shares share(size_t warps) const;
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
-  Result<Plan> plan(const TiledLaunch &launch, uint64_t tiles,
-                    const TapeNeed &known, bool sorted);
-  std::optional<Plan> planShared(uint64_t tiles, uint64_t rows,
-                                 bool isLeast) const;
-  bool hasLittleShared() const;
+  Result<TapePlan> plan(const TiledLaunch &launch, uint64_t tiles,
+                        const TapeNeed &known, bool isExact, bool sorted);
+  Result<TapePlan> planHeap(const TiledLaunch &launch, uint64_t tiles,
+                            const TapeNeed &known);
   Result<> prepareSums(const TiledLaunch &launch, uint64_t tiles,
                        int64_t blocks, int drains);
-  uint64_t rowsOf(const Plan &plan, const TapeNeed &known) const;
-  bool holds(const Plan &plan, const TapeNeed &known) const;
+  uint64_t rowsOf(const TapePlan &plan, const TapeNeed &known) const;
+  bool holds(const TapePlan &plan, const TapeNeed &known) const;
   Result<> start(const TiledLaunch &launch, const std::string &symbol,
                  Grid grid, size_t sharedBytes, uint64_t firstPartial,
                  TapeCall &call);
-  Result<> sweep(const TiledLaunch &launch, const Plan &plan, TapeCall &call);
+  Result<> sweep(const TiledLaunch &launch, const TapePlan &plan,
+                 TapeCall &call);
   Result<> drain(const TiledLaunch &launch, TapeCall &call,
                  uint64_t firstPartial);
   /// The first launch of a function: tiles that did not fit run again.
