@@ -63,20 +63,25 @@ static void addOutlinedPasses(OpPassManager &passes, const Options &options,
                                              .fastMath = options.fastMath}));
 }
 
+static void addReductionPasses(OpPassManager &passes) {
+  passes.addNestedPass<ir::KernelOp>(conversion::createSumInLoops());
+  passes.addNestedPass<ir::KernelOp>(conversion::createMarkReductions());
+}
+
 void addHostPasses(OpPassManager &passes, const Options &options) {
   passes.addPass(conversion::createInlineCustom());
   if (options.debug)
     passes.addNestedPass<ir::KernelOp>(autodiff::createWatchAccesses());
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
+  if (!options.debug && !options.findNan) {
+    addReductionPasses(passes);
+    passes.addNestedPass<ir::KernelOp>(conversion::createSumInRanges());
+    passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
+  }
   passes.addPass(conversion::createOutlineRanges(
       {.debug = options.debug || options.findNan}));
   addOutlinedPasses(passes, options, host().maths, options.deterministic);
-}
-
-static void addReductionPasses(OpPassManager &passes) {
-  passes.addNestedPass<ir::KernelOp>(conversion::createSumInLoops());
-  passes.addNestedPass<ir::KernelOp>(conversion::createMarkReductions());
 }
 
 void addDevicePasses(OpPassManager &passes, const Options &options,

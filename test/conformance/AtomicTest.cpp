@@ -167,6 +167,23 @@ TEST(Atomic, ElementsOfEightBitsAndHalves) {
   EXPECT_EQ(double(h.to_host()[3]), 4);
 }
 
+/// As IEEE 754 says: only -0 changes when 0 is added to it.
+TEST(Atomic, AddingZeros) {
+  Kernel k = kernel("zeros", [](ArrayRef<int, 1> at, X x, X y) {
+    parallel(at.size(0), [&](Index i) { y(at(i)) += x(i); });
+  });
+  Values sums = {-0.0, -0.0, 0.0, 0.0, -3, -0.0};
+  Values terms = {0.0, -0.0, 0.0, -0.0, -0.0, -5};
+  auto y = constant(sums);
+  k(constant<int>({0, 1, 2, 3, 4, 5}), constant(terms), y);
+  Values left = y.to_host();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    double expected = sums[i] + terms[i];
+    EXPECT_EQ(left[i], expected);
+    EXPECT_EQ(std::signbit(left[i]), std::signbit(expected)) << i;
+  }
+}
+
 /// Each element is a byte; neighbours in its word are left alone.
 TEST(Atomic, TruthValues) {
   using B = ArrayRef<bool, 1>;

@@ -128,6 +128,50 @@ TEST(DeterminismConformance, AdjointsOfGathersAndOfSharedValues) {
   }
 }
 
+/// Without `deterministic`.
+TEST(DeterminismConformance, WhatAllIterationsAddToOnTheCpu) {
+  if (!isOnCpu())
+    GTEST_SKIP() << "blocks of a GPU add to the element as they end";
+  Kernel k = kernel("fit", [](ArrayRef<float, 1> w, ArrayRef<double, 1> x,
+                              ArrayRef<double, 0> loss) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (q, 0, i % 5) {
+        v = sin(v * cast<double>(w(0)));
+      }
+      IF (v > 0.25) {
+        v = v * cast<double>(w(1));
+      }
+      loss() += v;
+    });
+  });
+  constexpr int count = 100003;
+  std::vector<double> values = randomValues(count, -1, 1, 5);
+  double firstLoss = 0;
+  std::vector<float> first;
+  for (int threads : {1, 2, 7}) {
+    Device device = openDevice({.threads = threads});
+    auto w = device.array<float>({2}, grad);
+    auto x = device.array<double>({count}, grad);
+    auto loss = device.array<double>({}, grad);
+    w.from_host({1.5f, 0.75f});
+    x.from_host(values);
+    for (int run = 0; run < 5; ++run) {
+      w.grad().fill(0);
+      loss.fill(0);
+      k(w, x, loss);
+      loss.grad().fill(1);
+      k.grad(w, x, loss);
+      if (first.empty()) {
+        first = w.grad().to_host();
+        firstLoss = loss.to_host()[0];
+      }
+      EXPECT_EQ(w.grad().to_host(), first) << threads << " threads";
+      EXPECT_EQ(loss.to_host()[0], firstLoss) << threads << " threads";
+    }
+  }
+}
+
 TEST(DeterminismConformance, OneKernelFromManyHostThreads) {
   Kernel k =
       kernel("shared", [](ArrayRef<double, 1> x, ArrayRef<double, 0> sum) {

@@ -109,6 +109,13 @@ struct StorePattern : AccessPattern<ir::StoreOp> {
   }
 };
 
+Value loadRelaxed(ImplicitLocOpBuilder &b, Type bits, Value place) {
+  return LLVM::LoadOp::create(b, bits, place, bits.getIntOrFloatBitWidth() / 8,
+                              /*isVolatile=*/false, /*isNonTemporal=*/false,
+                              /*isInvariant=*/false, /*isInvariantGroup=*/false,
+                              LLVM::AtomicOrdering::monotonic);
+}
+
 struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   AtomicAddPattern(const LLVMTypeConverter &converter, bool deterministic)
       : AccessPattern(converter), deterministic(deterministic) {}
@@ -126,8 +133,11 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
            {workerOf(op), place, value});
     else if (isCommon(op))
       call(builder, "costate_device_add_common_", element(op), {place, value});
-    else
+    else if (isOnDevice(op) || !isa<FloatType>(value.getType()))
       addAtomically(builder, place, narrowed(builder, element(op), value));
+    else
+      addIfNotZero(builder, rewriter, op, place,
+                   narrowed(builder, element(op), value));
     rewriter.eraseOp(op);
     return success();
   }
@@ -146,8 +156,11 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   /// Whether lanes of a warp should add up first.
   static bool isCommon(ir::AtomicAddOp op) {
     return op->hasAttr(commonAttr) && isa<FloatType>(element(op)) &&
-           !ir::isNarrow(element(op)) &&
-           op->getParentOfType<ModuleOp>()->hasAttr(deviceAttr);
+           !ir::isNarrow(element(op)) && isOnDevice(op);
+  }
+
+  static bool isOnDevice(ir::AtomicAddOp op) {
+    return op->getParentOfType<ModuleOp>()->hasAttr(deviceAttr);
   }
 
   static void call(ImplicitLocOpBuilder &builder, StringRef name, Type element,
@@ -162,6 +175,37 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
                                                 : LLVM::AtomicBinOp::add;
     LLVM::AtomicRMWOp::create(builder, kind, place, value,
                               LLVM::AtomicOrdering::monotonic);
+  }
+
+  /// Not if that changes nothing: 0, but to -0. Most adjoints of a minimum of
+  /// many are 0, and on a CPU an indivisible step takes longer than a look.
+  static void addIfNotZero(ImplicitLocOpBuilder &b,
+                           ConversionPatternRewriter &rewriter, Operation *op,
+                           Value place, Value value) {
+    Type type = value.getType();
+    mlir::Block *head = rewriter.getInsertionBlock();
+    mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
+    mlir::Block *look = rewriter.createBlock(end);
+    mlir::Block *add = rewriter.createBlock(end);
+    b.setInsertionPointToEnd(head);
+    Value zero = LLVM::ConstantOp::create(b, type, b.getFloatAttr(type, 0.0));
+    Value isZero =
+        LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::oeq, value, zero);
+    LLVM::CondBrOp::create(b, isZero, look, add);
+    b.setInsertionPointToEnd(look);
+    Type bits = b.getIntegerType(type.getIntOrFloatBitWidth());
+    Value negativeZero = LLVM::ConstantOp::create(
+        b, bits,
+        b.getIntegerAttr(
+            bits, llvm::APInt::getSignMask(bits.getIntOrFloatBitWidth())));
+    Value now = loadRelaxed(b, bits, place);
+    Value changes =
+        LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, now, negativeZero);
+    LLVM::CondBrOp::create(b, changes, add, end);
+    b.setInsertionPointToEnd(add);
+    addAtomically(b, place, value);
+    LLVM::BrOp::create(b, end);
+    b.setInsertionPointToStart(end);
   }
 
   bool deterministic;
@@ -207,13 +251,9 @@ Value takeAtomically(ImplicitLocOpBuilder &b,
                      ConversionPatternRewriter &rewriter, Operation *op,
                      Before before, Value place, Value value) {
   constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
-  unsigned width = value.getType().getIntOrFloatBitWidth();
-  Type bits = b.getIntegerType(width);
+  Type bits = b.getIntegerType(value.getType().getIntOrFloatBitWidth());
   Value next = LLVM::BitcastOp::create(b, bits, value);
-  Value first =
-      LLVM::LoadOp::create(b, bits, place, width / 8, /*isVolatile=*/false,
-                           /*isNonTemporal=*/false, /*isInvariant=*/false,
-                           /*isInvariantGroup=*/false, relaxed);
+  Value first = loadRelaxed(b, bits, place);
   mlir::Block *head = rewriter.getInsertionBlock();
   mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
   mlir::Block *test = rewriter.createBlock(end, {bits}, {op->getLoc()});

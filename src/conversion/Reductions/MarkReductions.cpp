@@ -47,7 +47,8 @@ private:
       return contain(branch.getCondition()) &&
              contain(branch.thenYield().getResults()[number]) &&
              contain(branch.elseYield().getResults()[number]);
-    return !op->getNumRegions() && (isMemoryEffectFree(op) || isa<ir::LoadOp>(op)) &&
+    return !op->getNumRegions() &&
+           (isMemoryEffectFree(op) || isa<ir::LoadOp>(op)) &&
            llvm::all_of(op->getOperands(), [&](Value v) { return contain(v); });
   }
 

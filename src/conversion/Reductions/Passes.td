@@ -28,6 +28,32 @@ def SumInLoops : Pass<"sum-in-loops", "::costate::ir::KernelOp"> {
   }];
 }
 
+def SkipZeroAdjoints : Pass<"skip-zero-adjoints", "::costate::ir::KernelOp"> {
+  let summary = "loops that would only add adjoints of 0 do not run";
+  let description = [{
+    For an `scf.for` that does nothing but add to adjoints (and their tangents),
+    and adds 0 if some values in front of it are 0: by strong products, sums and
+    choices of them. A minimum of many candidates passes its adjoint to one of
+    them. Loops whose additions are all `exclusive` stay, since they may become
+    vector code. An element of -0 keeps its sign.
+
+    ```mlir
+    scf.for %k = ... {                                   // before
+      %v = costate.strong_mul %g, %f : f64
+      costate.atomic_add %v, %x_grad[%k] : ...
+    }
+
+    %any = arith.cmpf une, %g, %zero : f64               // after
+    scf.if %any {
+      scf.for %k = ... {
+        %v = costate.strong_mul %g, %f : f64
+        costate.atomic_add %v, %x_grad[%k] : ...
+      }
+    }
+    ```
+  }];
+}
+
 def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
   let summary = "finds additions of many iterations to one element";
   let description = [{
@@ -48,6 +74,30 @@ def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
       scf.for %k = ... {
         costate.atomic_add %x, %w2[%k] {costate.common} : ...
       }
+    }
+    ```
+  }];
+}
+
+def SumInRanges : Pass<"sum-in-ranges", "::costate::ir::KernelOp"> {
+  let summary = "additions of all iterations to one element become a result of the range";
+  let description = [{
+    What `mark-reductions` has marked, unless it stands in a loop. A result of a
+    range is a sum in an order that depends on the extents only, and vector code
+    can make it. Its sum is added to the element behind the range, if it is not 0:
+    perhaps no iteration has come to the element, and there is none.
+
+    ```mlir
+    costate.range (%i) in (%n) {                           // before
+      costate.atomic_add %v, %w[%zero] {costate.reduction = 0 : i64} : ...
+    }
+
+    %s = costate.range (%i) in (%n) -> (f64) {             // after
+      costate.yield %v : f64
+    }
+    %any = arith.cmpf une, %s, %none : f64
+    scf.if %any {
+      costate.atomic_add %s, %w[%zero] : ...
     }
     ```
   }];

@@ -1,4 +1,5 @@
 #include "conversion/Reductions/Passes.h"
+#include "conversion/Reductions/Terms.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -26,7 +27,7 @@ public:
   void run() {
     SmallVector<ir::AtomicAddOp> adds;
     loop.getBodyRegion().walk([&](ir::AtomicAddOp add) {
-      if (adds.size() < mostSums && isFixed(add) && isReached(add))
+      if (adds.size() < mostSums && isFixed(add) && isInBranchesOf(add, loop))
         adds.push_back(add);
     });
     for (ir::AtomicAddOp add : adds)
@@ -49,21 +50,8 @@ private:
            });
   }
 
-  /// Through branches only.
-  bool isReached(Operation *op) {
-    for (op = op->getParentOp(); op != loop; op = op->getParentOp())
-      if (!isa<scf::IfOp>(op))
-        return false;
-    return true;
-  }
-
   void hoist(ir::AtomicAddOp add) {
-    Value term = add.getValue();
-    Operation *place = add;
-    while (place->getParentOp() != loop) {
-      auto branch = cast<scf::IfOp>(place->getParentOp());
-      std::tie(place, term) = yield(branch, place->getBlock(), term);
-    }
+    Value term = valueIn(add, loop);
     IRRewriter rewriter(loop.getContext());
     rewriter.setInsertionPoint(loop);
     Location loc = add.getLoc();
@@ -76,56 +64,8 @@ private:
     auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
         rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, sums));
     loop = wider;
-    addBehind(rewriter, add, wider->getResults().back(), zero);
+    addBehind(loop, add, wider->getResults().back());
     add.erase();
-  }
-
-  /// Perhaps no turn has come to the element, and it is not there.
-  void addBehind(OpBuilder &b, ir::AtomicAddOp add, Value sum, Value zero) {
-    Location loc = add.getLoc();
-    b.setInsertionPointAfter(loop);
-    Value isAny =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, sum, zero);
-    auto branch = scf::IfOp::create(b, loc, isAny, /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Operation *behind = b.clone(*add);
-    behind->setOperand(0, sum);
-  }
-
-  /// Makes `term` of one side a result of `branch`; 0 on the other side.
-  std::pair<Operation *, Value> yield(scf::IfOp branch, Block *side,
-                                      Value term) {
-    IRRewriter rewriter(branch);
-    Location loc = branch.getLoc();
-    SmallVector<Type> types(branch.getResultTypes());
-    types.push_back(term.getType());
-    bool isThen = side == branch.thenBlock();
-    auto wider = scf::IfOp::create(rewriter, loc, types, branch.getCondition(),
-                                   /*withElseRegion=*/true);
-    for (auto [from, to] :
-         llvm::zip(branch->getRegions(), wider->getRegions())) {
-      if (!from.empty())
-        to.takeBody(from);
-      else if (to.empty())
-        to.emplaceBlock();
-    }
-    for (Block *block : {wider.thenBlock(), wider.elseBlock()}) {
-      bool mine = (block == wider.thenBlock()) == isThen;
-      rewriter.setInsertionPointToEnd(block);
-      if (!block->mightHaveTerminator())
-        scf::YieldOp::create(rewriter, loc);
-      Operation *end = block->getTerminator();
-      rewriter.setInsertionPoint(end);
-      Value value =
-          mine ? term
-               : arith::ConstantOp::create(
-                     rewriter, loc, rewriter.getZeroAttr(term.getType()));
-      end->insertOperands(end->getNumOperands(), value);
-    }
-    rewriter.replaceAllUsesWith(branch->getResults(),
-                                wider->getResults().drop_back());
-    rewriter.eraseOp(branch);
-    return {wider, wider->getResults().back()};
   }
 
   static constexpr size_t mostSums = 16; ///< registers are few

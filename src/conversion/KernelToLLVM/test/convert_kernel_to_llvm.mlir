@@ -63,12 +63,22 @@ costate.kernel @approximate(%x: f32, %d: f64, %y: !costate.array<f32, 0>, %z: !c
   costate.store %11, %z[] : !costate.array<f64, 0>
 }
 
-// Serial code adds without atomics; so does an exclusive addition.
+// Serial code adds without atomics; so does an exclusive addition. Adding 0
+// changes nothing but an element of -0.
 // CHECK-LABEL: llvm.func @adds.entry(
 // CHECK: llvm.fadd
 // CHECK-NOT: llvm.atomicrmw
 // CHECK-LABEL: llvm.func internal @adds.chunk0(
-// CHECK: llvm.atomicrmw fadd %{{.*}}, %{{.*}} monotonic
+// CHECK: %[[IS_ZERO:.*]] = llvm.fcmp "oeq" %[[V:.*]], %{{.*}} : f64
+// CHECK: llvm.cond_br %[[IS_ZERO]], ^[[LOOK:.*]], ^[[ADD:[^ ]*]]
+// CHECK: ^[[LOOK]]:
+// CHECK: %[[SIGN:.*]] = llvm.mlir.constant(-9223372036854775808 : i64)
+// CHECK: %[[NOW:.*]] = llvm.load %[[PLACE:.*]] atomic monotonic {{.*}} -> i64
+// CHECK: %[[CHANGES:.*]] = llvm.icmp "eq" %[[NOW]], %[[SIGN]]
+// CHECK: llvm.cond_br %[[CHANGES]], ^[[ADD]], ^[[END:.*]]
+// CHECK: ^[[ADD]]:
+// CHECK: llvm.atomicrmw fadd %[[PLACE]], %[[V]] monotonic
+// CHECK: llvm.br ^[[END]]
 // CHECK: llvm.atomicrmw add %{{.*}}, %{{.*}} monotonic
 // CHECK: llvm.fadd
 // ORDERED-LABEL: llvm.func internal @adds.chunk0(
