@@ -1,5 +1,6 @@
 #include "compiler/Target.h"
 
+#include "compiler/UniformLoops.h"
 #include "conversion/LLVMPasses.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -53,6 +54,7 @@ constexpr const char *scalarPasses =
     "loop(indvars,loop-deletion,loop-unroll-full),"
     "gvn<no-split-backedge-load-pre>,simplifycfg,";
 constexpr const char *vectorPasses =
+    "spare-uniform-loops,"
     "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,";
 constexpr const char *lastPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,"
@@ -103,6 +105,14 @@ void setAttributes(Module &module) {
   }
 }
 
+bool addSpareUniformLoops(StringRef name, FunctionPassManager &passes,
+                          ArrayRef<PassBuilder::PipelineElement>) {
+  bool isIt = name == "spare-uniform-loops";
+  if (isIt)
+    passes.addPass(SpareUniformLoops());
+  return isIt;
+}
+
 void addSanitizer(ModulePassManager &passes) {
 #ifdef COSTATE_SANITIZE
   passes.addPass(AddressSanitizerPass(AddressSanitizerOptions(),
@@ -137,6 +147,7 @@ void optimise(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   setAttributes(module);
   conversion::runPasses(module, machine, [&](PassBuilder &builder) {
+    builder.registerPipelineParsingCallback(addSpareUniformLoops);
     auto passes = conversion::parsePasses(builder, pipelineFor(module));
     addSanitizer(passes);
     return passes;

@@ -479,6 +479,8 @@ private:
     Workbench bench(device(1), inputs);
     bench.putTangents(direction);
     bench.launch(kernel, Mode::Tangent);
+    if (isFinite(tangents, 1e12))
+      scale = std::max(scale, largest(tangents));
     compareRun("compiled tangents", bench.tangents(), tangents);
     compareRun("results of compiled tangents", bench.get(), results);
     cover(Covered::Tangent);
@@ -489,6 +491,8 @@ private:
     bench.putTangents(direction);
     bench.putAdjoints(inputs.weights);
     bench.launchFromStart(kernel.gradient(), Mode::Tangent);
+    if (isFinite(product, 1e12))
+      scale = std::max(scale, largest(product));
     compareRun("gradient behind its tangent", bench.adjoints(), expected,
                false);
     compareRun("compiled tangents of a gradient", bench.adjointTangents(),
