@@ -90,7 +90,8 @@ private:
 /// number, vector or matrix (at most 8 numbers; `{{` and `}}` for braces).
 /// Lines of different iterations come in any order; devices other than CPUs
 /// print at the end of the range, and the first 16,384 lines only. A gradient
-/// prints nothing, its primal has.
+/// prints nothing, its primal has; with `initial_state` it runs the primal, which
+/// prints.
 template <detail::Printable... A>
 void print(detail::MessageText text, const A &...values) {
   detail::Message message(text.text, text.loc, values...);

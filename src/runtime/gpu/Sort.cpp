@@ -122,8 +122,10 @@ Result<> Sorter::queue(const SortedLaunch &launch, const Plan &plan,
 }
 
 Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
+  const Properties &gpu = memory.driver().properties();
   bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32 &&
-              memory.driver().properties().blockThreads >= SortBlockThreads;
+              gpu.blockThreads >= SortBlockThreads &&
+              gpu.sharedPerBlock >= sizeof(SortMemory);
   if (when == Sorting::Never || launch.function.sortSymbol.empty() || !fits)
     return Order();
   auto plan = this->plan(launch);
