@@ -62,7 +62,8 @@ private:
     uses.map(builder, chunk.getArguments().drop_front(firstCapture),
              range.getRegion());
     bool pushes = contains(range.getRegion(), isPush);
-    bool writes = contains(range.getRegion(), isEffect);
+    bool writes =
+        contains(range.getRegion(), isEffect) || range->hasAttr(addsAttr);
     worker = chunk.getArgument(1);
     if (measures && (pushes || writes))
       dry = runtime.callDryRun(builder, worker);

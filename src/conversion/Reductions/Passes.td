@@ -92,7 +92,7 @@ def SumInRanges : Pass<"sum-in-ranges", "::costate::ir::KernelOp"> {
       costate.atomic_add %v, %w[%zero] {costate.reduction = 0 : i64} : ...
     }
 
-    %s = costate.range (%i) in (%n) -> (f64) {             // after
+    %s = costate.range (%i) in (%n) -> f64 attributes {costate.adds} {  // after
       costate.yield %v : f64
     }
     %any = arith.cmpf une, %s, %none : f64

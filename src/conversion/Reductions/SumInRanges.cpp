@@ -72,6 +72,7 @@ private:
     auto wider = ir::RangeOp::create(rewriter, range.getLoc(),
                                      range.getExtents(), types);
     wider->setDiscardableAttrs(range->getDiscardableAttrDictionary());
+    wider->setAttr(addsAttr, rewriter.getUnitAttr());
     wider.getBodyRegion().takeBody(range.getBodyRegion());
     rewriter.replaceAllUsesWith(
         range.getResults(),

@@ -3,7 +3,7 @@
 // Two elements, one of them with two additions, in branches; the range has a
 // result already.
 // CHECK-LABEL: costate.kernel @branches
-// CHECK:         %[[S:.*]]:3 = costate.range (%[[I:.*]]) in (%{{.*}}) -> (f64, f64, f32) {
+// CHECK:         %[[S:.*]]:3 = costate.range (%[[I:.*]]) in (%{{.*}}) -> (f64, f64, f32) attributes {costate.adds} {
 // CHECK-NOT:       costate.atomic_add
 // CHECK:           %[[B:.*]]:2 = scf.if %[[C:.*]] -> (f64, f32) {
 // CHECK:             scf.yield %[[V:.*]], %[[W:.*]] :
