@@ -1,6 +1,5 @@
 #include "conversion/Reductions/Passes.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "conversion/Reductions/Terms.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -12,20 +11,6 @@ namespace costate::conversion {
 #include "conversion/Reductions/Passes.h.inc"
 
 namespace {
-
-/// An adjoint, or the tangent of one.
-bool isOfAdjoint(Value array) {
-  auto argument = dyn_cast<BlockArgument>(array);
-  auto kernel =
-      dyn_cast_or_null<ir::KernelOp>(array.getParentBlock()->getParentOp());
-  if (!argument || !kernel)
-    return false;
-  unsigned number = argument.getArgNumber();
-  if (auto primal =
-          kernel.getArgAttrOfType<IntegerAttr>(number, ir::tangentOfAttr))
-    number = static_cast<unsigned>(primal.getInt());
-  return static_cast<bool>(kernel.getArgAttr(number, ir::adjointOfAttr));
-}
 
 /// Which values in front of a loop must be 0 for it to do nothing.
 class Seeds {

@@ -11,14 +11,6 @@ namespace costate::conversion {
 
 namespace {
 
-bool isAdjoint(Value array) {
-  auto argument = dyn_cast<BlockArgument>(array);
-  auto kernel =
-      dyn_cast_or_null<ir::KernelOp>(array.getParentBlock()->getParentOp());
-  return argument && kernel &&
-         kernel.getArgAttr(argument.getArgNumber(), ir::adjointOfAttr);
-}
-
 /// An addition to one element in each turn of a loop becomes one behind it.
 class Summer {
 public:

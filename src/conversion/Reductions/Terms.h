@@ -1,9 +1,14 @@
 #pragma once
-/// Additions that are made once, behind what repeats them.
+/// Additions to adjoints, and those that are made once, behind what repeats
+/// them.
 
 #include "ir/Kernel.h"
 
 namespace costate::conversion {
+
+bool isAdjoint(mlir::Value array);
+/// An adjoint, or the tangent of one.
+bool isOfAdjoint(mlir::Value array);
 
 /// Whether only branches stand between `op` and `around`.
 bool isInBranchesOf(mlir::Operation *op, mlir::Operation *around);
