@@ -17,9 +17,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-# Milliseconds on an H200 with a counting sort by depth in front, by hand and without a heap.
-SORTED = {"exponential-fast": 0.111, "exponential-accurate": 0.285}
-
 GROUPS = {
     "tapes": ("tape_protocol", ["tape-uniform", "tape-ragged", "tape-nest", "tape-while"]),
     "reads": ("reductions", ["uniform-read"]),
@@ -154,7 +151,9 @@ def tape_rows(mine, theirs):
         hand = theirs.get(key)
         if not hand or "columns" not in hand:
             continue
-        best, sorted_ms = best_column(hand), SORTED.get(key[1])
+        best = best_column(hand)
+        by_depth = theirs.get((key[0], key[1] + "-sorted"))
+        sorted_ms = by_depth and best_column(by_depth)["ms"]
         graph = row.get("graph_ms")
         adding = hand["protocol_adding_ms"]
         yield [f"{key[0][5:]} {key[1]}" if key[0] == "tape-uniform" else key[1], number(row.get("gradient_ms")),

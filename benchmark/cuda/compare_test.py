@@ -42,6 +42,14 @@ class Tables(unittest.TestCase):
         self.assertEqual(row(text, "uniform 64-fast")[1:7],
                          ["0.055", "0.052", "0.05 shared x3", "1.10", "0.06", "0.92"])
 
+    def test_the_sorted_protocol_stands_in_a_column_of_its_own(self):
+        sorted_case = by_hand("64-fast-sorted")
+        sorted_case["columns"][2]["ms"] = 0.022
+        text, _ = printed("tapes", [ours()], [by_hand(), sorted_case])
+        self.assertEqual(row(text, "uniform 64-fast")[3:10],
+                         ["0.05 shared x3", "1.10", "0.06", "0.92", "0.07", "0.022", "2.50"])
+        self.assertNotIn("64-fast-sorted", text)
+
     def test_a_budget_stands_beside_the_column_of_the_same_part(self):
         mine = [ours(), ours("64-fast 1/4", budget_bytes=1e6, differing=0), ours("64-fast none", refused=1)]
         text, _ = printed("tapes", mine, [by_hand()])

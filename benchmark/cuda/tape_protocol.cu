@@ -1,6 +1,6 @@
 // A yardstick: the tapes of a gradient launch, written by hand.
 //   nvcc -std=c++20 -O3 -arch=sm_90 -o tape_protocol tape_protocol.cu
-//   ./tape_protocol [ITEMS [REPLAYS]]
+//   ./tape_protocol [ITEMS [REPLAYS [CASES]]]
 //
 // The works are those of ../TapeWorks.cpp; the dear body calls the sine that
 // Costate compiles (sine.h). One JSON object per case on standard output, with
@@ -13,6 +13,8 @@
 // the
 //   seed and adds to the gradient, as Costate must.
 // - pair_ms: one row of {primal, adjoint} per thread, 65,536 threads.
+// Cases that end in -sorted count the items' depths and order the items by them,
+// deepest first, in every launch. CASES: only those with this text in the name.
 // On standard error the same for people, with what growth does.
 //
 // One launch is a fixed row of kernels, captured once in a graph: [size_tapes],
@@ -38,6 +40,7 @@
 #include <cuda_runtime.h>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sine.h"
@@ -216,6 +219,33 @@ template <int A> struct Recurrence { // depth a constant or read from memory
       ends.end(gx, i, l.adjoint);
   }
 };
+
+// A counting sort, deepest first: exact below 32, five bits of the mantissa above.
+constexpr u32 buckets = 384, sort_threads = 1024;
+struct Sorting {
+  const u32 *depth;
+  u32 *order, *counts, *taken; // counts and taken: of each bucket, 0 before a sort
+};
+__device__ u32 bucket_of(u32 depth) {
+  if (depth < 32)
+    return buckets - 1 - depth;
+  const u32 top = 31 - __clz(depth);
+  return buckets - 1 - min(buckets - 1, 32 * (top - 4) + ((depth >> (top - 5)) & 31));
+}
+
+template <int A> struct SortedRecurrence : Recurrence<A> {
+  Sorting sorting;
+  __device__ Lane load(u32 i) const {
+    return i < this->n ? Recurrence<A>::load(sorting.order[i]) : Lane{};
+  }
+  __device__ void store(u32 i, const Lane &l) const {
+    if (i < this->n)
+      Recurrence<A>::store(sorting.order[i], l);
+  }
+};
+template <class W, class = void> struct IsSorted : std::false_type {};
+template <class W>
+struct IsSorted<W, std::void_t<decltype(W::sorting)>> : std::true_type {};
 
 template <int A>
 struct FixedPoint { // while, break at convergence: the trip count is known only
@@ -519,6 +549,59 @@ template <class W> __device__ Outcome gradient(const W &w, u32 tile, Tape t) {
   return {n, 2};
 }
 
+__global__ void __launch_bounds__(sort_threads)
+    count_depths(Sorting s, u32 n) {
+  __shared__ u32 mine[buckets];
+  for (u32 b = threadIdx.x; b < buckets; b += blockDim.x)
+    mine[b] = 0;
+  __syncthreads();
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += gridDim.x * blockDim.x)
+    atomicAdd(&mine[bucket_of(s.depth[i])], 1);
+  __syncthreads();
+  for (u32 b = threadIdx.x; b < buckets; b += blockDim.x)
+    if (mine[b])
+      atomicAdd(&s.counts[b], mine[b]);
+}
+
+__global__ void __launch_bounds__(sort_threads)
+    order_by_depth(Sorting s, u32 n) {
+  __shared__ u32 mine[buckets], first[buckets];
+  for (u32 b = threadIdx.x; b < buckets; b += blockDim.x) {
+    mine[b] = 0;
+    first[b] = s.counts[b];
+  }
+  __syncthreads();
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += gridDim.x * blockDim.x)
+    atomicAdd(&mine[bucket_of(s.depth[i])], 1);
+  if (threadIdx.x < 32) { // where each bucket begins
+    constexpr u32 each = buckets / 32;
+    u32 sum = 0;
+    for (u32 b = 0; b < each; b++)
+      sum += first[lane_id() * each + b];
+    u32 before = sum;
+    for (u32 d = 1; d < 32; d *= 2) {
+      const u32 other = __shfl_up_sync(everyone, before, d);
+      before += lane_id() >= d ? other : 0;
+    }
+    before -= sum;
+    for (u32 b = 0; b < each; b++) {
+      const u32 count = first[lane_id() * each + b];
+      first[lane_id() * each + b] = before;
+      before += count;
+    }
+  }
+  __syncthreads();
+  for (u32 b = threadIdx.x; b < buckets; b += blockDim.x)
+    if (mine[b])
+      first[b] += atomicAdd(&s.taken[b], mine[b]);
+  __syncthreads();
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += gridDim.x * blockDim.x)
+    s.order[atomicAdd(&first[bucket_of(s.depth[i])], 1)] = i;
+}
+
 template <class W>
 __global__ void __launch_bounds__(threads) size_tapes(W w, Control *c) {
   if (c->error)
@@ -750,10 +833,19 @@ template <class K> u32 resident_blocks(Device &d, K k) {
   return b * d.processors;
 }
 
+void sort(Device &d, const Sorting &s, u32 n) {
+  CHECK(cudaMemsetAsync(s.counts, 0, 2 * buckets * sizeof(u32), d.stream));
+  count_depths<<<d.processors, sort_threads, 0, d.stream>>>(s, n);
+  order_by_depth<<<d.processors, sort_threads, 0, d.stream>>>(s, n);
+}
+
 static int replays = 100;
+static std::string chosen;
 template <class W>
 void launch(Device &d, const W &w,
             Limits m) { // no host work, no answer read back
+  if constexpr (IsSorted<W>::value)
+    sort(d, w.sorting, w.n);
   if (m.shared_rows)
     sweep<true, W>
         <<<m.most / warps_per_block, threads, m.shared_rows * 1024, d.stream>>>(
@@ -882,6 +974,8 @@ template <class W> struct Measurement {
 template <class W>
 void run(Device &d, const char *bench, const std::string &name, W w,
          float *second, Need fixed, const float *ones) {
+  if (name.find(chosen) == std::string::npos)
+    return;
   const Limits m = limits(d, w, fixed);
   d.reset(d.heap_words);
   launch(d, w, m);
@@ -954,6 +1048,8 @@ void run(Device &d, const char *bench, const std::string &name, W w,
 // there, grows the heap, and replays the same graph.
 template <class W>
 void run_growth(Device &d, const char *name, W w, float *second, Need fixed) {
+  if (!chosen.empty())
+    return;
   const Limits m = limits(d, w, fixed, 1024); // shared memory for 8 rows only
   d.reset(d.heap_words);
   launch(d, w, m);
@@ -993,6 +1089,7 @@ struct Data {
   u32 n;
   float *x, *scale, *gx, *gs, *ones;
   u32 *exponential, *rare;
+  u32 *order, *counts;
   static double unit(u32 i) {
     i = (i + 1) * 2654435761u;
     i ^= i >> 15;
@@ -1019,6 +1116,8 @@ struct Data {
     rare = d.array(hr);
     gx = d.array(hx);
     gs = d.array(hx);
+    order = d.array(he);
+    counts = d.array(std::vector<u32>(2 * buckets));
     ones = d.array(std::vector<float>(n, 1.f));
   }
 };
@@ -1027,6 +1126,11 @@ template <int A> void run_all(Device &d, const Data &t) {
   const std::string body = A == 2 ? "-proof" : A ? "-accurate" : "-fast";
   auto loop = [&](const u32 *depth, u32 constant) {
     return Loop<Recurrence<A>>{{t.x, depth, t.gx, nullptr, t.n, constant, {}}};
+  };
+  auto sorted = [&](const u32 *depth) {
+    return Loop<SortedRecurrence<A>>{
+        {{t.x, depth, t.gx, nullptr, t.n, 0, {}},
+         {depth, t.order, t.counts, t.counts + buckets}}};
   };
   const Nest<A> nest{t.x, t.gx, nullptr, t.n, 16, {}};
   const Loop<FixedPoint<A>> fixed_point{{t.x, t.scale, t.gx, t.gs, t.n, {}}};
@@ -1037,6 +1141,10 @@ template <int A> void run_all(Device &d, const Data &t) {
       {0, 0}, t.ones);
   run(d, "tape-ragged", "rare" + body, loop(t.rare, 0), nullptr, {0, 0},
       t.ones);
+  run(d, "tape-ragged", "exponential" + body + "-sorted",
+      sorted(t.exponential), nullptr, {0, 0}, t.ones);
+  run(d, "tape-ragged", "rare" + body + "-sorted", sorted(t.rare), nullptr,
+      {0, 0}, t.ones);
   run(d, "tape-nest", "nest" + body, nest, nullptr, {0, 0}, t.ones);
   run(d, "tape-while", "while" + body, fixed_point, t.gs, {0, 0}, t.ones);
   run_growth(d, "ragged exponential", loop(t.exponential, 0), nullptr, {0, 0});
@@ -1046,6 +1154,8 @@ template <int A> void run_all(Device &d, const Data &t) {
 int main(int argc, char **argv) {
   if (argc > 2)
     replays = atoi(argv[2]);
+  if (argc > 3)
+    chosen = argv[3];
   Device d;
   Data t(d, argc > 1 ? atoi(argv[1]) : 1 << 20);
   run_all<2>(d, t);
