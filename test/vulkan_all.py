@@ -45,7 +45,7 @@ def batches(binary, chosen):
         name = line.split("#")[0].rstrip()
         if re.match(r"\S+\.$", name):
             tests = found.setdefault(name, [])
-        elif name.startswith("  "):
+        elif name.startswith("  ") and not name.strip().startswith("DISABLED_"):
             tests.append(name.strip())
     return [[suite + test for test in tests[i:i + BATCH]]
             for suite, tests in found.items() for i in range(0, len(tests), BATCH)]

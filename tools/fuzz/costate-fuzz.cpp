@@ -46,8 +46,10 @@ void declare(CLI::App &app, Command &command) {
   app.add_flag("--lower", command.lower,
                "print the kernel IR of programs from the standard input, for "
                "comparison with that of another front end");
-  app.add_option("--replay", command.replay,
-                 "check kernels of files with values");
+  app.add_option(
+      "--replay", command.replay,
+      "check kernels of files with values; with --device, programs of "
+      "files with the values of --seed, in this process");
   auto device = app.add_option(
       "--device", command.device,
       "instead, programs of the language, compiled and run on this device");
@@ -204,16 +206,38 @@ void lowerPrograms() {
   }
 }
 
-int replayFile(const std::string &path) {
+std::optional<std::string> contentsOf(const std::string &path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file) {
-    std::cerr << "costate-fuzz: " << path << ": cannot be read\n";
+  if (file)
+    return text.str();
+  std::cerr << "costate-fuzz: " << path << ": cannot be read\n";
+  return std::nullopt;
+}
+
+int replayPrograms(const Command &command, const std::string &path) {
+  namespace property = costate::property;
+  std::optional<std::string> text = contentsOf(path);
+  if (!text)
     return 1;
+  int wrong = 0;
+  for (const property::Node &program : property::parse(*text)) {
+    property::Verdict verdict =
+        property::check(program, static_cast<unsigned>(command.seed));
+    std::cout << path << ": " << property::nameOf(verdict.kind)
+              << (verdict.text.empty() ? "" : ": ") << verdict.text << '\n';
+    wrong |= verdict.kind == property::Verdict::Wrong;
   }
+  return wrong;
+}
+
+int replayFile(const std::string &path) {
+  std::optional<std::string> text = contentsOf(path);
+  if (!text)
+    return 1;
   Session session;
-  Verdict verdict = replay(session, text.str());
+  Verdict verdict = replay(session, *text);
   std::cout << path << ": " << describe(verdict) << '\n';
   return verdict.kind == Verdict::Wrong;
 }
@@ -221,12 +245,13 @@ int replayFile(const std::string &path) {
 } // namespace
 
 int main(int argc, char **argv) {
-  setenv("COSTATE_CACHE", "0", 0); // what is looked at is what this build compiles
+  setenv("COSTATE_CACHE", "0",
+         0); // what is looked at is what this build compiles
   Command command;
   CLI::App app("Random kernels of kernel IR: are their derivatives right?");
   declare(app, command);
   CLI11_PARSE(app, argc, argv);
-  if (!command.device.empty())
+  if (!command.device.empty() && command.replay.empty())
     return fuzzDevice(command);
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
     std::signal(signal, onCrash);
@@ -242,8 +267,11 @@ int main(int argc, char **argv) {
   }
   if (command.replay.empty())
     return fuzz(command);
+  if (!command.device.empty())
+    setenv("COSTATE_DEVICE", command.device.c_str(), 1);
   int wrong = 0;
   for (const std::string &path : command.replay)
-    wrong |= replayFile(path);
+    wrong |= command.device.empty() ? replayFile(path)
+                                    : replayPrograms(command, path);
   return wrong;
 }
