@@ -28,6 +28,8 @@ namespace costate {
   /* Fma of GLSL rounds once. */                                               \
   F(fma32, "fma32") F(fma64, "fma64")                                          \
   F(fullSubgroups, "fullsubgroups")                                            \
+  /* An f32 that becomes an f16 and an f32 again has been rounded. */          \
+  F(halfRounding, "halfrounding")                                              \
   F(i16, "i16")                                                                \
   F(i64Atomics, "i64atomics")                                                  \
   /* Integers of 64 bits are divided correctly. */                             \

@@ -207,6 +207,22 @@ TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
   EXPECT_EQ(choices("5", false), choices("5", true));
 }
 
+TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {
+  auto choices = [&](const std::string &use, bool rounds) {
+    VulkanFeatures features = all();
+    features.halfRounding = rounds;
+    std::string code =
+        checked(withNumber("float", "  %h = fptrunc float %x to half\n" + use),
+                features);
+    return countOf(code, "OpSelect ");
+  };
+  std::string back = "  %y = fpext half %h to float\n";
+  EXPECT_EQ(choices(back, false), choices(back, true) + 1);
+  std::string stored = "  store half %h, ptr %p, align 2\n"
+                       "  %y = fadd float %x, %x\n";
+  EXPECT_EQ(choices(stored, false), choices(stored, true));
+}
+
 /// Of floats, which doubles need not help but where numbers are extreme.
 TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
   std::string quotient = withNumber("float", "  %y = fdiv float %x, 3.0e+00\n"),

@@ -65,10 +65,40 @@ TEST(Half, DoublesAreRoundedOnce) {
   size_t wrong = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     f16 want = values[i];
-    wrong += !isSame(stored[i], want) || !isSame(f16(held[i]), want) ||
+    wrong += !isSame(stored[i], want) ||
+             !(held[i] == double(want) || values[i] != values[i]) ||
              std::signbit(held[i]) != std::signbit(values[i]);
   }
   EXPECT_EQ(wrong, 0u);
+}
+
+/// What is not stored in between.
+TEST(Half, SinglesAreRounded) {
+  std::vector<float> values;
+  for (f16 number : allNumbers())
+    for (float factor : {1.0f, 1.0003f, 0.9998f})
+      if (float x = number; std::isfinite(x))
+        values.push_back(x * factor);
+  Kernel k = kernel("round", [](ArrayRef<float, 1> x, ArrayRef<float, 2> y) {
+    parallel(x.size(), [&](Index i) {
+      Expr<f16> rounded = cast<f16>(x[i]);
+      y(0, i) = rounded;
+      y(1, i) = select(x[i] > 1, rounded, cast<f16>(x[i] * 3));
+      y(2, i) = cast<float>(rounded) - x[i];
+    });
+  });
+  auto x = constant(values);
+  auto y = cpu().array<float>({3, values.size()});
+  k(x, y);
+  std::vector<float> rows = y.to_host();
+  const size_t n = values.size();
+  for (size_t i = 0; i < n; ++i) {
+    float number = values[i], want = f16(number);
+    EXPECT_EQ(rows[i], want) << number;
+    EXPECT_EQ(rows[n + i], number > 1 ? want : float(f16(number * 3)))
+        << number;
+    EXPECT_EQ(rows[2 * n + i], want - number) << number;
+  }
 }
 
 TEST(Half, OtherTypesConvert) {

@@ -148,6 +148,13 @@ Value Translator::bitcast(Value value, Type to) {
   return resized(spv::BitcastOp::create(b, half, value), to);
 }
 
+/// The same number of 16 bits, but no driver knows that it was rounded:
+/// NVIDIA's (580.159.04) takes f32(f16(x)) for x.
+Value Translator::unknown(Value half) {
+  Value word = perLane(bitcast(half, b.getI32Type()));
+  return bitcast(word, half.getType());
+}
+
 //===-- Integers ----------------------------------------------------------===//
 
 LogicalResult Translator::boolOp(Operation *op) {
@@ -380,8 +387,16 @@ LogicalResult Translator::castOp(Operation *op) {
               return asBool(spv::ConvertFToUOp::create(b, b.getI32Type(), x));
             return masked(spv::ConvertFToUOp::create(b, type, x), to);
           })
-          .Case<LLVM::FPExtOp, LLVM::FPTruncOp>(
-              [&](auto) { return spv::FConvertOp::create(b, type, x); })
+          .Case([&](LLVM::FPExtOp) {
+            return spv::FConvertOp::create(b, type, x);
+          })
+          .Case([&](LLVM::FPTruncOp) {
+            Value number = spv::FConvertOp::create(b, type, x);
+            bool isKept =
+                !type.isF16() || module.features().halfRounding ||
+                llvm::all_of(op->getUsers(), llvm::IsaPred<LLVM::StoreOp>);
+            return isKept ? number : unknown(number);
+          })
           .Case([&](LLVM::BitcastOp) { return bitcast(x, type); })
           .Case<LLVM::PtrToIntOp, LLVM::IntToPtrOp>(
               [&](auto) { return masked(resized(x, type), to); })

@@ -94,6 +94,7 @@ private:
   Value asBool(Value word);
   Value select(Value condition, Value yes, Value no);
   Value bitcast(Value value, Type to);
+  Value unknown(Value half);
   Value exactly(Operation *op);
   mlir::LogicalResult integerOp(Operation *op);
   mlir::LogicalResult floatOp(Operation *op);

@@ -223,6 +223,7 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   // kernels (580.159.04); of its assembler see hideNegations in Nvidia.cpp.
   bool isNvidia = v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   to.i64Division = to.placeSums = to.negation = !isNvidia;
+  to.halfRounding = !isNvidia; // f32(f16(x)) is x
   // It takes `56 < i64(x)` for true whatever the sign of x (22.3.6).
   bool isMesa = std::string_view(v12.driverInfo).starts_with("Mesa");
   to.signExtension = !isMesa;
