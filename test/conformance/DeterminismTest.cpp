@@ -128,40 +128,28 @@ TEST(DeterminismConformance, AdjointsOfGathersAndOfSharedValues) {
   }
 }
 
-/// Without `deterministic`.
-TEST(DeterminismConformance, WhatAllIterationsAddToOnTheCpu) {
-  if (!isOnCpu())
-    GTEST_SKIP() << "blocks of a GPU add to the element as they end";
-  Kernel k = kernel("fit", [](ArrayRef<float, 1> w, ArrayRef<double, 1> x,
-                              ArrayRef<double, 0> loss) {
-    parallel(x.size(), [&](Index i) {
-      Var<double> v = x(i);
-      FOR (q, 0, i % 5) {
-        v = sin(v * cast<double>(w(0)));
-      }
-      IF (v > 0.25) {
-        v = v * cast<double>(w(1));
-      }
-      loss() += v;
-    });
-  });
+/// The derivatives by `w` and the loss are the same in all runs, on the CPU for
+/// any number of threads; without `deterministic`.
+void expectSharedSumsAgree(const Kernel &k) {
   constexpr int count = 100003;
   std::vector<double> values = randomValues(count, -1, 1, 5);
   double firstLoss = 0;
-  std::vector<float> first;
+  std::vector<double> first;
   for (int threads : {1, 2, 7}) {
     Device device = openDevice({.threads = threads});
-    auto w = device.array<float>({2}, grad);
+    if (!isOnCpu())
+      first.clear();
+    auto w = device.array<double>({2}, grad);
     auto x = device.array<double>({count}, grad);
     auto loss = device.array<double>({}, grad);
-    w.from_host({1.5f, 0.75f});
+    w.from_host({1.5, 0.75});
     x.from_host(values);
     for (int run = 0; run < 5; ++run) {
       w.grad().fill(0);
       loss.fill(0);
-      k(w, x, loss);
+      k(w, x, loss, 4);
       loss.grad().fill(1);
-      k.grad(w, x, loss);
+      k.grad(w, x, loss, 4);
       if (first.empty()) {
         first = w.grad().to_host();
         firstLoss = loss.to_host()[0];
@@ -170,6 +158,40 @@ TEST(DeterminismConformance, WhatAllIterationsAddToOnTheCpu) {
       EXPECT_EQ(loss.to_host()[0], firstLoss) << threads << " threads";
     }
   }
+}
+
+/// `F()(i, most)` turns in iteration `i`.
+template <class F> Kernel sharedSums(const char *name, F) {
+  return kernel(name, [](ArrayRef<double, 1> w, ArrayRef<double, 1> x,
+                         ArrayRef<double, 0> loss, Scalar<int> most) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (q, 0, F()(i, most)) {
+        v = sin(v * w(0));
+      }
+      IF (v > 0.25) {
+        v = v * w(1);
+      }
+      loss() += v;
+    });
+  });
+}
+
+TEST(DeterminismConformance, WhatAllIterationsAddTo) {
+  expectSharedSumsAgree(
+      sharedSums("fit", [](Index, Scalar<int>) { return 2; }));
+}
+
+TEST(DeterminismConformance, WhatAllIterationsAddToWithATape) {
+  expectSharedSumsAgree(
+      sharedSums("fit_long", [](Index, Scalar<int> most) { return most; }));
+}
+
+TEST(DeterminismConformance, WhatAllIterationsAddToWithTapesOfAnyDepth) {
+  if (!isOnCpu())
+    GTEST_SKIP() << "tiles go to any warp of a GPU";
+  expectSharedSumsAgree(
+      sharedSums("fit_ragged", [](Index i, Scalar<int>) { return i % 5; }));
 }
 
 TEST(DeterminismConformance, OneKernelFromManyHostThreads) {

@@ -19,6 +19,9 @@ inline constexpr llvm::StringLiteral dearAttr = "costate.dear";
 /// On such a range: rows of a turn, of the loop that takes most.
 inline constexpr llvm::StringLiteral turnRowsAttr = "costate.turn_rows";
 
+/// On such a range: the host knows how deep its tapes are.
+inline constexpr llvm::StringLiteral knownDepthAttr = "costate.known_depth";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "conversion/PlaceTapes/Passes.h.inc"

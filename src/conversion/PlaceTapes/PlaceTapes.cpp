@@ -116,6 +116,7 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
     fewest = arith::AddIOp::create(b, fewest, few);
   }
   tape::ExpectOp::create(b, need, fewest);
+  range->setAttr(knownDepthAttr, b.getUnitAttr());
 }
 
 /// Says how many turns an iteration takes, if iterations differ.

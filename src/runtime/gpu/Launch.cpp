@@ -282,7 +282,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
                              function, *launch.loaded.needs,
                              numberOf(launch, function), words, iterations,
                              engine.partials, words[TicketWord],
-                             function.sums && launch.request.deterministic});
+                             launch.request.deterministic});
   if (auto done =
           engine.driver().launch(*launch.loaded.module, symbol, grid,
                                  {words, static_cast<size_t>(function.words)});

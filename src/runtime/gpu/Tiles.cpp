@@ -320,7 +320,8 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.iterations = iterations;
   call.order = order->places;
   call.ordered = order->size;
-  call.inOrder = launch.inOrder || memory.driver().properties().endsLoops;
+  bool sumsInOrder = launch.function.sums && (isExact || launch.inOrder);
+  call.inOrder = sumsInOrder || memory.driver().properties().endsLoops;
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
   call.mostWarps = plan->mostWarps;
