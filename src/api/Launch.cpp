@@ -91,8 +91,19 @@ static void requireSomeActive(const KernelImpl &kernel,
     requireSome(kernel, derivation.tangent, "tangent", "dual");
 }
 
+/// What to do about an array without a derivative.
+static std::string remedyFor(const ArrayStorage &array,
+                             const std::string &flag) {
+  if (array.isCompanion)
+    return "it is itself a gradient or a tangent, which has none: pass an "
+           "array "
+           "of your own, or take second derivatives with `k.gradient().jvp`";
+  return "make it with device.array<T>(..., " + flag + ")";
+}
+
 /// Outputs must not drop a derivative.
-static void requireOutputs(const KernelImpl &kernel, const KernelCode &code) {
+static void requireOutputs(const KernelImpl &kernel, const KernelCode &code,
+                           const Call &call) {
   if (code.missing.empty())
     return;
   runtime::Parameter missing = code.missing.front();
@@ -107,9 +118,8 @@ static void requireOutputs(const KernelImpl &kernel, const KernelCode &code) {
   raise(ErrorCode::MissingGradient,
         argumentText(kernel, missing.argument) + has + ", but the kernel " +
             (isGradient && missing.order ? "adds" : "writes") +
-            " values to it that depend on arrays with one; make it with "
-            "device.array<T>(..., " +
-            flag + ")");
+            " values to it that depend on arrays with one; " +
+            remedyFor(*call.arguments[missing.argument].array, flag));
 }
 
 /// Whether the launch and not its caller has the array.
@@ -558,10 +568,10 @@ void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
   compiler::Derivation derivation = derivationOf(*kernel, chain, call);
   requireSomeActive(*kernel, derivation);
   Compiled &gradient = kernel->compiled(derivation);
-  requireOutputs(*kernel, *gradient.code);
+  requireOutputs(*kernel, *gradient.code, call);
   derivation.mode = compiler::Mode::Recording;
   Compiled &recording = kernel->compiled(derivation);
-  requireOutputs(*kernel, *recording.code);
+  requireOutputs(*kernel, *recording.code, call);
   Arrays arrays = givenArrays(call, *recording.code);
   requireApart(*kernel, *recording.code, arrays);
   if (CustomScope::isActive()) {
@@ -621,7 +631,7 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
   compiler::Derivation derivation = derivationOf(*kernel, chain, call);
   requireSomeActive(*kernel, derivation);
   Compiled &compiled = kernel->compiled(derivation);
-  requireOutputs(*kernel, *compiled.code);
+  requireOutputs(*kernel, *compiled.code, call);
   if (CustomScope::isActive()) {
     noteReads(*kernel, chain.mode, call, *compiled.code);
     noteWrites(*kernel, chain.mode, call, *compiled.code);

@@ -774,6 +774,10 @@ TEST(Companions, ThatDoNotExistAreNamed) {
   expectError(ErrorCode::MissingGradient,
               {"argument 2", "has no gradient", "grad"},
               [&] { k.gradient().jvp(x, onlyDual, s); });
+  expectError(ErrorCode::MissingGradient,
+              {"argument 2", "has no gradient", "itself a gradient",
+               "an array of your own"},
+              [&] { k.grad(x, y.grad(), s); });
   Array<double> plain = cpu().array<double>({2}, grad),
                 sum = cpu().array<double>({}, grad),
                 z = cpu().array<double>({2}, grad);
