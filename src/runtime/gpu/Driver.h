@@ -15,6 +15,9 @@
 
 namespace costate::runtime::gpu {
 
+/// Block memory of a multiprocessor that each block takes for the system.
+inline constexpr size_t reservedPerBlock = 1024;
+
 struct Properties {
   std::string name;
   int multiprocessors = 1;

@@ -6,8 +6,6 @@
 
 namespace costate::runtime::gpu {
 
-/// Of a block, for the system.
-static constexpr size_t reservedBytes = 1024;
 static constexpr size_t manyRows = 128; ///< of a warp of the largest block
 
 int SharedTapes::blockThreads() const {
@@ -23,7 +21,7 @@ TapeShares SharedTapes::share(size_t warps) const {
   for (size_t here = most;; here /= 2) {
     size_t blocks = std::max<size_t>(1, warps / here);
     size_t bytes = gpu.sharedPerMultiprocessor / blocks;
-    bytes = bytes > reservedBytes ? bytes - reservedBytes : 0;
+    bytes = bytes > reservedPerBlock ? bytes - reservedPerBlock : 0;
     if (bytes > gpu.sharedPerBlock && here > 1)
       continue;
     return {.blocks = blocks,

@@ -8,8 +8,6 @@ namespace costate::runtime::gpu {
 /// Launches of a function from one look at its depths to the next.
 static constexpr uint64_t lookEvery = 32;
 
-/// Of a block, for the system.
-static constexpr size_t reservedShared = 1024;
 /// Some drivers make code anew for each size.
 static constexpr size_t sharedUnit = 4096;
 /// A block knows the kept ones by 16 bits.
@@ -100,10 +98,10 @@ Result<Sorter::Plan> Sorter::plan(const SortedLaunch &launch) {
   size_t share = gpu.sharedPerMultiprocessor / neighbours;
   size_t bytes = sizeof(SortMemory) + 2 * sizeof(unsigned) * plan.chunk;
   if (size_t rounded = ceil(bytes, sharedUnit) * sharedUnit;
-      rounded + reservedShared <= share && rounded <= gpu.sharedPerBlock)
+      rounded + reservedPerBlock <= share && rounded <= gpu.sharedPerBlock)
     bytes = rounded;
-  plan.keeps = bytes + reservedShared <= share && bytes <= gpu.sharedPerBlock &&
-               plan.chunk <= largestKept;
+  plan.keeps = bytes + reservedPerBlock <= share &&
+               bytes <= gpu.sharedPerBlock && plan.chunk <= largestKept;
   plan.sharedBytes = plan.keeps ? bytes : sizeof(SortMemory);
   return plan;
 }

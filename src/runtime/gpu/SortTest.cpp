@@ -47,8 +47,11 @@ void sortDepths(const uint64_t *words, int64_t thread, int64_t,
 
 struct Bench {
   const int threads;
+  const size_t sharedPerBlock;
   std::shared_ptr<Driver> driver =
-      simt::createDriver({.threads = threads, .blockThreads = 1024});
+      simt::createDriver({.threads = threads,
+                          .sharedPerBlock = sharedPerBlock,
+                          .blockThreads = 1024});
   Memory memory{driver, size_t(1) << 30};
   Sorter sorter{memory, Sorting::IfItPays};
   SortReport report{};
@@ -58,7 +61,9 @@ struct Bench {
   std::atomic<uint64_t> asked = 0; ///< depths
 
   /// `blocks`: that a launch may have; 0: as the device says.
-  explicit Bench(int threads = 2, int64_t blocks = 0) : threads(threads) {
+  explicit Bench(int threads = 2, int64_t blocks = 0,
+                 size_t sharedPerBlock = simt::Options().sharedPerBlock)
+      : threads(threads), sharedPerBlock(sharedPerBlock) {
     history.residentBlocks = blocks;
     code.addresses["sort"] = reinterpret_cast<void *>(&sortDepths);
     DeviceFunction &function = code.functions.emplace_back();
@@ -244,6 +249,15 @@ TEST(Sort, StaysWithinTheBudget) {
   EXPECT_EQ(bench.sorter.bytes(), 0u);
   EXPECT_FALSE(bench.sort(depths, 40000).empty());
   EXPECT_LE(bench.sorter.bytes(), 40000u);
+}
+
+TEST(Sort, IsNotDoneWithTooLittleBlockMemory) {
+  std::vector<int64_t> depths = someDepths(1000, 100);
+  for (size_t missing : {0, 8}) {
+    Bench bench(2, 0, sizeof(SortMemory) - missing);
+    bench.sort(depths); // looks at them
+    EXPECT_EQ(bench.sort(depths).size(), missing ? 0 : depths.size());
+  }
 }
 
 TEST(Sort, PaysWhereLanesWait) {
