@@ -55,6 +55,7 @@ struct TapeCall {
   unsigned long long frugal;  ///< loops leave rows to those behind them
   unsigned long long ample;   ///< there are rows for all loops
   unsigned long long inOrder; ///< take tiles with a stride
+  unsigned long long marksTiles; ///< list[tile] is not 0 if it is on the list
   unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
   unsigned long long drainRows;  ///< of a block in shared memory
   unsigned long long leastWarps, mostWarps; ///< that share the heap

@@ -2,6 +2,7 @@
 
 #include "conformance/Gradients.h"
 
+#include <optional>
 #include <thread>
 
 using namespace costate;
@@ -130,13 +131,14 @@ TEST(DeterminismConformance, AdjointsOfGathersAndOfSharedValues) {
 
 /// The derivatives by `w` and the loss are the same in all runs, on the CPU for
 /// any number of threads; without `deterministic`.
-void expectSharedSumsAgree(const Kernel &k) {
-  constexpr int count = 100003;
+void expectSharedSumsAgree(const Kernel &k, size_t count = 100003,
+                           int turns = 4,
+                           std::optional<size_t> budget = std::nullopt) {
   std::vector<double> values = randomValues(count, -1, 1, 5);
   double firstLoss = 0;
   std::vector<double> first;
   for (int threads : {1, 2, 7}) {
-    Device device = openDevice({.threads = threads});
+    Device device = openDevice({.threads = threads, .tape_budget = budget});
     if (!isOnCpu())
       first.clear();
     auto w = device.array<double>({2}, grad);
@@ -147,9 +149,9 @@ void expectSharedSumsAgree(const Kernel &k) {
     for (int run = 0; run < 5; ++run) {
       w.grad().fill(0);
       loss.fill(0);
-      k(w, x, loss, 4);
+      k(w, x, loss, turns);
       loss.grad().fill(1);
-      k.grad(w, x, loss, 4);
+      k.grad(w, x, loss, turns);
       if (first.empty()) {
         first = w.grad().to_host();
         firstLoss = loss.to_host()[0];
@@ -161,20 +163,24 @@ void expectSharedSumsAgree(const Kernel &k) {
 }
 
 /// `F()(i, most)` turns in iteration `i`.
-template <class F> Kernel sharedSums(const char *name, F) {
-  return kernel(name, [](ArrayRef<double, 1> w, ArrayRef<double, 1> x,
-                         ArrayRef<double, 0> loss, Scalar<int> most) {
-    parallel(x.size(), [&](Index i) {
-      Var<double> v = x(i);
-      FOR (q, 0, F()(i, most)) {
-        v = sin(v * w(0));
-      }
-      IF (v > 0.25) {
-        v = v * w(1);
-      }
-      loss() += v;
-    });
-  });
+template <class F>
+Kernel sharedSums(const char *name, F, KernelOptions options = {}) {
+  return kernel(
+      name,
+      [](ArrayRef<double, 1> w, ArrayRef<double, 1> x, ArrayRef<double, 0> loss,
+         Scalar<int> most) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (q, 0, F()(i, most)) {
+            v = sin(v * w(0));
+          }
+          IF (v > 0.25) {
+            v = v * w(1);
+          }
+          loss() += v;
+        });
+      },
+      options);
 }
 
 TEST(DeterminismConformance, WhatAllIterationsAddTo) {
@@ -185,6 +191,15 @@ TEST(DeterminismConformance, WhatAllIterationsAddTo) {
 TEST(DeterminismConformance, WhatAllIterationsAddToWithATape) {
   expectSharedSumsAgree(
       sharedSums("fit_long", [](Index, Scalar<int> most) { return most; }));
+}
+
+/// On a GPU none fits into what a sweep has.
+TEST(DeterminismConformance, WhatAllIterationsAddToWithTapesThatAreCut) {
+  auto turns = [](Index, Scalar<int> most) { return most; };
+  for (bool deterministic : {false, true})
+    expectSharedSumsAgree(
+        sharedSums("fit_deep", turns, {.deterministic = deterministic}), 401,
+        6000, /*budget=*/0);
 }
 
 TEST(DeterminismConformance, WhatAllIterationsAddToWithTapesOfAnyDepth) {

@@ -165,6 +165,49 @@ TEST(DeepGpuTapes, AddToCommonElements) {
   }
 }
 
+/// What the host knows is the need of both branches.
+TEST(DeepGpuTapes, NeedNoMoreThanTheirBranch) {
+  Kernel k = kernel("branches", [](ArrayRef<double, 1> x, ArrayRef<double, 0> w,
+                                   ArrayRef<double, 1> y, Scalar<int> most) {
+    parallel(x.size(), [&](Index i) {
+      Var<double> a = x(i), c = 0.1, d = 0.2, e = 0.3;
+      auto turn = [&] {
+        a = sin(c + sin(a * w()));
+        c = sin(d * 1.1);
+        d = sin(e + a);
+        e = sin(c * 0.9) + d;
+      };
+      IF (sin(x(i)) > 0) {
+        FOR (t, 0, most) {
+          turn();
+        }
+      }
+      ELSE {
+        FOR (t, 0, most) {
+          turn();
+        }
+      }
+      y(i) = a + c + d + e;
+    });
+  });
+  auto gradient = [&](const Device &device) {
+    std::vector<double> values(128);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = (i / 32 % 2 ? 1 : -1) * (0.1 + 0.001 * double(i));
+    Array<double> x = device.array<double>({128}, grad),
+                  w = device.array<double>({}, grad),
+                  y = device.array<double>({128}, grad);
+    x.from_host(values);
+    w.fill(0.7);
+    y.grad().fill(1);
+    k.grad(x, w, y, 20000);
+    return w.grad().to_host()[0];
+  };
+  double expected = gradient(Device::open("cpu"));
+  double found = gradient(openDevice({.tape_budget = 700000}));
+  EXPECT_NEAR(found, expected, 1e-10 * std::abs(expected));
+}
+
 INSTANTIATE_TEST_SUITE_P(Loops, DeepGpuTape,
                          testing::Range(size_t(0), deepLoops().size()),
                          [](const auto &info) {

@@ -77,10 +77,10 @@ private:
   /// Those that need an order; of others, blocks add their parts to the
   /// element.
   int64_t gridSums() { return isInOrder() ? sums() : results(); }
-  /// Whether the same threads add up the same iterations in each launch. Tiles
-  /// of unknown depth go to whichever warp is free, or to the drain.
+  /// Whether the same threads add up the same iterations in each launch. Other
+  /// tiles go to whichever warp is free, or to the drain.
   bool isInOrder() {
-    return launcher.deterministic || !tiled || part->hasAttr(knownDepthAttr);
+    return launcher.deterministic || !tiled || part->hasAttr(inOrderAttr);
   }
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
   /// A tiled function finds its TapeCall behind its other words.

@@ -19,8 +19,9 @@ inline constexpr llvm::StringLiteral dearAttr = "costate.dear";
 /// On such a range: rows of a turn, of the loop that takes most.
 inline constexpr llvm::StringLiteral turnRowsAttr = "costate.turn_rows";
 
-/// On such a range: the host knows how deep its tapes are.
-inline constexpr llvm::StringLiteral knownDepthAttr = "costate.known_depth";
+/// On such a range: only the grid decides which warp runs a tile, and when. The
+/// host knows how deep its tapes are, and nothing sorts its iterations.
+inline constexpr llvm::StringLiteral inOrderAttr = "costate.in_order";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -116,17 +116,18 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
     fewest = arith::AddIOp::create(b, fewest, few);
   }
   tape::ExpectOp::create(b, need, fewest);
-  range->setAttr(knownDepthAttr, b.getUnitAttr());
 }
 
-/// Says how many turns an iteration takes, if iterations differ.
-void tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
+/// Says how many turns an iteration takes, if iterations differ; whether they
+/// do.
+bool tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
                const IRMapping &map, bool fastMath) {
   Value turns = emitDepth(range, shape, b, map);
   if (!turns)
-    return;
+    return false;
   SortCosts costs = sortCostsOf(range, shape, fastMath);
   tape::DepthOp::create(b, turns, costs.turn, costs.strayItem, costs.strayTurn);
+  return true;
 }
 
 void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
@@ -138,7 +139,8 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
     range->setAttr(
         turnRowsAttr,
         OpBuilder(range.getContext()).getI64IntegerAttr(turnRows(shape)));
-  if (tiles && isKnown(range, shape))
+  bool known = tiles && isKnown(range, shape);
+  if (known)
     expect(range, shape);
   Block *old = range.getBody();
   auto *body = new Block;
@@ -147,8 +149,9 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
   IRMapping map;
   for (BlockArgument index : old->getArguments())
     map.map(index, body->addArgument(index.getType(), index.getLoc()));
-  if (tiles && isFree)
-    tellDepth(range, shape, b, map, fastMath);
+  bool sorts = tiles && isFree && tellDepth(range, shape, b, map, fastMath);
+  if (known && !sorts)
+    range->setAttr(inOrderAttr, b.getUnitAttr());
   Emitter emitter(shape, b, std::move(map), tiles, {inlines, fastMath});
   emitter.emit();
   Operation *yield = old->getTerminator();

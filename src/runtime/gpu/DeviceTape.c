@@ -148,6 +148,17 @@ TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
   worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
 }
 
+// The next place on the list of a drain, from `place` on.
+static unsigned long long tapeListed(const struct TapeCall *call,
+                                     unsigned long long place,
+                                     unsigned long long step) {
+  unsigned long long end =
+      call->marksTiles ? call->tiles : call->control->listed;
+  while (call->marksTiles && place < end && !call->list[place])
+    place += step;
+  return place < end ? place : TAPE_ALL;
+}
+
 // With as many rows loops of thousands of turns find a way.
 #define TAPE_SOME_ROWS 1792
 
@@ -186,8 +197,8 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
     worker->rows = 0;
     worker->base = 0;
   }
-  worker->tile = worker->warp < worker->warps && worker->warp < control->listed
-                     ? worker->warp
+  worker->tile = worker->warp < worker->warps
+                     ? tapeListed(call, worker->warp, worker->warps)
                      : TAPE_ALL;
 }
 
@@ -248,7 +259,7 @@ costate_device_tape_tile(const struct TapeWorker *worker) {
   const struct TapeCall *call = worker->call;
   if (worker->tile == TAPE_ALL)
     return TAPE_ALL;
-  if (call->drains)
+  if (call->drains && !call->marksTiles)
     return call->list[worker->tile];
   return 32 * worker->tile < tapeIterations(call) ? worker->tile : TAPE_ALL;
 }
@@ -292,8 +303,8 @@ costate_device_tape_next(struct TapeWorker *worker) {
     got = costate_device_warp_max(got);
     worker->tile = got ? got : TAPE_ALL; // the first lane has ended
   }
-  if (call->drains && worker->tile >= call->control->listed)
-    worker->tile = TAPE_ALL;
+  if (call->drains)
+    worker->tile = tapeListed(call, worker->tile, worker->warps);
   return costate_device_tape_tile(worker);
 }
 
@@ -320,6 +331,8 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
   unsigned long long tile = costate_device_tape_tile(worker);
   if (call->drains)
     call->failed[tapeAdd(&control->failed, 1)] = tile;
+  else if (call->list && call->marksTiles)
+    call->list[tile] = 1;
   else if (call->list)
     call->list[tapeAdd(&control->listed, 1)] = tile;
   else

@@ -222,7 +222,10 @@ Result<> Tiles::prepareLists(TapeCall &call) {
       return done;
   call.list = reinterpret_cast<unsigned long long *>(lists.address());
   call.failed = call.list + call.tiles;
-  return {};
+  static constexpr uint64_t zero = 0;
+  return call.marksTiles
+             ? memory.driver().fill(lists.address(), bytes / 2, &zero, 8)
+             : Result<>();
 }
 
 /// Room for the sums of the sweep's blocks, and of those of each drain.
@@ -328,6 +331,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.commits = isExact && holds(*plan, known);
   call.ample = call.commits && rowsOf(*plan, known) >= known.rows;
   call.frugal = call.commits && !call.ample;
+  call.marksTiles = sumsInOrder && isExact && !call.commits;
   if (!call.commits)
     if (auto done = prepareLists(call); !done)
       return done;
