@@ -152,8 +152,8 @@ def tape_rows(mine, theirs):
         if not hand or "columns" not in hand:
             continue
         best = best_column(hand)
-        by_depth = theirs.get((key[0], key[1] + "-sorted"))
-        sorted_ms = by_depth and best_column(by_depth)["ms"]
+        by_depth = theirs.get((key[0], key[1] + "-sorted"), {})
+        sorted_ms = min((c["ms"] for c in by_depth.get("columns", []) if not c["error"]), default=None)
         graph = row.get("graph_ms")
         adding = hand["protocol_adding_ms"]
         yield [f"{key[0][5:]} {key[1]}" if key[0] == "tape-uniform" else key[1], number(row.get("gradient_ms")),

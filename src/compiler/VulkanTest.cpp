@@ -208,19 +208,20 @@ TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
 }
 
 TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {
-  auto choices = [&](const std::string &use, bool rounds) {
+  auto choices = [&](const std::string &half, bool rounds) {
     VulkanFeatures features = all();
     features.halfRounding = rounds;
     std::string code =
-        checked(withNumber("float", "  %h = fptrunc float %x to half\n" + use),
+        checked(withNumber("float", half + "  %y = fpext half %h to float\n"),
                 features);
     return countOf(code, "OpSelect ");
   };
-  std::string back = "  %y = fpext half %h to float\n";
-  EXPECT_EQ(choices(back, false), choices(back, true) + 1);
-  std::string stored = "  store half %h, ptr %p, align 2\n"
-                       "  %y = fadd float %x, %x\n";
-  EXPECT_EQ(choices(stored, false), choices(stored, true));
+  std::string whole = "  %t = trunc i64 %thread to i16\n";
+  for (const std::string &half :
+       {std::string("  %h = fptrunc float %x to half\n"),
+        whole + "  %h = sitofp i16 %t to half\n",
+        whole + "  %h = uitofp i16 %t to half\n"})
+    EXPECT_EQ(choices(half, false), choices(half, true) + 1) << half;
 }
 
 /// Of floats, which doubles need not help but where numbers are extreme.

@@ -66,7 +66,8 @@ TEST(Half, DoublesAreRoundedOnce) {
   for (size_t i = 0; i < values.size(); ++i) {
     f16 want = values[i];
     wrong += !isSame(stored[i], want) ||
-             !(held[i] == double(want) || values[i] != values[i]) ||
+             !(held[i] == double(want) ||
+               (held[i] != held[i] && values[i] != values[i])) ||
              std::signbit(held[i]) != std::signbit(values[i]);
   }
   EXPECT_EQ(wrong, 0u);
@@ -85,10 +86,14 @@ TEST(Half, SinglesAreRounded) {
       y(0, i) = rounded;
       y(1, i) = select(x[i] > 1, rounded, cast<f16>(x[i] * 3));
       y(2, i) = cast<float>(rounded) - x[i];
+      Local<f16, 2> kept;
+      kept[cast<int>(i % 2)] = rounded;
+      y(3, i) = kept[cast<int>(i % 2)];
+      y(4, i) = cast<f16>(cast<int16_t>(i % 32768));
     });
   });
   auto x = constant(values);
-  auto y = cpu().array<float>({3, values.size()});
+  auto y = cpu().array<float>({5, values.size()});
   k(x, y);
   std::vector<float> rows = y.to_host();
   const size_t n = values.size();
@@ -98,6 +103,8 @@ TEST(Half, SinglesAreRounded) {
     EXPECT_EQ(rows[n + i], number > 1 ? want : float(f16(number * 3)))
         << number;
     EXPECT_EQ(rows[2 * n + i], want - number) << number;
+    EXPECT_EQ(rows[3 * n + i], want) << number;
+    EXPECT_EQ(rows[4 * n + i], float(f16(double(i % 32768)))) << i;
   }
 }
 

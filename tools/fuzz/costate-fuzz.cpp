@@ -221,12 +221,23 @@ int replayPrograms(const Command &command, const std::string &path) {
   std::optional<std::string> text = contentsOf(path);
   if (!text)
     return 1;
-  int wrong = 0;
-  for (const property::Node &program : property::parse(*text)) {
+  std::vector<property::Node> programs;
+  try {
+    programs = property::parse(*text);
+  } catch (const std::exception &error) {
+    std::cerr << "costate-fuzz: " << path << ": " << error.what() << '\n';
+    return 1;
+  }
+  if (programs.empty())
+    std::cerr << "costate-fuzz: " << path << ": no program\n";
+  int wrong = programs.empty();
+  for (size_t k = 0; k < programs.size(); ++k) {
     property::Verdict verdict =
-        property::check(program, static_cast<unsigned>(command.seed));
-    std::cout << path << ": " << property::nameOf(verdict.kind)
-              << (verdict.text.empty() ? "" : ": ") << verdict.text << '\n';
+        property::check(programs[k], static_cast<unsigned>(command.seed));
+    std::cout << path << ", program " << k + 1 << ": "
+              << property::nameOf(verdict.kind)
+              << (verdict.text.empty() ? "" : ": ") << verdict.text
+              << std::endl; // the next one may end the process
     wrong |= verdict.kind == property::Verdict::Wrong;
   }
   return wrong;
@@ -267,8 +278,14 @@ int main(int argc, char **argv) {
   }
   if (command.replay.empty())
     return fuzz(command);
-  if (!command.device.empty())
+  if (!command.device.empty()) {
+    if (std::string why = costate::property::whyNoDevice(command.device);
+        !why.empty()) {
+      std::cerr << "costate-fuzz: " << why << '\n';
+      return 1;
+    }
     setenv("COSTATE_DEVICE", command.device.c_str(), 1);
+  }
   int wrong = 0;
   for (const std::string &path : command.replay)
     wrong |= command.device.empty() ? replayFile(path)

@@ -387,21 +387,17 @@ LogicalResult Translator::castOp(Operation *op) {
               return asBool(spv::ConvertFToUOp::create(b, b.getI32Type(), x));
             return masked(spv::ConvertFToUOp::create(b, type, x), to);
           })
-          .Case([&](LLVM::FPExtOp) {
-            return spv::FConvertOp::create(b, type, x);
-          })
-          .Case([&](LLVM::FPTruncOp) {
-            Value number = spv::FConvertOp::create(b, type, x);
-            bool isKept =
-                !type.isF16() || module.features().halfRounding ||
-                llvm::all_of(op->getUsers(), llvm::IsaPred<LLVM::StoreOp>);
-            return isKept ? number : unknown(number);
-          })
+          .Case<LLVM::FPExtOp, LLVM::FPTruncOp>(
+              [&](auto) { return spv::FConvertOp::create(b, type, x); })
           .Case([&](LLVM::BitcastOp) { return bitcast(x, type); })
           .Case<LLVM::PtrToIntOp, LLVM::IntToPtrOp>(
               [&](auto) { return masked(resized(x, type), to); })
           .Case<LLVM::FreezeOp, arith::IndexCastUIOp>([&](auto) { return x; })
           .Default([](Operation *) { return Value(); });
+  bool rounds =
+      type.isF16() && isa<LLVM::FPTruncOp, LLVM::SIToFPOp, LLVM::UIToFPOp>(op);
+  if (result && rounds && !module.features().halfRounding)
+    result = unknown(result);
   return result ? set(op, result) : none(op);
 }
 
