@@ -99,8 +99,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
                                       .inlines = inlines}));
   }
   passes.addPass(conversion::createOutlineDevice(
-      {.debug = options.debug || options.findNan,
-       .deterministic = options.deterministic}));
+      {.debug = options.debug || options.findNan}));
   addOutlinedPasses(passes, options, maths, /*deterministic=*/false);
 }
 

@@ -21,7 +21,7 @@ struct Launcher {
   ModuleOp module;
   Runtime &runtime;
   std::string kernel;
-  bool namesIterations, deterministic;
+  bool namesIterations;
   bool measures;          ///< a launch may begin with one that only measures
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
@@ -78,10 +78,9 @@ private:
   /// element.
   int64_t gridSums() { return isInOrder() ? sums() : results(); }
   /// Whether the same threads add up the same iterations in each launch. Other
-  /// tiles go to whichever warp is free, or to the drain.
-  bool isInOrder() {
-    return launcher.deterministic || !tiled || part->hasAttr(inOrderAttr);
-  }
+  /// tiles go to whichever warp is free, or to the drain; sums of deterministic
+  /// kernels have none.
+  bool isInOrder() { return !tiled || part->hasAttr(inOrderAttr); }
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
   /// A tiled function finds its TapeCall behind its other words.
   int64_t words() const {
@@ -643,7 +642,6 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
                         .kernel = kernel.getName().str(),
                         .namesIterations =
                             debug || contains(kernel.getRegion(), isPrint),
-                        .deterministic = deterministic,
                         .measures = contains(kernel.getRegion(), isPush),
                         .functions = {}};
       if (failed(KernelOutliner(launcher, kernel).run()))

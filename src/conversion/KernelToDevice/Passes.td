@@ -47,14 +47,12 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     function computes and another one uses stay in the frame of the launch; what
     the host needs it reads back (`costate_device_read`), and waits for that.
     Threads of a range with sums add them up at their end (`DeviceSums.c`). What
-    they add to single elements (`mark-reductions`) each block adds there at its
-    end, or, with `deterministic`, the last block of the grid.
+    they add to single elements (`mark-reductions`) the last block of the grid adds
+    there, or, where tiles come in any order, each block at its end.
     The attribute `costate.functions` of the module lists the functions.
   }];
   let options = [Option<"debug", "debug", "bool", "false",
-                        "let errors name the iteration">,
-                 Option<"deterministic", "deterministic", "bool", "false",
-                        "sums have an order that no launch changes">];
+                        "let errors name the iteration">];
   let dependentDialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 }

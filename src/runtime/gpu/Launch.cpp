@@ -281,8 +281,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     return engine.tiles.run({*launch.loaded.module, *launch.request.code,
                              function, *launch.loaded.needs,
                              numberOf(launch, function), words, iterations,
-                             engine.partials, words[TicketWord],
-                             launch.request.deterministic});
+                             engine.partials, words[TicketWord]});
   if (auto done =
           engine.driver().launch(*launch.loaded.module, symbol, grid,
                                  {words, static_cast<size_t>(function.words)});

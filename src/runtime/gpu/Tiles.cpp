@@ -323,7 +323,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.iterations = iterations;
   call.order = order->places;
   call.ordered = order->size;
-  bool sumsInOrder = launch.function.sums && (isExact || launch.inOrder);
+  bool sumsInOrder = launch.function.sums && isExact;
   call.inOrder = sumsInOrder || memory.driver().properties().endsLoops;
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
@@ -331,7 +331,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.commits = isExact && holds(*plan, known);
   call.ample = call.commits && rowsOf(*plan, known) >= known.rows;
   call.frugal = call.commits && !call.ample;
-  call.marksTiles = sumsInOrder && isExact && !call.commits;
+  call.marksTiles = sumsInOrder && !call.commits;
   if (!call.commits)
     if (auto done = prepareLists(call); !done)
       return done;

@@ -72,7 +72,6 @@ struct TiledLaunch {
   int64_t iterations;
   Scratch &partials; ///< of its sums
   uint64_t ticket;   ///< for them
-  bool inOrder;      ///< so that sums have the same bits each time
 
   /// A TapeCall.
   uint64_t *callWords() const {
