@@ -119,7 +119,8 @@ def merge(into, rows):
 
 
 def best_column(row):
-    return min((c for c in row["columns"] if not c["error"]), key=lambda c: c["ms"])
+    """None if all have failed."""
+    return min((c for c in row["columns"] if not c["error"]), key=lambda c: c["ms"], default=None)
 
 
 # -- Tables -------------------------------------------------------------------
@@ -152,8 +153,8 @@ def tape_rows(mine, theirs):
         if not hand or "columns" not in hand:
             continue
         best = best_column(hand)
-        by_depth = theirs.get((key[0], key[1] + "-sorted"), {})
-        sorted_ms = min((c["ms"] for c in by_depth.get("columns", []) if not c["error"]), default=None)
+        by_depth = best_column(theirs.get((key[0], key[1] + "-sorted"), {"columns": []}))
+        sorted_ms = by_depth and by_depth["ms"]
         graph = row.get("graph_ms")
         adding = hand["protocol_adding_ms"]
         yield [f"{key[0][5:]} {key[1]}" if key[0] == "tape-uniform" else key[1], number(row.get("gradient_ms")),

@@ -549,9 +549,8 @@ template <class W> __device__ Outcome gradient(const W &w, u32 tile, Tape t) {
   return {n, 2};
 }
 
-__global__ void __launch_bounds__(sort_threads)
-    count_depths(Sorting s, u32 n) {
-  __shared__ u32 mine[buckets];
+// Of the items of this block, in each bucket; all threads find them there.
+__device__ void count_in_block(const Sorting &s, u32 n, u32 *mine) {
   for (u32 b = threadIdx.x; b < buckets; b += blockDim.x)
     mine[b] = 0;
   __syncthreads();
@@ -559,6 +558,12 @@ __global__ void __launch_bounds__(sort_threads)
        i += gridDim.x * blockDim.x)
     atomicAdd(&mine[bucket_of(s.depth[i])], 1);
   __syncthreads();
+}
+
+__global__ void __launch_bounds__(sort_threads)
+    count_depths(Sorting s, u32 n) {
+  __shared__ u32 mine[buckets];
+  count_in_block(s, n, mine);
   for (u32 b = threadIdx.x; b < buckets; b += blockDim.x)
     if (mine[b])
       atomicAdd(&s.counts[b], mine[b]);
@@ -567,14 +572,9 @@ __global__ void __launch_bounds__(sort_threads)
 __global__ void __launch_bounds__(sort_threads)
     order_by_depth(Sorting s, u32 n) {
   __shared__ u32 mine[buckets], first[buckets];
-  for (u32 b = threadIdx.x; b < buckets; b += blockDim.x) {
-    mine[b] = 0;
+  for (u32 b = threadIdx.x; b < buckets; b += blockDim.x)
     first[b] = s.counts[b];
-  }
-  __syncthreads();
-  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
-       i += gridDim.x * blockDim.x)
-    atomicAdd(&mine[bucket_of(s.depth[i])], 1);
+  count_in_block(s, n, mine);
   if (threadIdx.x < 32) { // where each bucket begins
     constexpr u32 each = buckets / 32;
     u32 sum = 0;

@@ -96,8 +96,8 @@ static std::string remedyFor(const ArrayStorage &array,
                              const std::string &flag) {
   if (array.isCompanion)
     return "it is itself a gradient or a tangent, which has none: pass an "
-           "array "
-           "of your own, or take second derivatives with `k.gradient().jvp`";
+           "array of your own, or take second derivatives with "
+           "`k.gradient().jvp`";
   return "make it with device.array<T>(..., " + flag + ")";
 }
 

@@ -147,10 +147,6 @@ int fuzzDevice(const Command &command) {
                   : options.seconds > 0 ? UINT32_MAX
                                         : 1000;
   options.jobs = command.jobs;
-  if (std::string why = property::whyNoDevice(command.device); !why.empty()) {
-    std::cerr << "costate-fuzz: " << why << '\n';
-    return 1;
-  }
   if (command.kernel) {
     property::Verdict verdict =
         property::checkApart(options, *command.kernel, std::cout);
@@ -243,6 +239,21 @@ int replayPrograms(const Command &command, const std::string &path) {
   return wrong;
 }
 
+int runOnDevice(const Command &command) {
+  if (std::string why = costate::property::whyNoDevice(command.device);
+      !why.empty()) {
+    std::cerr << "costate-fuzz: " << why << '\n';
+    return 1;
+  }
+  if (command.replay.empty())
+    return fuzzDevice(command);
+  setenv("COSTATE_DEVICE", command.device.c_str(), 1);
+  int wrong = 0;
+  for (const std::string &path : command.replay)
+    wrong |= replayPrograms(command, path);
+  return wrong;
+}
+
 int replayFile(const std::string &path) {
   std::optional<std::string> text = contentsOf(path);
   if (!text)
@@ -256,14 +267,14 @@ int replayFile(const std::string &path) {
 } // namespace
 
 int main(int argc, char **argv) {
-  setenv("COSTATE_CACHE", "0",
-         0); // what is looked at is what this build compiles
+  // What is looked at is what this build compiles.
+  setenv("COSTATE_CACHE", "0", 0);
   Command command;
   CLI::App app("Random kernels of kernel IR: are their derivatives right?");
   declare(app, command);
   CLI11_PARSE(app, argc, argv);
-  if (!command.device.empty() && command.replay.empty())
-    return fuzzDevice(command);
+  if (!command.device.empty())
+    return runOnDevice(command);
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
     std::signal(signal, onCrash);
   if (command.kernel)
@@ -278,17 +289,8 @@ int main(int argc, char **argv) {
   }
   if (command.replay.empty())
     return fuzz(command);
-  if (!command.device.empty()) {
-    if (std::string why = costate::property::whyNoDevice(command.device);
-        !why.empty()) {
-      std::cerr << "costate-fuzz: " << why << '\n';
-      return 1;
-    }
-    setenv("COSTATE_DEVICE", command.device.c_str(), 1);
-  }
   int wrong = 0;
   for (const std::string &path : command.replay)
-    wrong |= command.device.empty() ? replayFile(path)
-                                    : replayPrograms(command, path);
+    wrong |= replayFile(path);
   return wrong;
 }
