@@ -224,7 +224,7 @@ TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {
     EXPECT_EQ(choices(half, false), choices(half, true) + 1) << half;
 }
 
-/// Of floats, which doubles need not help but where numbers are extreme.
+/// Of floats; doubles help with denormals, and where there is no fma.
 TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
   std::string quotient = withNumber("float", "  %y = fdiv float %x, 3.0e+00\n"),
               root = withNumber("float",
@@ -233,14 +233,18 @@ TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
   VulkanFeatures nearly = all();
   nearly.div32 = nearly.sqrt32 = false;
   for (const std::string &ir : {quotient, declared + root}) {
-    EXPECT_FALSE(contains(checked(ir, all()), "OpFConvert"));
-    std::string code = checked(ir, nearly);
+    EXPECT_FALSE(contains(checked(ir, all()), " Fma "));
+    VulkanFeatures features = nearly;
+    std::string code = checked(ir, features);
     EXPECT_TRUE(contains(code, " Fma ")) << code;
+    EXPECT_EQ(contains(code, "OpFConvert"), ir == quotient) << code;
+    features.denorm32 = false;
+    code = checked(ir, features);
+    EXPECT_TRUE(contains(code, " Fma ")) << code;
+    EXPECT_FALSE(contains(code, "OpFConvert")) << code;
+    features.fma32 = false;
+    code = checked(ir, features);
     EXPECT_TRUE(contains(code, "OpFConvert")) << code;
-    nearly.fma32 = false;
-    code = checked(ir, nearly);
-    EXPECT_TRUE(contains(code, "OpFConvert")) << code;
-    nearly.fma32 = true;
   }
   std::string fast = withNumber("float", "  %y = fdiv afn float %x, 3.0e+00\n");
   EXPECT_FALSE(contains(checked(fast, nearly), "OpFConvert"));

@@ -18,7 +18,7 @@ bool isRoot(const Instruction &instruction) {
 }
 
 bool isInexact(const Instruction &instruction, const VulkanFeatures &features) {
-  if (!instruction.getType()->isFloatTy())
+  if (!instruction.getType()->isFloatTy() || !(features.fma32 || features.f64))
     return false;
   if (auto *number = dyn_cast<FPMathOperator>(&instruction);
       number && number->hasApproxFunc())
@@ -29,7 +29,7 @@ bool isInexact(const Instruction &instruction, const VulkanFeatures &features) {
 }
 
 /// A quotient or a root that is rounded correctly, of operations of a device
-/// that are nearly so: within three units in the last place.
+/// that are nearly so: within six units in the last place, as Vulkan allows.
 class Rounding {
 public:
   Rounding(Instruction &instruction)
@@ -46,27 +46,36 @@ public:
     return b.CreateFPTrunc(result, b.getFloatTy());
   }
 
-  /// Of floats where nothing on the way can be too large or too small, else of
-  /// doubles.
-  Value *inFloats() {
-    Instruction *then = nullptr, *otherwise = nullptr;
-    SplitBlockAndInsertIfThenElse(isRoot(instruction) ? isMiddling(x, false)
-                                                      : areMiddling(),
-                                  &instruction, &then, &otherwise);
+  /// Of floats, which round quotients twice that are denormals.
+  Value *inFloats() { return isRoot(instruction) ? root() : quotient(); }
+
+  /// Of floats, denormals, and what may have been rounded from one, of doubles.
+  Value *inBoth() {
+    Value *plain = inFloats();
+    if (isRoot(instruction))
+      return plain;
+    Value *isDenormal =
+        b.CreateAnd(b.CreateFCmpOLE(size(plain), number(0x1p-126)),
+                    b.CreateFCmpONE(x, number(0)));
+    BasicBlock *before = instruction.getParent();
+    Instruction *then =
+        SplitBlockAndInsertIfThen(isDenormal, &instruction, false);
     b.SetInsertPoint(then);
-    Value *fast = isRoot(instruction) ? root() : quotient();
-    b.SetInsertPoint(otherwise);
-    Value *slow = inDoubles();
+    Value *exact = inDoubles();
     b.SetInsertPoint(&instruction);
     PHINode *result = b.CreatePHI(b.getFloatTy(), 2);
-    result->addIncoming(fast, then->getParent());
-    result->addIncoming(slow, otherwise->getParent());
+    result->addIncoming(plain, before);
+    result->addIncoming(exact, then->getParent());
     return result;
   }
 
 private:
   Value *bits(Value *value) { return b.CreateBitCast(value, b.getInt32Ty()); }
-  Value *one() { return ConstantFP::get(b.getFloatTy(), 1); }
+  Value *floatOf(Value *bits) { return b.CreateBitCast(bits, b.getFloatTy()); }
+  Value *number(double value) { return ConstantFP::get(b.getFloatTy(), value); }
+  Value *size(Value *value) {
+    return b.CreateUnaryIntrinsic(Intrinsic::fabs, value);
+  }
   Value *fma(Value *p, Value *q, Value *r) {
     return b.CreateIntrinsic(Intrinsic::fma, b.getFloatTy(), {p, q, r});
   }
@@ -75,60 +84,75 @@ private:
     return fma(b.CreateFNeg(q), r, p);
   }
   Value *reciprocal(Value *value) {
+    if (auto *known = dyn_cast<ConstantFP>(value))
+      return number(1 / known->getValueAPF().convertToDouble());
     return b.CreateIntrinsic(b.getFloatTy(), Intrinsic::nvvm_div_full,
-                             {one(), value});
+                             {number(1), value});
   }
 
-  /// From 2^-61 to 2^62: products and remainders are normal.
-  Value *isMiddling(Value *value, bool ofEitherSign) {
-    Value *exponent = b.CreateLShr(bits(value), 23);
-    if (ofEitherSign)
-      exponent = b.CreateAnd(exponent, 0xff);
-    return b.CreateICmpULT(b.CreateSub(exponent, b.getInt32(66)),
-                           b.getInt32(124));
+  /// Zeros, infinities and what is no number are right at first, with their
+  /// signs, and 0 or no number in the end.
+  Value *unlessSpecial(Value *first, Value *result) {
+    return b.CreateSelect(b.CreateFCmpOGT(size(result), number(0)), result,
+                          first);
   }
-  Value *isZero(Value *value) {
-    return b.CreateICmpEQ(b.CreateShl(bits(value), 1), b.getInt32(0));
+
+  /// 2^k of a float from 2^k to 2^(k + 4), as its bits: 0 below 2^-123, 2^125
+  /// of infinities.
+  Value *power(Value *value) {
+    return b.CreateAnd(bits(value), b.getInt32(0x7e000000));
   }
-  /// Of 1 / (2 - 2^-23) Newton's iteration finds a neighbour.
-  Value *hasReciprocal(Value *value) {
-    Value *mantissa = b.getInt32(0x7fffff);
-    return b.CreateICmpNE(b.CreateAnd(bits(value), mantissa), mantissa);
-  }
-  Value *areMiddling() {
-    Value *xs = b.CreateOr(isMiddling(x, true), isZero(x));
-    return b.CreateAnd(xs, b.CreateAnd(isMiddling(y, true), hasReciprocal(y)));
+  /// Of 1 / (2 - 2^-23) Newton's iteration may stay at the neighbour below.
+  Value *mended(Value *inverse, Value *of) {
+    Value *ones = b.getInt32(0x7fffff);
+    Value *isHard = b.CreateICmpEQ(b.CreateAnd(bits(of), ones), ones);
+    Value *known = floatOf(b.CreateSub(b.getInt32(0x7f000000), bits(of)));
+    return b.CreateSelect(isHard, known, inverse);
   }
 
   /// P. Markstein, Computation of elementary functions on the IBM RISC
   /// System/6000 processor, IBM Journal of Research and Development 34, 1990.
+  /// The divisor is made one from 1 to 16, the exponent of the quotient half of
+  /// what it is: nothing on the way is too large or too small, unless the
+  /// quotient is.
   Value *quotient() {
-    Value *inverse = reciprocal(y);
+    Value *ofX = power(x), *ofY = power(y), *one = b.getInt32(0x3f800000);
+    Value *half = b.CreateAShr(b.CreateSub(ofX, ofY), 1);
+    Value *down = floatOf(b.CreateSub(one, half)),
+          *up = floatOf(b.CreateAdd(one, half)),
+          *scale = floatOf(b.CreateSub(b.getInt32(0x7f000000), ofY));
+    Value *n = b.CreateFMul(b.CreateFMul(x, down), scale),
+          *d = b.CreateFMul(y, scale);
+    Value *inverse = reciprocal(d), *first = b.CreateFMul(n, inverse);
     for (int k = 0; k < 2; ++k)
-      inverse = fma(rest(one(), y, inverse), inverse, inverse);
-    Value *first = b.CreateFMul(x, inverse), *result = first;
+      inverse = fma(rest(number(1), d, inverse), inverse, inverse);
+    inverse = mended(inverse, d);
+    Value *result = b.CreateFMul(n, inverse);
     for (int k = 0; k < 2; ++k)
-      result = fma(rest(x, y, result), inverse, result);
-    return b.CreateSelect(isZero(x), first, result); // with its sign
+      result = fma(rest(n, d, result), inverse, result);
+    return b.CreateFMul(unlessSpecial(first, result), up);
   }
 
   /// Of three neighbours, the one whose products with both others enclose the
   /// number (B. Tuckerman's test).
   Value *root() {
-    Value *near =
-        b.CreateIntrinsic(b.getFloatTy(), Intrinsic::nvvm_sqrt_rn_f, {x});
-    Value *half =
-        b.CreateFMul(reciprocal(near), ConstantFP::get(b.getFloatTy(), 0.5));
-    near = fma(rest(x, near, near), half, near);
+    Value *isSmall = b.CreateFCmpOLT(x, number(0x1p-61));
+    Value *of = b.CreateSelect(isSmall, b.CreateFMul(x, number(0x1p64)), x);
+    Value *first =
+        b.CreateIntrinsic(b.getFloatTy(), Intrinsic::nvvm_sqrt_rn_f, {of});
+    Value *half = b.CreateFMul(reciprocal(first), number(0.5));
+    Value *near = fma(rest(of, first, first), half, first);
     auto beside = [&](int step) {
-      Value *next = b.CreateAdd(bits(near), b.getInt32(unsigned(step)));
-      return b.CreateBitCast(next, b.getFloatTy());
+      return floatOf(b.CreateAdd(bits(near), b.getInt32(unsigned(step))));
     };
     Value *below = beside(-1), *above = beside(1);
-    Value *zero = ConstantFP::get(b.getFloatTy(), 0);
-    Value *isLarge = b.CreateFCmpOLE(rest(x, near, below), zero);
-    Value *isSmall = b.CreateFCmpOGT(rest(x, near, above), zero);
-    return b.CreateSelect(isLarge, below, b.CreateSelect(isSmall, above, near));
+    Value *isBelow = b.CreateFCmpOLE(rest(of, near, below), number(0)),
+          *isAbove = b.CreateFCmpOGT(rest(of, near, above), number(0));
+    Value *result =
+        b.CreateSelect(isBelow, below, b.CreateSelect(isAbove, above, near));
+    result = unlessSpecial(first, result);
+    return b.CreateSelect(isSmall, b.CreateFMul(result, number(0x1p-32)),
+                          result);
   }
 
   Instruction &instruction;
@@ -141,12 +165,14 @@ private:
 void roundFloats(Function &function, const VulkanFeatures &features) {
   SmallVector<Instruction *> inexact;
   for (Instruction &instruction : instructions(function))
-    if (features.f64 && isInexact(instruction, features))
+    if (isInexact(instruction, features))
       inexact.push_back(&instruction);
   for (Instruction *instruction : inexact) {
     Rounding rounding(*instruction);
-    instruction->replaceAllUsesWith(features.fma32 ? rounding.inFloats()
-                                                   : rounding.inDoubles());
+    instruction->replaceAllUsesWith(!features.fma32 ? rounding.inDoubles()
+                                    : features.denorm32 && features.f64
+                                        ? rounding.inBoth()
+                                        : rounding.inFloats());
     instruction->eraseFromParent();
   }
 }
