@@ -70,6 +70,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_tape_place", &costate_device_tape_place);
   add("costate_device_tape_drains", &costate_device_tape_drains);
   add("costate_device_tape_fence", &costate_device_tape_fence);
+  add("costate_device_tape_ahead", &costate_device_tape_ahead);
   add("costate_device_tape_begin", &costate_device_tape_begin);
   add("costate_device_tape_tile", &costate_device_tape_tile);
   add("costate_device_tape_iteration", &costate_device_tape_iteration);

@@ -108,6 +108,13 @@ def Tape_FenceOp : Tape_Op<"fence", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite
   let assemblyFormat = "attr-dict";
 }
 
+def Tape_AheadOp : Tape_Op<"ahead", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>,
+                                                    MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
+  let summary = "what was read from rows is loaded before what follows is computed";
+  let description = "All lanes of the warp come to it.";
+  let assemblyFormat = "attr-dict";
+}
+
 def Tape_WarpMaxOp : Tape_Op<"warp_max", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
   let summary = "the largest of an unsigned number over the lanes of a warp";
   let arguments = (ins I32:$value);

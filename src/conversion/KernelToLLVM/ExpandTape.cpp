@@ -201,6 +201,7 @@ public:
   }
 
   void fence() { runtime.callTape(b, "fence", false, {}); }
+  void ahead() { runtime.callTape(b, "ahead", false, {}); }
 
   Value call(StringRef name, ValueRange args) {
     return runtime.callTape(b, name, b.getI32Type(), args);
@@ -315,6 +316,8 @@ void expandRows(Operation *op, Runtime &runtime) {
     replace(b.drains());
   else if (isa<tape::FenceOp>(op))
     b.fence();
+  else if (isa<tape::AheadOp>(op))
+    b.ahead();
   else if (isa<tape::RowsOp>(op))
     replace(b.narrow(b.slotValue(rowsSlot)));
   else if (auto max = dyn_cast<tape::WarpMaxOp>(op))

@@ -110,6 +110,7 @@ Values Emitter::undoBatch(const Undone &leaf, Value behind, Value end,
     }
     read.push_back(readTurn(leaf, start));
   }
+  tape::AheadOp::create(b);
   // A bit for each turn, from behind: whether it is this lane's. No sum for
   // each of them, and no comparison from which the next one follows.
   bool free = leaf.pure && leaf.same && !count;

@@ -289,6 +289,17 @@ TAPE_INLINE void costate_device_tape_fence(void) {
 #endif
 }
 
+// Here NVIDIA's assembler would load rows right before their use, one after the
+// other; it takes no load across a barrier. Other devices have none: a barrier
+// of a subgroup costs more there.
+TAPE_INLINE void costate_device_tape_ahead(void) {
+#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
+  __nvvm_bar_warp_sync(0xffffffffu);
+#elif !defined(COSTATE_VULKAN)
+  costate_device_warp_max(0); // finds lanes that do not come
+#endif
+}
+
 TAPE_INLINE unsigned long long
 costate_device_tape_next(struct TapeWorker *worker) {
   const struct TapeCall *call = worker->call;

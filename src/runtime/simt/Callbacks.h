@@ -59,6 +59,7 @@ void costate_device_add_common_f64(double *place, double value);
 void costate_device_tape_place();
 void costate_device_tape_drains();
 void costate_device_tape_fence();
+void costate_device_tape_ahead();
 void costate_device_tape_begin();
 void costate_device_tape_tile();
 void costate_device_tape_iteration();

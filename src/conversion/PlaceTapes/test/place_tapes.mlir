@@ -26,8 +26,10 @@
 // CHECK:                 tape.write
 // CHECK:             scf.if
 // CHECK-COUNT-4:       tape.read
+// CHECK:               tape.ahead
 // CHECK:             scf.while
 // CHECK-COUNT-4:       tape.read
+// CHECK:               tape.ahead
 // CHECK:               arith.select
 // CHECK-NOT:     tape.push
 // CHECK-NOT:     tape.pop
