@@ -164,7 +164,10 @@ Kernel makeMeasure() {
 ChainInput randomChain(int64_t scenes, int64_t most, int steps, bool branches, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> some(0, 1);
-  ChainInput in{.scenes = scenes, .most = most, .steps = steps};
+  ChainInput in{};
+  in.scenes = scenes;
+  in.most = most;
+  in.steps = steps;
   for (int64_t l = 0; l < most; ++l) {
     in.parent.push_back(static_cast<int32_t>(branches && l % 3 == 2 ? l - 2 : l - 1));
     double around = 6 * some(random), up = 2 * some(random) - 1, out = std::sqrt(1 - up * up);

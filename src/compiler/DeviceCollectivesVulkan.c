@@ -84,8 +84,9 @@ COLLECTIVE float costate_subgroup_add_f32(float value);
 COLLECTIVE double costate_subgroup_add_f64(double value);
 
 INLINE COLLECTIVE static _Bool allEqual(unsigned long value) {
-  return costate_subgroup_all_equal((unsigned)value) &
-         costate_subgroup_all_equal((unsigned)(value >> 32));
+  _Bool low = costate_subgroup_all_equal((unsigned)value);
+  _Bool high = costate_subgroup_all_equal((unsigned)(value >> 32));
+  return low && high;
 }
 
 // Adds to an element that is likely the same for all lanes that are here: then

@@ -72,11 +72,11 @@ struct Statement {
   uint32_t dim = 0;
   uint64_t bits = 0;
   ValueId condition = none;  ///< While: defined in blocks[0]
-  std::vector<ValueId> operands;
-  std::vector<ValueId> indices; ///< Range: one i64 per extent; Call: arrays
-  std::vector<ValueId> results; ///< Custom, Range
-  std::vector<Block> blocks;
-  Loc loc;
+  std::vector<ValueId> operands = {};
+  std::vector<ValueId> indices = {}; ///< Range: one i64 per extent; Call: arrays
+  std::vector<ValueId> results = {}; ///< Custom, Range
+  std::vector<Block> blocks = {};
+  Loc loc = {};
 
   /// How many values it defines, from `value` on.
   size_t defines() const {

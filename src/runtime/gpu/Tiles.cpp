@@ -299,7 +299,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   TapeNeed known = *launch.needs.onHost(launch.number);
   bool isExact = call.hostRows > 0;
   if (isExact)
-    known = {.rows = call.hostRows, .fewest = call.hostFewest};
+    known = {call.hostRows, call.hostFewest, 0, 0};
   if (known.rows == 0)
     if (auto done = failureOfOthers(); !done)
       return done;
