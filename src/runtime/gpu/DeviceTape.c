@@ -289,9 +289,8 @@ TAPE_INLINE void costate_device_tape_fence(void) {
 #endif
 }
 
-// Here NVIDIA's assembler would load rows right before their use, one after the
-// other; it takes no load across a barrier. Other devices have none: a barrier
-// of a subgroup costs more there.
+// NVIDIA's assembler for CUDA would load rows right before their use, one after
+// the other; it takes no load across a barrier. By Vulkan this does nothing.
 TAPE_INLINE void costate_device_tape_ahead(void) {
 #if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
   __nvvm_bar_warp_sync(0xffffffffu);
