@@ -30,6 +30,33 @@ double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+volatile std::sig_atomic_t interrupted = 0;
+
+/// Has SIGINT and SIGTERM end the batch, not the process.
+class Interrupts {
+public:
+  Interrupts() {
+    interrupted = 0;
+    for (size_t k = 0; k < numbers.size(); ++k)
+      before[k] = std::signal(numbers[k], [](int) { interrupted = 1; });
+  }
+  ~Interrupts() {
+    for (size_t k = 0; k < numbers.size(); ++k)
+      std::signal(numbers[k], before[k]);
+  }
+  Interrupts(const Interrupts &) = delete;
+
+  /// For a child, which the batch ends.
+  static void ignore() {
+    for (int number : numbers)
+      std::signal(number, SIG_IGN);
+  }
+
+private:
+  static constexpr std::array numbers{SIGINT, SIGTERM};
+  std::array<void (*)(int), numbers.size()> before;
+};
+
 /// What the processes share. One that dies leaves it as it is.
 struct Board {
   struct Worker {
@@ -143,8 +170,7 @@ public:
       begin(k);
     while (std::ranges::any_of(children, &Child::runs)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (options.seconds > 0 && secondsSince(start) >= options.seconds)
-        board->stopped = true;
+      watchTime();
       for (size_t k = 0; k < children.size(); ++k)
         if (children[k].runs())
           look(k);
@@ -160,10 +186,25 @@ private:
     bool runs() const { return process != 0; }
   };
 
+  void watchTime() {
+    if (interrupted)
+      grace = 0;
+    if (board->stopped ||
+        !(interrupted ||
+          (options.seconds > 0 && secondsSince(start) >= options.seconds)))
+      return;
+    board->stopped = true;
+    over = Clock::now();
+  }
+
+  bool mustEnd() const { return board->stopped && secondsSince(over) >= grace; }
+
   void begin(size_t k) {
-    children[k] = {
-        inChild([&] { Work(options, *board.operator->(), k).run(); }), 0,
-        Clock::now()};
+    children[k] = {inChild([&] {
+                     Interrupts::ignore();
+                     Work(options, *board.operator->(), k).run();
+                   }),
+                   0, Clock::now()};
   }
 
   void look(size_t k) {
@@ -176,10 +217,27 @@ private:
       child.seed = seed;
       child.since = Clock::now();
     } else if (secondsSince(child.since) > options.patience) {
-      kill(child.process, SIGKILL);
-      waitpid(child.process, &status, 0);
+      end(child.process);
       ++counts.hung;
-      lost(k, "it hangs");
+      return lost(k, "it hangs");
+    }
+    if (mustEnd())
+      cutOff(k);
+  }
+
+  /// One that the system does not end is left: it may wait for a driver.
+  static void end(pid_t process) {
+    kill(process, SIGKILL);
+    for (int k = 0; k < 100 && waitpid(process, nullptr, WNOHANG) == 0; ++k)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  void cutOff(size_t k) {
+    end(children[k].process);
+    children[k] = {};
+    if (uint64_t seed = board->workers[k].seed.exchange(0)) {
+      ++counts.unfinished;
+      out << "seed " << seed << " has not ended in time\n" << std::flush;
     }
   }
 
@@ -224,7 +282,9 @@ private:
   SharedBoard board;
   std::vector<Child> children;
   BatchCounts counts;
-  Clock::time_point start = Clock::now();
+  Clock::time_point start = Clock::now(), over;
+  double grace = options.grace;
+  Interrupts interrupts;
 };
 
 /// What `body` writes to the pipe that it gets, or how it ended.
@@ -279,7 +339,8 @@ const char *nameOf(Verdict::Kind kind) {
 }
 
 uint64_t BatchCounts::all() const {
-  return std::accumulate(kinds.begin(), kinds.end(), crashed + hung);
+  return std::accumulate(kinds.begin(), kinds.end(),
+                         crashed + hung + unfinished);
 }
 
 bool BatchCounts::good() const {
@@ -334,7 +395,8 @@ void print(const BatchOptions &options, const BatchCounts &counts,
       << " with values too large to compare; " << counts.of(Verdict::Racing)
       << " racing, " << counts.of(Verdict::Invalid) << " invalid, "
       << counts.of(Verdict::Wrong) << " wrong, " << counts.crashed
-      << " crashed, " << counts.hung << " hung; " << counts.differences
+      << " crashed, " << counts.hung << " hung, " << counts.unfinished
+      << " not ended in time; " << counts.differences
       << " entries judged by differences\n";
 }
 

@@ -21,6 +21,8 @@ struct BatchOptions {
   double seconds = 0;    ///< for how long; 0: until all are done
   unsigned jobs = 0;     ///< processes; 0: one per core
   double patience = 120; ///< seconds for one program before it counts as hung
+  /// Seconds that programs have to end once the time is over.
+  double grace = 10;
   /// What is done with a seed.
   std::function<Verdict(unsigned)> check = checkSeed;
 
@@ -31,6 +33,7 @@ const char *nameOf(Verdict::Kind kind);
 struct BatchCounts {
   std::array<uint64_t, 6> kinds = {}; ///< by Verdict::Kind
   uint64_t differences = 0, crashed = 0, hung = 0;
+  uint64_t unfinished = 0; ///< when the time was over
 
   uint64_t of(Verdict::Kind kind) const { return kinds[kind]; }
   uint64_t all() const;
@@ -41,8 +44,9 @@ struct BatchCounts {
 /// process that has used a GPU must not be copied.
 std::string whyNoDevice(const std::string &device);
 
-/// Checks the programs; prints each that is wrong, crashes or hangs to `out`.
-/// The process has no threads and has opened no device.
+/// Checks the programs; prints each that is wrong, crashes or hangs to `out`,
+/// and the seeds of those that have not ended in time. SIGINT and SIGTERM end
+/// the time. The process has no threads and has opened no device.
 BatchCounts checkBatch(const BatchOptions &options, std::ostream &out);
 
 /// Checks the program of one seed, prints it, and if it is wrong the smallest

@@ -43,6 +43,45 @@ TEST_F(Batch, ProgramsThatCrashOrHangAreFindingsAndOthersGoOn) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(0), "it hangs\nseed 7");
 }
 
+TEST_F(Batch, ProgramsThatHaveNotEndedInTimeAreNamed) {
+  options.seconds = 0.3;
+  options.grace = 0.3;
+  options.check = [](unsigned seed) -> Verdict {
+    if (seed == 7)
+      pause();
+    return {};
+  };
+  auto run = [&] {
+    BatchCounts counts = checkBatch(options, std::cerr);
+    EXPECT_EQ(counts.unfinished, 1u);
+    EXPECT_EQ(counts.hung + counts.crashed, 0u);
+    EXPECT_EQ(counts.all(), 40u);
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0),
+              "seed 7 has not ended in time");
+}
+
+TEST_F(Batch, ASignalEndsTheTimeAndNoProgramForIt) {
+  for (int number : {SIGINT, SIGTERM}) {
+    options.check = [&](unsigned seed) -> Verdict {
+      if (seed == 7) {
+        kill(0, number); // as a terminal does, to all
+        pause();
+      }
+      return {};
+    };
+    auto run = [&] {
+      setpgid(0, 0);
+      BatchCounts counts = checkBatch(options, std::cerr);
+      EXPECT_GE(counts.unfinished, 1u);
+      EXPECT_EQ(counts.hung + counts.crashed, 0u);
+      std::exit(HasFailure());
+    };
+    EXPECT_EXIT(run(), testing::ExitedWithCode(0), "seed 7 has not ended");
+  }
+}
+
 TEST_F(Batch, NoProgramsAreNoFailure) {
   options.check = [](unsigned) -> Verdict { return {}; };
   options.count = 0;

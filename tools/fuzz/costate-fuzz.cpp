@@ -28,6 +28,7 @@ struct Command {
   std::vector<std::string> replay;
   std::string device;
   unsigned jobs = 0;
+  double patience = costate::property::BatchOptions().patience;
   bool coverage = false, goOn = false, lower = false;
 };
 
@@ -56,6 +57,11 @@ void declare(CLI::App &app, Command &command) {
   app.add_option("--jobs", command.jobs,
                  "processes that do so; default: one per core")
       ->needs(device);
+  app.add_option("--patience", command.patience,
+                 "seconds for one program before it counts as hung")
+      ->needs(device)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--coverage", command.coverage,
                "print which operations were differentiated where");
   app.add_flag("--go-on", command.goOn, "do not stop at the first finding");
@@ -147,6 +153,7 @@ int fuzzDevice(const Command &command) {
                   : options.seconds > 0 ? UINT32_MAX
                                         : 1000;
   options.jobs = command.jobs;
+  options.patience = command.patience;
   if (command.kernel) {
     property::Verdict verdict =
         property::checkApart(options, *command.kernel, std::cout);
