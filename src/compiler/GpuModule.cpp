@@ -8,6 +8,7 @@
 #include "conversion/LLVMPasses.h"
 
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -15,6 +16,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace llvm;
 
@@ -404,6 +406,30 @@ struct KeepLoopsThatCall : PassInfoMixin<KeepLoopsThatCall> {
   }
 };
 
+/// Loops of few turns are unrolled here by a small factor, and not again by the
+/// assembler of the GPU: what stands around the turns would take longer.
+struct UnrollShortLoopsOnce : PassInfoMixin<UnrollShortLoopsOnce> {
+  PreservedAnalyses run(Function &function, FunctionAnalysisManager &analyses) {
+    auto &evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);
+    for (Loop *loop :
+         analyses.getResult<LoopAnalysis>(function).getLoopsInPreorder())
+      if (loop->isInnermost() && isShort(*loop, evolution))
+        addStringMetadataToLoop(loop, "llvm.loop.unroll.count", factor);
+    return PreservedAnalyses::all();
+  }
+
+private:
+  static constexpr unsigned fewest = 9, most = 16, factor = 4;
+
+  /// Shorter ones LLVM may unroll fully.
+  static bool isShort(Loop &loop, ScalarEvolution &evolution) {
+    unsigned turns = evolution.getSmallConstantMaxTripCount(&loop);
+    return fewest <= turns && turns <= most &&
+           evolution.getSmallConstantTripCount(&loop) == 0 &&
+           !getBooleanLoopAttribute(&loop, "llvm.loop.unroll.disable");
+  }
+};
+
 void optimise(Module &module, TargetMachine &machine, const GpuForm &form) {
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
@@ -411,11 +437,13 @@ void optimise(Module &module, TargetMachine &machine, const GpuForm &form) {
   tuning.LoopInterleaving = false;
   auto passes = [&](PassBuilder &builder) {
     // Loops of few turns are unrolled before: their arrays become values.
-    if (form.callsScalarOnly)
-      builder.registerVectorizerStartEPCallback(
-          [](FunctionPassManager &passes, OptimizationLevel) {
+    builder.registerVectorizerStartEPCallback(
+        [&](FunctionPassManager &passes, OptimizationLevel) {
+          if (form.callsScalarOnly)
             passes.addPass(KeepLoopsThatCall());
-          });
+          if (form.unrollsAgain)
+            passes.addPass(UnrollShortLoopsOnce());
+        });
     return builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2);
   };
   conversion::runPasses(module, machine, passes, tuning);

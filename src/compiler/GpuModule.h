@@ -50,6 +50,9 @@ struct GpuForm {
   /// Functions of anything but numbers are inlined; those are by the driver, so
   /// loops that call some are not unrolled.
   bool callsScalarOnly = false;
+  /// The assembler unrolls loops that LLVM has unrolled, unless it is told not
+  /// to.
+  bool unrollsAgain = false;
 };
 
 /// Of the device functions of `module`.

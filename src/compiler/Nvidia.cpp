@@ -11,6 +11,7 @@
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -169,6 +170,52 @@ void hideNegations(Module &module) {
     }
 }
 
+/// What a product is guarded by: `select(g == 0, g, g * f)`, as strong_mul
+/// becomes.
+Value *guarded(Value *value, Value *g) {
+  auto *product = dyn_cast<SelectInst>(value);
+  if (!product || product->getTrueValue() != g)
+    return nullptr;
+  auto *compare = dyn_cast<FCmpInst>(product->getCondition());
+  bool guards = compare && compare->getPredicate() == FCmpInst::FCMP_OEQ &&
+                compare->getOperand(0) == g &&
+                match(compare->getOperand(1), PatternMatch::m_AnyZeroFP());
+  return guards ? product->getFalseValue() : nullptr;
+}
+
+/// Whether g is not 0 and `runs` holds: one instruction.
+Value *bothHold(IRBuilder<> &builder, Value *g, Value *runs) {
+  bool isDouble = g->getType()->isDoubleTy();
+  auto *type = FunctionType::get(runs->getType(),
+                                 {g->getType(), runs->getType()}, false);
+  auto *code = InlineAsm::get(
+      type,
+      isDouble ? "setp.neu.and.f64 $0, $1, 0d0000000000000000, $2;"
+               : "setp.neu.and.f32 $0, $1, 0f00000000, $2;",
+      isDouble ? "=b,d,b" : "=b,f,b", /*hasSideEffects=*/false);
+  return builder.CreateCall(code, {g, runs});
+}
+
+/// Turns of a loop that only some lanes have, `select(runs, g * f, g)`: with
+/// the guard of the product one comparison and one predicated product. LLVM
+/// would make selects of both conditions, one behind the other.
+void joinGuards(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function)) {
+      auto *turn = dyn_cast<SelectInst>(&instruction);
+      if (!turn ||
+          !(turn->getType()->isFloatTy() || turn->getType()->isDoubleTy()))
+        continue;
+      Value *product = guarded(turn->getTrueValue(), turn->getFalseValue());
+      if (!product)
+        continue;
+      IRBuilder<> builder(turn);
+      turn->setCondition(
+          bothHold(builder, turn->getFalseValue(), turn->getCondition()));
+      turn->setTrueValue(product);
+    }
+}
+
 /// Errors of the back end, which else would end the process.
 class Collector final : public DiagnosticHandler {
 public:
@@ -237,11 +284,11 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
       nvidiaMachine(chip, mostWords(module));
   if (!machine)
     return machine.error();
+  joinGuards(module);
   Watch watch(module.getContext());
-  if (Result<> made =
-          makeKernels(module, **machine,
-                      {"NVIDIA GPUs", largestWords, DeviceLibrary::Nvidia});
-      !made)
+  GpuForm form{"NVIDIA GPUs", largestWords, DeviceLibrary::Nvidia};
+  form.unrollsAgain = true;
+  if (Result<> made = makeKernels(module, **machine, form); !made)
     return made.error();
   hideNegations(module);
   if (std::string names = leftOver(module); !names.empty())

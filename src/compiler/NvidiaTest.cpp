@@ -64,6 +64,47 @@ TEST(Nvidia, NegationsInAMinimumAreNotSeen) {
   EXPECT_TRUE(hidden("add i32 %n, %m"));
 }
 
+/// `strong_mul` in a turn that only some lanes have.
+TEST(Nvidia, AGuardedProductOfSomeLanesHasOneCondition) {
+  auto turn = [](const std::string &type, const std::string &arms) {
+    return ptx(
+        withNumber(type, "  %z = fcmp oeq " + type + " %x, 0.0\n  %q = fmul " +
+                             type + " %x, 3.5\n  %g = select i1 %z, " + type +
+                             " %x, " + type + " %q\n  %r = fcmp olt " + type +
+                             " %x, 7.0\n  %y = select i1 %r, " + arms + "\n"));
+  };
+  EXPECT_TRUE(
+      contains(turn("float", "float %g, float %x"), "setp.neu.and.f32"));
+  EXPECT_TRUE(
+      contains(turn("double", "double %g, double %x"), "setp.neu.and.f64"));
+  EXPECT_FALSE(contains(turn("float", "float %x, float %g"), "setp.neu.and"));
+  EXPECT_FALSE(contains(turn("float", "float %g, float %q"), "setp.neu.and"));
+}
+
+TEST(Nvidia, LoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
+  auto loop = [](const std::string &turns) {
+    return ptx(
+        withNumber("i32", "  %n = " + turns +
+                              "\n  %e = icmp eq i32 %n, 0\n"
+                              "  br i1 %e, label %end, label %turn\n"
+                              "turn:\n"
+                              "  %k = phi i32 [ 0, %0 ], [ %l, %turn ]\n"
+                              "  %c = phi i32 [ %x, %0 ], [ %b, %turn ]\n"
+                              "  %d = mul i32 %c, %c\n"
+                              "  %b = xor i32 %d, %n\n"
+                              "  %l = add i32 %k, 1\n"
+                              "  %m = icmp ult i32 %l, %n\n"
+                              "  br i1 %m, label %turn, label %end\n"
+                              "end:\n"
+                              "  %y = phi i32 [ %x, %0 ], [ %b, %turn ]\n"));
+  };
+  std::string few = loop("and i32 %x, 15"), any = loop("lshr i32 %x, 1");
+  EXPECT_EQ(countOf(few, "xor.b32"), 4u + 1u);
+  EXPECT_EQ(countOf(few, "nounroll"), 2u); // what is left over as well
+  EXPECT_GT(countOf(any, "xor.b32"), 4u + 1u);
+  EXPECT_EQ(countOf(any, "nounroll"), 1u);
+}
+
 TEST(Nvidia, AKernelTakesTheWordsByValueAndUsesGlobalMemory) {
   std::string text = ptx(withNumber("double", squarePlusOne, "", 3));
   EXPECT_TRUE(contains(text, ".visible .entry f$2erange0$kernel(")) << text;

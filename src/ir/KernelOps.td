@@ -491,7 +491,7 @@ def Costate_TripCountOp : Costate_Op<"trip_count", [NoMemoryEffect]> {
 //===-- Float operations that other dialects lack -------------------------===//
 
 def Costate_StrongMulOp : Costate_Op<"strong_mul", [Pure, SameOperandsAndResultType]> {
-  let summary = "g * f, but 0 wherever g is 0";
+  let summary = "g * f, but 0, of either sign, wherever g is 0";
   let description = [{
     The product of every derivative rule: nothing comes out of a factor `f`
     that is inf or NaN when the adjoint or tangent `g` is 0. Its own derivative

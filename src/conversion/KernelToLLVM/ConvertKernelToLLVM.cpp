@@ -70,7 +70,8 @@ struct ConvertKernelToLLVM
     RewritePatternSet patterns(context);
     populateAccessPatterns(converter, patterns, deterministic);
     populateLocalPatterns(converter, patterns);
-    populateScalarPatterns(converter, patterns);
+    populateScalarPatterns(converter, patterns,
+                           parseMaths(maths) == Maths::Libclc);
     populateMathPatterns(converter, patterns, library);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);

@@ -28,8 +28,9 @@ void populateAccessPatterns(const mlir::LLVMTypeConverter &converter,
                             bool deterministic);
 void populateLocalPatterns(const mlir::LLVMTypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
+/// `predicates`: for processors that leave operations out by a condition.
 void populateScalarPatterns(const mlir::LLVMTypeConverter &converter,
-                            mlir::RewritePatternSet &patterns);
+                            mlir::RewritePatternSet &patterns, bool predicates);
 void populateMathPatterns(const mlir::LLVMTypeConverter &converter,
                           mlir::RewritePatternSet &patterns,
                           const MathLibrary &library);

@@ -222,8 +222,12 @@ struct TripCountPattern : ScalarPattern<TripCountPattern, ir::TripCountOp> {
   }
 };
 
-struct StrongMulPattern : ScalarPattern<StrongMulPattern, ir::StrongMulOp> {
-  using ScalarPattern::ScalarPattern;
+/// Of an adjoint of 0 either a zero comes out, for processors that mask values,
+/// or the adjoint, for those that can leave an operation out.
+template <bool keepsZero>
+struct StrongMulPattern
+    : ScalarPattern<StrongMulPattern<keepsZero>, ir::StrongMulOp> {
+  using ScalarPattern<StrongMulPattern, ir::StrongMulOp>::ScalarPattern;
   static Value emit(ImplicitLocOpBuilder &b, ir::StrongMulOp op,
                     ir::StrongMulOp::Adaptor operands) {
     Value zero = LLVM::ConstantOp::create(b, op.getType(),
@@ -231,11 +235,12 @@ struct StrongMulPattern : ScalarPattern<StrongMulPattern, ir::StrongMulOp> {
     Value product = LLVM::FMulOp::create(b, operands.getG(), operands.getF());
     auto equal = LLVM::FCmpPredicate::oeq;
     Value isZero = LLVM::FCmpOp::create(b, equal, operands.getG(), zero);
-    if (op.getSymmetric()) {
-      Value other = LLVM::FCmpOp::create(b, equal, operands.getF(), zero);
-      isZero = LLVM::OrOp::create(b, isZero, other);
-    }
-    return LLVM::SelectOp::create(b, isZero, zero, product);
+    if (!op.getSymmetric())
+      return LLVM::SelectOp::create(
+          b, isZero, keepsZero ? operands.getG() : zero, product);
+    Value other = LLVM::FCmpOp::create(b, equal, operands.getF(), zero);
+    Value any = LLVM::OrOp::create(b, isZero, other);
+    return LLVM::SelectOp::create(b, any, zero, product);
   }
 };
 
@@ -259,10 +264,14 @@ struct ByOrderPattern : ScalarPattern<ByOrderPattern, ir::ByOrderOp> {
 } // namespace
 
 void populateScalarPatterns(const LLVMTypeConverter &converter,
-                            RewritePatternSet &patterns) {
+                            RewritePatternSet &patterns, bool predicates) {
   patterns.add<DivPattern, RemPattern, ShlPattern, ShrPattern, ToIntPattern,
-               NarrowPattern, PhiloxPattern, TripCountPattern, StrongMulPattern,
+               NarrowPattern, PhiloxPattern, TripCountPattern,
                StopGradientPattern, ByOrderPattern>(converter);
+  if (predicates)
+    patterns.add<StrongMulPattern<true>>(converter);
+  else
+    patterns.add<StrongMulPattern<false>>(converter);
 }
 
 } // namespace costate::conversion

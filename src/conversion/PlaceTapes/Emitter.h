@@ -214,8 +214,8 @@ private:
                   mlir::ValueRange carried);
   llvm::DenseMap<int64_t, Values> readTurn(const Undone &leaf,
                                            mlir::Value start);
-  Values undoBatch(const Undone &leaf, mlir::Value behind, mlir::Value end,
-                   mlir::Value count, mlir::ValueRange carried);
+  Values undoBatch(const Undone &leaf, int64_t size, mlir::Value behind,
+                   mlir::Value end, mlir::ValueRange carried);
   Values undoBatches(const Undone &leaf, mlir::Value count,
                      mlir::ValueRange carried);
   /// A leaf starts at `row`.

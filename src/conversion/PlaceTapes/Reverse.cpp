@@ -96,60 +96,49 @@ bool Emitter::isShort(scf::ForOp reversed, const TapeLevel &level) const {
          !(costs.inlines && calls);
 }
 
-/// Turns `behind - 1` to `behind - readAhead`, whose rows end at `end`; of
-/// those above `count` nobody has one.
-Values Emitter::undoBatch(const Undone &leaf, Value behind, Value end,
-                          Value count, ValueRange carried) {
+/// The `size` turns in front of turn `behind`, whose rows end at `end`.
+Values Emitter::undoBatch(const Undone &leaf, int64_t size, Value behind,
+                          Value end, ValueRange carried) {
   int64_t rows = leaf.level.rows();
   SmallVector<llvm::DenseMap<int64_t, Values>> read;
-  for (int64_t k = 1; k <= readAhead; ++k) {
-    Value start = sub(end, i32(k * rows));
-    if (count) {
-      Value last = add(leaf.row, times(sub(count, i32(1)), rows));
-      start = least(start, last);
-    }
-    read.push_back(readTurn(leaf, start));
-  }
-  tape::AheadOp::create(b);
-  // A bit for each turn, from behind: whether it is this lane's. No sum for
-  // each of them, and no comparison from which the next one follows.
-  bool free = leaf.pure && leaf.same && !count;
-  Value bits;
-  if (!free) {
-    Value missing = arith::MaxSIOp::create(b, sub(behind, leaf.mine), i32(0));
-    missing = least(missing, i32(31));
-    bits = arith::ShLIOp::create(b, i32(-1), missing);
-  }
+  for (int64_t k = 1; k <= size; ++k)
+    read.push_back(readTurn(leaf, sub(end, i32(k * rows))));
+  if (size > 1)
+    tape::AheadOp::create(b);
+  bool free = leaf.pure && leaf.same;
+  // One difference, which all of them compare.
+  Value more = free ? Value() : sub(leaf.mine, behind);
   Values now(carried);
-  for (int64_t k = 1; k <= readAhead; ++k) {
+  for (int64_t k = 1; k <= size; ++k) {
     Value runs;
     if (!free)
-      runs = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ne,
-          arith::AndIOp::create(b, bits, i32(int64_t(1) << (k - 1))), i32(0));
+      runs = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, more, i32(-k));
     now = undoTurn(leaf, sub(behind, i32(k)), runs, read[k - 1], now);
   }
   return now;
 }
 
+/// Batches of all sizes that make up `count` turns, one of each but the last.
 Values Emitter::undoBatches(const Undone &leaf, Value count,
                             ValueRange carried) {
   int64_t rows = leaf.level.rows();
   Type i32Type = b.getI32Type();
-  Value extra = arith::AndIOp::create(b, count, i32(readAhead - 1));
-  Value whole = sub(count, extra), none = i32(0);
-  Value some = less(none, extra);
-  Values now = branch(
-      some, TypeRange(carried),
-      [&] {
-        Value behind = add(whole, i32(readAhead));
-        Value end = add(leaf.row, times(behind, rows));
-        return undoBatch(leaf, behind, end, count, carried);
-      },
-      [&] { return Values(carried); });
+  Values now(carried);
+  Value behind = count, none = i32(0);
+  auto endOf = [&](Value turns) { return add(leaf.row, times(turns, rows)); };
+  for (int64_t size = 1; size < readAhead; size *= 2) {
+    Value some =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                              arith::AndIOp::create(b, count, i32(size)), none);
+    now = branch(
+        some, TypeRange(carried),
+        [&] { return undoBatch(leaf, size, behind, endOf(behind), now); },
+        [&] { return now; });
+    behind = arith::AndIOp::create(b, count, i32(-2 * size));
+  }
   SmallVector<Type> types = llvm::to_vector(TypeRange(ValueRange(now)));
   types.append({i32Type, i32Type});
-  now.append({whole, add(leaf.row, times(whole, rows))});
+  now.append({behind, endOf(behind)});
   auto goesOn = [&](ValueRange args) {
     Values next(args);
     next.push_back(less(none, args[args.size() - 2]));
@@ -157,7 +146,7 @@ Values Emitter::undoBatches(const Undone &leaf, Value count,
   };
   auto turn = [&](ValueRange args) {
     Value behind = args[args.size() - 2], end = args.back();
-    Values next = undoBatch(leaf, behind, end, {}, args.drop_back(2));
+    Values next = undoBatch(leaf, readAhead, behind, end, args.drop_back(2));
     next.append({sub(behind, i32(readAhead)), sub(end, i32(readAhead * rows))});
     return next;
   };

@@ -123,7 +123,14 @@ costate.kernel @extrema(%n: i64, %x: !costate.array<f64, 1>, %k: !costate.array<
   }
 }
 
-// Bools take a byte; strong_mul is a select; conversions saturate.
+// Bools take a byte; strong_mul is a select, between the product and the adjoint
+// where instructions have conditions; conversions saturate.
+// LIBCLC-LABEL: llvm.func @scalars.entry(
+// LIBCLC: %[[P:.*]] = llvm.fmul %[[G:.*]], %{{.*}} : f64
+// LIBCLC: %[[Z:.*]] = llvm.fcmp "oeq" %[[G]], %[[ZERO:.*]] : f64
+// LIBCLC: llvm.select %[[Z]], %[[G]], %[[P]]
+// LIBCLC: %[[Q:.*]] = llvm.fmul
+// LIBCLC: llvm.select %{{.*}}, %{{.*}}, %[[Q]]
 // CHECK-LABEL: llvm.func @scalars.entry(
 // CHECK: %[[BYTE:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i8
 // CHECK: llvm.icmp "ne" %[[BYTE]]

@@ -17,7 +17,7 @@
 // one at a time.
 // INLINES-COUNT-1: costate.cos
 // INLINES-NOT:     costate.cos
-// HARDWARE-COUNT-8: costate.cos
+// HARDWARE-COUNT-7: costate.cos
 costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64

@@ -24,12 +24,27 @@
 // CHECK:               tape.read
 // CHECK:               scf.for
 // CHECK:                 tape.write
+// Batches of one, two and four turns: a turn runs where one difference is larger
+// than minus its place.
 // CHECK:             scf.if
-// CHECK-COUNT-4:       tape.read
+// CHECK-COUNT-1:       tape.read
+// CHECK-NOT:           tape.ahead
+// CHECK:               arith.select
+// CHECK:             scf.if
+// CHECK-COUNT-2:       tape.read
 // CHECK:               tape.ahead
+// CHECK-COUNT-2:       arith.select
 // CHECK:             scf.while
 // CHECK-COUNT-4:       tape.read
 // CHECK:               tape.ahead
+// CHECK:               %[[MORE:.*]] = arith.subi
+// CHECK:               arith.cmpi sgt, %[[MORE]], %c-1_i32
+// CHECK:               arith.select
+// CHECK:               arith.cmpi sgt, %[[MORE]], %c-2_i32
+// CHECK:               arith.select
+// CHECK:               arith.cmpi sgt, %[[MORE]], %c-3_i32
+// CHECK:               arith.select
+// CHECK:               arith.cmpi sgt, %[[MORE]], %c-4_i32
 // CHECK:               arith.select
 // CHECK-NOT:     tape.push
 // CHECK-NOT:     tape.pop
