@@ -231,17 +231,24 @@ TEST_F(VulkanGpu, TheHostDoesNotWaitForWorkThatIsQueued) {
   driver->release(allocate(1 << 20)); // asks the system for it
   check(driver->synchronize());
   driver->counters().reset();
-  auto start = now();
-  spin(*module, memory);
-  uint64_t two = 2;
-  double value = 1.1;
-  check(driver->upload(memory + 8, &two, 8));
-  check(driver->fill(memory + 16, 8, &value, 8));
-  driver->release(allocate(1 << 20));
-  auto queued = now() - start;
-  EXPECT_EQ(driver->counters().synchronizations, 0u);
-  EXPECT_EQ(read<uint64_t>(memory, 1)[0], longSpin);
-  EXPECT_LT(queued, (now() - start) / 2);
+  auto share = [&] { // of the time until all is done
+    auto start = now();
+    spin(*module, memory);
+    uint64_t two = 2;
+    double value = 1.1;
+    check(driver->upload(memory + 8, &two, 8));
+    check(driver->fill(memory + 16, 8, &value, 8));
+    driver->release(allocate(1 << 20));
+    std::chrono::duration<double> queued = now() - start;
+    EXPECT_EQ(driver->counters().synchronizations, 0u);
+    EXPECT_EQ(read<uint64_t>(memory, 1)[0], longSpin);
+    driver->counters().reset();
+    return queued / (now() - start);
+  };
+  double least = share();
+  for (int k = 0; k < 4 && least > 0.5; ++k) // others may have the processor
+    least = std::min(least, share());
+  EXPECT_LT(least, 0.5);
   driver->release(memory);
 }
 
