@@ -406,23 +406,28 @@ struct KeepLoopsThatCall : PassInfoMixin<KeepLoopsThatCall> {
   }
 };
 
-/// Loops of few turns are unrolled here by a small factor, and not again by the
-/// assembler of the GPU: what stands around the turns would take longer.
+/// Small loops of few turns are unrolled here by a small factor, and not again
+/// by the assembler of the GPU: what stands around the turns would take longer.
 struct UnrollShortLoopsOnce : PassInfoMixin<UnrollShortLoopsOnce> {
   PreservedAnalyses run(Function &function, FunctionAnalysisManager &analyses) {
     auto &evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);
     for (Loop *loop :
          analyses.getResult<LoopAnalysis>(function).getLoopsInPreorder())
-      if (loop->isInnermost() && isShort(*loop, evolution))
+      if (isSmall(*loop) && hasFewTurns(*loop, evolution))
         addStringMetadataToLoop(loop, "llvm.loop.unroll.count", factor);
     return PreservedAnalyses::all();
   }
 
 private:
-  static constexpr unsigned fewest = 9, most = 16, factor = 4;
+  /// LLVM may unroll loops of fewer turns fully, larger ones by less.
+  static constexpr unsigned fewest = 9, most = 16, factor = 4, largest = 16;
 
-  /// Shorter ones LLVM may unroll fully.
-  static bool isShort(Loop &loop, ScalarEvolution &evolution) {
+  static bool isSmall(const Loop &loop) {
+    return loop.getNumBlocks() == 1 && !calls(loop) &&
+           loop.getHeader()->sizeWithoutDebug() <= largest;
+  }
+
+  static bool hasFewTurns(Loop &loop, ScalarEvolution &evolution) {
     unsigned turns = evolution.getSmallConstantMaxTripCount(&loop);
     return fewest <= turns && turns <= most &&
            evolution.getSmallConstantTripCount(&loop) == 0 &&

@@ -193,7 +193,11 @@ Value *bothHold(IRBuilder<> &builder, Value *g, Value *runs) {
       isDouble ? "setp.neu.and.f64 $0, $1, 0d0000000000000000, $2;"
                : "setp.neu.and.f32 $0, $1, 0f00000000, $2;",
       isDouble ? "=b,d,b" : "=b,f,b", /*hasSideEffects=*/false);
-  return builder.CreateCall(code, {g, runs});
+  CallInst *call = builder.CreateCall(code, {g, runs});
+  call->setDoesNotThrow();
+  call->setDoesNotAccessMemory();
+  call->addFnAttr(Attribute::WillReturn);
+  return call;
 }
 
 /// Turns of a loop that only some lanes have, `select(runs, g * f, g)`: with

@@ -81,8 +81,14 @@ TEST(Nvidia, AGuardedProductOfSomeLanesHasOneCondition) {
   EXPECT_FALSE(contains(turn("float", "float %g, float %q"), "setp.neu.and"));
 }
 
-TEST(Nvidia, LoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
-  auto loop = [](const std::string &turns) {
+TEST(Nvidia, SmallLoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
+  auto loop = [](const std::string &turns, size_t products = 1) {
+    std::string squares, last = "%d0";
+    for (size_t k = 1; k < products; ++k) {
+      std::string next = "%d" + std::to_string(k);
+      squares += "  " + next + " = mul i32 " + last + ", " + last + "\n";
+      last = next;
+    }
     return ptx(
         withNumber("i32", "  %n = " + turns +
                               "\n  %e = icmp eq i32 %n, 0\n"
@@ -90,8 +96,9 @@ TEST(Nvidia, LoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
                               "turn:\n"
                               "  %k = phi i32 [ 0, %0 ], [ %l, %turn ]\n"
                               "  %c = phi i32 [ %x, %0 ], [ %b, %turn ]\n"
-                              "  %d = mul i32 %c, %c\n"
-                              "  %b = xor i32 %d, %n\n"
+                              "  %d0 = mul i32 %c, %c\n" +
+                              squares + "  %b = xor i32 " + last +
+                              ", %n\n"
                               "  %l = add i32 %k, 1\n"
                               "  %m = icmp ult i32 %l, %n\n"
                               "  br i1 %m, label %turn, label %end\n"
@@ -103,6 +110,7 @@ TEST(Nvidia, LoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
   EXPECT_EQ(countOf(few, "nounroll"), 2u); // what is left over as well
   EXPECT_GT(countOf(any, "xor.b32"), 4u + 1u);
   EXPECT_EQ(countOf(any, "nounroll"), 1u);
+  EXPECT_LT(countOf(loop("and i32 %x, 15", 40), "xor.b32"), 4u);
 }
 
 TEST(Nvidia, AKernelTakesTheWordsByValueAndUsesGlobalMemory) {

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <sstream>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -38,7 +39,7 @@ public:
   Interrupts() {
     interrupted = 0;
     for (size_t k = 0; k < numbers.size(); ++k)
-      before[k] = std::signal(numbers[k], [](int) { interrupted = 1; });
+      begin(numbers[k], before[k]);
   }
   ~Interrupts() {
     for (size_t k = 0; k < numbers.size(); ++k)
@@ -53,8 +54,17 @@ public:
   }
 
 private:
+  using Handler = void (*)(int);
+
+  /// What the process ignores, as one of a script's background does, stays so.
+  static void begin(int number, Handler &before) {
+    before = std::signal(number, [](int) { interrupted = 1; });
+    if (before == SIG_IGN)
+      std::signal(number, SIG_IGN);
+  }
+
   static constexpr std::array numbers{SIGINT, SIGTERM};
-  std::array<void (*)(int), numbers.size()> before;
+  std::array<Handler, numbers.size()> before;
 };
 
 /// What the processes share. One that dies leaves it as it is.
@@ -174,6 +184,8 @@ public:
       for (size_t k = 0; k < children.size(); ++k)
         if (children[k].runs())
           look(k);
+      if (mustEnd())
+        cutOff();
     }
     return sum();
   }
@@ -200,11 +212,14 @@ private:
   bool mustEnd() const { return board->stopped && secondsSince(over) >= grace; }
 
   void begin(size_t k) {
-    children[k] = {inChild([&] {
-                     Interrupts::ignore();
-                     Work(options, *board.operator->(), k).run();
-                   }),
-                   0, Clock::now()};
+    pid_t parent = getpid();
+    auto work = [&, parent] {
+      Interrupts::ignore();
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() == parent)
+        Work(options, *board.operator->(), k).run();
+    };
+    children[k] = {inChild(work), 0, Clock::now()};
   }
 
   void look(size_t k) {
@@ -221,24 +236,38 @@ private:
       ++counts.hung;
       return lost(k, "it hangs");
     }
-    if (mustEnd())
-      cutOff(k);
   }
 
-  /// One that the system does not end is left: it may wait for a driver.
+  /// One that waits for a driver may not end, and is left at `limit`.
+  static void await(pid_t process, Clock::time_point limit) {
+    while (waitpid(process, nullptr, WNOHANG) == 0 && Clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
   static void end(pid_t process) {
     kill(process, SIGKILL);
-    for (int k = 0; k < 100 && waitpid(process, nullptr, WNOHANG) == 0; ++k)
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    await(process, Clock::now() + std::chrono::seconds(2));
   }
 
-  void cutOff(size_t k) {
-    end(children[k].process);
-    children[k] = {};
-    if (uint64_t seed = board->workers[k].seed.exchange(0)) {
-      ++counts.unfinished;
-      out << "seed " << seed << " has not ended in time\n" << std::flush;
-    }
+  /// Those that have not ended in time.
+  void cutOff() {
+    for (Child &child : children)
+      if (child.runs())
+        kill(child.process, SIGKILL);
+    auto limit = Clock::now() + std::chrono::seconds(2);
+    for (size_t k = 0; k < children.size(); ++k)
+      if (children[k].runs()) {
+        await(children[k].process, limit);
+        children[k] = {};
+        nameUnfinished(board->workers[k].seed.exchange(0));
+      }
+  }
+
+  void nameUnfinished(uint64_t seed) {
+    if (!seed)
+      return;
+    ++counts.unfinished;
+    out << "seed " << seed << " has not ended in time\n" << std::flush;
   }
 
   void ended(size_t k, int status) {

@@ -44,7 +44,7 @@ TEST_F(Batch, ProgramsThatCrashOrHangAreFindingsAndOthersGoOn) {
 }
 
 TEST_F(Batch, ProgramsThatHaveNotEndedInTimeAreNamed) {
-  options.seconds = 0.3;
+  options.seconds = 1;
   options.grace = 0.3;
   options.check = [](unsigned seed) -> Verdict {
     if (seed == 7)
@@ -55,7 +55,7 @@ TEST_F(Batch, ProgramsThatHaveNotEndedInTimeAreNamed) {
     BatchCounts counts = checkBatch(options, std::cerr);
     EXPECT_EQ(counts.unfinished, 1u);
     EXPECT_EQ(counts.hung + counts.crashed, 0u);
-    EXPECT_EQ(counts.all(), 40u);
+    EXPECT_EQ(counts.of(Verdict::Right) + 1, counts.all());
     std::exit(HasFailure());
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(0),
