@@ -73,6 +73,7 @@ TEST_F(Batch, ASignalEndsTheTimeAndNoProgramForIt) {
     };
     auto run = [&] {
       setpgid(0, 0);
+      std::signal(number, SIG_DFL); // what is ignored stays so
       BatchCounts counts = checkBatch(options, std::cerr);
       EXPECT_GE(counts.unfinished, 1u);
       EXPECT_EQ(counts.hung + counts.crashed, 0u);
