@@ -613,13 +613,12 @@ TEST_F(VulkanGpu, ALostDeviceIsAnErrorAndNoCrash) {
   expectWorking();
 }
 
-TEST_F(VulkanGpu, AChildOfTheProcessIsToldThatItHasNone) {
-  std::byte *memory = allocate(8);
-  uint64_t zero = 0;
-  check(driver->upload(memory, &zero, 8));
+/// Of a child that uses the driver of its parent: 0 if all fails as it should.
+int statusOfChild(std::shared_ptr<gpu::Driver> &driver, std::byte *memory) {
   pid_t child = fork();
   if (child == 0) {
     alarm(30); // better killed than waited for
+    uint64_t zero = 0;
     bool fine = openVulkan("").error().code == ErrorCode::NoDevice;
     for (const Result<> &refused :
          {driver->fill(memory, 8, &zero, 8), driver->synchronize(),
@@ -630,8 +629,47 @@ TEST_F(VulkanGpu, AChildOfTheProcessIsToldThatItHasNone) {
   }
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  return status;
+}
+
+TEST_F(VulkanGpu, AChildOfTheProcessIsToldThatItHasNone) {
+  std::byte *memory = allocate(8);
+  uint64_t zero = 0;
+  check(driver->upload(memory, &zero, 8));
+  EXPECT_EQ(statusOfChild(driver, memory), 0);
   expectWorking();
+}
+
+std::atomic<bool> maySubmit = true, isSubmitting = false;
+PFN_vkQueueSubmit realSubmit = nullptr;
+
+VkResult submitLater(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
+                     VkFence fence) {
+  auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  isSubmitting = !maySubmit;
+  while (!maySubmit && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+  return realSubmit(queue, count, infos, fence);
+}
+
+/// By a thread of the parent, which has locked what the child uses.
+TEST_F(VulkanGpu, AChildIsToldSoWhileWorkIsBeingSubmitted) {
+  driver = nullptr;
+  open({.change = [](Api &api) {
+    realSubmit = std::exchange(api.vkQueueSubmit, submitLater);
+  }});
+  std::byte *memory = allocate(8);
+  uint64_t zero = 0;
+  std::shared_ptr<gpu::Module> module = load();
+  spin(*module, memory);
+  maySubmit = false;
+  check(driver->fill(memory, 8, &zero, 8)); // behind a busy device
+  while (!isSubmitting)
+    std::this_thread::yield();
+  EXPECT_EQ(statusOfChild(driver, memory), 0);
+  maySubmit = true;
+  expectWorking();
+  driver->release(memory);
 }
 
 TEST_F(VulkanGpu, WhatIsNoCodeIsAnError) {
