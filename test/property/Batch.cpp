@@ -201,9 +201,9 @@ private:
   void watchTime() {
     if (interrupted)
       grace = 0;
-    if (board->stopped ||
-        !(interrupted ||
-          (options.seconds > 0 && secondsSince(start) >= options.seconds)))
+    bool isOver = interrupted || (options.seconds > 0 &&
+                                  secondsSince(start) >= options.seconds);
+    if (!isOver || board->stopped)
       return;
     board->stopped = true;
     over = Clock::now();

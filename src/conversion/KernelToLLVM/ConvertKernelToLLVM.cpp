@@ -70,8 +70,7 @@ struct ConvertKernelToLLVM
     RewritePatternSet patterns(context);
     populateAccessPatterns(converter, patterns, deterministic);
     populateLocalPatterns(converter, patterns);
-    populateScalarPatterns(converter, patterns,
-                           parseMaths(maths) == Maths::Libclc);
+    populateScalarPatterns(converter, patterns, library.isForGpus());
     populateMathPatterns(converter, patterns, library);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);

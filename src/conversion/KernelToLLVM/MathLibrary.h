@@ -37,7 +37,8 @@ public:
   /// What stands for an operation on `type`; none if that is a function.
   std::optional<Approximation> approximation(llvm::StringRef operation,
                                              mlir::Type type) const;
-  bool dividesInFull() const { return approximates && maths == Maths::Libclc; }
+  bool isForGpus() const { return maths == Maths::Libclc; }
+  bool dividesInFull() const { return approximates && isForGpus(); }
 
   /// The function for an operation such as `costate.sin`, on f32 or f64; empty
   /// if there is none, as for operations that are instructions.
