@@ -8,6 +8,7 @@
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <algorithm>
@@ -65,20 +66,44 @@ TEST(Nvidia, NegationsInAMinimumAreNotSeen) {
 }
 
 /// `strong_mul` in a turn that only some lanes have.
+const std::string guardedTurn = "  %q = fmul T %x, 3.5\n"
+                                "  %z = fcmp oeq T %x, 0.0\n"
+                                "  %g = select i1 %z, T %x, T %q\n"
+                                "  %r = fcmp olt T %x, 7.0\n"
+                                "  %y = select i1 %r, T %g, T %x\n";
+
+std::string replaced(std::string text, const std::string &from,
+                     const std::string &to) {
+  for (size_t at = text.find(from); at != text.npos;
+       at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
 TEST(Nvidia, AGuardedProductOfSomeLanesHasOneCondition) {
-  auto turn = [](const std::string &type, const std::string &arms) {
-    return ptx(
-        withNumber(type, "  %z = fcmp oeq " + type + " %x, 0.0\n  %q = fmul " +
-                             type + " %x, 3.5\n  %g = select i1 %z, " + type +
-                             " %x, " + type + " %q\n  %r = fcmp olt " + type +
-                             " %x, 7.0\n  %y = select i1 %r, " + arms + "\n"));
-  };
-  EXPECT_TRUE(
-      contains(turn("float", "float %g, float %x"), "setp.neu.and.f32"));
-  EXPECT_TRUE(
-      contains(turn("double", "double %g, double %x"), "setp.neu.and.f64"));
-  EXPECT_FALSE(contains(turn("float", "float %x, float %g"), "setp.neu.and"));
-  EXPECT_FALSE(contains(turn("float", "float %g, float %q"), "setp.neu.and"));
+  for (std::string bits : {"32", "64"}) {
+    std::string type = bits == "32" ? "float" : "double";
+    std::string text = ptx(withNumber(type, replaced(guardedTurn, "T", type)));
+    std::string zero = bits == "32" ? "0f00000000" : "0d0000000000000000";
+    std::string joined = "mul.rn.fN[ \t]+([^,]+), ([^,]+), .*"
+                         "setp.lt.fN[ \t]+([^,]+), \\2, .*"
+                         "setp.neu.and.fN ([^,]+), \\2, Z, \\3;.*"
+                         "selp.fN[ \t]+[^,]+, \\1, \\2, \\4;";
+    llvm::Regex regex(replaced(replaced(joined, "N", bits), "Z", zero));
+    EXPECT_TRUE(regex.match(text)) << text;
+  }
+}
+
+TEST(Nvidia, WhatIsNoGuardIsNotJoined) {
+  std::pair<std::string, std::string> changes[] = {
+      {"T %g, T %x", "T %x, T %g"},       {"T %g, T %x", "T %g, T %q"},
+      {"%z, T %x", "%z, T %q"},           {"oeq T %x, 0.0", "une T %x, 0.0"},
+      {"oeq T %x, 0.0", "oeq T %x, 1.0"}, {"oeq T %x, 0.0", "oeq T %q, 0.0"}};
+  for (const auto &[from, to] : changes) {
+    std::string body = replaced(replaced(guardedTurn, from, to), "T", "float");
+    EXPECT_FALSE(contains(ptx(withNumber("float", body)), "setp.neu.and"))
+        << from << " becomes " << to;
+  }
 }
 
 TEST(Nvidia, SmallLoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
