@@ -11,7 +11,7 @@ class Fault:
     file: str
     text: str
     replacement: str
-    by: str     # the fuzzer that can see it: "ir", "language", "simt" or "recordings"
+    by: str     # who can see it: "ir", "language", "simt", "recordings" or "tests"
     model: str  # the ablation of the model of the semantics, if it is one
 
     def apply(self, root):

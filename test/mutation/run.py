@@ -1,8 +1,9 @@
 """Do the fuzzers find seeded faults?
 
 Each fault of faults.toml is put into a scratch copy of the tree; what depends
-on it is built, and a fuzzer runs until it reports something. Prints a table,
-and how many were found. The tree itself is not touched.
+on it is built, and a fuzzer runs until it reports something. Unit tests take
+its place where no random program gets. Prints a table, and how many were found.
+The tree itself is not touched.
 """
 
 import argparse
@@ -26,9 +27,11 @@ BUILD = TREE / "build" / "release"
 FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
            "language": re.compile(r"(?:Failure|^\[  FAILED)"),
            "simt": re.compile(r"^seed \d+"),
-           "recordings": re.compile(r"(?:Failure|^\[  FAILED)")}
+           "recordings": re.compile(r"(?:Failure|^\[  FAILED)"),
+           "tests": re.compile(r"(?:Failure|^\[  FAILED)")}
 TESTS = {"language": "RandomKernel.AgreeForLonger",
-         "recordings": "RandomRecordings.EqualThemForLonger"}
+         "recordings": "RandomRecordings.EqualThemForLonger",
+         "tests": "Nvidia.*:GpuSort.*:GpuTapes.*"}
 
 
 def listed():
@@ -69,6 +72,8 @@ def build(kinds):
 
 def command(kind, seconds):
     environment = dict(os.environ, COSTATE_FUZZ_SECONDS=str(seconds), COSTATE_FUZZ_SEED="1000")
+    if kind == "tests":
+        environment.update(COSTATE_DEVICE="simt", COSTATE_CACHE="0")
     if kind not in TESTS:
         device = ["--device", "simt"] if kind == "simt" else []
         return [BUILD / "bin" / "costate-fuzz", *device, "--seconds", str(seconds)], environment
@@ -182,8 +187,8 @@ def main():
     if unknown:
         sys.exit(f"no fault {', '.join(sorted(unknown))}")
     chosen = [fault for fault in every if not arguments.names or fault.name in arguments.names]
-    kinds_of = lambda fault: (["ir", "language"] if arguments.both and fault.by != "recordings"
-                              else [fault.by])
+    both = ["ir", "language"]
+    kinds_of = lambda fault: both if arguments.both and fault.by in both else [fault.by]
 
     copy_tree()
     check_baseline(sorted({kind for fault in chosen for kind in kinds_of(fault)}))
