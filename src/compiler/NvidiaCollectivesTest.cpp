@@ -1,0 +1,66 @@
+#include "compiler/NvidiaCode.h"
+
+namespace costate::compiler {
+namespace {
+
+/// Two blocks of what sorts shall fit onto a multiprocessor.
+TEST(Nvidia, KernelsThatSortLeaveRegistersForTheirBlocks) {
+  std::string text = ptx(R"(
+define void @s(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  store i64 %thread, ptr %memory
+  ret void
+}
+attributes #0 = { "costate-words"="1" "costate-sort" }
+)");
+  EXPECT_TRUE(contains(text, ".maxntid 512")) << text;
+  EXPECT_TRUE(contains(text, ".minnctapersm 2")) << text;
+  EXPECT_TRUE(contains(text, "costate_block_memory")) << text;
+}
+
+TEST(Nvidia, LeastPairsGoThroughLanesAndSharedMemory) {
+  std::string text = ptx(R"(
+declare void @costate_device_add_up_pair(ptr, i64, i64, i64, ptr, double, double)
+declare i64 @costate_device_finish_sums(ptr, i64, ptr, i64, i64, ptr, i64, i64, ptr)
+define void @pairs(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  %ticket = getelementptr i64, ptr %words, i64 1
+  %key = bitcast i64 %threads to double
+  %place = bitcast i64 %thread to double
+  call void @costate_device_add_up_pair(ptr %words, i64 9, i64 0, i64 %thread, ptr %memory, double %key, double %place)
+  %done = call i64 @costate_device_finish_sums(ptr %words, i64 9, ptr %ticket, i64 %thread, i64 %threads, ptr %memory, i64 2, i64 3, ptr %words)
+  ret void
+}
+attributes #0 = { "costate-words"="4" "costate-sums" }
+)");
+  EXPECT_TRUE(contains(text, "shfl.sync.down.b32")) << text;
+  EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+  EXPECT_FALSE(contains(text, ".extern")) << text;
+}
+
+TEST(Nvidia, SumsGoThroughLanesAndSharedMemory) {
+  for (const char *chip : {"sm_70", "sm_90"}) {
+    std::string text = ptx(gridSums, chip);
+    EXPECT_TRUE(contains(text, "shfl.sync.down.b32")) << text;
+    EXPECT_TRUE(contains(text, "st.shared.b64")) << text;
+    EXPECT_TRUE(contains(text, "ld.shared.b64")) << text;
+    EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+    EXPECT_EQ(countOf(text, "atom.acq_rel.gpu.global.add.u64"), 1u) << text;
+    EXPECT_FALSE(contains(text, "fence")) << text;
+    EXPECT_FALSE(contains(text, "call")) << text;
+    EXPECT_TRUE(contains(text, "[520]")) << text;
+    EXPECT_TRUE(contains(text, ".maxntid 512")) << text;
+    EXPECT_FALSE(contains(text, ".extern")) << text;
+  }
+}
+
+TEST(Nvidia, AWarpFindsItsMaximumInOneStepIfTheChipCan) {
+  std::string text = ptx(warpMaximum);
+  EXPECT_EQ(countOf(text, "redux.sync.max.u32"), 2u) << text;
+  EXPECT_EQ(countOf(text, "vote.sync.any"), 1u) << text;
+  EXPECT_TRUE(contains(text, "barrier.sync")) << text;
+  std::string old = ptx(warpMaximum, "sm_75");
+  EXPECT_FALSE(contains(old, "redux")) << old;
+  EXPECT_TRUE(contains(old, "vote.sync.any")) << old;
+}
+
+} // namespace
+} // namespace costate::compiler
