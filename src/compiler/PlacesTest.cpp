@@ -1,5 +1,7 @@
 #include "compiler/Places.h"
 
+#include "compiler/DeviceIr.h"
+
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -22,10 +24,6 @@ std::string told(const std::string &ir) {
   llvm::raw_string_ostream stream(text);
   module->print(stream, nullptr);
   return text;
-}
-
-bool contains(const std::string &text, const std::string &part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(Places, EachCallTellsItsOwn) {
