@@ -54,9 +54,11 @@ public:
   /// environment variable COSTATE_DEVICE names another one. Error(NoDevice) if
   /// that does not exist.
   static Device best();
-  /// A device with its own limits. `name`: `cpu`, `cuda` (the first NVIDIA GPU),
-  /// `vulkan` (`vulkan:1`, `vulkan:part of a name`) or `simt` (GPU code on the
-  /// host). Error(NoDevice) for any other name; the text says what exists.
+  /// A device with its own limits. `name`: `cpu`, `cuda` (the first NVIDIA
+  /// GPU), `vulkan` (`vulkan:1`, `vulkan:part of a name`), `gpu` (that of
+  /// `cuda`, or else of `vulkan` if it is no driver for the CPU) or `simt` (GPU
+  /// code on the host). Error(NoDevice) for any other name; the text says what
+  /// exists.
   static Device open(const std::string &name, DeviceOptions options = {});
 
   explicit Device(std::shared_ptr<runtime::Device> device)
