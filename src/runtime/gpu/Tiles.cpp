@@ -51,6 +51,7 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
   if (!reports)
     return reports.error();
   needs->reports = std::move(*reports);
+  needs->keptOf.resize(functions);
   for (size_t k = 0; k < functions; ++k)
     needs->histories.push_back({needs->reports->as<SortReport>() + k,
                                 needs->reports->onDevice<SortReport>() + k});
@@ -104,11 +105,15 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
   Driver &driver = memory.driver();
   SharedTapes tapes = sharedTapes();
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
-  auto resident = driver.residentBlocks(launch.module, launch.function.symbol,
-                                        tapes.blockThreads(), 0);
-  if (!resident)
-    return resident.error();
-  auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
+  int64_t &resident = launch.needs.kept(launch.number).residentBlocks;
+  if (resident == 0) {
+    auto asked = driver.residentBlocks(launch.module, launch.function.symbol,
+                                       tapes.blockThreads(), 0);
+    if (!asked)
+      return asked.error();
+    resident = *asked;
+  }
+  auto blocks = std::min(tiles, static_cast<uint64_t>(resident));
   uint64_t warps = std::min(blocks * tapes.warpsOfBlock(), tiles);
   if (launch.function.turnRows > 1)
     warps = std::min(warps, warpsOfWideTurns * processors);
@@ -282,12 +287,16 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
 }
 
 uint64_t Tiles::nameOf(const TiledLaunch &launch) {
+  std::optional<uint64_t> &number = launch.needs.kept(launch.number).name;
+  if (number)
+    return *number;
   std::string name = "kernel `" + launch.code.name + "`" +
                      siteText(launch.code, launch.function.tapeSite);
   auto known = std::ranges::find(names, name);
   if (known == names.end())
     known = names.insert(names.end(), name);
-  return static_cast<uint64_t>(known - names.begin());
+  number = static_cast<uint64_t>(known - names.begin());
+  return *number;
 }
 
 Result<> Tiles::run(const TiledLaunch &launch) {

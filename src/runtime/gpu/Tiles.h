@@ -9,6 +9,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace costate::runtime::gpu {
@@ -55,10 +56,18 @@ public:
   }
   SortHistory &depths(size_t function) { return histories[function]; }
 
+  /// What stays the same from launch to launch, and takes the host a while.
+  struct Kept {
+    std::optional<uint64_t> name; ///< number, in messages
+    int64_t residentBlocks = 0;   ///< 0: not asked yet
+  };
+  Kept &kept(size_t function) { return keptOf[function]; }
+
 private:
   Scratch device;
   std::unique_ptr<HostMemory> host, reports;
   std::vector<SortHistory> histories;
+  std::vector<Kept> keptOf;
 };
 
 /// A launch of one function.
