@@ -1,11 +1,12 @@
 #include "compiler/Nvidia.h"
 
 #include "compiler/GpuModule.h"
+#include "compiler/LateGuards.h"
+#include "compiler/NvidiaAssembly.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
@@ -161,11 +162,9 @@ void hideNegations(Module &module) {
         continue;
       IRBuilder<> builder(op);
       Type *type = op->getType();
-      auto *complement =
-          InlineAsm::get(FunctionType::get(type, {type}, false),
-                         "not.b32 $0, $1;", "=r,r", /*hasSideEffects=*/false);
       Value *before = builder.CreateSub(op->getOperand(1), builder.getInt32(1));
-      op->replaceAllUsesWith(builder.CreateCall(complement, {before}));
+      op->replaceAllUsesWith(
+          pureAssembly(builder, type, {before}, "not.b32 $0, $1;", "=r,r"));
       op->eraseFromParent();
     }
 }
@@ -186,18 +185,11 @@ Value *guarded(Value *value, Value *g) {
 /// Whether g is not 0 and `runs` holds: one instruction.
 Value *bothHold(IRBuilder<> &builder, Value *g, Value *runs) {
   bool isDouble = g->getType()->isDoubleTy();
-  auto *type = FunctionType::get(runs->getType(),
-                                 {g->getType(), runs->getType()}, false);
-  auto *code = InlineAsm::get(
-      type,
-      isDouble ? "setp.neu.and.f64 $0, $1, 0d0000000000000000, $2;"
-               : "setp.neu.and.f32 $0, $1, 0f00000000, $2;",
-      isDouble ? "=b,d,b" : "=b,f,b", /*hasSideEffects=*/false);
-  CallInst *call = builder.CreateCall(code, {g, runs});
-  call->setDoesNotThrow();
-  call->setDoesNotAccessMemory();
-  call->addFnAttr(Attribute::WillReturn);
-  return call;
+  return pureAssembly(builder, runs->getType(), {g, runs},
+                      isDouble
+                          ? "setp.neu.and.f64 $0, $1, 0d0000000000000000, $2;"
+                          : "setp.neu.and.f32 $0, $1, 0f00000000, $2;",
+                      isDouble ? "=b,d,b" : "=b,f,b");
 }
 
 /// Turns of a loop that only some lanes have, `select(runs, g * f, g)`: with
@@ -295,6 +287,7 @@ Result<std::string> emitPtx(Module &module, const std::string &chip) {
   if (Result<> made = makeKernels(module, **machine, form); !made)
     return made.error();
   hideNegations(module);
+  compareLate(module);
   if (std::string names = leftOver(module); !names.empty())
     return Failure{ErrorCode::Internal,
                    "there is no code for NVIDIA GPUs for `" + names + "`"};

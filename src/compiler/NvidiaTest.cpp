@@ -75,6 +75,55 @@ TEST(Nvidia, WhatIsNoGuardIsNotJoined) {
   }
 }
 
+/// Asked behind the branch of the block that loads it, but not in a loop.
+TEST(Nvidia, WhetherALoadedNumberIsZeroIsAskedLate) {
+  auto asked = [](const std::string &inOther, const std::string &type) {
+    return ptx(withNumber(
+        type, "  %z = fcmp oeq " + type +
+                  " %x, 0.0\n"
+                  "  %c = icmp eq i64 %thread, 7\n"
+                  "  br i1 %c, label %one, label %other\n"
+                  "one:\n"
+                  "  %u = select i1 %z, float 1.0, float 2.0\n"
+                  "  store volatile float %u, ptr %p\n"
+                  "  br label %end\n" +
+                  inOther + "end:\n  %y = fadd " + type + " %x, 3.0\n"));
+  };
+  const std::string question = "setp.eq.f32", store = "st.volatile";
+  const std::string other =
+      "other:\n  %v = select i1 %z, double 4.0, double 5.0\n"
+      "  store volatile double %v, ptr %p\n  br label %end\n";
+  std::string straight = asked(other, "float");
+  EXPECT_EQ(countOf(straight, question), 2u) << straight;
+  EXPECT_GT(straight.find(question), straight.find("bra")) << straight;
+
+  std::string loop =
+      asked("other:\n  br label %turn\n"
+            "turn:\n  %k = phi i64 [ 0, %other ], [ %l, %turn ]\n"
+            "  %f = sitofp i64 %k to float\n"
+            "  %v = select i1 %z, float %f, float 5.0\n"
+            "  store volatile float %v, ptr %p\n  %l = add i64 %k, 1\n"
+            "  %m = icmp ult i64 %l, %threads\n"
+            "  br i1 %m, label %turn, label %end\n",
+            "float");
+  EXPECT_GE(countOf(loop, question), 2u) << loop;
+  EXPECT_GT(loop.find(question), loop.find("bra")) << loop;
+  for (size_t at = loop.find(question); at != std::string::npos;
+       at = loop.find(question, at + 1)) {
+    std::string behind = loop.substr(at, loop.find(store, at) - at);
+    EXPECT_EQ(contains(behind, "cvt.rn.f32"), contains(behind, "$L__")) << loop;
+  }
+
+  // The bits of a half are none of a float.
+  std::string half = asked(other, "half");
+  EXPECT_FALSE(contains(half, "setp.eq.f32 %p")) << half;
+
+  std::string here =
+      ptx(withNumber("float", "  %z = fcmp oeq float %x, 0.0\n"
+                              "  %y = select i1 %z, float 4.0, float 5.0\n"));
+  EXPECT_EQ(countOf(here, question), 1u) << here;
+}
+
 TEST(Nvidia, SmallLoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
   auto loop = [](const std::string &turns, size_t products = 1) {
     std::string squares, last = "%d0";

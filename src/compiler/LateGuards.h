@@ -1,0 +1,16 @@
+#pragma once
+/// Code for NVIDIA GPUs.
+
+namespace llvm {
+class Module;
+}
+
+namespace costate::compiler {
+
+/// Moves what looks whether a loaded number is 0 behind the branches of its
+/// block, but into no loop. Guards of products with an adjoint are hoisted in
+/// front of a loop; a GPU issues in order, so one that stands there waits for
+/// the load, and the loads of the first turn with it.
+void compareLate(llvm::Module &module);
+
+} // namespace costate::compiler
