@@ -15,11 +15,15 @@ enum DeviceWord : size_t {
   PartialsWord,     ///< f64, for each sum one of each block
   PartialCountWord, ///< blocks of all launches that add up together
   FirstPartialWord, ///< where the blocks of this launch start
-  TicketWord, ///< u64, 0 except during a launch, and after errors; null: a
-              ///< later launch finishes
+  /// A u64 that blocks count in, 0 between launches, unless one has failed.
+  /// Null: a later launch finishes. The partials themselves: the block with the
+  /// highest number waits for them; they are 0 between launches.
+  TicketWord,
   FrameWord,  ///< 8-byte slots; slot 0: top of the tape of the serial code
   ErrorsWord, ///< a DeviceErrorCell
   NeedWord,   ///< measuring: u64, the largest tape of a thread so far
+  TurnsWord,  ///< iterations that each thread runs,
+  RestWord,   ///< and how many threads run one more
   firstOwnWord,
 };
 

@@ -11,6 +11,9 @@ enum CostateSums {
   costateLeastPair,     ///< two i64: the least key, and its least place
 };
 
+/// So many parts of a sum a warp adds up, and may wait for.
+enum { costateFewParts = 256 };
+
 /// The result of no iterations.
 static inline __attribute__((always_inline)) double costateNoSum(long kind) {
   long greatest = 0x7fffffffffffffffl;

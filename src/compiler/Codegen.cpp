@@ -217,6 +217,7 @@ describeDevice(ModuleOp module, StringRef name, const std::string &target) {
                                .sums = number("sums"),
                                .least = flag("least"),
                                .sumSlot = number("sum_slot"),
+                               .oneSum = flag("one_sum"),
                                .words = number("words"),
                                .site = number("site"),
                                .tapeSite = number("tape_site")});

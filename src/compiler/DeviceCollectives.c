@@ -53,6 +53,12 @@ INLINE double costate_device_warp_fold(double value, long kind) {
   int thread = __nvvm_read_ptx_sreg_tid_x();
   int lane = thread % warpSize;
   int lanes = __nvvm_read_ptx_sreg_ntid_x() - (thread - lane);
+  if (lanes >= warpSize) {
+    for (int step = warpSize / 2; step; step /= 2)
+      value = costateAddUp(kind, value, shuffleDown(value, step));
+    return value;
+  }
+#pragma clang loop unroll(disable)
   for (int step = warpSize / 2; step; step /= 2) {
     double other = shuffleDown(value, step);
     value = costateAddUp(kind, value,
@@ -109,6 +115,11 @@ INLINE static float floatOf(unsigned lanes, float value, int lane) {
   }
 ADD_COMMON(float, f32, floatOf)
 ADD_COMMON(double, f64, doubleOf)
+
+// Of lanes, and of what they have written.
+INLINE void costate_device_warp_barrier(void) {
+  __nvvm_bar_warp_sync(allLanes);
+}
 
 INLINE void costate_device_block_barrier(void) { __nvvm_barrier_sync(0); }
 

@@ -9,9 +9,16 @@
 #define INLINE __attribute__((always_inline))
 #define COLLECTIVE __attribute__((convergent))
 
-enum { warpSize = 32, mostWarps = 32 };
+enum { warpSize = 32, mostWarps = 32, atOnce = 4 };
+#ifdef COSTATE_VULKAN
+enum { warpsFinish = 0 };
+#else
+enum { warpsFinish = 1 };
+#endif
 
 COLLECTIVE double costate_device_warp_fold(double value, long kind);
+COLLECTIVE unsigned long costate_device_warp_max(unsigned long value);
+COLLECTIVE void costate_device_warp_barrier(void);
 COLLECTIVE void costate_device_block_barrier(void);
 long costate_device_block_threads(void);
 
@@ -38,6 +45,12 @@ INLINE static unsigned blocksOf(Block block, long threads) {
 #endif
 }
 
+// Of the warp of this thread.
+INLINE static unsigned lanesOf(Block block) {
+  unsigned left = block.threads - block.thread / warpSize * warpSize;
+  return left < warpSize ? left : warpSize;
+}
+
 // In the first thread. Two rows in turn: while it reads one, other warps may
 // be at the next.
 INLINE static double blockSum(Block block, double *memory, long turn, long kind,
@@ -53,6 +66,24 @@ INLINE static double blockSum(Block block, double *memory, long turn, long kind,
   sum = costate_device_warp_fold(
       block.thread * warpSize < block.threads ? row[block.thread] : none, kind);
   return block.thread ? none : sum;
+}
+
+INLINE static long bitsOf(double word) {
+  return __builtin_bit_cast(long, word);
+}
+
+// Of partial sums that another block may wait for.
+INLINE static double loadPart(const double *part) {
+  long bits = __atomic_load_n((const long *)part, __ATOMIC_RELAXED);
+  return __builtin_bit_cast(double, bits);
+}
+
+INLINE static void storePart(double *part, double sum) {
+#ifdef COSTATE_VULKAN
+  *part = sum;
+#else
+  __atomic_store_n((long *)part, bitsOf(sum), __ATOMIC_RELAXED);
+#endif
 }
 
 // What a block adds up, in its first thread; 0 in others. All of its threads
@@ -76,8 +107,10 @@ INLINE void costate_device_add_up(double *partials, long count, long first,
                                   long kind, double value) {
   Block block = blockOf(thread);
   double sum = sumInBlock(thread, memory, k, kind, value);
+  if (warpsFinish && kind == costateFloatSums && sum == 0)
+    sum = -0.0; // the bits of 0 say that it has not come
   if (block.thread == 0)
-    partials[k * count + first + block.number] = sum;
+    storePart(partials + k * count + first + block.number, sum);
 }
 
 // The same in all threads of a block: whoever comes here has read it in front
@@ -95,10 +128,6 @@ INLINE static double blockLeast(Block block, double *memory, long turn,
 typedef struct {
   double words[2]; // the key and its place, of i64
 } Pair;
-
-INLINE static long bitsOf(double word) {
-  return __builtin_bit_cast(long, word);
-}
 
 // The least pair of a block, in its first thread.
 INLINE static Pair blockPair(Block block, double *memory, long turn, Pair own) {
@@ -121,34 +150,133 @@ INLINE void costate_device_add_up_pair(double *partials, long count, long first,
     partials[k * count + first + block.number] = least.words[k];
 }
 
-// Whether all other blocks of the grid have been here. Clears the ticket.
-INLINE static _Bool isLast(Block block, long threads,
-                           unsigned long long *ticket, double *memory) {
+// For the first thread of a block: whether all others of the grid have been
+// here. Clears the ticket.
+INLINE static _Bool isLast(unsigned blocks, unsigned long long *ticket) {
+  _Bool last = deviceAddInOrder(ticket, 1) + 1 == blocks;
+  if (last)
+    *ticket = 0;
+  return last;
+}
+
+// The same for all threads of the first warp, the only ones to call this; they
+// see what other blocks have left.
+INLINE static _Bool isLastForWarp(Block block, unsigned blocks,
+                                  unsigned long long *ticket) {
+  _Bool last = 1;
+  if (blocks > 1)
+    last = costate_device_warp_max(block.thread == 0 && isLast(blocks, ticket));
+  costate_device_warp_barrier();
+  return last;
+}
+
+// The same for all threads of the block.
+INLINE static _Bool isLastForBlock(Block block, unsigned blocks,
+                                   unsigned long long *ticket, double *memory) {
   unsigned long *last = (unsigned long *)(memory + 2 * mostWarps);
-  if (block.thread == 0) {
-    *last = deviceAddInOrder(ticket, 1) + 1 == blocksOf(block, threads);
-    if (*last)
-      *ticket = 0;
-  }
+  if (block.thread == 0)
+    *last = blocks == 1 || isLast(blocks, ticket);
   costate_device_block_barrier();
   return *last;
 }
 
-// What a thread adds of the partial sums; several are under way at a time.
+// What a thread, or a lane, adds of the partial sums; several are under way at
+// a time.
 INLINE static double stride(const double *row, unsigned count, unsigned first,
                             unsigned step, long kind) {
-  enum { atOnce = 4 };
   double none = costateNoSum(kind), sum = none;
   for (unsigned at = first; at < count; at += atOnce * step) {
     double terms[atOnce];
 #pragma clang loop unroll(full)
-    for (unsigned k = 0; k < atOnce; ++k)
-      terms[k] = at + k * step < count ? row[at + k * step] : none;
+    for (unsigned k = 0; k < atOnce; ++k) {
+      unsigned place = at + k * step;
+      if (warpsFinish) // a load without a branch
+        terms[k] = row[place < count ? place : at];
+      else
+        terms[k] = place < count ? row[place] : none;
+    }
 #pragma clang loop unroll(full)
     for (unsigned k = 0; k < atOnce; ++k)
-      sum = costateAddUp(kind, sum, terms[k]);
+      sum = costateAddUp(kind, sum, at + k * step < count ? terms[k] : none);
   }
   return sum;
+}
+
+// The same of parts that are about to come: they are 0 until then, and here
+// again.
+INLINE static double strideAsTheyCome(double *row, unsigned count,
+                                      unsigned first, unsigned step) {
+  double sum = 0;
+  for (unsigned at = first; at < count; at += atOnce * step) {
+    double terms[atOnce];
+    _Bool waits;
+    do {
+      waits = 0;
+#pragma clang loop unroll(full)
+      for (unsigned k = 0; k < atOnce; ++k) {
+        unsigned place = at + k * step;
+        terms[k] = loadPart(row + (place < count ? place : at));
+        waits |= bitsOf(terms[k]) == 0;
+      }
+    } while (waits);
+#pragma clang loop unroll(full)
+    for (unsigned k = 0; k < atOnce; ++k)
+      if (at + k * step < count) {
+        sum += terms[k];
+        storePart(row + at + k * step, 0);
+      }
+  }
+  return sum;
+}
+
+// One sum of few parts, for the first warp of a block: others need not wait.
+INLINE static long finishOne(double *partials, unsigned count, Block block,
+                             unsigned blocks, unsigned long long *ticket,
+                             long kind, double *to) {
+  unsigned step = lanesOf(block);
+  double sum;
+  if (kind == costateFloatSums && (void *)ticket == (void *)partials) {
+    if (block.number + 1 != blocks)
+      return 0;
+    costate_device_warp_barrier(); // the first lane has left that of the block
+    sum = strideAsTheyCome(partials, count, block.thread, step);
+  } else {
+    if (!isLastForWarp(block, blocks, ticket))
+      return 0;
+    sum = stride(partials, count, block.thread, step, kind);
+  }
+  sum = costate_device_warp_fold(sum, kind);
+  if (block.thread == 0)
+    *to = sum;
+  return block.thread == 0;
+}
+
+// Each warp takes some of the sums.
+INLINE static void finishMany(const double *partials, unsigned count,
+                              Block block, long sums, long kind, double *to) {
+  unsigned step = lanesOf(block);
+  unsigned lane = block.thread % warpSize;
+  unsigned warps = (block.threads + warpSize - 1) / warpSize;
+  for (long k = block.thread / warpSize; k < sums; k += warps) {
+    double sum = stride(partials + k * count, count, lane, step, kind);
+    sum = costate_device_warp_fold(sum, kind);
+    if (lane == 0)
+      to[k] = sum;
+  }
+  costate_device_block_barrier();
+}
+
+// One after the other.
+INLINE static void finishInTurn(const double *partials, unsigned count,
+                                Block block, double *memory, long sums,
+                                long kind, double *to) {
+  for (long k = 0; k < sums; ++k) {
+    const double *row = partials + k * count;
+    double own = stride(row, count, block.thread, block.threads, kind);
+    double sum = blockSum(block, memory, sums + k, kind, own);
+    if (block.thread == 0)
+      to[k] = sum;
+  }
 }
 
 INLINE static Pair stridePairs(const double *partials, long count,
@@ -170,25 +298,30 @@ INLINE static void finishPair(const double *partials, long count, Block block,
     to[k] = least.words[k];
 }
 
-// The last block of the grid to come here adds up all partial sums. All threads
-// call this; nothing happens if there is no ticket. Whether this thread has
-// written the sums.
-INLINE long costate_device_finish_sums(const double *partials, long count,
-                                unsigned long long *ticket, long thread,
-                                long threads, double *memory, long sums,
-                                long kind, double *to) {
+// The last block of the grid to come here adds up all partial sums, or, if the
+// parts are what the ticket points to, the block with the highest number, which
+// waits for them. All threads call this; nothing happens if there is no ticket.
+// Whether this thread, the first of a block, shall use the sums.
+INLINE long costate_device_finish_sums(double *partials, long count,
+                                       unsigned long long *ticket, long thread,
+                                       long threads, double *memory, long sums,
+                                       long kind, double *to) {
   Block block = blockOf(thread);
-  if (!ticket || !isLast(block, threads, ticket, memory))
+  if (!ticket)
+    return 0;
+  unsigned blocks = blocksOf(block, threads);
+  _Bool isOne = sums == 1 && kind != costateLeastPair;
+  if (warpsFinish && isOne && count <= costateFewParts)
+    return block.thread < warpSize &&
+           finishOne(partials, (unsigned)count, block, blocks, ticket, kind,
+                     to);
+  if (!isLastForBlock(block, blocks, ticket, memory))
     return 0;
   if (kind == costateLeastPair)
     finishPair(partials, count, block, memory, to);
-  for (long k = 0; k < sums && kind != costateLeastPair; ++k) {
-    const double *row = partials + k * count;
-    double own =
-        stride(row, (unsigned)count, block.thread, block.threads, kind);
-    double sum = blockSum(block, memory, sums + k, kind, own);
-    if (block.thread == 0)
-      to[k] = sum;
-  }
+  else if (warpsFinish && !isOne)
+    finishMany(partials, (unsigned)count, block, sums, kind, to);
+  else
+    finishInTurn(partials, (unsigned)count, block, memory, sums, kind, to);
   return block.thread == 0;
 }

@@ -81,6 +81,9 @@ private:
   /// tiles go to whichever warp is free, or to the drain; sums of deterministic
   /// kernels have none.
   bool isInOrder() { return !tiled || part->hasAttr(inOrderAttr); }
+  bool isOneSum() {
+    return !tiled && gridSums() == 1 && summation.kind == costateFloatSums;
+  }
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
   /// A tiled function finds its TapeCall behind its other words.
   int64_t words() const {
@@ -169,6 +172,7 @@ private:
          named("sums", b.getI64IntegerAttr(gridSums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
          named("least", b.getBoolAttr(summation.kind == costateLeastPair)),
+         named("one_sum", b.getBoolAttr(isOneSum())),
          named("words", b.getI64IntegerAttr(words())),
          named("site",
                b.getI64IntegerAttr(launcher.runtime.site(part->getLoc()))),
@@ -233,7 +237,6 @@ private:
     Values extents;
     for (Value extent : op.getExtents())
       extents.push_back(own.mapping.lookup(extent));
-    Value count = loadSlot(b, b.getI64Type(), function.words(), IterationsWord);
     Values carried;
     if (measures) {
       carried.push_back(constant(b, 0));
@@ -254,15 +257,23 @@ private:
       scf::YieldOp::create(inner, next);
     };
     Value zero = constant(b, 0), one = constant(b, 1);
-    Value last = arith::SubIOp::create(b, function.threads(), one);
-    last = arith::SubIOp::create(b, last, function.thread());
-    Value reach = arith::AddIOp::create(b, count, last);
-    Value turns = arith::DivUIOp::create(b, reach, function.threads());
+    Value turns = turnsOf(b, function);
     auto loop = scf::ForOp::create(b, zero, turns, one, carried, turn);
     if (measures)
       commitNeed(b, function, loop.getResult(0));
     else
       addUp(b, function, loop.getResults().drop_back(), own);
+  }
+
+  /// Of a thread; without a division.
+  Value turnsOf(ImplicitLocOpBuilder &b, DeviceFunction &function) {
+    auto word = [&](DeviceWord number) {
+      return loadSlot(b, b.getI64Type(), function.words(), number);
+    };
+    Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                         function.thread(), word(RestWord));
+    Value more = arith::ExtUIOp::create(b, b.getI64Type(), isMore);
+    return arith::AddIOp::create(b, word(TurnsWord), more);
   }
 
   Values zeros(ImplicitLocOpBuilder &b, unsigned count) {

@@ -73,6 +73,7 @@ std::string ptx() {
 )");
 }
 
+static_assert(firstOwnWord == 12, "TestKernels.spvasm has places of words");
 constexpr unsigned char spirv[] = {
 #include "runtime/vulkan/TestKernels.inc"
 };

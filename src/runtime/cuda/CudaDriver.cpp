@@ -460,6 +460,7 @@ Result<gpu::Properties> queryProperties(const Api &api, DeviceNumber device) {
   properties.sharedPerMultiprocessor =
       bytes(DeviceAttribute::SharedOfMultiprocessor);
   properties.l2Bytes = bytes(DeviceAttribute::L2Bytes);
+  properties.blocksProgress = true;
   properties.chip = "sm_" + std::to_string(10 * major + minor);
   if (query.failed)
     return Failure{ErrorCode::NoDevice,

@@ -64,6 +64,7 @@ struct DeviceFunction {
   int64_t sums = 0;    ///< over the grid, in an order that it decides
   bool least = false;  ///< they are no sums but the least pair of i64
   int64_t sumSlot = 0; ///< of the frame: the first one
+  bool oneSum = false; ///< of f64; a part that is 0 has not come
   int64_t words = 0;   ///< how many it is called with
   int64_t site = -1;
   int64_t tapeSite = -1; ///< of what pushes most often

@@ -22,9 +22,7 @@ extern "C" {
 TAPE_COLLECTIVE unsigned long long
 costate_device_warp_max(unsigned long long value);
 TAPE_COLLECTIVE void costate_device_block_barrier(void);
-#ifdef COSTATE_VULKAN
 TAPE_COLLECTIVE void costate_device_warp_barrier(void);
-#endif
 
 static unsigned long long tapeAdd(unsigned long long *cell,
                                   unsigned long long value) {
@@ -280,22 +278,14 @@ costate_device_tape_iteration(struct TapeWorker *worker,
 // any of them does to these rows from here on: a row may hold words of another
 // width then, which are other lanes'.
 TAPE_INLINE void costate_device_tape_fence(void) {
-#if defined(COSTATE_VULKAN)
   costate_device_warp_barrier();
-#elif defined(__NVPTX__)
-  __nvvm_bar_warp_sync(0xffffffffu);
-#else
-  costate_device_warp_max(0);
-#endif
 }
 
 // NVIDIA's assembler for CUDA would load rows right before their use, one after
 // the other; it takes no load across a barrier. By Vulkan this does nothing.
 TAPE_INLINE void costate_device_tape_ahead(void) {
-#if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
-  __nvvm_bar_warp_sync(0xffffffffu);
-#elif !defined(COSTATE_VULKAN)
-  costate_device_warp_max(0); // finds lanes that do not come
+#if !defined(COSTATE_VULKAN)
+  costate_device_warp_barrier();
 #endif
 }
 

@@ -31,6 +31,8 @@ struct Properties {
   int blockThreads = 1024; ///< of the largest block
   /// Loops end after some turns of a thread, so that all should have as many.
   bool endsLoops = false;
+  /// Blocks start and run on while one of them waits for others.
+  bool blocksProgress = false;
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.

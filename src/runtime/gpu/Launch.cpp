@@ -33,9 +33,10 @@ static constexpr int usualBlockThreads = 128;
 static constexpr int blockThreadsOfSums[] = {sumBlockThreads,
                                              sumBlockThreads / 2};
 static constexpr size_t warp = 32;
-/// The cell for errors, and behind it the ticket of sums and the need of each
-/// function.
-static constexpr size_t ticketOffset = 120, needOffset = 128;
+/// The cell for errors, and behind it the ticket of sums, parts that are waited
+/// for, and the need of each function.
+static constexpr size_t ticketOffset = 120, partsOffset = 128,
+                        needOffset = partsOffset + 8 * costateFewParts;
 static_assert(sizeof(DeviceErrorCell) <= ticketOffset);
 
 //===-- Errors of threads -------------------------------------------------===//
@@ -247,6 +248,40 @@ static std::byte *needCell(Launch &launch, const DeviceFunction &function) {
          8 * numberOf(launch, function);
 }
 
+/// Whether one block can wait for the parts of the sum that others leave: all
+/// fit onto the GPU at a time (`fullGrid`), and start in order if others have
+/// it. A thread that reports an error leaves none.
+static bool awaitsParts(const Launch &launch, const DeviceFunction &function,
+                        Grid grid) {
+  return function.oneSum && !function.tiles && !launch.code.mayFail &&
+         launch.engine.driver().properties().blocksProgress &&
+         grid.blocks > 1 && grid.blocks <= costateFewParts;
+}
+
+static void setWords(Launch &launch, const DeviceFunction &function, Grid grid,
+                     int64_t iterations, uint64_t *words) {
+  auto address = [](std::byte *place) {
+    return reinterpret_cast<uint64_t>(place);
+  };
+  Engine &engine = launch.engine;
+  int64_t threads = grid.blocks * grid.blockThreads;
+  words[IterationsWord] = static_cast<uint64_t>(iterations);
+  words[TapeBaseWord] = address(engine.tapes.address());
+  words[TapeBytesWord] = launch.tapeBytes;
+  words[PartialsWord] = address(engine.partials.address());
+  words[PartialCountWord] = static_cast<uint64_t>(grid.blocks);
+  words[FirstPartialWord] = 0;
+  words[TicketWord] = address(engine.cells.address() + ticketOffset);
+  words[FrameWord] = address(engine.frame.address());
+  words[ErrorsWord] = address(engine.cells.address());
+  words[NeedWord] = address(needCell(launch, function));
+  if (awaitsParts(launch, function, grid))
+    words[PartialsWord] = words[TicketWord] =
+        address(engine.cells.address() + partsOffset);
+  words[TurnsWord] = static_cast<uint64_t>(iterations / threads);
+  words[RestWord] = static_cast<uint64_t>(iterations % threads);
+}
+
 static Result<> runFunction(Launch &launch, const DeviceFunction &function,
                             const std::string &symbol, uint64_t *words,
                             int64_t iterations) {
@@ -264,19 +299,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     if (auto done = engine.partials.reserve(8 * count); !done)
       return done;
   }
-  auto address = [](std::byte *place) {
-    return reinterpret_cast<uint64_t>(place);
-  };
-  words[IterationsWord] = static_cast<uint64_t>(iterations);
-  words[TapeBaseWord] = address(engine.tapes.address());
-  words[TapeBytesWord] = launch.tapeBytes;
-  words[PartialsWord] = address(engine.partials.address());
-  words[PartialCountWord] = static_cast<uint64_t>(grid.blocks);
-  words[FirstPartialWord] = 0;
-  words[TicketWord] = address(engine.cells.address() + ticketOffset);
-  words[FrameWord] = address(engine.frame.address());
-  words[ErrorsWord] = address(engine.cells.address());
-  words[NeedWord] = address(needCell(launch, function));
+  setWords(launch, function, grid, iterations, words);
   if (function.tiles)
     return engine.tiles.run({*launch.loaded.module, *launch.request.code,
                              function, *launch.loaded.needs,

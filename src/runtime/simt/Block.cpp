@@ -296,6 +296,10 @@ uint64_t costate::runtime::costate_device_warp_max(uint64_t value) {
   return simt::meet(simt::Collective::Maximum, value);
 }
 
+void costate::runtime::costate_device_warp_barrier() {
+  costate_device_warp_max(0);
+}
+
 void costate::runtime::costate_device_block_barrier() {
   simt::meet(simt::Collective::Barrier, 0);
 }

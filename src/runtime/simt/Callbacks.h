@@ -43,6 +43,8 @@ void costate_device_print(DeviceWorker *worker, int64_t site, int64_t text,
 uint64_t costate_device_warp_max(uint64_t value);
 /// The same for a place in the code: lanes that meet must agree on it.
 uint64_t costate_device_warp_max_at(uint64_t value, int64_t place);
+/// Waits until all lanes of the caller's warp that have not ended call it.
+void costate_device_warp_barrier();
 /// Waits until all threads of the block that have not ended call it.
 void costate_device_block_barrier();
 /// The sum over the caller's warp, in its first lane; as compiler/

@@ -85,7 +85,8 @@ public:
              .sharedPerBlock = options.sharedPerBlock,
              .sharedPerMultiprocessor = options.sharedPerMultiprocessor,
              .l2Bytes = options.l2Bytes,
-             .blockThreads = options.blockThreads},
+             .blockThreads = options.blockThreads,
+             .blocksProgress = true},
         seed(options.seed), arena(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
@@ -264,11 +265,15 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
     failure.note(function.collective ? runTogether(work, blockSeed)
                                      : runInTurn(work));
   };
-  std::vector<int64_t> order = shuffled(grid.blocks, launchSeed);
+  bool lastWaits = function.oneSum && words[TicketWord] &&
+                   words[TicketWord] == words[PartialsWord];
+  std::vector<int64_t> order = shuffled(grid.blocks - lastWaits, launchSeed);
   arena.execute([&] {
     tbb::parallel_for(size_t(0), order.size(),
                       [&](size_t k) { runBlock(order[k]); });
   });
+  if (lastWaits && failure.result()) // who fails leaves no part
+    runBlock(grid.blocks - 1);
   ++count.launches;
   Result<> done = failure.result();
   return done ? done

@@ -4,7 +4,7 @@
 // the function whose iterations it sorts.
 // CHECK:       sort = "ragged.sort0"
 // CHECK-SAME:  sort_costs = array<i64:
-// CHECK-SAME:  sort_words = 26
+// CHECK-SAME:  sort_words = 28
 // CHECK-SAME:  symbol = "ragged.device0"
 
 // CHECK-LABEL: llvm.func @ragged.sort0(
