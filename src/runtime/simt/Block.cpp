@@ -43,7 +43,7 @@ int runThread(const BlockWork &work, int64_t inBlock) {
 }
 
 /// What threads wait for each other at.
-enum class Collective { Maximum, Sum, Barrier };
+enum class Collective { Maximum, Sum, WarpBarrier, Barrier };
 
 std::string textOf(Collective collective) {
   switch (collective) {
@@ -51,6 +51,8 @@ std::string textOf(Collective collective) {
     return "a maximum over the warp";
   case Collective::Sum:
     return "a sum over the warp";
+  case Collective::WarpBarrier:
+    return "a barrier of the warp";
   case Collective::Barrier:
     return "a barrier of the block";
   }
@@ -217,6 +219,8 @@ void Block::releaseMet(size_t lane) {
   } else if (haveMet(warp, Collective::Sum)) {
     addUp(warp);
     release(warp);
+  } else if (haveMet(warp, Collective::WarpBarrier)) {
+    release(warp);
   }
   if (haveMet(lanes, Collective::Barrier))
     release(lanes);
@@ -297,7 +301,7 @@ uint64_t costate::runtime::costate_device_warp_max(uint64_t value) {
 }
 
 void costate::runtime::costate_device_warp_barrier() {
-  costate_device_warp_max(0);
+  simt::meet(simt::Collective::WarpBarrier, 0);
 }
 
 void costate::runtime::costate_device_block_barrier() {

@@ -208,6 +208,22 @@ TEST(Simt, LanesThatWaitForEachOtherAreAnError) {
   expectInternal(done, "a maximum over the warp");
 }
 
+void warpBarrierOrMaximum(const uint64_t *, int64_t thread, int64_t,
+                          std::byte *) {
+  costate_device_warp_barrier();
+  if (thread == 3)
+    costate_device_warp_barrier();
+  else
+    costate_device_warp_max(1);
+}
+
+TEST(Simt, ABarrierOfAWarpIsNoMaximum) {
+  Result<> done = launch(warpBarrierOrMaximum, {}, {1, blockThreads});
+  expectInternal(done, "two lanes of warp 0 of block 0 wait for each other");
+  expectInternal(done, "a barrier of the warp");
+  expectInternal(done, "a maximum over the warp");
+}
+
 void twoPlaces(const uint64_t *, int64_t thread, int64_t, std::byte *) {
   costate_device_warp_max_at(1, thread == 70 ? 8 : 9);
 }
