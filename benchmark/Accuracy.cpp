@@ -15,7 +15,12 @@ using compiler::Function;
 
 struct Worst {
   double error = 0, x = 0, y = 0;
+  double ofNormal = 0; ///< error where no number is denormal
 };
+
+template <class T> bool isDenormal(long double x) {
+  return x != 0 && std::fabs(x) < std::numeric_limits<T>::min();
+}
 
 template <class T> class Arguments {
 public:
@@ -37,10 +42,16 @@ public:
     kernel(first, second, to);
     std::vector<T> z = to.to_host();
     Worst worst;
-    for (size_t k = 0; k < z.size(); ++k)
-      if (double error = compiler::error(z[k], function.reference(x[k], y[k]));
-          error > worst.error)
-        worst = {error, x[k], y[k]};
+    for (size_t k = 0; k < z.size(); ++k) {
+      long double exact = function.reference(x[k], y[k]);
+      double error = compiler::error(z[k], exact);
+      if (error > worst.error)
+        worst = {error, x[k], y[k], worst.ofNormal};
+      bool isSmall = isDenormal<T>(x[k]) || isDenormal<T>(exact) ||
+                     (function.isBinary && isDenormal<T>(y[k]));
+      if (!isSmall)
+        worst.ofNormal = std::max(worst.ofNormal, error);
+    }
     return worst;
   }
 
@@ -52,6 +63,7 @@ private:
 void set(Row &row, const std::string &type, const Function &function,
          const Worst &worst) {
   row.set(type, worst.error);
+  row.set(type + "_normal", worst.ofNormal);
   row.set(type + "_x", worst.x);
   if (function.isBinary)
     row.set(type + "_y", worst.y);
