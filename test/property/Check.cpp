@@ -369,21 +369,33 @@ private:
     return dot(inputs.weights, toDoubles(memory));
   }
 
-  double slope(size_t array, size_t i, double h) {
-    return (lossAt(array, i, h) - lossAt(array, i, -h)) / (2 * h);
+  /// The loss on both sides of an entry.
+  struct Sides {
+    double below, above, h;
+    double slope() const { return (above - below) / (2 * h); }
+    double mean() const { return (above + below) / 2; }
+  };
+
+  Sides sides(size_t array, size_t i, double h) {
+    return {lossAt(array, i, -h), lossAt(array, i, h), h};
   }
 
   /// Entries where the extrapolations of two pairs of steps disagree stand at a
-  /// kink or a jump.
+  /// kink or a jump; where those of the loss itself are not what it is there,
+  /// at a point that branches apart from all around it.
   void differences() {
     Values slopes = expected;
     for (auto [array, i] : entries()) {
       if (arrays()[array].type != DType::F64)
         continue;
-      double h = 1e-4, d1 = slope(array, i, h), d2 = slope(array, i, h / 2),
-             d3 = slope(array, i, h / 4);
-      double first = (4 * d2 - d1) / 3, second = (4 * d3 - d2) / 3;
-      if (!(std::abs(first - second) < 1e-7 * scale))
+      double h = 1e-4, here = lossAt(array, i, 0);
+      Sides far = sides(array, i, h), near = sides(array, i, h / 2),
+            nearest = sides(array, i, h / 4);
+      double first = (4 * near.slope() - far.slope()) / 3,
+             second = (4 * nearest.slope() - near.slope()) / 3,
+             limit = (4 * nearest.mean() - near.mean()) / 3;
+      if (!(std::abs(first - second) < 1e-7 * scale) ||
+          !(std::abs(limit - here) < 1e-9 * std::max(scale, std::abs(here))))
         continue;
       ++judged;
       slopes[array][i] = second;

@@ -207,6 +207,25 @@ TEST(RandomKernel, SumsUnderChaosAreSetAside) {
   EXPECT_EQ(check(program, 1).kind, Verdict::Wild);
 }
 
+/// A product that is 0 but for rounding decides a branch, at x[3] otherwise
+/// than around it.
+TEST(RandomKernel, APointThatBranchesApartIsSetAside) {
+  Node program = parse(R"(
+    (program 4
+      (range (i0 4)
+        (var t2 f64 (add (norm2 (vec3 (load z i0) (load v (idx 3 (cast i32 (load n 3))) i0) (load z i0))) (load x i0)))
+        (mat a3 (mat4 t2 t2 t2 t2))
+        (if (ne i64 0.5 i0)
+          (then
+            (if (gt f64 (entry a3 i0 i0) (dot (cross (vec3 t2 t2 t2) (vec3 t2 t2 (load z i0))) (vscale t2 (vec3 t2 t2 t2))))
+              (elif t2 (mset a3 (outer (vec3 t2 t2 t2) (vec3 t2 t2 t2)))))
+            (update y i0 (trace a3)))))
+      (update s -0.056290))
+  )")[0];
+  Verdict verdict = check(program, 104000429);
+  EXPECT_EQ(verdict.kind, Verdict::Right) << verdict.text;
+}
+
 TEST(RandomKernel, ProgramsReadAsTheyPrint) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     Node program = generate(seed);
