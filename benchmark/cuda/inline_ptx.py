@@ -5,7 +5,20 @@ import re
 import sys
 from pathlib import Path
 
-NAMES = {"_Z3sinf": "costateSine", "_Z3cosf": "costateCosine"}
+NAMES = {"costate_device_near_sin": "nearSine", "costate_device_near_cos": "nearCosine",
+         "libclc_Z3sinf": "farSine", "libclc_Z3cosf": "farCosine"}
+# As LibclcFixes.c has them; sine.cu compares bits.
+WHOLE = """
+__device__ __forceinline__ float costateSine(float x) {
+  float y = nearSine(x);
+  return fabsf(x) <= 65536.0f ? y : farSine(x);
+}
+
+__device__ __forceinline__ float costateCosine(float x) {
+  float y = nearCosine(x);
+  return fabsf(x) <= 65536.0f ? y : farCosine(x);
+}
+"""
 FUNCTION = re.compile(r"\.visible \.func\s+\(\.param \.b32 func_retval0\) (\w+)\((.*?)\)\s*\{(.*?)\n\}",
                       re.DOTALL)
 
@@ -27,7 +40,8 @@ def translated(name, body):
     if lines[-1].strip() != "ret;" or any(".param" in line or "call" in line for line in lines):
         sys.exit(f"inline_ptx.py: {name} is no function of one float without calls")
     text = "\n".join(f'      "{line.strip()}\\n"' for line in lines[:-1])
-    return (f"__device__ __forceinline__ float {NAMES[name]}(float x) {{\n  float y;\n"
+    inlining = "__noinline__" if name.startswith("libclc") else "__forceinline__"
+    return (f"__device__ {inlining} float {NAMES[name]}(float x) {{\n  float y;\n"
             f'  asm("{{\\n"\n{text}\n      "}}" : "=f"(y) : "f"(x));\n  return y;\n}}\n')
 
 
@@ -39,7 +53,7 @@ def main(ptx, header):
         sys.exit(f"inline_ptx.py: no {', '.join(missing)} in {ptx}")
     functions = [translated(name, found[name]) for name in NAMES]
     Path(header).write_text("#pragma once\n// The sine and cosine of Costate on NVIDIA GPUs, made by inline_ptx.py "
-                            "from what LLVM\n// compiles them to.\n\n" + "\n".join(functions))
+                            "from what LLVM\n// compiles them to.\n\n" + "\n".join(functions) + WHOLE)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,11 @@ extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes;
 namespace costate::compiler {
 namespace {
 
-/// What inlining a function may add to a module, in instructions. Sines
-/// everywhere would multiply the time of compilation.
-constexpr size_t largestInlined = 1000;
+/// What inlining a function may add to a module, in instructions. Sines of f64
+/// everywhere would multiply the time of compilation. A call costs what a
+/// fourth of a small function does.
+constexpr size_t largestInlined = 1000, largestOfSmall = 4000;
+constexpr size_t small = 40;
 
 StringRef bytesOf(DeviceLibrary library) {
   bool isNvidia = library == DeviceLibrary::Nvidia;
@@ -92,7 +94,8 @@ bool pays(const Function &function, const DenseSet<Function *> &added) {
       return false;
   }
   size_t instructions = function.getInstructionCount();
-  return function.getNumUses() * instructions <= largestInlined;
+  return function.getNumUses() * instructions <=
+         (instructions <= small ? largestOfSmall : largestInlined);
 }
 
 DenseSet<Function *> definitions(Module &module) {
