@@ -211,6 +211,7 @@ describeDevice(ModuleOp module, StringRef name, const std::string &target) {
                                .addsUp = flag("adds_up"),
                                .tiles = flag("tiles"),
                                .dear = flag("dear"),
+                               .barelyDear = flag("barely_dear"),
                                .turnRows = number("turn_rows"),
                                .sortSymbol = text("sort"),
                                .sortWords = number("sort_words"),

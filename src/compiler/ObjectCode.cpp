@@ -19,9 +19,9 @@ COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
 COSTATE_FIELDS(costate::runtime::gpu::SortCosts, turn, strayItem, strayTurn);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
                measuredInPlace, serial, afterTurn, effects, ordered, collective,
-               addsUp, tiles, dear, turnRows, sharedSymbol, drainSymbol,
-               sortSymbol, sortWords, sortCosts, sums, least, sumSlot, oneSum,
-               words, site, tapeSite);
+               addsUp, tiles, dear, barelyDear, turnRows, sharedSymbol,
+               drainSymbol, sortSymbol, sortWords, sortCosts, sums, least,
+               sumSlot, oneSum, words, site, tapeSite);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {

@@ -180,6 +180,41 @@ TEST(GpuTapes, OnTheHeapAreThoseOfTwentyWarpsIfRecordsAreWide) {
   EXPECT_LE(taken, 24 * tape);
 }
 
+/// Running a sine again is dearer than a word there, and cheaper elsewhere.
+TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
+  Sorting never("never");
+  Kernel k = kernel("short", [](ArrayRef<float, 1> x, ArrayRef<int, 1> n,
+                                ArrayRef<float, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      Var<float> v = x(i);
+      FOR (m, 0, 16) {
+        FOR (j, 0, n(i)) {
+          v = 0.9f * sin(v) + 0.3f;
+        }
+        v = 0.5f * v * v + 0.4f;
+      }
+      y(i) = v;
+    });
+  });
+  auto taken = [&](const char *kilobytesOnChip) {
+    setenv("COSTATE_SIMT_SHARED", kilobytesOnChip, 1);
+    Device device = Device::open("simt", {.threads = 1});
+    unsetenv("COSTATE_SIMT_SHARED");
+    Array<float> x = device.array<float>({2048}, grad),
+                 y = device.array<float>({2048}, grad);
+    Array<int> n = device.array<int>({2048});
+    n.fill(15);
+    size_t before = device.current_bytes();
+    for (int launch = 0; launch < 2; ++launch)
+      k.grad(x, n, y);
+    device.synchronize();
+    return device.current_bytes() - before;
+  };
+  constexpr size_t warp = 32 * 16 * 16 * sizeof(float);
+  EXPECT_LT(taken("228"), 2 * warp);
+  EXPECT_GT(taken("48"), 16 * warp);
+}
+
 /// A product of derivatives, from every turn of every iteration: 64 of them by
 /// another device, the others are the same.
 TEST(GpuTapes, OfManyGiBAreRightAtBothEnds) {

@@ -165,6 +165,7 @@ private:
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
+         named("barely_dear", b.getBoolAttr(part->hasAttr(barelyDearAttr))),
          named("turn_rows", b.getI64IntegerAttr(turnRows())),
          named("sort", b.getStringAttr(depth ? nameOf("sort") : "")),
          named("sort_words", b.getI64IntegerAttr(depth ? sortWords() : 0)),

@@ -17,6 +17,8 @@ int64_t slotsOf(Operation *op, bool fastMath) {
     return 0;
   if (isa<func::CallOp>(op))
     return 200;
+  if (isa<ir::SinOp, ir::CosOp>(op) && !wide && !fastMath)
+    return 26;
   if (op->hasTrait<ir::OpTrait::IsFunction>())
     return wide ? 80 : fastMath ? 8 : 34;
   if (isa<arith::DivFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))

@@ -8,6 +8,10 @@ namespace costate::conversion {
 /// Issue slots of a lane of an H200 for which a word of 4 bytes is written and
 /// read: running again beats saving below that.
 inline constexpr int64_t slotsOfWord = 20;
+/// Likewise, in loops of few turns in other loops: few rows are under way.
+inline constexpr int64_t slotsOfWordOfNest = 30;
+/// A sine of f32 by libclc where the cosine of the same number is known.
+inline constexpr int64_t slotsOfTwin = 4;
 
 /// Issue slots of a lane, roughly; a function of libclc in full, or one of the
 /// hardware's.

@@ -15,6 +15,8 @@ inline constexpr llvm::StringLiteral tilesAttr = "costate.tiles";
 
 /// On such a range: running its forward sweep again costs more than saving.
 inline constexpr llvm::StringLiteral dearAttr = "costate.dear";
+/// But not where a warp has many rows on the chip.
+inline constexpr llvm::StringLiteral barelyDearAttr = "costate.barely_dear";
 
 /// On such a range: rows of a turn, of the loop that takes most.
 inline constexpr llvm::StringLiteral turnRowsAttr = "costate.turn_rows";

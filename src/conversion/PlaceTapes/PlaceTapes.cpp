@@ -60,7 +60,8 @@ void hoistBounds(ir::RangeOp range) {
       loop.setUpperBound(computeOnHost(loop.getUpperBound(), range, b, done));
 }
 
-bool isDear(const TapeShape &shape, bool fastMath) {
+/// In issue slots, of all innermost loops.
+int64_t slotsPerRow(const TapeShape &shape, bool fastMath) {
   int64_t slots = 0, rows = 0;
   for (Operation *loop : shape.forwardLoops()) {
     const TapeLevel &level = shape.level(loop);
@@ -69,7 +70,13 @@ bool isDear(const TapeShape &shape, bool fastMath) {
     rows += level.rows();
     loop->walk([&](Operation *op) { slots += slotsOf(op, fastMath); });
   }
-  return slots > slotsOfWord * rows;
+  return rows ? llvm::divideCeil(slots, rows) : INT64_MAX;
+}
+
+bool hasNest(const TapeShape &shape) {
+  return llvm::any_of(shape.level(nullptr).loops, [&](Operation *loop) {
+    return !shape.level(loop).isLeaf();
+  });
 }
 
 int64_t turnRows(const TapeShape &shape) {
@@ -78,6 +85,17 @@ int64_t turnRows(const TapeShape &shape) {
     if (shape.level(loop).isLeaf())
       most = std::max(most, static_cast<int64_t>(shape.level(loop).rows()));
   return most;
+}
+
+void tellCosts(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
+  auto flag = UnitAttr::get(range.getContext());
+  int64_t slots = slotsPerRow(shape, fastMath);
+  if (slots > slotsOfWord)
+    range->setAttr(dearAttr, flag);
+  if (slots > slotsOfWord && slots <= slotsOfWordOfNest && hasNest(shape))
+    range->setAttr(barelyDearAttr, flag);
+  OpBuilder b(range.getContext());
+  range->setAttr(turnRowsAttr, b.getI64IntegerAttr(turnRows(shape)));
 }
 
 /// Whether the host knows the turns of all loops.
@@ -133,12 +151,8 @@ bool tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
 void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
            bool isFree, bool inlines) {
   bool tiles = !shape.level(nullptr).loops.empty();
-  if (tiles && isDear(shape, fastMath))
-    range->setAttr(dearAttr, UnitAttr::get(range.getContext()));
   if (tiles)
-    range->setAttr(
-        turnRowsAttr,
-        OpBuilder(range.getContext()).getI64IntegerAttr(turnRows(shape)));
+    tellCosts(range, shape, fastMath);
   bool known = tiles && isKnown(range, shape);
   if (known)
     expect(range, shape);

@@ -70,6 +70,22 @@ private:
     return count ? count.cannotFail() : isPure(op);
   }
 
+  /// A sine of a number whose cosine the reverse sweep computes, or a cosine.
+  bool hasTwin(Operation *op) {
+    if (fastMath || !isa<ir::SinOp, ir::CosOp>(op) ||
+        !op->getResult(0).getType().isF32())
+      return false;
+    auto saved = push.getValues();
+    auto found = llvm::find(saved, op->getOperand(0));
+    if (found == saved.end())
+      return false;
+    Value read = pop.getValues()[std::distance(saved.begin(), found)];
+    return llvm::any_of(read.getUsers(), [&](Operation *user) {
+      return isa<ir::SinOp, ir::CosOp>(user) &&
+             user->getName() != op->getName();
+    });
+  }
+
   /// Whether `value` is there in the reverse sweep, if that runs `ops`.
   bool follows(Value value, llvm::SetVector<Operation *> &ops) {
     Operation *op = value.getDefiningOp();
@@ -78,7 +94,7 @@ private:
       return true;
     if (!op || op->getNumRegions() || !isHarmless(op))
       return false;
-    slots -= slotsOf(op, fastMath);
+    slots -= hasTwin(op) ? slotsOfTwin : slotsOf(op, fastMath);
     if (slots < 0 || !llvm::all_of(
                          op->getOperands(),
                          [&](Value operand) { return follows(operand, ops); }))

@@ -52,6 +52,7 @@ struct DeviceFunction {
   bool tiles = false;
   /// Running its forward sweep again costs more than saving values.
   bool dear = false;
+  bool barelyDear = false; ///< not where a warp has many rows on the chip
   int64_t turnRows = 0; ///< of a tape, at most for a turn of an innermost loop
   /// The same function with tapes in shared memory, and for drains.
   std::string sharedSymbol = {}, drainSymbol = {};

@@ -78,6 +78,8 @@ Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
                              const TapeNeed &known, bool isExact, bool sorted) {
   SharedTapes tapes = sharedTapes();
   uint64_t most = isExact ? known.rows : UINT64_MAX;
+  bool dear =
+      launch.function.dear && (tapes.isLittle() || !launch.function.barelyDear);
   if (known.rows == 0)
     if (auto shared = tapes.plan(tiles, {.rows = 1, .isLeast = true}))
       return *shared;
@@ -89,12 +91,12 @@ Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
         usualRows(known, *launch.needs.depths(launch.number).report));
     bool isBusy = rows <= tapes.share(16).rows;
     if (auto shared = tapes.plan(tiles, {.rows = rows, .most = most});
-        shared && (isBusy || !launch.function.dear))
+        shared && (isBusy || !dear))
       return *shared;
   }
   auto shared =
       tapes.plan(tiles, {.rows = known.fewest, .isLeast = true, .most = most});
-  if (shared && (!launch.function.dear || budget == 0))
+  if (shared && (!dear || budget == 0))
     return *shared;
   auto plan = planHeap(launch, tiles, known);
   return plan && shared && !holds(*plan, known) ? *shared : plan;

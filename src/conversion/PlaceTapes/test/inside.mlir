@@ -1,8 +1,10 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
 // A nest: turns that are deeper than all rows are left to the drain, where each
-// is an iteration of its own, whose loop is cut in turn.
+// is an iteration of its own, whose loop is cut in turn. A sine is dear to run
+// again, but in short loops only where there are few rows on the chip.
 // CHECK-LABEL: costate.kernel @nest
+// CHECK:         attributes {costate.barely_dear, costate.dear,
 // CHECK:         %[[DRAINS:.*]] = tape.drains
 // CHECK:         scf.if
 // CHECK:           scf.for
@@ -52,6 +54,7 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
 
 // One loop needs no such code.
 // CHECK-LABEL: costate.kernel @leaf
+// CHECK-NOT:     costate.barely_dear
 // CHECK-NOT:     tape.drains
 // CHECK:         costate.return
 costate.kernel @leaf(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {

@@ -39,6 +39,43 @@ costate.kernel @sine(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
   }
 }
 
+// Nor is it saved where the reverse sweep computes the cosine of that value, with
+// which it has nearly all instructions in common.
+// EXACT-LABEL: costate.kernel @sine_beside_cosine
+// EXACT:         tape.write %{{.*}} at %{{.*}} : f32{{$}}
+// EXACT:         tape.settle
+// EXACT-NOT:     tape.read %{{.*}} : f32, f32
+// EXACT:         scf.while
+// EXACT:           %[[V:.*]] = tape.read %{{.*}} : f32{{$}}
+// EXACT:           costate.sin %[[V]] : f32
+costate.kernel @sine_beside_cosine(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %e = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %t = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %zero to %t step %one iter_args(%a = %v) -> (f32) : i64 {
+      %q = costate.sin %a : f32
+      tape.push record(0) %a, %q : f32, f32
+      %m = arith.mulf %q, %v : f32
+      scf.yield %m : f32
+    }
+    tape.turn
+    %s:2 = scf.for %k = %zero to %t step %one iter_args(%h = %f1, %b = %f0) -> (f32, f32) : i64 {
+      %a, %q = tape.pop record(0) : f32, f32
+      %p = costate.strong_mul %h, %q : f32
+      %u = arith.addf %b, %p : f32
+      %c = costate.cos %a : f32
+      %w = arith.mulf %h, %c : f32
+      scf.yield %w, %u : f32, f32
+    }
+    costate.atomic_add exclusive %s#1, %g[%i] : !costate.array<f32, 1>
+  }
+}
+
 // How many turns an inner loop makes follows from the turn of the outer one,
 // which the reverse sweep counts as well.
 // CHECK-LABEL: costate.kernel @nest
