@@ -7,7 +7,7 @@ from pathlib import Path
 
 NAMES = {"costate_device_near_sin": "nearSine", "costate_device_near_cos": "nearCosine",
          "libclc_Z3sinf": "farSine", "libclc_Z3cosf": "farCosine"}
-# As LibclcFixes.c has them; sine.cu compares bits.
+# As DeviceMaths.c has them; sine.cu compares bits.
 WHOLE = """
 __device__ __forceinline__ float costateSine(float x) {
   float y = nearSine(x);

@@ -17,8 +17,10 @@ int64_t slotsOf(Operation *op, bool fastMath) {
     return 0;
   if (isa<func::CallOp>(op))
     return 200;
-  if (isa<ir::SinOp, ir::CosOp>(op) && !wide && !fastMath)
-    return 26;
+  if (isa<ir::SinOp, ir::CosOp, ir::ExpOp, ir::Exp2Op, ir::LogOp, ir::Log2Op,
+          ir::Log10Op>(op) &&
+      !wide && !fastMath)
+    return 26; // DeviceMaths.c
   if (op->hasTrait<ir::OpTrait::IsFunction>())
     return wide ? 80 : fastMath ? 8 : 34;
   if (isa<arith::DivFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))
