@@ -50,7 +50,7 @@ INLINE static float nearSine(float x) {
   y = FMA(y, square, -0x1.a05bb2p-13f);
   y = FMA(y, square, 0x1.111176p-7f);
   y = FMA(y, square, -0x1.555556p-3f);
-  return x == 0 ? x : FMA(y, x * square, x); // -0 stays
+  return FMA(y, FMA(x, square, 0.0f), x); // -0 stays
 }
 
 INLINE static float nearCosine(float x) {
@@ -79,6 +79,9 @@ INLINE float costate_device_near_cos(float x) {
 // 1.487.
 float _Z3sinf(float x) {
   float y = costate_device_near_sin(x);
+#ifdef COSTATE_VULKAN // drivers drop additions of 0, and take denormals for 0
+  y = __builtin_fabsf(x) < 0x1p-12f ? x : y;
+#endif
   return __builtin_fabsf(x) <= farthest ? y : libclc_Z3sinf(x);
 }
 
