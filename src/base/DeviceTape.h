@@ -15,9 +15,10 @@ enum TapePlace { TapeAnywhere, TapeInShared, TapeOnHeap, TapeInDrain };
 
 /// Of one function: the rows that the deepest tile of its last launch needs to
 /// keep everything, and those that it can do with; tiles that went to the
-/// drain, and those that did not fit there either.
+/// drain, and those that did not fit there either; tiles that need more than
+/// `usualRows`.
 struct TapeNeed {
-  unsigned long long rows, fewest, listed, failed;
+  unsigned long long rows, fewest, listed, failed, deep;
 };
 
 /// In the memory of the host: why launches do nothing.
@@ -31,7 +32,7 @@ struct TapeControl {
   unsigned long long error;          ///< later launches do nothing
   unsigned long long errorFunction;
   unsigned long long next, listed, failed, ticket;
-  unsigned long long seenRows, seenFewest; ///< of the running launch
+  unsigned long long seenRows, seenFewest, seenDeep; ///< of this launch
 };
 
 /// What a function that runs in tiles is called with, from the word
@@ -59,6 +60,7 @@ struct TapeCall {
   unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
   unsigned long long drainRows;  ///< of a block in shared memory
   unsigned long long leastWarps, mostWarps; ///< that share the heap
+  unsigned long long usualRows; ///< tiles that need more are counted
 };
 
 /// What a thread keeps while it runs tiles; starts like other workers.
@@ -70,7 +72,7 @@ struct TapeWorker {
   unsigned long long frugal, ample; ///< as in the call
   const struct TapeCall *call;
   unsigned long long tile;
-  unsigned warp, warps, threadOfBlock, need, fewest;
+  unsigned warp, warps, threadOfBlock, need, fewest, deep;
   unsigned taken; ///< tiles that were taken before the next one
 };
 

@@ -33,7 +33,8 @@ typedef struct {
   unsigned quadrants;
 } Reduced;
 
-// The first part of pi/2 has bits to spare, so that its product is exact.
+// The first part of pi/2 has bits to spare, so that the first difference is
+// exact.
 INLINE static Reduced reduce(float x) {
   float shifted = FMA(x, 0x1.45f306p-1f, toInteger);
   float quadrants = shifted - toInteger;

@@ -21,7 +21,7 @@ namespace {
 /// What inlining a function may add to a module, in instructions. Sines of f64
 /// everywhere would multiply the time of compilation. A call costs what a
 /// fourth of a small function does.
-constexpr size_t largestInlined = 1000, largestOfSmall = 4000;
+constexpr size_t largestInlined = 1000, largestOfSmall = 12000;
 constexpr size_t small = 40;
 
 StringRef bytesOf(DeviceLibrary library) {

@@ -351,6 +351,21 @@ TEST(Nvidia, AFewCallsAreInlinedAndManyAreNot) {
   EXPECT_TRUE(contains(sines(20), ".func"));
 }
 
+TEST(Nvidia, SmallFunctionsAreInlinedMoreOften) {
+  auto sines = [](int count) {
+    std::string body = "  %y0 = fadd float %x, 0.0\n";
+    for (int i = 0; i < count; ++i)
+      body += "  %y" + std::to_string(i + 1) +
+              " = call float @_Z3sinf(float %y" + std::to_string(i) + ")\n";
+    return ptx(withNumber(
+        "float", body + "  %y = fneg float %y" + std::to_string(count) + "\n",
+        "declare float @_Z3sinf(float)"));
+  };
+  EXPECT_FALSE(contains(sines(250), "call.uni (retval0), _Z3sinf"));
+  EXPECT_TRUE(contains(sines(250), "call.uni (retval0), libclc_Z3sinf"));
+  EXPECT_TRUE(contains(sines(500), "call.uni (retval0), _Z3sinf"));
+}
+
 TEST(Nvidia, WhatHasNoCodeIsNamedAndTheProcessLivesOn) {
   expectFailure(withNumber("double",
                            "  %y = call double @llvm.sin.f64(double %x)\n",

@@ -10,10 +10,10 @@ namespace costate::conversion {
 inline constexpr int64_t slotsOfWord = 20;
 /// Likewise, in loops of few turns in other loops: few rows are under way.
 inline constexpr int64_t slotsOfWordOfNest = 30;
-/// A sine of f32 by libclc where the cosine of the same number is known.
+/// A sine of f32 where the cosine of the same number is computed as well.
 inline constexpr int64_t slotsOfTwin = 4;
 
-/// Issue slots of a lane, roughly; a function of libclc in full, or one of the
+/// Issue slots of a lane, roughly; a function of a library, or one of the
 /// hardware's.
 int64_t slotsOf(mlir::Operation *op, bool fastMath);
 

@@ -82,7 +82,8 @@ private:
     Value read = pop.getValues()[std::distance(saved.begin(), found)];
     return llvm::any_of(read.getUsers(), [&](Operation *user) {
       return isa<ir::SinOp, ir::CosOp>(user) &&
-             user->getName() != op->getName();
+             user->getName() != op->getName() &&
+             user->getBlock() == pop->getBlock();
     });
   }
 
