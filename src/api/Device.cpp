@@ -107,8 +107,10 @@ Device Device::open(const std::string &name, DeviceOptions options) {
     return Device(checked(openAnyGpu(options)));
   if (name == "vulkan" || name.starts_with("vulkan:"))
     return Device(checked(openVulkan(name, options)));
-  raise(ErrorCode::NoDevice, "there is no device `" + name +
-                                 "`; this build has: cpu, cuda, simt, vulkan");
+  raise(ErrorCode::NoDevice,
+        "there is no device `" + name +
+            "`; this build has: cpu, cuda, vulkan, gpu (any of "
+            "these GPUs), simt (for tests)");
 }
 
 Device Device::best() {

@@ -18,18 +18,9 @@ namespace {
 /// Blocks that would compare, with what uses the outcome there.
 using Places = MapVector<BasicBlock *, SmallVector<Use *>>;
 
-bool isF32OrF64(const Type *type) {
-  return type->isFloatTy() || type->isDoubleTy();
-}
-
-bool isGuardOfLoad(const Instruction &instruction) {
-  auto *compare = dyn_cast<FCmpInst>(&instruction);
-  if (!compare || compare->getPredicate() != FCmpInst::FCMP_OEQ ||
-      !isF32OrF64(compare->getOperand(0)->getType()) ||
-      !match(compare->getOperand(1), PatternMatch::m_AnyZeroFP()))
-    return false;
-  auto *load = dyn_cast<LoadInst>(compare->getOperand(0));
-  return load && load->getParent() == compare->getParent();
+bool isGuardOfLoad(Instruction &instruction) {
+  auto *load = dyn_cast_or_null<LoadInst>(guardingNumber(&instruction));
+  return load && load->getParent() == instruction.getParent();
 }
 
 BasicBlock *blockOf(const Use &use) {
@@ -96,6 +87,16 @@ void compareLate(Function &function) {
 }
 
 } // namespace
+
+Value *guardingNumber(Value *condition) {
+  auto *compare = dyn_cast<FCmpInst>(condition);
+  if (!compare || compare->getPredicate() != FCmpInst::FCMP_OEQ ||
+      !match(compare->getOperand(1), PatternMatch::m_AnyZeroFP()))
+    return nullptr;
+  Value *g = compare->getOperand(0);
+  bool isNumber = g->getType()->isFloatTy() || g->getType()->isDoubleTy();
+  return isNumber ? g : nullptr;
+}
 
 void compareLate(Module &module) {
   for (Function &function : module)

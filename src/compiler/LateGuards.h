@@ -3,9 +3,13 @@
 
 namespace llvm {
 class Module;
-}
+class Value;
+} // namespace llvm
 
 namespace costate::compiler {
+
+/// The g of `g == 0`, f32 or f64, as a product with g is guarded; else null.
+llvm::Value *guardingNumber(llvm::Value *condition);
 
 /// Moves what looks whether a loaded number is 0 behind the branches of its
 /// block, but into no loop. Guards of products with an adjoint are hoisted in

@@ -173,13 +173,10 @@ void hideNegations(Module &module) {
 /// becomes.
 Value *guarded(Value *value, Value *g) {
   auto *product = dyn_cast<SelectInst>(value);
-  if (!product || product->getTrueValue() != g)
+  if (!product || product->getTrueValue() != g ||
+      guardingNumber(product->getCondition()) != g)
     return nullptr;
-  auto *compare = dyn_cast<FCmpInst>(product->getCondition());
-  bool guards = compare && compare->getPredicate() == FCmpInst::FCMP_OEQ &&
-                compare->getOperand(0) == g &&
-                match(compare->getOperand(1), PatternMatch::m_AnyZeroFP());
-  return guards ? product->getFalseValue() : nullptr;
+  return product->getFalseValue();
 }
 
 /// Whether g is not 0 and `runs` holds: one instruction.
@@ -199,8 +196,7 @@ void joinGuards(Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
       auto *turn = dyn_cast<SelectInst>(&instruction);
-      if (!turn ||
-          !(turn->getType()->isFloatTy() || turn->getType()->isDoubleTy()))
+      if (!turn)
         continue;
       Value *product = guarded(turn->getTrueValue(), turn->getFalseValue());
       if (!product)

@@ -253,7 +253,7 @@ static std::byte *needCell(Launch &launch, const DeviceFunction &function) {
 /// it. A thread that reports an error leaves none.
 static bool awaitsParts(const Launch &launch, const DeviceFunction &function,
                         Grid grid) {
-  return function.oneSum && !function.tiles && !launch.code.mayFail &&
+  return function.oneSum && !launch.code.mayFail &&
          launch.engine.driver().properties().blocksProgress &&
          grid.blocks > 1 && grid.blocks <= costateFewParts;
 }
