@@ -191,6 +191,7 @@ private:
   Outcome runPiece(const OpenLoop &loop, const Piece &piece, const Turns &turns,
                    mlir::ValueRange state);
   mlir::Value storesLast(const OpenLoop &loop);
+  bool isUsedOnTheWay(const OpenLoop &loop) const;
   mlir::Value runAgain(const OpenLoop &loop, const Turns &turns,
                        mlir::Value isKept, mlir::Value isStored, Arm state);
   Values runPieces(OpenLoop &loop, mlir::ValueRange state);

@@ -170,6 +170,17 @@ Value Emitter::storesLast(const OpenLoop &loop) {
   return loop.inside ? both(loop.fit, negated(loop.inside)) : loop.fit;
 }
 
+/// Whether the forward sweep needs what it results in.
+bool Emitter::isUsedOnTheWay(const OpenLoop &loop) const {
+  Operation *op = loop.state.op();
+  Block *body = shape.body();
+  return op->getBlock() != body ||
+         llvm::any_of(op->getUsers(), [&](Operation *user) {
+           Operation *at = body->findAncestorOpInBlock(*user);
+           return !at || at->isBeforeInBlock(shape.turn);
+         });
+}
+
 /// Runs all turns that have not been run, in pieces: those that are kept are
 /// piece 0, and stored. So is the last piece of the last loop, which is undone
 /// first. In front of each other one stands a checkpoint. Returns the state
@@ -194,9 +205,10 @@ Values Emitter::runPieces(OpenLoop &loop, ValueRange state) {
   inits.push_back(from);
   if (!isLeaf)
     inits.append({keptEnd, keptEnd});
-  // What has run and does not fit need not run again.
+  // What does not fit need not run, nor run again.
+  bool mustRun = isSized && (!loop.storesLast || isUsedOnTheWay(loop));
   Value end =
-      add(isSized ? loop.segments : where(loop.fit, loop.segments), one);
+      add(mustRun ? loop.segments : where(loop.fit, loop.segments), one);
   Values ends = this->loop(start, end, inits, [&](Value p, ValueRange args) {
     auto equal = [&](Value a, Value c) -> Value {
       return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, c);
