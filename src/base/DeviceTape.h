@@ -15,10 +15,9 @@ enum TapePlace { TapeAnywhere, TapeInShared, TapeOnHeap, TapeInDrain };
 
 /// Of one function: the rows that the deepest tile of its last launch needs to
 /// keep everything, and those that it can do with; tiles that went to the
-/// drain, and those that did not fit there either; tiles that need more than
-/// `usualRows`.
+/// drain, and those that did not fit there either.
 struct TapeNeed {
-  unsigned long long rows, fewest, listed, failed, deep;
+  unsigned long long rows, fewest, listed, failed;
 };
 
 /// In the memory of the host: why launches do nothing.
@@ -32,7 +31,7 @@ struct TapeControl {
   unsigned long long error;          ///< later launches do nothing
   unsigned long long errorFunction;
   unsigned long long next, listed, failed, ticket;
-  unsigned long long seenRows, seenFewest, seenDeep; ///< of this launch
+  unsigned long long seenRows, seenFewest; ///< of the running launch
 };
 
 /// What a function that runs in tiles is called with, from the word
@@ -60,7 +59,6 @@ struct TapeCall {
   unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
   unsigned long long drainRows;  ///< of a block in shared memory
   unsigned long long leastWarps, mostWarps; ///< that share the heap
-  unsigned long long usualRows; ///< tiles that need more are counted
 };
 
 /// What a thread keeps while it runs tiles; starts like other workers.
@@ -72,7 +70,7 @@ struct TapeWorker {
   unsigned long long frugal, ample; ///< as in the call
   const struct TapeCall *call;
   unsigned long long tile;
-  unsigned warp, warps, threadOfBlock, need, fewest, deep;
+  unsigned warp, warps, threadOfBlock, need, fewest;
   unsigned taken; ///< tiles that were taken before the next one
 };
 

@@ -180,50 +180,6 @@ TEST(GpuTapes, OnTheHeapAreThoseOfTwentyWarpsIfRecordsAreWide) {
   EXPECT_LE(taken, 24 * tape);
 }
 
-/// Deep tiles among many others are left to the drain. Items have no order:
-/// `n` is not read from an array.
-TEST(GpuTapes, OfFewDeepTilesTakeNoHeap) {
-  Kernel k = kernel("few", [](ArrayRef<double, 1> x, Scalar<int> deep,
-                              ArrayRef<double, 1> y) {
-    parallel(x.size(), [&](Index i) {
-      Var<double> v = x(i);
-      Var<int> t = 0, n = select(i < cast<int64_t>(deep), 700, 5);
-      WHILE (t < n) {
-        v = v + 0.1 * sin(3.0 * v);
-        t += 1;
-      }
-      y(i) = v;
-    });
-  });
-  constexpr int64_t items = 4096;
-  auto gradient = [&](const Device &device, int deep, size_t *taken) {
-    Array<double> x = device.array<double>({items}, grad),
-                  y = device.array<double>({items}, grad);
-    x.fill(0.7);
-    size_t before = device.current_bytes();
-    for (int launch = 0; launch < 3; ++launch) {
-      x.grad().fill(0);
-      y.grad().fill(1);
-      k.grad(x, deep, y);
-    }
-    device.synchronize();
-    if (taken)
-      *taken = device.current_bytes() - before;
-    return x.grad().to_host();
-  };
-  constexpr size_t tape = 32 * 700 * sizeof(double);
-  for (int deep : {64, 32 * 32}) {
-    Device device = Device::open("simt", {.threads = 1});
-    size_t taken = 0;
-    expectSame(gradient(device, deep, &taken),
-               gradient(Device::open("cpu"), deep, nullptr));
-    if (deep == 64)
-      EXPECT_LT(taken, 2 * tape);
-    else
-      EXPECT_GT(taken, 8 * tape);
-  }
-}
-
 /// Running a sine again is dearer than a word there, and cheaper elsewhere.
 TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
   Sorting never("never");

@@ -230,7 +230,7 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   // Fewer warps than there are still spread over all multiprocessors.
   worker->warp = worker->threadOfBlock / 32 * blocks + block;
   worker->lane = worker->threadOfBlock % 32;
-  worker->need = worker->fewest = worker->deep = 0;
+  worker->need = worker->fewest = 0;
   worker->frugal = call->frugal;
   worker->ample = call->ample;
   if (place == TapeInShared)
@@ -317,12 +317,9 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
   unsigned rows = need, few = fewest;
   worker->need = worker->need > rows ? worker->need : rows;
   worker->fewest = worker->fewest > few ? worker->fewest : few;
-  worker->deep += !call->drains && need > call->usualRows;
 #if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
   // Here, and not behind the reverse sweep with all that they follow from.
-  __asm__ volatile(""
-                   : "+r"(worker->need), "+r"(worker->fewest),
-                     "+r"(worker->deep));
+  __asm__ volatile("" : "+r"(worker->need), "+r"(worker->fewest));
 #endif
   struct TapeControl *control = call->control;
   // The answer takes its time. Where tiles are as long as each other none is
@@ -347,7 +344,7 @@ static void tapeCommit(const struct TapeCall *call) {
   struct TapeControl *control = call->control;
   struct TapeNeed need = {control->seenRows ? control->seenRows : 1,
                           control->seenFewest ? control->seenFewest : 1,
-                          control->listed, control->failed, control->seenDeep};
+                          control->listed, control->failed};
   const unsigned long long *failed = call->failed;
   if (!call->drains) { // nobody drains the list
     need.failed = need.listed;
@@ -365,7 +362,7 @@ static void tapeCommit(const struct TapeCall *call) {
     call->failure->rows = need.fewest;
     call->failure->raised = 1;
   }
-  control->seenRows = control->seenFewest = control->seenDeep = 0;
+  control->seenRows = control->seenFewest = 0;
   control->next = control->listed = control->failed = control->ticket = 0;
 }
 
@@ -375,8 +372,6 @@ TAPE_INLINE void costate_device_tape_end(struct TapeWorker *worker) {
   if (worker->lane == 0) {
     tapeRaise(&control->seenRows, worker->need);
     tapeRaise(&control->seenFewest, worker->fewest);
-    if (worker->deep)
-      tapeAdd(&control->seenDeep, worker->deep);
   }
   if (!call->commits)
     return;

@@ -40,8 +40,7 @@ static size_t roundUp(uint64_t rows) { return (rows + 7) / 8 * 8; }
 std::optional<TapePlan> SharedTapes::plan(uint64_t tiles,
                                           WantedRows wanted) const {
   auto processors = static_cast<uint64_t>(gpu.multiprocessors);
-  for (size_t warps : {mostWarps, size_t(16), size_t(8), size_t(6), size_t(5),
-                       size_t(4), size_t(2), size_t(1)}) {
+  for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
     if (warps < warpsOfBlock() && !wanted.isLeast && isLittle())
       break;
     auto [blocks, warpsOfBlock, rows] = share(warps);

@@ -35,8 +35,6 @@ struct TapePlan {
 
 class SharedTapes {
 public:
-  static constexpr size_t mostWarps = 24; ///< of a multiprocessor
-
   explicit SharedTapes(const Properties &gpu) : gpu(gpu) {}
 
   /// Of the largest block.
@@ -46,8 +44,6 @@ public:
   }
   /// Whether the warps of the largest block have few rows each.
   bool isLittle() const;
-  /// Of a warp, where as many run as hide the time of memory.
-  uint64_t usualRows() const { return share(mostWarps).rows; }
   /// Of `warps` warps, in the largest blocks that get their part of it.
   TapeShares share(size_t warps) const;
   /// For `tiles` of 32 iterations each; nullopt if no warp can have the rows.

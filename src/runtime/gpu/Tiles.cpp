@@ -17,9 +17,6 @@ static constexpr int mostDrains = 32;
 /// Warps of a multiprocessor, fewer of which leave it idle.
 static constexpr size_t leastWarps = 8;
 
-/// A deep one among fewer is worth a heap.
-static constexpr uint64_t tilesForOneDeep = 16;
-
 /// Warps of a multiprocessor that share a heap, if a turn takes several rows:
 /// what hides the time of memory are rows under way. More only take memory.
 static constexpr size_t warpsOfWideTurns = 20;
@@ -75,8 +72,8 @@ static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
 }
 
 /// Shared memory if everything fits there, or nearly; for what is dear to run
-/// again the heap, unless few tiles are too deep and the drain can have them;
-/// else shared memory with recomputation, if that is deep enough.
+/// again the heap; else shared memory with recomputation, if that is deep
+/// enough.
 Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
                              const TapeNeed &known, bool isExact, bool sorted) {
   SharedTapes tapes = sharedTapes();
@@ -97,12 +94,6 @@ Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
         shared && (isBusy || !dear))
       return *shared;
   }
-  uint64_t ofDrain = memory.driver().properties().sharedPerBlock / rowBytes;
-  bool fewDeep = !isExact && known.deep <= tiles / tilesForOneDeep &&
-                 known.fewest <= ofDrain;
-  if (dear && fewDeep && !tapes.isLittle())
-    if (auto shared = tapes.plan(tiles, {.rows = tapes.usualRows()}))
-      return *shared;
   auto shared =
       tapes.plan(tiles, {.rows = known.fewest, .isLeast = true, .most = most});
   if (shared && (!dear || budget == 0))
@@ -319,7 +310,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   TapeNeed known = *launch.needs.onHost(launch.number);
   bool isExact = call.hostRows > 0;
   if (isExact)
-    known = {call.hostRows, call.hostFewest, 0, 0, 0};
+    known = {call.hostRows, call.hostFewest, 0, 0};
   if (known.rows == 0)
     if (auto done = failureOfOthers(); !done)
       return done;
@@ -348,7 +339,6 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.sharedRows = plan->sharedRows;
   call.leastWarps = plan->leastWarps;
   call.mostWarps = plan->mostWarps;
-  call.usualRows = sharedTapes().usualRows();
   call.commits = isExact && holds(*plan, known);
   call.ample = call.commits && rowsOf(*plan, known) >= known.rows;
   call.frugal = call.commits && !call.ample;
@@ -373,9 +363,8 @@ Result<> Tiles::list(const TapeNeed &need) {
   cells.listed = need.failed;
   cells.seenRows = need.rows;
   cells.seenFewest = need.fewest;
-  cells.seenDeep = need.deep;
   constexpr size_t from = offsetof(TapeControl, next);
-  static_assert(offsetof(TapeControl, seenDeep) + 8 == sizeof cells);
+  static_assert(offsetof(TapeControl, seenFewest) + 8 == sizeof cells);
   return memory.driver().upload(control.address() + from, &cells.next,
                                 sizeof cells - from);
 }
