@@ -180,6 +180,43 @@ TEST(GpuTapes, OnTheHeapAreThoseOfTwentyWarpsIfRecordsAreWide) {
   EXPECT_LE(taken, 24 * tape);
 }
 
+/// A few deep tiles that get deeper from launch to launch, with wide records.
+TEST(GpuTapes, OfLaunchesThatGetDeeperFitIntoTheBudget) {
+  constexpr int width = 12;
+  Kernel k = kernel("deepens", [](ArrayRef<double, 1> x, Scalar<int> deepest,
+                                  ArrayRef<double, 1> y) {
+    parallel(x.size(), [&](Index i) {
+      std::vector<Var<double>> v;
+      for (int c = 0; c < width; ++c)
+        v.emplace_back(x(i) + 0.1 * c);
+      Var<int> turn = 0, turns = select(i < 64, cast<int>(deepest), 2);
+      WHILE (turn < turns) {
+        for (int c = 0; c < width; ++c)
+          v[static_cast<size_t>(c)] += 0.1 * sin(v[static_cast<size_t>(c)]);
+        turn += 1;
+      }
+      Var<double> sum = 0.0;
+      for (int c = 0; c < width; ++c)
+        sum += v[static_cast<size_t>(c)];
+      y(i) = sum;
+    });
+  });
+  auto gradient = [&](const Device &device, std::vector<int> launches) {
+    Array<double> x = device.array<double>({2048}, grad),
+                  y = device.array<double>({2048}, grad);
+    x.fill(0.7);
+    for (int deepest : launches) {
+      x.grad().fill(0);
+      y.grad().fill(1);
+      k.grad(x, deepest, y);
+      device.synchronize();
+    }
+    return x.grad().to_host();
+  };
+  expectSame(gradient(openDevice(), {2, 800, 1500, 1700}),
+             gradient(Device::open("cpu"), {1700}));
+}
+
 /// Running a sine again is dearer than a word there, and cheaper elsewhere.
 TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
   Sorting never("never");
