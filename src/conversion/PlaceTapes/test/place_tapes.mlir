@@ -2,14 +2,19 @@
 
 // One loop: its depth is known before it runs. What fits is kept, the rest runs
 // from checkpoint to checkpoint, and once more when it is undone. The last piece
-// is kept as well, until then.
+// is kept as well, until then. What does not fit runs no turn: nothing behind the
+// loop reads what it results in.
 // CHECK-LABEL: costate.kernel @one
 // CHECK:         costate.range (%[[I:.*]]) in {{.*}} attributes {costate.dear, costate.tiles, costate.turn_rows = 1 : i64}
 // CHECK:           %[[ACTIVE:.*]] = tape.active
 // CHECK:           %[[T:.*]] = arith.select %[[ACTIVE]]
 // CHECK:           %[[MOST:.*]] = tape.warp_max %[[T]]
-// CHECK:           tape.kept %[[MOST]]
-// CHECK:           scf.for
+// CHECK:           %[[PLAN:.*]]:3 = scf.if
+// CHECK:             tape.kept %[[MOST]]
+// CHECK:           %[[FITS:.*]] = arith.cmpi ne, %[[PLAN]]#0, %c-1_i32
+// CHECK:           %[[SEGMENTS:.*]] = arith.select %[[FITS]], %[[PLAN]]#2, %c0_i32
+// CHECK:           %[[END:.*]] = arith.addi %[[SEGMENTS]], %c1_i32
+// CHECK:           scf.for %{{.*}} = %c0_i32 to %[[END]]
 // CHECK:             scf.if
 // CHECK:               scf.for
 // CHECK:                 tape.write %{{.*}} at %{{.*}} : f32
