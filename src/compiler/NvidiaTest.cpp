@@ -337,33 +337,28 @@ TEST(Nvidia, FunctionsOfConstantsAreFolded) {
   EXPECT_TRUE(contains(text, ", -4503599627370496;")) << text; // -inf
 }
 
+/// So many sines of each other, of `type`, by the function `sine`.
+std::string sines(int count, const std::string &type, const std::string &sine) {
+  std::string body = "  %y0 = fadd " + type + " %x, 0.0\n";
+  for (int i = 0; i < count; ++i)
+    body += "  %y" + std::to_string(i + 1) + " = call " + type + " @" + sine +
+            "(" + type + " %y" + std::to_string(i) + ")\n";
+  body += "  %y = fneg " + type + " %y" + std::to_string(count) + "\n";
+  return ptx(withNumber(type, body,
+                        "declare " + type + " @" + sine + "(" + type + ")"));
+}
+
 TEST(Nvidia, AFewCallsAreInlinedAndManyAreNot) {
-  auto sines = [](int count) {
-    std::string body = "  %y0 = fadd double %x, 0.0\n";
-    for (int i = 0; i < count; ++i)
-      body += "  %y" + std::to_string(i + 1) +
-              " = call double @_Z3sind(double %y" + std::to_string(i) + ")\n";
-    return ptx(withNumber(
-        "double", body + "  %y = fneg double %y" + std::to_string(count) + "\n",
-        "declare double @_Z3sind(double)"));
-  };
-  EXPECT_FALSE(contains(sines(2), ".func"));
-  EXPECT_TRUE(contains(sines(20), ".func"));
+  EXPECT_FALSE(contains(sines(2, "double", "_Z3sind"), ".func"));
+  EXPECT_TRUE(contains(sines(20, "double", "_Z3sind"), ".func"));
 }
 
 TEST(Nvidia, SmallFunctionsAreInlinedMoreOften) {
-  auto sines = [](int count) {
-    std::string body = "  %y0 = fadd float %x, 0.0\n";
-    for (int i = 0; i < count; ++i)
-      body += "  %y" + std::to_string(i + 1) +
-              " = call float @_Z3sinf(float %y" + std::to_string(i) + ")\n";
-    return ptx(withNumber(
-        "float", body + "  %y = fneg float %y" + std::to_string(count) + "\n",
-        "declare float @_Z3sinf(float)"));
-  };
-  EXPECT_FALSE(contains(sines(250), "call.uni (retval0), _Z3sinf"));
-  EXPECT_TRUE(contains(sines(250), "call.uni (retval0), libclc_Z3sinf"));
-  EXPECT_TRUE(contains(sines(500), "call.uni (retval0), _Z3sinf"));
+  std::string some = sines(250, "float", "_Z3sinf");
+  EXPECT_FALSE(contains(some, "call.uni (retval0), _Z3sinf"));
+  EXPECT_TRUE(contains(some, "call.uni (retval0), libclc_Z3sinf"));
+  EXPECT_TRUE(
+      contains(sines(500, "float", "_Z3sinf"), "call.uni (retval0), _Z3sinf"));
 }
 
 TEST(Nvidia, WhatHasNoCodeIsNamedAndTheProcessLivesOn) {
