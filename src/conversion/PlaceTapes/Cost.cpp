@@ -20,7 +20,7 @@ int64_t slotsOf(Operation *op, bool fastMath) {
   if (isa<ir::SinOp, ir::CosOp, ir::ExpOp, ir::Exp2Op, ir::LogOp, ir::Log2Op,
           ir::Log10Op>(op) &&
       !wide && !fastMath)
-    return 26; // DeviceMaths.c
+    return slotsOfSmallFunction;
   if (op->hasTrait<ir::OpTrait::IsFunction>())
     return wide ? 80 : fastMath ? 8 : 34;
   if (isa<arith::DivFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))

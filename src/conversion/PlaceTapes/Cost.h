@@ -13,6 +13,9 @@ inline constexpr int64_t slotsOfWordOfNest = 30;
 /// A sine of f32 where the cosine of the same number is computed as well.
 inline constexpr int64_t slotsOfTwin = 4;
 
+/// One of those of f32 in compiler/DeviceMaths.c.
+inline constexpr int64_t slotsOfSmallFunction = 26;
+
 /// Issue slots of a lane, roughly; a function of a library, or one of the
 /// hardware's.
 int64_t slotsOf(mlir::Operation *op, bool fastMath);

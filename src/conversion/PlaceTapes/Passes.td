@@ -48,8 +48,8 @@ def PlaceTapes : Pass<"place-tapes", "::costate::ir::KernelOp"> {
                  Option<"fastMath", "fast-math", "bool", "false",
                         "functions cost what the hardware's cost">,
                  Option<"inlines", "inlines", "bool", "false",
-                        "functions become code of each place that calls them: turns with "
-                        "calls are not undone in batches">];
+                        "functions become code of each place that calls them, which turns "
+                        "that are undone in batches shall not have much of">];
   let dependentDialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::costate::tape::TapeDialect"];
 }

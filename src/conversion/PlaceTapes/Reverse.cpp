@@ -1,5 +1,6 @@
 /// Turns of the reverse sweep, and a whole range.
 
+#include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Rows.h"
 #include "conversion/PlaceTapes/Walk.h"
 
@@ -14,7 +15,7 @@ namespace costate::conversion {
 /// take longer than what they are for.
 constexpr int64_t readAhead = 4;
 /// Of the code of one turn, and rows of a record, for which that pays.
-constexpr unsigned shortest = 64;
+constexpr int64_t shortest = 64;
 constexpr int64_t narrowest = 4;
 
 struct Emitter::Undone {
@@ -85,15 +86,20 @@ static bool isCalled(Operation &op, bool fastMath) {
          !(fastMath && op.getResult(0).getType().isF32());
 }
 
+/// How much code `op` becomes, about, if that of its function is inlined.
+static int64_t codeOf(Operation &op, bool fastMath) {
+  if (!isCalled(op, fastMath))
+    return 1;
+  int64_t slots = slotsOf(&op, fastMath);
+  return slots <= slotsOfSmallFunction ? slots : shortest + 1;
+}
+
 bool Emitter::isShort(scf::ForOp reversed, const TapeLevel &level) const {
-  unsigned count = 0;
-  bool calls = false;
+  int64_t code = 0;
   reversed.walk([&](Operation *op) {
-    ++count;
-    calls |= isCalled(*op, costs.fastMath);
+    code += costs.inlines ? codeOf(*op, costs.fastMath) : 1;
   });
-  return count <= shortest && level.rows() <= narrowest &&
-         !(costs.inlines && calls);
+  return code <= shortest && level.rows() <= narrowest;
 }
 
 /// The `size` turns in front of turn `behind`, whose rows end at `end`.

@@ -1,6 +1,7 @@
 // RUN: costate-opt %s --place-tapes=fast-math --canonicalize --cse | FileCheck %s
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s --check-prefix=EXACT
 // RUN: costate-opt %s --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=INLINES
+// RUN: sed s/f32/f64/g %s | costate-opt --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=LARGE
 // RUN: costate-opt %s --place-tapes="inlines fast-math" --canonicalize --cse | FileCheck %s --check-prefix=HARDWARE
 
 // From turn to turn of the reverse sweep there is one product, not two.
@@ -13,10 +14,11 @@
 // EXACT:           %[[G:.*]] = arith.mulf %[[H]], %{{.*}} : f32
 // EXACT:           costate.strong_mul %[[G]], %{{.*}} : f32
 
-// Where each call becomes the code of the function, turns with calls are undone
-// one at a time.
-// INLINES-COUNT-1: costate.cos
-// INLINES-NOT:     costate.cos
+// Where each call becomes the code of the function, turns with much of it are
+// undone one at a time.
+// INLINES-COUNT-7: costate.cos
+// LARGE-COUNT-1:   costate.cos
+// LARGE-NOT:       costate.cos
 // HARDWARE-COUNT-7: costate.cos
 costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
