@@ -3,6 +3,8 @@
 /// the turns of their loops, so that lanes of a warp have about as many. C,
 /// since device code is C as well.
 
+#include "base/DeviceTape.h"
+
 // NOLINTBEGIN
 #ifdef __cplusplus
 extern "C" {
@@ -10,7 +12,7 @@ extern "C" {
 
 /// Depths below 32 have buckets of their own; above, 32 for each power of two.
 enum { SortBuckets = 384, SortGroups = SortBuckets / 32 };
-enum { SortBlockThreads = 512, SortBlocksOfProcessor = 2, SortStats = 4 };
+enum { SortStats = 4 };
 
 /// What the depths of a range are, for the host: of all iterations together,
 /// once as they are, and once as deep as the deepest of their tile before
@@ -25,11 +27,14 @@ struct SortControl {
   unsigned long long turns, rounds, passing, deepest;
   /// High half: chunks that have been taken, or asked for; low: counted.
   unsigned long long progress;
-  unsigned long long left;    ///< blocks that need nothing of this any more
+  unsigned long long left;   ///< blocks that need nothing of the above any more
+  unsigned long long placed; ///< chunks
+  unsigned long long passed; ///< blocks that know that all chunks are placed
   unsigned long long ordered; ///< iterations in the order
 };
 
-/// What a function that sorts is called with.
+/// What a function whose iterations may be sorted is called with, behind its
+/// other words.
 struct SortCall {
   struct SortControl *control;
   struct SortReport *report; ///< in the memory of the host
@@ -37,9 +42,10 @@ struct SortCall {
   unsigned *bases;           ///< for each chunk, where it starts in each bucket
   unsigned *before;          ///< for each chunk, the one its block took before
   unsigned long long iterations;
-  unsigned long long chunks; ///< and as many blocks
-  unsigned long long chunk;  ///< iterations of one, a multiple of 32
-  unsigned long long keeps;  ///< a block has memory for those of a chunk
+  unsigned long long blocks, blockThreads; ///< of the launch
+  unsigned long long chunks;               ///< 0: nothing is to be done
+  unsigned long long chunk; ///< iterations of one, a multiple of 32
+  unsigned long long keeps; ///< a block has memory for those of a chunk
 };
 
 /// Of a block; behind it, if it keeps a chunk, `keys` and `sorted`, a word for
@@ -50,7 +56,7 @@ struct SortMemory {
   unsigned moved[SortBuckets];  ///< the kept chunk: from `sorted` to the order
   unsigned groups[SortGroups];
   unsigned chunk, size, isLast; ///< size: of the kept chunk
-  unsigned long long stats[SortStats][SortBlockThreads / 32];
+  unsigned long long stats[SortStats][TAPE_BLOCK_THREADS / 32];
 };
 
 /// What a thread keeps.
@@ -58,11 +64,13 @@ struct SortWorker {
   const struct SortCall *call;
   struct SortMemory *memory;
   unsigned *keys, *sorted;
-  unsigned thread, chunk;
+  unsigned runs; ///< there is anything to be done
+  unsigned thread, threads, chunk;
   unsigned latest;  ///< chunk to be placed behind the kept one; none: all ones
   unsigned kept;    ///< the chunk that is kept; none: all ones
   unsigned reports; ///< the block tells the host
   unsigned places;  ///< all chunks are counted
+  unsigned counted; ///< chunks, by this block
   unsigned left;    ///< blocks that have left before, in the first thread
   unsigned long long turns, rounds, passing, deepest; ///< of a chunk; then all
 };

@@ -1,6 +1,5 @@
 #include "compiler/GpuModule.h"
 
-#include "base/DeviceSort.h"
 #include "base/DeviceSymbol.h"
 #include "base/DeviceTape.h"
 #include "base/DeviceWords.h"
@@ -23,7 +22,7 @@ using namespace llvm;
 namespace costate::compiler {
 namespace {
 
-constexpr const char *sortAttr = "costate-sort", *sumsAttr = "costate-sums";
+constexpr const char *sumsAttr = "costate-sums";
 /// What kernels of one function differ in.
 constexpr const char *placeName = "costate_device_tape_place";
 constexpr const char *drainsName = "costate_device_tape_drains";
@@ -114,8 +113,7 @@ Constant *dynamicMemory(Module &module) {
 Constant *blockMemory(Module &module, const Function &function) {
   LLVMContext &context = module.getContext();
   auto *pointer = PointerType::getUnqual(context);
-  if (function.hasFnAttribute(deviceTilesAttr) ||
-      function.hasFnAttribute(sortAttr))
+  if (function.hasFnAttribute(deviceTilesAttr))
     return dynamicMemory(module);
   if (!function.hasFnAttribute(sumsAttr))
     return ConstantPointerNull::get(pointer);
@@ -140,8 +138,6 @@ void addKernel(Module &module, const DeviceFunction &device,
   Function *kernel = declareKernel(module, device, name);
   if (device.function->hasFnAttribute(deviceTilesAttr))
     limitBlocks(*kernel, TAPE_BLOCK_THREADS, least);
-  if (device.function->hasFnAttribute(sortAttr))
-    limitBlocks(*kernel, SortBlockThreads, SortBlocksOfProcessor);
   if (device.function->hasFnAttribute(sumsAttr))
     limitBlocks(*kernel, sumBlockThreads, 1);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));

@@ -85,6 +85,7 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_sort_take", &costate_device_sort_take);
   add("costate_device_sort_next", &costate_device_sort_next);
   add("costate_device_sort_rounds", &costate_device_sort_rounds);
+  add("costate_device_sort_end", &costate_device_sort_end);
   return symbols;
 }
 

@@ -1,20 +1,69 @@
 #include "compiler/NvidiaCode.h"
 
+#include "base/DeviceSymbol.h"
+
 namespace costate::compiler {
 namespace {
 
-/// Two blocks of what sorts shall fit onto a multiprocessor.
-TEST(Nvidia, KernelsThatSortLeaveRegistersForTheirBlocks) {
-  std::string text = ptx(R"(
-define void @s(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
-  store i64 %thread, ptr %memory
+/// A function that runs in tiles, and sorts before.
+const char *const sortedTiles = R"(
+declare i64 @costate_device_tape_place()
+declare i64 @costate_device_tape_drains(ptr)
+declare i64 @costate_device_sort_begin(ptr, ptr, i64, ptr, i64)
+declare i64 @costate_device_sort_rounds(ptr)
+declare i64 @costate_device_sort_item(ptr, i64)
+declare void @costate_device_sort_take(ptr, i64, i64, i64)
+declare i64 @costate_device_sort_next(ptr)
+declare void @costate_device_sort_end(ptr)
+define internal void @tiles.body(ptr %words, i64 %thread, ptr %memory) {
+  %worker = alloca [256 x i8], align 8
+  %place = call i64 @costate_device_tape_place()
+  %first = call i64 @costate_device_sort_begin(ptr %worker, ptr %words, i64 %thread, ptr %memory, i64 %place)
+  br label %more
+more:
+  %any = phi i64 [ %first, %0 ], [ %next, %chunk ]
+  %goes = icmp ne i64 %any, 0
+  br i1 %goes, label %chunk, label %end
+chunk:
+  %rounds = call i64 @costate_device_sort_rounds(ptr %worker)
+  %item = call i64 @costate_device_sort_item(ptr %worker, i64 %rounds)
+  call void @costate_device_sort_take(ptr %worker, i64 %rounds, i64 %item, i64 %rounds)
+  %next = call i64 @costate_device_sort_next(ptr %worker)
+  br label %more
+end:
+  call void @costate_device_sort_end(ptr %worker)
+  %drains = call i64 @costate_device_tape_drains(ptr %worker)
+  store i64 %drains, ptr %memory
   ret void
 }
-attributes #0 = { "costate-words"="1" "costate-sort" }
-)");
-  EXPECT_TRUE(contains(text, ".maxntid 512")) << text;
-  EXPECT_TRUE(contains(text, ".minnctapersm 2")) << text;
-  EXPECT_TRUE(contains(text, "costate_block_memory")) << text;
+define void @tiles(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  call void @tiles.body(ptr %words, i64 %thread, ptr %memory)
+  ret void
+}
+attributes #0 = { "costate-words"="11" "costate-tiles" }
+)";
+
+/// Of the function `name`, from the line that says so on.
+std::string kernelIn(const std::string &text, const std::string &name) {
+  size_t start = text.find(".entry " + deviceSymbol(name) + "(");
+  return start == std::string::npos
+             ? ""
+             : text.substr(start, text.find("\n}", start) - start);
+}
+
+TEST(Nvidia, KernelsOfTilesSortBeforeThem) {
+  std::string text = ptx(sortedTiles);
+  EXPECT_FALSE(contains(text, ".extern .func")) << text;
+  for (const char *name : {"tiles", "tiles.shared"}) {
+    std::string kernel = kernelIn(text, name);
+    EXPECT_TRUE(contains(kernel, "atom.acq_rel.gpu.global.add.u64")) << text;
+    EXPECT_TRUE(contains(kernel, "costate_block_memory")) << text;
+    EXPECT_TRUE(contains(kernel, ".maxntid 256")) << text;
+    EXPECT_TRUE(contains(kernel, ".minnctapersm 3")) << text;
+  }
+  std::string drain = kernelIn(text, "tiles.drain");
+  EXPECT_TRUE(contains(drain, ".minnctapersm 1")) << text;
+  EXPECT_FALSE(contains(drain, "atom")) << text;
 }
 
 TEST(Nvidia, LeastPairsGoThroughLanesAndSharedMemory) {

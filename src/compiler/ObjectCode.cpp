@@ -20,8 +20,8 @@ COSTATE_FIELDS(costate::runtime::gpu::SortCosts, turn, strayItem, strayTurn);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
                measuredInPlace, serial, afterTurn, effects, ordered, collective,
                addsUp, tiles, dear, barelyDear, turnRows, sharedSymbol,
-               drainSymbol, sortSymbol, sortWords, sortCosts, sums, least,
-               sumSlot, oneSum, words, site, tapeSite);
+               drainSymbol, sorts, sortCosts, sums, least, sumSlot, oneSum,
+               words, site, tapeSite);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {
@@ -120,9 +120,8 @@ std::vector<std::string> symbolsOf(const DeviceCode *code) {
     return symbols;
   for (const runtime::gpu::DeviceFunction &function : code->functions) {
     symbols.push_back(function.symbol);
-    for (const std::string &symbol : {function.measure, function.sortSymbol})
-      if (!symbol.empty())
-        symbols.push_back(symbol);
+    if (!function.measure.empty())
+      symbols.push_back(function.measure);
   }
   return symbols;
 }

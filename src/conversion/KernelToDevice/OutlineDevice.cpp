@@ -3,6 +3,7 @@
 #include "conversion/KernelToDevice/DeviceFunction.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToDevice/Reductions.h"
+#include "conversion/KernelToDevice/SortIterations.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
 
@@ -46,8 +47,6 @@ public:
     firstSlot = launcher.frameSlots;
     launcher.frameSlots += part->getNumResults() + reductions.size();
     describe();
-    if (depth)
-      emitSort();
     if (measured) {
       // Standing in the kernel it can be mapped like the part itself.
       part->getBlock()->getOperations().insert(part->getIterator(), measured);
@@ -62,11 +61,6 @@ public:
   }
 
 private:
-  static tape::DepthOp depthOf(Region &region) {
-    auto depths = region.front().getOps<tape::DepthOp>();
-    return depths.empty() ? tape::DepthOp() : *depths.begin();
-  }
-
   std::string nameOf(StringRef kind) const {
     return (launcher.kernel + "." + kind + Twine(number)).str();
   }
@@ -85,12 +79,14 @@ private:
     return !tiled && gridSums() == 1 && summation.kind == costateFloatSums;
   }
   int64_t callWord() const { return firstOwnWord + uses.parts.size(); }
-  /// A tiled function finds its TapeCall behind its other words.
-  int64_t words() const {
+  int64_t sortWord() const {
     return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
   }
-
-  int64_t sortWords() const { return callWord() + sizeof(SortCall) / 8; }
+  /// A tiled function finds its TapeCall behind its other words, and then its
+  /// SortCall.
+  int64_t words() const {
+    return sortWord() + (depth ? sizeof(SortCall) / 8 : 0);
+  }
 
   /// The place of the push in the innermost loop.
   int64_t tapeSite() {
@@ -167,8 +163,7 @@ private:
          named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
          named("barely_dear", b.getBoolAttr(part->hasAttr(barelyDearAttr))),
          named("turn_rows", b.getI64IntegerAttr(turnRows())),
-         named("sort", b.getStringAttr(depth ? nameOf("sort") : "")),
-         named("sort_words", b.getI64IntegerAttr(depth ? sortWords() : 0)),
+         named("sorts", b.getBoolAttr(bool(depth))),
          named("sort_costs", b.getDenseI64ArrayAttr(costs)),
          named("sums", b.getI64IntegerAttr(gridSums())),
          named("sum_slot", b.getI64IntegerAttr(firstSlot)),
@@ -207,12 +202,17 @@ private:
     else if (sums())
       function.mark("costate-sums");
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
+    Value place;
+    if (tiled)
+      place = launcher.runtime.callTape(b, "place", true, {});
+    if (depth)
+      emitSort(b, function, place);
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
     if (range && !measures)
       reductions.redirect(b, op->getRegion(0));
     if (tiled)
-      emitTiles(b, function, cast<ir::RangeOp>(op), own);
+      emitTiles(b, function, cast<ir::RangeOp>(op), own, place);
     else if (range)
       emitIterations(b, function, cast<ir::RangeOp>(op), own, measures);
     else
@@ -292,14 +292,13 @@ private:
 
   /// for (tile = first; tile != none; tile = next) 32 iterations, one per lane
   void emitTiles(ImplicitLocOpBuilder &b, DeviceFunction &function,
-                 ir::RangeOp op, const Captures &own) {
+                 ir::RangeOp op, const Captures &own, Value place) {
     Values extents;
     for (Value extent : op.getExtents())
       extents.push_back(own.mapping.lookup(extent));
     Value worker = function.worker(), none = constant(b, -1);
     Runtime &runtime = launcher.runtime;
     Value call = slot(b, function.words(), callWord());
-    Value place = runtime.callTape(b, "place", true, {});
     runtime.callTape(b, "begin", false,
                      {worker, call, function.thread(), function.threads(),
                       function.memory(), place});
@@ -326,75 +325,21 @@ private:
     addUp(b, function, loop.getResults().drop_front(), own);
   }
 
-  /// Lets each thread say how deep its iterations are; see gpu/DeviceSort.c.
-  void emitSort() {
+  /// Sorts the iterations by depth, if the words say so.
+  void emitSort(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                Value place) {
     // Standing in the kernel it can be mapped like the part itself.
-    Operation *copy = part->clone();
+    auto copy = cast<ir::RangeOp>(part->clone());
     part->getBlock()->getOperations().insert(part->getIterator(), copy);
-    DeviceFunction function(launcher.module, part->getLoc(), nameOf("sort"),
-                            sortWords(), Threading::Tiled, /*measures=*/false);
-    static_assert(sizeof(SortWorker) <= sizeof(TapeWorker));
-    function.mark("costate-sort");
-    auto b =
-        ImplicitLocOpBuilder::atBlockBegin(part->getLoc(), function.block());
     Captures own = uses;
     own.map(b, partsHere(b, function), copy->getRegion(0));
-    sortAll(b, function, cast<ir::RangeOp>(copy), own);
-    function.end(b);
-    copy->erase();
-  }
-
-  void sortAll(ImplicitLocOpBuilder &b, DeviceFunction &function,
-               ir::RangeOp op, const Captures &own) {
     Values extents;
-    for (Value extent : op.getExtents())
+    for (Value extent : copy.getExtents())
       extents.push_back(own.mapping.lookup(extent));
-    Runtime &runtime = launcher.runtime;
-    Value worker = function.worker(), none = constant(b, -1);
-    Value call = slot(b, function.words(), callWord());
-    Value zero = constant(b, 0), one = constant(b, 1);
-    Value first = runtime.callSort(
-        b, "begin", true, {worker, call, function.thread(), function.memory()});
-    Value rounds = runtime.callSort(b, "rounds", true, worker);
-    auto more = [&](OpBuilder &nested, Location loc, ValueRange args) {
-      ImplicitLocOpBuilder inner(loc, nested);
-      Value isMore =
-          arith::CmpIOp::create(inner, arith::CmpIPredicate::ne, args[0], zero);
-      scf::ConditionOp::create(inner, isMore, ValueRange());
-    };
-    auto chunk = [&](OpBuilder &nested, Location loc, ValueRange) {
-      ImplicitLocOpBuilder inner(loc, nested);
-      auto round = [&](OpBuilder &deeper, Location here, Value k, ValueRange) {
-        ImplicitLocOpBuilder innermost(here, deeper);
-        sortOne(innermost, op, extents, worker, none, k);
-        scf::YieldOp::create(innermost);
-      };
-      scf::ForOp::create(inner, zero, rounds, one, ValueRange(), round);
-      Value next = runtime.callSort(inner, "next", true, worker);
-      scf::YieldOp::create(inner, next);
-    };
-    scf::WhileOp::create(b, TypeRange(), first, more, chunk);
-  }
-
-  void sortOne(ImplicitLocOpBuilder &b, ir::RangeOp op, const Values &extents,
-               Value worker, Value none, Value round) {
-    Runtime &runtime = launcher.runtime;
-    Location loc = b.getLoc();
-    Value item = runtime.callSort(b, "item", true, {worker, round});
-    Value isThere =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, item, none);
-    auto branch = scf::IfOp::create(b, b.getI64Type(), isThere,
-                                    /*withElseRegion=*/true);
-    ImplicitLocOpBuilder depthOf(loc, branch.getThenRegion());
-    useIndices(op, indicesOf(depthOf, item, extents));
-    tape::DepthOp end = PartOutliner::depthOf(op.getBodyRegion());
-    Value turns = end.getTurns();
-    splice(depthOf, op.getBody(), op.getBody()->begin(), end->getIterator());
-    scf::YieldOp::create(depthOf, turns);
-    ImplicitLocOpBuilder otherwise(loc, branch.getElseRegion());
-    scf::YieldOp::create(otherwise, constant(otherwise, 0));
-    runtime.callSort(b, "take", false,
-                     {worker, round, item, branch.getResult(0)});
+    Value call = slot(b, function.words(), sortWord());
+    sortIterations(b, launcher.runtime, copy, extents,
+                   {call, function.thread(), function.memory(), place});
+    copy->erase();
   }
 
   Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {

@@ -56,11 +56,9 @@ struct DeviceFunction {
   int64_t turnRows = 0; ///< of a tape, at most for a turn of an innermost loop
   /// The same function with tapes in shared memory, and for drains.
   std::string sharedSymbol = {}, drainSymbol = {};
-  /// Sorts the iterations by depth (base/DeviceSort.h); empty: nothing to sort
-  /// them by. Called with words like the function itself, a SortCall behind
-  /// them.
-  std::string sortSymbol = {};
-  int64_t sortWords = 0;
+  /// Sorts the iterations by depth first, if a SortCall (base/DeviceSort.h)
+  /// behind its TapeCall says so.
+  bool sorts = false;
   SortCosts sortCosts = {};
   int64_t sums = 0;    ///< over the grid, in an order that it decides
   bool least = false;  ///< they are no sums but the least pair of i64

@@ -1,14 +1,15 @@
-// Sorts the iterations of a range by depth, the deepest ones first, in one
-// launch: blocks take chunks of them, count how many fall into each bucket,
-// wait until all chunks are counted, and give each iteration its place. Which
-// of a bucket comes first is left to chance. Linked into device code as
-// bitcode, and into the runtime for the device simt. All threads of a block
-// call these functions together, and the answers of `begin` and `next` are the
-// same for all. Layouts: base/DeviceSort.h.
+// Sorts the iterations of a range by depth, the deepest ones first, before the
+// same launch runs them: blocks take chunks of them, count how many fall into
+// each bucket, wait until all chunks are counted, give each iteration its
+// place, and wait until all have one. Which of a bucket comes first is left to
+// chance. Linked into device code as bitcode, and into the runtime for the
+// device simt. All threads of a block call these functions together, and the
+// answers of `begin` and `next` are the same for all. Layouts:
+// base/DeviceSort.h.
 //
 // A block waits when no chunk is left to be taken, and has counted its own
-// ones. So what it waits for is held by blocks that run and do not wait,
-// however few of them run at a time.
+// ones, and then when it has placed them. So what it waits for is held by
+// blocks that run and do not wait, however few of them run at a time.
 
 #include "base/DeviceSort.h"
 #include "base/DeviceAtomics.h"
@@ -31,6 +32,9 @@ SORT_COLLECTIVE unsigned long long
 costate_device_warp_max(unsigned long long value);
 SORT_COLLECTIVE double costate_device_warp_add(double value);
 SORT_COLLECTIVE void costate_device_block_barrier(void);
+#ifdef COSTATE_VULKAN
+_Bool costate_device_has_warps(void);
+#endif
 
 static unsigned sortBucket(unsigned depth) {
   enum { exact = 32, mantissa = 5 };
@@ -58,13 +62,19 @@ SORT_INLINE static unsigned sortProgress(const struct SortWorker *worker,
   return (unsigned)(deviceAddInOrder(progress, 1ull << 32 | counted) >> 32);
 }
 
+// The buckets of a thread.
+#define SORT_EACH_BUCKET(b)                                                    \
+  _Pragma("clang loop unroll(disable)") for (unsigned b = worker->thread;      \
+                                             b < SortBuckets;                  \
+                                             b += worker->threads)
+
 // `starts`: how many are in deeper buckets than each. Threads need to wait for
 // each other before they read those of others.
 SORT_INLINE static void sortScan(const struct SortWorker *worker,
                                  const unsigned *counts, unsigned *starts) {
   struct SortMemory *memory = worker->memory;
-  unsigned b = worker->thread, group = b / 32, own = 0;
-  if (b < SortBuckets) {
+  SORT_EACH_BUCKET(b) {
+    unsigned group = b / 32, own = 0;
 #pragma clang loop unroll(full)
     for (unsigned k = 0; k < 32; ++k) {
       unsigned count = counts[32 * group + k];
@@ -72,20 +82,21 @@ SORT_INLINE static void sortScan(const struct SortWorker *worker,
     }
     if (b % 32 == 0)
       memory->groups[group] = own + counts[b];
+    starts[b] = own;
   }
   costate_device_block_barrier();
-  if (b < SortBuckets) {
+  SORT_EACH_BUCKET(b) {
+    unsigned deeper = 0;
 #pragma clang loop unroll(disable)
-    for (unsigned g = group + 1; g < SortGroups; ++g)
-      own += memory->groups[g];
-    starts[b] = own;
+    for (unsigned g = b / 32 + 1; g < SortGroups; ++g)
+      deeper += memory->groups[g];
+    starts[b] += deeper;
   }
 }
 
 // Before a chunk is counted.
 SORT_INLINE static void sortClear(struct SortWorker *worker) {
-  if (worker->thread < SortBuckets)
-    worker->memory->bins[worker->thread] = 0;
+  SORT_EACH_BUCKET(b) worker->memory->bins[b] = 0;
   worker->turns = worker->rounds = worker->passing = worker->deepest = 0;
   costate_device_block_barrier();
 }
@@ -101,7 +112,7 @@ SORT_INLINE static void sortLeave(struct SortWorker *worker) {
 SORT_INLINE static void sortEnd(const struct SortWorker *worker) {
   struct SortControl *control = worker->call->control;
   if (worker->thread == 0) {
-    worker->memory->isLast = worker->left + 1 == worker->call->chunks;
+    worker->memory->isLast = worker->left + 1 == worker->call->blocks;
     if (worker->reports)
       *worker->call->report =
           (struct SortReport){worker->turns, worker->rounds, worker->deepest,
@@ -110,30 +121,38 @@ SORT_INLINE static void sortEnd(const struct SortWorker *worker) {
   costate_device_block_barrier();
   if (!worker->memory->isLast)
     return;
-  if (worker->thread < SortBuckets)
-    control->totals[worker->thread] = 0;
+  SORT_EACH_BUCKET(b) control->totals[b] = 0;
   if (worker->thread == 0) {
     control->turns = control->rounds = control->passing = control->deepest = 0;
     control->progress = control->left = 0;
   }
 }
 
-// Whether there is anything to count for this block.
+// Whether there is anything to count for this block. `place`: a TapePlace.
 SORT_INLINE unsigned long long
 costate_device_sort_begin(struct SortWorker *worker,
                           const struct SortCall *call,
-                          unsigned long long thread, char *memory) {
+                          unsigned long long thread, char *memory,
+                          unsigned long long place) {
   worker->call = call;
+  worker->runs = place != TapeInDrain && call->chunks != 0;
+#ifdef COSTATE_VULKAN
+  worker->runs &= costate_device_has_warps();
+#endif
+  if (!worker->runs)
+    return 0;
   worker->memory = (struct SortMemory *)memory;
   worker->keys = (unsigned *)(worker->memory + 1);
   worker->sorted = worker->keys + call->chunk;
 #ifdef __NVPTX__
   worker->thread = __nvvm_read_ptx_sreg_tid_x();
+  worker->threads = __nvvm_read_ptx_sreg_ntid_x();
 #else
-  worker->thread = (unsigned)(thread % SortBlockThreads);
+  worker->thread = (unsigned)(thread % call->blockThreads);
+  worker->threads = (unsigned)call->blockThreads;
 #endif
   worker->latest = SORT_NONE;
-  worker->places = worker->left = 0;
+  worker->places = worker->counted = worker->left = 0;
   if (worker->thread == 0)
     worker->memory->chunk = sortProgress(worker, 0);
   sortClear(worker);
@@ -150,7 +169,7 @@ costate_device_sort_begin(struct SortWorker *worker,
 // How many iterations of a chunk each thread looks at.
 SORT_INLINE unsigned long long
 costate_device_sort_rounds(const struct SortWorker *worker) {
-  return (worker->call->chunk + SortBlockThreads - 1) / SortBlockThreads;
+  return (worker->call->chunk + worker->threads - 1) / worker->threads;
 }
 
 // The iteration that this thread looks at now; all ones: none.
@@ -158,7 +177,7 @@ SORT_INLINE unsigned long long
 costate_device_sort_item(const struct SortWorker *worker,
                          unsigned long long round) {
   const struct SortCall *call = worker->call;
-  unsigned long long place = round * SortBlockThreads + worker->thread;
+  unsigned long long place = round * worker->threads + worker->thread;
   unsigned long long item = worker->chunk * call->chunk + place;
   return place < call->chunk && item < call->iterations ? item : ~0ull;
 }
@@ -189,7 +208,7 @@ SORT_INLINE void costate_device_sort_take(struct SortWorker *worker,
     if (passes)
       call->order[place] = (unsigned)item;
   } else if (worker->kept == worker->chunk && isThere) {
-    unsigned long long k = round * SortBlockThreads + worker->thread;
+    unsigned long long k = round * worker->threads + worker->thread;
     worker->keys[k] = passes ? bucket << 16 | place : SORT_NONE;
   }
 }
@@ -216,7 +235,7 @@ SORT_INLINE static void sortAddStats(const struct SortWorker *worker) {
   unsigned long long sum = 0, most = 0;
   if (worker->thread >= SortStats)
     return;
-  for (unsigned warp = 0; warp < SortBlockThreads / 32; ++warp) {
+  for (unsigned warp = 0; warp < worker->threads / 32; ++warp) {
     sum += row[warp];
     most = most > row[warp] ? most : row[warp];
   }
@@ -229,14 +248,15 @@ SORT_INLINE static void sortAddStats(const struct SortWorker *worker) {
 // Takes its part of each bucket for the chunk.
 SORT_INLINE static void sortAddCounts(const struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
-  unsigned b = worker->thread, count, base = 0;
-  if (b >= SortBuckets)
-    return;
-  count = worker->memory->bins[b];
-  if (count)
-    base =
-        __atomic_fetch_add(&call->control->totals[b], count, __ATOMIC_RELAXED);
-  call->bases[(unsigned long long)worker->chunk * SortBuckets + b] = base;
+  unsigned *bases =
+      call->bases + (unsigned long long)worker->chunk * SortBuckets;
+  SORT_EACH_BUCKET(b) {
+    unsigned count = worker->memory->bins[b], base = 0;
+    if (count)
+      base = __atomic_fetch_add(&call->control->totals[b], count,
+                                __ATOMIC_RELAXED);
+    bases[b] = base;
+  }
 }
 
 // Brings the kept chunk in order, so that its neighbours there are neighbours
@@ -245,7 +265,7 @@ SORT_INLINE static void sortKept(const struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
   unsigned long long first = worker->chunk * call->chunk;
   for (unsigned long long k = worker->thread;
-       k < call->chunk && first + k < call->iterations; k += SortBlockThreads) {
+       k < call->chunk && first + k < call->iterations; k += worker->threads) {
     unsigned key = worker->keys[k], bucket = key >> 16;
     if (key != SORT_NONE)
       worker->sorted[worker->memory->moved[bucket] + key % 65536] =
@@ -258,6 +278,7 @@ SORT_INLINE static unsigned sortFinishChunk(struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
   struct SortMemory *memory = worker->memory;
   unsigned isKept = worker->kept == worker->chunk;
+  ++worker->counted;
   sortLeaveStats(worker);
   costate_device_block_barrier();
   sortAddStats(worker);
@@ -286,10 +307,11 @@ SORT_INLINE static unsigned sortFinishChunk(struct SortWorker *worker) {
   return 1;
 }
 
-SORT_INLINE static void sortWait(const struct SortWorker *worker) {
-  const struct SortCall *call = worker->call;
+// Until `chunks` are counted or placed, as the low half of `cell` says.
+SORT_INLINE static void sortWaitFor(const struct SortWorker *worker,
+                                    const unsigned long long *cell) {
   if (worker->thread == 0)
-    while ((unsigned)deviceLoadInOrder(&call->control->progress) < call->chunks)
+    while ((unsigned)deviceLoadInOrder(cell) < worker->call->chunks)
 #ifdef __NVPTX__
       ;
 #else
@@ -303,9 +325,8 @@ SORT_INLINE static void sortBeginPlaces(struct SortWorker *worker) {
   struct SortControl *control = worker->call->control;
   struct SortMemory *memory = worker->memory;
   worker->places = 1;
-  if (worker->thread < SortBuckets)
-    memory->bins[worker->thread] =
-        __atomic_load_n(&control->totals[worker->thread], __ATOMIC_RELAXED);
+  SORT_EACH_BUCKET(b)
+  memory->bins[b] = __atomic_load_n(&control->totals[b], __ATOMIC_RELAXED);
   if (worker->reports && worker->thread == 0) {
     worker->turns = sortLoad(&control->turns);
     worker->rounds = sortLoad(&control->rounds);
@@ -321,14 +342,13 @@ SORT_INLINE static void sortBeginPlaces(struct SortWorker *worker) {
 SORT_INLINE static void sortPlaceKept(const struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
   struct SortMemory *memory = worker->memory;
-  unsigned b = worker->thread;
+  const unsigned *bases =
+      call->bases + (unsigned long long)worker->kept * SortBuckets;
   unsigned first = (unsigned)(worker->kept * call->chunk);
-  if (b < SortBuckets)
-    memory->moved[b] =
-        memory->starts[b] - memory->moved[b] +
-        call->bases[(unsigned long long)worker->kept * SortBuckets + b];
+  SORT_EACH_BUCKET(b)
+  memory->moved[b] = memory->starts[b] - memory->moved[b] + bases[b];
   costate_device_block_barrier();
-  for (unsigned k = worker->thread; k < memory->size; k += SortBlockThreads) {
+  for (unsigned k = worker->thread; k < memory->size; k += worker->threads) {
     unsigned key = worker->sorted[k];
     call->order[memory->moved[key >> 16] + k] = first + key % 65536;
   }
@@ -338,14 +358,12 @@ SORT_INLINE static void sortPlaceKept(const struct SortWorker *worker) {
 SORT_INLINE static void sortBeginChunk(struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
   struct SortMemory *memory = worker->memory;
-  unsigned b = worker->thread;
+  const unsigned *bases;
   costate_device_block_barrier();
   worker->chunk = worker->latest;
   worker->latest = call->before[worker->chunk];
-  if (b < SortBuckets)
-    memory->bins[b] =
-        memory->starts[b] +
-        call->bases[(unsigned long long)worker->chunk * SortBuckets + b];
+  bases = call->bases + (unsigned long long)worker->chunk * SortBuckets;
+  SORT_EACH_BUCKET(b) memory->bins[b] = memory->starts[b] + bases[b];
   costate_device_block_barrier();
 }
 
@@ -356,7 +374,7 @@ costate_device_sort_next(struct SortWorker *worker) {
   if (!worker->places) {
     if (sortFinishChunk(worker))
       return 1;
-    sortWait(worker);
+    sortWaitFor(worker, &worker->call->control->progress);
     sortBeginPlaces(worker);
     if (worker->kept != SORT_NONE)
       sortPlaceKept(worker);
@@ -367,6 +385,22 @@ costate_device_sort_next(struct SortWorker *worker) {
   }
   sortEnd(worker);
   return 0;
+}
+
+// Behind all chunks: the order is there, and the memory of the block is free.
+SORT_INLINE void costate_device_sort_end(const struct SortWorker *worker) {
+  struct SortControl *control = worker->call->control;
+  if (!worker->runs)
+    return;
+  costate_device_block_barrier();
+  if (!worker->call->order)
+    return;
+  if (worker->thread == 0)
+    deviceAddInOrder(&control->placed, worker->counted);
+  sortWaitFor(worker, &control->placed);
+  if (worker->thread == 0 &&
+      deviceAddInOrder(&control->passed, 1) + 1 == worker->call->blocks)
+    control->placed = control->passed = 0;
 }
 
 #ifdef __cplusplus

@@ -1,21 +1,27 @@
 #include "runtime/gpu/Sort.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 namespace costate::runtime::gpu {
 
+/// Some drivers make code anew for each size of block memory.
+static constexpr size_t sharedUnit = 4096;
+
+/// Chunks of iterations for each multiprocessor, at most: each has as many
+/// counts as there are buckets.
+static constexpr uint64_t chunksOfProcessor = 4;
+
 /// Launches of a function from one look at its depths to the next.
 static constexpr uint64_t lookEvery = 32;
 
-/// Some drivers make code anew for each size.
-static constexpr size_t sharedUnit = 4096;
 /// A block knows the kept ones by 16 bits.
 static constexpr uint64_t largestKept = 1 << 16;
 
-/// Issue slots of a lane, of which an H200 has 33e12 a second: of the launch,
-/// and per iteration, to look at it and to place it.
-static constexpr double launchSlots = 220e6;
+/// Issue slots of a lane, of which an H200 has 33e12 a second: of what blocks
+/// wait for each other, and per iteration, to look at it and to place it.
+static constexpr double waitSlots = 220e6;
 static constexpr double lookSlots = 250, placeSlots = 100;
 
 Result<Sorting> chosenSorting(Sorting usual) {
@@ -40,17 +46,29 @@ bool sortingPays(const SortReport &seen, const SortCosts &costs,
   double idle = share * static_cast<double>(seen.rounds - seen.turns);
   double turns = share * static_cast<double>(seen.turns);
   auto passing = share * static_cast<double>(seen.passing);
-  double sort = launchSlots + lookSlots * static_cast<double>(iterations) +
+  double sort = waitSlots + lookSlots * static_cast<double>(iterations) +
                 placeSlots * passing;
   double stray = passing * static_cast<double>(costs.strayItem) +
                  turns * static_cast<double>(costs.strayTurn);
   return idle * static_cast<double>(costs.turn) > sort + stray;
 }
 
-bool Sorter::isWanted(const SortedLaunch &launch) const {
-  return when == Sorting::Always ||
-         sortingPays(*launch.history.report, launch.function.sortCosts,
-                     launch.iterations);
+static uint64_t ceilOf(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+Ordering Sorter::decide(const SortedLaunch &launch) {
+  const Properties &gpu = memory.driver().properties();
+  bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32 &&
+              gpu.blockThreads >= TAPE_BLOCK_THREADS &&
+              gpu.sharedPerBlock >= sizeof(SortMemory);
+  if (when == Sorting::Never || !launch.function.sorts || !fits)
+    return Ordering::Keep;
+  bool isDue = launch.history.launches++ % lookEvery == 0;
+  bool pays = when == Sorting::Always ||
+              sortingPays(*launch.history.report, launch.function.sortCosts,
+                          launch.iterations);
+  if (pays && reserve(launch.iterations))
+    return Ordering::Sort;
+  return isDue && !memory.isCapturing() ? Ordering::Look : Ordering::Keep;
 }
 
 Result<> Sorter::prepare() {
@@ -64,10 +82,19 @@ Result<> Sorter::prepare() {
               : done;
 }
 
-bool Sorter::reserve(size_t bytes, size_t budget) {
+uint64_t Sorter::mostChunks(uint64_t iterations) const {
+  auto processors =
+      static_cast<uint64_t>(memory.driver().properties().multiprocessors);
+  return std::min(ceilOf(iterations, 32), chunksOfProcessor * processors);
+}
+
+/// Before it is known how many blocks there will be.
+bool Sorter::reserve(uint64_t iterations) {
+  uint64_t words = mostChunks(iterations) * (SortBuckets + 1) + iterations;
+  size_t bytes = words * sizeof(unsigned);
   if (bytes <= places.bytes())
     return true;
-  if (bytes > budget || (refused && bytes >= refused))
+  if (refused && bytes >= refused)
     return false;
   if (places.reserve(bytes))
     return true;
@@ -75,86 +102,51 @@ bool Sorter::reserve(size_t bytes, size_t budget) {
   return false;
 }
 
-/// As many blocks as run at a time, each with as many iterations.
-Result<Sorter::Plan> Sorter::plan(const SortedLaunch &launch) {
-  Driver &driver = memory.driver();
-  const Properties &gpu = driver.properties();
-  int64_t &resident = launch.history.residentBlocks;
-  if (resident == 0) {
-    auto blocks =
-        driver.residentBlocks(launch.module, launch.function.sortSymbol,
-                              SortBlockThreads, sizeof(SortMemory));
-    if (!blocks)
-      return blocks.error();
-    resident = std::max<int64_t>(1, *blocks);
-  }
-  auto ceil = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
-  auto most = static_cast<uint64_t>(resident);
-  uint64_t least = ceil(launch.iterations, SortBlockThreads);
-  Plan plan;
-  plan.chunk = 32 * ceil(launch.iterations, 32 * std::min(most, least));
-  plan.chunks = ceil(launch.iterations, plan.chunk);
-  uint64_t neighbours = ceil(most, static_cast<uint64_t>(gpu.multiprocessors));
-  size_t share = gpu.sharedPerMultiprocessor / neighbours;
-  size_t bytes = sizeof(SortMemory) + 2 * sizeof(unsigned) * plan.chunk;
-  if (size_t rounded = ceil(bytes, sharedUnit) * sharedUnit;
-      rounded + reservedPerBlock <= share && rounded <= gpu.sharedPerBlock)
-    bytes = rounded;
-  plan.keeps = bytes + reservedPerBlock <= share &&
-               bytes <= gpu.sharedPerBlock && plan.chunk <= largestKept;
-  plan.sharedBytes = plan.keeps ? bytes : sizeof(SortMemory);
-  return plan;
+/// A chunk for each block, if there are enough iterations.
+void Sorter::divide(SortCall &call, Grid grid) const {
+  call.blocks = static_cast<uint64_t>(grid.blocks);
+  call.blockThreads = static_cast<uint64_t>(grid.blockThreads);
+  uint64_t most =
+      std::min<uint64_t>({mostChunks(call.iterations), call.blocks,
+                          ceilOf(call.iterations, call.blockThreads)});
+  call.chunk = 32 * ceilOf(call.iterations, 32 * most);
+  call.chunks = ceilOf(call.iterations, call.chunk);
 }
 
-Result<> Sorter::queue(const SortedLaunch &launch, const Plan &plan,
-                       const SortCall &call) {
-  auto own = static_cast<size_t>(launch.function.sortWords);
-  constexpr size_t size = sizeof call / 8;
-  std::vector<uint64_t> words(launch.words, launch.words + own - size);
-  words.resize(own);
-  std::memcpy(words.data() + own - size, &call, sizeof call);
-  return memory.driver().launch(
-      launch.module, launch.function.sortSymbol,
-      {static_cast<int64_t>(plan.chunks), SortBlockThreads}, words,
-      plan.sharedBytes);
-}
-
-Result<Order> Sorter::sort(const SortedLaunch &launch, size_t budget) {
+/// Whether there is block memory for the iterations of a chunk.
+void Sorter::keep(SortPlan &plan) const {
   const Properties &gpu = memory.driver().properties();
-  bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32 &&
-              gpu.blockThreads >= SortBlockThreads &&
-              gpu.sharedPerBlock >= sizeof(SortMemory);
-  if (when == Sorting::Never || launch.function.sortSymbol.empty() || !fits)
-    return Order();
-  auto plan = this->plan(launch);
-  if (!plan)
-    return plan.error();
-  size_t basesBytes = plan->chunks * SortBuckets * sizeof(unsigned);
-  size_t bytes =
-      basesBytes + (plan->chunks + launch.iterations) * sizeof(unsigned);
-  bool isDue = launch.history.launches++ % lookEvery == 0;
-  bool sorts = isWanted(launch) && reserve(bytes, budget);
-  if (!sorts && (!isDue || memory.isCapturing()))
-    return Order();
+  uint64_t neighbours =
+      ceilOf(plan.call.blocks, static_cast<uint64_t>(gpu.multiprocessors));
+  size_t share =
+      std::min(gpu.sharedPerMultiprocessor / neighbours, gpu.sharedPerBlock);
+  size_t bytes = sizeof(SortMemory) + 2 * sizeof(unsigned) * plan.call.chunk;
+  if (bytes + reservedPerBlock > share || plan.call.chunk > largestKept)
+    return;
+  size_t rounded = ceilOf(bytes, sharedUnit) * sharedUnit;
+  plan.call.keeps = 1;
+  plan.sharedBytes = rounded + reservedPerBlock <= share ? rounded : bytes;
+}
+
+Result<SortPlan> Sorter::plan(const SortedLaunch &launch, Grid grid,
+                              Ordering decided) {
+  if (decided == Ordering::Keep)
+    return SortPlan();
   if (auto done = prepare(); !done)
     return done.error();
-  SortCall call{.control = reinterpret_cast<SortControl *>(control.address()),
-                .report = launch.history.onDevice,
-                .order = nullptr,
-                .bases = nullptr,
-                .before = nullptr,
-                .iterations = launch.iterations,
-                .chunks = plan->chunks,
-                .chunk = plan->chunk,
-                .keeps = sorts && plan->keeps};
-  if (sorts) {
-    call.bases = reinterpret_cast<unsigned *>(places.address());
-    call.before = call.bases + plan->chunks * SortBuckets;
-    call.order = call.before + plan->chunks;
-  }
-  if (auto done = queue(launch, *plan, call); !done)
-    return done.error();
-  return sorts ? Order{call.order, &call.control->ordered} : Order();
+  SortPlan plan{.sharedBytes = sizeof(SortMemory)};
+  SortCall &call = plan.call;
+  call.control = reinterpret_cast<SortControl *>(control.address());
+  call.report = launch.history.onDevice;
+  call.iterations = launch.iterations;
+  divide(call, grid);
+  if (decided == Ordering::Look)
+    return plan;
+  call.bases = reinterpret_cast<unsigned *>(places.address());
+  call.before = call.bases + call.chunks * SortBuckets;
+  call.order = call.before + call.chunks;
+  keep(plan);
+  return plan;
 }
 
 } // namespace costate::runtime::gpu

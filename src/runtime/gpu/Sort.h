@@ -1,6 +1,6 @@
 #pragma once
 /// Iterations in the order of their depth, so that lanes of a warp have about
-/// as many turns. Code: DeviceSort.c.
+/// as many turns: a launch sorts them before it runs them. Code: DeviceSort.c.
 
 #include "base/DeviceSort.h"
 #include "runtime/gpu/Memory.h"
@@ -17,26 +17,31 @@ struct SortHistory {
   SortReport *report;   ///< of the last launch that has looked; all 0: none has
   SortReport *onDevice; ///< the same, for device code
   uint64_t launches = 0;
-  int64_t residentBlocks = 0; ///< of what sorts; 0: not known yet
 };
 
 /// Whether sorting takes less time than it saves.
 bool sortingPays(const SortReport &seen, const SortCosts &costs,
                  uint64_t iterations);
 
-/// Where an order will be, and how many iterations it has: those without effect
-/// are left out. Null: as they are, all.
-struct Order {
-  const unsigned *places = nullptr;
-  const unsigned long long *size = nullptr;
-};
+/// What a launch does about the order of its iterations.
+enum class Ordering { Keep, Look, Sort };
 
+/// A launch of a function whose iterations may be sorted.
 struct SortedLaunch {
-  Module &module;
   const DeviceFunction &function;
   SortHistory &history;
-  const uint64_t *words; ///< of the function
   uint64_t iterations;
+};
+
+/// Of a block that sorts without keeping a chunk.
+inline constexpr size_t leastSortMemory = 8192;
+static_assert(leastSortMemory >= sizeof(SortMemory));
+
+/// With what it is called for that, and the block memory that it needs.
+struct SortPlan {
+  SortCall call{};
+  size_t sharedBytes = 0;
+  bool sorts() const { return call.order != nullptr; }
 };
 
 /// Sorts for the launches of one stream.
@@ -45,9 +50,12 @@ public:
   Sorter(Memory &memory, Sorting when)
       : when(when), memory(memory), control(memory), places(memory) {}
 
-  /// Queues a sort if the last look at the depths says that it pays, a look
-  /// now and then if not. `budget`: bytes that it may take.
-  Result<Order> sort(const SortedLaunch &launch, size_t budget);
+  /// Sort, if the last look at the depths says that it pays, and there is
+  /// memory for it; a look now and then, if not. Asked once for each launch.
+  Ordering decide(const SortedLaunch &launch);
+  /// What has been decided, by blocks of `grid`.
+  Result<SortPlan> plan(const SortedLaunch &launch, Grid grid,
+                        Ordering decided);
   size_t bytes() const { return places.bytes(); }
   void clear() {
     places.clear();
@@ -55,19 +63,11 @@ public:
   }
 
 private:
-  struct Plan {
-    uint64_t chunk = 0; ///< iterations
-    uint64_t chunks = 0;
-    bool keeps = false; ///< depths of a chunk
-    size_t sharedBytes = 0;
-  };
-
-  bool isWanted(const SortedLaunch &launch) const;
-  bool reserve(size_t bytes, size_t budget);
+  uint64_t mostChunks(uint64_t iterations) const;
+  bool reserve(uint64_t iterations);
   Result<> prepare();
-  Result<Plan> plan(const SortedLaunch &launch);
-  Result<> queue(const SortedLaunch &launch, const Plan &plan,
-                 const SortCall &call);
+  void divide(SortCall &call, Grid grid) const;
+  void keep(SortPlan &plan) const;
 
   const Sorting when;
   Memory &memory;

@@ -7,35 +7,49 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <random>
 
 extern "C" {
 uint64_t costate_device_sort_begin(SortWorker *worker, const SortCall *call,
-                                   uint64_t thread, std::byte *memory);
+                                   uint64_t thread, std::byte *memory,
+                                   uint64_t place);
 uint64_t costate_device_sort_rounds(const SortWorker *worker);
 uint64_t costate_device_sort_item(const SortWorker *worker, uint64_t round);
 void costate_device_sort_take(SortWorker *worker, uint64_t round, uint64_t item,
                               uint64_t depth);
 uint64_t costate_device_sort_next(SortWorker *worker);
+void costate_device_sort_end(const SortWorker *worker);
 }
 
 namespace costate::runtime::gpu {
 namespace {
 
+/// Of the order that a block finds when it has sorted: all shall find the whole
+/// of it.
+uint64_t checksum(const SortCall &call) {
+  uint64_t sum = 0;
+  if (call.order)
+    for (uint64_t k = 0; k < call.control->ordered; ++k)
+      sum = sum * 31 + call.order[k];
+  return sum;
+}
+
 /// As compiled code: word 0 is where the depths are, word 1 counts those that
-/// are asked for.
+/// are asked for; word 2 is where each block leaves a checksum of the order.
 void sortDepths(const uint64_t *words, int64_t thread, int64_t,
                 std::byte *memory) {
   auto *depths = reinterpret_cast<const int64_t *>(words[0]);
   auto *asked = reinterpret_cast<std::atomic<uint64_t> *>(words[1]);
+  auto *sums = reinterpret_cast<uint64_t *>(words[2]);
+  const auto &call = *reinterpret_cast<const SortCall *>(words + 3);
   SortWorker worker;
   uint64_t more = costate_device_sort_begin(
-      &worker, reinterpret_cast<const SortCall *>(words + 2),
-      static_cast<uint64_t>(thread), memory);
-  uint64_t rounds = costate_device_sort_rounds(&worker);
-  for (; more; more = costate_device_sort_next(&worker))
+      &worker, &call, static_cast<uint64_t>(thread), memory, TapeAnywhere);
+  for (; more; more = costate_device_sort_next(&worker)) {
+    uint64_t rounds = costate_device_sort_rounds(&worker);
     for (uint64_t k = 0; k < rounds; ++k) {
       uint64_t item = costate_device_sort_item(&worker, k);
       bool isThere = item != ~uint64_t(0);
@@ -43,10 +57,15 @@ void sortDepths(const uint64_t *words, int64_t thread, int64_t,
       costate_device_sort_take(
           &worker, k, item, isThere ? static_cast<uint64_t>(depths[item]) : 0);
     }
+  }
+  costate_device_sort_end(&worker);
+  if (worker.runs && worker.thread == 0)
+    sums[static_cast<uint64_t>(thread) / call.blockThreads] = checksum(call);
 }
 
 struct Bench {
   const int threads;
+  const Grid grid;
   const size_t sharedPerBlock;
   std::shared_ptr<Driver> driver =
       simt::createDriver({.threads = threads,
@@ -60,34 +79,39 @@ struct Bench {
   std::shared_ptr<Module> module;
   std::atomic<uint64_t> asked = 0; ///< depths
 
-  /// `blocks`: that a launch may have; 0: as the device says.
-  explicit Bench(int threads = 2, int64_t blocks = 0,
+  explicit Bench(int threads = 2, Grid grid = {4, TAPE_BLOCK_THREADS},
                  size_t sharedPerBlock = simt::Options().sharedPerBlock)
-      : threads(threads), sharedPerBlock(sharedPerBlock) {
-    history.residentBlocks = blocks;
+      : threads(threads), grid(grid), sharedPerBlock(sharedPerBlock) {
     code.addresses["sort"] = reinterpret_cast<void *>(&sortDepths);
     DeviceFunction &function = code.functions.emplace_back();
-    function.symbol = "f";
-    function.sortSymbol = "sort";
+    function.symbol = "sort";
+    function.collective = function.sorts = true;
     function.sortCosts.turn = int64_t(1) << 40; // it pays soon
-    function.sortWords = 2 + sizeof(SortCall) / 8;
     module = *driver->load(code);
   }
 
   /// Empty: as they are.
-  std::vector<unsigned> sort(const std::vector<int64_t> &depths,
-                             size_t budget = size_t(1) << 30) {
-    std::vector<uint64_t> words(64);
+  std::vector<unsigned> sort(const std::vector<int64_t> &depths) {
+    SortedLaunch launch{code.functions[0], history, depths.size()};
+    auto plan = sorter.plan(launch, grid, sorter.decide(launch));
+    EXPECT_TRUE(plan.ok());
+    const SortCall &call = plan->call;
+    std::vector<uint64_t> words(3 + sizeof call / 8);
+    std::vector<uint64_t> sums(static_cast<size_t>(grid.blocks));
     words[0] = reinterpret_cast<uint64_t>(depths.data());
     words[1] = reinterpret_cast<uint64_t>(&asked);
-    auto order = sorter.sort(
-        {*module, code.functions[0], history, words.data(), depths.size()},
-        budget);
-    EXPECT_TRUE(order.ok());
-    return order->places ? std::vector<unsigned>(order->places,
-                                                 order->places + *order->size)
-                         : std::vector<unsigned>();
+    words[2] = reinterpret_cast<uint64_t>(sums.data());
+    std::memcpy(words.data() + 3, &call, sizeof call);
+    EXPECT_TRUE(
+        driver->launch(*module, "sort", grid, words, plan->sharedBytes).ok());
+    looked = call.chunks > 0;
+    if (!plan->sorts())
+      return {};
+    for (uint64_t sum : sums)
+      EXPECT_EQ(sum, checksum(call)) << "a block went on too early";
+    return {call.order, call.order + call.control->ordered};
   }
+  bool looked = false; ///< at the depths, in the last launch
 };
 
 void expectSorted(const std::vector<unsigned> &order,
@@ -133,10 +157,11 @@ TEST(Sort, IsByDepthDeepestFirst) {
 /// what they could not keep.
 TEST(Sort, NeedsNoMoreThanOneBlockAtATime) {
   for (int threads : {1, 2})
-    for (int64_t blocks : {1, 2, 7, 40}) {
-      SCOPED_TRACE(std::to_string(blocks) + " blocks on " +
+    for (Grid grid : {Grid{1, 256}, Grid{2, 64}, Grid{7, 32}, Grid{40, 256}}) {
+      SCOPED_TRACE(std::to_string(grid.blocks) + " blocks of " +
+                   std::to_string(grid.blockThreads) + " on " +
                    std::to_string(threads) + " threads");
-      Bench bench(threads, blocks);
+      Bench bench(threads, grid);
       for (size_t count : {33, 2049, 30000}) {
         std::vector<int64_t> depths = someDepths(count, 300);
         bench.report = {0, 1, 1, 1, 1};
@@ -149,21 +174,12 @@ TEST(Sort, NeedsNoMoreThanOneBlockAtATime) {
 
 TEST(Sort, AsksOnceForDepthsThatABlockCanKeep) {
   for (size_t count : {5000, 70000}) {
-    Bench bench(1, 1);
+    Bench bench(1, {1, TAPE_BLOCK_THREADS});
     bench.report = {0, 1, 1, 1, 1};
     std::vector<int64_t> depths = someDepths(count, 300);
     expectSorted(bench.sort(depths), depths);
     EXPECT_EQ(bench.asked, count < 10000 ? count : 2 * count);
   }
-}
-
-TEST(Sort, TakesOneLaunch) {
-  Bench bench;
-  bench.report = {0, 1, 1, 1, 1};
-  std::vector<int64_t> depths = someDepths(3000, 200);
-  uint64_t before = bench.driver->counters().read().launches;
-  EXPECT_FALSE(bench.sort(depths).empty());
-  EXPECT_EQ(bench.driver->counters().read().launches - before, 1u);
 }
 
 TEST(Sort, TakesAnyDepth) {
@@ -229,11 +245,12 @@ TEST(Sort, SaysHowDeepTilesAre) {
 TEST(Sort, LooksNowAndThenAndThenNoticesChanges) {
   Bench bench;
   std::vector<int64_t> depths(100, 5);
-  auto launches = [&] { return bench.driver->counters().read().launches; };
-  uint64_t before = launches();
-  for (int k = 0; k < 100; ++k)
+  int looks = 0;
+  for (int k = 0; k < 100; ++k) {
     EXPECT_TRUE(bench.sort(depths).empty());
-  EXPECT_EQ(launches() - before, 4u);
+    looks += bench.looked;
+  }
+  EXPECT_EQ(looks, 4);
   depths[3] = 1000;
   int later = 0;
   while (bench.sort(depths).empty())
@@ -241,20 +258,24 @@ TEST(Sort, LooksNowAndThenAndThenNoticesChanges) {
   EXPECT_LE(later, 33);
 }
 
-TEST(Sort, StaysWithinTheBudget) {
+TEST(Sort, IsNotDoneWithoutMemory) {
   Bench bench;
   std::vector<int64_t> depths = someDepths(3000, 200);
   bench.sort(depths);
-  EXPECT_TRUE(bench.sort(depths, 1000).empty());
+  auto most = bench.memory.allocate((size_t(1) << 30) - 10000);
+  ASSERT_TRUE(most.ok());
+  EXPECT_TRUE(bench.sort(depths).empty());
   EXPECT_EQ(bench.sorter.bytes(), 0u);
-  EXPECT_FALSE(bench.sort(depths, 40000).empty());
+  bench.memory.release(*most, (size_t(1) << 30) - 10000);
+  bench.sorter.clear(); // as when memory has been found
+  EXPECT_FALSE(bench.sort(depths).empty());
   EXPECT_LE(bench.sorter.bytes(), 40000u);
 }
 
 TEST(Sort, IsNotDoneWithTooLittleBlockMemory) {
   std::vector<int64_t> depths = someDepths(1000, 100);
   for (size_t missing : {0, 8}) {
-    Bench bench(2, 0, sizeof(SortMemory) - missing);
+    Bench bench(2, {4, TAPE_BLOCK_THREADS}, sizeof(SortMemory) - missing);
     bench.sort(depths); // looks at them
     EXPECT_EQ(bench.sort(depths).size(), missing ? 0 : depths.size());
   }

@@ -96,10 +96,19 @@ Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
   }
   auto shared =
       tapes.plan(tiles, {.rows = known.fewest, .isLeast = true, .most = most});
-  if (shared && (!dear || budget == 0))
+  // Where little is on the chip, the largest part of a heap would be for few
+  // deep tiles.
+  bool avoidsHeap = budget == 0 || (sorted && tapes.isLittle());
+  if (shared && (!dear || avoidsHeap))
     return *shared;
   auto plan = planHeap(launch, tiles, known);
   return plan && shared && !holds(*plan, known) ? *shared : plan;
+}
+
+/// Block memory of a sweep, whether it sorts or not: one size, where each makes
+/// the driver assemble code anew.
+size_t Tiles::leastMemory(const DeviceFunction &function) const {
+  return function.sorts && sharedTapes().isLittle() ? leastSortMemory : 0;
 }
 
 Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
@@ -109,8 +118,9 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
   int64_t &resident = launch.needs.kept(launch.number).residentBlocks;
   if (resident == 0) {
+    size_t shared = leastMemory(launch.function);
     auto asked = driver.residentBlocks(launch.module, launch.function.symbol,
-                                       tapes.blockThreads(), 0);
+                                       tapes.blockThreads(), shared);
     if (!asked)
       return asked.error();
     resident = *asked;
@@ -128,6 +138,24 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
   return plan;
 }
 
+/// Where tapes lie depends on whether iterations are sorted, and sorting on how
+/// many blocks there are.
+Result<std::pair<TapePlan, SortPlan>> Tiles::planBoth(const TiledLaunch &launch,
+                                                      uint64_t tiles,
+                                                      const TapeNeed &known,
+                                                      bool isExact) {
+  SortedLaunch sorted{launch.function, launch.needs.depths(launch.number),
+                      static_cast<uint64_t>(launch.iterations)};
+  Ordering decided = sorter.decide(sorted);
+  auto tapes = plan(launch, tiles, known, isExact, decided == Ordering::Sort);
+  if (!tapes)
+    return tapes.error();
+  auto order = sorter.plan(sorted, tapes->grid, decided);
+  if (!order)
+    return order.error();
+  return std::pair(*tapes, *order);
+}
+
 //===-- The heap ----------------------------------------------------------===//
 
 Tiles::HeapWords Tiles::heapWords() const {
@@ -142,12 +170,11 @@ Result<> Tiles::storeHeap() {
 }
 
 Result<> Tiles::growHeap(size_t bytes) {
-  size_t free = budget - std::min(budget, sorter.bytes());
-  bytes = std::min(bytes, free);
+  bytes = std::min(bytes, budget);
   if (bytes <= heap.bytes() || bytes <= refused)
     return {};
   size_t before = heap.bytes();
-  size_t larger = std::min(std::max(bytes, 2 * before), free);
+  size_t larger = std::min(std::max(bytes, 2 * before), budget);
   for (size_t size : {larger, bytes, bytes / 2, bytes / 4, before})
     if (size && heap.reserve(size))
       break;
@@ -255,25 +282,29 @@ Result<> Tiles::prepareSums(const TiledLaunch &launch, uint64_t tiles,
 
 Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
                       Grid grid, size_t sharedBytes, uint64_t firstPartial,
-                      TapeCall &call) {
+                      TapeCall &call, const SortCall &sort) {
   call.blocks = static_cast<uint64_t>(grid.blocks);
   call.blockThreads = static_cast<uint64_t>(grid.blockThreads);
   launch.words[TicketWord] = call.commits ? launch.ticket : 0;
   launch.words[FirstPartialWord] = firstPartial;
   std::memcpy(launch.callWords(), &call, sizeof call);
+  if (launch.function.sorts)
+    std::memcpy(launch.sortWords(), &sort, sizeof sort);
   return memory.driver().launch(
       launch.module, symbol, grid,
       {launch.words, static_cast<size_t>(launch.function.words)}, sharedBytes);
 }
 
 Result<> Tiles::sweep(const TiledLaunch &launch, const TapePlan &plan,
-                      TapeCall &call) {
+                      const SortPlan &order, TapeCall &call) {
   const DeviceFunction &function = launch.function;
   size_t shared = plan.sharedRows * rowBytes *
                   static_cast<size_t>(plan.grid.blockThreads / 32);
+  shared =
+      std::max({shared, sumMemory, order.sharedBytes, leastMemory(function)});
   return start(launch,
                plan.sharedRows ? function.sharedSymbol : function.symbol,
-               plan.grid, std::max(shared, sumMemory), 0, call);
+               plan.grid, shared, 0, call, order.call);
 }
 
 Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
@@ -314,44 +345,38 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   if (known.rows == 0)
     if (auto done = failureOfOthers(); !done)
       return done;
-  auto iterations = static_cast<uint64_t>(launch.iterations);
-  auto order = sorter.sort({launch.module, launch.function,
-                            launch.needs.depths(launch.number), launch.words,
-                            iterations},
-                           budget - std::min(budget, heap.bytes()));
-  if (!order)
-    return order.error();
-  auto plan =
-      this->plan(launch, tiles, known, isExact, order->places != nullptr);
-  if (!plan)
-    return plan.error();
+  auto plans = planBoth(launch, tiles, known, isExact);
+  if (!plans)
+    return plans.error();
+  auto &[plan, order] = *plans;
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
   call.report = launch.needs.report(launch.number);
   call.failure = raised->onDevice<TapeFailure>();
   call.function = nameOf(launch);
   call.tiles = tiles;
-  call.iterations = iterations;
-  call.order = order->places;
-  call.ordered = order->size;
+  call.iterations = static_cast<uint64_t>(launch.iterations);
+  call.order = order.call.order;
+  if (order.sorts())
+    call.ordered = &order.call.control->ordered;
   bool sumsInOrder = launch.function.sums && isExact;
   call.inOrder = sumsInOrder || memory.driver().properties().endsLoops;
-  call.sharedRows = plan->sharedRows;
-  call.leastWarps = plan->leastWarps;
-  call.mostWarps = plan->mostWarps;
-  call.commits = isExact && holds(*plan, known);
-  call.ample = call.commits && rowsOf(*plan, known) >= known.rows;
+  call.sharedRows = plan.sharedRows;
+  call.leastWarps = plan.leastWarps;
+  call.mostWarps = plan.mostWarps;
+  call.commits = isExact && holds(plan, known);
+  call.ample = call.commits && rowsOf(plan, known) >= known.rows;
   call.frugal = call.commits && !call.ample;
   call.marksTiles = sumsInOrder && !call.commits;
   if (!call.commits)
     if (auto done = prepareLists(call); !done)
       return done;
   int drains = call.commits ? 0 : known.rows ? 1 : mostDrains;
-  if (auto done = prepareSums(launch, tiles, plan->grid.blocks, drains); !done)
+  if (auto done = prepareSums(launch, tiles, plan.grid.blocks, drains); !done)
     return done;
-  if (auto done = sweep(launch, *plan, call); !done || call.commits)
+  if (auto done = sweep(launch, plan, order, call); !done || call.commits)
     return done;
-  auto blocks = static_cast<uint64_t>(plan->grid.blocks);
+  auto blocks = static_cast<uint64_t>(plan.grid.blocks);
   if (auto done = drain(launch, call, blocks); !done)
     return done;
   return known.rows ? Result<>() : repeat(launch, call, blocks);

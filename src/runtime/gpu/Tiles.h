@@ -10,6 +10,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace costate::runtime::gpu {
@@ -82,16 +83,18 @@ struct TiledLaunch {
   Scratch &partials; ///< of its sums
   uint64_t ticket;   ///< for them
 
-  /// A TapeCall.
-  uint64_t *callWords() const {
-    return words + static_cast<size_t>(function.words) - sizeof(TapeCall) / 8;
+  /// A TapeCall, and behind it, if the function sorts, a SortCall.
+  uint64_t *callWords() const { return sortWords() - sizeof(TapeCall) / 8; }
+  uint64_t *sortWords() const {
+    size_t sort = function.sorts ? sizeof(SortCall) / 8 : 0;
+    return words + static_cast<size_t>(function.words) - sort;
   }
 };
 
 /// The tapes of one stream.
 class Tiles {
 public:
-  /// `budget`: bytes that the heap and the order of iterations may have.
+  /// `budget`: bytes that the heap may have.
   Tiles(Memory &memory, size_t budget, Sorting sorting)
       : memory(memory), budget(budget), sorter(memory, sorting),
         control(memory), heap(memory, true), lists(memory) {}
@@ -116,6 +119,11 @@ private:
   Result<> prepareLists(TapeCall &call);
   Result<TapePlan> plan(const TiledLaunch &launch, uint64_t tiles,
                         const TapeNeed &known, bool isExact, bool sorted);
+  Result<std::pair<TapePlan, SortPlan>> planBoth(const TiledLaunch &launch,
+                                                 uint64_t tiles,
+                                                 const TapeNeed &known,
+                                                 bool isExact);
+  size_t leastMemory(const DeviceFunction &function) const;
   Result<TapePlan> planHeap(const TiledLaunch &launch, uint64_t tiles,
                             const TapeNeed &known);
   Result<> prepareSums(const TiledLaunch &launch, uint64_t tiles,
@@ -124,9 +132,9 @@ private:
   bool holds(const TapePlan &plan, const TapeNeed &known) const;
   Result<> start(const TiledLaunch &launch, const std::string &symbol,
                  Grid grid, size_t sharedBytes, uint64_t firstPartial,
-                 TapeCall &call);
+                 TapeCall &call, const SortCall &sort = {});
   Result<> sweep(const TiledLaunch &launch, const TapePlan &plan,
-                 TapeCall &call);
+                 const SortPlan &order, TapeCall &call);
   Result<> drain(const TiledLaunch &launch, TapeCall &call,
                  uint64_t firstPartial);
   /// The first launch of a function: tiles that did not fit run again.

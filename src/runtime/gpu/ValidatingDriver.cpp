@@ -303,15 +303,11 @@ Result<std::shared_ptr<Module>> ValidatingDriver::load(const DeviceCode &code) {
     return loaded;
   auto module = std::make_shared<ValidatedModule>();
   module->real = *loaded;
-  for (const DeviceFunction &function : code.functions) {
+  for (const DeviceFunction &function : code.functions)
     for (const std::string &symbol :
          {function.symbol, function.measure, function.sharedSymbol,
           function.drainSymbol})
       module->words[symbol] = static_cast<size_t>(function.words);
-    if (!function.sortSymbol.empty())
-      module->words[function.sortSymbol] =
-          static_cast<size_t>(function.sortWords);
-  }
   return std::shared_ptr<Module>(module);
 }
 

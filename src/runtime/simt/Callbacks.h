@@ -78,6 +78,7 @@ void costate_device_sort_item();
 void costate_device_sort_take();
 void costate_device_sort_next();
 void costate_device_sort_rounds();
+void costate_device_sort_end();
 }
 
 namespace simt {

@@ -152,8 +152,6 @@ public:
     module->addresses = code.addresses;
     for (const gpu::DeviceFunction &function : code.functions)
       module->functions[function.symbol] = function;
-    for (const gpu::DeviceFunction &function : code.functions)
-      module->functions[function.sortSymbol] = {.collective = true};
     return std::shared_ptr<gpu::Module>(module);
   }
 

@@ -1,29 +1,31 @@
 // RUN: costate-opt %s --place-tapes --outline-device | FileCheck %s
 
-// A function of its own says how deep each iteration is; it finds the words of
-// the function whose iterations it sorts.
-// CHECK:       sort = "ragged.sort0"
-// CHECK-SAME:  sort_costs = array<i64:
-// CHECK-SAME:  sort_words = 28
+// Threads say how deep each iteration is before they run any; whether they do
+// is in words behind those of the tapes.
+// CHECK:       sort_costs = array<i64:
+// CHECK-SAME:  sorts = true
 // CHECK-SAME:  symbol = "ragged.device0"
 
-// CHECK-LABEL: llvm.func @ragged.sort0(
-// CHECK-SAME:    ["costate-sort", ""]
-// CHECK-LABEL: llvm.func internal @ragged.sort0.body(
-// CHECK:         %[[FIRST:.*]] = llvm.call @costate_device_sort_begin(
-// CHECK:         %[[ROUNDS:.*]] = llvm.call @costate_device_sort_rounds(
+// CHECK-LABEL: llvm.func internal @ragged.device0.body(
+// CHECK:         %[[PLACE:.*]] = llvm.call @costate_device_tape_place(
+// CHECK:         %[[FIRST:.*]] = llvm.call @costate_device_sort_begin({{.*}}, %[[PLACE]])
 // CHECK:         scf.while (%[[MORE:.*]] = %[[FIRST]])
 // CHECK:           arith.cmpi ne, %[[MORE]]
-// CHECK:           scf.for %[[K:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK:           %[[ROUNDS:.*]] = llvm.call @costate_device_sort_rounds(
+// CHECK:           scf.for %[[FIRST:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK:             %[[K:.*]] = arith.addi %[[FIRST]]
 // CHECK:             %[[ITEM:.*]] = llvm.call @costate_device_sort_item(%{{.*}}, %[[K]])
 // CHECK:             %[[DEPTH:.*]] = scf.if
 // CHECK:               %[[N:.*]] = costate.load
 // CHECK:               %[[T:.*]] = arith.maxsi %[[N]]
 // CHECK:               scf.yield %[[T]]
+// CHECK-COUNT-3:     llvm.call @costate_device_sort_item(
 // CHECK:             llvm.call @costate_device_sort_take(%{{.*}}, %[[K]], %[[ITEM]], %[[DEPTH]])
+// CHECK-COUNT-3:     llvm.call @costate_device_sort_take(
 // CHECK:           %[[NEXT:.*]] = llvm.call @costate_device_sort_next(
 // CHECK:           scf.yield %[[NEXT]]
-// CHECK-LABEL: llvm.func internal @ragged.device0.body(
+// CHECK:         llvm.call @costate_device_sort_end(
+// CHECK:         llvm.call @costate_device_tape_begin({{.*}}, %[[PLACE]])
 // CHECK:         llvm.call @costate_device_tape_iteration(
 costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
