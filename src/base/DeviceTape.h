@@ -11,7 +11,14 @@ extern "C" {
 enum { TAPE_BLOCK_THREADS = 256 };
 
 /// Where the tapes of a kernel are, as far as its code knows.
-enum TapePlace { TapeAnywhere, TapeInShared, TapeOnHeap, TapeInDrain };
+/// A kernel that only sorts iterations has none.
+enum TapePlace {
+  TapeAnywhere,
+  TapeInShared,
+  TapeOnHeap,
+  TapeInDrain,
+  TapeForSort
+};
 
 /// Of one function: the rows that the deepest tile of its last launch needs to
 /// keep everything, and those that it can do with; tiles that went to the
@@ -47,7 +54,7 @@ struct TapeCall {
   unsigned long long *list, *failed; ///< room for every tile; null: no drain
   unsigned long long function;
   unsigned long long tiles, iterations;
-  const unsigned *order; ///< of iterations; null: as they are
+  const unsigned *order;             ///< of iterations; null: as they are
   const unsigned long long *ordered; ///< how many the order has
   unsigned long long blocks, blockThreads;
   unsigned long long drains;  ///< run what is on the list
@@ -59,6 +66,7 @@ struct TapeCall {
   unsigned long long sharedRows; ///< of a warp in shared memory; 0: on the heap
   unsigned long long drainRows;  ///< of a block in shared memory
   unsigned long long leastWarps, mostWarps; ///< that share the heap
+  unsigned long long sortsOnly;             ///< runs no iterations
 };
 
 /// What a thread keeps while it runs tiles; starts like other workers.

@@ -226,6 +226,10 @@ describeDevice(ModuleOp module, StringRef name, const std::string &target) {
       function.sortCosts = {costs[0], costs[1], costs[2]};
     function.drainSymbol = function.symbol;
     function.sharedSymbol = function.symbol;
+    if (function.sorts)
+      function.sortSymbol =
+          function.symbol + (isForHost(target) ? "" : ".sort");
+    function.sortsInSweep = !isVulkan(target);
     if (function.tiles && !isForHost(target))
       function.sharedSymbol += ".shared";
     bool hasDrain = flag("drains") || (function.tiles && isVulkan(target));

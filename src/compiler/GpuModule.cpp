@@ -26,6 +26,7 @@ constexpr const char *sumsAttr = "costate-sums";
 /// What kernels of one function differ in.
 constexpr const char *placeName = "costate_device_tape_place";
 constexpr const char *drainsName = "costate_device_tape_drains";
+constexpr const char *sortName = "costate_device_sort_begin";
 /// What the code of the Vulkan library depends on.
 constexpr const char *hasWarpsName = "costate_device_has_warps";
 constexpr const char *reconvergesName = "costate_device_reconverges";
@@ -131,7 +132,13 @@ void limitBlocks(Function &kernel, unsigned threads, unsigned blocks) {
 }
 
 /// Blocks of a multiprocessor that a kernel with tiles shall leave room for.
-constexpr unsigned blocksOfSweep = 3, blocksOfDrain = 1;
+constexpr unsigned blocksOfSweep = 3, blocksOfDrain = 1, blocksOfSort = 4;
+
+unsigned blocksOf(TapePlace place) {
+  return place == TapeInDrain   ? blocksOfDrain
+         : place == TapeForSort ? blocksOfSort
+                                : blocksOfSweep;
+}
 
 void addKernel(Module &module, const DeviceFunction &device,
                const std::string &name, unsigned least = blocksOfSweep) {
@@ -194,12 +201,11 @@ void addTwin(Module &module, const DeviceFunction &device, const char *suffix,
   answer(*twinBody, placeName, place);
   answer(*twinBody, drainsName, place == TapeInDrain);
   addKernel(module, {twin, device.words},
-            device.function->getName().str() + suffix,
-            place == TapeInDrain ? blocksOfDrain : blocksOfSweep);
+            device.function->getName().str() + suffix, blocksOf(place));
 }
 
-/// With tapes in shared memory; with code for what fits nowhere else; and, the
-/// function itself, with neither.
+/// With tapes in shared memory; with code for what fits nowhere else; what only
+/// sorts; and, the function itself, with none of these.
 void addTwins(Module &module, const DeviceFunction &device,
               const GpuForm &form) {
   Function *body = bodyOf(*device.function);
@@ -208,6 +214,8 @@ void addTwins(Module &module, const DeviceFunction &device,
   addTwin(module, device, ".shared", TapeInShared);
   if (form.knowsPlaces || !callsOf(*body, drainsName).empty())
     addTwin(module, device, ".drain", TapeInDrain);
+  if (form.hasWarps && !callsOf(*body, sortName).empty())
+    addTwin(module, device, ".sort", TapeForSort);
   answer(*body, placeName, form.knowsPlaces ? TapeOnHeap : TapeAnywhere);
   answer(*body, drainsName, false);
 }

@@ -51,7 +51,7 @@ std::string kernelIn(const std::string &text, const std::string &name) {
              : text.substr(start, text.find("\n}", start) - start);
 }
 
-TEST(Nvidia, KernelsOfTilesSortBeforeThem) {
+TEST(Nvidia, KernelsOfTilesSortBeforeThemOrDoNothingElse) {
   std::string text = ptx(sortedTiles);
   EXPECT_FALSE(contains(text, ".extern .func")) << text;
   for (const char *name : {"tiles", "tiles.shared"}) {
@@ -61,6 +61,9 @@ TEST(Nvidia, KernelsOfTilesSortBeforeThem) {
     EXPECT_TRUE(contains(kernel, ".maxntid 256")) << text;
     EXPECT_TRUE(contains(kernel, ".minnctapersm 3")) << text;
   }
+  std::string sort = kernelIn(text, "tiles.sort");
+  EXPECT_TRUE(contains(sort, "atom.acq_rel.gpu.global.add.u64")) << text;
+  EXPECT_TRUE(contains(sort, ".minnctapersm 4")) << text;
   std::string drain = kernelIn(text, "tiles.drain");
   EXPECT_TRUE(contains(drain, ".minnctapersm 1")) << text;
   EXPECT_FALSE(contains(drain, "atom")) << text;

@@ -1,5 +1,5 @@
 // Sorts the iterations of a range by depth, the deepest ones first, before the
-// same launch runs them: blocks take chunks of them, count how many fall into
+// same launch runs them, or in a launch of its own: blocks take chunks of them, count how many fall into
 // each bucket, wait until all chunks are counted, give each iteration its
 // place, and wait until all have one. Which of a bucket comes first is left to
 // chance. Linked into device code as bitcode, and into the runtime for the
@@ -32,9 +32,6 @@ SORT_COLLECTIVE unsigned long long
 costate_device_warp_max(unsigned long long value);
 SORT_COLLECTIVE double costate_device_warp_add(double value);
 SORT_COLLECTIVE void costate_device_block_barrier(void);
-#ifdef COSTATE_VULKAN
-_Bool costate_device_has_warps(void);
-#endif
 
 static unsigned sortBucket(unsigned depth) {
   enum { exact = 32, mantissa = 5 };
@@ -135,9 +132,10 @@ costate_device_sort_begin(struct SortWorker *worker,
                           unsigned long long thread, char *memory,
                           unsigned long long place) {
   worker->call = call;
-  worker->runs = place != TapeInDrain && call->chunks != 0;
 #ifdef COSTATE_VULKAN
-  worker->runs &= costate_device_has_warps();
+  worker->runs = place == TapeForSort && call->chunks != 0;
+#else
+  worker->runs = place != TapeInDrain && call->chunks != 0;
 #endif
   if (!worker->runs)
     return 0;

@@ -233,6 +233,10 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   worker->need = worker->fewest = 0;
   worker->frugal = call->frugal;
   worker->ample = call->ample;
+  if (place == TapeForSort || call->sortsOnly) {
+    worker->tile = TAPE_ALL;
+    return;
+  }
   if (place == TapeInShared)
     tapeBeginShared(worker, memory);
   else if (place == TapeOnHeap)
@@ -369,6 +373,8 @@ static void tapeCommit(const struct TapeCall *call) {
 TAPE_INLINE void costate_device_tape_end(struct TapeWorker *worker) {
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
+  if (call->sortsOnly)
+    return;
   if (worker->lane == 0) {
     tapeRaise(&control->seenRows, worker->need);
     tapeRaise(&control->seenFewest, worker->fewest);

@@ -9,10 +9,6 @@ namespace costate::runtime::gpu {
 /// Some drivers make code anew for each size of block memory.
 static constexpr size_t sharedUnit = 4096;
 
-/// Chunks of iterations for each multiprocessor, at most: each has as many
-/// counts as there are buckets.
-static constexpr uint64_t chunksOfProcessor = 4;
-
 /// Launches of a function from one look at its depths to the next.
 static constexpr uint64_t lookEvery = 32;
 
@@ -83,9 +79,9 @@ Result<> Sorter::prepare() {
 }
 
 uint64_t Sorter::mostChunks(uint64_t iterations) const {
-  auto processors =
-      static_cast<uint64_t>(memory.driver().properties().multiprocessors);
-  return std::min(ceilOf(iterations, 32), chunksOfProcessor * processors);
+  int64_t most =
+      chunksOfProcessor * memory.driver().properties().multiprocessors;
+  return std::min(ceilOf(iterations, 32), static_cast<uint64_t>(most));
 }
 
 /// Before it is known how many blocks there will be.

@@ -33,6 +33,10 @@ struct SortedLaunch {
   uint64_t iterations;
 };
 
+/// Chunks of iterations for each multiprocessor, at most: each has as many
+/// counts as there are buckets.
+inline constexpr int64_t chunksOfProcessor = 4;
+
 /// Of a block that sorts without keeping a chunk.
 inline constexpr size_t leastSortMemory = 8192;
 static_assert(leastSortMemory >= sizeof(SortMemory));

@@ -105,12 +105,6 @@ Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
   return plan && shared && !holds(*plan, known) ? *shared : plan;
 }
 
-/// Block memory of a sweep, whether it sorts or not: one size, where each makes
-/// the driver assemble code anew.
-size_t Tiles::leastMemory(const DeviceFunction &function) const {
-  return function.sorts && sharedTapes().isLittle() ? leastSortMemory : 0;
-}
-
 Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
                                  const TapeNeed &known) {
   Driver &driver = memory.driver();
@@ -118,9 +112,8 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
   auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
   int64_t &resident = launch.needs.kept(launch.number).residentBlocks;
   if (resident == 0) {
-    size_t shared = leastMemory(launch.function);
     auto asked = driver.residentBlocks(launch.module, launch.function.symbol,
-                                       tapes.blockThreads(), shared);
+                                       tapes.blockThreads(), 0);
     if (!asked)
       return asked.error();
     resident = *asked;
@@ -138,22 +131,50 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
   return plan;
 }
 
+/// Of a launch that only sorts: as many threads as find work.
+Result<Grid> Tiles::sortGrid(const TiledLaunch &launch) {
+  Driver &driver = memory.driver();
+  int64_t &resident = launch.needs.kept(launch.number).sortingBlocks;
+  if (resident == 0) {
+    auto asked =
+        driver.residentBlocks(launch.module, launch.function.sortSymbol,
+                              TAPE_BLOCK_THREADS, leastSortMemory);
+    if (!asked)
+      return asked.error();
+    resident = *asked;
+  }
+  int64_t most = chunksOfProcessor * driver.properties().multiprocessors;
+  int64_t least =
+      (launch.iterations + TAPE_BLOCK_THREADS - 1) / TAPE_BLOCK_THREADS;
+  return Grid{std::min({resident, most, least}), TAPE_BLOCK_THREADS};
+}
+
 /// Where tapes lie depends on whether iterations are sorted, and sorting on how
-/// many blocks there are.
-Result<std::pair<TapePlan, SortPlan>> Tiles::planBoth(const TiledLaunch &launch,
-                                                      uint64_t tiles,
-                                                      const TapeNeed &known,
-                                                      bool isExact) {
+/// many blocks there are. A launch of its own has more threads for it, and is
+/// had where no drain is needed.
+Result<Tiles::Plans> Tiles::planAll(const TiledLaunch &launch, uint64_t tiles,
+                                    const TapeNeed &known, bool isExact) {
   SortedLaunch sorted{launch.function, launch.needs.depths(launch.number),
                       static_cast<uint64_t>(launch.iterations)};
   Ordering decided = sorter.decide(sorted);
   auto tapes = plan(launch, tiles, known, isExact, decided == Ordering::Sort);
   if (!tapes)
     return tapes.error();
-  auto order = sorter.plan(sorted, tapes->grid, decided);
+  Plans plans{.tapes = *tapes, .commits = isExact && holds(*tapes, known)};
+  plans.sortsApart = decided != Ordering::Keep &&
+                     (plans.commits || !launch.function.sortsInSweep);
+  plans.sortGrid = tapes->grid;
+  if (plans.sortsApart) {
+    auto grid = sortGrid(launch);
+    if (!grid)
+      return grid.error();
+    plans.sortGrid = *grid;
+  }
+  auto order = sorter.plan(sorted, plans.sortGrid, decided);
   if (!order)
     return order.error();
-  return std::pair(*tapes, *order);
+  plans.order = *order;
+  return plans;
 }
 
 //===-- The heap ----------------------------------------------------------===//
@@ -295,16 +316,30 @@ Result<> Tiles::start(const TiledLaunch &launch, const std::string &symbol,
       {launch.words, static_cast<size_t>(launch.function.words)}, sharedBytes);
 }
 
-Result<> Tiles::sweep(const TiledLaunch &launch, const TapePlan &plan,
-                      const SortPlan &order, TapeCall &call) {
+Result<> Tiles::sortApart(const TiledLaunch &launch, const Plans &plans,
+                          TapeCall call) {
+  call.sortsOnly = 1;
+  return start(launch, launch.function.sortSymbol, plans.sortGrid,
+               std::max(plans.order.sharedBytes, leastSortMemory), 0, call,
+               plans.order.call);
+}
+
+Result<> Tiles::sweep(const TiledLaunch &launch, const Plans &plans,
+                      TapeCall &call) {
   const DeviceFunction &function = launch.function;
+  const TapePlan &plan = plans.tapes;
   size_t shared = plan.sharedRows * rowBytes *
                   static_cast<size_t>(plan.grid.blockThreads / 32);
-  shared =
-      std::max({shared, sumMemory, order.sharedBytes, leastMemory(function)});
-  return start(launch,
-               plan.sharedRows ? function.sharedSymbol : function.symbol,
-               plan.grid, shared, 0, call, order.call);
+  shared = std::max(shared, sumMemory);
+  const std::string &symbol =
+      plan.sharedRows ? function.sharedSymbol : function.symbol;
+  if (!plans.sortsApart)
+    return start(launch, symbol, plan.grid,
+                 std::max(shared, plans.order.sharedBytes), 0, call,
+                 plans.order.call);
+  if (auto done = sortApart(launch, plans, call); !done)
+    return done;
+  return start(launch, symbol, plan.grid, shared, 0, call);
 }
 
 Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
@@ -345,10 +380,11 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   if (known.rows == 0)
     if (auto done = failureOfOthers(); !done)
       return done;
-  auto plans = planBoth(launch, tiles, known, isExact);
+  auto plans = planAll(launch, tiles, known, isExact);
   if (!plans)
     return plans.error();
-  auto &[plan, order] = *plans;
+  const TapePlan &plan = plans->tapes;
+  const SortPlan &order = plans->order;
   call.control = reinterpret_cast<TapeControl *>(control.address());
   call.need = launch.needs.onDevice(launch.number);
   call.report = launch.needs.report(launch.number);
@@ -364,7 +400,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.sharedRows = plan.sharedRows;
   call.leastWarps = plan.leastWarps;
   call.mostWarps = plan.mostWarps;
-  call.commits = isExact && holds(plan, known);
+  call.commits = plans->commits;
   call.ample = call.commits && rowsOf(plan, known) >= known.rows;
   call.frugal = call.commits && !call.ample;
   call.marksTiles = sumsInOrder && !call.commits;
@@ -374,7 +410,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   int drains = call.commits ? 0 : known.rows ? 1 : mostDrains;
   if (auto done = prepareSums(launch, tiles, plan.grid.blocks, drains); !done)
     return done;
-  if (auto done = sweep(launch, plan, order, call); !done || call.commits)
+  if (auto done = sweep(launch, *plans, call); !done || call.commits)
     return done;
   auto blocks = static_cast<uint64_t>(plan.grid.blocks);
   if (auto done = drain(launch, call, blocks); !done)

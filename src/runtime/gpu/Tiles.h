@@ -10,7 +10,6 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace costate::runtime::gpu {
@@ -59,8 +58,8 @@ public:
 
   /// What stays the same from launch to launch, and takes the host a while.
   struct Kept {
-    std::optional<uint64_t> name; ///< number, in messages
-    int64_t residentBlocks = 0;   ///< 0: not asked yet
+    std::optional<uint64_t> name;                  ///< number, in messages
+    int64_t residentBlocks = 0, sortingBlocks = 0; ///< 0: not asked yet
   };
   Kept &kept(size_t function) { return keptOf[function]; }
 
@@ -119,11 +118,16 @@ private:
   Result<> prepareLists(TapeCall &call);
   Result<TapePlan> plan(const TiledLaunch &launch, uint64_t tiles,
                         const TapeNeed &known, bool isExact, bool sorted);
-  Result<std::pair<TapePlan, SortPlan>> planBoth(const TiledLaunch &launch,
-                                                 uint64_t tiles,
-                                                 const TapeNeed &known,
-                                                 bool isExact);
-  size_t leastMemory(const DeviceFunction &function) const;
+  struct Plans {
+    TapePlan tapes;
+    SortPlan order{};
+    Grid sortGrid{};         ///< of what sorts
+    bool sortsApart = false; ///< in a launch in front of the sweep
+    bool commits = false;    ///< the sweep is the last launch: all tiles fit
+  };
+  Result<Grid> sortGrid(const TiledLaunch &launch);
+  Result<Plans> planAll(const TiledLaunch &launch, uint64_t tiles,
+                        const TapeNeed &known, bool isExact);
   Result<TapePlan> planHeap(const TiledLaunch &launch, uint64_t tiles,
                             const TapeNeed &known);
   Result<> prepareSums(const TiledLaunch &launch, uint64_t tiles,
@@ -133,8 +137,9 @@ private:
   Result<> start(const TiledLaunch &launch, const std::string &symbol,
                  Grid grid, size_t sharedBytes, uint64_t firstPartial,
                  TapeCall &call, const SortCall &sort = {});
-  Result<> sweep(const TiledLaunch &launch, const TapePlan &plan,
-                 const SortPlan &order, TapeCall &call);
+  Result<> sortApart(const TiledLaunch &launch, const Plans &plans,
+                     TapeCall call);
+  Result<> sweep(const TiledLaunch &launch, const Plans &plans, TapeCall &call);
   Result<> drain(const TiledLaunch &launch, TapeCall &call,
                  uint64_t firstPartial);
   /// The first launch of a function: tiles that did not fit run again.

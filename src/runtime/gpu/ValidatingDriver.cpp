@@ -306,7 +306,7 @@ Result<std::shared_ptr<Module>> ValidatingDriver::load(const DeviceCode &code) {
   for (const DeviceFunction &function : code.functions)
     for (const std::string &symbol :
          {function.symbol, function.measure, function.sharedSymbol,
-          function.drainSymbol})
+          function.drainSymbol, function.sortSymbol})
       module->words[symbol] = static_cast<size_t>(function.words);
   return std::shared_ptr<Module>(module);
 }

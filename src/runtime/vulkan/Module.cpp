@@ -77,7 +77,8 @@ Result<std::shared_ptr<Module>> Module::load(std::shared_ptr<Session> session,
   for (const gpu::DeviceFunction &function : code.functions)
     if (function.addsUp || function.sums)
       module->adding.insert({function.symbol, function.measure,
-                             function.sharedSymbol, function.drainSymbol});
+                             function.sharedSymbol, function.drainSymbol,
+                             function.sortSymbol});
   if (Status status = module->create(code.image))
     return module->session->failure(status, "load code");
   return module;
