@@ -98,7 +98,7 @@ Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
       tapes.plan(tiles, {.rows = known.fewest, .isLeast = true, .most = most});
   // Where little is on the chip, the largest part of a heap would be for few
   // deep tiles.
-  bool avoidsHeap = budget == 0 || (sorted && tapes.isLittle());
+  bool avoidsHeap = budget == 0 || (sorted && !isExact && tapes.isLittle());
   if (shared && (!dear || avoidsHeap))
     return *shared;
   auto plan = planHeap(launch, tiles, known);
