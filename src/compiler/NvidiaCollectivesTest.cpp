@@ -15,6 +15,8 @@ declare i64 @costate_device_sort_item(ptr, i64)
 declare void @costate_device_sort_take(ptr, i64, i64, i64)
 declare i64 @costate_device_sort_next(ptr)
 declare void @costate_device_sort_end(ptr)
+declare void @costate_device_tape_begin(ptr, ptr, i64, i64, ptr, i64)
+declare i64 @costate_device_tape_tile(ptr)
 define internal void @tiles.body(ptr %words, i64 %thread, ptr %memory) {
   %worker = alloca [256 x i8], align 8
   %place = call i64 @costate_device_tape_place()
@@ -32,15 +34,24 @@ chunk:
   br label %more
 end:
   call void @costate_device_sort_end(ptr %worker)
-  %drains = call i64 @costate_device_tape_drains(ptr %worker)
+  %tapes = alloca [256 x i8], align 8
+  call void @costate_device_tape_begin(ptr %tapes, ptr %words, i64 %thread, i64 %thread, ptr %memory, i64 %place)
+  %tile = call i64 @costate_device_tape_tile(ptr %tapes)
+  %runs = icmp ne i64 %tile, -1
+  br i1 %runs, label %run, label %done
+run:
+  %drains = call i64 @costate_device_tape_drains(ptr %tapes)
+  store volatile i64 1234567, ptr %memory
   store i64 %drains, ptr %memory
+  br label %done
+done:
   ret void
 }
 define void @tiles(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
   call void @tiles.body(ptr %words, i64 %thread, ptr %memory)
   ret void
 }
-attributes #0 = { "costate-words"="11" "costate-tiles" }
+attributes #0 = { "costate-words"="40" "costate-tiles" }
 )";
 
 /// Of the function `name`, from the line that says so on.
@@ -60,13 +71,15 @@ TEST(Nvidia, KernelsOfTilesSortBeforeThemOrDoNothingElse) {
     EXPECT_TRUE(contains(kernel, "costate_block_memory")) << text;
     EXPECT_TRUE(contains(kernel, ".maxntid 256")) << text;
     EXPECT_TRUE(contains(kernel, ".minnctapersm 3")) << text;
+    EXPECT_TRUE(contains(kernel, "1234567")) << text;
   }
   std::string sort = kernelIn(text, "tiles.sort");
   EXPECT_TRUE(contains(sort, "atom.acq_rel.gpu.global.add.u64")) << text;
   EXPECT_TRUE(contains(sort, ".minnctapersm 4")) << text;
+  EXPECT_FALSE(contains(sort, "1234567")) << text;
   std::string drain = kernelIn(text, "tiles.drain");
   EXPECT_TRUE(contains(drain, ".minnctapersm 1")) << text;
-  EXPECT_FALSE(contains(drain, "atom")) << text;
+  EXPECT_FALSE(contains(drain, "atom.acq_rel")) << text;
 }
 
 TEST(Nvidia, LeastPairsGoThroughLanesAndSharedMemory) {

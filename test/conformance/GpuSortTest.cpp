@@ -227,7 +227,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, GpuSorted,
                                           testing::ValuesIn(cases())),
                          nameOf);
 
-/// The CPU does not, nor do devices whose blocks are one warp.
+/// The CPU does not, nor do devices of Vulkan whose blocks are one warp; others
+/// of Vulkan take a launch more.
 bool sorts() {
   std::string kind = kindOf(openDevice());
   return kind != "cpu" && kind != "vulkan";
@@ -279,6 +280,21 @@ TEST(GpuSort, LeavesOutIterationsWithoutEffect) {
     arrays.gradient(k);
     EXPECT_EQ(launchesOf(device, arrays, k), 2u);
   }
+}
+
+TEST(GpuSort, NeedsLittleBlockMemory) {
+  Sorting always("always");
+  const Depths depths = cases()[0].depths;
+  for (const Kernel &k : {ragged(), sparse()})
+    for (const char *kilobytes : {"3", "6", "8", "10"}) {
+      SCOPED_TRACE(k.name() + ", KiB: " + kilobytes);
+      setenv("COSTATE_SIMT_SHARED", kilobytes, 1);
+      Device device = Device::open("simt", {.threads = 1});
+      unsetenv("COSTATE_SIMT_SHARED");
+      Arrays arrays(device, depths);
+      for (int launch = 0; launch < 2; ++launch)
+        EXPECT_EQ(arrays.gradient(k), onCpu(k, depths));
+    }
 }
 
 TEST(GpuSort, IsNotDoneIfNotAskedFor) {

@@ -1,10 +1,10 @@
 // Sorts the iterations of a range by depth, the deepest ones first, before the
-// same launch runs them, or in a launch of its own: blocks take chunks of them, count how many fall into
-// each bucket, wait until all chunks are counted, give each iteration its
-// place, and wait until all have one. Which of a bucket comes first is left to
-// chance. Linked into device code as bitcode, and into the runtime for the
-// device simt. All threads of a block call these functions together, and the
-// answers of `begin` and `next` are the same for all. Layouts:
+// same launch runs them, or in a launch of its own: blocks take chunks of them,
+// count how many fall into each bucket, wait until all chunks are counted, give
+// each iteration its place, and wait until all have one. Which of a bucket comes
+// first is left to chance. Linked into device code as bitcode, and into the
+// runtime for the device simt. All threads of a block call these functions
+// together, and the answers of `begin` and `next` are the same for all. Layouts:
 // base/DeviceSort.h.
 //
 // A block waits when no chunk is left to be taken, and has counted its own

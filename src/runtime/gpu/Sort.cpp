@@ -55,7 +55,7 @@ Ordering Sorter::decide(const SortedLaunch &launch) {
   const Properties &gpu = memory.driver().properties();
   bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32 &&
               gpu.blockThreads >= TAPE_BLOCK_THREADS &&
-              gpu.sharedPerBlock >= sizeof(SortMemory);
+              gpu.sharedPerBlock >= leastSortMemory;
   if (when == Sorting::Never || !launch.function.sorts || !fits)
     return Ordering::Keep;
   bool isDue = launch.history.launches++ % lookEvery == 0;

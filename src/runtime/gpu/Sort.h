@@ -1,6 +1,7 @@
 #pragma once
 /// Iterations in the order of their depth, so that lanes of a warp have about
-/// as many turns: a launch sorts them before it runs them. Code: DeviceSort.c.
+/// as many turns: a launch sorts them before it runs them, or one in front of
+/// it does. Code: DeviceSort.c.
 
 #include "base/DeviceSort.h"
 #include "runtime/gpu/Memory.h"

@@ -275,7 +275,7 @@ TEST(Sort, IsNotDoneWithoutMemory) {
 TEST(Sort, IsNotDoneWithTooLittleBlockMemory) {
   std::vector<int64_t> depths = someDepths(1000, 100);
   for (size_t missing : {0, 8}) {
-    Bench bench(2, {4, TAPE_BLOCK_THREADS}, sizeof(SortMemory) - missing);
+    Bench bench(2, {4, TAPE_BLOCK_THREADS}, leastSortMemory - missing);
     bench.sort(depths); // looks at them
     EXPECT_EQ(bench.sort(depths).size(), missing ? 0 : depths.size());
   }

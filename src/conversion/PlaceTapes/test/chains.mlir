@@ -2,6 +2,7 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s --check-prefix=EXACT
 // RUN: costate-opt %s --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=INLINES
 // RUN: sed s/f32/f64/g %s | costate-opt --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=LARGE
+// RUN: sed s/costate.cos/costate.tan/ %s | costate-opt --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=OTHER
 // RUN: costate-opt %s --place-tapes="inlines fast-math" --canonicalize --cse | FileCheck %s --check-prefix=HARDWARE
 
 // From turn to turn of the reverse sweep there is one product, not two.
@@ -19,6 +20,8 @@
 // INLINES-COUNT-7: costate.cos
 // LARGE-COUNT-1:   costate.cos
 // LARGE-NOT:       costate.cos
+// OTHER-COUNT-1:   costate.tan
+// OTHER-NOT:       costate.tan
 // HARDWARE-COUNT-7: costate.cos
 costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
