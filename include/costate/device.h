@@ -31,8 +31,9 @@ struct DeviceOptions {
   /// Bytes of the memory of a GPU that tapes may take, besides its on-chip
   /// memory, which they take first. What does not fit is computed again, so
   /// that a small budget costs time. None: the environment variable
-  /// COSTATE_TAPE_BUDGET (bytes, as above), or half of the limit. The CPU has
-  /// no budget of its own for tapes.
+  /// COSTATE_TAPE_BUDGET (bytes, as above), or half of the limit; then, by
+  /// Vulkan on GPUs of NVIDIA, gradients have none that CUDA keeps on the chip.
+  /// The CPU has no budget of its own for tapes.
   std::optional<size_t> tape_budget = std::nullopt;
 };
 

@@ -75,9 +75,24 @@ struct VulkanFeatures {
 
   bool operator==(const VulkanFeatures &) const = default;
 
+  /// All of them, those that are defects as well, with Vulkan 1.3.
+  static VulkanFeatures everything() {
+    VulkanFeatures features;
+    features.minor = 3;
+#define COSTATE_VULKAN_ON(member, text) features.member = true;
+    COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_ON)
+#undef COSTATE_VULKAN_ON
+    return features;
+  }
+
   /// Threads of the largest block: without warps it is one, whose lanes wait
   /// for each other as a block.
   int largestBlock() const { return warps ? 1024 : 32; }
+  /// Whether subgroups can be warps.
+  bool canHaveWarps() const {
+    return subgroup == 32 && arithmetic && shuffleRelative && fullSubgroups &&
+           reconvergence;
+  }
   /// Lanes that are together can add up what they add to one element.
   bool gathers() const {
     return reconvergence && arithmetic && vote && fadd32 && fadd64 &&
@@ -112,13 +127,29 @@ inline bool takeNumber(std::string_view &text, std::string_view start,
   return error == std::errc();
 }
 
-inline bool setFeature(VulkanFeatures &features, std::string_view name) {
+inline bool setFeature(VulkanFeatures &features, std::string_view name,
+                       bool value) {
 #define COSTATE_VULKAN_SET(member, text)                                       \
-  if (name == text)                                                            \
-    return features.member = true;
+  if (name == text) {                                                          \
+    features.member = value;                                                   \
+    return true;                                                               \
+  }
   COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_SET)
 #undef COSTATE_VULKAN_SET
   return false;
+}
+
+/// Sets all of `names`, as `warps;f16`; whether they are names of features.
+inline bool setFeatures(VulkanFeatures &features, std::string_view names,
+                        bool value) {
+  while (true) {
+    size_t end = std::min(names.find(';'), names.size());
+    if (!setFeature(features, names.substr(0, end), value))
+      return false;
+    if (end == names.size())
+      return true;
+    names.remove_prefix(end + 1);
+  }
 }
 
 } // namespace detail
@@ -131,15 +162,26 @@ inline std::optional<VulkanFeatures> parseVulkanChip(std::string_view text) {
       !detail::takeNumber(text, ".", features.minor) ||
       !detail::takeNumber(text, ";subgroup=", features.subgroup))
     return std::nullopt;
-  while (!text.empty()) {
-    if (text.front() != ';')
-      return std::nullopt;
-    text.remove_prefix(1);
-    size_t end = std::min(text.find(';'), text.size());
-    if (!detail::setFeature(features, text.substr(0, end)))
-      return std::nullopt;
-    text.remove_prefix(end);
-  }
+  if (features.subgroup < 1)
+    return std::nullopt;
+  if (text.empty())
+    return features;
+  if (text.front() != ';' ||
+      !detail::setFeatures(features, text.substr(1), true))
+    return std::nullopt;
+  return features;
+}
+
+/// What is left without `names`, as `warps;f16`; none if one of them is not the
+/// name of something that may be missing.
+inline std::optional<VulkanFeatures> without(VulkanFeatures features,
+                                             std::string_view names) {
+  bool endsLoops = features.shortLoops; // no feature but a defect
+  if (!names.empty() && !detail::setFeatures(features, names, false))
+    return std::nullopt;
+  features.warps &= features.canHaveWarps();
+  if (features.shortLoops != endsLoops)
+    return std::nullopt;
   return features;
 }
 

@@ -11,6 +11,7 @@
 #include "conversion/KernelToLLVM/Runtime.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -92,6 +93,12 @@ Result<LLVMCode> translate(ModuleOp module, DiagnosticText &diagnostics) {
   LLVMCode code;
   code.context = std::make_unique<llvm::LLVMContext>();
   code.machine = createTargetMachine();
+  // Without it, i64 is aligned to 4 bytes, and GPUs load it in halves.
+  module->setAttr(
+      LLVM::LLVMDialect::getDataLayoutAttrName(),
+      StringAttr::get(
+          module.getContext(),
+          code.machine->createDataLayout().getStringRepresentation()));
   code.module = translateModuleToLLVMIR(module, *code.context, "kernel",
                                         /*disableVerification=*/true);
   if (!code.module)
@@ -229,7 +236,6 @@ describeDevice(ModuleOp module, StringRef name, const std::string &target) {
     if (function.sorts)
       function.sortSymbol =
           function.symbol + (isForHost(target) ? "" : ".sort");
-    function.sortsInSweep = !isVulkan(target);
     if (function.tiles && !isForHost(target))
       function.sharedSymbol += ".shared";
     bool hasDrain = flag("drains") || (function.tiles && isVulkan(target));

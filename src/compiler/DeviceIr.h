@@ -20,6 +20,55 @@ inline size_t countOf(const std::string &text, const std::string &part) {
   return count;
 }
 
+/// A function that runs in tiles, and sorts before.
+inline constexpr const char *sortedTiles = R"(
+declare i64 @costate_device_tape_place()
+declare i64 @costate_device_tape_drains(ptr)
+declare i64 @costate_device_sort_begin(ptr, ptr, i64, ptr, i64)
+declare i64 @costate_device_sort_rounds(ptr)
+declare i64 @costate_device_sort_item(ptr, i64)
+declare void @costate_device_sort_take(ptr, i64, i64, i64)
+declare i64 @costate_device_sort_next(ptr)
+declare void @costate_device_sort_end(ptr)
+declare void @costate_device_tape_begin(ptr, ptr, i64, i64, ptr, i64)
+declare i64 @costate_device_tape_tile(ptr)
+define internal void @tiles.body(ptr %words, i64 %thread, ptr %memory) {
+  %worker = alloca [256 x i8], align 8
+  %place = call i64 @costate_device_tape_place()
+  %first = call i64 @costate_device_sort_begin(ptr %worker, ptr %words, i64 %thread, ptr %memory, i64 %place)
+  br label %more
+more:
+  %any = phi i64 [ %first, %0 ], [ %next, %chunk ]
+  %goes = icmp ne i64 %any, 0
+  br i1 %goes, label %chunk, label %end
+chunk:
+  %rounds = call i64 @costate_device_sort_rounds(ptr %worker)
+  %item = call i64 @costate_device_sort_item(ptr %worker, i64 %rounds)
+  call void @costate_device_sort_take(ptr %worker, i64 %rounds, i64 %item, i64 %rounds)
+  %next = call i64 @costate_device_sort_next(ptr %worker)
+  br label %more
+end:
+  call void @costate_device_sort_end(ptr %worker)
+  %tapes = alloca [256 x i8], align 8
+  call void @costate_device_tape_begin(ptr %tapes, ptr %words, i64 %thread, i64 %thread, ptr %memory, i64 %place)
+  %tile = call i64 @costate_device_tape_tile(ptr %tapes)
+  %runs = icmp ne i64 %tile, -1
+  br i1 %runs, label %run, label %done
+run:
+  %drains = call i64 @costate_device_tape_drains(ptr %tapes)
+  store volatile i64 1234567, ptr %memory
+  store i64 %drains, ptr %memory
+  br label %done
+done:
+  ret void
+}
+define void @tiles(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  call void @tiles.body(ptr %words, i64 %thread, ptr %memory)
+  ret void
+}
+attributes #0 = { "costate-words"="40" "costate-tiles" }
+)";
+
 /// A device function for the address of a number in word 0.
 inline std::string withNumber(const std::string &type, const std::string &body,
                               const std::string &declarations = "",

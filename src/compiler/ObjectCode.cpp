@@ -20,8 +20,8 @@ COSTATE_FIELDS(costate::runtime::gpu::SortCosts, turn, strayItem, strayTurn);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
                measuredInPlace, serial, afterTurn, effects, ordered, collective,
                addsUp, tiles, dear, barelyDear, turnRows, sharedSymbol,
-               drainSymbol, sorts, sortSymbol, sortsInSweep, sortCosts, sums,
-               least, sumSlot, oneSum, words, site, tapeSite);
+               drainSymbol, sorts, sortSymbol, sortCosts, sums, least, sumSlot,
+               oneSum, words, site, tapeSite);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {

@@ -21,11 +21,7 @@ namespace {
 
 /// Of a device with everything.
 VulkanFeatures all() {
-  VulkanFeatures features;
-  features.minor = 3;
-#define SET(member, text) features.member = true;
-  COSTATE_VULKAN_FEATURES(SET)
-#undef SET
+  auto features = VulkanFeatures::everything();
   features.reconvergence = false; // younger than Debian's spirv-val
   return features;
 }
@@ -44,8 +40,8 @@ Result<std::string> emit(const std::string &ir,
                          const VulkanFeatures &features) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic error;
-  std::unique_ptr<llvm::Module> module =
-      llvm::parseAssemblyString(ir, error, context);
+  std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(
+      "target datalayout = \"i64:64\"\n" + ir, error, context);
   if (!module)
     return Failure{ErrorCode::Internal, error.getMessage().str()};
   return emitSpirv(std::move(module), vulkanChip(features));
@@ -142,6 +138,19 @@ TEST(SpirvModes, ThreadsComeTogetherAgainWhereTheDeviceCan) {
   EXPECT_EQ(count(false), std::pair(0, false));
 }
 
+/// A kernel that only sorts, for devices whose blocks have several warps.
+TEST(SpirvModes, IterationsAreSortedWhereSubgroupsAreWarps) {
+  for (bool hasWarps : {false, true}) {
+    VulkanFeatures features = all();
+    features.warps = hasWarps;
+    Result<std::string> code = emit(sortedTiles, features);
+    ASSERT_TRUE(code.ok()) << code.error().text;
+    for (const char *twin : {"tiles", "tiles.shared", "tiles.drain"})
+      EXPECT_TRUE(contains(*code, deviceSymbol(twin) + '\0')) << twin;
+    EXPECT_EQ(contains(*code, deviceSymbol("tiles.sort")), hasWarps);
+  }
+}
+
 /// A part of a place may be negative, so that its quotient has a sign.
 TEST_F(Spirv, PlacesInArraysAreSumsOfNumbersWithSigns) {
   std::string code =
@@ -190,21 +199,25 @@ TEST_F(Spirv, SignExtensionsAreHiddenFromSomeDrivers) {
 }
 
 TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
-  auto choices = [&](const std::string &from, bool knows) {
+  auto choices = [&](const std::string &type, const std::string &from,
+                     bool knows) {
     VulkanFeatures features = all();
     features.negation = knows;
+    std::string least = "@llvm.smin." + type;
     std::string code = checked(
-        withNumber("i32",
-                   "  %n = sub i32 " + from +
-                       ", %x\n"
-                       "  %t = trunc i64 %thread to i32\n"
-                       "  %y = call i32 @llvm.smin.i32(i32 %n, i32 %t)\n",
-                   "declare i32 @llvm.smin.i32(i32, i32)\n"),
+        withNumber(type,
+                   "  %n = sub " + type + " " + from + ", %x\n  %t = add " +
+                       type + " %x, 7\n  %y = call " + type + " " + least +
+                       "(" + type + " %n, " + type + " %t)\n",
+                   "declare " + type + " " + least + "(" + type + ", " + type +
+                       ")\n"),
         features);
     return countOf(code, "OpSelect ");
   };
-  EXPECT_EQ(choices("0", false), choices("0", true) + 1);
-  EXPECT_EQ(choices("5", false), choices("5", true));
+  for (std::string type : {"i32", "i64"}) {
+    EXPECT_EQ(choices(type, "0", false), choices(type, "0", true) + 1) << type;
+    EXPECT_EQ(choices(type, "5", false), choices(type, "5", true)) << type;
+  }
 }
 
 TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {
@@ -497,6 +510,20 @@ TEST_F(Spirv, NarrowNumbers) {
   text(withNumber("half", "  %f = fpext half %x to float\n"
                           "  %g = fmul float %f, %f\n"
                           "  %y = fptrunc float %g to half\n"));
+}
+
+/// Drivers do anything with numbers that lie elsewhere.
+TEST_F(Spirv, NumbersAreAtMultiplesOfTheirSize) {
+  for (std::string access :
+       {"  %y = load double, ptr %q, align 4\n",
+        "  store double %x, ptr %q, align 1\n  %y = fneg double %x\n"}) {
+    access = "  %q = getelementptr i8, ptr %p, i64 4\n" + access;
+    Result<std::string> code = emit(withNumber("double", access), all());
+    ASSERT_FALSE(code.ok()) << access;
+    EXPECT_TRUE(contains(code.error().text,
+                         "memory of 8 bytes is accessed at multiples of"))
+        << code.error().text;
+  }
 }
 
 TEST_F(Spirv, WhatHasNoCodeIsNamedAndTheProcessLivesOn) {

@@ -288,13 +288,31 @@ TEST(GpuSort, NeedsLittleBlockMemory) {
   for (const Kernel &k : {ragged(), sparse()})
     for (const char *kilobytes : {"3", "6", "8", "10"}) {
       SCOPED_TRACE(k.name() + ", KiB: " + kilobytes);
-      setenv("COSTATE_SIMT_SHARED", kilobytes, 1);
+      Setting little("COSTATE_SIMT_SHARED", kilobytes);
       Device device = Device::open("simt", {.threads = 1});
-      unsetenv("COSTATE_SIMT_SHARED");
       Arrays arrays(device, depths);
       for (int launch = 0; launch < 2; ++launch)
         EXPECT_EQ(arrays.gradient(k), onCpu(k, depths));
     }
+}
+
+/// As by Vulkan, whose sweeps have no code that sorts.
+TEST(GpuSort, MayBeALaunchOfItsOwn) {
+  Sorting always("always");
+  Setting apart("COSTATE_SIMT_SORT", "apart");
+  for (const Kernel &k : {ragged(), gated(), flat(), sparse(), sparseOpen()})
+    for (const Case &c : cases()) {
+      SCOPED_TRACE(k.name() + ", " + c.name);
+      Device device = Device::open("simt");
+      Arrays arrays(device, c.depths);
+      for (int launch = 0; launch < 2; ++launch)
+        EXPECT_EQ(arrays.gradient(k), onCpu(k, c.depths));
+    }
+  Device device = Device::open("simt");
+  Arrays arrays(device, cases()[0].depths);
+  Kernel k = ragged();
+  arrays.gradient(k);
+  EXPECT_EQ(launchesOf(device, arrays, k), 3u);
 }
 
 TEST(GpuSort, IsNotDoneIfNotAskedFor) {

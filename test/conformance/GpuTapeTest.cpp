@@ -106,9 +106,8 @@ TEST(GpuTapes, OfTurnsOfDifferentSizeFitTogether) {
 TEST(GpuTapes, OfMultiprocessorsWithLittleMemoryAreThoseOfTheCpu) {
   if (!isOnCpu())
     GTEST_SKIP() << "is about the device of tests";
-  setenv("COSTATE_SIMT_SHARED", "48", 1);
+  Setting little("COSTATE_SIMT_SHARED", "48");
   Device device = Device::open("simt", {.tape_budget = 0});
-  unsetenv("COSTATE_SIMT_SHARED");
   for (const Loops &c : loops()) {
     SCOPED_TRACE(c.name);
     for (int longest : {3, 60, 700})
@@ -218,6 +217,7 @@ TEST(GpuTapes, OfLaunchesThatGetDeeperFitIntoTheBudget) {
 }
 
 /// Running a sine again is dearer than a word there, and cheaper elsewhere.
+/// Where another interface would give more, memory has to be granted.
 TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
   Sorting never("never");
   Kernel k = kernel("short", [](ArrayRef<float, 1> x, ArrayRef<int, 1> n,
@@ -233,10 +233,11 @@ TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
       y(i) = v;
     });
   });
-  auto taken = [&](const char *kilobytesOnChip) {
-    setenv("COSTATE_SIMT_SHARED", kilobytesOnChip, 1);
-    Device device = Device::open("simt", {.threads = 1});
-    unsetenv("COSTATE_SIMT_SHARED");
+  auto taken = [&](const char *kilobytes, const char *ofChip = "0",
+                   std::optional<size_t> budget = {}) {
+    Setting shared("COSTATE_SIMT_SHARED", kilobytes);
+    Setting chip("COSTATE_SIMT_CHIP", ofChip);
+    Device device = Device::open("simt", {.threads = 1, .tape_budget = budget});
     Array<float> x = device.array<float>({2048}, grad),
                  y = device.array<float>({2048}, grad);
     Array<int> n = device.array<int>({2048});
@@ -248,8 +249,12 @@ TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
     return device.current_bytes() - before;
   };
   constexpr size_t warp = 32 * 16 * 16 * sizeof(float);
+  constexpr size_t drain = 256 << 10;
   EXPECT_LT(taken("228"), 2 * warp);
   EXPECT_GT(taken("48"), 16 * warp);
+  EXPECT_LT(taken("48", "228"), drain + 2 * warp);
+  EXPECT_GT(taken("48", "64"), 16 * warp);
+  EXPECT_GT(taken("48", "228", 1 << 30), 16 * warp);
 }
 
 /// A product of derivatives, from every turn of every iteration: 64 of them by

@@ -26,12 +26,30 @@ inline bool hasOwnFunctions(const Device &device) {
 /// Whether tests run on the CPU, the only device that looks for races.
 inline bool isOnCpu() { return openDevice().name() == "cpu"; }
 
-/// Devices that are opened while it lives sort by this rule.
-class Sorting {
+/// An environment variable while it lives.
+class Setting {
 public:
-  explicit Sorting(const char *rule) { setenv("COSTATE_SORT", rule, 1); }
-  ~Sorting() { unsetenv("COSTATE_SORT"); }
-  Sorting(const Sorting &) = delete;
+  Setting(const char *name, const char *value) : name(name) {
+    if (const char *set = std::getenv(name))
+      before = set;
+    setenv(name, value, 1);
+  }
+  ~Setting() {
+    if (before)
+      setenv(name, before->c_str(), 1);
+    else
+      unsetenv(name);
+  }
+  Setting(const Setting &) = delete;
+
+private:
+  const char *name;
+  std::optional<std::string> before;
+};
+
+/// Devices that are opened while it lives sort by this rule.
+struct Sorting : Setting {
+  explicit Sorting(const char *rule) : Setting("COSTATE_SORT", rule) {}
 };
 
 } // namespace costate::test

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -15,10 +16,13 @@
 #include <iostream>
 #include <new>
 #include <numeric>
+#include <optional>
+#include <poll.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -98,14 +102,39 @@ private:
   Board *board;
 };
 
+/// The status of a process that has ended by `limit`: one that waits for a
+/// driver may not.
+std::optional<int> await(pid_t process, Clock::time_point limit) {
+  int status = 0;
+  while (waitpid(process, &status, WNOHANG) == 0) {
+    if (Clock::now() >= limit)
+      return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return status;
+}
+
+void end(pid_t process) {
+  kill(process, SIGKILL);
+  await(process, Clock::now() + std::chrono::seconds(2));
+}
+
 /// Runs `body` in a child, which then ends without destructors: those of a GPU
 /// that is lost may hang.
 template <class F> pid_t inChild(F body) {
   std::cout.flush();
   pid_t child = fork();
+  if (child < 0)
+    throw std::system_error(errno, std::generic_category(),
+                            "no process can be started");
   if (child != 0)
     return child;
-  body();
+  try {
+    body();
+  } catch (const std::exception &error) {
+    std::cerr << error.what() << std::endl;
+    _exit(EXIT_FAILURE);
+  }
   std::cout.flush();
   _exit(0);
 }
@@ -238,17 +267,6 @@ private:
     }
   }
 
-  /// One that waits for a driver may not end, and is left at `limit`.
-  static void await(pid_t process, Clock::time_point limit) {
-    while (waitpid(process, nullptr, WNOHANG) == 0 && Clock::now() < limit)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-
-  static void end(pid_t process) {
-    kill(process, SIGKILL);
-    await(process, Clock::now() + std::chrono::seconds(2));
-  }
-
   /// Those that have not ended in time.
   void cutOff() {
     for (Child &child : children)
@@ -316,36 +334,72 @@ private:
   Interrupts interrupts;
 };
 
-/// What `body` writes to the pipe that it gets, or how it ended.
-template <class F> std::string answerOf(F body) {
+/// What comes through `pipe` until its other end is closed; none if that has
+/// not happened by `limit`.
+std::optional<std::string> readAll(int pipe, Clock::time_point limit) {
+  std::string text;
+  char part[4096];
+  pollfd readable{pipe, POLLIN, 0};
+  for (;;) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        limit - Clock::now());
+    int ready = poll(&readable, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready < 0 && errno == EINTR)
+      continue;
+    if (ready <= 0)
+      return std::nullopt;
+    ssize_t bytes = read(pipe, part, sizeof part);
+    if (bytes <= 0)
+      return text;
+    text.append(part, static_cast<size_t>(bytes));
+  }
+}
+
+struct Answer {
+  bool isGiven;
+  std::string text; ///< or how the process ended without one
+};
+
+/// What `body` returns, in a process of its own, or how that ended.
+template <class F> Answer answerOf(F body, double patience) {
   int ends[2];
   if (pipe(ends) != 0)
-    return "no pipe";
+    throw std::system_error(errno, std::generic_category(),
+                            "no pipe can be made");
   pid_t child = inChild([&] {
     std::string answer = body();
     (void)!::write(ends[1], answer.data(), answer.size());
   });
   close(ends[1]);
-  std::string answer;
-  char part[4096];
-  for (ssize_t bytes; (bytes = read(ends[0], part, sizeof part)) > 0;)
-    answer.append(part, static_cast<size_t>(bytes));
+  auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(patience));
+  std::optional<std::string> answer = readAll(ends[0], limit);
   close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFSIGNALED(status))
-    return std::string(1, char('0' + Verdict::Wrong)) +
-           "it crashes: " + strsignal(WTERMSIG(status));
-  return answer;
+  if (!answer) {
+    end(child);
+    return {false, "it hangs"};
+  }
+  std::optional<int> status =
+      await(child, Clock::now() + std::chrono::seconds(10));
+  if (status && WIFSIGNALED(*status))
+    return {false, std::string("it crashes: ") + strsignal(WTERMSIG(*status))};
+  if (status && WEXITSTATUS(*status) != 0)
+    return {false,
+            "it ends with status " + std::to_string(WEXITSTATUS(*status))};
+  return {true, *answer};
 }
 
 Verdict verdictApart(const BatchOptions &options, const Node &program,
                      unsigned seed) {
-  std::string answer = answerOf([&] {
-    setenv("COSTATE_DEVICE", options.device.c_str(), 1);
-    Verdict verdict = property::check(program, seed);
-    return std::string(1, char('0' + verdict.kind)) + verdict.text;
-  });
+  auto [isGiven, answer] = answerOf(
+      [&] {
+        setenv("COSTATE_DEVICE", options.device.c_str(), 1);
+        Verdict verdict = options.checkProgram(program, seed);
+        return std::string(1, char('0' + verdict.kind)) + verdict.text;
+      },
+      options.patience);
+  if (!isGiven)
+    return {Verdict::Wrong, answer};
   if (answer.empty())
     return {Verdict::Wrong, "its process ends without a verdict"};
   return {Verdict::Kind(answer[0] - '0'), answer.substr(1)};
@@ -377,14 +431,17 @@ bool BatchCounts::good() const {
 }
 
 std::string whyNoDevice(const std::string &device) {
-  return answerOf([&]() -> std::string {
-    try {
-      Device::open(device);
-      return "";
-    } catch (const Error &error) {
-      return error.what();
-    }
-  });
+  return answerOf(
+             [&]() -> std::string {
+               try {
+                 Device::open(device);
+                 return "";
+               } catch (const Error &error) {
+                 return error.what();
+               }
+             },
+             BatchOptions().patience)
+      .text;
 }
 
 BatchCounts checkBatch(const BatchOptions &options, std::ostream &out) {

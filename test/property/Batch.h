@@ -26,6 +26,12 @@ struct BatchOptions {
   /// What is done with a seed.
   std::function<Verdict(unsigned)> check = checkSeed;
 
+  /// And, where it stands alone, with its program.
+  std::function<Verdict(const Node &, unsigned)> checkProgram =
+      [](const Node &program, unsigned seed) {
+        return property::check(program, seed);
+      };
+
   static Verdict checkSeed(unsigned seed);
 };
 const char *nameOf(Verdict::Kind kind);
@@ -49,8 +55,8 @@ std::string whyNoDevice(const std::string &device);
 /// the time. The process has no threads and has opened no device.
 BatchCounts checkBatch(const BatchOptions &options, std::ostream &out);
 
-/// Checks the program of one seed, prints it, and if it is wrong the smallest
-/// one that is wrong in the same way; each in a process of its own.
+/// Checks the program of one seed, prints it, and if it is wrong, crashes or
+/// hangs the smallest one that does so too; each in a process of its own.
 Verdict checkApart(const BatchOptions &options, uint64_t seed,
                    std::ostream &out);
 

@@ -1,9 +1,13 @@
 #include "property/Batch.h"
 
+#include "property/Generate.h"
+#include "property/Program.h"
+
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <sstream>
 #include <unistd.h>
 
 using namespace costate::property;
@@ -81,6 +85,56 @@ TEST_F(Batch, ASignalEndsTheTimeAndNoProgramForIt) {
     };
     EXPECT_EXIT(run(), testing::ExitedWithCode(0), "seed 7 has not ended");
   }
+}
+
+bool hasLoop(const std::string &program) {
+  return program.find("(for ") != std::string::npos;
+}
+
+/// Of the first program with a loop: what becomes of it alone.
+struct Smaller {
+  explicit Smaller(const BatchOptions &options) {
+    unsigned seed = 1;
+    while (!hasLoop(print(generate(seed))))
+      ++seed;
+    std::ostringstream out;
+    verdict = checkApart(options, seed, out);
+    text = out.str().substr(out.str().find("smallest"));
+    isSmaller = text.size() < print(generate(seed)).size() / 2;
+  }
+  Verdict verdict;
+  std::string text;
+  bool isSmaller;
+};
+
+TEST_F(Batch, AProgramThatCrashesAloneIsMadeSmaller) {
+  options.checkProgram = [](const Node &program, unsigned) -> Verdict {
+    if (hasLoop(print(program)))
+      std::raise(SIGKILL);
+    return {};
+  };
+  auto run = [&] {
+    Smaller found(options);
+    EXPECT_EQ(found.verdict.kind, Verdict::Wrong);
+    EXPECT_TRUE(found.isSmaller && hasLoop(found.text)) << found.text;
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Batch, AndSoIsOneThatHangs) {
+  options.patience = 0.05;
+  options.checkProgram = [](const Node &, unsigned) -> Verdict {
+    pause();
+    return {};
+  };
+  auto run = [&] {
+    Smaller found(options);
+    EXPECT_EQ(found.verdict.text, "it hangs");
+    EXPECT_TRUE(found.isSmaller) << found.text;
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Batch, NoProgramsAreNoFailure) {

@@ -48,7 +48,7 @@ stage_licences() {
   mkdir -p "$folder"
   cp "$tree/LICENSE" "$folder/LICENSE"
   for package in libllvm22 libmlir-22-dev libtbb12 libsleef3 libstdc++6 libgcc-s1 libzstd-dev \
-    zlib1g-dev libgtest-dev libcli11-dev; do
+    zlib1g-dev libgtest-dev libcli11-dev spirv-tools; do
     cp -L "/usr/share/doc/$package/copyright" "$folder/$package.txt"
   done
   # The rest is of other parts of Boost.

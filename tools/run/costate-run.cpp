@@ -4,6 +4,7 @@
 #include "cache/Store.h"
 #include "compiler/Timings.h"
 #include "run/Arguments.h"
+#include "run/DeviceText.h"
 #include "run/Npy.h"
 #include "runtime/cpu/CpuDevice.h"
 
@@ -21,7 +22,7 @@ using compiler::Mode;
 namespace {
 
 struct Command {
-  std::string file, kernel, active, emit;
+  std::string file, kernel, active, emit, chip;
   bool grad = false, jvp = false, debug = false, deterministic = false,
        fastMath = false, interpret = false, times = false;
   int threads = 0;
@@ -55,8 +56,14 @@ void declareRun(CLI::App &app, Command &command) {
       "say how long it took to compile, as compile_ms, or as cached_ms "
       "if the cache had it");
   app.add_option("--threads", command.threads, "threads that run ranges");
-  app.add_option("--emit", command.emit, "print kernel IR or LLVM IR instead")
-      ->check(CLI::IsMember({"ir", "llvm"}));
+  auto emit = app.add_option("--emit", command.emit,
+                             "print kernel IR, LLVM IR for the CPU, or code "
+                             "for a GPU instead");
+  emit->check(CLI::IsMember({"ir", "llvm", "ptx", "spirv"}));
+  app.add_option("--chip", command.chip,
+                 "the GPU of --emit: sm_90, or features of Vulkan, as "
+                 "vulkan1.3;subgroup=32;f64; default: sm_90, or most of them")
+      ->needs(emit);
 }
 
 void declareData(CLI::App &app, Command &command) {
@@ -130,12 +137,23 @@ private:
   Result<> emit() {
     if (command.emit.empty())
       return {};
-    auto text = program->print(command.mode(), active, command.emit == "llvm");
+    bool isForGpu = command.emit == "ptx" || command.emit == "spirv";
+    if (!isForGpu && !command.chip.empty())
+      return Failure{ErrorCode::BadFile, "--chip is for --emit ptx and spirv"};
+    auto text = isForGpu ? printForGpu()
+                         : program->print(command.mode(), active,
+                                          command.emit == "llvm");
     if (!text)
       return text.error();
     std::cout << *text;
     finished = true;
     return {};
+  }
+
+  Result<std::string> printForGpu() {
+    return deviceText(*program, {command.mode(), active}, command.emit,
+                      command.chip.empty() ? usualChip(command.emit)
+                                           : command.chip);
   }
 
   Result<> bind() {

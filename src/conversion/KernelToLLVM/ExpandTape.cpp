@@ -62,7 +62,10 @@ private:
     return count ? count.getInt() : 1;
   }
 
-  int64_t bytes() const { return record.size() * lanes; }
+  int64_t bytes() const {
+    int64_t size = record.size();
+    return lanes * (onDevice ? llvm::alignTo(size, 8) : size);
+  }
 
   Value advance(Value base, int64_t distance) {
     return LLVM::GEPOp::create(builder, pointer, builder.getI8Type(), base,
@@ -90,9 +93,9 @@ private:
                                ArrayRef<LLVM::GEPArg>(distance));
   }
 
-  /// Records without gaps are aligned only where lanes are interleaved.
+  /// GPUs want values at multiples of their size.
   unsigned alignment(int64_t size) const {
-    return lanes > 1 ? static_cast<unsigned>(size) : 1;
+    return onDevice ? static_cast<unsigned>(size) : 1;
   }
 
   /// The top of the tape, with room for the record.

@@ -105,7 +105,8 @@ def ExpandTape : Pass<"expand-tape", "::mlir::ModuleOp"> {
   let summary = "tape operations become stores and loads at the top of the worker's tape";
   let description = [{
     A record holds its values by decreasing size without gaps, then its bools,
-    8 per byte. In functions of a device with `costate.lanes` interleaved tapes,
+    8 per byte; on a device its size is rounded up to 8, which aligns all values.
+    In functions of a device with `costate.lanes` interleaved tapes,
     each field takes 8 bytes and that of lane `l` stands at
     `top + offset(f) * lanes + l * 8`: lanes whose tapes have grown apart do not
     meet. Such a tape has room, and is only measured where `costate.measures` says so.

@@ -6,7 +6,8 @@
 
 namespace costate::conversion {
 
-/// Values by decreasing size without gaps, then bools, 8 per byte. With `words`
+/// Values by decreasing size without gaps, which aligns each to its size if the
+/// record starts at a multiple of 8, then bools, 8 per byte. With `words`
 /// every value and every such byte takes 8 bytes: where the tapes of several
 /// lanes are interleaved and grow apart, each lane has words of its own then.
 struct RecordLayout {

@@ -33,8 +33,18 @@ static Type storedAs(Type type, OpBuilder &b) {
   return type;
 }
 
-static unsigned alignmentOf(std::optional<uint64_t> given, Type stored) {
-  return given.value_or(stored.getIntOrFloatBitWidth() / 8);
+static unsigned sizeOf(Type stored) {
+  return stored.getIntOrFloatBitWidth() / 8;
+}
+
+/// Drivers know no addresses of numbers but multiples of their size, and do
+/// anything with others.
+static LogicalResult checkAligned(Operation *op, std::optional<uint64_t> given,
+                                  Type stored) {
+  if (given.value_or(sizeOf(stored)) >= sizeOf(stored))
+    return success();
+  return op->emitError() << "memory of " << sizeOf(stored)
+                         << " bytes is accessed at multiples of " << *given;
 }
 
 Value Translator::loadGlobal(Value address, Type type, LLVM::LoadOp op) {
@@ -45,7 +55,7 @@ Value Translator::loadGlobal(Value address, Type type, LLVM::LoadOp op) {
       b, pointer,
       access(op.getVolatile_() ||
              op.getOrdering() != LLVM::AtomicOrdering::not_atomic),
-      b.getI32IntegerAttr(alignmentOf(op.getAlignment(), stored)));
+      b.getI32IntegerAttr(op.getAlignment().value_or(sizeOf(stored))));
   if (!isa<IntegerType>(stored))
     return value;
   value = resized(value, wordOf(stored.getIntOrFloatBitWidth()));
@@ -62,11 +72,10 @@ void Translator::storeGlobal(Value address, Value value, Type type,
       b, globalPointer(address, stored), value,
       access(op.getVolatile_() ||
              op.getOrdering() != LLVM::AtomicOrdering::not_atomic),
-      b.getI32IntegerAttr(alignmentOf(op.getAlignment(), stored)));
+      b.getI32IntegerAttr(op.getAlignment().value_or(sizeOf(stored))));
 }
 
-/// Of a table, from the words that the value lies in. Drivers know no addresses
-/// of numbers but multiples of their size.
+/// Of a table, from the words that the value lies in.
 Value Translator::loadUnaligned(Value address, Type type) {
   unsigned bits = type.getIntOrFloatBitWidth();
   Type word = bits > 32 ? b.getI64Type() : b.getI32Type();
@@ -243,8 +252,11 @@ LogicalResult Translator::load(LLVM::LoadOp op) {
   if (isTable &&
       8 * op.getAlignment().value_or(8) < type.getIntOrFloatBitWidth())
     return set(op, loadUnaligned(address, type));
-  if (isGlobal(space))
+  if (isGlobal(space)) {
+    if (failed(checkAligned(op, op.getAlignment(), storedAs(type, b))))
+      return failure();
     return set(op, loadGlobal(address, type, op));
+  }
   auto place = placeOf(op.getAddr(), op);
   if (failed(place))
     return failure();
@@ -278,6 +290,8 @@ LogicalResult Translator::store(LLVM::StoreOp op) {
     return success();
   }
   if (space <= 1) {
+    if (failed(checkAligned(op, op.getAlignment(), storedAs(type, b))))
+      return failure();
     storeGlobal(address, value, type, op);
     return success();
   }

@@ -177,7 +177,7 @@ LogicalResult Translator::integerOp(Operation *op) {
     x = extended(x, bits);
   if (isa<LLVM::SDivOp, LLVM::SRemOp>(op))
     y = extended(y, bits);
-  bool isNegation = isa<LLVM::SubOp>(op) && bits == wordBits &&
+  bool isNegation = isa<LLVM::SubOp>(op) && bits >= wordBits &&
                     matchPattern(op->getOperand(0), m_Zero());
   if (isNegation && !module.features().negation)
     x = perLane(x);

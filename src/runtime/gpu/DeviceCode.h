@@ -60,7 +60,6 @@ struct DeviceFunction {
   /// behind its TapeCall says so.
   bool sorts = false;
   std::string sortSymbol = {}; ///< the same function, to do nothing else
-  bool sortsInSweep = true;    ///< the function itself can
   SortCosts sortCosts = {};
   int64_t sums = 0;    ///< over the grid, in an order that it decides
   bool least = false;  ///< they are no sums but the least pair of i64

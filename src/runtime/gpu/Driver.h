@@ -27,12 +27,16 @@ struct Properties {
   /// Bytes of the fast memory that threads of a block share: the most that a
   /// launch may ask for, and what the blocks of a multiprocessor share.
   size_t sharedPerBlock = 0, sharedPerMultiprocessor = 0;
+  /// What a multiprocessor has of it by another interface; 0: no more.
+  size_t sharedOfChip = 0;
   size_t l2Bytes = 0;      ///< cache of the whole device
   int blockThreads = 1024; ///< of the largest block
   /// Loops end after some turns of a thread, so that all should have as many.
   bool endsLoops = false;
   /// Blocks start and run on while one of them waits for others.
   bool blocksProgress = false;
+  /// Iterations are sorted by a launch of their own.
+  bool sortsApart = false;
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.

@@ -10,8 +10,8 @@ namespace {
 
 class GpuDevice final : public Device {
 public:
-  GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver, size_t tapeBudget,
-            Sorting sorting)
+  GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver,
+            TapeBudget tapeBudget, Sorting sorting)
       : deviceInfo(std::move(info)),
         engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget, sorting) {
   }
@@ -208,8 +208,9 @@ Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
   size_t memoryLimit = options.memoryLimit;
   if (memoryLimit == 0)
     memoryLimit = driver->freeBytes() / 16 * 15;
-  size_t budget =
-      std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit);
+  TapeBudget budget{
+      std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit),
+      options.tapeBudget.has_value()};
   DeviceInfo info{std::move(name), driver->properties().residentThreads,
                   memoryLimit, target, target == "simt"};
   return std::shared_ptr<Device>(std::make_shared<GpuDevice>(

@@ -22,7 +22,7 @@ struct LoadedCode {
 
 /// What all launches of one device share; `mutex` is held during a launch.
 struct Engine {
-  Engine(std::shared_ptr<Driver> driver, size_t limit, size_t tapeBudget,
+  Engine(std::shared_ptr<Driver> driver, size_t limit, TapeBudget tapeBudget,
          Sorting sorting)
       : memory(std::move(driver), limit), frame(memory), tapes(memory),
         serialTape(memory), partials(memory), cells(memory), messages(memory),

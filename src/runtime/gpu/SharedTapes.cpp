@@ -1,7 +1,5 @@
 #include "runtime/gpu/SharedTapes.h"
 
-#include "base/DeviceTape.h"
-
 #include <algorithm>
 
 namespace costate::runtime::gpu {
@@ -9,24 +7,33 @@ namespace costate::runtime::gpu {
 static constexpr size_t manyRows = 128; ///< of a warp of the largest block
 
 int SharedTapes::blockThreads() const {
-  return std::min<int>(TAPE_BLOCK_THREADS, gpu.blockThreads);
+  return std::min<int>(TAPE_BLOCK_THREADS, mostThreads);
 }
 
 bool SharedTapes::isLittle() const {
-  return gpu.sharedPerBlock / rowBytes < manyRows * warpsOfBlock();
+  return bytesOfBlock / rowBytes < manyRows * warpsOfBlock();
+}
+
+SharedTapes SharedTapes::ofChip() const {
+  SharedTapes all = *this;
+  if (bytesOfChip > bytesOfMultiprocessor) {
+    all.bytesOfMultiprocessor = bytesOfChip;
+    all.bytesOfBlock = bytesOfChip - reservedPerBlock;
+  }
+  return all;
 }
 
 TapeShares SharedTapes::share(size_t warps) const {
   size_t most = isLittle() ? std::min(warpsOfBlock(), warps) : warpsOfBlock();
   for (size_t here = most;; here /= 2) {
     size_t blocks = std::max<size_t>(1, warps / here);
-    size_t bytes = gpu.sharedPerMultiprocessor / blocks;
+    size_t bytes = bytesOfMultiprocessor / blocks;
     bytes = bytes > reservedPerBlock ? bytes - reservedPerBlock : 0;
-    if (bytes > gpu.sharedPerBlock && here > 1)
+    if (bytes > bytesOfBlock && here > 1)
       continue;
     return {.blocks = blocks,
             .warpsOfBlock = here,
-            .rows = std::min(bytes, gpu.sharedPerBlock) / rowBytes / here};
+            .rows = std::min(bytes, bytesOfBlock) / rowBytes / here};
   }
 }
 
@@ -39,21 +46,46 @@ static size_t roundUp(uint64_t rows) { return (rows + 7) / 8 * 8; }
 /// is left to the cache.
 std::optional<TapePlan> SharedTapes::plan(uint64_t tiles,
                                           WantedRows wanted) const {
-  auto processors = static_cast<uint64_t>(gpu.multiprocessors);
   for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
     if (warps < warpsOfBlock() && !wanted.isLeast && isLittle())
       break;
     auto [blocks, warpsOfBlock, rows] = share(warps);
-    bool idle = blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * processors;
+    bool idle =
+        blocks > 1 && tiles <= (blocks - 1) * warpsOfBlock * multiprocessors;
     if (rows == 0 || rows < wanted.rows || idle)
       continue;
     if (wanted.most < rows && !isLittle())
       rows = std::min(rows, roundUp(wanted.most));
-    auto count = static_cast<int64_t>(std::min(tiles, blocks * processors));
+    auto count =
+        static_cast<int64_t>(std::min(tiles, blocks * multiprocessors));
     return TapePlan{.grid = {count, static_cast<int>(32 * warpsOfBlock)},
                     .sharedRows = rows};
   }
   return std::nullopt;
+}
+
+/// Shared memory if everything fits there, or nearly; for what is dear to run
+/// again the heap; else shared memory with recomputation, if that is deep
+/// enough.
+TapePlacement SharedTapes::place(const RangeTapes &range) const {
+  const TapeNeed &known = range.known;
+  uint64_t most = range.isExact ? known.rows : UINT64_MAX;
+  bool dear = range.dear && (isLittle() || !range.barelyDear);
+  if (known.rows == 0)
+    if (auto shared = plan(range.tiles, {.rows = 1, .isLeast = true}))
+      return {.shared = shared};
+  if (auto shared = plan(range.tiles, {.rows = known.rows, .most = most}))
+    return {.shared = shared};
+  if (range.usual) {
+    uint64_t rows = std::max<uint64_t>(known.fewest, *range.usual);
+    bool isBusy = rows <= share(16).rows;
+    if (auto shared = plan(range.tiles, {.rows = rows, .most = most});
+        shared && (isBusy || !dear))
+      return {.shared = shared};
+  }
+  return {.shared = plan(range.tiles,
+                         {.rows = known.fewest, .isLeast = true, .most = most}),
+          .wantsHeap = dear};
 }
 
 } // namespace costate::runtime::gpu

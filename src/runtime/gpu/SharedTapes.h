@@ -1,6 +1,7 @@
 #pragma once
 /// How the memory that the threads of a block share is dealt out to tapes.
 
+#include "base/DeviceTape.h"
 #include "runtime/gpu/Driver.h"
 
 #include <cstdint>
@@ -33,9 +34,31 @@ struct TapePlan {
   uint64_t leastWarps = 0, mostWarps = 0; ///< that share the heap
 };
 
+/// What is known of the tapes of a range.
+struct RangeTapes {
+  uint64_t tiles; ///< of 32 iterations each
+  TapeNeed known;
+  bool isExact = false; ///< the host knows, not only from earlier launches
+  /// Rows that most tiles do with; nullopt: not sorted.
+  std::optional<uint64_t> usual = std::nullopt;
+  bool dear = false;       ///< to run again
+  bool barelyDear = false; ///< not where a warp has many rows
+};
+
+struct TapePlacement {
+  std::optional<TapePlan> shared; ///< nullopt: the range needs a heap
+  bool wantsHeap = false;         ///< it takes less time with one
+};
+
 class SharedTapes {
 public:
-  explicit SharedTapes(const Properties &gpu) : gpu(gpu) {}
+  explicit SharedTapes(const Properties &gpu)
+      : multiprocessors(static_cast<uint64_t>(gpu.multiprocessors)),
+        mostThreads(gpu.blockThreads), bytesOfBlock(gpu.sharedPerBlock),
+        bytesOfMultiprocessor(gpu.sharedPerMultiprocessor),
+        bytesOfChip(gpu.sharedOfChip) {}
+  /// If the interface gave all that the chip has.
+  SharedTapes ofChip() const;
 
   /// Of the largest block.
   int blockThreads() const;
@@ -48,9 +71,13 @@ public:
   TapeShares share(size_t warps) const;
   /// For `tiles` of 32 iterations each; nullopt if no warp can have the rows.
   std::optional<TapePlan> plan(uint64_t tiles, WantedRows wanted) const;
+  /// Where the tapes of a range had best be.
+  TapePlacement place(const RangeTapes &range) const;
 
 private:
-  const Properties &gpu;
+  uint64_t multiprocessors;
+  int mostThreads;
+  size_t bytesOfBlock, bytesOfMultiprocessor, bytesOfChip;
 };
 
 } // namespace costate::runtime::gpu

@@ -78,6 +78,51 @@ TEST(SharedTapes, WhereThereIsLittleTilesKeepAllRows) {
   EXPECT_GT(plan->sharedRows, 8u);
 }
 
+/// Of a body that is dear to run again.
+TapePlacement placed(const SharedTapes &tapes, uint64_t rows,
+                     std::optional<uint64_t> usual = {},
+                     bool barelyDear = false) {
+  return tapes.place({.tiles = many,
+                      .known = {rows, 4, 0, 0},
+                      .isExact = true,
+                      .usual = usual,
+                      .dear = true,
+                      .barelyDear = barelyDear});
+}
+
+TEST(SharedTapes, WhatIsDearWantsAHeapIfItDoesNotFit) {
+  SharedTapes tapes(ample());
+  EXPECT_FALSE(placed(tapes, 64).wantsHeap);
+  EXPECT_TRUE(placed(tapes, 1000).wantsHeap);
+  EXPECT_TRUE(placed(tapes, 1000).shared);
+  EXPECT_FALSE(placed(tapes, 1000, {}, true).wantsHeap);
+}
+
+TEST(SharedTapes, IfMostTilesOfASortedRangeFitItWantsNoHeap) {
+  SharedTapes tapes(ample());
+  for (uint64_t usual : {0, 60, 100})
+    EXPECT_FALSE(placed(tapes, 1000, usual).wantsHeap) << usual;
+  for (uint64_t usual : {200, 500}) // too few warps, or none
+    EXPECT_TRUE(placed(tapes, 1000, usual).wantsHeap) << usual;
+}
+
+TEST(SharedTapes, WhatTheChipHasMayBeMoreThanAnInterfaceGives) {
+  Properties gpu = little();
+  EXPECT_TRUE(placed(SharedTapes(gpu), 64).wantsHeap);
+  EXPECT_TRUE(placed(SharedTapes(gpu).ofChip(), 64).wantsHeap); // not known
+  gpu.sharedOfChip = 228 * KiB;
+  SharedTapes ofChip = SharedTapes(gpu).ofChip(), same(ample());
+  for (uint64_t rows : {64, 300, 1000})
+    for (std::optional<uint64_t> usual :
+         {std::optional<uint64_t>(), std::optional<uint64_t>(60),
+          std::optional<uint64_t>(200)}) {
+      TapePlacement here = placed(ofChip, rows, usual),
+                    there = placed(same, rows, usual);
+      EXPECT_EQ(here.wantsHeap, there.wantsHeap);
+      EXPECT_EQ(here.shared->sharedRows, there.shared->sharedRows);
+    }
+}
+
 TEST(SharedTapes, FewTilesTakeFewBlocks) {
   Properties gpu = ample();
   auto plan = SharedTapes(gpu).plan(5, {.rows = 1});

@@ -71,54 +71,51 @@ static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
                                static_cast<double>(known.rows));
 }
 
-/// Shared memory if everything fits there, or nearly; for what is dear to run
-/// again the heap; else shared memory with recomputation, if that is deep
-/// enough.
-Result<TapePlan> Tiles::plan(const TiledLaunch &launch, uint64_t tiles,
-                             const TapeNeed &known, bool isExact, bool sorted) {
+/// Where little is on the chip, the largest part of a heap for sorted ranges
+/// would be for few deep tiles; and what an interface keeps back of the chip is
+/// no reason to take memory that nobody has granted.
+bool Tiles::avoidsHeap(const RangeTapes &range) const {
   SharedTapes tapes = sharedTapes();
-  uint64_t most = isExact ? known.rows : UINT64_MAX;
-  bool dear =
-      launch.function.dear && (tapes.isLittle() || !launch.function.barelyDear);
-  if (known.rows == 0)
-    if (auto shared = tapes.plan(tiles, {.rows = 1, .isLeast = true}))
-      return *shared;
-  if (auto shared = tapes.plan(tiles, {.rows = known.rows, .most = most}))
-    return *shared;
-  if (sorted) {
-    auto rows = std::max<uint64_t>(
-        known.fewest,
-        usualRows(known, *launch.needs.depths(launch.number).report));
-    bool isBusy = rows <= tapes.share(16).rows;
-    if (auto shared = tapes.plan(tiles, {.rows = rows, .most = most});
-        shared && (isBusy || !dear))
-      return *shared;
+  if (budget == 0 || (range.usual && !range.isExact && tapes.isLittle()))
+    return true;
+  return !budgetIsChosen && !tapes.ofChip().place(range).wantsHeap;
+}
+
+Result<TapePlan> Tiles::plan(const TiledLaunch &launch,
+                             const RangeTapes &range) {
+  TapePlacement place = sharedTapes().place(range);
+  if (place.shared && (!place.wantsHeap || avoidsHeap(range)))
+    return *place.shared;
+  auto heap = planHeap(launch, range.tiles, range.known);
+  return heap && place.shared && !holds(*heap, range.known) ? *place.shared
+                                                            : heap;
+}
+
+/// How many blocks run at a time, asked once.
+Result<int64_t> Tiles::residentBlocks(const TiledLaunch &launch, int64_t &kept,
+                                      const std::string &symbol,
+                                      int blockThreads, size_t sharedBytes) {
+  if (kept == 0) {
+    auto asked = memory.driver().residentBlocks(launch.module, symbol,
+                                                blockThreads, sharedBytes);
+    if (!asked)
+      return asked.error();
+    kept = *asked;
   }
-  auto shared =
-      tapes.plan(tiles, {.rows = known.fewest, .isLeast = true, .most = most});
-  // Where little is on the chip, the largest part of a heap would be for few
-  // deep tiles.
-  bool avoidsHeap = budget == 0 || (sorted && !isExact && tapes.isLittle());
-  if (shared && (!dear || avoidsHeap))
-    return *shared;
-  auto plan = planHeap(launch, tiles, known);
-  return plan && shared && !holds(*plan, known) ? *shared : plan;
+  return kept;
 }
 
 Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
                                  const TapeNeed &known) {
-  Driver &driver = memory.driver();
   SharedTapes tapes = sharedTapes();
-  auto processors = static_cast<uint64_t>(driver.properties().multiprocessors);
-  int64_t &resident = launch.needs.kept(launch.number).residentBlocks;
-  if (resident == 0) {
-    auto asked = driver.residentBlocks(launch.module, launch.function.symbol,
-                                       tapes.blockThreads(), 0);
-    if (!asked)
-      return asked.error();
-    resident = *asked;
-  }
-  auto blocks = std::min(tiles, static_cast<uint64_t>(resident));
+  auto processors =
+      static_cast<uint64_t>(memory.driver().properties().multiprocessors);
+  auto resident =
+      residentBlocks(launch, launch.needs.kept(launch.number).residentBlocks,
+                     launch.function.symbol, tapes.blockThreads(), 0);
+  if (!resident)
+    return resident.error();
+  auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
   uint64_t warps = std::min(blocks * tapes.warpsOfBlock(), tiles);
   if (launch.function.turnRows > 1)
     warps = std::min(warps, warpsOfWideTurns * processors);
@@ -133,20 +130,16 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
 
 /// Of a launch that only sorts: as many threads as find work.
 Result<Grid> Tiles::sortGrid(const TiledLaunch &launch) {
-  Driver &driver = memory.driver();
-  int64_t &resident = launch.needs.kept(launch.number).sortingBlocks;
-  if (resident == 0) {
-    auto asked =
-        driver.residentBlocks(launch.module, launch.function.sortSymbol,
-                              TAPE_BLOCK_THREADS, leastSortMemory);
-    if (!asked)
-      return asked.error();
-    resident = *asked;
-  }
-  int64_t most = chunksOfProcessor * driver.properties().multiprocessors;
+  auto resident = residentBlocks(
+      launch, launch.needs.kept(launch.number).sortingBlocks,
+      launch.function.sortSymbol, TAPE_BLOCK_THREADS, leastSortMemory);
+  if (!resident)
+    return resident.error();
+  int64_t most =
+      chunksOfProcessor * memory.driver().properties().multiprocessors;
   int64_t least =
       (launch.iterations + TAPE_BLOCK_THREADS - 1) / TAPE_BLOCK_THREADS;
-  return Grid{std::min({resident, most, least}), TAPE_BLOCK_THREADS};
+  return Grid{std::min({*resident, most, least}), TAPE_BLOCK_THREADS};
 }
 
 /// Where tapes lie depends on whether iterations are sorted, and sorting on how
@@ -157,12 +150,19 @@ Result<Tiles::Plans> Tiles::planAll(const TiledLaunch &launch, uint64_t tiles,
   SortedLaunch sorted{launch.function, launch.needs.depths(launch.number),
                       static_cast<uint64_t>(launch.iterations)};
   Ordering decided = sorter.decide(sorted);
-  auto tapes = plan(launch, tiles, known, isExact, decided == Ordering::Sort);
+  RangeTapes range{.tiles = tiles,
+                   .known = known,
+                   .isExact = isExact,
+                   .dear = launch.function.dear,
+                   .barelyDear = launch.function.barelyDear};
+  if (decided == Ordering::Sort)
+    range.usual = usualRows(known, *sorted.history.report);
+  auto tapes = plan(launch, range);
   if (!tapes)
     return tapes.error();
   Plans plans{.tapes = *tapes, .commits = isExact && holds(*tapes, known)};
   plans.sortsApart = decided != Ordering::Keep &&
-                     (plans.commits || !launch.function.sortsInSweep);
+                     (plans.commits || memory.driver().properties().sortsApart);
   plans.sortGrid = tapes->grid;
   if (plans.sortsApart) {
     auto grid = sortGrid(launch);

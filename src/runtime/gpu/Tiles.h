@@ -90,13 +90,20 @@ struct TiledLaunch {
   }
 };
 
+/// Bytes for the heap.
+struct TapeBudget {
+  size_t bytes;
+  bool isChosen; ///< by the user, who grants it wherever it saves time
+};
+
 /// The tapes of one stream.
 class Tiles {
 public:
   /// `budget`: bytes that the heap may have.
-  Tiles(Memory &memory, size_t budget, Sorting sorting)
-      : memory(memory), budget(budget), sorter(memory, sorting),
-        control(memory), heap(memory, true), lists(memory) {}
+  Tiles(Memory &memory, TapeBudget budget, Sorting sorting)
+      : memory(memory), budget(budget.bytes), budgetIsChosen(budget.isChosen),
+        sorter(memory, sorting), control(memory), heap(memory, true),
+        lists(memory) {}
 
   /// Queues a function and its drain. Waits if nothing is known of its tapes.
   /// Sums are added up by the last drain.
@@ -116,8 +123,11 @@ private:
   int64_t drainBlocks(uint64_t tiles) const;
   Result<> prepare();
   Result<> prepareLists(TapeCall &call);
-  Result<TapePlan> plan(const TiledLaunch &launch, uint64_t tiles,
-                        const TapeNeed &known, bool isExact, bool sorted);
+  bool avoidsHeap(const RangeTapes &range) const;
+  Result<TapePlan> plan(const TiledLaunch &launch, const RangeTapes &range);
+  Result<int64_t> residentBlocks(const TiledLaunch &launch, int64_t &kept,
+                                 const std::string &symbol, int blockThreads,
+                                 size_t sharedBytes);
   struct Plans {
     TapePlan tapes;
     SortPlan order{};
@@ -157,6 +167,7 @@ private:
 
   Memory &memory;
   const size_t budget;
+  const bool budgetIsChosen;
   size_t refused = 0; ///< bytes that the heap could not have
   Sorter sorter;
   Scratch control, heap, lists;

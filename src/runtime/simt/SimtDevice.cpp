@@ -84,9 +84,11 @@ public:
              .chip = "",
              .sharedPerBlock = options.sharedPerBlock,
              .sharedPerMultiprocessor = options.sharedPerMultiprocessor,
+             .sharedOfChip = options.sharedOfChip,
              .l2Bytes = options.l2Bytes,
              .blockThreads = options.blockThreads,
-             .blocksProgress = true},
+             .blocksProgress = true,
+             .sortsApart = options.sortsApart},
         seed(options.seed), arena(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
@@ -295,6 +297,13 @@ int chosenBlockThreads() { return numberIn("COSTATE_SIMT_BLOCK", 1024); }
 size_t chosenShared() {
   return std::max<size_t>(2, numberIn<size_t>("COSTATE_SIMT_SHARED", 228))
          << 10;
+}
+
+size_t chosenChip() { return numberIn<size_t>("COSTATE_SIMT_CHIP", 0) << 10; }
+
+bool chosenSortsApart() {
+  const char *text = std::getenv("COSTATE_SIMT_SORT");
+  return text && text == std::string_view("apart");
 }
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options) {

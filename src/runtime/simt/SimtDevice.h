@@ -19,6 +19,10 @@ int chosenBlockThreads();
 /// Bytes of a multiprocessor: COSTATE_SIMT_SHARED KiB, or as many as on an
 /// H200.
 size_t chosenShared();
+/// COSTATE_SIMT_CHIP KiB, or no more than that.
+size_t chosenChip();
+/// Whether COSTATE_SIMT_SORT is `apart`.
+bool chosenSortsApart();
 
 struct Options {
   int threads = 1; ///< of the host
@@ -26,11 +30,13 @@ struct Options {
   uint64_t seed = chosenSeed();
   size_t sharedPerBlock = chosenShared() - 1024;
   size_t sharedPerMultiprocessor = chosenShared();
+  size_t sharedOfChip = chosenChip();
   size_t l2Bytes = 32 << 20;
   int blockThreads = chosenBlockThreads();         ///< a multiple of 32
   std::optional<size_t> tapeBudget = std::nullopt; ///< see gpu/GpuDevice.h
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;
+  bool sortsApart = chosenSortsApart();
 };
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options);

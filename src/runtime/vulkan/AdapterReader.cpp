@@ -216,8 +216,7 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   to.shuffleRelative = hasOperation(VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT);
   to.arithmetic = hasOperation(VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   to.reconvergence = there.reconvergence.shaderMaximalReconvergence;
-  to.warps = lanes == 32 && to.arithmetic && to.shuffleRelative &&
-             to.fullSubgroups && to.reconvergence;
+  to.warps = to.canHaveWarps();
   addFloatControls(to);
   // Its code for rests, and for places in private arrays, is wrong in some
   // kernels (580.159.04); of its assembler see hideNegations in Nvidia.cpp.
@@ -252,6 +251,17 @@ Guess AdapterReader::guess() const {
   }
 }
 
+/// Bytes of a multiprocessor that CUDA gives, of the newest GPUs with as many
+/// warps: "Technical Specifications per Compute Capability" in the CUDA C++
+/// Programming Guide. 0: it is not NVIDIA's.
+static size_t sharedOfNvidia(uint32_t warps) {
+  return size_t(warps == 0   ? 0
+                : warps < 48 ? 64
+                : warps < 64 ? 100
+                             : 228)
+         << 10;
+}
+
 gpu::Properties
 AdapterReader::gpuProperties(const VulkanFeatures &features) const {
   const VkPhysicalDeviceLimits &limits = properties.properties.limits;
@@ -269,9 +279,11 @@ AdapterReader::gpuProperties(const VulkanFeatures &features) const {
   // NVIDIA's driver (580.159.04) gives all blocks of an H200's multiprocessor
   // together as much as one may have, of 228 KiB that there are.
   result.sharedPerMultiprocessor = limits.maxComputeSharedMemorySize;
+  result.sharedOfChip = sharedOfNvidia(nvidia.shaderWarpsPerSM);
   auto most = static_cast<int>(std::min(limits.maxComputeWorkGroupInvocations,
                                         limits.maxComputeWorkGroupSize[0]));
   result.blockThreads = std::min(features.largestBlock(), most);
+  result.sortsApart = true; // its sweeps have no code that sorts (DeviceSort.c)
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/vulkan/Adapter.h"
 #include "runtime/vulkan/LoopWatch.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace costate::runtime::vulkan {
@@ -34,6 +35,8 @@ public:
     opened.features = features;
     opened.properties.chip = vulkanChip(features);
     opened.properties.endsLoops = features.shortLoops;
+    opened.properties.blockThreads =
+        std::min(opened.properties.blockThreads, features.largestBlock());
   }
 
   LoopWatch &loops() { return watch; }

@@ -18,19 +18,12 @@ std::vector<std::string> namesOf(const std::string &chip) {
   return names;
 }
 
-VulkanFeatures all() {
-  VulkanFeatures features;
-#define COSTATE_TEST_SET(member, text) features.member = true;
-  COSTATE_VULKAN_FEATURES(COSTATE_TEST_SET)
-#undef COSTATE_TEST_SET
-  return features;
-}
-
 TEST(VulkanChip, IsReadAsItWasWritten) {
   VulkanFeatures some{.major = 1, .minor = 3, .subgroup = 8};
   some.f64 = some.i64Atomics = true;
   EXPECT_EQ(vulkanChip(some), "vulkan1.3;subgroup=8;f64;i64atomics");
-  for (const VulkanFeatures &features : {some, all(), VulkanFeatures()}) {
+  for (const VulkanFeatures &features :
+       {some, VulkanFeatures::everything(), VulkanFeatures()}) {
     auto read = parseVulkanChip(vulkanChip(features));
     ASSERT_TRUE(read) << vulkanChip(features);
     EXPECT_TRUE(*read == features) << vulkanChip(features);
@@ -38,7 +31,8 @@ TEST(VulkanChip, IsReadAsItWasWritten) {
 }
 
 TEST(VulkanChip, FeaturesAreInOneOrder) {
-  std::vector<std::string> names = namesOf(vulkanChip(all()));
+  std::vector<std::string> names =
+      namesOf(vulkanChip(VulkanFeatures::everything()));
   EXPECT_EQ(names.front(), "subgroup=32");
   EXPECT_TRUE(std::is_sorted(names.begin() + 1, names.end()));
   auto read = parseVulkanChip("vulkan1.2;subgroup=32;vote;f64");
@@ -49,10 +43,32 @@ TEST(VulkanChip, FeaturesAreInOneOrder) {
 TEST(VulkanChip, NothingElseIsRead) {
   for (const char *text :
        {"", "sm_90", "vulkan", "vulkan1", "vulkan1.3", "vulkan1.3;f64",
-        "vulkan1.3;subgroup=;f64", "vulkan1.3;subgroup=32;",
-        "vulkan1.3;subgroup=32;f65", "vulkan1.3;subgroup=32f64",
-        "vulkan1.3;subgroup=32;;f64"})
+        "vulkan1.3;subgroup=;f64", "vulkan1.3;subgroup=-4",
+        "vulkan1.3;subgroup=0;f64", "vulkan1.3;subgroup=32;f64;",
+        "vulkan1.3;subgroup=32;", "vulkan1.3;subgroup=32;f65",
+        "vulkan1.3;subgroup=32f64", "vulkan1.3;subgroup=32;;f64"})
     EXPECT_FALSE(parseVulkanChip(text)) << text;
+}
+
+TEST(VulkanChip, FeaturesCanBeLeftOut) {
+  auto left = without(VulkanFeatures::everything(), "");
+  ASSERT_TRUE(left);
+  EXPECT_TRUE(*left == VulkanFeatures::everything());
+  left = without(VulkanFeatures::everything(), "warps;f16");
+  ASSERT_TRUE(left);
+  EXPECT_FALSE(left->warps || left->f16);
+  left->warps = left->f16 = true;
+  EXPECT_TRUE(*left == VulkanFeatures::everything());
+  for (const char *text :
+       {"f65", "f16,f64", "f16;;f64", "f16;", ";", "shortloops"})
+    EXPECT_FALSE(without(VulkanFeatures::everything(), text)) << text;
+}
+
+TEST(VulkanChip, WarpsNeedOtherFeatures) {
+  for (const char *text :
+       {"reconvergence", "fullsubgroups", "arithmetic", "shufflerelative"})
+    EXPECT_FALSE(without(VulkanFeatures::everything(), text)->warps) << text;
+  EXPECT_TRUE(without(VulkanFeatures::everything(), "f16")->warps);
 }
 
 TEST(VulkanChip, BlocksAreWarpsWhereSubgroupsAreNone) {

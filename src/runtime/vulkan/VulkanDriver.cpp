@@ -9,6 +9,7 @@
 #include "runtime/vulkan/Readback.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace costate::runtime::vulkan {
@@ -407,6 +408,15 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
   if (Result<> done = probe(*driver, (*session)->adapter().driver, features);
       !done)
     return done.error();
+  if (const char *unwanted = std::getenv("COSTATE_VULKAN_WITHOUT")) {
+    auto left = without(features, unwanted);
+    if (!left)
+      return Failure{ErrorCode::NoDevice,
+                     std::string("COSTATE_VULKAN_WITHOUT=`") + unwanted +
+                         "` is no list, with semicolons, of features in `" +
+                         vulkanChip(features) + "`"};
+    features = *left;
+  }
   (*session)->setFeatures(features);
   if (features.shortLoops) {
     Piece cell;

@@ -25,6 +25,7 @@ TEST_F(VulkanGpu, TellsWhatItIs) {
   EXPECT_GE(gpu.sharedPerBlock, size_t(15) << 10); // 1 is for code
   EXPECT_GT(driver->freeBytes(), size_t(64) << 20);
   EXPECT_LE(driver->freeBytes(), gpu.memory);
+  EXPECT_TRUE(gpu.sortsApart); // there is no other code that sorts
 }
 
 TEST_F(VulkanGpu, WhatItDoesNotTellIsFoundOut) {
@@ -118,6 +119,26 @@ TEST_F(VulkanGpu, ResidentBlocksFollowFromRegistersAndSharedMemory) {
   EXPECT_EQ(blocks(32, 0), 25);
   EXPECT_EQ(blocks(128, size_t(24) << 10), 4);
   EXPECT_EQ(blocks(1024, 0), 1) << "never none";
+}
+
+TEST_F(VulkanGpu, WhatIsLeftOutHasToBeAFeature) {
+  setenv("COSTATE_VULKAN_WITHOUT", "f65", 1);
+  auto opened = openVulkan("");
+  unsetenv("COSTATE_VULKAN_WITHOUT");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::NoDevice);
+  EXPECT_NE(opened.error().text.find("COSTATE_VULKAN_WITHOUT=`f65`"),
+            std::string::npos)
+      << opened.error().text;
+}
+
+/// NVIDIA's driver gives a part of it.
+TEST_F(VulkanGpu, ItIsKnownWhatAChipOfNvidiaHasOfBlockMemory) {
+  const gpu::Properties &gpu = driver->properties();
+  if (gpu.name.starts_with("NVIDIA"))
+    EXPECT_GT(gpu.sharedOfChip, gpu.sharedPerMultiprocessor);
+  else
+    EXPECT_EQ(gpu.sharedOfChip, 0u);
 }
 
 TEST_F(VulkanGpu, AModuleOutlivesItsDriver) {

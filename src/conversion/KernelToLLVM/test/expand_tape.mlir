@@ -22,14 +22,17 @@
 // CHECK: arith.andi
 // CHECK: arith.cmpi ne
 
-// On a device the tape has room; what only measures it stores nothing there.
+// On a device the tape has room, and values are aligned; what only measures it
+// stores nothing there.
 // DEVICE-LABEL: llvm.func internal @record.measure0.body(
 // DEVICE:         %[[TOP:.*]] = llvm.load %arg1
-// DEVICE-NEXT:    %[[NEW:.*]] = llvm.getelementptr %[[TOP]][13]
+// DEVICE-NEXT:    %[[NEW:.*]] = llvm.getelementptr %[[TOP]][16]
 // DEVICE-NEXT:    llvm.store %[[NEW]], %arg1
 // DEVICE-LABEL: llvm.func internal @record.device0.body(
 // DEVICE-NOT:     costate_tape_grow
-// DEVICE:         llvm.store %{{.*}}, %{{.*}} {alignment = 1 : i64} : f64
+// DEVICE:         llvm.store %{{.*}}, %{{.*}} {alignment = 4 : i64} : i32
+// DEVICE:         llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : f64
+// DEVICE:         llvm.getelementptr %{{.*}}[16]
 costate.kernel @record(%b: i1, %k: i32, %x: f64, %c: i1, %y: !costate.array<f64, 0>) {
   tape.push %b, %k, %x, %c : i1, i32, f64, i1
   tape.turn

@@ -1,0 +1,35 @@
+// What GPUs run, as text, without one.
+// RUN: costate-run %s --emit ptx | FileCheck %s --check-prefix=PTX
+// PTX: .target sm_90
+// PTX: .entry wave
+// PTX: mul{{.*}}.f64
+// RUN: costate-run %s --emit ptx --chip sm_80 | FileCheck %s --check-prefix=CHIP
+// CHIP: .target sm_80
+// RUN: costate-run %s --emit spirv | FileCheck %s --check-prefix=SPIRV
+// SPIRV-DAG: OpCapability Shader
+// SPIRV-DAG: OpCapability Float64
+// SPIRV: OpEntryPoint GLCompute {{.*}} "wave
+// SPIRV: OpFMul %double
+// SPIRV: OpReturn
+// RUN: costate-run %s --emit spirv --grad --chip "vulkan1.2;subgroup=8;f64;i64atomics" | FileCheck %s --check-prefix=LEAST
+// LEAST-NOT: OpCapability GroupNonUniform
+// LEAST: OpEntryPoint GLCompute {{.*}} "wave
+// RUN: costate-run %s --emit spirv | spirv-as --target-env vulkan1.3 - -o %t.spv && spirv-val --target-env vulkan1.3 %t.spv
+
+// RUN: not costate-run %s --emit ptx --chip vulkan 2>&1 | FileCheck %s --check-prefix=WRONG
+// WRONG: `vulkan` is no chip for ptx, as `sm_90` is
+// RUN: not costate-run %s --emit spirv --chip sm_90 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: `sm_90` is no chip for spirv, as `vulkan1.3;subgroup=32;
+// RUN: not costate-run %s --emit ir --chip sm_90 2>&1 | FileCheck %s --check-prefix=IR
+// IR: --chip is for --emit ptx and spirv
+// RUN: not costate-run %s --chip sm_90 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: --chip requires --emit
+
+costate.kernel @wave(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %s = arith.mulf %v, %v : f64
+    costate.store %s, %y[%i] : !costate.array<f64, 1>
+  }
+}

@@ -1,0 +1,19 @@
+#pragma once
+/// The code of a kernel for a GPU, as text.
+
+#include "compiler/Compiler.h"
+
+namespace costate::run {
+
+/// For `ptx` sm_90, for `spirv` a device of Vulkan with most that SPIRV-Tools
+/// know.
+std::string usualChip(const std::string &language);
+
+/// Of `program` for `chip` (DeviceInfo::target): PTX, or what SPIR-V
+/// disassembles to. BadFile: the chip is not one of `language`.
+Result<std::string> deviceText(compiler::Program &program,
+                               compiler::Derivation derivation,
+                               const std::string &language,
+                               const std::string &chip);
+
+} // namespace costate::run
