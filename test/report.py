@@ -20,6 +20,11 @@ class Counts:
     def skips(self, name, reason=""):
         self.skipped.append((name, reason))
 
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
     def check(self, name, process):
         """Counts a finished process as one test."""
         if process.returncode == 0:
@@ -51,9 +56,7 @@ class Report:
             print(f"--- skipped {name}: {test} {reason}".rstrip())
         print(f"{name}: {counts} ({time.monotonic() - start:.1f} s)")
         sys.stdout.flush()
-        self.total.passed += counts.passed
-        self.total.failed += counts.failed
-        self.total.skipped += counts.skipped
+        self.total.add(counts)
 
     def finish(self):
         """Prints the last line; returns the exit status."""
