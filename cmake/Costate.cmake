@@ -30,14 +30,28 @@ endif()
 # Generated headers; every library that includes MLIR waits for them.
 add_custom_target(costate-headers)
 
+# costate_precompiled(HEADER): a target of that name, which others of its flags
+# share: costate-pch-HEADER, of cmake/pch/HEADER.h.
+function(costate_precompiled header)
+  add_library(costate-pch-${header} STATIC ${PROJECT_SOURCE_DIR}/cmake/pch/pch.cpp)
+  target_precompile_headers(costate-pch-${header}
+                            PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch/${header}.h)
+endfunction()
+
+costate_precompiled(api)
+costate_precompiled(mlir)
+costate_precompiled(standard)
+target_include_directories(costate-pch-mlir SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
+                                                          ${MLIR_INCLUDE_DIRS})
+
 # costate_library(NAME SOURCES...): a layer without LLVM.
 function(costate_library name)
   add_library(${name} STATIC ${ARGN})
   set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
+  target_precompile_headers(${name} REUSE_FROM costate-pch-standard)
 endfunction()
 
-# costate_mlir_library(NAME SOURCES...): a layer that uses MLIR; all of them
-# share one precompiled header.
+# costate_mlir_library(NAME SOURCES...): a layer that uses MLIR.
 function(costate_mlir_library name)
   add_library(${name} STATIC ${ARGN})
   set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
@@ -49,13 +63,8 @@ function(costate_uses_mlir name)
                                                    ${MLIR_INCLUDE_DIRS})
   target_link_libraries(${name} PUBLIC ${COSTATE_LLVM})
   add_dependencies(${name} costate-headers)
-  target_precompile_headers(${name} REUSE_FROM costate-pch)
+  target_precompile_headers(${name} REUSE_FROM costate-pch-mlir)
 endfunction()
-
-add_library(costate-pch STATIC ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
-target_include_directories(costate-pch SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
-                                                     ${MLIR_INCLUDE_DIRS})
-target_precompile_headers(costate-pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 
 # costate_tests(FILES...): GoogleTest files of this folder, linked into the one
 # test binary.

@@ -1,5 +1,5 @@
 // The headers that many tests include.
-#include "../cmake/pch.h"
+#include "../cmake/pch/mlir.h"
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
