@@ -300,6 +300,19 @@ TEST_F(Spirv, LoopsAndBranchesAreStructured) {
   EXPECT_TRUE(contains(code, "OpSelectionMerge")) << code;
 }
 
+/// As one becomes whose condition no turn changes, once that is asked in front.
+TEST_F(Spirv, ALoopMayHaveNoEnd) {
+  std::string code =
+      text(withNumber("double", "  %never = fcmp oeq double %x, 0.0\n"
+                                "  br i1 %never, label %forever, label %end\n"
+                                "forever:\n"
+                                "  store volatile double %x, ptr %memory\n"
+                                "  br label %forever\n"
+                                "end:\n"
+                                "  %y = fmul double %x, %x\n"));
+  EXPECT_TRUE(contains(code, "OpLoopMerge")) << code;
+}
+
 /// What reports an error is inlined.
 TEST_F(Spirv, ChecksReportInOnePlace) {
   std::string code = text(withNumber(

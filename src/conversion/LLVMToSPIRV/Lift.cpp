@@ -21,7 +21,7 @@ public:
                                                      Region &region) override {
     auto function = cast<LLVM::LLVMFuncOp>(region.getParentOp());
     SmallVector<Value> results;
-    if (Type type = function.getResultTypes().front();
+    if (Type type = function.getFunctionType().getReturnType();
         !isa<LLVM::LLVMVoidType>(type))
       results.push_back(getUndefValue(loc, builder, type));
     return LLVM::ReturnOp::create(builder, loc, results).getOperation();
