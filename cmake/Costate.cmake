@@ -30,10 +30,11 @@ endif()
 # Generated headers; every library that includes MLIR waits for them.
 add_custom_target(costate-headers)
 
-# costate_precompiled(HEADER): a target of that name, which others of its flags
-# share: costate-pch-HEADER, of cmake/pch/HEADER.h.
+# costate_precompiled(HEADER): cmake/pch/HEADER.h as costate-pch-HEADER, for all
+# targets of the same flags; made where one uses it.
 function(costate_precompiled header)
-  add_library(costate-pch-${header} STATIC ${PROJECT_SOURCE_DIR}/cmake/pch/pch.cpp)
+  add_library(costate-pch-${header} STATIC EXCLUDE_FROM_ALL
+              ${PROJECT_SOURCE_DIR}/cmake/pch/pch.cpp)
   target_precompile_headers(costate-pch-${header}
                             PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch/${header}.h)
 endfunction()

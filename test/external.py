@@ -13,6 +13,8 @@ from pathlib import Path
 from report import Counts
 
 ALL_ERRORS = {"clang++-22": "-ferror-limit=0", "g++": "-fmax-errors=0"}
+# Of a message: an error, or the use that led to one in a header.
+ERROR = r".*(?:\berror: |requested here|required from here)"
 
 
 def call(command, **options):
@@ -44,12 +46,13 @@ def find_package(root, prefix, counts):
         counts.check("find_package: run", call([build / "relax"], timeout=300))
 
 
-def accepted(source, text, compiler, prefix, flag):
-    """Whether `text` compiles, and the lines that its errors name or come from."""
-    trial = prefix / f"{source.stem}-{compiler}.cpp"
+def compile_text(text, compiler, trial, prefix):
+    """Whether `text` compiles, the lines that its errors name or come from, and
+    what the compiler prints."""
     trial.write_text(text)
-    compiled = call([compiler, "-std=c++20", "-fsyntax-only", "-w", flag, trial, f"-I{prefix}/include"])
-    named = re.findall(rf"^{re.escape(str(trial))}:(\d+):", compiled.stderr, re.M)
+    compiled = call([compiler, "-std=c++20", "-fsyntax-only", "-w", ALL_ERRORS[compiler], trial,
+                     f"-I{prefix}/include"])
+    named = re.findall(rf"^{re.escape(str(trial))}:(\d+):{ERROR}", compiled.stderr, re.M)
     return compiled.returncode == 0, {int(line) for line in named}, compiled.stderr
 
 
@@ -63,7 +66,7 @@ def must_not_compile(source, compiler, prefix, counts):
     def compiled(chosen):
         text = "\n".join(line.replace("// refused:", "") if at in chosen else line
                          for at, line in enumerate(lines))
-        return accepted(source, text, compiler, prefix, ALL_ERRORS[compiler])
+        return compile_text(text, compiler, prefix / f"{source.stem}-{compiler}.cpp", prefix)
 
     def check(what, right, errors):
         if right:

@@ -306,8 +306,6 @@ TEST(Decomposition, OfIntegersAndOfAnySize) {
   }
 }
 
-/// Of functions of directions: the gradient, and the product of the Hessian
-/// with the matrix itself, times the size of the matrix.
 template <class T> Kernel directions() {
   using M = Mat<T, 3, 3>;
   return kernel("directions", [](ArrayRef<M, 1> x, ArrayRef<T, 0> y) {
@@ -321,6 +319,8 @@ template <class T> Kernel directions() {
   });
 }
 
+/// Of functions of directions: the gradient, and the product of the Hessian
+/// with the matrix itself, times the size of the matrix.
 template <class T>
 std::vector<Host<3>> derivativesAt(double factor, const Kernel &k) {
   using M = Mat<T, 3, 3>;
@@ -343,9 +343,8 @@ std::vector<Host<3>> derivativesAt(double factor, const Kernel &k) {
 }
 
 template <class T>
-void expectAnySize(const std::vector<double> &factors,
+void expectAnySize(const Kernel &k, const std::vector<double> &factors,
                    const std::vector<Host<3>> &want, double tolerance) {
-  Kernel k = directions<T>();
   for (double factor : factors) {
     auto got = derivativesAt<T>(factor, k);
     for (size_t i = 0; i < 9; ++i) {
@@ -357,9 +356,10 @@ void expectAnySize(const std::vector<double> &factors,
 }
 
 TEST(Decomposition, DerivativesOfAnySize) {
-  auto want = derivativesAt<double>(1, directions<double>());
-  expectAnySize<double>({1.0, 0x1p-400, 0x1p400}, want, 1e-11);
-  expectAnySize<float>({1.0, 0x1p-60, 0x1p60}, want, 1e-3);
+  Kernel inF64 = directions<double>(), inF32 = directions<float>();
+  auto want = derivativesAt<double>(1, inF64);
+  expectAnySize<double>(inF64, {1.0, 0x1p-400, 0x1p400}, want, 1e-11);
+  expectAnySize<float>(inF32, {1.0, 0x1p-60, 0x1p60}, want, 1e-3);
 }
 
 /// Second derivatives against differences of gradients.
