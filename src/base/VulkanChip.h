@@ -48,6 +48,8 @@ namespace costate {
   F(reconvergence, "reconvergence")                                            \
   /* Rounding to nearest even can be asked for. */                             \
   F(rte16, "rte16") F(rte32, "rte32") F(rte64, "rte64")                        \
+  /* Saturated sums and differences of 64 bits are right. */                   \
+  F(saturation, "saturation")                                                  \
   /* Atomic operations in the memory of a block. */                            \
   F(sharedFadd32, "sharedfadd32") F(sharedFadd64, "sharedfadd64")              \
   F(sharedI64Atomics, "sharedi64atomics")                                      \

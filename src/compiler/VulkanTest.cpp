@@ -220,6 +220,50 @@ TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
   }
 }
 
+/// A selection more for each number that a driver is not to see through.
+TEST_F(Spirv, SaturationIsHiddenFromSomeDrivers) {
+  auto hidden = [&](std::string body, const std::string &type) {
+    for (size_t at; (at = body.find("TYPE")) != body.npos;)
+      body.replace(at, 4, type);
+    auto choices = [&](bool isRight) {
+      VulkanFeatures features = all();
+      features.saturation = isRight;
+      return countOf(checked(withNumber(type, body), features), "OpSelect ");
+    };
+    return choices(false) - choices(true);
+  };
+  const char *saturated[] = {
+      // x < 3 ? 0 : x - 3
+      "  %c = icmp ult TYPE %x, 3\n  %d = sub TYPE %x, 3\n"
+      "  %y = select i1 %c, TYPE 0, TYPE %d\n",
+      // the same as a sum, and the other way round
+      "  %c = icmp ugt TYPE %x, 2\n  %d = add TYPE %x, -3\n"
+      "  %y = select i1 %c, TYPE %d, TYPE 0\n",
+      // max(x, z) - z, x - min(x, z)
+      "  %z = mul TYPE %x, %x\n  %c = icmp ugt TYPE %x, %z\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %m, %z\n",
+      "  %z = mul TYPE %x, %x\n  %c = icmp ult TYPE %x, %z\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %x, %m\n",
+      // the first by a branch that is more than a choice
+      "  %c = icmp ugt TYPE %x, 2\n  br i1 %c, label %more, label %end\n"
+      "more:\n  %d = add TYPE %x, -3\n  store volatile TYPE %d, ptr %p\n"
+      "  br label %end\n"
+      "end:\n  %y = phi TYPE [ 0, %0 ], [ %d, %more ]\n",
+      // x + 3, or all ones
+      "  %d = add TYPE %x, 3\n  %c = icmp ult TYPE %d, %x\n"
+      "  %y = select i1 %c, TYPE -1, TYPE %d\n",
+  };
+  for (std::string body : saturated) {
+    EXPECT_EQ(hidden(body, "i64"), 1) << body;
+    EXPECT_EQ(hidden(body, "i32"), 0) << body;
+  }
+  EXPECT_EQ(hidden("  %y = sub TYPE %x, 3\n", "i64"), 0);
+  EXPECT_EQ(hidden("  %c = icmp ult TYPE %x, 3\n  %d = sub TYPE %x, 3\n"
+                   "  %y = select i1 %c, TYPE 7, TYPE %d\n",
+                   "i64"),
+            0);
+}
+
 TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {
   auto choices = [&](const std::string &half, bool rounds) {
     VulkanFeatures features = all();

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -102,12 +103,33 @@ void compare(const std::string &what, const Values &actual,
     }
 }
 
+/// In hexadecimal.
+std::string elementOf(const ir::HostArray &array, DType type, size_t element) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, array.bytes.data() + element * sizeOf(type), sizeOf(type));
+  std::ostringstream text;
+  text << "0x" << std::hex << bits;
+  return text.str();
+}
+
+void compareIntegers(const std::string &what, const ArrayInfo &info,
+                     const ir::HostArray &actual,
+                     const ir::HostArray &expected) {
+  auto [at, other] = std::ranges::mismatch(actual.bytes, expected.bytes);
+  if (at == actual.bytes.end())
+    return;
+  size_t i = (at - actual.bytes.begin()) / sizeOf(info.type);
+  throw Mismatch(what + ": " + info.name + "[" + std::to_string(i) + "] is " +
+                 elementOf(actual, info.type, i) + ", not " +
+                 elementOf(expected, info.type, i));
+}
+
 void compare(const std::string &what, const Memory &actual,
              const Memory &expected, double tolerance) {
   compare(what, toDoubles(actual), toDoubles(expected), tolerance);
   for (size_t k = 0; k < actual.size(); ++k)
-    if (!isFloat(arrays()[k].type) && actual[k].bytes != expected[k].bytes)
-      throw Mismatch(what + ": " + arrays()[k].name + " differs");
+    if (!isFloat(arrays()[k].type))
+      compareIntegers(what, arrays()[k], actual[k], expected[k]);
 }
 
 void compare(const std::string &what, double actual, double expected,

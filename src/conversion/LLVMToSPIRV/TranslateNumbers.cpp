@@ -168,11 +168,58 @@ LogicalResult Translator::boolOp(Operation *op) {
   return none(op);
 }
 
+static bool isConstant(Value value) {
+  return matchPattern(value, m_Constant());
+}
+
+/// Whether a condition may choose 0, or all ones, instead of `use`.
+static bool hasLimit(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned number = use.getOperandNumber();
+  Value other;
+  if (isa<LLVM::SelectOp, arith::SelectOp>(user) && number > 0)
+    other = user->getOperand(3 - number);
+  else if (auto branch = dyn_cast<scf::IfOp>(user->getParentOp());
+           branch && isa<scf::YieldOp>(user))
+    other = (user->getBlock() == branch.thenBlock() ? branch.elseYield()
+                                                    : branch.thenYield())
+                .getOperand(number);
+  APInt limit;
+  return other && matchPattern(other, m_ConstantInt(&limit)) &&
+         (limit.isZero() || limit.isAllOnes());
+}
+
+/// Whether `value` is the larger or smaller one of two numbers of which `other`
+/// is made as well.
+static bool isExtremumOf(Value value, Value other) {
+  Operation *choice = value.getDefiningOp();
+  if (!isa_and_nonnull<LLVM::SelectOp, arith::SelectOp>(choice) ||
+      !choice->getOperand(0).getDefiningOp<LLVM::ICmpOp>())
+    return false;
+  return llvm::any_of(choice->getOperands().drop_front(), [&](Value arm) {
+    return arm == other || (isConstant(arm) && isConstant(other)) ||
+           arm.getDefiningOp<LLVM::XOrOp>();
+  });
+}
+
+/// Sums of which a driver can make saturated ones: `x < y ? 0 : x - y`, and
+/// `max(x, y) - y`, where it must not know what is taken from what.
+bool Translator::hidesSaturation(Operation *op) {
+  return !module.features().saturation && isa<LLVM::AddOp, LLVM::SubOp>(op) &&
+         op->getResult(0).getType().isInteger(64);
+}
+
 LogicalResult Translator::integerOp(Operation *op) {
   unsigned bits = bitsOf(op->getResult(0));
   if (bits == 1)
     return boolOp(op);
   Value x = operand(op, 0), y = operand(op, 1);
+  if (hidesSaturation(op)) {
+    if (isExtremumOf(op->getOperand(0), op->getOperand(1)))
+      x = perLane(x);
+    if (isExtremumOf(op->getOperand(1), op->getOperand(0)))
+      y = perLane(y);
+  }
   if (isa<LLVM::SDivOp, LLVM::SRemOp, LLVM::AShrOp>(op))
     x = extended(x, bits);
   if (isa<LLVM::SDivOp, LLVM::SRemOp>(op))
@@ -208,6 +255,9 @@ LogicalResult Translator::integerOp(Operation *op) {
             return spv::ShiftRightArithmeticOp::create(b, x, y);
           })
           .Default([](Operation *) { return Value(); });
+  if (result && hidesSaturation(op) &&
+      llvm::any_of(op->getResult(0).getUses(), hasLimit))
+    result = perLane(result);
   return result ? set(op, masked(result, bits)) : none(op);
 }
 

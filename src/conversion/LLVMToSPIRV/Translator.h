@@ -96,6 +96,7 @@ private:
   Value bitcast(Value value, Type to);
   Value unknown(Value half);
   Value exactly(Operation *op);
+  bool hidesSaturation(Operation *op);
   mlir::LogicalResult integerOp(Operation *op);
   mlir::LogicalResult floatOp(Operation *op);
   mlir::LogicalResult boolOp(Operation *op);

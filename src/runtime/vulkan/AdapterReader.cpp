@@ -218,10 +218,11 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   to.reconvergence = there.reconvergence.shaderMaximalReconvergence;
   to.warps = to.canHaveWarps();
   addFloatControls(to);
-  // Its code for rests, and for places in private arrays, is wrong in some
-  // kernels (580.159.04); of its assembler see hideNegations in Nvidia.cpp.
+  // Its code for rests, for places in private arrays and for saturated sums is
+  // wrong in some kernels (580.159.04); of its assembler see hideNegations in
+  // Nvidia.cpp.
   bool isNvidia = v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-  to.i64Division = to.placeSums = to.negation = !isNvidia;
+  to.i64Division = to.placeSums = to.negation = to.saturation = !isNvidia;
   to.halfRounding = !isNvidia; // f32(f16(x)) is x
   // It takes `56 < i64(x)` for true whatever the sign of x (22.3.6).
   bool isMesa = std::string_view(v12.driverInfo).starts_with("Mesa");
