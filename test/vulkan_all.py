@@ -37,7 +37,8 @@ class Outcome:
 
 
 def batches(binary, chosen):
-    """The chosen tests, a few of one suite in each."""
+    """The chosen tests, a few of one suite in each; those listed last, which
+    have many parameters and take longest, come first."""
     listed = subprocess.run([binary, "--gtest_list_tests", f"--gtest_filter={chosen}"],
                             capture_output=True, text=True, check=True).stdout
     found = {}
@@ -48,7 +49,8 @@ def batches(binary, chosen):
         elif name.startswith("  ") and not name.strip().startswith("DISABLED_"):
             tests.append(name.strip())
     return [[suite + test for test in tests[i:i + BATCH]]
-            for suite, tests in found.items() for i in range(0, len(tests), BATCH)]
+            for suite, tests in reversed(found.items())
+            for i in range(0, len(tests), BATCH)]
 
 
 class Process:

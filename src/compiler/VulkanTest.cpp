@@ -232,36 +232,89 @@ TEST_F(Spirv, SaturationIsHiddenFromSomeDrivers) {
     };
     return choices(false) - choices(true);
   };
+  // As LLVM leaves them: extrema that nothing else uses are saturated by then.
   const char *saturated[] = {
       // x < 3 ? 0 : x - 3
       "  %c = icmp ult TYPE %x, 3\n  %d = sub TYPE %x, 3\n"
       "  %y = select i1 %c, TYPE 0, TYPE %d\n",
-      // the same as a sum, and the other way round
       "  %c = icmp ugt TYPE %x, 2\n  %d = add TYPE %x, -3\n"
       "  %y = select i1 %c, TYPE %d, TYPE 0\n",
-      // max(x, z) - z, x - min(x, z)
-      "  %z = mul TYPE %x, %x\n  %c = icmp ugt TYPE %x, %z\n"
-      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %m, %z\n",
-      "  %z = mul TYPE %x, %x\n  %c = icmp ult TYPE %x, %z\n"
-      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %x, %m\n",
-      // the first by a branch that is more than a choice
+      // whatever decides
+      "  %c = icmp ult TYPE %x, 30\n  %d = sub TYPE %x, 3\n"
+      "  %y = select i1 %c, TYPE 0, TYPE %d\n",
+      // by branches that are more than a choice
       "  %c = icmp ugt TYPE %x, 2\n  br i1 %c, label %more, label %end\n"
       "more:\n  %d = add TYPE %x, -3\n  store volatile TYPE %d, ptr %p\n"
       "  br label %end\n"
       "end:\n  %y = phi TYPE [ 0, %0 ], [ %d, %more ]\n",
+      "  %c = icmp ult TYPE %x, 3\n  br i1 %c, label %end, label %more\n"
+      "more:\n  %d = add TYPE %x, -3\n  store volatile TYPE %d, ptr %p\n"
+      "  br label %end\n"
+      "end:\n  %y = phi TYPE [ 0, %0 ], [ %d, %more ]\n",
+      // where nothing comes from one side
+      "  %k = icmp sgt TYPE %x, 1000\n  br i1 %k, label %left, label %right\n"
+      "right:\n  %c = icmp ult TYPE %x, 3\n"
+      "  br i1 %c, label %tail, label %high\n"
+      "high:\n  %d = add TYPE %x, -3\n  br label %end\n"
+      "left:\n  %v = load volatile TYPE, ptr %p\n  br label %end\n"
+      "end:\n  %r = phi TYPE [ %d, %high ], [ %v, %left ]\n"
+      "  store volatile TYPE %r, ptr %p\n  br label %tail\n"
+      "tail:\n  %y = phi TYPE [ 5, %right ], [ %r, %end ]\n",
+      // x < z ? w : w + (x - z)
+      "  %z = mul TYPE %x, %x\n  %w = mul TYPE %z, %x\n"
+      "  %c = icmp ult TYPE %x, %z\n  %d = sub TYPE %x, %z\n"
+      "  %s = add TYPE %w, %d\n  br i1 %c, label %less, label %end\n"
+      "less:\n  store volatile TYPE %w, ptr %p\n  br label %end\n"
+      "end:\n  %y = phi TYPE [ %w, %less ], [ %s, %0 ]\n",
+      // max(x, z) - z
+      "  %z = mul TYPE %x, %x\n  %c = icmp ugt TYPE %x, %z\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %m, %z\n",
+      "  %z = mul TYPE %x, %x\n  %c = icmp ugt TYPE %x, %z\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %m, %z\n"
+      "  store volatile TYPE %m, ptr %p\n",
+      // x - min(x, z)
+      "  %z = mul TYPE %x, %x\n  %c = icmp ult TYPE %x, %z\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %x, %m\n",
+      "  %z = mul TYPE %x, %x\n  %c = icmp ult TYPE %x, %z\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %z\n  %y = sub TYPE %x, %m\n"
+      "  store volatile TYPE %m, ptr %p\n",
       // x + 3, or all ones
       "  %d = add TYPE %x, 3\n  %c = icmp ult TYPE %d, %x\n"
       "  %y = select i1 %c, TYPE -1, TYPE %d\n",
+      // min(x, ~z) + z
+      "  %z = mul TYPE %x, %x\n  %n = xor TYPE %z, -1\n"
+      "  %c = icmp ult TYPE %x, %n\n"
+      "  %m = select i1 %c, TYPE %x, TYPE %n\n  %y = add TYPE %m, %z\n"
+      "  store volatile TYPE %m, ptr %p\n",
   };
   for (std::string body : saturated) {
     EXPECT_EQ(hidden(body, "i64"), 1) << body;
     EXPECT_EQ(hidden(body, "i32"), 0) << body;
   }
-  EXPECT_EQ(hidden("  %y = sub TYPE %x, 3\n", "i64"), 0);
-  EXPECT_EQ(hidden("  %c = icmp ult TYPE %x, 3\n  %d = sub TYPE %x, 3\n"
-                   "  %y = select i1 %c, TYPE 7, TYPE %d\n",
-                   "i64"),
-            0);
+  const char *others[] = {
+      "  %y = sub TYPE %x, 3\n",
+      "  %c = icmp ult TYPE %x, 30\n  %d = sub TYPE %x, 3\n"
+      "  %y = select i1 %c, TYPE 7, TYPE %d\n",
+      "  %z = mul TYPE %x, %x\n  %c = icmp slt TYPE %z, 0\n"
+      "  %d = sub TYPE 0, %z\n  %y = select i1 %c, TYPE %d, TYPE %z\n",
+      "  %c = icmp eq TYPE %x, 0\n  %d = add TYPE %x, 1\n"
+      "  %y = select i1 %c, TYPE 7, TYPE %d\n",
+  };
+  for (std::string body : others)
+    EXPECT_EQ(hidden(body, "i64"), 0) << body;
+}
+
+TEST_F(Spirv, BitsThatAreExchangedAreHiddenFromSomeDrivers) {
+  auto choices = [&](const std::string &type, bool isKnown) {
+    VulkanFeatures features = all();
+    features.exchangedF64 = isKnown;
+    std::string made = "  %n = sitofp i64 %thread to " + type +
+                       "\n  %y = atomicrmw xchg ptr %p, " + type +
+                       " %n monotonic\n";
+    return countOf(checked(withNumber(type, made), features), "OpSelect ");
+  };
+  EXPECT_EQ(choices("double", false), choices("double", true) + 1);
+  EXPECT_EQ(choices("float", false), choices("float", true));
 }
 
 TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {

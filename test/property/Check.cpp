@@ -115,9 +115,11 @@ std::string elementOf(const ir::HostArray &array, DType type, size_t element) {
 void compareIntegers(const std::string &what, const ArrayInfo &info,
                      const ir::HostArray &actual,
                      const ir::HostArray &expected) {
-  auto [at, other] = std::ranges::mismatch(actual.bytes, expected.bytes);
-  if (at == actual.bytes.end())
+  if (actual.bytes == expected.bytes)
     return;
+  if (actual.extents != expected.extents)
+    throw Mismatch(what + ": " + info.name + " has another size");
+  auto [at, other] = std::ranges::mismatch(actual.bytes, expected.bytes);
   size_t i = (at - actual.bytes.begin()) / sizeOf(info.type);
   throw Mismatch(what + ": " + info.name + "[" + std::to_string(i) + "] is " +
                  elementOf(actual, info.type, i) + ", not " +

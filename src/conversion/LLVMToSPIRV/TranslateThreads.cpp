@@ -26,11 +26,16 @@ Value Translator::opaque(Value condition) {
   return spv::LogicalOrOp::create(b, condition, isEmptyGrid());
 }
 
+/// 0, but no driver knows that.
+Value Translator::laneOrZero(Type type) {
+  return resized(select(isEmptyGrid(), builtIn("LocalInvocationId"), i32(0)),
+                 type);
+}
+
 /// The same number, but no driver knows how it is made, nor that all lanes have
 /// it: NVIDIA's (580.159.04) makes wrong code of loops that depend on one.
 Value Translator::perLane(Value number) {
-  Value lane = select(isEmptyGrid(), builtIn("LocalInvocationId"), i32(0));
-  return spv::IAddOp::create(b, number, resized(lane, number.getType()));
+  return spv::IAddOp::create(b, number, laneOrZero(number.getType()));
 }
 
 void Translator::barrier(spv::Scope scope) {

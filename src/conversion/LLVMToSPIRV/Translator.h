@@ -96,7 +96,8 @@ private:
   Value bitcast(Value value, Type to);
   Value unknown(Value half);
   Value exactly(Operation *op);
-  bool hidesSaturation(Operation *op);
+  bool maySaturate(Operation *op);
+  Value unlessExtremum(Value number, Value value, Value other);
   mlir::LogicalResult integerOp(Operation *op);
   mlir::LogicalResult floatOp(Operation *op);
   mlir::LogicalResult boolOp(Operation *op);
@@ -111,6 +112,7 @@ private:
   void needSubgroups(mlir::spirv::Capability capability);
   Value isEmptyGrid();
   Value opaque(Value condition);
+  Value laneOrZero(Type type);
   Value perLane(Value number);
   Value builtIn(llvm::StringRef name);
   Value blockThreads();
