@@ -20,11 +20,11 @@ namespace costate {
   F(denorm16, "denorm16") F(denorm32, "denorm32") F(denorm64, "denorm64")      \
   /* Division is rounded correctly. */                                         \
   F(div32, "div32") F(div64, "div64")                                          \
+  /* An f64 that has just been made can be exchanged as its bits. */           \
+  F(exchangedF64, "exchangedf64")                                              \
   /* Subgroup operations on integers of 8, 16 and 64 bits, and on f16. */      \
   F(extendedTypes, "extendedtypes")                                            \
   F(f16, "f16") F(f64, "f64")                                                  \
-  /* An f64 that has just been made can be exchanged as its bits. */           \
-  F(exchangedF64, "exchangedf64")                                              \
   /* Atomic additions in buffers. */                                           \
   F(fadd32, "fadd32") F(fadd64, "fadd64")                                      \
   /* Fma of GLSL rounds once. */                                               \

@@ -239,6 +239,8 @@ TEST_F(Spirv, SaturationIsHiddenFromSomeDrivers) {
       "  %y = select i1 %c, TYPE 0, TYPE %d\n",
       "  %c = icmp ugt TYPE %x, 2\n  %d = add TYPE %x, -3\n"
       "  %y = select i1 %c, TYPE %d, TYPE 0\n",
+      "  %c = icmp ugt TYPE %x, 9\n  %d = sub TYPE 9, %x\n"
+      "  %y = select i1 %c, TYPE 0, TYPE %d\n",
       // whatever decides
       "  %c = icmp ult TYPE %x, 30\n  %d = sub TYPE %x, 3\n"
       "  %y = select i1 %c, TYPE 0, TYPE %d\n",
@@ -299,6 +301,14 @@ TEST_F(Spirv, SaturationIsHiddenFromSomeDrivers) {
       "  %d = sub TYPE 0, %z\n  %y = select i1 %c, TYPE %d, TYPE %z\n",
       "  %c = icmp eq TYPE %x, 0\n  %d = add TYPE %x, 1\n"
       "  %y = select i1 %c, TYPE 7, TYPE %d\n",
+      // a counter behind one of two exits
+      "  br label %loop\n"
+      "loop:\n  %i = phi TYPE [ 0, %0 ], [ %n, %next ]\n"
+      "  %v = load volatile TYPE, ptr %p\n  %k = icmp eq TYPE %v, 77\n"
+      "  br i1 %k, label %end, label %next\n"
+      "next:\n  %n = add TYPE %i, 1\n  %e = icmp eq TYPE %n, %x\n"
+      "  br i1 %e, label %end, label %loop\n"
+      "end:\n  %y = phi TYPE [ %i, %loop ], [ %n, %next ]\n",
   };
   for (std::string body : others)
     EXPECT_EQ(hidden(body, "i64"), 0) << body;

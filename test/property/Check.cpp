@@ -115,10 +115,10 @@ std::string elementOf(const ir::HostArray &array, DType type, size_t element) {
 void compareIntegers(const std::string &what, const ArrayInfo &info,
                      const ir::HostArray &actual,
                      const ir::HostArray &expected) {
-  if (actual.bytes == expected.bytes)
-    return;
   if (actual.extents != expected.extents)
     throw Mismatch(what + ": " + info.name + " has another size");
+  if (actual.bytes == expected.bytes)
+    return;
   auto [at, other] = std::ranges::mismatch(actual.bytes, expected.bytes);
   size_t i = (at - actual.bytes.begin()) / sizeOf(info.type);
   throw Mismatch(what + ": " + info.name + "[" + std::to_string(i) + "] is " +

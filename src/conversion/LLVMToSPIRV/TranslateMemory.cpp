@@ -347,6 +347,13 @@ spv::MemorySemantics Translator::semantics(LLVM::AtomicOrdering order) {
   return result | Is::UniformMemory;
 }
 
+/// What an atomic operation stores: hidden where a driver must not know that it
+/// is an f64.
+Value Translator::exchanged(Value number) {
+  bool mayBeF64 = number.getType().isInteger(64);
+  return mayBeF64 && !module.features().exchangedF64 ? perLane(number) : number;
+}
+
 LogicalResult Translator::update(LLVM::AtomicRMWOp op) {
   using Kind = LLVM::AtomicBinOp;
   Type type = op.getVal().getType();
@@ -369,8 +376,8 @@ LogicalResult Translator::update(LLVM::AtomicRMWOp op) {
   case Kind::_xor:
     return set(op, spv::AtomicXorOp::create(b, type, at, scope, order, value));
   case Kind::xchg:
-    return set(op,
-               spv::AtomicExchangeOp::create(b, type, at, scope, order, value));
+    return set(op, spv::AtomicExchangeOp::create(b, type, at, scope, order,
+                                                 exchanged(value)));
   case Kind::max:
     return set(op, spv::AtomicSMaxOp::create(b, type, at, scope, order, value));
   case Kind::min:
@@ -398,7 +405,8 @@ LogicalResult Translator::exchange(LLVM::AtomicCmpXchgOp op) {
   Value expected = get(op.getCmp());
   Value old = spv::AtomicCompareExchangeOp::create(
       b, word, *pointer, spv::Scope::Device, semantics(op.getSuccessOrdering()),
-      semantics(op.getFailureOrdering()), get(op.getVal()), expected);
+      semantics(op.getFailureOrdering()), exchanged(get(op.getVal())),
+      expected);
   Value isDone = spv::IEqualOp::create(b, old, expected);
   parts[op.getResult()] = {old, isDone};
   return success();

@@ -1,3 +1,4 @@
+#include "conversion/LLVMToSPIRV/Saturation.h"
 #include "conversion/LLVMToSPIRV/Translator.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -168,100 +169,9 @@ LogicalResult Translator::boolOp(Operation *op) {
   return none(op);
 }
 
-/// What `value` is a copy of: SPIR-V has no freeze.
-static Value thawed(Value value) {
-  while (auto freeze = value.getDefiningOp<LLVM::FreezeOp>())
-    value = freeze.getVal();
-  return value;
-}
-
-/// 0 or all ones. What is not defined becomes 0.
-static bool isLimit(Value value) {
-  value = thawed(value);
-  APInt limit;
-  return isa_and_nonnull<ub::PoisonOp, LLVM::UndefOp, LLVM::PoisonOp,
-                         LLVM::ZeroOp>(value.getDefiningOp()) ||
-         (matchPattern(value, m_ConstantInt(&limit)) &&
-          (limit.isZero() || limit.isAllOnes()));
-}
-
-/// Whether something chooses between `value` and a limit.
-static bool meetsLimit(Value value) {
-  return llvm::any_of(value.getUses(), [](OpOperand &use) {
-    Operation *user = use.getOwner(), *parent = user->getParentOp();
-    unsigned number = use.getOperandNumber();
-    if (isa<LLVM::FreezeOp>(user))
-      return meetsLimit(user->getResult(0));
-    if (isa<LLVM::SelectOp, arith::SelectOp>(user))
-      return number > 0 && isLimit(user->getOperand(3 - number));
-    if (!isa<scf::YieldOp>(user) || !isa<scf::IfOp, scf::IndexSwitchOp>(parent))
-      return false;
-    return llvm::any_of(parent->getRegions(), [&](Region &other) {
-      return &other != user->getParentRegion() &&
-             isLimit(other.front().getTerminator()->getOperand(number));
-    });
-  });
-}
-
-static APInt distance(const APInt &a, const APInt &b) {
-  return a.ugt(b) ? a - b : b - a;
-}
-
-static bool isComparedWith(Value one, llvm::function_ref<bool(Value)> isOther) {
-  return llvm::any_of(one.getUsers(), [&](Operation *user) {
-    auto compare = dyn_cast<LLVM::ICmpOp>(user);
-    return compare && isOther(compare.getLhs() == one ? compare.getRhs()
-                                                      : compare.getLhs());
-  });
-}
-
-/// Whether there is a comparison that may tell if `sum` wraps: of a number that
-/// it is made of with the other one, with a constant close to that, or with the
-/// sum. Of a negation that is only the sign.
-static bool isDecided(Operation *sum) {
-  Value x = sum->getOperand(0), y = sum->getOperand(1);
-  APInt taken;
-  bool takes = isa<LLVM::SubOp>(sum);
-  if (takes && matchPattern(x, m_Zero()))
-    return false;
-  if (matchPattern(x, m_ConstantInt(&taken)))
-    std::swap(x, y);
-  bool isConstant = matchPattern(y, m_ConstantInt(&taken));
-  if (isConstant && !takes)
-    taken.negate();
-  auto mayTell = [&](Value other) {
-    APInt bound;
-    return other == x || other == y || other == sum->getResult(0) ||
-           (isConstant && matchPattern(other, m_ConstantInt(&bound)) &&
-            distance(bound, taken).ule(2));
-  };
-  return isComparedWith(x, mayTell) ||
-         (!isConstant && isComparedWith(y, mayTell));
-}
-
-/// Whether `value` may be an extremum of `other`, or of what is left to all
-/// ones: `min(x, ~y) + y` is saturated as well.
-static bool isExtremumOf(Value value, Value other) {
-  Operation *choice = thawed(value).getDefiningOp();
-  if (!isa_and_nonnull<LLVM::SelectOp, arith::SelectOp>(choice))
-    return false;
-  return llvm::any_of(choice->getOperands().drop_front(), [&](Value arm) {
-    return thawed(arm) == thawed(other) || arm.getDefiningOp<LLVM::XOrOp>() ||
-           (matchPattern(arm, m_Constant()) &&
-            matchPattern(other, m_Constant()));
-  });
-}
-
-/// Whether a driver may make a saturated number of 64 bits of it, and a wrong
-/// one: NVIDIA's (580.159.04) leaves the high half of `x < y ? 0 : x - y` and
-/// of `max(x, y) - y` to chance.
-bool Translator::maySaturate(Operation *op) {
-  return !module.features().saturation && isa<LLVM::AddOp, LLVM::SubOp>(op) &&
-         op->getResult(0).getType().isInteger(64);
-}
-
-/// Hides what an extremum is, in a way that other sums do not mix with.
-Value Translator::unlessExtremum(Value number, Value value, Value other) {
+/// `number`, hidden in a way that other sums do not mix with if it stands for
+/// an extremum `value` that `other` is added to or taken from.
+Value Translator::hiddenExtremum(Value number, Value value, Value other) {
   if (!isExtremumOf(value, other))
     return number;
   return spv::BitwiseXorOp::create(b, number, laneOrZero(number.getType()));
@@ -272,10 +182,10 @@ LogicalResult Translator::integerOp(Operation *op) {
   if (bits == 1)
     return boolOp(op);
   Value x = operand(op, 0), y = operand(op, 1);
-  bool saturates = maySaturate(op);
-  if (saturates) {
-    x = unlessExtremum(x, op->getOperand(0), op->getOperand(1));
-    y = unlessExtremum(y, op->getOperand(1), op->getOperand(0));
+  bool hidesSum = isWideSum(op) && !module.features().saturation;
+  if (hidesSum) {
+    x = hiddenExtremum(x, op->getOperand(0), op->getOperand(1));
+    y = hiddenExtremum(y, op->getOperand(1), op->getOperand(0));
   }
   if (isa<LLVM::SDivOp, LLVM::SRemOp, LLVM::AShrOp>(op))
     x = extended(x, bits);
@@ -312,7 +222,7 @@ LogicalResult Translator::integerOp(Operation *op) {
             return spv::ShiftRightArithmeticOp::create(b, x, y);
           })
           .Default([](Operation *) { return Value(); });
-  if (saturates && (meetsLimit(op->getResult(0)) || isDecided(op)))
+  if (hidesSum && maySaturate(op))
     result = perLane(result);
   return result ? set(op, masked(result, bits)) : none(op);
 }
@@ -461,13 +371,6 @@ LogicalResult Translator::mathOp(Operation *op) {
 
 //===-- Conversions -------------------------------------------------------===//
 
-/// Whether an atomic operation takes it.
-static bool isExchanged(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return isa<LLVM::AtomicRMWOp, LLVM::AtomicCmpXchgOp>(user);
-  });
-}
-
 LogicalResult Translator::castOp(Operation *op) {
   Value x = operand(op, 0);
   unsigned from = bitsOf(op->getOperand(0)), to = bitsOf(op->getResult(0));
@@ -511,9 +414,6 @@ LogicalResult Translator::castOp(Operation *op) {
       type.isF16() && isa<LLVM::FPTruncOp, LLVM::SIToFPOp, LLVM::UIToFPOp>(op);
   if (result && rounds && !module.features().halfRounding)
     result = unknown(result);
-  if (x.getType().isF64() && isa<LLVM::BitcastOp>(op) &&
-      !module.features().exchangedF64 && isExchanged(op->getResult(0)))
-    result = perLane(result);
   return result ? set(op, result) : none(op);
 }
 

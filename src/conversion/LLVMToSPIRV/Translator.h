@@ -96,8 +96,7 @@ private:
   Value bitcast(Value value, Type to);
   Value unknown(Value half);
   Value exactly(Operation *op);
-  bool maySaturate(Operation *op);
-  Value unlessExtremum(Value number, Value value, Value other);
+  Value hiddenExtremum(Value number, Value value, Value other);
   mlir::LogicalResult integerOp(Operation *op);
   mlir::LogicalResult floatOp(Operation *op);
   mlir::LogicalResult boolOp(Operation *op);
@@ -150,6 +149,7 @@ private:
   mlir::LogicalResult offsetOp(mlir::LLVM::GEPOp op);
   mlir::LogicalResult load(mlir::LLVM::LoadOp op);
   mlir::LogicalResult store(mlir::LLVM::StoreOp op);
+  Value exchanged(Value number);
   mlir::LogicalResult update(mlir::LLVM::AtomicRMWOp op);
   mlir::LogicalResult exchange(mlir::LLVM::AtomicCmpXchgOp op);
   mlir::LogicalResult fence(mlir::LLVM::FenceOp op);

@@ -227,7 +227,8 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   // It takes `56 < i64(x)` for true whatever the sign of x (22.3.6).
   bool isMesa = std::string_view(v12.driverInfo).starts_with("Mesa");
   to.signExtension = !isMesa;
-  // It ends the process if its LLVM (15) has vectors of 256 bits.
+  // It ends the process where bits of a new f64 are exchanged, with vectors of
+  // 256 bits (LLVM 15).
   to.exchangedF64 = v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE;
   return to;
 }
