@@ -192,6 +192,84 @@ private:
   Board::Worker &mine;
 };
 
+//===-- One program -------------------------------------------------------===//
+
+/// What comes through `pipe` until its other end is closed; none if that has
+/// not happened by `limit`.
+std::optional<std::string> readAll(int pipe, Clock::time_point limit) {
+  std::string text;
+  char part[4096];
+  pollfd readable{pipe, POLLIN, 0};
+  for (;;) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        limit - Clock::now());
+    int ready = poll(&readable, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready < 0 && errno == EINTR)
+      continue;
+    if (ready <= 0)
+      return std::nullopt;
+    ssize_t bytes = read(pipe, part, sizeof part);
+    if (bytes <= 0)
+      return text;
+    text.append(part, static_cast<size_t>(bytes));
+  }
+}
+
+constexpr const char *hangs = "it hangs";
+
+struct Answer {
+  bool isGiven;
+  std::string text; ///< or how the process ended without one
+};
+
+/// What `body` returns, in a process of its own, or how that ended.
+template <class F> Answer answerOf(F body, double patience) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    throw std::system_error(errno, std::generic_category(),
+                            "no pipe can be made");
+  pid_t child = inChild([&] {
+    std::string answer = body();
+    (void)!::write(ends[1], answer.data(), answer.size());
+  });
+  close(ends[1]);
+  auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(patience));
+  std::optional<std::string> answer = readAll(ends[0], limit);
+  close(ends[0]);
+  if (!answer) {
+    end(child);
+    return {false, hangs};
+  }
+  std::optional<int> status =
+      await(child, Clock::now() + std::chrono::seconds(10));
+  if (status && WIFSIGNALED(*status))
+    return {false, std::string("it crashes: ") + strsignal(WTERMSIG(*status))};
+  if (status && WEXITSTATUS(*status) != 0)
+    return {false,
+            "it ends with status " + std::to_string(WEXITSTATUS(*status))};
+  return {true, *answer};
+}
+
+/// That of `check`, in a process of its own; none if that hangs.
+template <class F>
+std::optional<Verdict> verdictOf(const BatchOptions &options, F check) {
+  auto [isGiven, answer] = answerOf(
+      [&] {
+        setenv("COSTATE_DEVICE", options.device.c_str(), 1);
+        Verdict verdict = check();
+        return std::string(1, char('0' + verdict.kind)) + verdict.text;
+      },
+      options.patience);
+  if (!isGiven && answer == hangs)
+    return std::nullopt;
+  if (!isGiven)
+    return Verdict{Verdict::Wrong, answer};
+  if (answer.empty())
+    return Verdict{Verdict::Wrong, "its process ends without a verdict"};
+  return Verdict{Verdict::Kind(answer[0] - '0'), answer.substr(1)};
+}
+
 //===-- All of them -------------------------------------------------------===//
 
 class Batch {
@@ -216,6 +294,7 @@ public:
       if (mustEnd())
         cutOff();
     }
+    judgeStuck();
     return sum();
   }
 
@@ -262,8 +341,41 @@ private:
       child.since = Clock::now();
     } else if (secondsSince(child.since) > options.patience) {
       end(child.process);
+      return isStuck(k);
+    }
+  }
+
+  /// Perhaps it only waits for what another one runs on the GPU.
+  void isStuck(size_t k) {
+    uint64_t seed = board->workers[k].seed.exchange(0);
+    if (!seed) {
       ++counts.hung;
-      return lost(k, "it hangs");
+      return lost(k, hangs);
+    }
+    stuck.push_back(seed);
+    children[k] = {};
+    goOn(k);
+  }
+
+  /// Those that hang beside others, one by one.
+  void judgeStuck() {
+    for (uint64_t seed : stuck) {
+      std::optional<Verdict> verdict;
+      if (!interrupted)
+        verdict = verdictOf(options, [&] {
+          return options.check(static_cast<unsigned>(seed));
+        });
+      if (!verdict) {
+        ++counts.hung;
+        out << describe(seed, hangs) << std::flush;
+        continue;
+      }
+      ++counts.kinds[verdict->kind];
+      out << describe(seed, std::string("hangs beside others; alone it is ") +
+                                nameOf(verdict->kind) +
+                                (verdict->text.empty() ? "" : ": ") +
+                                verdict->text)
+          << std::flush;
     }
   }
 
@@ -328,81 +440,17 @@ private:
   std::ostream &out;
   SharedBoard board;
   std::vector<Child> children;
+  std::vector<uint64_t> stuck; ///< seeds
   BatchCounts counts;
   Clock::time_point start = Clock::now(), over;
   double grace = options.grace;
   Interrupts interrupts;
 };
 
-/// What comes through `pipe` until its other end is closed; none if that has
-/// not happened by `limit`.
-std::optional<std::string> readAll(int pipe, Clock::time_point limit) {
-  std::string text;
-  char part[4096];
-  pollfd readable{pipe, POLLIN, 0};
-  for (;;) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        limit - Clock::now());
-    int ready = poll(&readable, 1, std::max(0, static_cast<int>(left.count())));
-    if (ready < 0 && errno == EINTR)
-      continue;
-    if (ready <= 0)
-      return std::nullopt;
-    ssize_t bytes = read(pipe, part, sizeof part);
-    if (bytes <= 0)
-      return text;
-    text.append(part, static_cast<size_t>(bytes));
-  }
-}
-
-struct Answer {
-  bool isGiven;
-  std::string text; ///< or how the process ended without one
-};
-
-/// What `body` returns, in a process of its own, or how that ended.
-template <class F> Answer answerOf(F body, double patience) {
-  int ends[2];
-  if (pipe(ends) != 0)
-    throw std::system_error(errno, std::generic_category(),
-                            "no pipe can be made");
-  pid_t child = inChild([&] {
-    std::string answer = body();
-    (void)!::write(ends[1], answer.data(), answer.size());
-  });
-  close(ends[1]);
-  auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(patience));
-  std::optional<std::string> answer = readAll(ends[0], limit);
-  close(ends[0]);
-  if (!answer) {
-    end(child);
-    return {false, "it hangs"};
-  }
-  std::optional<int> status =
-      await(child, Clock::now() + std::chrono::seconds(10));
-  if (status && WIFSIGNALED(*status))
-    return {false, std::string("it crashes: ") + strsignal(WTERMSIG(*status))};
-  if (status && WEXITSTATUS(*status) != 0)
-    return {false,
-            "it ends with status " + std::to_string(WEXITSTATUS(*status))};
-  return {true, *answer};
-}
-
 Verdict verdictApart(const BatchOptions &options, const Node &program,
                      unsigned seed) {
-  auto [isGiven, answer] = answerOf(
-      [&] {
-        setenv("COSTATE_DEVICE", options.device.c_str(), 1);
-        Verdict verdict = options.checkProgram(program, seed);
-        return std::string(1, char('0' + verdict.kind)) + verdict.text;
-      },
-      options.patience);
-  if (!isGiven)
-    return {Verdict::Wrong, answer};
-  if (answer.empty())
-    return {Verdict::Wrong, "its process ends without a verdict"};
-  return {Verdict::Kind(answer[0] - '0'), answer.substr(1)};
+  return verdictOf(options, [&] { return options.checkProgram(program, seed); })
+      .value_or(Verdict{Verdict::Wrong, hangs});
 }
 
 std::string kindOf(const Verdict &verdict) {

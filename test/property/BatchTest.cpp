@@ -3,11 +3,14 @@
 #include "property/Generate.h"
 #include "property/Program.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace costate::property;
@@ -45,6 +48,29 @@ TEST_F(Batch, ProgramsThatCrashOrHangAreFindingsAndOthersGoOn) {
     std::exit(HasFailure());
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(0), "it hangs\nseed 7");
+}
+
+/// As where the kernel of another one does not end.
+TEST_F(Batch, WhatHangsBesideOthersIsJudgedAlone) {
+  options.patience = 0.5;
+  void *memory = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto *runs = new (memory) std::atomic<int>(0);
+  options.check = [runs](unsigned seed) -> Verdict {
+    if (seed == 7 && ++*runs == 1)
+      pause();
+    return {};
+  };
+  auto run = [&] {
+    BatchCounts counts = checkBatch(options, std::cerr);
+    EXPECT_TRUE(counts.good());
+    EXPECT_EQ(counts.of(Verdict::Right), 40u);
+    EXPECT_EQ(counts.hung, 0u);
+    std::exit(HasFailure());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0),
+              "hangs beside others; alone it is right\nseed 7");
 }
 
 TEST_F(Batch, ProgramsThatHaveNotEndedInTimeAreNamed) {
