@@ -52,8 +52,8 @@ std::string whyNoDevice(const std::string &device);
 
 /// Checks the programs; prints each that is wrong, crashes or hangs to `out`,
 /// and the seeds of those that have not ended in time. Those that hang are
-/// checked again at the end, alone. SIGINT and SIGTERM end
-/// the time. The process has no threads and has opened no device.
+/// checked again at the end, alone. SIGINT and SIGTERM end the time. The
+/// process has no threads and has opened no device.
 BatchCounts checkBatch(const BatchOptions &options, std::ostream &out);
 
 /// Checks the program of one seed, prints it, and if it is wrong, crashes or
