@@ -156,7 +156,7 @@ def main():
     arguments = parser.parse_args()
     binary = arguments.build_dir / "bin" / "costate-test"
     report = Report()
-    report.run("vulkan", lambda: run_all(binary, arguments))
+    report.run(arguments.device, lambda: run_all(binary, arguments))
     return report.finish()
 
 

@@ -226,6 +226,27 @@ TEST(LoopGradient, StepsOfEitherSign) {
   expectGradients({x}, {y}, k, x, bounds, y);
 }
 
+/// That all iterations take the same steps is seen once a gradient is derived,
+/// behind what each of them loads; a step may be 0, so a launch measures.
+TEST(LoopGradient, StepsThatSerialCodeDecides) {
+  Kernel k = kernel("late", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
+                               Scalar<double> p, ArrayRef<double, 1> y) {
+    Var<double> limit = sin(p);
+    parallel(x.size(0), [&](Index i) {
+      Expr<bool> never = Expr<int>(n(i)) != Expr<int>(n(i));
+      Var<double> v = x(i);
+      for_(Index(0), Index(6),
+           select(cast<double>(never) < limit, Index(2), Index(1)),
+           [&](Index) { v = sin(v) + 0.3; });
+      y(i) = v;
+    });
+  });
+  auto x = active(randomValues(8, 0.5, 1.5));
+  auto n = constant<int>({8, 7, 6, 5, 4, 3, 2, 1});
+  auto y = active(std::vector<double>(8, 0.0));
+  expectGradients({x}, {y}, k, x, n, 0.7, y);
+}
+
 TEST(LoopGradient, ReturnInsideALoop) {
   Kernel k = kernel("early", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(0), [&](Index i) {

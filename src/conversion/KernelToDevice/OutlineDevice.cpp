@@ -124,12 +124,32 @@ private:
 
   /// What a launch that only measures leaves out must not serve it later.
   LogicalResult checkSkipped() {
-    bool skipped = launcher.measures && !measured && !isAfterTurn() &&
-                   contains(region, isEffect);
+    if (!launcher.measures || measured)
+      return success();
+    if (isAfterTurn() && llvm::any_of(part->getUsers(), isMeasured))
+      return part->emitError("what is computed here, in a reverse sweep, may "
+                             "decide the size of a tape");
+    bool skipped = !isAfterTurn() && contains(region, isEffect);
     if (!skipped || (part->use_empty() && !writesSharedLocal()))
       return success();
     return part->emitError("what is computed here beside writes to memory may "
                            "decide the size of a tape");
+  }
+
+  /// Whether `op` is a range of the reverse sweep that is measured in a launch
+  /// of its own, or stands in front of its turn.
+  static bool isMeasured(Operation *op) {
+    auto range = dyn_cast<ir::RangeOp>(op);
+    if (!range)
+      range = op->getParentOfType<ir::RangeOp>();
+    if (!range || !isa<LLVM::LLVMFuncOp>(range->getParentOp()) ||
+        !contains(range.getRegion(), isPush))
+      return false;
+    if (op == range)
+      return true;
+    Operation *top = range.getBody()->findAncestorOpInBlock(*op);
+    auto turns = range.getBody()->getOps<tape::TurnOp>();
+    return !turns.empty() && top->isBeforeInBlock(*turns.begin());
   }
 
   bool writesSharedLocal() {

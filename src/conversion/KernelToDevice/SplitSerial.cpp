@@ -25,11 +25,45 @@ bool isOfHost(Operation *op) {
       .wasInterrupted();
 }
 
+/// Whether something in `op` uses a result of `others`.
+bool dependsOn(Operation *op, const llvm::DenseSet<Operation *> &others) {
+  return op
+      ->walk([&](Operation *nested) {
+        return llvm::any_of(nested->getOperands(),
+                            [&](Value value) {
+                              return others.contains(value.getDefiningOp());
+                            })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// A launch that only measures leaves out the reverse sweep, but for the ranges
+/// that it goes on with: what they may need, and nothing of the sweep decides,
+/// comes before.
+void hoistAboveTurn(tape::TurnOp turn) {
+  llvm::DenseSet<Operation *> behind;
+  Operation *next = nullptr;
+  for (Operation *op = turn->getNextNode(); op; op = next) {
+    next = op->getNextNode();
+    if (isOfHost(op) || !isMemoryEffectFree(op) || dependsOn(op, behind))
+      behind.insert(op);
+    else
+      op->moveBefore(turn);
+  }
+}
+
 class Splitter {
 public:
   explicit Splitter(ir::KernelOp kernel) : kernel(kernel) {}
 
-  void run() { split(kernel.getRegion().front()); }
+  void run() {
+    Block &block = kernel.getRegion().front();
+    for (tape::TurnOp turn : block.getOps<tape::TurnOp>())
+      hoistAboveTurn(turn);
+    split(block);
+  }
 
 private:
   void split(Block &block) {

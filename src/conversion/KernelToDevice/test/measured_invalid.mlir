@@ -1,4 +1,4 @@
-// RUN: costate-opt %s --split-serial --outline-device --verify-diagnostics
+// RUN: costate-opt %s --split-serial --outline-device --split-input-file --verify-diagnostics
 
 // A launch that only measures leaves out what writes memory: its results must
 // not serve what it does run, least of all as an extent.
@@ -17,6 +17,29 @@ costate.kernel @stale(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>, %y
     }
     tape.turn
     scf.for %j = %zero to %three step %one : i64 {
+      %v = tape.pop record(0) : f64
+      costate.store %v, %y[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// -----
+
+// It leaves out the reverse sweep as well, all but such ranges.
+costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>, %y: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  tape.turn
+  // expected-error@+1 {{in a reverse sweep, may decide the size of a tape}}
+  %turns = costate.load %k[] : !costate.array<i64, 0>
+  costate.range (%i) in (%n) {
+    scf.for %j = %zero to %turns step %one : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      tape.push record(0) %v : f64
+    }
+    tape.turn
+    scf.for %j = %zero to %turns step %one : i64 {
       %v = tape.pop record(0) : f64
       costate.store %v, %y[%i] : !costate.array<f64, 1>
     }

@@ -72,3 +72,42 @@ costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>, %y
   %w = tape.pop record(0) : f64
   costate.store %w, %g[] : !costate.array<f64, 0>
 }
+
+// What nothing of the reverse sweep decides comes before it: it may be how
+// often a loop of a range goes around, which a launch that only measures needs.
+// CHECK-LABEL: costate.kernel @bound
+// CHECK:         %[[M:.*]]:2 = costate.serial -> f64, i64 {
+// CHECK:           costate.sin
+// CHECK:           arith.select
+// CHECK:         %[[W:.*]] = costate.serial after_turn -> f64 {
+// CHECK-NOT:       costate.sin
+// CHECK:           tape.pop
+// CHECK:           arith.addf
+// CHECK:         costate.range
+// CHECK:           scf.for {{.*}} to %[[M]]#1
+// CHECK:           arith.mulf %{{.*}}, %[[W]]
+costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %limit = arith.constant 0.0 : f64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %s = costate.sin %p : f64
+  tape.push record(0) %s : f64
+  tape.turn
+  %t = tape.pop record(0) : f64
+  %more = arith.cmpf ogt, %s, %limit : f64
+  %m = arith.select %more, %one, %zero : i64
+  %w = arith.addf %t, %s : f64
+  costate.range (%i) in (%n) {
+    scf.for %j = %zero to %m step %one : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      tape.push record(1) %v : f64
+    }
+    tape.turn
+    scf.for %j = %zero to %m step %one : i64 {
+      %v = tape.pop record(1) : f64
+      %g = arith.mulf %v, %w : f64
+      costate.store %g, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
