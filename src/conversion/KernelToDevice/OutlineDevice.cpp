@@ -42,7 +42,7 @@ public:
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
   LogicalResult run() {
-    if (failed(checkSkipped()))
+    if (failed(checkSkipped()) || failed(checkRepeated()))
       return failure();
     firstSlot = launcher.frameSlots;
     launcher.frameSlots += part->getNumResults() + reductions.size();
@@ -115,41 +115,35 @@ private:
     return serial ? serial.getAfterTurn() : part->hasAttr(afterTurnAttr);
   }
 
-  /// What a reversed loop hands to a range is not there in a launch that only
-  /// measures.
+  /// What a reversed loop, or serial code of the reverse sweep, hands to a
+  /// range is not there in a launch that only measures.
   bool isMeasuredInPlace() {
     return measured && isAfterTurn() &&
-           !isa<LLVM::LLVMFuncOp>(part->getParentOp());
+           (part->hasAttr(measuredInPlaceAttr) ||
+            !isa<LLVM::LLVMFuncOp>(part->getParentOp()));
+  }
+
+  /// Who is measured in place runs twice.
+  LogicalResult checkRepeated() {
+    auto overwrites = [](Operation *op) {
+      return ir::writesElement(op) && op->hasAttr(ir::replayedAttr);
+    };
+    if (!isMeasuredInPlace() || !contains(region, overwrites))
+      return success();
+    return part->emitError("how much the gradient of this range saves follows "
+                           "from what serial code reads again, and the range "
+                           "overwrites what it reads: the two cannot be "
+                           "together in a kernel on a GPU");
   }
 
   /// What a launch that only measures leaves out must not serve it later.
   LogicalResult checkSkipped() {
-    if (!launcher.measures || measured)
-      return success();
-    if (isAfterTurn() && llvm::any_of(part->getUsers(), isMeasured))
-      return part->emitError("what is computed here, in a reverse sweep, may "
-                             "decide the size of a tape");
-    bool skipped = !isAfterTurn() && contains(region, isEffect);
+    bool skipped = launcher.measures && !measured && !isAfterTurn() &&
+                   contains(region, isEffect);
     if (!skipped || (part->use_empty() && !writesSharedLocal()))
       return success();
     return part->emitError("what is computed here beside writes to memory may "
                            "decide the size of a tape");
-  }
-
-  /// Whether `op` is a range of the reverse sweep that is measured in a launch
-  /// of its own, or stands in front of its turn.
-  static bool isMeasured(Operation *op) {
-    auto range = dyn_cast<ir::RangeOp>(op);
-    if (!range)
-      range = op->getParentOfType<ir::RangeOp>();
-    if (!range || !isa<LLVM::LLVMFuncOp>(range->getParentOp()) ||
-        !contains(range.getRegion(), isPush))
-      return false;
-    if (op == range)
-      return true;
-    Operation *top = range.getBody()->findAncestorOpInBlock(*op);
-    auto turns = range.getBody()->getOps<tape::TurnOp>();
-    return !turns.empty() && top->isBeforeInBlock(*turns.begin());
   }
 
   bool writesSharedLocal() {

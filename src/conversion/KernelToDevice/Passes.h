@@ -14,6 +14,10 @@ namespace costate::conversion {
 
 /// On a range behind the turn of the kernel.
 inline constexpr llvm::StringLiteral afterTurnAttr = "costate.after_turn";
+/// On such a range that needs values of the serial code there before it knows
+/// how much it pushes.
+inline constexpr llvm::StringLiteral measuredInPlaceAttr =
+    "costate.measured_in_place";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -9,10 +9,13 @@ def SplitSerial : Pass<"split-serial", "::costate::ir::KernelOp"> {
     The host knows extents and scalar arguments, and computes integers from
     them. What touches memory or computes with floats goes into regions of
     `costate.serial`, as large as the ranges, the copies and the control flow
-    around them allow. What stands behind a `tape.turn` and nothing behind it
-    decides moves in front: it may be hoisted out of a range of the reverse sweep
-    and decide its trip counts, and a launch that only measures tapes leaves out
-    the serial code of that sweep.
+    around them allow.
+
+    A launch that only measures tapes leaves out the serial code behind a
+    `tape.turn`, but not the ranges there. What they need in their forward sweeps
+    moves in front of the turn, where it is hoisted code; ranges that need more,
+    such as what is loaded behind it, are measured right before they run
+    (`costate.measured_in_place`).
 
     ```mlir
     %n = costate.extent %x[0] : !costate.array<f64, 1>      // before

@@ -25,34 +25,85 @@ bool isOfHost(Operation *op) {
       .wasInterrupted();
 }
 
-/// Whether something in `op` uses a result of `others`.
-bool dependsOn(Operation *op, const llvm::DenseSet<Operation *> &others) {
-  return op
-      ->walk([&](Operation *nested) {
-        return llvm::any_of(nested->getOperands(),
-                            [&](Value value) {
-                              return others.contains(value.getDefiningOp());
-                            })
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+using Operations = llvm::DenseSet<Operation *>;
+
+/// Values from outside of `op` that it, or what is in it, uses.
+void forEachUse(Operation *op, function_ref<void(Value)> f) {
+  op->walk([&](Operation *nested) {
+    for (Value value : nested->getOperands())
+      f(value);
+  });
 }
 
-/// A launch that only measures leaves out the reverse sweep, but for the ranges
-/// that it goes on with: what they may need, and nothing of the sweep decides,
-/// comes before.
-void hoistAboveTurn(tape::TurnOp turn) {
-  llvm::DenseSet<Operation *> behind;
-  Operation *next = nullptr;
-  for (Operation *op = turn->getNextNode(); op; op = next) {
-    next = op->getNextNode();
-    if (isOfHost(op) || !isMemoryEffectFree(op) || dependsOn(op, behind))
-      behind.insert(op);
-    else
-      op->moveBefore(turn);
+/// What of a range decides how much it pushes: its extents, and its forward
+/// sweep.
+void forEachUseInFront(ir::RangeOp range, function_ref<void(Value)> f) {
+  llvm::for_each(range->getOperands(), f);
+  for (Operation &op : *range.getBody()) {
+    if (isa<tape::TurnOp>(op))
+      return;
+    forEachUse(&op, f);
   }
 }
+
+/// A launch that only measures leaves out the serial code of the reverse sweep,
+/// but not its ranges. What decides their tapes moves in front of the sweep, as
+/// far as it follows from nothing there; ranges that need more are measured
+/// right before they run.
+class TurnCleaner {
+public:
+  explicit TurnCleaner(tape::TurnOp turn) : turn(turn) {}
+
+  void run() {
+    collect();
+    Operation *next = nullptr;
+    for (Operation *op = turn->getNextNode(); op; op = next) {
+      next = op->getNextNode();
+      auto range = dyn_cast<ir::RangeOp>(op);
+      if (range && pushes(range) && isLate(range))
+        range->setAttr(measuredInPlaceAttr, UnitAttr::get(op->getContext()));
+      if (!wanted.contains(op))
+        continue;
+      if (isOfHost(op) || !isMemoryEffectFree(op) || isLate(op))
+        late.insert(op);
+      else
+        op->moveBefore(turn);
+    }
+  }
+
+private:
+  static bool pushes(ir::RangeOp range) {
+    return range->walk([](tape::PushOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
+  /// What ranges need in their forward sweeps, and what that follows from.
+  void collect() {
+    auto want = [&](Value value) { wanted.insert(value.getDefiningOp()); };
+    for (Operation *op = &turn->getBlock()->back(); op != turn;
+         op = op->getPrevNode()) {
+      if (wanted.contains(op))
+        forEachUse(op, want);
+      else if (auto range = dyn_cast<ir::RangeOp>(op); range && pushes(range))
+        forEachUseInFront(range, want);
+    }
+  }
+
+  bool isLate(Operation *op) {
+    bool found = false;
+    auto look = [&](Value value) {
+      found |= late.contains(value.getDefiningOp());
+    };
+    if (auto range = dyn_cast<ir::RangeOp>(op))
+      forEachUseInFront(range, look);
+    else
+      forEachUse(op, look);
+    return found;
+  }
+
+  tape::TurnOp turn;
+  Operations wanted, late;
+};
 
 class Splitter {
 public:
@@ -61,7 +112,7 @@ public:
   void run() {
     Block &block = kernel.getRegion().front();
     for (tape::TurnOp turn : block.getOps<tape::TurnOp>())
-      hoistAboveTurn(turn);
+      TurnCleaner(turn).run();
     split(block);
   }
 

@@ -25,23 +25,25 @@ costate.kernel @stale(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>, %y
 
 // -----
 
-// It leaves out the reverse sweep as well, all but such ranges.
-costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>, %y: !costate.array<f64, 1>) {
+// What is measured in place runs twice, which what it overwrites does not bear.
+costate.kernel @twice(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   tape.turn
-  // expected-error@+1 {{in a reverse sweep, may decide the size of a tape}}
   %turns = costate.load %k[] : !costate.array<i64, 0>
+  // expected-error@+1 {{how much the gradient of this range saves follows from what serial code reads again}}
   costate.range (%i) in (%n) {
     scf.for %j = %zero to %turns step %one : i64 {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %v : f64
+      %w = arith.mulf %v, %v : f64
+      costate.store %w, %x[%i] {costate.replayed = 0 : i64} : !costate.array<f64, 1>
     }
     tape.turn
     scf.for %j = %zero to %turns step %one : i64 {
       %v = tape.pop record(0) : f64
-      costate.store %v, %y[%i] : !costate.array<f64, 1>
+      costate.store %v, %x[%i] : !costate.array<f64, 1>
     }
   }
 }

@@ -73,17 +73,18 @@ costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>, %y
   costate.store %w, %g[] : !costate.array<f64, 0>
 }
 
-// What nothing of the reverse sweep decides comes before it: it may be how
-// often a loop of a range goes around, which a launch that only measures needs.
+// What decides how often a loop of a range goes around comes before the reverse
+// sweep if nothing there decides it; nothing else does.
 // CHECK-LABEL: costate.kernel @bound
 // CHECK:         %[[M:.*]]:2 = costate.serial -> f64, i64 {
 // CHECK:           costate.sin
-// CHECK:           arith.select
+// CHECK:           scf.if
 // CHECK:         %[[W:.*]] = costate.serial after_turn -> f64 {
-// CHECK-NOT:       costate.sin
 // CHECK:           tape.pop
-// CHECK:           arith.addf
+// CHECK:           costate.cos
+// CHECK:           arith.mulf
 // CHECK:         costate.range
+// CHECK-NOT:     measured_in_place
 // CHECK:           scf.for {{.*}} to %[[M]]#1
 // CHECK:           arith.mulf %{{.*}}, %[[W]]
 costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
@@ -96,8 +97,13 @@ costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
   tape.turn
   %t = tape.pop record(0) : f64
   %more = arith.cmpf ogt, %s, %limit : f64
-  %m = arith.select %more, %one, %zero : i64
-  %w = arith.addf %t, %s : f64
+  %m = scf.if %more -> i64 {
+    scf.yield %one : i64
+  } else {
+    scf.yield %zero : i64
+  }
+  %c = costate.cos %s : f64
+  %w = arith.mulf %t, %c : f64
   costate.range (%i) in (%n) {
     scf.for %j = %zero to %m step %one : i64 {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
@@ -109,5 +115,50 @@ costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
       %g = arith.mulf %v, %w : f64
       costate.store %g, %x[%i] : !costate.array<f64, 1>
     }
+  }
+}
+
+// Who needs what the reverse sweep loads is measured there.
+// CHECK-LABEL: costate.kernel @late
+// CHECK:         costate.serial after_turn -> i64 {
+// CHECK:           costate.load
+// CHECK:           scf.if
+// CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
+costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %more = arith.cmpi sgt, %n, %one : i64
+  tape.turn
+  %turns = costate.load %k[] : !costate.array<i64, 0>
+  %m = scf.if %more -> i64 {
+    scf.yield %turns : i64
+  } else {
+    scf.yield %zero : i64
+  }
+  costate.range (%i) in (%n) {
+    scf.for %j = %zero to %m step %one : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      tape.push record(0) %v : f64
+    }
+    tape.turn
+    scf.for %j = %zero to %m step %one : i64 {
+      %v = tape.pop record(0) : f64
+      costate.store %v, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// Without a tape nothing is measured: the cosine stays where it is.
+// CHECK-LABEL: costate.kernel @loss
+// CHECK:         costate.serial after_turn -> f64 {
+// CHECK:           costate.cos
+// CHECK:         costate.range
+costate.kernel @loss(%p: f64, %x: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  tape.turn
+  %c = costate.cos %p : f64
+  costate.range (%i) in (%n) {
+    costate.store %c, %x[%i] : !costate.array<f64, 1>
   }
 }
