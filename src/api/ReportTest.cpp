@@ -43,6 +43,28 @@ TEST(Report, SaysWhichArgumentsAreCopied) {
       << report;
 }
 
+/// On a GPU, where they run: a step may be 0, and a loop comes back to them.
+TEST(Report, SaysHowLargeTapesInLoopsWere) {
+  Kernel k = kernel("again", [](ArrayRef<double, 1> x, ArrayRef<int, 1> steps,
+                                ArrayRef<double, 1> y) {
+    FOR (t, 0, steps.size()) {
+      parallel(x.size(), [&](Index i) {
+        Var<double> v = x(i);
+        FOR (j, 0, 8, steps(i)) { v = sin(v); }
+        y(i) += v;
+      });
+    }
+  });
+  Device device = Device::open("simt");
+  auto x = device.array<double>({3}, grad), y = device.array<double>({3}, grad);
+  auto steps = device.array<int>({3});
+  steps.fill(1);
+  k.grad(x, steps, y);
+  EXPECT_NE(k.report().find("largest tape of the last launch: 64 bytes\n"),
+            std::string::npos)
+      << k.report();
+}
+
 // The lines from here on are those of another file.
 TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
 #line 10 "walk.cpp"

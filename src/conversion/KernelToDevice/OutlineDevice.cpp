@@ -123,17 +123,17 @@ private:
             !isa<LLVM::LLVMFuncOp>(part->getParentOp()));
   }
 
-  /// Who is measured in place runs twice.
+  /// Who is measured in place runs twice, which what is overwritten in scratch
+  /// arrays would not bear. Gradients have no such ranges: those in loops and
+  /// branches are refused before any of these folds.
   LogicalResult checkRepeated() {
     auto overwrites = [](Operation *op) {
       return ir::writesElement(op) && op->hasAttr(ir::replayedAttr);
     };
     if (!isMeasuredInPlace() || !contains(region, overwrites))
       return success();
-    return part->emitError("how much the gradient of this range saves follows "
-                           "from what serial code reads again, and the range "
-                           "overwrites what it reads: the two cannot be "
-                           "together in a kernel on a GPU");
+    return part->emitError("a range that is measured in place overwrites "
+                           "scratch arrays");
   }
 
   /// What a launch that only measures leaves out must not serve it later.

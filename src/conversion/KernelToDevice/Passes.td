@@ -11,11 +11,10 @@ def SplitSerial : Pass<"split-serial", "::costate::ir::KernelOp"> {
     `costate.serial`, as large as the ranges, the copies and the control flow
     around them allow.
 
-    A launch that only measures tapes leaves out the serial code behind a
-    `tape.turn`, but not the ranges there. What they need in their forward sweeps
-    moves in front of the turn, where it is hoisted code; ranges that need more,
-    such as what is loaded behind it, are measured right before they run
-    (`costate.measured_in_place`).
+    A launch that only measures tapes leaves out what is behind a `tape.turn`, but
+    for ranges with tapes. What their forward sweeps use moves in front of the
+    turn, if it follows from nothing behind it; other such ranges are measured
+    right before they run (`costate.measured_in_place`).
 
     ```mlir
     %n = costate.extent %x[0] : !costate.array<f64, 1>      // before

@@ -27,7 +27,7 @@ bool isOfHost(Operation *op) {
 
 using Operations = llvm::DenseSet<Operation *>;
 
-/// Values from outside of `op` that it, or what is in it, uses.
+/// What `op`, or what is in it, uses.
 void forEachUse(Operation *op, function_ref<void(Value)> f) {
   op->walk([&](Operation *nested) {
     for (Value value : nested->getOperands())
@@ -35,8 +35,8 @@ void forEachUse(Operation *op, function_ref<void(Value)> f) {
   });
 }
 
-/// What of a range decides how much it pushes: its extents, and its forward
-/// sweep.
+/// What may decide how much a range pushes: its extents, and all that its
+/// forward sweep uses.
 void forEachUseInFront(ir::RangeOp range, function_ref<void(Value)> f) {
   llvm::for_each(range->getOperands(), f);
   for (Operation &op : *range.getBody()) {
@@ -46,15 +46,15 @@ void forEachUseInFront(ir::RangeOp range, function_ref<void(Value)> f) {
   }
 }
 
-/// A launch that only measures leaves out the serial code of the reverse sweep,
-/// but not its ranges. What decides their tapes moves in front of the sweep, as
-/// far as it follows from nothing there; ranges that need more are measured
+/// A launch that only measures leaves out the reverse sweep, but for ranges
+/// with tapes. What their forward sweeps use moves in front of the turn, as far
+/// as it follows from nothing behind it; ranges that need more are measured
 /// right before they run.
-class TurnCleaner {
+class ForwardNeeds {
 public:
-  explicit TurnCleaner(tape::TurnOp turn) : turn(turn) {}
+  explicit ForwardNeeds(tape::TurnOp turn) : turn(turn) {}
 
-  void run() {
+  void provide() {
     collect();
     Operation *next = nullptr;
     for (Operation *op = turn->getNextNode(); op; op = next) {
@@ -77,9 +77,13 @@ private:
         .wasInterrupted();
   }
 
-  /// What ranges need in their forward sweeps, and what that follows from.
+  /// What forward sweeps use, and what that follows from.
   void collect() {
-    auto want = [&](Value value) { wanted.insert(value.getDefiningOp()); };
+    auto want = [&](Value value) {
+      Operation *op = value.getDefiningOp();
+      if (op && op->getBlock() == turn->getBlock())
+        wanted.insert(op);
+    };
     for (Operation *op = &turn->getBlock()->back(); op != turn;
          op = op->getPrevNode()) {
       if (wanted.contains(op))
@@ -112,7 +116,7 @@ public:
   void run() {
     Block &block = kernel.getRegion().front();
     for (tape::TurnOp turn : block.getOps<tape::TurnOp>())
-      TurnCleaner(turn).run();
+      ForwardNeeds(turn).provide();
     split(block);
   }
 

@@ -529,8 +529,8 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   Launch real{engine, request, code, **loaded, false, needs.thread, *threads};
   if (auto done = pass(real); !done)
     return done.error();
-  return LaunchReport{std::max({size_t(needs.thread), size_t(needs.serial),
-                                deepestTile(code, **loaded)})};
+  return LaunchReport{std::max(
+      {real.tapeBytes, size_t(needs.serial), deepestTile(code, **loaded)})};
 }
 
 } // namespace costate::runtime::gpu

@@ -25,14 +25,14 @@ costate.kernel @stale(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>, %y
 
 // -----
 
-// What is measured in place runs twice, which what it overwrites does not bear.
+// What is measured in place runs twice, which scratch arrays do not bear.
 costate.kernel @twice(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   tape.turn
   %turns = costate.load %k[] : !costate.array<i64, 0>
-  // expected-error@+1 {{how much the gradient of this range saves follows from what serial code reads again}}
+  // expected-error@+1 {{measured in place overwrites scratch arrays}}
   costate.range (%i) in (%n) {
     scf.for %j = %zero to %turns step %one : i64 {
       %v = costate.load %x[%i] : !costate.array<f64, 1>

@@ -118,32 +118,75 @@ costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
   }
 }
 
-// Who needs what the reverse sweep loads is measured there.
+// Who needs what the reverse sweep loads, adds up, or decides in a branch around
+// ranges, is measured there.
 // CHECK-LABEL: costate.kernel @late
 // CHECK:         costate.serial after_turn -> i64 {
 // CHECK:           costate.load
 // CHECK:           scf.if
 // CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
+// CHECK:         costate.range {{.*}} -> f64
+// CHECK-NOT:     measured_in_place
+// CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
+// CHECK:         scf.if
+// CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
 costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
+  %none = arith.constant 0.0 : f64
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %more = arith.cmpi sgt, %n, %one : i64
   tape.turn
   %turns = costate.load %k[] : !costate.array<i64, 0>
-  %m = scf.if %more -> i64 {
+  %loaded = scf.if %more -> i64 {
     scf.yield %turns : i64
   } else {
     scf.yield %zero : i64
   }
   costate.range (%i) in (%n) {
-    scf.for %j = %zero to %m step %one : i64 {
+    scf.for %j = %zero to %loaded step %one : i64 {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %v : f64
     }
     tape.turn
-    scf.for %j = %zero to %m step %one : i64 {
+    scf.for %j = %zero to %loaded step %one : i64 {
       %v = tape.pop record(0) : f64
+      costate.store %v, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+  %sum = costate.range (%i) in (%n) -> f64 {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    costate.yield %v : f64
+  }
+  %positive = arith.cmpf ogt, %sum, %none : f64
+  %added = arith.select %positive, %zero, %one : i64
+  costate.range (%i) in (%n) {
+    scf.for %j = %zero to %added step %one : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      tape.push record(1) %v : f64
+    }
+    tape.turn
+    scf.for %j = %zero to %added step %one : i64 {
+      %v = tape.pop record(1) : f64
+      costate.store %v, %x[%i] : !costate.array<f64, 1>
+    }
+  }
+  %decided = scf.if %more -> i64 {
+    costate.range (%i) in (%n) {
+      costate.store %none, %x[%i] : !costate.array<f64, 1>
+    }
+    scf.yield %one : i64
+  } else {
+    scf.yield %zero : i64
+  }
+  costate.range (%i) in (%n) {
+    scf.for %j = %zero to %decided step %one : i64 {
+      %v = costate.load %x[%i] : !costate.array<f64, 1>
+      tape.push record(2) %v : f64
+    }
+    tape.turn
+    scf.for %j = %zero to %decided step %one : i64 {
+      %v = tape.pop record(2) : f64
       costate.store %v, %x[%i] : !costate.array<f64, 1>
     }
   }
