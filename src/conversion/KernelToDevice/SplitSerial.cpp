@@ -1,5 +1,5 @@
 #include "conversion/KernelToDevice/Passes.h"
-#include "ir/Tape.h"
+#include "conversion/KernelToLLVM/Outline.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
@@ -73,8 +73,7 @@ public:
 
 private:
   static bool pushes(ir::RangeOp range) {
-    return range->walk([](tape::PushOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
+    return contains(range.getRegion(), isPush);
   }
 
   /// What forward sweeps use, and what that follows from.
