@@ -2,8 +2,6 @@
 
 import weakref
 
-from costate.lang import storage
-
 #: All fields that have been made.
 fields = weakref.WeakSet()
 
@@ -17,6 +15,5 @@ def clear_all_gradients(gradient_type=None):
         if array is not None and getattr(array, f"has_{which}"):
             companion = field._companions.get(which)
             if companion is not None:
-                storage._dirty.discard(companion)
-                companion._host, companion._written = None, {}
+                companion._forget_host()
             getattr(array, which).fill(0)

@@ -1,15 +1,29 @@
 """What surrounds a launch: a tape, forward mode, or a function with a gradient of its own."""
 
 import threading
+import weakref
 
 from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang import runtime
 
 
+def _weak(name):
+    """An attribute that ends with what it refers to: a `with` that is never left does not last."""
+    def get(self):
+        found = getattr(self, name)
+        return found and found()
+
+    def put(self, value):
+        setattr(self, name, value and weakref.ref(value))
+    return property(get, put)
+
+
 class _State(threading.local):
-    tape = None       # the active Tape
-    forward = None    # the active FwdMode
+    _tape = _forward = None
+    tape = _weak("_tape")        # the active Tape
+    forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
+    keys = None       # there: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
 
 
@@ -18,18 +32,21 @@ state = _State()
 
 @runtime.on_reset
 def _forget():
-    state.tape = state.forward = None
+    if state.tape is not None:
+        state.tape.suspend()
+    state.tape = state.forward = state.keys = None
     state.hidden = 0
 
 
 def quiet():
     """Whether nothing wants to know about launches."""
-    return state.tape is None and state.forward is None and not state.tracing
+    return ((state._tape is None or state.tape is None) and (state._forward is None or state.forward is None)
+            and not state.tracing)
 
 
 def records():
     """Whether a tape records what happens now."""
-    return state.tape is not None and state.tape.recording
+    return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
 
 
 def validating():
