@@ -175,13 +175,13 @@ class Kernel:
         return self.run(self._arguments(args, options), "jvp")
 
     def prepared(self, args, key=None):
-        """(the compiled `_core.Kernel`, its arguments, the key of its random numbers), a new
-        key or that of another launch."""
+        """(the compiled `_core.Kernel`, its arguments, the key of its random numbers, what happens behind the launch),
+        a new key or that of another launch."""
         found, values = self.specialise(args)
         if key is None and found.needs_random:
             key = random_numbers.next_key()
         storage.flush()
-        return found.compiled, found.arguments(values.items, key), key
+        return found.compiled, found.arguments(values.items, key), key, values.after
 
     def compiled(self, *args, **options):
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
