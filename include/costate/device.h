@@ -45,6 +45,9 @@ struct ArrayOptions {
   int directions = 0;
   /// Of vectors, matrices and structs.
   Layout layout = AoS;
+  /// Kernels that write it do so before they read it: then it does not matter
+  /// to CustomLaunch::finds_arrays what it held before.
+  bool scratch = false;
 };
 
 /// A handle to one device; copies mean the same device. Safe to use from

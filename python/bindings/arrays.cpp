@@ -113,10 +113,12 @@ static void fill(AnyArray &array, nb::handle number) {
 
 static AnyArray make(const Device &device, DType type,
                      const std::vector<int64_t> &shape, bool grad, bool dual,
-                     const std::optional<ElementForm> &form, int directions) {
+                     const std::optional<ElementForm> &form, int directions,
+                     bool scratch) {
   Flags flags = (grad ? costate::grad : none) | (dual ? costate::dual : none);
   ArrayOptions options;
   options.directions = directions;
+  options.scratch = scratch;
   return device.array(type, shape, flags, options,
                       form.value_or(ElementForm()));
 }
@@ -139,13 +141,14 @@ void bindArrays(nb::module_ &module) {
           "__init__",
           [](AnyArray *self, const Device &device, DType type,
              const std::vector<int64_t> &shape, bool grad, bool dual,
-             const std::optional<ElementForm> &form, int directions) {
+             const std::optional<ElementForm> &form, int directions,
+             bool scratch) {
             nb::gil_scoped_release release;
-            new (self) AnyArray(
-                make(device, type, shape, grad, dual, form, directions));
+            new (self) AnyArray(make(device, type, shape, grad, dual, form,
+                                     directions, scratch));
           },
           "device"_a, "dtype"_a, "shape"_a, "grad"_a = false, "dual"_a = false,
-          "form"_a = nb::none(), "directions"_a = 0,
+          "form"_a = nb::none(), "directions"_a = 0, "scratch"_a = false,
           "All elements are zero, those of its gradient and tangent too. "
           "`shape` counts elements; of an array with `form` the other "
           "properties count numbers. BadArgument for a negative extent, a "

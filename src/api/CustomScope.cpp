@@ -13,7 +13,7 @@ static thread_local CustomScope *innermost = nullptr;
 void Guard::beforeWrite(const std::shared_ptr<ArrayStorage> &array) {
   with.lastWrites.try_emplace(array->identity, array->lastWrite);
   auto known = with.lastUse.find(array.get());
-  if (known == with.lastUse.end() || with.isAdjoint.contains(array.get()))
+  if (known == with.lastUse.end() || array->isCompanion)
     return;
   all.push_back({array, known->second, array->version, array->lastWrite});
   log.want(array, Box::whole(array->extents));
@@ -137,7 +137,7 @@ void detail::noteWrite(const std::shared_ptr<ArrayStorage> &array,
 void detail::noteUpdate(const std::shared_ptr<ArrayStorage> &array,
                         const std::function<std::string()> &what) {
   for (CustomScope *scope = innermost; scope; scope = scope->around)
-    if (scope->entry.findsArrays() && scope->isGradient())
+    if (scope->entry.findsArrays() && scope->isGradient() && !array->isScratch)
       scope->requireOld(*array, what);
 }
 

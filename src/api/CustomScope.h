@@ -3,6 +3,8 @@
 
 #include "api/TapeEntry.h"
 
+#include <set>
+
 namespace costate::detail {
 
 /// While it lives, what code of the user is about to write to arrays of the

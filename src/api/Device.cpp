@@ -132,9 +132,11 @@ AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
 }
 AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
                        ArrayOptions options, const ElementForm &form) const {
-  return AnyArray(checked(
+  auto made = checked(
       runtime::makeArray(handle, dtype, extents, flags & costate::grad,
-                         flags & costate::dual, options.directions, form)));
+                         flags & costate::dual, options.directions, form));
+  made->isScratch = options.scratch;
+  return AnyArray(std::move(made));
 }
 
 static runtime::AdoptedMemory adopted(OutsideMemory memory) {

@@ -187,7 +187,7 @@ void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
   if (loss)
     fillGradient(*loss->storage()->grad, 1);
   for (size_t i = entries.size(); i-- > 0;)
-    reverse(i, {tape->log, lastUse, isAdjoint, lastWrites});
+    reverse(i, {tape->log, lastUse, lastWrites});
 }
 
 static size_t

@@ -6,7 +6,6 @@
 #include "runtime/VersionLog.h"
 
 #include <map>
-#include <set>
 
 namespace costate::detail {
 
@@ -35,7 +34,6 @@ struct Reversing {
   runtime::VersionLog &log;
   /// The arrays of the tape and their last uses by an entry.
   const std::map<const runtime::ArrayStorage *, TapeArgument *> &lastUse;
-  const std::set<const runtime::ArrayStorage *> &isAdjoint;
   /// ArrayStorage::lastWrite before `backward` of what code of the user has
   /// written in it, by identity.
   std::map<uint64_t, uint64_t> &lastWrites;

@@ -76,6 +76,7 @@ struct ArrayStorage {
   /// An adjoint or a tangent. Its own tangent, if `makesTangent`, is made when
   /// it is first asked for.
   bool isCompanion = false, makesTangent = false;
+  bool isScratch = false; ///< what is written is not read before
   /// Of its tangent, which has an outermost extent for them; 0: one, without.
   int64_t directions = 0;
   /// Of elements that are no numbers, whose numbers stand in this dimension.

@@ -35,7 +35,7 @@ class Replaced:
                                         f"with `@ad.grad_for({self.__name__})`")
         tape.insert(self, args)
         return tape.custom(self.__name__, lambda: self.function(*args, **options),
-                           lambda: self.gradient(*args, **options))
+                           lambda: self.gradient(*args, **options), (args, options))
 
     def grad(self, *args, **options):
         """Calls the gradient function."""

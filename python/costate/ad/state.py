@@ -11,7 +11,7 @@ def _weak(name):
     """An attribute that ends with what it refers to: a `with` that is never left does not last."""
     def get(self):
         found = getattr(self, name)
-        return found and found()
+        return found if found is None else found()
 
     def put(self, value):
         setattr(self, name, value and weakref.ref(value))

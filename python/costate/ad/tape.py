@@ -77,6 +77,7 @@ class Tape:
         self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
         self.hosts = []         # arrays of NumPy that were arguments, those that stand for them, the versions at first
         self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
+        self.pasts = []         # gradients of the user
         self.inner = {}         # tensors that only functions with gradients of their own have used
         self._recording = None
 
@@ -213,9 +214,13 @@ class Tape:
         """Calls a function whose launches have no gradient."""
         return self._custom(getattr(function, "__name__", "a function"), lambda: function(*args))
 
-    def custom(self, name, primal, gradient):
+    def custom(self, name, primal, gradient, args):
         """Runs `primal`, whose gradient is what `gradient` does: it finds in arrays what `primal` left."""
-        return self._custom(name, primal, Past(gradient, self.copies))
+        past = Past(gradient, self.copies)
+        result = self._custom(name, primal, past)
+        past.keep(args)
+        self.pasts.append(past)
+        return result
 
     def _custom(self, name, primal, past=None):
         storage.flush()
@@ -283,6 +288,8 @@ class Tape:
         for copied, tensor, _ in self.copies.values():
             copied.write_gradient(tensor)
         self._look_at_tensors()
+        for past in self.pasts:
+            past.compare()
         storage.flush()
         if self.loss is None:
             self.core.backward()
@@ -323,9 +330,21 @@ class Past:
 
     def __init__(self, gradient, copies):
         self.gradient, self.copies, self.keys = gradient, copies, {}
+        self.hosts = []     # arrays of NumPy among the arguments, and what they held
+
+    def keep(self, args):
+        """Arrays of NumPy, of which nobody says that they are overwritten."""
+        self.hosts = [(one, one.copy()) for one in _numpy_in(args) if one.flags.writeable]
+
+    def compare(self):
+        """Before a pass backwards: those that have changed since are what they were while the gradient runs."""
+        self.hosts = [(one, kept) for one, kept in self.hosts if one.tobytes() != kept.tobytes()]
 
     def __call__(self):
         newest = self._random_keys(self.keys)
+        old = [(one, one.copy(), kept) for one, kept in self.hosts]
+        for one, _, kept in old:
+            one[...] = kept
         storage.forget_mirrors()
         for copied, tensor, _ in self.copies.values():
             copied.read_gradient(tensor)
@@ -335,6 +354,8 @@ class Past:
             storage.flush()
             storage.forget_mirrors()
             self._random_keys(newest)
+            for one, last, _ in old:
+                one[...] = last
             for copied, tensor, _ in self.copies.values():
                 copied.write_gradient(tensor)
 
@@ -345,3 +366,14 @@ class Past:
         for found, key in keys.items():
             found.last_key = key
         return before
+
+
+def _numpy_in(value):
+    """The arrays of NumPy in arguments."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _numpy_in(one)
+    elif isinstance(value, dict):
+        yield from _numpy_in(list(value.values()))

@@ -347,7 +347,7 @@ def companion(builder, array, which):
 def hidden_array(dtype, shape):
     """An array that belongs to one kernel."""
     return _core.Array(runtime.device(), dtype.core, list(shape), grad=dtype.is_float,
-                       dual=dtype.is_float)
+                       dual=dtype.is_float, scratch=True)
 
 
 def shared_variable(builder, name, value, dtype=None):

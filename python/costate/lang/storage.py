@@ -34,9 +34,16 @@ def _recorded():
     return state.records()
 
 
+_state = None
+
+
 def _forward():
-    from costate.ad.state import state
-    return state.forward is not None
+    """Whether tangents are pushed."""
+    global _state
+    if _state is None:  # what it imports needs this module
+        from costate.ad.state import state
+        _state = state
+    return _state.forward is not None
 
 
 def _differentiates():
@@ -133,7 +140,8 @@ class Storage:
     def _write(self, index, value, component=()):
         """An element, or a component of it: at once where that costs little or somebody records."""
         index = index if isinstance(index, tuple) else (index,)
-        index = tuple([k if k >= 0 else k + extent for k, extent in zip(index, self.shape)])
+        if index and min(index) < 0:
+            index = tuple([k if k >= 0 else k + extent for k, extent in zip(index, self.shape)])
         if self._sparse_node is not None:
             activity.mark(self._sparse_node, index)
         place = (*index, *component)

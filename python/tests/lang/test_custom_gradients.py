@@ -289,3 +289,53 @@ def test_arrays_of_torch(double):
     assert x.grad.tolist() == [2, 4, 6]
     with pytest.raises(ti.errors.CannotReplay, match="has been overwritten since"):
         run(lambda: x.mul_(2))
+
+
+def test_arrays_of_numpy_among_the_arguments(fields):
+    x, y, loss, square, add = fields
+    seen, total = [], np.zeros(1)
+
+    def gradient(factors, total, scale):
+        seen.append((factors.tolist(), scale["by"].tolist()))
+        for i in range(3):
+            x.grad[i] += factors[i] * y.grad[i]
+        total += factors.sum()    # has not been overwritten
+
+    f = replaced(lambda factors, total, scale: square(), gradient)
+    factors, scale = np.array([1.0, 2, 3]), np.ones(1)
+    with ti.ad.Tape(loss):
+        f(factors, total, scale={"by": scale})
+        factors *= 10
+        f(factors, total, scale={"by": scale})
+        scale[:] = 9
+        factors[:] = 0
+        add()
+    assert seen == [([10, 20, 30], [1]), ([1, 2, 3], [1])]
+    assert factors.tolist() == [0, 0, 0] and scale.tolist() == [9] and total.tolist() == [66]
+    assert x.grad.to_numpy().tolist() == [11, 22, 33]
+
+
+def test_kernels_with_memory_of_their_own(fields):
+    """What a gradient launches may be launched later in the program too."""
+    x, y, loss, square, add = fields
+
+    @ti.kernel
+    def total() -> ti.f64:
+        found = 0.0
+        for i in y:
+            found += y[i]
+        return found
+
+    def gradient():
+        seen.append(total())
+        square.grad()
+
+    seen = []
+    f = replaced(lambda: square(), gradient)
+    with ti.ad.Tape(loss):
+        f()
+        seen.append(total())
+        y.fill(1)
+        seen.append(total())
+        add()
+    assert seen == [14, 3, 14]
