@@ -22,10 +22,14 @@ def scalar_for(value, dtype, what):
         from costate.lang.ops import describe
         raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to {what}, which is a "
                                  f"number of type {dtype}")
+    warn_of_fractions(value, dtype)
+    return handle_of(value, dtype)
+
+
+def warn_of_fractions(value, dtype):
     given = dtype_of(value)
     if given.is_float and not dtype.is_float and not require("=").dry:
-        warnings.warn(f"Assign may lose precision: {dtype} <- {given}", stacklevel=2)
-    return handle_of(value, dtype)
+        warnings.warn(f"Assign may lose precision: {dtype} <- {given}", stacklevel=3)
 
 
 class Variable:
@@ -46,7 +50,7 @@ class Variable:
 
     def update(self, op, value):
         old = self.get()
-        self.set({"add": arith.add, "min": arith.least, "max": arith.greatest,
+        self.set({"add": arith.add, "sub": arith.sub, "min": arith.least, "max": arith.greatest,
                   "and": arith.bit_and, "or": arith.bit_or, "xor": arith.bit_xor}[op](old, value))
         return old
 
@@ -215,16 +219,20 @@ class Element:
         b.trace.store(self.array.handle, self.dtype.core, self.handles,
                       scalar_for(value, self.dtype, "an element"), b.loc)
 
-    def value_for_update(self, value):
+    @staticmethod
+    def check_operand(value):
         if not is_scalar(value):
             raise QuadrantsTypeError(f"{ops.describe(value)} cannot be added to a number")
+
+    def value_for_update(self, value):
+        self.check_operand(value)
         return handle_of(value, self.dtype)
 
     def update(self, op, value):
         b = require("an element")
         _written(self, b)
-        b.trace.update(getattr(Op, op + "_" if op in ("and", "or") else op), self.array.handle,
-                       self.dtype.core, self.handles, self.value_for_update(value), b.loc)
+        op, value = self._operation(op, value)
+        b.trace.update(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
 
     def exchange(self, value):
         b = require("an element")
@@ -244,10 +252,26 @@ class Element:
     def fetch(self, op, value):
         b = require("an element")
         _written(self, b)
-        old = b.trace.fetch(getattr(Op, op + "_" if op in ("and", "or") else op),
-                            self.array.handle, self.dtype.core, self.handles,
-                            self.value_for_update(value), b.loc)
+        op, value = self._operation(op, value)
+        old = b.trace.fetch(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
         return Expr(old, self.dtype)
+
+    def _operation(self, op, value):
+        """The atomic operation of the library that `op` is, and its right side as an element."""
+        dtype = self.dtype
+        self.check_operand(value)
+        if dtype.is_bool and op in ("add", "sub", "min", "max"):
+            raise QuadrantsTypeError(f"an element of type {dtype} has no atomic `{op}`; use `&=`, `|=` and `^=`, or "
+                                     "another type")
+        if op in ("min", "max"):
+            return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
+        kept = arith.whole(value, dtype) if op in ("add", "sub") else value
+        if not (is_number(value) and kept == value):
+            warn_of_fractions(value, dtype)
+        handle = handle_of(kept, dtype)
+        if op == "sub":  # of a `dtype`: the negative of an unsigned number depends on its width
+            return Op.add, require("-=").pure(Op.neg, dtype, handle)
+        return getattr(Op, op + "_" if op in ("and", "or") else op), handle
 
 
 class ElementGroup(Group):
