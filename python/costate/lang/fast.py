@@ -69,7 +69,7 @@ class Table:
 
     def add(self, kernel, args, found, values):
         """Remembers a launch, if nothing of it may change."""
-        if self.changing or not found.plain or values.after or found.compiled is None:
+        if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
             return
         tensors = self._tensors(args, values)
         if tensors is None:

@@ -190,6 +190,8 @@ class LocalArray:
 
 def _written(element, b):
     """A kernel is about to change an element."""
+    if not b.dry:
+        b.written.add(element.array.argument)
     if b.check:
         b.check.written(element)
     if getattr(element.array.host, "_sparse_node", None) is not None:
@@ -340,6 +342,7 @@ class TracedArray:
             raise QuadrantsTypeError(f"an array has at most 8 dimensions with its components, this "
                                      f"one {self.rank}")
         self.handle = b.trace.array(dtype.core, self.rank)
+        self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
         self.host = host
         self.companions = {}

@@ -1,7 +1,7 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
 from costate.errors import Error
-from costate.lang import dtypes, random, runtime, storage
+from costate.lang import dtypes, host_arguments, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
 from costate.lang.builder import Builder
 from costate.lang.explain import in_python
@@ -80,7 +80,7 @@ class Specialisation:
                 self.returns.end(frame.returned)
                 self.checker, self.cap = builder.check, builder.cap
                 self.dynamic_loop = builder.dynamic_loop
-                self.order = self._order(builder.arguments)
+                self.order, self.written = self._order(builder.arguments), builder.written
                 self.compiled = self._finish(builder, options)
             finally:
                 self.printed = max(self.printed, builder.prints)
@@ -178,6 +178,8 @@ class Specialisation:
             launch = launcher(launch)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
         args = self.arguments(items, self.last_key)
+        if values.hosts and self.written and mode != "grad":
+            host_arguments.check(self, values, args)
         with in_python(self.names):
             if initial_state:
                 launch(*args, initial_state=True)
