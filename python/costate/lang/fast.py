@@ -127,7 +127,7 @@ def launch(kernel, args, is_gradient=False):
     if table is None or len(args) != table.count or table.generation != runtime.generation:
         return False
     entry = table.entries.get(table.key(args))
-    if entry is None or entry.destroyed != snode._destroyed:
+    if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
         return False
     passed = entry.template
     if entry.scalars:

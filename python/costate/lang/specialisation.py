@@ -1,5 +1,7 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
+import warnings
+
 from costate.errors import Error
 from costate.lang import dtypes, host_arguments, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
@@ -12,6 +14,10 @@ from costate.lang.places import variable_for
 from costate.lang.results import Results
 from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
+from costate.lang.watch import Watch
+
+
+MOST_VARIANTS = 16
 
 
 class Again(Exception):
@@ -28,6 +34,7 @@ class Specialisation:
     def __init__(self, kernel, args, values, aliases, validation):
         self.kernel = kernel
         self.kept = values.kept
+        self.variants = [self]   # this one and those of the same key for other members of objects, the newest first
         self.seed = None
         self.last_key = 0
         options = runtime.runtime().kernel_options()
@@ -36,6 +43,18 @@ class Specialisation:
         self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
         while not self._traced(args, values, aliases, options, validation):
             pass
+
+    def fitting(self):
+        """The variant for the members that objects have at present, or None."""
+        return next((one for one in self.variants if one.seen.holds()), None)
+
+    def replaces(self, known):
+        """Another variant was compiled for the same key."""
+        self.variants = [self, *known.variants][:MOST_VARIANTS]
+        if len(self.variants) == MOST_VARIANTS > len(known.variants):
+            warnings.warn(f"kernel `{self.kernel.__name__}` is compiled again whenever a member of an object that it reads is "
+                          "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
+                          "field", stacklevel=2)
 
     def _traced(self, *args):
         """Traces, but for what the trace itself tells: whether there are random numbers, which loops are parallel,
@@ -56,7 +75,7 @@ class Specialisation:
         frame.shared = self.shared
         self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            builder.printed = self.printed
+            builder.printed, builder.watch = self.printed, Watch()
             builder.changed_nodes = self.changed_nodes
             if validation:
                 from costate.ad.validation import Checker
@@ -81,6 +100,7 @@ class Specialisation:
                 self.checker, self.cap = builder.check, builder.cap
                 self.dynamic_loop = builder.dynamic_loop
                 self.order, self.written = self._order(builder.arguments), builder.written
+                self.seen = builder.watch.sealed()
                 self.compiled = self._finish(builder, options)
             finally:
                 self.printed = max(self.printed, builder.prints)
