@@ -375,7 +375,8 @@ class TracedArray:
         """The element at a tuple of indices."""
         index = flat_indices(index)
         if self.offset:
-            index = [arith.sub(k, self.offset[d]) if d < self.ndim else k for d, k in enumerate(index)]
+            lows = self._lows(len(index))
+            index = [arith.sub(k, lows[d]) if d < len(lows) else k for d, k in enumerate(index)]
         handles = [index_handle(k) for k in index]
         if len(handles) != self.ndim:
             if self.ndim == 0 and is_number(index) and index == 0:
@@ -384,10 +385,22 @@ class TracedArray:
                 return Element(self, handles)
             elif len(handles) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
                 from costate.lang.sparse import List
-                return List(self.host._node, list(index))
+                return List(self.host._node, handles)
             else:
                 raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with "
                                           f"{len(handles)} indices")
+        return self.from_start(handles)
+
+    def _lows(self, count):
+        """The offset; with an index less, that without the one of lists."""
+        node = getattr(self.host, "_node", None)
+        if count >= self.ndim or node is None or node.own_axis is None:
+            return self.offset
+        own = sorted(node.extents).index(node.own_axis)
+        return [lo for d, lo in enumerate(self.offset) if d != own]
+
+    def from_start(self, handles):
+        """The element at handles that count from 0, whatever the offset is."""
         return ElementGroup(self, handles) if self.element_shape else Element(self, handles)
 
 
