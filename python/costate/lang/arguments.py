@@ -222,7 +222,7 @@ class ArrayParameter:
     def _member(self, name):
         kinds = self.kind.members
         return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
-                                                                 needs_grad=self.kind.needs_grad))
+                                                                 needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
 
     def _bind_members(self, value, values):
         kinds = self.kind.members
@@ -343,9 +343,10 @@ class ArrayParameter:
             element_shape = self.kind.element_shape or ()
             if not element_shape and self.kind.element_dim:
                 element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
-        if known is not None and known.element_shape == tuple(element_shape):
+        if known is not None and known.element_shape == tuple(element_shape) and known.clamps == self.kind.clamps:
             return Bound(known)
         made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
+        made.clamps = self.kind.clamps
         made.make_companion = self._companion(builder, made, array, position)
         if self.kind.needs_grad is False:
             builder.stopped.append(made)
@@ -362,6 +363,7 @@ class ArrayParameter:
                                       f"`needs_{which}=True`")
             dtype = dtypes.of_core(getattr(array, which).dtype)
             made = TracedArray(dtype, traced.ndim, traced.element_shape)
+            made.clamps = traced.clamps
             builder.arguments.append(("companion", position, which))
             return made
         return make
