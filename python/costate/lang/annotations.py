@@ -35,6 +35,10 @@ class NdarrayType:
         self.element_shape = tuple(element_shape) if element_shape is not None else None
         self.element_dim = element_dim
         self.needs_grad = needs_grad
+        if boundary not in (None, "unsafe", "clamp"):
+            raise QuadrantsCompilationError(f"`boundary` of `types.ndarray` is \"unsafe\" or \"clamp\", not {boundary!r}")
+        self.boundary = boundary
+        self.clamps = boundary == "clamp"
 
     def __class_getitem__(cls, args):
         return cls(*args) if isinstance(args, tuple) else cls(args)

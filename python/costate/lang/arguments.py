@@ -27,7 +27,7 @@ from costate.lang.struct import Struct, StructField, StructType
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
-    __slots__ = ("items", "key", "after", "kept", "counts", "tensors")
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside")
 
     def __init__(self):
         self.items = []    # numbers and arrays of the library
@@ -36,6 +36,8 @@ class Values:
         self.kept = []
         self.counts = []   # how many items each parameter has
         self.tensors = {}  # position of an item -> the tensor of PyTorch that it is
+        self.hosts = {}    # id of an item -> (it, the array of NumPy that it stands for)
+        self.outside = False  # an array may be one over memory of others
 
 
 def parameter_for(name, annotation, position):
@@ -220,7 +222,7 @@ class ArrayParameter:
     def _member(self, name):
         kinds = self.kind.members
         return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
-                                                                 needs_grad=self.kind.needs_grad))
+                                                                 needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
 
     def _bind_members(self, value, values):
         kinds = self.kind.members
@@ -277,6 +279,7 @@ class ArrayParameter:
         module = type(value).__module__
         if isinstance(value, _core.Array):
             array = value
+            values.outside = True
         elif module.startswith("torch"):
             from costate.interop.torch import array_for
             if kind.needs_grad is False:
@@ -302,6 +305,10 @@ class ArrayParameter:
 
     @staticmethod
     def _numpy(value, values):
+        for array, known in values.hosts.values():
+            if known is value:
+                return array
+
         def make():
             array = _core.Array(runtime.device(), dtypes.of_numpy(value.dtype).core, list(value.shape))
             array.write(np.asarray(value, order="C"))
@@ -309,6 +316,7 @@ class ArrayParameter:
 
         from costate.ad.state import records, state
         array = state.tape.host_array(value, make) if records() else make()
+        values.hosts[id(array)] = array, value
         if value.flags.writeable:
             version = array.version
 
@@ -329,15 +337,16 @@ class ArrayParameter:
         position = path.next()
         array = path.items[position]
         known = builder.arrays.get(("array", path.alias(position)))
-        if known is not None:
-            return Bound(known)
         dtype = dtypes.of_core(array.dtype)
         element_shape = getattr(value, "element_shape", None)
         if element_shape is None:
             element_shape = self.kind.element_shape or ()
             if not element_shape and self.kind.element_dim:
                 element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
+        if known is not None and known.element_shape == tuple(element_shape) and known.clamps == self.kind.clamps:
+            return Bound(known)
         made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
+        made.clamps = self.kind.clamps
         made.make_companion = self._companion(builder, made, array, position)
         if self.kind.needs_grad is False:
             builder.stopped.append(made)
@@ -354,6 +363,7 @@ class ArrayParameter:
                                       f"`needs_{which}=True`")
             dtype = dtypes.of_core(getattr(array, which).dtype)
             made = TracedArray(dtype, traced.ndim, traced.element_shape)
+            made.clamps = traced.clamps
             builder.arguments.append(("companion", position, which))
             return made
         return make

@@ -295,7 +295,10 @@ def invoke(visitor, function, args, options):
         return function(*args, **options)
     if not callable(function):
         raise QuadrantsTypeError(f"{ops.describe(function)} is not a function")
-    return function(*args, **options)
+    value = function(*args, **options)
+    if function is getattr:
+        visitor.builder.watch.attribute(*args[:2], value)
+    return value
 
 
 def _formatted(pattern, args, options):

@@ -148,9 +148,12 @@ class Kernel:
         if validation:
             values.key.append("validation")
         key = tuple(values.key)
-        found = original.cache.get(key)
+        known = original.cache.get(key)
+        found = known and known.fitting()
         if found is None:
             found = Specialisation(self, args, values, aliases, validation)
+            if known:
+                found.replaces(known)
             original.cache[key] = found
         return found, values
 

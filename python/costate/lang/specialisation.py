@@ -1,8 +1,10 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
+import warnings
+
 from costate.ad.state import state
 from costate.errors import Error
-from costate.lang import dtypes, random, runtime, storage
+from costate.lang import dtypes, host_arguments, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
 from costate.lang.builder import Builder
 from costate.lang.explain import in_python
@@ -13,6 +15,10 @@ from costate.lang.places import variable_for
 from costate.lang.results import Results
 from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
+from costate.lang.watch import Watch
+
+
+MOST_VARIANTS = 16
 
 
 class Again(Exception):
@@ -29,6 +35,7 @@ class Specialisation:
     def __init__(self, kernel, args, values, aliases, validation):
         self.kernel = kernel
         self.kept = values.kept
+        self.variants = [self]   # this one and those of the same key for other members of objects, the newest first
         self.seed = None
         self.last_key = 0
         options = runtime.runtime().kernel_options()
@@ -37,6 +44,18 @@ class Specialisation:
         self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
         while not self._traced(args, values, aliases, options, validation):
             pass
+
+    def fitting(self):
+        """The variant for the members that objects have at present, or None."""
+        return next((one for one in self.variants if one.seen.holds()), None)
+
+    def replaces(self, known):
+        """Another variant was compiled for the same key."""
+        self.variants = [self, *known.variants][:MOST_VARIANTS]
+        if len(self.variants) == MOST_VARIANTS > len(known.variants):
+            warnings.warn(f"kernel `{self.kernel.__name__}` is compiled again whenever a member of an object that it reads is "
+                          "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
+                          "field", stacklevel=2)
 
     def _traced(self, *args):
         """Traces, but for what the trace itself tells: whether there are random numbers, which loops are parallel,
@@ -57,7 +76,7 @@ class Specialisation:
         frame.shared = self.shared
         self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            builder.printed = self.printed
+            builder.printed, builder.watch = self.printed, Watch()
             builder.changed_nodes = self.changed_nodes
             if validation:
                 from costate.ad.validation import Checker
@@ -81,7 +100,8 @@ class Specialisation:
                 self.returns.end(frame.returned)
                 self.checker, self.cap = builder.check, builder.cap
                 self.dynamic_loop = builder.dynamic_loop
-                self.order = self._order(builder.arguments)
+                self.order, self.written = self._order(builder.arguments), builder.written
+                self.seen = builder.watch.sealed()
                 self.compiled = self._finish(builder, options)
             finally:
                 self.printed = max(self.printed, builder.prints)
@@ -190,6 +210,8 @@ class Specialisation:
             self._tell_tape(values)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
         args = self.arguments(items, self.last_key)
+        if values.hosts and self.written and mode != "grad":
+            host_arguments.check(self, values, args)
         with in_python(self.names):
             if initial_state:
                 launch(*args, initial_state=True)

@@ -18,7 +18,7 @@ from costate.lang.source import unsupported
 from costate.lang.storage import Storage
 from costate.lang.struct import Struct
 
-ATOMIC = {ast.Add: "add", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
 _CLASSES = ((NameError, QuadrantsNameError), (IndexError, QuadrantsIndexError),
             (TypeError, QuadrantsTypeError), (SyntaxError, QuadrantsSyntaxError))
@@ -209,9 +209,7 @@ class Statements:
             value = Matrix(list(value))
         atomic = isinstance(place, (Element, ElementGroup)) or (
             isinstance(place, Group) and isinstance(place.places[0], Element))
-        if atomic and isinstance(op, ast.Sub):
-            place.update("add", ops.neg(value))
-        elif atomic and type(op) in ATOMIC:
+        if atomic and type(op) in ATOMIC:
             place.update(ATOMIC[type(op)], value)
         elif isinstance(op, ast.MatMult):
             place.set(place.get() @ value)

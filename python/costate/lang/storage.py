@@ -187,10 +187,22 @@ class Storage:
         _dirty.discard(self)
         self._host = None
 
+    def _from_start(self, key):
+        """The index that counts from 0, for one that counts from the offset."""
+        given = list(key) if isinstance(key, (tuple, Matrix)) else [key]
+        if any(isinstance(k, Matrix) for k in given):
+            given = [e for k in given for e in (k.entries if isinstance(k, Matrix) else [k])]
+        if len(given) != len(self.offset):
+            return tuple(given)
+        for k, lo, extent in zip(given, self.offset, self.shape):
+            if not isinstance(k, (slice, float)) and k is not None and not lo <= k < lo + extent:
+                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
+                                          f"begin at {self.offset}")
+        return tuple(k if isinstance(k, (slice, float)) or k is None else k - lo for k, lo in zip(given, self.offset))
+
     def _index(self, key):
         if self.offset:
-            key = list(key) if isinstance(key, (tuple, Matrix)) else [key]
-            key = tuple(k - lo for k, lo in zip(key, self.offset, strict=True))
+            key = self._from_start(key)
         if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
             return key
         if key is None:
