@@ -22,8 +22,8 @@ __version__ = _core.__version__
 from costate import errors
 from costate.errors import *  # noqa: F401,F403
 from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list, gpu,
-                                  init, is_arch_supported, is_extension_supported, metal, opengl,
-                                  reset, simt, sync, synchronize, vulkan, x64)
+                                  init, is_arch_supported, is_extension_enabled, is_extension_supported, metal, opengl,
+                                  python, reset, simt, sync, synchronize, vulkan, x64)
 from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
                                  i64, int8, int16, int32, int64, integer_types, real_types, u1, u8,
                                  u16, u32, u64, uint1, uint8, uint16, uint32, uint64)
@@ -58,6 +58,7 @@ from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critica
                               is_logging_effective, set_logging_level, trace, warn, warning)
 
 from costate.lang import impl as _impl
+from costate.lang import runtime as _runtime
 lang.impl = _impl
 indices = axes
 Template = template
@@ -67,7 +68,6 @@ clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients,
 AOS, SOA = Layout.AOS, Layout.SOA
 VectorTensor = MatrixTensor = Tensor
 x86_64 = x64
-is_extension_enabled = is_extension_supported
 aliases.install()
 
 
@@ -88,5 +88,7 @@ def __getattr__(name):
         return torch_function
     if name in ("algorithms", "graph", "profiler", "tools"):
         return _importlib.import_module(f"costate.{name}")
+    if name == "cfg":
+        return _runtime.current_config()
     from costate.absent import message
     raise AttributeError(message("costate", name))

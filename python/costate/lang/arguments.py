@@ -263,6 +263,11 @@ class ArrayParameter:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
                                             f"element shape {kind.element_shape}, but "
                                             f"{element_shape} is provided for `{self.name}`")
+        if kind.element_dim is not None and kind.element_dim != len(element_shape):
+            kinds = ("numbers", "vectors", "matrices")
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required an array of "
+                                            f"{kinds[kind.element_dim]}, but one of {kinds[len(element_shape)]} is "
+                                            f"provided for `{self.name}`")
         needs_grad = getattr(value, "needs_grad", array.has_grad)
         if kind.needs_grad and not array.has_grad:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: "

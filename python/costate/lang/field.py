@@ -2,6 +2,8 @@
 
 import enum
 
+import numpy as np
+
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang import dtypes
@@ -104,18 +106,36 @@ class ScalarField(Field):
     """A field of numbers."""
 
 
-class MatrixField(Field):
-    """A field of vectors or matrices."""
+class _Columns:
+    """Arrays of vectors or matrices; matrices of one column are copied as vectors."""
+
+    def _columns(self, array, keep_dims):
+        shape = self.element_shape if keep_dims or self.element_shape[1:] != (1,) else self.element_shape[:1]
+        if keep_dims and len(shape) == 1:
+            shape = (*shape, 1)
+        return array.reshape((*self.shape, *shape))
 
     def to_numpy(self, keep_dims=False, dtype=None, copy=True):
         """A copy as a NumPy array, see `Storage`; with `keep_dims`, vectors are matrices of one column."""
-        array = super().to_numpy(dtype=dtype, copy=copy)
-        return array[..., None] if keep_dims and len(self.element_shape) == 1 else array
+        return self._columns(super().to_numpy(dtype=dtype, copy=copy), keep_dims)
 
     def to_torch(self, device=None, keep_dims=False, copy=True):
         """The same as a PyTorch tensor."""
-        tensor = super().to_torch(device=device, copy=copy)
-        return tensor[..., None] if keep_dims and len(self.element_shape) == 1 else tensor
+        return self._columns(super().to_torch(device=device, copy=copy), keep_dims)
+
+
+class _MatrixCompanion(_Columns, Companion):
+    """The gradient or tangent of a field of vectors or matrices."""
+
+    def _make_companion(self, which):
+        return _MatrixCompanion(self, which)
+
+
+class MatrixField(_Columns, Field):
+    """A field of vectors or matrices."""
+
+    def _make_companion(self, which):
+        return _MatrixCompanion(self, which)
 
     def get_scalar_field(self, *index):
         raise QuadrantsRuntimeError("components of a field have no field of their own; read "
@@ -128,6 +148,8 @@ VectorField = MatrixField
 def extents(shape):
     if shape is None:
         return None
+    if isinstance(shape, np.ndarray):
+        shape = shape.tolist()
     if isinstance(shape, (tuple, list)):
         return tuple(int(s) for s in shape)
     return (int(shape),)
@@ -165,8 +187,8 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
     gradient `x.grad` and a tangent `x.dual`. `order` and `layout` are accepted: memory is
     row-major. A `dtype` that is a vector or matrix type makes a field of those.
     """
-    from costate.lang.annotations import CompoundType
-    if isinstance(dtype, CompoundType):
+    from costate.lang.annotations import AnyCompound, CompoundType
+    if isinstance(dtype, (AnyCompound, CompoundType)):
         return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad,
                            needs_dual=needs_dual)
     dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)

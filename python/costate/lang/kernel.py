@@ -210,6 +210,8 @@ class Gradient:
         wanted. Then kernels that overwrite what their gradient needs have one, too.
         """
         kernel = self.kernel
+        if getattr(kernel, "no_gradient", False):
+            return None
         ad_state.check_gradient_allowed(kernel)
         if not (options or initial_state) and ad_state.quiet() and fast.launch(kernel, args, True):
             return None

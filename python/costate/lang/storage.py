@@ -8,6 +8,7 @@ from costate import _core
 from costate.errors import (BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError,
                             QuadrantsSyntaxError)
 from costate.lang import activity, dtypes, runtime
+from costate.lang.answer import Answer
 from costate.lang.builder import current
 from costate.lang.matrix import FieldElement, Matrix
 
@@ -212,7 +213,7 @@ class Storage:
         array = np.asarray(array)
         expected = (*self.shape, *self.element_shape)
         if tuple(array.shape) != expected:
-            column = len(self.element_shape) == 1 and array.shape == (*expected, 1)
+            column = bool(self.element_shape) and (array.shape == (*expected, 1) or (*array.shape, 1) == expected)
             if not column:
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
@@ -296,8 +297,8 @@ class Storage:
     def _placed(self):
         return self
 
-    has_grad = property(lambda self: bool(self.needs_grad))
-    has_dual = property(lambda self: bool(self.needs_dual))
+    has_grad = property(lambda self: Answer(bool(self.needs_grad)))
+    has_dual = property(lambda self: Answer(bool(self.needs_dual)))
 
     def to_dlpack(self):
         """A DLPack capsule over the memory of the array."""
