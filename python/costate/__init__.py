@@ -46,8 +46,8 @@ from costate.lang.sparse import activate, append, deactivate, is_active, length,
 from costate.lang.decompositions import eig, polar_decompose, solve, svd, sym_eig
 from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorField, field
 from costate.lang.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
-from costate.lang.ndarray import (Backend, MatrixNdarray, Ndarray, ScalarNdarray, Tensor,
-                                  VectorNdarray, ndarray, tensor)
+from costate.lang.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray, ScalarNdarray, Tensor,
+                                  VectorNdarray, VectorTensor, ndarray, tensor, wrap)
 from costate.lang.func import func, pyfunc, real_func
 from costate.lang.kernel import Kernel, data_oriented, kernel, pure
 from costate.lang.struct import Struct, StructField, dataclass
@@ -66,7 +66,6 @@ Tape, FwdMode = ad.Tape, ad.FwdMode
 clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients, ad.grad_replaced,
                                                          ad.grad_for, ad.no_grad)
 AOS, SOA = Layout.AOS, Layout.SOA
-VectorTensor = MatrixTensor = Tensor
 x86_64 = x64
 aliases.install()
 

@@ -38,6 +38,10 @@ class Values:
         self.tensors = {}  # position of an item -> the tensor of PyTorch that it is
 
 
+def _is_tensor(annotation):
+    return isinstance(annotation, type) and issubclass(annotation, Tensor)
+
+
 def parameter_for(name, annotation, position):
     """The Parameter of an annotation."""
     if is_template(annotation):
@@ -45,7 +49,7 @@ def parameter_for(name, annotation, position):
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
         return ArrayParameter(name, annotation if isinstance(annotation, NdarrayType)
                               else NdarrayType())
-    if annotation is Tensor:
+    if _is_tensor(annotation):
         return AnyParameter(name)
     if annotation is Matrix or dtypes.is_dtype(annotation) and annotation is not None:
         if annotation is not Matrix:
@@ -184,7 +188,7 @@ class DataclassParameter:
                         for f in dataclasses.fields(cls)}
 
     def _member(self, name, annotation):
-        if isinstance(annotation, type) and issubclass(annotation, Storage) or annotation is Tensor:
+        if isinstance(annotation, type) and issubclass(annotation, Storage) or _is_tensor(annotation):
             return AnyParameter(f"{self.name}.{name}")
         return parameter_for(f"{self.name}.{name}", annotation, name)
 

@@ -7,6 +7,7 @@ import numpy as np
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang import dtypes
+from costate.lang.pickled import Copied, CopiedCompanion
 from costate.lang.storage import Companion, Storage
 
 
@@ -18,7 +19,14 @@ class Layout(enum.Enum):
     NULL = 3
 
 
-class Field(Storage):
+class FieldCompanion(CopiedCompanion, Companion):
+    """The gradient or tangent of a field."""
+
+    def _make_companion(self, which):
+        return type(self)(self, which)
+
+
+class Field(Copied, Storage):
     """An array whose shape is given when it is made, or by `root.dense(...).place(x)`."""
 
     is_field = True
@@ -46,7 +54,14 @@ class Field(Storage):
         return array
 
     def _make_companion(self, which):
-        return Companion(self, which)
+        return FieldCompanion(self, which)
+
+    def _made_by(self):
+        if self._sparse_node is not None:
+            raise QuadrantsRuntimeError(f"{self.describe()} is in a sparse node, and cannot be copied or pickled as a field; "
+                                        "use its `to_numpy()`")
+        arguments = (self.dtype, self.element_shape, self.shape, self.needs_grad, self.needs_dual, self.name)
+        return type(self), arguments, {"offset": self.offset, "layout": self.layout}
 
     @property
     def grad(self):
@@ -124,11 +139,8 @@ class _Columns:
         return self._columns(super().to_torch(device=device, copy=copy), keep_dims)
 
 
-class _MatrixCompanion(_Columns, Companion):
+class _MatrixCompanion(_Columns, FieldCompanion):
     """The gradient or tangent of a field of vectors or matrices."""
-
-    def _make_companion(self, which):
-        return _MatrixCompanion(self, which)
 
 
 class MatrixField(_Columns, Field):

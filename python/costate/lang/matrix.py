@@ -426,5 +426,8 @@ class FieldElement(Matrix):
         self.shape = tuple(shape)
         self._write = write
 
+    def __reduce__(self):  # a copy is a value
+        return Matrix.of, (self.entries, self.shape)
+
     def _changed(self):
         self._write(self.entries)

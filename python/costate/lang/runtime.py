@@ -34,6 +34,9 @@ class Arch:
     def __int__(self):
         return self.value
 
+    def __reduce__(self):
+        return Arch, (self.name,)
+
     def __repr__(self):
         return f"Arch.{self.name}"
 

@@ -38,8 +38,16 @@ def _forget():
 
 
 class _Tensors(type):
+    _ndim = None   # of the elements; None: any
+
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Storage)
+        return isinstance(instance, Storage) and cls._ndim in (None, len(instance.element_shape))
+
+    def __call__(cls, impl):
+        if not isinstance(impl, cls):
+            raise TypeError(f"`{cls.__name__}(x)` is for such a field or ndarray, not for {type(impl).__name__}; "
+                            "`tensor(dtype, shape)` makes one")
+        return impl
 
 
 class Storage:
