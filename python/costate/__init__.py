@@ -50,6 +50,7 @@ from costate.lang.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray,
                                   VectorNdarray, VectorTensor, ndarray, tensor, wrap)
 from costate.lang.func import func, pyfunc, real_func
 from costate.lang.kernel import Kernel, data_oriented, kernel, pure
+from costate.lang.graph_loops import graph_do_while
 from costate.lang.perf_dispatch import perf_dispatch
 from costate.lang.struct import Struct, StructField, dataclass
 from costate.lang.axes import *  # noqa: F401,F403

@@ -3,6 +3,7 @@
 from enum import Enum
 
 from costate.errors import QuadrantsRuntimeError
+from costate.lang.graph_loops import do_while  # noqa: F401
 
 
 class ArgKind(Enum):

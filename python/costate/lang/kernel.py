@@ -6,7 +6,7 @@ import inspect
 from costate.ad import state as ad_state
 from costate.ad.enums import AutodiffMode
 from costate.errors import ArgumentCountError, QuadrantsSyntaxError
-from costate.lang import fast, runtime, storage
+from costate.lang import fast, plain, runtime, storage
 from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, parameter_for
 from costate.lang.frame import Bound
@@ -132,6 +132,8 @@ class Kernel:
     def specialise(self, args):
         """(Specialisation, Values) for arguments."""
         original = self.original
+        if plain.active():
+            plain.refuse("a derivative or report")
         runtime.runtime()
         if original.generation != runtime.generation:
             original.cache, original.generation = {}, runtime.generation
@@ -158,6 +160,10 @@ class Kernel:
         if not options and ad_state.quiet() and fast.launch(self, args):
             return None
         args = self._arguments(args, options)
+        if plain.active():
+            for parameter, given in zip(self.parameters, args):
+                parameter.bind(given, Values())     # refuses what it does not take
+            return plain.launch(self, args)
         return ad_state.launched(self, args)
 
     def run(self, args, mode="primal", initial_state=False):
