@@ -48,10 +48,12 @@ from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorFi
 from costate.lang.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
 from costate.lang.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray, ScalarNdarray, Tensor,
                                   VectorNdarray, VectorTensor, ndarray, tensor, wrap)
+from costate.lang.buffer_view import BufferView
 from costate.lang.func import func, pyfunc, real_func
 from costate.lang.kernel import Kernel, data_oriented, kernel, pure
 from costate.lang.graph_loops import graph_do_while
 from costate.lang.perf_dispatch import perf_dispatch
+from costate.lang.small_funcs import make_spd, volatile_load
 from costate.lang.struct import Struct, StructField, dataclass
 from costate.lang.axes import *  # noqa: F401,F403
 from costate import ad, aliases, lang, math, types

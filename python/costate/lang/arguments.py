@@ -14,6 +14,7 @@ from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, Quadrant
                             QuadrantsTypeError)
 from costate.lang import dtypes, runtime
 from costate.lang.annotations import CompoundType, NdarrayType
+from costate.lang.buffer_view import BufferView, BufferViewType, TracedView
 from costate.lang.expr import Expr
 from costate.lang.frame import Bound
 from costate.lang.func import Func, is_template
@@ -49,6 +50,8 @@ def parameter_for(name, annotation, position):
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
         return ArrayParameter(name, annotation if isinstance(annotation, NdarrayType)
                               else NdarrayType())
+    if isinstance(annotation, BufferViewType) or annotation is BufferView:
+        return ViewParameter(name, annotation if isinstance(annotation, BufferViewType) else BufferViewType())
     if _is_tensor(annotation):
         return AnyParameter(name)
     if annotation is Matrix or dtypes.is_dtype(annotation) and annotation is not None:
@@ -140,6 +143,27 @@ class StructParameter:
     def trace(self, builder, value, path):
         return Bound(Struct({k: p.trace(builder, None, path).value
                              for k, p in self.members.items()}, self.kind.methods))
+
+
+class ViewParameter:
+    """A `BufferView`: an ndarray and two numbers."""
+
+    def __init__(self, name, kind):
+        self.name = name
+        self.parts = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
+                      ScalarParameter(name, dtypes.i32)]
+
+    def bind(self, value, values):
+        if not isinstance(value, BufferView):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a `BufferView`; give "
+                                            "`x[a:b]` or `BufferView(x, offset, size)`")
+        for part, given in zip(self.parts, (value.arr, value.offset, value.size)):
+            part.bind(given, values)
+
+    def trace(self, builder, value, path):
+        array, offset, size = (part.trace(builder, given, path).value
+                               for part, given in zip(self.parts, (value.arr, None, None)))
+        return Bound(TracedView(array, offset, size))
 
 
 class TemplateParameter:

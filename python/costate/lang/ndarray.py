@@ -4,6 +4,7 @@ import enum
 
 from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang import dtypes
+from costate.lang.buffer_view import view_of
 from costate.lang.field import extents
 from costate.lang.pickled import Copied, CopiedCompanion
 from costate.lang.storage import Companion, Storage, _Tensors
@@ -38,6 +39,9 @@ class Ndarray(Copied, Storage):
     def dual(self):
         """The tangent, or None."""
         return self.companion("dual") if self.needs_dual else None
+
+    def __getitem__(self, key):
+        return view_of(self, key) if isinstance(key, slice) and len(self.shape) == 1 else super().__getitem__(key)
 
     @property
     def element_type(self):

@@ -4,6 +4,7 @@ from types import FunctionType
 
 from costate.errors import QuadrantsTypeError
 from costate.lang import dtypes
+from costate.lang.answer import Answer
 from costate.lang.expr import is_scalar
 
 
@@ -138,6 +139,8 @@ class StructField:
         return field.first() if isinstance(field, StructField) else field
 
     shape = property(lambda self: self.first().shape)
+    has_grad = property(lambda self: Answer(any(one.has_grad for one in self.members.values())))
+    has_dual = property(lambda self: Answer(any(one.has_dual for one in self.members.values())))
     keys = property(lambda self: list(self.members))
 
     def place_members(self, node, offset=None):
