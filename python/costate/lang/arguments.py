@@ -17,6 +17,7 @@ from costate.lang.annotations import CompoundType, NdarrayType
 from costate.lang.buffer_view import BufferView, BufferViewType, TracedView
 from costate.lang.expr import Expr
 from costate.lang.frame import Bound
+from costate.lang.lifted import lifts, numbers, type_of
 from costate.lang.func import Func, is_template
 from costate.lang.matrix import Matrix
 from costate.lang.ndarray import Ndarray, Tensor
@@ -108,6 +109,15 @@ class ScalarParameter:
         return Bound(Expr(handle, self.dtype))
 
 
+def bind_numbers(value, values):
+    """The numbers of an object that are arguments of each launch, see lifted.py."""
+    if lifts(value):
+        for _, name, number in numbers(value):
+            dtype = type_of(number)
+            values.key.append((name, dtype.name))
+            ScalarParameter(name, dtype).bind(number, values)
+
+
 class VectorParameter:
     def __init__(self, name, kind):
         self.name, self.kind = name, kind
@@ -185,8 +195,11 @@ class TemplateParameter:
         else:
             values.key.append(id(value))
             values.kept.append(value)
+            bind_numbers(value, values)
 
     def trace(self, builder, value, path):
+        if lifts(value):
+            builder.lifted.add(value, path)
         if isinstance(value, Ndarray):
             return ArrayParameter(self.name, NdarrayType()).trace(builder, value, path)
         if isinstance(value, (tuple, list)):

@@ -8,9 +8,10 @@ from costate.ad.enums import AutodiffMode
 from costate.errors import ArgumentCountError, QuadrantsSyntaxError
 from costate.lang import fast, plain, runtime, storage
 from costate.lang import random as random_numbers
-from costate.lang.arguments import Values, aliases_of, parameter_for
+from costate.lang.arguments import Values, aliases_of, bind_numbers, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of
+from costate.lang.lifted import lifts
 from costate.lang.source import Source
 from costate.lang.specialisation import Specialisation
 
@@ -23,8 +24,11 @@ class SelfParameter:
     def bind(self, value, values):
         values.key.append(id(value))
         values.kept.append(value)
+        bind_numbers(value, values)
 
     def trace(self, builder, value, path):
+        if lifts(value):
+            builder.lifted.add(value, path)
         return Bound(value)
 
 
@@ -252,7 +256,14 @@ def pure(function):
     return function
 
 
-def data_oriented(cls):
-    """Marks a class whose methods are kernels and funcs."""
+def data_oriented(cls=None, *, stable_members=False, template_primitives=True):
+    """Marks a class whose methods are kernels and funcs.
+
+    With `template_primitives=False`, the numbers that its objects hold are arguments of each launch: they change without
+    a new compilation, and cannot be `static`. `stable_members` is accepted, and has no effect.
+    """
+    if cls is None:
+        return lambda one: data_oriented(one, stable_members=stable_members, template_primitives=template_primitives)
     cls._data_oriented = True
+    cls._template_primitives = bool(template_primitives)
     return cls
