@@ -15,23 +15,24 @@ def _counter(test):
     return test.args[0] if name in _NAMES and len(test.args) == 1 else None
 
 
-class _Rewriter(ast.NodeTransformer):
-    def visit_While(self, node):
-        self.generic_visit(node)
-        counter = _counter(node.test)
-        if counter is None:
-            return node
-        value = ast.Subscript(counter, ast.Constant(None), ast.Load())
-        end = ast.If(ast.Compare(value, [ast.Eq()], [ast.Constant(0)]), [ast.Break()], [])
-        made = ast.copy_location(ast.While(ast.Constant(True), [*node.body, end], node.orelse), node)
-        for one in (made.test, *ast.walk(end)):
-            ast.copy_location(one, node.test)
-        return made
+def _rewrite(node, counter):
+    """Makes a loop without end, whose last statement is a `break` where the counter is 0."""
+    test = node.test
+    value = ast.Subscript(counter, ast.Constant(None), ast.Load())
+    end = ast.If(ast.Compare(value, [ast.Eq()], [ast.Constant(0)]), [ast.Break()], [])
+    node.test = ast.Constant(True)
+    for one in (node.test, *ast.walk(end)):
+        ast.copy_location(one, test)
+    node.body.append(end)
 
 
 def rewritten(function):
     """The syntax tree of a function, with its loops over counters as loops that end with a `break`."""
-    return _Rewriter().visit(function)
+    for node in list(ast.walk(function)):
+        counter = _counter(node.test) if isinstance(node, ast.While) else None
+        if counter is not None:
+            _rewrite(node, counter)
+    return function
 
 
 def graph_do_while(counter):
