@@ -22,8 +22,8 @@ __version__ = _core.__version__
 from costate import errors
 from costate.errors import *  # noqa: F401,F403
 from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list, gpu,
-                                  init, is_arch_supported, is_extension_supported, metal, opengl,
-                                  reset, simt, sync, synchronize, vulkan, x64)
+                                  init, is_arch_supported, is_extension_enabled, is_extension_supported, metal, opengl,
+                                  python, reset, simt, sync, synchronize, vulkan, x64)
 from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
                                  i64, int8, int16, int32, int64, integer_types, real_types, u1, u8,
                                  u16, u32, u64, uint1, uint8, uint16, uint32, uint64)
@@ -46,10 +46,14 @@ from costate.lang.sparse import activate, append, deactivate, is_active, length,
 from costate.lang.decompositions import eig, polar_decompose, solve, svd, sym_eig
 from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorField, field
 from costate.lang.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
-from costate.lang.ndarray import (Backend, MatrixNdarray, Ndarray, ScalarNdarray, Tensor,
-                                  VectorNdarray, ndarray, tensor)
+from costate.lang.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray, ScalarNdarray, Tensor,
+                                  VectorNdarray, VectorTensor, ndarray, tensor, wrap)
+from costate.lang.buffer_view import BufferView
 from costate.lang.func import func, pyfunc, real_func
 from costate.lang.kernel import Kernel, data_oriented, kernel, pure
+from costate.lang.graph_loops import graph_do_while
+from costate.lang.perf_dispatch import perf_dispatch
+from costate.lang.small_funcs import make_spd, volatile_load
 from costate.lang.struct import Struct, StructField, dataclass
 from costate.lang.axes import *  # noqa: F401,F403
 from costate import ad, aliases, lang, math, types
@@ -58,6 +62,7 @@ from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critica
                               is_logging_effective, set_logging_level, trace, warn, warning)
 
 from costate.lang import impl as _impl
+from costate.lang import runtime as _runtime
 lang.impl = _impl
 indices = axes
 Template = template
@@ -65,9 +70,7 @@ Tape, FwdMode = ad.Tape, ad.FwdMode
 clear_all_gradients, grad_replaced, grad_for, no_grad = (ad.clear_all_gradients, ad.grad_replaced,
                                                          ad.grad_for, ad.no_grad)
 AOS, SOA = Layout.AOS, Layout.SOA
-VectorTensor = MatrixTensor = Tensor
 x86_64 = x64
-is_extension_enabled = is_extension_supported
 aliases.install()
 
 
@@ -88,5 +91,7 @@ def __getattr__(name):
         return torch_function
     if name in ("algorithms", "graph", "profiler", "tools"):
         return _importlib.import_module(f"costate.{name}")
+    if name == "cfg":
+        return _runtime.current_config()
     from costate.absent import message
     raise AttributeError(message("costate", name))

@@ -6,7 +6,22 @@ _SPARSE_MATRIX = ("sparse matrices are no part of Costate: fill arrays of rows, 
                   "and give them to scipy.sparse or torch.sparse")
 _SPARSE = "it is the grid of Taichi's examples: use `root.pointer(...)` and `rescale_index`"
 
+_GRAPHS = "launches follow each other on one stream; `graph.GraphBuilder` puts several together"
+_THREADS = "kernels see work items, not threads: take the index of the loop"
+
 _INSTEAD = {
+    "Stream": _GRAPHS, "Event": _GRAPHS, "create_stream": _GRAPHS, "create_event": _GRAPHS, "stream_parallel": _GRAPHS,
+    "parallel": _GRAPHS, "parallel_context": _GRAPHS,
+    "graph_parallel": _GRAPHS, "graph_parallel_context": _GRAPHS, "GraphStatus": _GRAPHS,
+    "checkpoint": "decorate a function that runs a segment again with `ad.grad_replaced`",
+    "clock_counter": "measure with time.perf_counter() around launches and `sync()`",
+    "clock_freq_hz": "measure with time.perf_counter() around launches and `sync()`",
+    "global_thread_idx": _THREADS, "mesh_patch_idx": _THREADS,
+    "DeviceCapability": "numbers of all types are there on all devices; see `is_extension_supported`",
+    "dump_compile_config": "the options of `init` are the attributes of `cfg`",
+    "write_vtk": "it needs another library: give `x.to_numpy()` to pyvista or meshio",
+    "collect_kernel_profiler_metrics": "no metrics of kernels are kept", "CuptiMetric": "no metrics of kernels are kept",
+    "get_predefined_cupti_metrics": "no metrics of kernels are kept",
     "GUI": _WINDOW, "ui": _WINDOW, "linalg": _SPARSE_MATRIX, "sparse_matrix_builder": _SPARSE_MATRIX,
     "sparse": _SPARSE,
     "aot": "kernels are kept in the cache on disk, for all processes",

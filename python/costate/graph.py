@@ -2,7 +2,9 @@
 
 from enum import Enum
 
+from costate.absent import message
 from costate.errors import QuadrantsRuntimeError
+from costate.lang.graph_loops import do_while  # noqa: F401
 
 
 class ArgKind(Enum):
@@ -69,3 +71,7 @@ class Graph:
             return args[arg.name]
         for kernel, given in self.nodes:
             kernel(*[value(one) for one in given])
+
+
+def __getattr__(name):
+    raise AttributeError(message("costate.graph", name))

@@ -1,5 +1,7 @@
 """`ti.profiler`, whose names are here; no times are kept."""
 
+from costate.absent import message
+
 
 def _note():
     print("Costate keeps no times of kernels: measure with time.perf_counter() around launches and "
@@ -35,3 +37,7 @@ def _refuse(*_, **__):
 
 
 query_kernel_profiler_info = get_kernel_profiler_total_time = _refuse
+
+
+def __getattr__(name):
+    raise AttributeError(message("costate.profiler", name))

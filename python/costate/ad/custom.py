@@ -74,8 +74,12 @@ def grad_for(primal):
     return decorate
 
 
+def _nothing(*_, **__):
+    """The gradient under `no_grad`."""
+
+
 def no_grad(function):
-    """A function of Python or a kernel that a `Tape` does not see."""
+    """A function of Python or a kernel that a `Tape` does not see; calling its `.grad` does nothing."""
     from costate.lang.kernel import Kernel
     if isinstance(function, Kernel):
         function.no_gradient = True
@@ -87,4 +91,5 @@ def no_grad(function):
         if tape is None or state.hidden:
             return function(*args, **options)
         return tape.unrecorded(functools.partial(function, *args, **options))
+    call.grad = _nothing
     return call

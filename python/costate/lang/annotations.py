@@ -1,6 +1,8 @@
 """What stands behind the parameters of kernels: `types.ndarray()`, `template()`, ..."""
 
-from costate.errors import QuadrantsCompilationError
+import operator
+
+from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
 from costate.lang import arith, dtypes
 from costate.lang.matrix import Matrix, _flatten
 from costate.lang.expr import is_scalar
@@ -28,6 +30,8 @@ class NdarrayType:
         if isinstance(dtype, CompoundType):
             element_shape = dtype.shape
             dtype = dtype.dtype
+        if isinstance(dtype, AnyCompound):
+            element_dim, dtype = dtype.ndim, dtype.dtype
         self.dtype = dtypes.cook(dtype) if dtype is not None else None
         self.ndim = ndim if ndim is not None else field_dim
         if element_shape is None and element_dim is not None and element_dim == 0:
@@ -131,14 +135,39 @@ class DefaultCompound(CompoundType):
         return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.u32}[self.kind]
 
 
-def vector(n, dtype=None):
-    """The type of vectors with n components."""
-    return CompoundType((n,), dtype)
+class AnyCompound:
+    """Vectors or matrices of any size, in `types.ndarray(dtype=...)` and in annotations of funcs."""
+
+    dtype = None
+
+    def __init__(self, ndim, dtype=None):
+        self.ndim = ndim
+        self.dtype = dtypes.cook(dtype) if dtype is not None else None
+
+    def _refuse(self):
+        kind, sizes = ("vector", "n") if self.ndim == 1 else ("matrix", "n, m")
+        raise QuadrantsTypeError(f"`types.{kind}()` without a size is the element type of an ndarray that is an argument; "
+                                 f"here, give the size: `types.{kind}({sizes}, dtype)`")
+
+    def __call__(self, *_, **__):
+        self._refuse()
+
+    field = ndarray = tensor = cast = __call__
+
+    def __repr__(self):
+        return f"{'vector' if self.ndim == 1 else 'matrix'}(dtype={self.dtype})"
 
 
-def matrix(n, m, dtype=None):
-    """The type of matrices with n rows and m columns."""
-    return CompoundType((n, m), dtype)
+def vector(n=None, dtype=None):
+    """The type of vectors with n components; without n, of any size, for elements of arguments."""
+    return AnyCompound(1, dtype) if n is None else CompoundType((operator.index(n),), dtype)
+
+
+def matrix(n=None, m=None, dtype=None):
+    """The type of matrices with n rows and m columns; without them, of any size, for elements of arguments."""
+    if (n is None) != (m is None):
+        raise QuadrantsTypeError("`types.matrix` has both a number of rows and of columns, or neither")
+    return AnyCompound(2, dtype) if n is None else CompoundType((operator.index(n), operator.index(m)), dtype)
 
 
 class sparse_matrix_builder:

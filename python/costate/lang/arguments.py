@@ -14,8 +14,10 @@ from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, Quadrant
                             QuadrantsTypeError)
 from costate.lang import dtypes, runtime
 from costate.lang.annotations import CompoundType, NdarrayType
+from costate.lang.buffer_view import BufferView, BufferViewType, TracedView
 from costate.lang.expr import Expr
 from costate.lang.frame import Bound
+from costate.lang.lifted import lifts, numbers, type_of
 from costate.lang.func import Func, is_template
 from costate.lang.matrix import Matrix
 from costate.lang.ndarray import Ndarray, Tensor
@@ -40,6 +42,10 @@ class Values:
         self.outside = False  # an array may be one over memory of others
 
 
+def _is_tensor(annotation):
+    return isinstance(annotation, type) and issubclass(annotation, Tensor)
+
+
 def parameter_for(name, annotation, position):
     """The Parameter of an annotation."""
     if is_template(annotation):
@@ -47,7 +53,9 @@ def parameter_for(name, annotation, position):
     if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
         return ArrayParameter(name, annotation if isinstance(annotation, NdarrayType)
                               else NdarrayType())
-    if annotation is Tensor:
+    if isinstance(annotation, BufferViewType) or annotation is BufferView:
+        return ViewParameter(name, annotation if isinstance(annotation, BufferViewType) else BufferViewType())
+    if _is_tensor(annotation):
         return AnyParameter(name)
     if annotation is Matrix or dtypes.is_dtype(annotation) and annotation is not None:
         if annotation is not Matrix:
@@ -103,6 +111,15 @@ class ScalarParameter:
         return Bound(Expr(handle, self.dtype))
 
 
+def bind_numbers(value, values):
+    """The numbers of an object that are arguments of each launch, see lifted.py."""
+    if lifts(value):
+        for _, name, number in numbers(value):
+            dtype = type_of(number)
+            values.key.append((name, dtype.name))
+            ScalarParameter(name, dtype).bind(number, values)
+
+
 class VectorParameter:
     def __init__(self, name, kind):
         self.name, self.kind = name, kind
@@ -140,6 +157,27 @@ class StructParameter:
                              for k, p in self.members.items()}, self.kind.methods))
 
 
+class ViewParameter:
+    """A `BufferView`: an ndarray and two numbers."""
+
+    def __init__(self, name, kind):
+        self.name = name
+        self.parts = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
+                      ScalarParameter(name, dtypes.i32)]
+
+    def bind(self, value, values):
+        if not isinstance(value, BufferView):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a `BufferView`; give "
+                                            "`x[a:b]` or `BufferView(x, offset, size)`")
+        for part, given in zip(self.parts, (value.arr, value.offset, value.size)):
+            part.bind(given, values)
+
+    def trace(self, builder, value, path):
+        array, offset, size = (part.trace(builder, given, path).value
+                               for part, given in zip(self.parts, (value.arr, None, None)))
+        return Bound(TracedView(array, offset, size))
+
+
 class TemplateParameter:
     def __init__(self, name):
         self.name = name
@@ -159,8 +197,11 @@ class TemplateParameter:
         else:
             values.key.append(id(value))
             values.kept.append(value)
+            bind_numbers(value, values)
 
     def trace(self, builder, value, path):
+        if lifts(value):
+            builder.lifted.add(value, path)
         if isinstance(value, Ndarray):
             return ArrayParameter(self.name, NdarrayType()).trace(builder, value, path)
         if isinstance(value, (tuple, list)):
@@ -186,7 +227,7 @@ class DataclassParameter:
                         for f in dataclasses.fields(cls)}
 
     def _member(self, name, annotation):
-        if isinstance(annotation, type) and issubclass(annotation, Storage) or annotation is Tensor:
+        if isinstance(annotation, type) and issubclass(annotation, Storage) or _is_tensor(annotation):
             return AnyParameter(f"{self.name}.{name}")
         return parameter_for(f"{self.name}.{name}", annotation, name)
 
@@ -265,6 +306,11 @@ class ArrayParameter:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
                                             f"element shape {kind.element_shape}, but "
                                             f"{element_shape} is provided for `{self.name}`")
+        if kind.element_dim is not None and kind.element_dim != len(element_shape):
+            kinds = ("numbers", "vectors", "matrices")
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required an array of "
+                                            f"{kinds[kind.element_dim]}, but one of {kinds[len(element_shape)]} is "
+                                            f"provided for `{self.name}`")
         needs_grad = getattr(value, "needs_grad", array.has_grad)
         if kind.needs_grad and not array.has_grad:
             raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: "

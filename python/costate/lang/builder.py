@@ -4,6 +4,7 @@ import threading
 from contextlib import contextmanager
 
 from costate import _core
+from costate.lang.lifted import Lifted
 
 _state = threading.local()
 
@@ -42,6 +43,7 @@ class Builder:
         self.depth = 0          # of runtime control flow around the current statement
         self.in_range = False
         self.arguments = []     # what each argument of the kernel is, see kernel.py
+        self.lifted = Lifted()  # numbers of objects that are arguments
         self.labels = {}        # names of arguments, for messages
         self.watch = None       # of objects of Python whose members are read, see watch.py
         self.written = set()    # the arguments whose elements the kernel changes

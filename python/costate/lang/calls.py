@@ -27,6 +27,19 @@ class Static:
         self.value = value
 
 
+def lifted(builder, owner, name):
+    """The argument of the kernel for a number that an object holds, or None."""
+    found = builder.lifted.find(owner, name)
+    if found is None:
+        return None
+    key = ("lifted", *found)
+    if key not in builder.arrays:
+        position, dtype = found
+        builder.arrays[key] = Expr(builder.trace.scalar(dtype.core), dtype)
+        builder.arguments.append(("value", position))
+    return builder.arrays[key]
+
+
 def static(x, *more):
     """x, known while the kernel is compiled: `if ti.static(flag)`, `for i in ti.static(range(3))`."""
     if isinstance(x, Expr):

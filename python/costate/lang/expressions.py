@@ -375,6 +375,9 @@ class Expressions:
             if name in ("cast", "dtype"):
                 return (lambda t: ops.cast(base, t)) if name == "cast" else base.dtype
             raise QuadrantsTypeError(f"a number has no attribute `{name}`")
+        number = calls.lifted(self.builder, base, name)
+        if number is not None:
+            return number
         try:
             value = getattr(base, name)
             self.builder.watch.attribute(base, name, value)

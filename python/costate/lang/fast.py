@@ -7,6 +7,7 @@ import weakref
 
 from costate.lang import runtime, snode, storage
 from costate.lang.explain import in_python
+from costate.lang.lifted import lifts
 
 _PRIMITIVE = (int, float, str, bool)
 MOST = 256
@@ -70,6 +71,8 @@ class Table:
     def add(self, kernel, args, found, values):
         """Remembers a launch, if nothing of it may change."""
         if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
+            return
+        if lifts(kernel.instance) or any(map(lifts, args)):
             return
         tensors = self._tensors(args, values)
         if tensors is None:

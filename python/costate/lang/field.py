@@ -2,9 +2,12 @@
 
 import enum
 
+import numpy as np
+
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang import dtypes
+from costate.lang.pickled import Copied, CopiedCompanion
 from costate.lang.storage import Companion, Storage
 
 
@@ -16,7 +19,14 @@ class Layout(enum.Enum):
     NULL = 3
 
 
-class Field(Storage):
+class FieldCompanion(CopiedCompanion, Companion):
+    """The gradient or tangent of a field."""
+
+    def _make_companion(self, which):
+        return type(self)(self, which)
+
+
+class Field(Copied, Storage):
     """An array whose shape is given when it is made, or by `root.dense(...).place(x)`."""
 
     is_field = True
@@ -44,7 +54,14 @@ class Field(Storage):
         return array
 
     def _make_companion(self, which):
-        return Companion(self, which)
+        return FieldCompanion(self, which)
+
+    def _made_by(self):
+        if self._sparse_node is not None:
+            raise QuadrantsRuntimeError(f"{self.describe()} is in a sparse node, and cannot be copied or pickled as a field; "
+                                        "use its `to_numpy()`")
+        arguments = (self.dtype, self.element_shape, self.shape, self.needs_grad, self.needs_dual, self.name)
+        return type(self), arguments, {"offset": self.offset, "layout": self.layout}
 
     @property
     def grad(self):
@@ -104,18 +121,33 @@ class ScalarField(Field):
     """A field of numbers."""
 
 
-class MatrixField(Field):
-    """A field of vectors or matrices."""
+class _Columns:
+    """Arrays of vectors or matrices; matrices of one column are copied as vectors."""
+
+    def _columns(self, array, keep_dims):
+        shape = self.element_shape if keep_dims or self.element_shape[1:] != (1,) else self.element_shape[:1]
+        if keep_dims and len(shape) == 1:
+            shape = (*shape, 1)
+        return array.reshape((*self.shape, *shape))
 
     def to_numpy(self, keep_dims=False, dtype=None, copy=True):
         """A copy as a NumPy array, see `Storage`; with `keep_dims`, vectors are matrices of one column."""
-        array = super().to_numpy(dtype=dtype, copy=copy)
-        return array[..., None] if keep_dims and len(self.element_shape) == 1 else array
+        return self._columns(super().to_numpy(dtype=dtype, copy=copy), keep_dims)
 
     def to_torch(self, device=None, keep_dims=False, copy=True):
         """The same as a PyTorch tensor."""
-        tensor = super().to_torch(device=device, copy=copy)
-        return tensor[..., None] if keep_dims and len(self.element_shape) == 1 else tensor
+        return self._columns(super().to_torch(device=device, copy=copy), keep_dims)
+
+
+class _MatrixCompanion(_Columns, FieldCompanion):
+    """The gradient or tangent of a field of vectors or matrices."""
+
+
+class MatrixField(_Columns, Field):
+    """A field of vectors or matrices."""
+
+    def _make_companion(self, which):
+        return _MatrixCompanion(self, which)
 
     def get_scalar_field(self, *index):
         raise QuadrantsRuntimeError("components of a field have no field of their own; read "
@@ -128,6 +160,8 @@ VectorField = MatrixField
 def extents(shape):
     if shape is None:
         return None
+    if isinstance(shape, np.ndarray):
+        shape = shape.tolist()
     if isinstance(shape, (tuple, list)):
         return tuple(int(s) for s in shape)
     return (int(shape),)
@@ -165,8 +199,8 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
     gradient `x.grad` and a tangent `x.dual`. `order` and `layout` are accepted: memory is
     row-major. A `dtype` that is a vector or matrix type makes a field of those.
     """
-    from costate.lang.annotations import CompoundType
-    if isinstance(dtype, CompoundType):
+    from costate.lang.annotations import AnyCompound, CompoundType
+    if isinstance(dtype, (AnyCompound, CompoundType)):
         return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad,
                            needs_dual=needs_dual)
     dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)

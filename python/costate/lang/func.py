@@ -4,7 +4,7 @@ import functools
 import inspect
 
 from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
-from costate.lang import dtypes, early, ops
+from costate.lang import dtypes, early, ops, plain
 from costate.lang.annotations import CompoundType, NdarrayType, template
 from costate.lang.early import returns_early
 from costate.lang.expr import is_scalar, value_of
@@ -72,6 +72,8 @@ class Func:
         return self if instance is None else Func(self.function, instance, self)
 
     def __call__(self, *args, **options):
+        if plain.active():
+            return plain.call(self, args if self.instance is None else (self.instance, *args), options)
         raise QuadrantsSyntaxError(f"the function `{self.__name__}` is a `@ti.func`: it is called in "
                                    "kernels")
 

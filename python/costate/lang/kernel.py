@@ -6,11 +6,12 @@ import inspect
 from costate.ad import state as ad_state
 from costate.ad.enums import AutodiffMode
 from costate.errors import ArgumentCountError, QuadrantsSyntaxError
-from costate.lang import fast, runtime, storage
+from costate.lang import fast, plain, runtime, storage
 from costate.lang import random as random_numbers
-from costate.lang.arguments import Values, aliases_of, parameter_for
+from costate.lang.arguments import Values, aliases_of, bind_numbers, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of
+from costate.lang.lifted import lifts
 from costate.lang.source import Source
 from costate.lang.specialisation import Specialisation
 
@@ -23,8 +24,11 @@ class SelfParameter:
     def bind(self, value, values):
         values.key.append(id(value))
         values.kept.append(value)
+        bind_numbers(value, values)
 
     def trace(self, builder, value, path):
+        if lifts(value):
+            builder.lifted.add(value, path)
         return Bound(value)
 
 
@@ -132,6 +136,8 @@ class Kernel:
     def specialise(self, args):
         """(Specialisation, Values) for arguments."""
         original = self.original
+        if plain.active():
+            plain.refuse("a derivative or report")
         runtime.runtime()
         if original.generation != runtime.generation:
             original.cache, original.generation = {}, runtime.generation
@@ -161,6 +167,10 @@ class Kernel:
         if not options and ad_state.quiet() and fast.launch(self, args):
             return None
         args = self._arguments(args, options)
+        if plain.active():
+            for parameter, given in zip(self.parameters, args):
+                parameter.bind(given, Values())     # refuses what it does not take
+            return plain.launch(self, args)
         return ad_state.launched(self, args)
 
     def run(self, args, mode="primal", initial_state=False):
@@ -213,6 +223,8 @@ class Gradient:
         wanted. Then kernels that overwrite what their gradient needs have one, too.
         """
         kernel = self.kernel
+        if getattr(kernel, "no_gradient", False):
+            return None
         ad_state.check_gradient_allowed(kernel)
         if not (options or initial_state) and ad_state.quiet() and fast.launch(kernel, args, True):
             return None
@@ -247,7 +259,14 @@ def pure(function):
     return function
 
 
-def data_oriented(cls):
-    """Marks a class whose methods are kernels and funcs."""
+def data_oriented(cls=None, *, stable_members=False, template_primitives=True):
+    """Marks a class whose methods are kernels and funcs.
+
+    With `template_primitives=False`, the numbers that its objects hold are arguments of each launch: they change without
+    a new compilation, and cannot be `static`. `stable_members` is accepted, and has no effect.
+    """
+    if cls is None:
+        return lambda one: data_oriented(one, stable_members=stable_members, template_primitives=template_primitives)
     cls._data_oriented = True
+    cls._template_primitives = bool(template_primitives)
     return cls

@@ -427,6 +427,9 @@ class FieldElement(Matrix):
         self.shape = tuple(shape)
         self._write = write
 
+    def __reduce__(self):  # a copy is a value
+        return Matrix.of, (self.entries, self.shape)
+
     def _changed(self, positions):
         for p in positions:
             self._write(p, self.entries[p])

@@ -4,11 +4,20 @@ import enum
 
 from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang import dtypes
+from costate.lang.buffer_view import view_of
 from costate.lang.field import extents
+from costate.lang.pickled import Copied, CopiedCompanion
 from costate.lang.storage import Companion, Storage, _Tensors
 
 
-class Ndarray(Storage):
+class NdarrayCompanion(CopiedCompanion, Companion):
+    """The gradient or tangent of an ndarray."""
+
+    def _make_companion(self, which):
+        return NdarrayCompanion(self, which)
+
+
+class Ndarray(Copied, Storage):
     """An array of numbers, vectors or matrices that kernels take as an argument."""
 
     kind = "ndarray"
@@ -19,7 +28,7 @@ class Ndarray(Storage):
         self.core()
 
     def _make_companion(self, which):
-        return Companion(self, which)
+        return NdarrayCompanion(self, which)
 
     @property
     def grad(self):
@@ -31,16 +40,16 @@ class Ndarray(Storage):
         """The tangent, or None."""
         return self.companion("dual") if self.needs_dual else None
 
+    def __getitem__(self, key):
+        return view_of(self, key) if isinstance(key, slice) and len(self.shape) == 1 else super().__getitem__(key)
+
     @property
     def element_type(self):
         return self.dtype
 
-    def __deepcopy__(self, memo=None):
-        made = type(self)(self.dtype, self.shape, self.element_shape, self.needs_grad, self.needs_dual)
-        made.copy_from(self)
-        return made
-
-    __copy__ = __deepcopy__
+    def _made_by(self):
+        arguments = (self.dtype, self.shape, self.element_shape, self.needs_grad, self.needs_dual)
+        return type(self), arguments, {"layout": self.layout}
 
     def _reset_grad(self):
         if self.needs_grad:
@@ -86,7 +95,24 @@ class Backend(enum.IntEnum):
 
 
 class Tensor(metaclass=_Tensors):
-    """Fields and ndarrays alike, in annotations and `isinstance`."""
+    """Fields and ndarrays alike, in annotations and `isinstance`; `Tensor(x)` is the field or ndarray x."""
+
+
+class VectorTensor(Tensor):
+    """Fields and ndarrays of vectors."""
+
+    _ndim = 1
+
+
+class MatrixTensor(Tensor):
+    """Fields and ndarrays of matrices."""
+
+    _ndim = 2
+
+
+def wrap(impl):
+    """The field or ndarray itself, which is a tensor."""
+    return Tensor(impl)
 
 
 def tensor(dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, needs_dual=False, layout=None,

@@ -1,20 +1,41 @@
 """`init`, devices and options."""
 
 import enum
+import numbers
 import os
 import random as _random
 import warnings
 
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
-from costate.lang import dtypes
+from costate.lang import dtypes, environment, inert
 
 
 class Arch:
-    """A kind of device."""
+    """A kind of device, by its name or by the number that it has in Quadrants."""
+
+    _NUMBERS = dict(x64=0, arm64=1, python=3, cuda=4, metal=5, amdgpu=7, vulkan=8)
 
     def __init__(self, name):
+        if isinstance(name, numbers.Integral):
+            found = [one for one, number in self._NUMBERS.items() if number == name]
+            if not found:
+                raise ValueError(f"{name} is not the number of a kind of device; these are {self._NUMBERS}")
+            name = found[0]
         self.name = name
+
+    @property
+    def value(self):
+        """The number that this kind of device has in Quadrants."""
+        if self.name not in self._NUMBERS:
+            raise ValueError(f"`{self.name}` has no number in Quadrants; use its name")
+        return self._NUMBERS[self.name]
+
+    def __int__(self):
+        return self.value
+
+    def __reduce__(self):
+        return Arch, (self.name,)
 
     def __repr__(self):
         return f"Arch.{self.name}"
@@ -32,15 +53,16 @@ class Arch:
         raise AttributeError(f"a device has no attribute `{name}`")
 
 
-x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt = (
+x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt, python = (
     Arch(n) for n in ("x64", "arm64", "cuda", "vulkan", "metal", "amdgpu", "opengl", "gles", "dx11",
-                      "simt"))
-for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl):
+                      "simt", "python"))
+for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl, python):
     setattr(Arch, _arch.name, _arch)
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
-_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "vulkan": "vulkan", "simt": "simt"}
+_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "vulkan": "vulkan", "simt": "simt",
+           "python": "cpu"}
 
 
 class Config:
@@ -52,32 +74,7 @@ class Config:
         random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
         ad_stack_experimental_enabled=None, ad_stack_size=0)
-    accepted = {
-        "_test_mode",
-        "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension",
-        "auto_mesh_local", "cache_loop_invariant_global_vars", "cc", "cfg_optimization",
-        "compile_aot", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_ad_stack_size",
-        "default_cpu_block_dim", "default_gpu_block_dim", "demote_dense_struct_fors",
-        "detect_read_only", "dynamic_index", "enable_fallback", "experimental_auto_mesh_local",
-        "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization",
-        "kernel_profiler", "lazy_compilation", "log_level", "lower_access",
-        "make_block_local", "make_mesh_block_local", "make_thread_local", "max_block_dim",
-        "max_vector_width", "move_loop_invariant_outside_if", "num_compile_threads",
-        "offline_cache_cleaning_factor", "offline_cache_cleaning_policy",
-        "opt_level", "packed",
-        "print_accessor_ir", "print_ir", "print_ir_dbg_info", "print_kernel_asm",
-        "print_kernel_llvm_ir", "print_kernel_llvm_ir_optimized", "print_preprocessed_ir",
-        "print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion",
-        "real_matrix_scalarize", "require_version", "saturating_grid_dim", "short_circuit_operators",
-        "simplify_after_lower_access", "simplify_before_lower_access", "src_ll_cache",
-        "timeline", "unrolling_hard_limit", "unrolling_soft_limit", "unrolling_limit",
-        "use_llvm", "use_mesh", "verbose", "verbose_kernel_launches", "verify_ir",
-        "vk_api_version", "vulkan_workgroup", "async_mode", "excepthook", "experimental_real_function",
-        "get_kernel_stats", "template_mapper_cache", "print_non_pure", "raise_on_templated_floats",
-        "fail_on_unsupported_backend", "batched_launches", "spirv_disable_opt",
-        "debug_dump_path", "print_full_traceback", "print_benchmark_stat", "max_num_compute_threads",
-        "ndarray_use_cached_allocator", "use_cuda_graph",
-    }
+    accepted = set(inert.DEFAULTS)
 
     def __init__(self, **options):
         self.__dict__.update(self.defaults)
@@ -87,6 +84,12 @@ class Config:
         if name in Config.accepted:
             return None
         raise AttributeError(f"`init` has no option `{name}`")
+
+    @classmethod
+    def of_environment(cls):
+        """The options that variables of the environment can give, with their defaults."""
+        numbers_ = dict(device_memory_GB=0.0, device_memory_fraction=0.0, ad_stack_experimental_enabled=False)
+        return {k: v for k, v in {**inert.DEFAULTS, **cls.defaults, **numbers_}.items() if k not in ("arch", "_test_mode")}
 
     @classmethod
     def names(cls):
@@ -141,6 +144,11 @@ def runtime():
     if _runtime is None:
         _configure(None, None, None, True, {})
     return _runtime
+
+
+def current_config():
+    """The options of `init`, or None before it."""
+    return _runtime.config if _runtime is not None else None
 
 
 def device():
@@ -226,19 +234,29 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     _configure(arch, default_fp, default_ip, enable_fallback, options)
 
 
+def _arch_of_environment(arch):
+    """What QD_ARCH names if no `arch` is given, else `arch`; TI_ARCH goes first."""
+    name, text = environment.variable("arch")
+    if not text:
+        return arch
+    if text.partition(":")[0] not in {*_DEVICE, "cpu", "gpu", "metal", "amdgpu", "opengl", "gles", "dx11"}:
+        raise QuadrantsRuntimeError(f"the environment variable {name} is {text!r}, which is no kind of device; use cpu, "
+                                    "gpu, cuda, vulkan, simt or python")
+    if arch is None or name.startswith("TI_"):
+        return text
+    warnings.warn(f"the environment variable {name}={text} has no effect: `init` is given `arch`", stacklevel=4)
+    return arch
+
+
 def _configure(arch, default_fp, default_ip, enable_fallback, options):
     global _runtime
-    options = {k: v for k, v in options.items() if v is not None}
-    for name in Config.defaults:
-        value = os.environ.get(f"QD_{name.upper()}", os.environ.get(f"TI_{name.upper()}"))
-        if value and name not in options and name not in ("arch", "default_fp", "default_ip"):
-            kind = type(Config.defaults[name] or 0)
-            options[name] = value if kind is str else kind(int(value))
-    wanted = os.environ.get("QD_ARCH", os.environ.get("TI_ARCH")) or arch
+    options = {k: v for k, v in dict(options, default_fp=default_fp, default_ip=default_ip).items() if v is not None}
+    options = environment.options(Config.of_environment(), options)
+    wanted = _arch_of_environment(arch)
     config = Config(**options)
     config.arch, opened = _chosen_arch(wanted, config, enable_fallback)
-    dtypes.defaults.fp = config.default_fp = dtypes.cook(default_fp or dtypes.f32)
-    dtypes.defaults.ip = config.default_ip = dtypes.cook(default_ip or dtypes.i32)
+    dtypes.defaults.fp = config.default_fp = dtypes.cook(config.default_fp)
+    dtypes.defaults.ip = config.default_ip = dtypes.cook(config.default_ip)
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
         raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
     limit = int(config.offline_cache_max_size_of_files)
@@ -296,6 +314,14 @@ class Extension(enum.Enum):
 
 
 extension = Extension
+
+
+def is_extension_enabled(ext):
+    """Whether kernels may use `ext` on the device of `init`."""
+    config = runtime().config
+    if ext == Extension.adstack and config.ad_stack_experimental_enabled is False:
+        return False
+    return is_extension_supported(config.arch, ext)
 
 
 def is_extension_supported(arch, ext):

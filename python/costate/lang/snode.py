@@ -1,5 +1,8 @@
 """`root.dense(...).place(x)`: the shapes of fields."""
 
+import operator
+
+from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError
 from costate.lang import activity, runtime
 
@@ -19,6 +22,17 @@ def axes(*numbers):
     return [Axis(n) for n in numbers]
 
 
+def _extents(dimensions, count):
+    """`count` extents; one is that of all axes."""
+    if hasattr(dimensions, "__index__") and not getattr(dimensions, "shape", ()):
+        dimensions = [dimensions]
+    try:
+        dimensions = [operator.index(n) for n in dimensions]
+    except TypeError:
+        raise QuadrantsRuntimeError(f"{dimensions!r} is no extent of a node; use integers") from None
+    return dimensions * count if len(dimensions) == 1 else dimensions
+
+
 class SNode:
     """A node of the tree that places fields. Sparse ones keep what is active (`sparse.py`) over dense memory."""
 
@@ -34,8 +48,7 @@ class SNode:
 
     def _child(self, axes_, dimensions, kind="dense"):
         axes_ = [axes_] if isinstance(axes_, Axis) else list(axes_)
-        if isinstance(dimensions, int):
-            dimensions = [dimensions] * len(axes_)
+        dimensions = _extents(dimensions, len(axes_))
         if len(axes_) != len(dimensions):
             raise QuadrantsRuntimeError(f"{len(axes_)} axes and {len(dimensions)} dimensions")
         extents = dict(self.extents)
@@ -231,6 +244,16 @@ class FieldsBuilder:
     empty = property(lambda self: not self.node.children and not self.node.fields)
 
 
+class _RootNode(SNode):
+    """Above what is placed in it, and all fields that have been made with a shape."""
+
+    def _all_fields(self):
+        yield from super()._all_fields()
+        for field in list(clear.fields):
+            if field._tree is None and field._shape is not None and field._generation == runtime.generation:
+                yield field
+
+
 class _Root:
     """The root of the tree that fields are placed in unless a FieldsBuilder is used."""
 
@@ -238,7 +261,7 @@ class _Root:
         self._renew()
 
     def _renew(self):
-        self._node = SNode(Tree("root"))
+        self._node = _RootNode(Tree("root"))
 
     def __getattr__(self, name):
         return getattr(self._node, name)

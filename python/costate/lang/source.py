@@ -8,6 +8,7 @@ import sys
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError
+from costate.lang.graph_loops import rewritten
 
 
 class Source:
@@ -42,8 +43,8 @@ class Source:
             import textwrap
             tree, indented = ast.parse(textwrap.dedent(text)), False
         ast.increment_lineno(tree, first - 1 - indented)
-        return next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
-                                                                ast.AsyncFunctionDef)))
+        return rewritten(next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
+                                                                          ast.AsyncFunctionDef))))
 
     def _mangle(self):
         """Names such as `__n` are those of the class, as in Python."""

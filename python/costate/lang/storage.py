@@ -7,6 +7,7 @@ import numpy as np
 from costate import _core
 from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang import activity, dtypes, runtime
+from costate.lang.answer import Answer
 from costate.lang.builder import current
 from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
@@ -58,8 +59,16 @@ def _forget():
 
 
 class _Tensors(type):
+    _ndim = None   # of the elements; None: any
+
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Storage)
+        return isinstance(instance, Storage) and cls._ndim in (None, len(instance.element_shape))
+
+    def __call__(cls, impl):
+        if not isinstance(impl, cls):
+            raise TypeError(f"`{cls.__name__}(x)` is for such a field or ndarray, not for {type(impl).__name__}; "
+                            "`tensor(dtype, shape)` makes one")
+        return impl
 
 
 class Storage:
@@ -276,7 +285,7 @@ class Storage:
         array = np.asarray(array)
         expected = (*self.shape, *self.element_shape)
         if tuple(array.shape) != expected:
-            column = len(self.element_shape) == 1 and array.shape == (*expected, 1)
+            column = bool(self.element_shape) and (array.shape == (*expected, 1) or (*array.shape, 1) == expected)
             if not column:
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
@@ -363,8 +372,8 @@ class Storage:
     def _placed(self):
         return self
 
-    has_grad = property(lambda self: bool(self.needs_grad))
-    has_dual = property(lambda self: bool(self.needs_dual))
+    has_grad = property(lambda self: Answer(bool(self.needs_grad)))
+    has_dual = property(lambda self: Answer(bool(self.needs_dual)))
 
     def to_dlpack(self):
         """A DLPack capsule over the memory of the array."""

@@ -1,7 +1,10 @@
 """Structs: named members, in kernels, in fields and as arguments."""
 
+from types import FunctionType
+
 from costate.errors import QuadrantsTypeError
 from costate.lang import dtypes
+from costate.lang.answer import Answer
 from costate.lang.expr import is_scalar
 
 
@@ -102,7 +105,7 @@ class StructElement:
             raise AttributeError(name)
         field, index = self._at
         if name in field.methods:
-            return getattr(self.copy(), name)
+            return field.methods[name].__get__(self, type(self))
         if name not in field.members:
             raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(field.members)}")
         return field.members[name][index]
@@ -136,6 +139,8 @@ class StructField:
         return field.first() if isinstance(field, StructField) else field
 
     shape = property(lambda self: self.first().shape)
+    has_grad = property(lambda self: Answer(any(one.has_grad for one in self.members.values())))
+    has_dual = property(lambda self: Answer(any(one.has_dual for one in self.members.values())))
     keys = property(lambda self: list(self.members))
 
     def place_members(self, node, offset=None):
@@ -242,9 +247,14 @@ def struct(**members):
 
 
 def dataclass(cls):
-    """The struct type of a class: its annotations are the members, its `@ti.func`s the methods."""
-    from costate.lang.func import Func
-    methods = {k: v for k, v in vars(cls).items() if isinstance(v, Func)}
+    """The struct type of a class: its annotations are the members, its functions the methods.
+
+    `@ti.func`s are methods in kernels, plain functions on the host, too.
+    """
+    from costate.lang.func import Func, PyFunc
+    kinds = (Func, FunctionType, staticmethod, property)
+    methods = {k: PyFunc(v) if isinstance(v, FunctionType) else v
+               for k, v in vars(cls).items() if isinstance(v, kinds) and not k.startswith("__")}
     return StructType(getattr(cls, "__annotations__", {}), methods, cls.__name__)
 
 

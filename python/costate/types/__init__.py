@@ -1,7 +1,9 @@
 """Types of parameters, members and elements."""
 
+from costate.absent import message
 from costate.lang.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray,
                                       sparse_matrix_builder, template, vector)
+from costate.lang.buffer_view import BufferViewType
 from costate.lang.dtypes import *  # noqa: F401,F403
 from costate.lang.dtypes import integer_types as integral_types  # noqa: F401
 from costate.lang.struct import StructType, struct
@@ -30,5 +32,9 @@ def is_tensor(dtype):
     return isinstance(dtype, CompoundType)
 
 
-__all__ = ["CompoundType", "NDArray", "NdarrayType", "StructType", "matrix", "ndarray",
+__all__ = ["BufferViewType", "CompoundType", "NDArray", "NdarrayType", "StructType", "matrix", "ndarray",
            "sparse_matrix_builder", "struct", "template", "vector"]
+
+
+def __getattr__(name):
+    raise AttributeError(message("costate.types", name))

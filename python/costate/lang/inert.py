@@ -1,0 +1,27 @@
+"""Options of `init` of Quadrants and Taichi that have no effect here, with their defaults there."""
+
+DEFAULTS = dict(
+    _test_mode=False, ad_stack_sparse_threshold_bytes=104857600, advanced_optimization=True,
+    allow_nv_shader_extension=True, async_mode=False, auto_mesh_local=False, auto_mesh_local_default_occupacy=4,
+    batched_launches=False, cache_loop_invariant_global_vars=True, cc="", cfg_optimization=True, compile_aot=False,
+    cpu_block_dim_adaptive=True, cuda_stack_limit=0, debug_dump_path="/tmp/ir/", default_ad_stack_size=32,
+    default_cpu_block_dim=32, default_gpu_block_dim=128, demote_dense_struct_fors=True,
+    demote_no_access_mesh_fors=True, detect_read_only=True, dynamic_index=True, enable_fallback=True, excepthook=False,
+    experimental_auto_mesh_local=False, experimental_real_function=False, external_metal_command_queue=0,
+    external_metal_command_queue_is_torch_queue=False, fail_on_unsupported_backend=False, flatten_if=False,
+    force_scalarize_matrix=False, gdb_trigger=False, get_kernel_stats=False, gpu_max_reg=0, half2_vectorization=False,
+    kernel_profiler=False, lazy_compilation=True, log_level="info", lower_access=True, make_block_local=True,
+    make_cpu_multithreading_loop=True, make_mesh_block_local=True, make_thread_local=True, max_block_dim=1024,
+    max_num_compute_threads=0, max_vector_width=8, mesh_localize_all_attr_mappings=False,
+    mesh_localize_from_end_mapping=False, mesh_localize_to_end_mapping=True, move_loop_invariant_outside_if=False,
+    ndarray_use_cached_allocator=True, num_compile_threads=4, offline_cache_cleaning_factor=0.25,
+    offline_cache_cleaning_policy="lru", opt_level=1, optimize_mesh_reordered_mapping=True, packed=True,
+    print_accessor_ir=False, print_benchmark_stat=False, print_full_traceback=False, print_ir=False,
+    print_ir_dbg_info=False, print_kernel_amdgcn=False, print_kernel_asm=False, print_kernel_llvm_ir=False,
+    print_kernel_llvm_ir_optimized=False, print_non_pure=False, print_preprocessed_ir=False,
+    print_struct_llvm_ir=False, quant_opt_atomic_demotion=True, quant_opt_store_fusion=True,
+    raise_on_templated_floats=False, real_matrix_scalarize=True, require_version="", saturating_grid_dim=0,
+    short_circuit_operators=True, simplify_after_lower_access=True, simplify_before_lower_access=True,
+    spirv_disable_opt=False, src_ll_cache=True, template_mapper_cache=True, timeline=False, unrolling_hard_limit=0,
+    unrolling_limit=32, unrolling_soft_limit=0, use_cuda_graph=False, use_llvm=True, use_mesh=False, verbose=True,
+    verbose_kernel_launches=False, verify_ir=False, vk_api_version="", vulkan_workgroup=0)

@@ -1,0 +1,64 @@
+"""`while ti.graph_do_while(counter)`: loops that the kernel itself ends."""
+
+import pytest
+
+import costate as ti
+
+
+@pytest.mark.parametrize("spelling", ["graph_do_while", "graph.do_while"])
+@pytest.mark.parametrize("turns, wanted", [(5, 5), (1, 1)])
+def test_the_body_runs_until_the_counter_is_0(spelling, turns, wanted):
+    if spelling == "graph_do_while":
+        @ti.kernel(gpu_graph=True)
+        def run(x: ti.types.ndarray(ti.i32, ndim=1), counter: ti.types.ndarray(ti.i32, ndim=0)):
+            while ti.graph_do_while(counter):
+                for i in range(x.shape[0]):
+                    x[i] = x[i] + 1
+                for _ in range(1):
+                    counter[()] = counter[()] - 1
+    else:
+        @ti.kernel(graph=True)
+        def run(x: ti.types.ndarray(ti.i32, ndim=1), counter: ti.types.ndarray(ti.i32, ndim=0)):
+            while ti.graph.do_while(counter):
+                for i in range(x.shape[0]):
+                    x[i] = x[i] + 1
+                for _ in range(1):
+                    counter[()] = counter[()] - 1
+
+    x, counter = ti.ndarray(ti.i32, 4), ti.ndarray(ti.i32, ())
+    counter.fill(turns)
+    run(x, counter)
+    assert x.to_numpy().tolist() == [wanted] * 4 and counter[None] == 0
+
+
+def test_loops_in_loops():
+    inner, outer, count = (ti.field(ti.i32, ()) for _ in range(3))
+
+    @ti.kernel
+    def run(a: ti.template(), b: ti.template()):
+        for _ in range(1):
+            b[None] = 3
+        while ti.graph_do_while(b):
+            for _ in range(1):
+                a[None] = 2
+            while ti.graph_do_while(a):
+                for _ in range(1):
+                    count[None] += 1
+                    a[None] -= 1
+            for _ in range(1):
+                b[None] -= 1
+
+    run(inner, outer)
+    assert count[None] == 6
+
+
+def test_elsewhere_it_is_refused():
+    x = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def wrong():
+        if ti.graph_do_while(x):
+            x[None] = 1
+
+    with pytest.raises(ti.QuadrantsSyntaxError, match="is the condition of a `while` in a kernel"):
+        wrong()
