@@ -276,8 +276,7 @@ class ArrayParameter:
         kind = self.kind
         if isinstance(value, _core.Array):
             return value, ()
-        module = type(value).__module__
-        if module.startswith("torch"):
+        if dtypes.is_tensor(value):
             from costate.interop.torch import array_for
             if kind.needs_grad is False:
                 value = value.detach()
@@ -300,8 +299,12 @@ class ArrayParameter:
                                             f"{shape}")
         return array, shape or ()
 
-    @staticmethod
-    def _numpy(value, values):
+    def _numpy(self, value, values):
+        if isinstance(value, np.ma.MaskedArray) or type(value).__array_ufunc__ is not np.ndarray.__array_ufunc__:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, whose elements are more than the "
+                                            "numbers in its memory; pass a plain array, such as `x.filled(0)` of a masked one or "
+                                            "`np.asarray(x)`")
+
         def make():
             array = _core.Array(runtime.device(), dtypes.of_numpy(value.dtype).core, list(value.shape))
             array.write(np.asarray(value, order="C"))
