@@ -10,7 +10,7 @@ from costate.lang import fast, runtime, storage
 from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, parameter_for
 from costate.lang.frame import Bound
-from costate.lang.func import hints_of
+from costate.lang.func import hints_of, refuse_wrapped
 from costate.lang.source import Source
 from costate.lang.specialisation import Specialisation
 
@@ -40,17 +40,19 @@ class Kernel:
             self.table = None
             self.grad = Gradient(self)
             return
+        refuse_wrapped(function, "kernel")
         functools.update_wrapper(self, function)
         self.function = function
         self.original = self
         self.cache = {}
+        self.warned = set()
         self.table = None
         self.autodiff_mode = AutodiffMode.NONE
         self.generation = None
         self._source = None
         signature = inspect.signature(function)
         self.hints = None
-        self.signature = signature
+        self.signature, self.names = signature, tuple(signature.parameters)
         self.is_method = _is_method(function)
         self._parameters = None
         self.grad = Gradient(self)
@@ -154,9 +156,18 @@ class Kernel:
             original.cache[key] = found
         return found, values
 
-    def __call__(self, *args, **options):
-        if not options and ad_state.quiet() and fast.launch(self, args):
+    def _by_position(self, args, options):
+        """All arguments by position, or None if it is not that simple."""
+        names = self.names[len(args) + (self.instance is not None):]
+        if len(names) != len(options) or not all(map(options.__contains__, names)):
             return None
+        return (*args, *map(options.__getitem__, names))
+
+    def __call__(self, *args, **options):
+        if ad_state.quiet():
+            passed = self._by_position(args, options) if options else args
+            if passed is not None and fast.launch(self, passed):
+                return None
         args = self._arguments(args, options)
         return ad_state.launched(self, args)
 
@@ -211,8 +222,10 @@ class Gradient:
         """
         kernel = self.kernel
         ad_state.check_gradient_allowed(kernel)
-        if not (options or initial_state) and ad_state.quiet() and fast.launch(kernel, args, True):
-            return None
+        if not initial_state and ad_state.quiet():
+            passed = kernel._by_position(args, options) if options else args
+            if passed is not None and fast.launch(kernel, passed, True):
+                return None
         return kernel.run(kernel._arguments(args, options), "grad", initial_state)
 
 
