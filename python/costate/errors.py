@@ -25,6 +25,10 @@ class QuadrantsSyntaxError(CompilationError, SyntaxError):
         return str(self.args[0]) if self.args else ""
 
 
+class RecursiveCall(QuadrantsSyntaxError):
+    """Functions of a kernel that call each other without an end."""
+
+
 class QuadrantsNameError(CompilationError, NameError):
     """A name that is not defined in the kernel."""
 

@@ -9,7 +9,7 @@ from costate.ad.clear import clear_all_gradients
 from costate.ad.enums import AutodiffMode
 from costate.ad.state import state
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
-from costate.lang import runtime, storage
+from costate.lang import dtypes, runtime, storage
 from costate.lang.explain import in_python
 from costate.lang.storage import Storage
 
@@ -20,7 +20,7 @@ def check_loss(loss, what="Tape"):
         return None
     if hasattr(loss, "_unwrap"):
         loss = loss._unwrap()
-    if not isinstance(loss, Storage) and type(loss).__module__.startswith("torch"):
+    if not isinstance(loss, Storage) and dtypes.is_tensor(loss):
         return check_tensor(loss)
     if not isinstance(loss, Storage) or loss.element_shape:
         raise QuadrantsRuntimeError(f"The loss of `{what}` must be a 0-D field, i.e. scalar, or an "

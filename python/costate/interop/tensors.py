@@ -39,6 +39,8 @@ def reject(tensor: torch.Tensor, text: str) -> None:
 
 
 def check(tensor: torch.Tensor) -> None:
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        reject(tensor, f"is a {type(tensor).__name__}, which computes its elements itself; pass a plain tensor")
     if tensor.dtype not in DTYPES:
         reject(tensor, "has elements that kernels do not have; convert it with `.to(...)`")
     if tensor.is_cuda and tensor.device.index:

@@ -322,11 +322,10 @@ class ArrayParameter:
     def _foreign(self, value, values):
         """An array of the library for one of NumPy or PyTorch."""
         kind = self.kind
-        module = type(value).__module__
         if isinstance(value, _core.Array):
             array = value
             values.outside = True
-        elif module.startswith("torch"):
+        elif dtypes.is_tensor(value):
             from costate.interop.torch import array_for
             if kind.needs_grad is False:
                 value = value.detach()
@@ -349,8 +348,11 @@ class ArrayParameter:
                                             f"{shape}")
         return array, shape or ()
 
-    @staticmethod
-    def _numpy(value, values):
+    def _numpy(self, value, values):
+        if isinstance(value, np.ma.MaskedArray) or type(value).__array_ufunc__ is not np.ndarray.__array_ufunc__:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, whose elements are more than the "
+                                            "numbers in its memory; pass a plain array, such as `x.filled(0)` of a masked one or "
+                                            "`np.asarray(x)`")
         for array, known in values.hosts.values():
             if known is value:
                 return array

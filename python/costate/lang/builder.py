@@ -48,20 +48,21 @@ class Builder:
         self.watch = None       # of objects of Python whose members are read, see watch.py
         self.written = set()    # the arguments whose elements the kernel changes
         self.arrays = {}        # id of the host array -> traced array
-        self.shared = []        # hidden arrays of this kernel
+        self.shared = frozenset()  # (code, name) of variables that parallel loops change, known from a first trace
+        self.changed_in_range = set()  # those of them that the trace has found
         self.loop_hint = {}
         self.random = None      # the stream of random numbers of the current iteration
         self.ranges = 0
         self.changed_nodes = frozenset()  # sparse nodes whose cells become active or inactive, known from a first trace
         self.read_nodes, self.written_nodes = set(), set()
         self.unmarked = False   # writes activate nothing
-        self.parallel = set()   # the `for` statements that became ranges
         self.stopped = []       # arrays whose elements are constants to derivatives here
         self.calls = []         # functions that are being inlined
         self.debug = bool(options and options.debug)
         self.cap = None         # see stack_cap.py
         self.made = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
         self.dynamic_loop = None  # where the first loop stands that is not a range
+        self.warned = set()     # places of which the kernel has warned
         self.check = None       # of the global data access rule, see ad/validation.py
 
     def constant(self, dtype, number):
@@ -69,6 +70,11 @@ class Builder:
 
     def pure(self, op, dtype, *operands):
         return self.trace.pure(op, dtype.core, list(operands), self.loc)
+
+    def changes(self, variable):
+        """A variable changes: one from outside of the range around it is shared by iterations."""
+        if self.in_range and not variable.in_range and variable.owner and not self.dry:
+            self.changed_in_range.add(variable.owner)
 
     @contextmanager
     def unmarking(self):
@@ -90,16 +96,15 @@ class Builder:
     @contextmanager
     def dry_run(self):
         """What happens inside leaves no statement behind."""
-        saved = self.trace, self.loc, dict(self.arrays), len(self.arguments), len(self.shared)
+        saved = self.trace, self.loc, dict(self.arrays), len(self.arguments)
         self.trace = _Nothing()
         self.dry += 1
         try:
             yield
         finally:
             self.dry -= 1
-            self.trace, self.loc, self.arrays, arguments, shared = saved
+            self.trace, self.loc, self.arrays, arguments = saved
             del self.arguments[arguments:]
-            del self.shared[shared:]
 
     def __enter__(self):
         from costate.ad.state import state

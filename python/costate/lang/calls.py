@@ -11,7 +11,7 @@ import numpy as np
 
 from costate import _core
 from costate.errors import (CompilationError, Error, MissingGradient, QuadrantsSyntaxError,
-                            QuadrantsTypeError)
+                            QuadrantsTypeError, RecursiveCall)
 from costate.lang import dtypes, ops, runtime
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
@@ -130,7 +130,9 @@ def _range(*args):
     return range(*(int(a) if isinstance(a, np.integer) else a for a in args))
 
 
-def _print(*args, sep=" ", end="\n", **_):
+def _print(*args, sep=" ", end="\n", flush=False, **more):
+    if more:
+        raise QuadrantsTypeError(f"`print` in a kernel has no option `{next(iter(more))}`")
     from costate.lang.builder import require
     b = require("print")
     text = message_of(args, sep)
@@ -179,13 +181,20 @@ def _folds(python, own):
 
 
 def _all(values):
-    from functools import reduce
-    return reduce(ops.logical_and, list(values), True)
+    return Matrix.of(_entries(values), ()).all()
 
 
 def _any(values):
-    from functools import reduce
-    return reduce(ops.logical_or, list(values), False)
+    return Matrix.of(_entries(values), ()).any()
+
+
+def _entries(values):
+    """The numbers of a list, vector or matrix."""
+    if isinstance(values, Matrix):
+        return values.entries
+    if not builtins.all(is_scalar(e) for e in values):
+        raise QuadrantsTypeError("`any` and `all` are of numbers: use `.any()` and `.all()` of vectors")
+    return list(values)
 
 
 BUILTINS = {
@@ -224,27 +233,34 @@ def _substitute(function):
 def call(visitor, node):
     """Traces a call."""
     function = visitor.place(node.func)
-    by_reference = getattr(function, "by_reference", False)
+    by_reference = getattr(getattr(function, "func", function), "by_reference", False)
     get = visitor.place if by_reference else visitor.value
-    args, options = [], {}
-    for a in node.args:
-        if isinstance(a, ast.Starred):
-            args += list(visitor.value(a.value))
-        else:
-            args.append(get(a))
-    for k in node.keywords:
-        if k.arg is None:
-            options.update(visitor.value(k.value))
-        else:
-            options[k.arg] = get(k.value)
+    with visitor.frame.static_arguments(function is static):
+        args, options = _arguments(visitor, node, get)
     visitor.at(node)
     try:
         return invoke(visitor, function, args, options)
     except Error as error:
-        if getattr(error, "located", False):  # in a function: the call stands above it
+        if getattr(error, "located", False) and not isinstance(error, RecursiveCall):  # in a function: the call stands above it
             from costate.lang.statements import located
             raise located(error, visitor.source, node) from error
         raise
+
+
+def _arguments(visitor, node, get):
+    args, options = [], {}
+    for a in node.args:
+        if isinstance(a, ast.Starred):
+            args += visitor.spread(a)
+        else:
+            args.append(get(a))
+    for k in node.keywords:
+        more = visitor.mapping(k.value) if k.arg is None else {k.arg: get(k.value)}
+        for name in more:
+            if name in options:
+                raise QuadrantsTypeError(f"`{ast.unparse(node.func)}` got multiple values for `{name}`")
+        options.update(more)
+    return args, options
 
 
 _OF_THE_HOST = {"to_numpy", "from_numpy", "to_torch", "from_torch", "to_dlpack", "copy_from", "place", "dense", "pointer",
@@ -358,26 +374,6 @@ def companion(builder, array, which):
         made = array.make_companion(which)
         array.companions[which] = made
     return array.companions[which]
-
-
-def hidden_array(dtype, shape):
-    """An array that belongs to one kernel."""
-    return _core.Array(runtime.device(), dtype.core, list(shape), grad=dtype.is_float,
-                       dual=dtype.is_float, scratch=True)
-
-
-def shared_variable(builder, name, value, dtype=None):
-    """A variable of a kernel that its parallel loops change."""
-    from costate.lang.expr import dtype_of
-    dtype = dtype or dtype_of(value)
-    if builder.dry:
-        return Variable(value, dtype)
-    array = TracedArray(dtype, 0, (), ())
-    builder.labels[len(builder.arguments)] = name
-    builder.arguments.append(("array", hidden_array(dtype, ())))
-    place = Element(array, [])
-    place.set(value)
-    return place
 
 
 def returned(frame, value):

@@ -1,5 +1,7 @@
 """Element types, their names, and how they combine."""
 
+import sys
+
 import numpy as np
 
 from costate import _core
@@ -108,6 +110,12 @@ def cook(dtype):
         return of_numpy(dtype)
     except TypeError:
         raise TypeError(f"{dtype!r} is not a data type") from None
+
+
+def is_tensor(x):
+    """Whether this is a tensor of PyTorch, or of a class derived from that."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return tensor is not None and isinstance(x, tensor)
 
 
 def is_dtype(x):

@@ -12,7 +12,7 @@ from costate.lang.dtypes import u1
 from costate.lang.expr import (Expr, are_integers, condition_handle, dtype_of, handle_of, is_number, is_scalar)
 from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix
-from costate.lang.message import Text
+from costate.lang.message import Text, formatted_by_percent
 from costate.lang.places import (Chosen, Element, Group, LocalArray, LocalElement, TracedArray,
                                  Variable, variable_for)
 from costate.lang.scan import is_evaluated_once, is_simple, may_be_integer
@@ -91,7 +91,9 @@ class Expressions:
         found = self.frame.find(node.id)
         if found is None:
             return self.outside(node)
-        return found.value if isinstance(found, Bound) else found
+        if not isinstance(found, Bound):
+            return found
+        return found.value if found.number is None or not self.frame.in_static else found.number
 
     def outside(self, node):
         found = self.frame.outer(node.id)
@@ -113,14 +115,35 @@ class Expressions:
     def elements(self, nodes):
         result = []
         for n in nodes:
-            if isinstance(n, ast.Starred):
-                result += list(self.value(n.value))
-            else:
-                result.append(self.value(n))
+            result += self.spread(n) if isinstance(n, ast.Starred) else [self.value(n)]
         return result
 
+    def spread(self, node):
+        """The values that `*x` stands for."""
+        value = self.value(node.value)
+        if isinstance(value, (Expr, str, Storage, TracedArray)) or not hasattr(value, "__iter__"):
+            raise QuadrantsTypeError(f"`{ast.unparse(node)}`: {ops.describe(value)} is not a list, tuple or vector")
+        return list(value)
+
     def on_Dict(self, node):
-        return self.made({self.value(k): self.value(v) for k, v in zip(node.keys, node.values)})
+        result = {}
+        for k, v in zip(node.keys, node.values):
+            result.update(self.mapping(v) if k is None else {self.key(k): self.value(v)})
+        return self.made(result)
+
+    def key(self, node):
+        key = self.value(node)
+        if has_traced(key):
+            raise QuadrantsTypeError(f"`{ast.unparse(node)}` is a value that exists only when the kernel runs, and cannot be "
+                                     "the key of a dictionary; use a vector or a field, and its indices")
+        return key
+
+    def mapping(self, node):
+        """The dictionary that `**x` stands for."""
+        value = self.value(node)
+        if not isinstance(value, dict):
+            raise QuadrantsTypeError(f"`**{ast.unparse(node)}`: {ops.describe(value)} is not a dictionary")
+        return value
 
     def on_BinOp(self, node):
         chain = [node]  # of `a + b + c + ...`, which may be as long as the user likes
@@ -146,6 +169,8 @@ class Expressions:
             return a @ b
         if is_value(a) and is_value(b):
             return ops.elementwise(BINARY[type(op)], a, b)
+        if isinstance(op, ast.Mod) and isinstance(a, str) and has_traced(b):
+            return formatted_by_percent(a, b)
         if isinstance(a, Matrix) or isinstance(b, Matrix) or isinstance(a, Expr) or isinstance(
                 b, Expr):
             return ops.elementwise(BINARY[type(op)], a, b)
@@ -257,9 +282,8 @@ class Expressions:
         if not is_evaluated_once(statements[current], node):
             raise unsupported(node)
         name, value = node.target.id, self.value(node.value)
-        is_new = not isinstance(self.frame.find(name), PLACES) and name not in self.frame.shared
-        if is_new and is_value(value):
-            self.frame.bind(name, variable_for(value))   # the statement itself may change it
+        if is_value(value) and not isinstance(self.frame.find(name), PLACES):
+            self.frame.bind(name, self.frame.variable(name, value))   # the statement itself may change it
         else:
             self.assign_name(name, value)
         return self.value(node.target)
@@ -316,10 +340,12 @@ class Expressions:
 
     def index(self, node):
         if isinstance(node, ast.Tuple):
-            return tuple(self.index(e) for e in node.elts)
+            parts = [self.spread(e) if isinstance(e, ast.Starred) else [self.index(e)] for e in node.elts]
+            return tuple(one for part in parts for one in part)
         if isinstance(node, ast.Slice):
-            return slice(*(None if n is None else self.value(n)
-                           for n in (node.lower, node.upper, node.step)))
+            with self.frame.static_arguments(True):
+                return slice(*(None if n is None else self.value(n)
+                               for n in (node.lower, node.upper, node.step)))
         return self.value(node)
 
     def subscript(self, base, index):
@@ -396,11 +422,13 @@ class Expressions:
                 text.add_text(str(part.value))
             else:
                 form = self.value(part.format_spec) if part.format_spec is not None else None
-                text.add(self.value(part.value), form)
+                text.add(self.value(part), form)
         return text.simplified()
 
     def on_FormattedValue(self, node):
-        return self.value(node.value)
+        value = self.value(node.value)
+        convert = {"r": repr, "s": str, "a": ascii}.get(chr(max(node.conversion, 0)))
+        return convert(value) if convert and not has_traced(value) else value
 
     def on_ListComp(self, node):
         result = []
@@ -412,7 +440,7 @@ class Expressions:
         result = {}
         with self.frame:
             self.comprehend(node.generators, lambda: result.update(
-                {self.value(node.key): self.value(node.value)}))
+                {self.key(node.key): self.value(node.value)}))
         return self.made(result)
 
     def comprehend(self, generators, action):
@@ -425,7 +453,7 @@ class Expressions:
                 iterable, calls.RangeOf):
             raise QuadrantsSyntaxError("a comprehension is unrolled while the kernel is compiled: "
                                        "its range is one of numbers, `ti.static(range(3))`")
-        for item in iterable:
+        for item in self.items(iterable):
             self.bind_static(first.target, item)
             if all(self.static_condition(c) for c in first.ifs):
                 self.comprehend(generators[1:], action)
@@ -437,12 +465,25 @@ class Expressions:
                                        "kernel is compiled")
         return result
 
-    def bind_static(self, target, item):
+    def items(self, value):
+        """What a loop that is unrolled runs over."""
+        if not isinstance(value, (Storage, TracedArray)):  # whose elements change after the kernel is compiled
+            try:
+                return iter(value)
+            except TypeError:
+                pass
+        raise QuadrantsTypeError(f"{ops.describe(value)} is not iterable while the kernel is compiled; loop over `range(n)`")
+
+    def bind_static(self, target, item, bind=None):
+        """The names of a loop that is unrolled; `bind(name, item)` binds one."""
+        self.at(target)
         if isinstance(target, ast.Name):
-            self.frame.bind(target.id, Bound(item))
+            bind(target.id, item) if bind else self.frame.bind(target.id, Bound(item))
             return
-        items = list(item)
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            raise QuadrantsSyntaxError(f"`{ast.unparse(target)}`: a loop variable is a name")
+        items = list(self.items(item))
         if len(items) != len(target.elts):
             raise QuadrantsTypeError(f"{len(items)} values for {len(target.elts)} names")
         for one, part in zip(target.elts, items):
-            self.bind_static(one, part)
+            self.bind_static(one, part, bind)

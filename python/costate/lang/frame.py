@@ -2,19 +2,25 @@
 
 import ast
 import builtins
+from contextlib import contextmanager
 
 from costate.errors import QuadrantsNameError
 from costate.lang.builder import require
+from costate.lang.places import variable_for
 from costate.lang.scan import changes
 
 
 class Bound:
-    """A name for one value."""
+    """A name for one value; `number` is that of a constant, for `ti.static`."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "number")
 
-    def __init__(self, value):
-        self.value = value
+    def __init__(self, value, number=None):
+        self.value, self.number = value, number
+
+
+class Given(Bound):
+    """A template parameter of a `func` whose argument is a constant."""
 
 
 class Scope(dict):
@@ -38,10 +44,10 @@ class Frame:
         self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self.blocks = []           # [statements, the current one, how many scopes surround them]
         self._changes = source.changes
-        self.shared = set()
         self.loops = []            # "range", "loop", "static", "once": from the outermost to the innermost
         self.unrolled = []         # how much control flow of run time surrounds the "static" ones
         self.jump = None           # "break" or "continue", on the way to the end of such a loop
+        self.in_static = False     # whether an argument of `ti.static` is evaluated
         self.return_type = None
         self.early = None          # see early.py
         self.kernel = None         # the specialisation, if this is a kernel
@@ -55,39 +61,54 @@ class Frame:
     def depth(self, depth):
         self.scopes[0].depth = depth
 
-    def changes(self, statement):
-        """The names that a statement changes."""
-        found = self._changes.get(id(statement))
+    def changes(self, statement, is_static=False):
+        """The names that a statement changes; of constants, which calls of functions only pass on, fewer."""
+        key = id(statement), is_static
+        found = self._changes.get(key)
         if found is None:
-            found = self._changes[id(statement)] = changes(statement, self._changes_arguments)
+            asked = self._changes_constants if is_static else self._changes_arguments
+            found = self._changes[key] = changes(statement, asked)
         return found
 
-    def changed_in(self, name, statements):
-        return any(name in self.changes(s) for s in statements)
+    def changed_in(self, name, statements, is_static=False):
+        return any(name in self.changes(s, is_static) for s in statements)
 
-    def will_change(self, name):
+    def will_change(self, name, is_static=False):
         """Whether what follows the current statement, in its scope, changes a name."""
         for statements, current, depth in reversed(self.blocks):
             if depth != len(self.scopes):
                 return False
-            if self.changed_in(name, statements[current + 1:]):
+            if self.changed_in(name, statements[current + 1:], is_static):
                 return True
         return False
 
     def _changes_arguments(self, func):
+        found = self.called(func)
+        return found is None or getattr(found, "by_reference", False)
+
+    def _changes_constants(self, func):
+        found = self.called(func)
+        return getattr(found, "by_reference", False) and not hasattr(found, "inline")
+
+    def called(self, func):
+        """What a call calls, or None if that is not known yet."""
         path = []
         while isinstance(func, ast.Attribute):
             path.append(func.attr)
             func = func.value
         if not isinstance(func, ast.Name):
-            return True
+            return None
         try:
             found = self.outer(func.id)
             for name in reversed(path):
                 found = getattr(found, name)
         except (QuadrantsNameError, AttributeError):
-            return True
-        return getattr(found, "by_reference", False)
+            return None
+        return found
+
+    def variable(self, name, value):
+        """A new variable of this name."""
+        return variable_for(value, (self.function.__code__, name))
 
     def find(self, name):
         """The place or binding of a local name, or None."""
@@ -116,6 +137,15 @@ class Frame:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise QuadrantsNameError(f'Name "{name}" is not defined')
+
+    @contextmanager
+    def static_arguments(self, is_static):
+        """The arguments of a call, maybe of `ti.static`."""
+        before, self.in_static = self.in_static, is_static or self.in_static
+        try:
+            yield
+        finally:
+            self.in_static = before
 
     def __enter__(self):
         self.scopes.append(Scope(require("a block").depth))

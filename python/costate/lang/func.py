@@ -2,20 +2,39 @@
 
 import functools
 import inspect
+from functools import partial
 
-from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
+from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
 from costate.lang import dtypes, early, ops, plain
 from costate.lang.annotations import CompoundType, NdarrayType, template
 from costate.lang.early import returns_early
-from costate.lang.expr import is_scalar, value_of
-from costate.lang.frame import Bound, Frame
+from costate.lang.expr import NUMBERS, Expr, is_number, is_scalar, value_of
+from costate.lang.frame import Bound, Frame, Given
 from costate.lang.matrix import Matrix
-from costate.lang.places import Element, Group, variable_for
+from costate.lang.places import Element, Group
 from costate.lang.scan import calls_methods
 from costate.lang.source import Source
 from costate.lang.struct import Struct
 
-MOST_CALLS = 64
+MOST_CALLS, MOST_EQUAL_CALLS = 64, 4
+
+
+def _known(value):
+    """What of an argument is known while the kernel is compiled."""
+    if isinstance(value, (tuple, list)):
+        return [_known(one) for one in value]
+    if isinstance(value, Matrix):
+        return value.shape
+    if isinstance(value, (*NUMBERS, str, type(None))):
+        return type(value), repr(value)
+    return type(value) if isinstance(value, Expr) or hasattr(value, "get") and hasattr(value, "set") else id(value)
+
+
+def _through(calls, call):
+    """Which other functions stand between two equal calls."""
+    last = len(calls) - 1 - calls[::-1].index(call)
+    names = dict.fromkeys(f"`{function.__name__}`" for function, _ in calls[last + 1:])
+    return f" through {', '.join(names)}" if names else ""
 
 
 def hints_of(function):
@@ -37,6 +56,13 @@ def is_template(annotation):
     return annotation is template or isinstance(annotation, template)
 
 
+def refuse_wrapped(function, what):
+    """Decorators below ours: what is compiled is the source of the function itself."""
+    if hasattr(function, "__wrapped__"):
+        raise QuadrantsSyntaxError(f"`{function.__name__}` is decorated by something below `@ti.{what}`, which has no effect on "
+                                   f"what is compiled; put that decorator above `@ti.{what}`")
+
+
 class Func:
     """A function of the kernel language."""
 
@@ -46,6 +72,7 @@ class Func:
         if like is not None:
             self.__dict__.update({k: v for k, v in like.__dict__.items() if k != "instance"})
             return
+        refuse_wrapped(function, "func")
         functools.update_wrapper(self, function)
         self._source = None
         self._hints = None
@@ -80,13 +107,10 @@ class Func:
     def inline(self, visitor, args, options):
         """Traces the function where it is called."""
         builder = visitor.builder
-        if builder.calls.count(self.function) > 0 and len(builder.calls) > MOST_CALLS:
-            raise QuadrantsSyntaxError(f"the function `{self.__name__}` calls itself; use a loop, or "
-                                       "a depth that is a `ti.template()` number")
         if self.instance is not None:
             args = [self.instance, *args]
         bound = self._bind(args, options)
-        builder.calls.append(self.function)
+        self._enter(builder.calls, bound)
         loc = builder.loc
         try:
             if returns_early(self.source.node):
@@ -95,6 +119,16 @@ class Func:
         finally:
             builder.calls.pop()
             builder.loc = loc
+
+    def _enter(self, calls, bound):
+        """Notes a call; refuses one that has come again and again with nothing that could end it."""
+        call = self.function, [_known(value) for value in bound.values()]
+        if calls.count(call) >= MOST_EQUAL_CALLS:
+            raise RecursiveCall(f"the function `{self.__name__}` calls itself{_through(calls, call)}, and what would end that is "
+                                "known only when the kernel runs; use a loop, or a depth that is a `ti.template()` number")
+        if len(calls) >= MOST_CALLS and any(function is self.function for function, _ in calls):
+            raise RecursiveCall(f"the function `{self.__name__}` calls itself, more than {MOST_CALLS} calls deep; use a loop")
+        calls.append(call)
 
     def _visitor(self, builder, bound):
         from costate.lang.visitor import Visitor
@@ -119,7 +153,7 @@ class Func:
             return given
         body = frame.source.node
         changes = frame.changed_in(name, body.body) or calls_methods(body, name)
-        return given.copied() if changes else given.get()
+        return given.copied(partial(frame.variable, name)) if changes else given.get()
 
     def _parameter(self, frame, name, annotation, given):
         if isinstance(given, Struct):
@@ -128,7 +162,7 @@ class Func:
             if isinstance(given, (Group, Element)) or hasattr(given, "get") and hasattr(
                     given, "update"):
                 return given
-            return Bound(given)
+            return Given(given) if is_number(given) else Bound(given)
         value = given.get() if hasattr(given, "get") and hasattr(given, "set") else given
         if annotation is not None and dtypes.is_dtype(annotation):
             if not is_scalar(value):
@@ -145,7 +179,7 @@ class Func:
         elif isinstance(annotation, NdarrayType):
             return Bound(value)
         if frame.changed_in(name, frame.source.node.body) and (is_scalar(value) or isinstance(value, Matrix)):
-            return variable_for(value)
+            return frame.variable(name, value)
         if is_scalar(value):
             return Bound(value_of(value)) if not isinstance(value, bool) else Bound(value)
         return Bound(value)

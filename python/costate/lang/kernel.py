@@ -10,7 +10,7 @@ from costate.lang import fast, plain, runtime, storage
 from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, bind_numbers, parameter_for
 from costate.lang.frame import Bound
-from costate.lang.func import hints_of
+from costate.lang.func import hints_of, refuse_wrapped
 from costate.lang.lifted import lifts
 from costate.lang.source import Source
 from costate.lang.specialisation import Specialisation
@@ -44,17 +44,19 @@ class Kernel:
             self.table = None
             self.grad = Gradient(self)
             return
+        refuse_wrapped(function, "kernel")
         functools.update_wrapper(self, function)
         self.function = function
         self.original = self
         self.cache = {}
+        self.warned = set()
         self.table = None
         self.autodiff_mode = AutodiffMode.NONE
         self.generation = None
         self._source = None
         signature = inspect.signature(function)
         self.hints = None
-        self.signature = signature
+        self.signature, self.names = signature, tuple(signature.parameters)
         self.is_method = _is_method(function)
         self._parameters = None
         self.grad = Gradient(self)
@@ -163,9 +165,18 @@ class Kernel:
             original.cache[key] = found
         return found, values
 
-    def __call__(self, *args, **options):
-        if not options and ad_state.quiet() and fast.launch(self, args):
+    def _by_position(self, args, options):
+        """All arguments by position, or None if it is not that simple."""
+        names = self.names[len(args) + (self.instance is not None):]
+        if len(names) != len(options) or not all(map(options.__contains__, names)):
             return None
+        return (*args, *map(options.__getitem__, names))
+
+    def __call__(self, *args, **options):
+        if ad_state.quiet():
+            passed = self._by_position(args, options) if options else args
+            if passed is not None and fast.launch(self, passed):
+                return None
         args = self._arguments(args, options)
         if plain.active():
             for parameter, given in zip(self.parameters, args):
@@ -226,8 +237,10 @@ class Gradient:
         if getattr(kernel, "no_gradient", False):
             return None
         ad_state.check_gradient_allowed(kernel)
-        if not (options or initial_state) and ad_state.quiet() and fast.launch(kernel, args, True):
-            return None
+        if not initial_state and ad_state.quiet():
+            passed = kernel._by_position(args, options) if options else args
+            if passed is not None and fast.launch(kernel, passed, True):
+                return None
         return kernel.run(kernel._arguments(args, options), "grad", initial_state)
 
 

@@ -66,7 +66,15 @@ def known(index, shape):
 def is_at(index, shape):
     """For each entry, row-major, whether it is the one at an index of run time."""
     each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(known(index, shape), shape)]
-    return [reduce(arith.bit_and, all_of) for all_of in itertools.product(*each)]
+    return [_hold(all_of) for all_of in itertools.product(*each)]
+
+
+def _hold(conditions):
+    """Whether all of these hold, of which some are known."""
+    if any(c is False for c in conditions):
+        return False
+    asked = [c for c in conditions if c is not True]
+    return reduce(arith.bit_and, asked) if asked else True
 
 
 def pick(chosen, values):

@@ -2,6 +2,7 @@
 
 import ast
 from contextlib import contextmanager
+from functools import partial
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
@@ -12,9 +13,9 @@ from costate.lang.early import contains_return
 from costate.lang.expr import Expr, dtype_of, index_handle, index_value, is_number
 from costate.lang.frame import Bound
 from costate.lang.matrix import Matrix
-from costate.lang.places import TracedArray, Variable, variable_for
+from costate.lang.places import TracedArray, is_local
 from costate.lang.random import Stream
-from costate.lang.scan import changes, has_jump
+from costate.lang.scan import has_jump
 from costate.lang.snode import SNode
 from costate.lang.sparse import guard_of
 from costate.lang.storage import Storage
@@ -44,7 +45,7 @@ class Loops:
         else:
             if self.builder.dynamic_loop is None:
                 self.builder.dynamic_loop = self.builder.loc
-            with self.counted():
+            with self.counted(node):
                 self.serial(node, box, grouped)
 
     def iterable(self, node):
@@ -85,14 +86,20 @@ class Loops:
                                  "`range`, `ti.ndrange`, `ti.grouped`, a field or an ndarray")
 
     @contextmanager
-    def counted(self):
-        """Counts the turns of a loop, if `ad_stack_size` limits them."""
+    def counted(self, node):
+        """Counts the turns of a loop that carries values, if `ad_stack_size` limits them."""
         cap = self.builder.cap
         if cap:
-            cap.enter()
+            cap.enter(self.carries(node))
         yield
         if cap:
             cap.leave()
+
+    def carries(self, node):
+        """Whether a loop changes local variables from outside."""
+        names = set().union(*(self.frame.changes(s) for s in node.body))
+        found = map(self.frame.find, names)
+        return any(is_local(one.value if isinstance(one, Bound) else one) for one in found)
 
     def body(self, node):
         """The statements of a loop; `stop_grad` in them ends with them."""
@@ -113,12 +120,13 @@ class Loops:
             iterable = iterable.python()
         elif isinstance(iterable, Grouped):
             iterable = (Matrix(list(i)) for i in iterable.value.python())
+        iterable = self.items(iterable)
         frame = self.frame
         frame.loops.append("static")
         frame.unrolled.append(self.builder.depth)
         for item in iterable:
             with frame:
-                self.bind_unrolled(node, node.target, item)
+                self.bind_static(node.target, item, partial(self.bind_unrolled, node))
                 self.body(node)
             jump, frame.jump = frame.jump, None
             if frame.returned or jump == "break":
@@ -126,14 +134,9 @@ class Loops:
         frame.unrolled.pop()
         frame.loops.pop()
 
-    def bind_unrolled(self, node, target, item):
-        if isinstance(target, (ast.Tuple, ast.List)):
-            for one, part in zip(target.elts, item, strict=True):
-                self.bind_unrolled(node, one, part)
-        elif is_number(item) and any(target.id in changes(s, lambda _: False) for s in node.body):
-            self.frame.bind(target.id, Variable(item))
-        else:
-            self.frame.bind(target.id, Bound(item))
+    def bind_unrolled(self, node, name, item):
+        changes = is_number(item) and self.frame.changed_in(name, node.body, is_static=True)
+        self.frame.bind(name, self.frame.variable(name, item) if changes else Bound(item))
 
     # -- parallel ------------------------------------------------------------------
 
@@ -150,7 +153,6 @@ class Loops:
             box.guard.begin()
         indices = b.trace.begin_range(counts, loc)
         b.in_range = True
-        b.parallel.add(id(node))
         self.frame.loops.append("range")
         with b.nested(), self.frame:
             outer = self.start_random(indices, counts)
@@ -311,7 +313,7 @@ class Loops:
             raise QuadrantsSyntaxError(f"Variable '{target.id}' is already declared in the outer scope and cannot be used "
                                        "as loop variable; give it another name")
         if value is not None and self.frame.changed_in(target.id, node.body):
-            self.frame.bind(target.id, variable_for(value))
+            self.frame.bind(target.id, self.frame.variable(target.id, value))
         else:
             self.frame.bind(target.id, Bound(value))
 

@@ -117,16 +117,16 @@ class Matrix:
         return position
 
     def part(self, index):
-        """(positions, shape) of an index that holds slices, or of a row."""
+        """(indices of entries, shape) of an index that holds slices, or of a row."""
         index = index if isinstance(index, tuple) else (index,)
         index += (slice(None),) * (self.ndim - len(index))
-        choices = [range(extent)[i] if isinstance(i, slice) else [int(i)]
-                   for i, extent in zip(index, self.shape)]
+        if len(index) != self.ndim:
+            self.offset(index)  # refuses
+        choices = [_chosen(extent, i) if isinstance(i, slice) else [i] for i, extent in zip(index, self.shape)]
         shape = [len(c) for c, i in zip(choices, index) if isinstance(i, slice)]
-        positions = []
-        for chosen in itertools.product(*choices):
-            positions.append(self.offset(chosen))
-        return positions, shape
+        if 0 in shape:
+            raise QuadrantsIndexError(f"a slice of a vector or matrix of shape {self.shape} is empty")
+        return list(itertools.product(*choices)), tuple(shape)
 
     def is_part(self, index):
         index = index if isinstance(index, tuple) else (index,)
@@ -136,10 +136,8 @@ class Matrix:
         if isinstance(index, Matrix):
             index = tuple(index.entries)
         if self.is_part(index):
-            if isinstance(index, Expr):  # a row
-                return Matrix.of([self[index, j] for j in range(self.m)], (self.m,))
-            positions, shape = self.part(index)
-            return Matrix.of([self.entries[p] for p in positions], shape)
+            indices, shape = self.part(index)
+            return Matrix.of([self[i] for i in indices], shape)
         position = self.offset(index)
         if position is not None:
             return self.entries[position]
@@ -152,7 +150,7 @@ class Matrix:
 
     def __setitem__(self, index, value):
         if self.is_part(index):
-            positions, shape = self.part(index)
+            positions = [self.offset(i) for i in self.part(index)[0]]
             values = value.entries if isinstance(value, Matrix) else (
                 [value] * len(positions) if is_scalar(value) else _flatten(value)[0])
             for p, v in zip(positions, values, strict=True):
@@ -279,11 +277,11 @@ class Matrix:
 
     def any(self):
         """Whether an entry is not 0."""
-        return reduce(ops.logical_or, self.entries)
+        return reduce(ops.logical_or, self.entries, False)
 
     def all(self):
         """Whether no entry is 0."""
-        return reduce(ops.logical_and, self.entries)
+        return reduce(ops.logical_and, self.entries, True)
 
     def cast(self, dtype):
         """The entries as a `dtype`."""
@@ -398,6 +396,14 @@ def filled(value, dt, n, m=None):
     shape = (n,) if m is None else (n, m)
     count = n * (m or 1)
     return Matrix.of([arith.cast(value, dtypes.cook(dt))] * count, shape)
+
+
+def _chosen(extent, of):
+    """The indices of a slice."""
+    if any(isinstance(bound, Expr) for bound in (of.start, of.stop, of.step)):
+        raise QuadrantsIndexError("the bounds of a slice of a vector or matrix are known while the kernel is compiled, as those "
+                                  "of `v[0:2]`, or of `ti.static` values")
+    return range(extent)[of]
 
 
 def _flatten(rows):

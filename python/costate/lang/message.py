@@ -2,7 +2,7 @@
 
 import re
 
-from costate.errors import QuadrantsSyntaxError
+from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.expr import Expr
 from costate.lang.matrix import Matrix
 from costate.lang.struct import Struct
@@ -72,6 +72,40 @@ class Text:
             text += "{" + part[1] + "}"
             values.append(part[0])
         yield text, values
+
+
+_PERCENT = re.compile(r"%(?:%|([-+ 0]*)(\d*(?:\.\d+)?)([diouxXeEfFgGsr]))")
+
+
+def formatted_by_percent(pattern, values):
+    """`pattern % values`, of values of the kernel."""
+    values = values if isinstance(values, tuple) else (values,)
+    text, end, rest = Text(), 0, list(values)
+    for found in _PERCENT.finditer(pattern):
+        text.add_text(pattern[end:found.start()])
+        end = found.end()
+        if found[0] == "%%":
+            text.add_text("%")
+        elif not rest:
+            raise QuadrantsTypeError(f"{pattern!r} asks for more values than {len(values)}")
+        else:
+            _add_by_percent(text, rest.pop(0), *found.groups())
+    text.add_text(pattern[end:])
+    if rest:
+        raise QuadrantsTypeError(f"{len(values)} values are more than {pattern!r} asks for")
+    return text
+
+
+def _add_by_percent(text, value, flags, size, letter):
+    if not isinstance(value, Expr):
+        text.add_text(f"%{flags}{size}{letter}" % value if not isinstance(value, Matrix) else value)
+        return
+    is_whole = letter in "diu"
+    if is_whole and value.dtype.is_float:
+        raise QuadrantsTypeError(f"`%{letter}` of {value.dtype}: write `%g` or `%.3f`")
+    letter = "" if is_whole or letter in "srgG" and not size else letter
+    align = "<" if "-" in flags else ""
+    text.add(value, align + flags.replace("-", "") + size + letter)
 
 
 def message_of(parts, sep=" "):

@@ -1,6 +1,7 @@
 """What can stand on the left of `=`: variables, elements of arrays, components."""
 
-import warnings
+from functools import partial
+from warnings import warn_explicit
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
@@ -14,30 +15,47 @@ from costate.lang.matrix import Matrix, swizzle_of, unified
 Op = _core.Op
 
 
+#: What Python knows of the warnings for each file.
+_registries = {}
+
+
+def _loses(dtype, value):
+    given = dtype_of(value)
+    if is_number(value) or dtype.is_bool:
+        return given.is_float and not dtype.is_float
+    return dtypes.promote(dtype, given) is not dtype
+
+
+def warn_of_loss(what, dtype, value):
+    """Warns, once for each place, where a value is stored as a type that does not hold it, as Quadrants does."""
+    b = require("an assignment")
+    if b.dry or not _loses(dtype, value):
+        return
+    text = f"{what} may lose precision: {dtype} <- {dtype_of(value)}; `cast` says that this is meant"
+    place = b.loc.file, b.loc.line, b.loc.column
+    if place not in b.warned:
+        b.warned.add(place)
+        warn_explicit(text, UserWarning, b.loc.file, b.loc.line, registry=_registries.setdefault(b.loc.file, {}))
+
+
 def scalar_for(value, dtype, what):
-    """The handle of what is stored as a `dtype`; warns like Taichi where precision is lost."""
+    """The handle of what is stored as a `dtype`."""
     if isinstance(value, Matrix) and len(value.entries) == 1:
         value = value.entries[0]
     if not is_scalar(value):
         from costate.lang.ops import describe
         raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to {what}, which is a "
                                  f"number of type {dtype}")
-    warn_of_fractions(value, dtype)
+    warn_of_loss("Assign", dtype, value)
     return handle_of(value, dtype)
-
-
-def warn_of_fractions(value, dtype):
-    given = dtype_of(value)
-    if given.is_float and not dtype.is_float and not require("=").dry:
-        warnings.warn(f"Assign may lose precision: {dtype} <- {given}", stacklevel=3)
 
 
 class Variable:
     """A local number."""
 
-    def __init__(self, value, dtype=None):
+    def __init__(self, value, dtype=None, owner=None):
         b = require("a variable")
-        self.dtype = dtype or dtype_of(value)
+        self.dtype, self.owner, self.in_range = dtype or dtype_of(value), owner, b.in_range
         self.handle = b.trace.declare(self.dtype.core, handle_of(value, self.dtype), b.loc)
 
     def get(self):
@@ -46,6 +64,7 @@ class Variable:
 
     def set(self, value):
         b = require("a variable")
+        b.changes(self)
         b.trace.assign(self.handle, scalar_for(value, self.dtype, "a variable"), b.loc)
 
     def update(self, op, value):
@@ -89,12 +108,7 @@ class Group:
         if isinstance(index, Matrix):
             index = tuple(index.entries)
         if pattern.is_part(index):
-            if isinstance(index, Expr) or isinstance(index, tuple) and any(
-                    isinstance(i, Expr) for i in index):
-                row = index if isinstance(index, Expr) else index[0]
-                return Group([self.part((row, j)) for j in range(self.shape[1])], self.shape[1:])
-            positions, shape = pattern.part(index)
-            return Group([self.places[p] for p in positions], shape)
+            return _part(self, pattern, index)
         position = pattern.offset(index)
         if position is not None:
             return self.places[position]
@@ -110,6 +124,12 @@ class Group:
         return Group([self.part(k) for k in chosen], (len(chosen),))
 
 
+def _part(place, pattern, index):
+    """The places that an index with slices means."""
+    indices, shape = pattern.part(index)
+    return Group([place.part(i) for i in indices], shape)
+
+
 class Chosen:
     """A component of a local vector at an index of run time; outside there is 0."""
 
@@ -123,6 +143,8 @@ class Chosen:
     def set(self, value):
         value = Expr(scalar_for(value, self.dtype, "a component"), self.dtype)
         for chosen, place in zip(self.is_at, self.places):
+            if chosen is False:
+                continue
             place.set(arith.select(chosen, value, place.get()))
 
     update = Variable.update
@@ -142,6 +164,7 @@ class LocalElement:
 
     def set(self, value):
         b = require("an element")
+        b.changes(self.array)
         b.trace.store_local(self.array.handle, index_handle(self.position),
                             scalar_for(value, self.dtype, "an element"), b.loc)
 
@@ -151,9 +174,9 @@ class LocalElement:
 class LocalArray:
     """A local vector or matrix of many components, in memory."""
 
-    def __init__(self, value, dtype):
+    def __init__(self, value, dtype, owner=None):
         b = require("a variable")
-        self.dtype, self.shape = dtype, value.shape
+        self.dtype, self.shape, self.owner, self.in_range = dtype, value.shape, owner, b.in_range
         self.handle = b.trace.declare_local(dtype.core, len(value.entries), b.loc)
         self.set(value, fresh=True)
 
@@ -177,7 +200,7 @@ class LocalArray:
     def part(self, index):
         pattern = Matrix.of(range(self.count), self.shape)
         if pattern.is_part(index):
-            return Group([self.at(k) for k in range(self.count)], self.shape).part(index)
+            return _part(self, pattern, index)
         position = pattern.offset(index)
         if position is None:
             index = index if isinstance(index, tuple) else (index,)
@@ -186,6 +209,13 @@ class LocalArray:
 
     def attribute(self, name):
         return Group([self.at(k) for k in range(self.count)], self.shape).attribute(name)
+
+
+def is_local(place):
+    """Whether this is a local variable, or has parts that are."""
+    if isinstance(place, Group):
+        return not isinstance(place, ElementGroup) and any(is_local(p) for p in place.places)
+    return isinstance(place, (Variable, LocalArray, LocalElement, Chosen)) or getattr(place, "is_local", False) is True
 
 
 def _written(element, b):
@@ -228,6 +258,7 @@ class Element:
 
     def value_for_update(self, value):
         self.check_operand(value)
+        warn_of_loss("Atomic update", self.dtype, value)
         return handle_of(value, self.dtype)
 
     def update(self, op, value):
@@ -432,14 +463,36 @@ def flat_indices(index):
     return [index]
 
 
-def variable_for(value, shared=None):
-    """A new local variable with this value."""
-    make = shared or Variable
+def variable_for(value, owner=None):
+    """A new local variable with this value; `owner` is the (code, name) that it has in the source."""
+    b = require("a variable")
+    shared = b.depth == 0 and owner in b.shared
+    make = partial(shared_variable, b, owner[1]) if shared else partial(Variable, owner=owner)
     if isinstance(value, Matrix):
         value = value.like(unified(value.entries))
         dtype = dtypes.defaults.fp if any(isinstance(e, float) for e in value.entries) else \
             value.dtype
         if len(value.entries) > 32 and not shared:
-            return LocalArray(value, dtype)
+            return LocalArray(value, dtype, owner)
         return Group([make(e, dtype) for e in value.entries], value.shape)
     return make(value)
+
+
+def shared_variable(builder, name, value, dtype=None):
+    """A variable of a kernel that its parallel loops change."""
+    dtype = dtype or dtype_of(value)
+    if builder.dry:
+        return Variable(value, dtype)
+    array = TracedArray(dtype, 0, (), ())
+    builder.labels[len(builder.arguments)] = name
+    builder.arguments.append(("array", hidden_array(dtype, ())))
+    place = Element(array, [])
+    place.set(value)
+    return place
+
+
+def hidden_array(dtype, shape):
+    """An array that belongs to one kernel."""
+    from costate.lang import runtime
+    return _core.Array(runtime.device(), dtype.core, list(shape), grad=dtype.is_float,
+                       dual=dtype.is_float, scratch=True)

@@ -1,12 +1,12 @@
 """What a kernel returns: an array for each number, vector or matrix, which every `return` writes."""
 
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
-from costate.lang import calls, dtypes
+from costate.lang import dtypes
 from costate.lang.annotations import CompoundType
 from costate.lang.builder import require
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
-from costate.lang.places import Element, TracedArray
+from costate.lang.places import Element, TracedArray, hidden_array
 from costate.lang.struct import Struct, StructType
 
 
@@ -19,7 +19,7 @@ class Values:
         self.shape = () if is_number else kind.shape
         self.dtype = dtypes.cook(kind) if is_number else kind.dtype or dtypes.defaults.fp
         self.count = 1 if is_number else kind.count
-        self.host = calls.hidden_array(self.dtype, (self.count,))
+        self.host = hidden_array(self.dtype, (self.count,))
         self.array = TracedArray(self.dtype, 1, (), (self.count,))
         builder.arguments.append(("array", self.host))
 
@@ -89,6 +89,11 @@ class Results:
     def __bool__(self):
         return bool(self.parts)
 
+    @property
+    def is_declared(self):
+        """Whether the type of the kernel says that it returns something."""
+        return self.kernel.return_kinds() not in (None, [None])
+
     def store(self, builder, value):
         kinds = self.kernel.return_kinds()
         values = value if isinstance(value, tuple) else (value,)
@@ -105,7 +110,7 @@ class Results:
 
     def end(self, has_returned):
         """Behind the last statement; who comes there without a `return` returns 0."""
-        if not self.parts and not has_returned and self.kernel.return_kinds() not in (None, [None]):
+        if not self.parts and not has_returned and self.is_declared:
             raise QuadrantsSyntaxError(f"`{self.kernel.__name__}` has a return type but no return statement: "
                                        "kernel has a return type but does not have a return statement")
         if not has_returned:

@@ -67,29 +67,10 @@ def calls_methods(node, name):
                and _base_name(n.func.value) == name for n in ast.walk(node))
 
 
-def _atomic(func):
-    return "atomic" in ast.unparse(func)
-
-
-def shared_names(node, parallel):
-    """Names that a kernel assigns both outside and inside of its parallel loops.
-
-    `parallel(loop)` says whether a loop, maybe inside of branches and unrolled loops, is one.
-    """
-    inside, outside = set(), set()
-
-    def look(statements):
-        for statement in statements:
-            if isinstance(statement, ast.For) and parallel(statement):
-                for one in statement.body:
-                    inside.update(changes(one, _atomic))
-            elif isinstance(statement, (ast.For, ast.If)):
-                look(statement.body)
-                look(statement.orelse)
-            else:
-                outside.update(changes(statement, _atomic))
-    look(node.body)
-    return inside & outside
+def with_assigned_elements(node):
+    """The names of what a function assigns elements of."""
+    stored = (n.value for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+    return {n.id for n in stored if isinstance(n, ast.Name)}
 
 
 def has_jump(statements, kind):

@@ -1,6 +1,7 @@
 """The source of a kernel: where it stands, and messages that show it."""
 
 import ast
+import functools
 import inspect
 import linecache
 import re
@@ -8,6 +9,7 @@ import sys
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError
+from costate.lang import scan
 from costate.lang.graph_loops import rewritten
 
 
@@ -30,10 +32,16 @@ class Source:
             raise QuadrantsSyntaxError(f"File \"{self.file}\", line {first}: a kernel is a function "
                                        "made with `def`, not a lambda")
         self.node = self._parse("".join(lines), first)
+        if isinstance(self.node, ast.AsyncFunctionDef):
+            raise type(unsupported(self.node))(self.show(self.node, str(unsupported(self.node))))
         self._mangle()
         self._check_node()
         self._places = {}
         self.changes = {}   # of statements, see scan.py
+
+    @functools.cached_property
+    def with_assigned_elements(self):
+        return scan.with_assigned_elements(self.node)
 
     def _parse(self, text, first):
         indented = text[:1] in " \t"

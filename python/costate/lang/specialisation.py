@@ -1,19 +1,18 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
 import warnings
+from functools import partial
 
 from costate.ad.state import state
-from costate.errors import Error
+from costate.errors import Error, RecursiveCall
 from costate.lang import dtypes, host_arguments, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
 from costate.lang.builder import Builder
 from costate.lang.explain import in_python
-from costate.lang.expr import is_scalar
+from costate.lang.expr import is_number, is_scalar
 from costate.lang.frame import Bound, Frame
 from costate.lang.matrix import Matrix
-from costate.lang.places import variable_for
 from costate.lang.results import Results
-from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
 from costate.lang.watch import Watch
 
@@ -67,17 +66,18 @@ class Specialisation:
             self.needs_random = True
         except Again as found:
             self.__dict__.update(found.facts)
+        except RecursiveCall as error:  # without the thousand frames that led there
+            raise error.with_traceback(None) from None
         return False
 
     def _trace(self, args, values, aliases, options, validation):
         source = self.kernel.source
         frame = Frame(self.kernel.function, source)
         frame.kernel = self
-        frame.shared = self.shared
         self.returns = Results(self.kernel)
         with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            builder.printed, builder.watch = self.printed, Watch()
-            builder.changed_nodes = self.changed_nodes
+            builder.printed, builder.warned = self.printed, self.kernel.original.warned
+            builder.shared, builder.changed_nodes, builder.watch = self.shared, self.changed_nodes, Watch()
             if validation:
                 from costate.ad.validation import Checker
                 builder.check = Checker(builder)
@@ -110,21 +110,21 @@ class Specialisation:
 
     def _check_facts(self, builder):
         """Whether variables that parallel loops change were known to be hidden arrays, and nodes to change."""
-        names = shared_names(self.kernel.source.node, lambda loop: id(loop) in builder.parallel)
+        shared = self.shared | builder.changed_in_range
         nodes = self.changed_nodes | builder.read_nodes & builder.written_nodes
-        if names != self.shared or nodes != self.changed_nodes:
-            raise Again(shared=names, changed_nodes=nodes)
+        if shared != self.shared or nodes != self.changed_nodes:
+            raise Again(shared=shared, changed_nodes=nodes)
 
     def _split_changed(self, builder, frame):
         """Parameters that the kernel assigns become variables."""
         structs = {p.name for p in self.kernel.parameters if isinstance(p, StructParameter)}
         for name, found in list(frame.scopes[-1].items()):
-            if not isinstance(found, Bound) or not frame.changed_in(name, frame.source.node.body):
+            if not isinstance(found, Bound) or not frame.changed_in(name, frame.source.node.body, is_number(found.value)):
                 continue
             if is_scalar(found.value) or isinstance(found.value, Matrix):
-                frame.bind(name, variable_for(found.value))
+                frame.bind(name, frame.variable(name, found.value))
             elif name in structs:
-                frame.bind(name, found.value.copied())
+                frame.bind(name, found.value.copied(partial(frame.variable, name)))
 
     def _finish(self, builder, options):
         self.names = [self._name(builder, k) for k in range(len(builder.arguments))]

@@ -1,6 +1,7 @@
 """`init(ad_stack_size=N)`: gradients of loops that take more than N turns are refused.
 
-Costate needs no such limit; programs that set it are told when it is exceeded, as Quadrants does.
+Costate needs no such limit; programs that set it are told when it is exceeded, as Quadrants does:
+by loops that carry values from one turn to the next.
 Counters of the turns at each depth of loops run in the primal, and what they have reached at
 most is looked at before a gradient.
 """
@@ -25,6 +26,7 @@ class StackCap:
         self.traced = TracedArray(i32, 0, (), ())
         builder.arguments.append(("array", self.array))
         self.level = 0
+        self.carrying = []   # of the loops around the current statement, whether they carry values
         self.open()
 
     def open(self):
@@ -33,7 +35,10 @@ class StackCap:
         self.counters = [b.trace.declare(i32.core, b.constant(i32, 0), b.loc)
                          for _ in range(DEPTH)]
 
-    def enter(self):
+    def enter(self, carries):
+        self.carrying.append(carries)
+        if not carries:
+            return
         b = self.builder
         if self.level == 0:
             for counter in self.counters:
@@ -41,12 +46,16 @@ class StackCap:
         self.level += 1
 
     def turn(self):
+        if not self.carrying[-1]:
+            return
         b = self.builder
         counter = self.counters[min(self.level, DEPTH) - 1]
         more = b.pure(Op.add, i32, b.trace.read(i32.core, counter, b.loc), b.constant(i32, 1))
         b.trace.assign(counter, more, b.loc)
 
     def leave(self):
+        if not self.carrying.pop():
+            return
         b = self.builder
         self.level -= 1
         if self.level == 0:
@@ -63,7 +72,7 @@ class StackCap:
         if turns > self.most:
             self.clear()
             raise QuadrantsAssertionError(
-                f"Adstack overflow: a loop of kernel `{name}` takes {turns} turns, more than "
+                f"Adstack overflow: a loop of kernel `{name}` that carries values takes {turns} turns, more than "
                 f"`ad_stack_size={self.most}` allows; leave that option of `init` out, gradients "
                 "need no limit")
 

@@ -1,19 +1,20 @@
 """Statements of a kernel, but loops."""
 
 import ast
+import sys
 from functools import partial
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
-                            QuadrantsSyntaxError, QuadrantsTypeError)
+                            QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall)
 from costate.lang import calls, dtypes, ops
+from costate.lang.calls import Static
 from costate.lang.early import contains_return
 from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
 from costate.lang.expressions import BINARY, PLACES, is_value
-from costate.lang.frame import Bound
+from costate.lang.frame import Bound, Given
 from costate.lang.matrix import Matrix, unified
 from costate.lang.message import MOST_ASSERTED, Text
-from costate.lang.places import (Element, ElementGroup, Group, LocalArray, TracedArray, Variable,
-                                 variable_for)
+from costate.lang.places import (Element, ElementGroup, Group, LocalArray, TracedArray, Variable)
 from costate.lang.source import unsupported
 from costate.lang.storage import Storage
 from costate.lang.struct import Struct
@@ -27,6 +28,10 @@ _CLASSES = ((NameError, QuadrantsNameError), (IndexError, QuadrantsIndexError),
 def located(error, source, node):
     """The error with the line of the source that it is about."""
     text = str(error) or type(error).__name__
+    if isinstance(error, RecursionError):
+        error = RecursiveCall()
+        text = (f"calls of functions, one in the other, go deeper than Python allows ({sys.getrecursionlimit()} of its frames); "
+                "use a loop, or `sys.setrecursionlimit(...)`")
     if isinstance(error, Error):
         made = type(error)(source.show(node, text))
     else:
@@ -77,7 +82,7 @@ class Statements:
     def do_Assign(self, node):
         value = self.value(node.value)
         for target in node.targets:
-            self.assign(target, value)
+            self.assign(target, value, node.value)
 
     def do_AnnAssign(self, node):
         if node.value is None:
@@ -89,15 +94,18 @@ class Statements:
             value = ops.cast(value, dtypes.cook(kind))
         elif callable(getattr(kind, "cast", None)) and is_value(value):
             value = kind(value)
+        elif is_number(kind) or isinstance(kind, str):
+            raise QuadrantsTypeError(f"`{ast.unparse(node.annotation)}` is not a type; write `x: ti.f32 = ...`")
         self.assign(node.target, value)
 
-    def assign(self, target, value):
+    def assign(self, target, value, given=None):
+        """`given` is the expression of the value, if there is one."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            self.unpack(target.elts, value)
+            self.unpack(target.elts, value, given)
             return
         self.at(target)
         if isinstance(target, ast.Name):
-            self.assign_name(target.id, value)
+            self.assign_name(target.id, value, self.is_static(given))
             return
         if isinstance(target, ast.Starred):
             raise unsupported(target)
@@ -119,17 +127,29 @@ class Statements:
         raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel" + (
             "; make a `ti.Vector([...])` of the list" if made else ""))
 
-    def unpack(self, targets, value):
+    def is_static(self, given):
+        return isinstance(given, ast.Call) and self.frame.called(given.func) is Static.maker
+
+    def unpack(self, targets, value, given=None):
         if not isinstance(value, (Matrix, tuple, list)):
             raise QuadrantsTypeError(f"{ops.describe(value)} cannot be unpacked")
         values = list(value)
         if len(values) != len(targets):
             raise QuadrantsTypeError(f"{len(values)} values for {len(targets)} names")
-        for one, part in zip(targets, values):
-            self.assign(one, part)
+        several = isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(values)
+        for one, part, node in zip(targets, values, given.elts if several else [given] * len(values)):
+            self.assign(one, part, node)
 
-    def assign_name(self, name, value):
+    def find_to_change(self, name):
+        """The place or binding of a local name that is assigned."""
         found = self.frame.find(name)
+        if isinstance(found, Given):
+            raise QuadrantsTypeError(f"`{name}` is a template parameter whose argument is a constant, {found.value!r}; call the "
+                                     "function with a variable, or assign to another name")
+        return found
+
+    def assign_name(self, name, value, is_static=False):
+        found = self.find_to_change(name)
         if isinstance(found, Bound) and isinstance(found.value, Struct) and found.value.is_variable:
             found = found.value
         if isinstance(found, (*PLACES, Struct)):
@@ -145,7 +165,7 @@ class Statements:
         if isinstance(found, Bound) and not (is_value(found.value) and is_value(value)):
             self.rebind(name, value)
         else:
-            self.declare(name, value)
+            self.declare(name, value, is_static)
 
     def rebind(self, name, value):
         """A name of something that is known while the kernel is compiled, or becomes it."""
@@ -160,22 +180,22 @@ class Statements:
         self.declare(name, value)
         self.frame.scopes = scopes
 
-    def declare(self, name, value):
-        """A new name in this block."""
+    def declare(self, name, value, is_static=False):
+        """A new name in this block; what comes from `ti.static` stays known while the kernel is compiled."""
         if isinstance(value, Struct):
-            self.frame.bind(name, value.copied())
+            self.frame.bind(name, value.copied(partial(self.frame.variable, name)))
             return
-        if not is_value(value):
+        if isinstance(value, list) and value and all(map(is_scalar, value)) and name in self.source.with_assigned_elements:
+            value = Matrix(value)
+        if not is_value(value) or is_static and not self.frame.will_change(name, is_static=True):
             self.frame.bind(name, Bound(value))
             return
-        if name in self.frame.shared and self.builder.depth == 0:
-            self.frame.bind(name, variable_for(value, partial(calls.shared_variable, self.builder, name)))
-        elif self.frame.will_change(name):
-            self.frame.bind(name, variable_for(value))
+        if self.frame.will_change(name):
+            self.frame.bind(name, self.frame.variable(name, value))
         elif isinstance(value, Matrix):
             self.frame.bind(name, Bound(self.fixed(value)))
         else:
-            self.frame.bind(name, Bound(value_of(value)))
+            self.frame.bind(name, Bound(value_of(value), value if is_number(value) else None))
 
     def fixed(self, value):
         """A vector whose numbers are values of the kernel of one type."""
@@ -185,7 +205,7 @@ class Statements:
 
     def do_AugAssign(self, node):
         if isinstance(node.target, ast.Name):
-            place = self.frame.find(node.target.id)
+            place = self.find_to_change(node.target.id)
             if isinstance(place, Bound) or place is None:
                 value = self.value(node.target)
                 if isinstance(value, (Storage, TracedArray)):
@@ -247,7 +267,7 @@ class Statements:
         if node.orelse:
             raise QuadrantsSyntaxError("'else' clause for 'while' is not supported in kernels; use "
                                        "a flag")
-        with self.counted():
+        with self.counted(node):
             self.while_loop(node)
 
     def while_loop(self, node):
@@ -337,6 +357,8 @@ class Statements:
 
     def result_of(self, node):
         value = None if node.value is None else self.value(node.value)
+        if value is None and self.frame.kernel is not None and self.frame.kernel.returns.is_declared:
+            raise QuadrantsSyntaxError("a `return` without a value in a kernel whose type says that it returns one")
         if isinstance(value, list):
             value = Matrix(value)
         self.at(node)

@@ -47,15 +47,20 @@ class Struct:
         """Whether all members can be assigned."""
         return all(v.is_variable if isinstance(v, Struct) else _is_place(v) for v in self._members.values())
 
-    def copied(self):
-        """A local variable with these members."""
+    @property
+    def is_local(self):
+        """Whether members are local variables."""
+        from costate.lang.places import is_local
+        return any(is_local(v) for v in self._members.values())
+
+    def copied(self, make):
+        """A local variable with these members; `make(value)` makes one of a number or vector."""
         from costate.lang.matrix import Matrix
-        from costate.lang.places import variable_for
         def copy(v):
             v = v.get() if _is_place(v) else v
             if isinstance(v, Struct):
-                return v.copied()
-            return variable_for(v) if is_scalar(v) or isinstance(v, Matrix) else v
+                return v.copied(make)
+            return make(v) if is_scalar(v) or isinstance(v, Matrix) else v
         return Struct({k: copy(v) for k, v in self._members.items()}, self._methods)
 
     @staticmethod

@@ -451,6 +451,42 @@ def test_ad_stack_size_is_a_cap_that_raises():
                 k.grad(n, m)
 
 
+def test_ad_stack_size_is_about_values_that_loops_carry():
+    ti.init(arch=ti.cpu, ad_stack_size=16)
+    x = ti.field(ti.f32, shape=4, needs_grad=True)
+    y = ti.field(ti.f32, shape=4, needs_grad=True)
+
+    @ti.func
+    def grow(v: ti.template(), n):
+        for _ in range(n):
+            v = ti.sin(v)
+
+    @ti.kernel
+    def k(n: ti.i32, m: ti.i32):
+        for i in x:
+            for j in range(n):
+                v = x[i] * j
+                for _ in range(m):
+                    v = ti.sin(v)
+                y[i] += v
+
+    @ti.kernel
+    def by_reference(n: ti.i32):
+        for i in x:
+            v = x[i]
+            grow(v, n)
+            y[i] += v
+
+    for kernel, args, fits in ((k, (1000, 16), True), (k, (1, 17), False), (k, (1000, 0), True), (by_reference, (16,), True),
+                               (by_reference, (17,), False)):
+        kernel(*args)
+        if fits:
+            kernel.grad(*args)
+        else:
+            with pytest.raises(ti.QuadrantsAssertionError, match="that carries values takes 17 turns"):
+                kernel.grad(*args)
+
+
 def test_loops_are_refused_where_the_user_turned_them_off():
     ti.init(arch=ti.cpu, ad_stack_experimental_enabled=False)
     x = ti.field(ti.f32, shape=4, needs_grad=True)

@@ -411,3 +411,86 @@ def test_templates_tell_numbers_apart():
         assert inverse(0.0) == np.inf and inverse(-0.0) == -np.inf
         assert inverse(np.float32(-0.0)) == -np.inf and inverse(np.float32(0)) == np.inf
         assert halved(1) == 3 and halved(1.0) == 3.5 and halved(True) == 3
+
+
+def test_subclasses_of_tensors_and_arrays():
+    torch = pytest.importorskip("torch")
+
+    class Tensor(torch.Tensor):
+        pass
+
+    class Array(np.ndarray):
+        pass
+
+    @ti.kernel
+    def k(x: ti.types.ndarray()):
+        for i in range(x.shape[0]):
+            x[i] = i
+
+    for x in (torch.zeros(3).as_subclass(Tensor), torch.nn.Buffer(torch.zeros(3)), np.zeros(3, np.float32).view(Array)):
+        for _ in range(2):
+            k(x)
+        assert x.tolist() == [0, 1, 2]
+
+
+def test_gradients_of_subclasses_of_tensors():
+    torch = pytest.importorskip("torch")
+
+    class Tensor(torch.Tensor):
+        pass
+
+    x, loss = (torch.ones(n).as_subclass(Tensor).requires_grad_() for n in (3, 1))
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(), y: ti.types.ndarray()):
+        for i in range(3):
+            y[0] += x[i] * x[i] * i
+
+    with ti.ad.Tape(loss):
+        k(x, loss)
+    assert x.grad.tolist() == [0, 2, 4]
+
+
+def test_arrays_that_are_more_than_their_memory():
+    torch = pytest.importorskip("torch")
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, data):
+            return torch.Tensor._make_wrapper_subclass(cls, data.shape, dtype=data.dtype)
+
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            raise AssertionError
+
+    class Quantity(np.ndarray):
+        def __array_ufunc__(self, *args, **options):
+            raise AssertionError
+
+    @ti.kernel
+    def k(x: ti.types.ndarray()):
+        for i in range(3):
+            x[i] = i
+
+    plain = np.zeros(3, np.float32)
+    for x in (np.ma.masked_array(plain, [0, 1, 0]), plain.view(Quantity), Wrapper(torch.zeros(3))):
+        with pytest.raises(ti.QuadrantsRuntimeError, match=f"a {type(x).__name__}, w.*pass a plain"):
+            k(x)
+
+
+def test_keywords_launch_as_positions_do():
+    seen = []
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(), n: ti.i32, flag: ti.template() = True):
+        for i in range(x.shape[0]):
+            x[i] = n if ti.static(flag) else -n
+
+    x = ti.ndarray(ti.i32, 2)
+    for call in (lambda: k(n=3, x=x), lambda: k(x, n=4), lambda: k(x, flag=False, n=5), lambda: k(n=6, flag=True, x=x)) * 2:
+        call()
+        seen.append(x[1])
+    assert seen == [3, 4, -5, 6] * 2
+    for wrong in (lambda: k(x, 3, True, n=3), lambda: k(x, m=3), lambda: k(x, n=3, m=3)):
+        with pytest.raises(ti.QuadrantsSyntaxError, match="`k\\(\\)`"):
+            wrong()

@@ -148,3 +148,127 @@ def test_static_print_prints_once(capsys):
         return s
 
     assert k() == 6 and capsys.readouterr().out == "traced\nagain\n"
+
+
+@ti.func
+def total(x: ti.template()):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i]
+    return s
+
+
+@ti.func
+def total_from(x: ti.template(), s):
+    for i in range(x.shape[0]):
+        s += x[i]
+    return s
+
+
+@ti.func
+def add_total(x: ti.template(), s: ti.template()):
+    for i in range(x.shape[0]):
+        s += x[i]
+
+
+@ti.func
+def any_above(x: ti.template(), limit):
+    found = False
+    for i in range(x.shape[0]):
+        if x[i] > limit:
+            found = True
+    return found
+
+
+@ti.func
+def product_of_totals(x: ti.template()):
+    a = total(x)
+    b = total_from(x, a)
+    for i in range(x.shape[0]):
+        b += 1
+    return a * b
+
+
+def test_in_functions():
+    @ti.kernel
+    def k(x: ti.types.ndarray(), c: ti.f32) -> (ti.f32, ti.f32, ti.f32, ti.u1):
+        s = c
+        add_total(x, s)
+        add_total(x, s)
+        return product_of_totals(x), total_from(x, c) + c, s, any_above(x, 3)
+
+    for _ in range(2):
+        assert k(np.float32([1, 2, 3, 4]), 100) == (240, 210, 120, True)
+        assert k(np.float32([1, 2]), 0) == (24, 3, 6, False)
+
+
+def test_functions_where_loops_are_serial():
+    @ti.func
+    def early(x: ti.template(), c):
+        if c > 2:
+            return -1.0
+        return total(x)
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(), y: ti.types.ndarray(), c: ti.i32) -> ti.f32:
+        for j in range(3):
+            y[j] = total(x) * j
+        r = 0.0
+        if c > 1:
+            r = total(x)
+        return r + 100 * early(x, c)
+
+    x, y = np.float32([1, 2, 3, 4]), np.zeros(3, np.float32)
+    assert [k(x, y, c) for c in (1, 2, 3)] == [1000, 1010, -90]
+    assert y.tolist() == [0, 10, 20]
+
+
+def test_changed_by_a_function_in_the_loop():
+    @ti.func
+    def add(s: ti.template(), v):
+        s += v
+
+    @ti.kernel
+    def k(x: ti.types.ndarray()) -> ti.f32:
+        s = 0.0
+        for i in range(x.shape[0]):
+            add(s, x[i])
+        return s
+
+    assert k(np.float32([1, 2, 3, 4])) == 10
+
+
+def test_structs_in_functions():
+    Sums = ti.types.struct(a=ti.f32, v=ti.types.vector(2, ti.f32))
+
+    @ti.func
+    def sums(x: ti.template()):
+        s = Sums(a=0.0, v=ti.Vector([0.0, 0.0]))
+        for i in range(x.shape[0]):
+            s.a += x[i]
+            s.v += ti.Vector([1.0, x[i] * x[i]])
+        return s
+
+    @ti.kernel
+    def k(x: ti.types.ndarray()) -> ti.f32:
+        s = sums(x)
+        return s.a + 100 * s.v[0] + 1000 * s.v[1]
+
+    assert k(np.float32([1, 2])) == 3 + 200 + 5000
+
+
+@both
+def test_gradients_through_functions(tape, double):
+    x, y = fields([0.5, 0.7, 0.2])
+
+    @ti.kernel
+    def k():
+        a = product_of_totals(x)
+        for i in x:
+            y[None] += ti.sin(x[i]) * a
+
+    def expected(v):
+        a = sum(v) * (2 * sum(v) + 3)
+        return sum(math.sin(e) * a for e in v)
+
+    assert gradient(k, x, y, tape=tape) == differences(expected, x.to_numpy())
