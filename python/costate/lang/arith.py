@@ -112,11 +112,17 @@ def mod(a, b):
 
 def raw_div(a, b):
     """Integers: the quotient as in C."""
+    if is_number(a) and is_number(b) and b:
+        if dtypes.promote(dtype_of(a), dtype_of(b)).is_float:
+            return a / b
+        return abs(a) // abs(b) if (a < 0) == (b < 0) else -(abs(a) // abs(b))
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     return pure(Op.div, dtype, a, b)
 
 
 def raw_mod(a, b):
+    if is_number(a) and is_number(b) and b:
+        return a - b * raw_div(a, b) if dtypes.promote(dtype_of(a), dtype_of(b)).is_int else math.fmod(a, b)
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     return pure(Op.rem, dtype, a, b)
 

@@ -4,6 +4,7 @@ import threading
 from contextlib import contextmanager
 
 from costate import _core
+from costate.errors import QuadrantsRuntimeError
 from costate.lang.lifted import Lifted
 
 _state = threading.local()
@@ -14,11 +15,14 @@ def current():
     return getattr(_state, "builder", None)
 
 
+class NoKernel(QuadrantsRuntimeError):
+    """What is only possible in a kernel was tried elsewhere."""
+
+
 def require(what):
     builder = current()
     if builder is None:
-        from costate.errors import QuadrantsRuntimeError
-        raise QuadrantsRuntimeError(f"{what} is only possible in a kernel")
+        raise NoKernel(f"{what} is only possible in a kernel")
     return builder
 
 

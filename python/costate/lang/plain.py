@@ -12,6 +12,7 @@ from costate.ad.state import state
 from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang import dtypes, runtime
 from costate.lang.annotations import CompoundType, NdarrayType, template
+from costate.lang.builder import NoKernel
 from costate.lang.calls import Grouped, NDRange
 from costate.lang.matrix import Matrix
 from costate.lang.ndarray import make_ndarray
@@ -261,7 +262,11 @@ def launch(kernel, args):
     made = _of(kernel.original, set())
     given = [_argument(hints.get(name), value, after) if kernel.instance is None or k else value
              for k, (name, value) in enumerate(zip(names, args))]
-    result = made(*given)
+    try:
+        result = made(*given)
+    except NoKernel as error:
+        raise QuadrantsRuntimeError(f"{error}, and not with `arch=ti.python`, which runs kernels as plain Python; "
+                                    f"{WAY_OUT}") from error
     for back in after:
         back()
     kinds = kernel.return_kinds()

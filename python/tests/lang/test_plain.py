@@ -190,7 +190,15 @@ def arrays():
     return a.tolist(), t.tolist(), vectors.tolist()
 
 
-@pytest.mark.parametrize("program", [fields, atomics, funcs, numbers, structs, objects, arrays], ids=lambda p: p.__name__)
+def quotients():
+    @ti.kernel
+    def run(a: ti.i32, b: ti.i32, c: ti.f32) -> (ti.i32, ti.i32, ti.i32, ti.f32, ti.f32):
+        return ti.raw_div(a, b), ti.raw_mod(a, b), ti.raw_div(-9, 4) * 10 + ti.raw_mod(-9, 4), ti.raw_div(c, 2.0), ti.raw_mod(c, 2.0)
+
+    return [run(a, b, -2.5) for a in (-7, 7) for b in (-2, 2)]
+
+
+@pytest.mark.parametrize("program", [fields, atomics, funcs, numbers, structs, objects, arrays, quotients], ids=lambda p: p.__name__)
 def test_plain_python_gives_the_same(program):
     compiled, plain = _results(program)
     assert compiled == plain
@@ -292,7 +300,11 @@ def test_what_python_cannot_do_is_refused():
         for i in x:
             x[i] = 1
 
-    for kernel, text in ((by_reference, "`a` is a `ti.template\\(\\)` that the function assigns"),
+    @ti.kernel
+    def decomposes():
+        u, sigma, v = ti.svd(ti.Matrix([[1.0, 2.0], [3.0, 4.0]]))
+
+    for kernel, text in ((decomposes, "only possible in a kernel, and not with `arch=ti.python`"), (by_reference, "`a` is a `ti.template\\(\\)` that the function assigns"),
                          (cells, "a loop over the cells of a sparse field"), (one_variable, "one loop variable for 2 dim")):
         with pytest.raises((ti.QuadrantsRuntimeError, ti.QuadrantsSyntaxError), match=text):
             kernel()
