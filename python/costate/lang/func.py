@@ -27,7 +27,8 @@ def _known(value):
         return value.shape
     if isinstance(value, (*NUMBERS, str, type(None))):
         return type(value), repr(value)
-    return type(value) if isinstance(value, Expr) or hasattr(value, "get") and hasattr(value, "set") else id(value)
+    is_of_run_time = isinstance(value, Expr) or hasattr(value, "get") and hasattr(value, "set")
+    return (type(value), repr(getattr(value, "dtype", None))) if is_of_run_time else id(value)
 
 
 def _through(calls, call):

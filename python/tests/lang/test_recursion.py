@@ -133,8 +133,17 @@ def test_what_ends_while_the_kernel_is_compiled():
             r += total(v[1:])
         return r
 
-    @ti.kernel
-    def k(x: ti.i32) -> (ti.i32, ti.i32, ti.i32):
-        return power(x, 20), tree(x, 3), total(ti.Vector([x, 2, 3, 4, 5, 6]))
+    wider = {ti.u8: ti.i16, ti.i16: ti.i32, ti.i32: ti.i64, ti.i64: ti.f32, ti.f32: ti.f64}
 
-    assert k(2) == (2**20, 8 * 2 + 12, 22)
+    @ti.func
+    def widest(x):
+        r = ti.cast(x, ti.f64)
+        if ti.static(x.dtype in wider):
+            r = widest(ti.cast(x, wider[x.dtype])) + 1
+        return r
+
+    @ti.kernel
+    def k(x: ti.i32) -> (ti.i32, ti.i32, ti.i32, ti.f64):
+        return power(x, 20), tree(x, 3), total(ti.Vector([x, 2, 3, 4, 5, 6])), widest(ti.cast(x, ti.u8))
+
+    assert k(2) == (2**20, 8 * 2 + 12, 22, 7)
