@@ -1,5 +1,6 @@
 #include "ir/Tape.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 
 #include "ir/TapeDialect.cpp.inc"
@@ -16,6 +17,13 @@ void TapeDialect::initialize() {
 #define GET_OP_LIST
 #include "ir/TapeOps.cpp.inc"
       >();
+}
+
+LogicalResult TurnOp::verify() {
+  if (!isa_and_nonnull<scf::SCFDialect>((*this)->getParentOp()->getDialect()))
+    return success();
+  return emitOpError("stands in a loop or branch; there is one in each "
+                     "iteration, and one in the serial code");
 }
 
 /// Puts `op` into its place of a record, if it has a number; false if another

@@ -61,6 +61,7 @@ def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite
     sweeps. A launch that only measures its tapes ends the iteration here.
   }];
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 //===-- Rows of a warp ----------------------------------------------------===//

@@ -28,3 +28,12 @@ costate.kernel @twice(%x: f64) {
   tape.push record(0) %x : f64
   %0 = tape.pop record(0) : f64
 }
+
+// -----
+
+costate.kernel @turn_in_a_branch(%c: i1) {
+  scf.if %c {
+    // expected-error @+1 {{stands in a loop or branch; there is one in each iteration, and one in the serial code}}
+    tape.turn
+  }
+}
