@@ -110,7 +110,7 @@ LogicalResult refuseGradient(ir::KernelOp kernel) {
           << "take that of the kernel that makes no copies";
       return WalkResult::interrupt();
     }
-    if (!isa<tape::PushOp, tape::TurnOp>(op))
+    if (!isa<tape::PushOp, tape::TurnOp, ir::AtomicTakeOp>(op))
       return WalkResult::advance();
     op->emitError("a gradient has no gradient").attachNote()
         << "take its forward derivative: it gives the same second "

@@ -13,9 +13,9 @@
 #include "compiler/Timings.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "ir/Functions.h"
+#include "ir/Text.h"
 #include "lowering/Lower.h"
 
-#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -34,27 +34,6 @@ Timings &lastTimings() {
 }
 
 namespace {
-
-constexpr int deepest = 256;
-
-/// Reading text and walking IR call themselves for what is nested. The line
-/// where more than `deepest` brackets are open, or 0.
-unsigned tooDeepIn(StringRef text) {
-  int depth = 0;
-  unsigned line = 1;
-  for (size_t at = 0; at < text.size() && depth <= deepest; ++at) {
-    char c = text[at];
-    if (c == '\n')
-      ++line;
-    else if (c == '-' && text.substr(at).starts_with("->"))
-      ++at;
-    else if (StringRef("([{<").contains(c))
-      ++depth;
-    else if (StringRef(")]}>").contains(c))
-      --depth;
-  }
-  return depth > deepest ? line : 0;
-}
 
 /// A module with the one kernel to compile, and what it asks for.
 struct Derived {
@@ -89,13 +68,10 @@ public:
 
   Result<> parse(const std::string &text, const std::string &fileName,
                  const std::string &wanted) {
-    if (isBytecode(llvm::MemoryBufferRef(text, fileName)))
-      return Failure{ErrorCode::BadKernel, fileName + ": is no text"};
-    if (unsigned line = tooDeepIn(text))
+    if (auto fault = ir::faultOf(text))
       return Failure{ErrorCode::BadKernel,
-                     fileName + ":" + std::to_string(line) +
-                         ": error: more than " + std::to_string(deepest) +
-                         " brackets are open; kernels do not nest so deep"};
+                     fileName + ":" + std::to_string(fault->line) +
+                         ": error: " + fault->text};
     DiagnosticText diagnostics(&context);
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, fileName),

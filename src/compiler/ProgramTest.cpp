@@ -172,7 +172,7 @@ TEST(Program, BytecodeIsRefused) {
   auto program = Program::parse("ML\xefR\x01garbage", "test.mlir", "", {});
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code, ErrorCode::BadKernel);
-  EXPECT_EQ(program.error().text, "test.mlir: is no text");
+  EXPECT_EQ(program.error().text, "test.mlir:1: error: this is no text");
 }
 
 TEST(Program, AKernelOfSeveralIsChosenByName) {

@@ -1,5 +1,6 @@
 #include "compiler/Target.h"
 
+#include "compiler/FarValues.h"
 #include "compiler/UniformLoops.h"
 #include "conversion/LLVMPasses.h"
 
@@ -155,6 +156,9 @@ void optimise(Module &module, TargetMachine &machine) {
 }
 
 Result<std::string> emitObject(Module &module, TargetMachine &machine) {
+  for (Function &function : module)
+    if (isLong(function))
+      spillFarValues(function);
   SmallString<0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;

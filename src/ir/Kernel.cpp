@@ -35,6 +35,58 @@ void CostateDialect::initialize() {
       >();
 }
 
+//===-- Attributes --------------------------------------------------------===//
+
+/// The argument that argument `number`, an adjoint or the like, belongs to, by
+/// `attribute`.
+static LogicalResult verifyOrigin(Operation *op, unsigned number,
+                                  NamedAttribute attribute) {
+  auto types = cast<FunctionOpInterface>(op).getArgumentTypes();
+  auto origin = dyn_cast<IntegerAttr>(attribute.getValue());
+  bool isOlder =
+      origin && origin.getType().isInteger(64) && origin.getValue().ult(number);
+  if (isOlder && isa<ArrayType>(types[number]) &&
+      isa<ArrayType>(types[origin.getInt()]))
+    return success();
+  return op->emitOpError("argument ")
+         << number << " has `" << attribute.getName().getValue()
+         << "`, which names an array in front of it by its number, an i64";
+}
+
+static LogicalResult verifyNumber(Operation *op, NamedAttribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (number && number.getType().isInteger(64) && number.getValue().isIntN(32))
+    return success();
+  return op->emitOpError("has `") << attribute.getName().getValue()
+                                  << "`, which is an i64 from 0 to 2^32 - 1";
+}
+
+LogicalResult CostateDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (!isa<FunctionOpInterface>(op))
+    return success();
+  if (name == versionOfAttr &&
+      !cast<FunctionOpInterface>(op).getArgAttr(argument, partAttr))
+    return op->emitOpError("argument ")
+           << argument << " has `" << name << "` without `" << partAttr << "`";
+  if (name == partAttr)
+    return verifyNumber(op, attribute);
+  if (name == adjointOfAttr || name == tangentOfAttr || name == versionOfAttr ||
+      name == scratchOfAttr)
+    return verifyOrigin(op, argument, attribute);
+  return success();
+}
+
+LogicalResult
+CostateDialect::verifyOperationAttribute(Operation *op,
+                                         NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == replayedAttr || name == storedValueAttr)
+    return verifyNumber(op, attribute);
+  return success();
+}
+
 //===-- ArrayType ---------------------------------------------------------===//
 
 bool isNarrow(Type element) {

@@ -28,6 +28,8 @@ def Costate_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasOperationAttrVerify = 1;
 }
 
 class Costate_Op<string mnemonic, list<Trait> traits = []>

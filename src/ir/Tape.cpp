@@ -1,5 +1,6 @@
 #include "ir/Tape.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 
 #include "ir/TapeDialect.cpp.inc"
@@ -17,6 +18,26 @@ void TapeDialect::initialize() {
 #include "ir/TapeOps.cpp.inc"
       >();
 }
+
+LogicalResult TurnOp::verify() {
+  Block *block = (*this)->getBlock();
+  bool isOnly = llvm::hasSingleElement(block->getOps<TurnOp>());
+  if (isOnly &&
+      !isa_and_nonnull<scf::SCFDialect>((*this)->getParentOp()->getDialect()))
+    return success();
+  return emitOpError("is a second one, or in a loop or branch; there is one in "
+                     "each iteration, and one in the serial code");
+}
+
+template <class Op> static LogicalResult verifyNumber(Op op) {
+  std::optional<uint64_t> record = op.getRecord();
+  if (!record || *record <= uint64_t(INT32_MAX))
+    return success();
+  return op.emitOpError("has a record whose number is not between 0 and 2^31");
+}
+
+LogicalResult PushOp::verify() { return verifyNumber(*this); }
+LogicalResult PopOp::verify() { return verifyNumber(*this); }
 
 /// Puts `op` into its place of a record, if it has a number; false if another
 /// one has taken it.

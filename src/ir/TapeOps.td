@@ -43,6 +43,7 @@ def Tape_PushOp : Tape_Op<"push", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
   let assemblyFormat = [{
     (`record` `(` $record^ `)`)? $values attr-dict `:` type($values)
   }];
+  let hasVerifier = 1;
 }
 
 def Tape_PopOp : Tape_Op<"pop", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
@@ -52,6 +53,7 @@ def Tape_PopOp : Tape_Op<"pop", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<T
   let assemblyFormat = [{
     (`record` `(` $record^ `)`)? attr-dict `:` type($values)
   }];
+  let hasVerifier = 1;
 }
 
 def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
@@ -61,6 +63,7 @@ def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite
     sweeps. A launch that only measures its tapes ends the iteration here.
   }];
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 //===-- Rows of a warp ----------------------------------------------------===//

@@ -115,12 +115,18 @@ int main(int argc, char **argv) {
   uint64_t seed = 1, count = UINT64_MAX / 2;
   double seconds = 30;
   std::string file;
+  bool onlyPrints = false;
   CLI::App app("Damaged kernels, files and arguments.");
   app.add_option("--seed", seed, "the first one");
   app.add_option("--count", count, "how many");
   app.add_option("--seconds", seconds, "for how long");
   app.add_option("--try", file, "a text of a kernel");
+  app.add_flag("--print", onlyPrints, "only print the input of the first one");
   CLI11_PARSE(app, argc, argv);
+  if (onlyPrints) {
+    std::cout << inputOf(seed);
+    return 0;
+  }
   if (!file.empty()) {
     std::ifstream stream(file);
     std::stringstream text;

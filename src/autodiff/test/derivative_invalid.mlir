@@ -24,3 +24,16 @@ costate.kernel @copies(%x: !costate.array<f64, 1>, %v: !costate.array<f64, 1>) {
   // expected-note @+1 {{take that of the kernel that makes no copies}}
   costate.copy %x to %v : !costate.array<f64, 1>
 }
+
+// -----
+
+// A gradient that saves nothing.
+costate.kernel @takes(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    // expected-error @+2 {{a gradient has no gradient}}
+    // expected-note @+1 {{take its forward derivative}}
+    %g = costate.atomic_take %m[] : !costate.array<f64, 0>
+    costate.atomic_add %g, %x[%i] : !costate.array<f64, 1>
+  }
+}

@@ -4,6 +4,7 @@
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToDevice/Reductions.h"
 #include "conversion/KernelToDevice/SortIterations.h"
+#include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
 
@@ -37,7 +38,7 @@ public:
         known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
         depth(depthOf(region)), number(launcher.functions.size()),
         uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
-        reductions(region),
+        reductions(region), accumulators(region),
         summation(range ? Summation::of(range) : Summation()),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
 
@@ -224,7 +225,7 @@ private:
     Captures own = uses;
     own.map(b, partsHere(b, function), op->getRegion(0));
     if (range && !measures)
-      reductions.redirect(b, op->getRegion(0));
+      redirect(b, op->getRegion(0));
     if (tiled)
       emitTiles(b, function, cast<ir::RangeOp>(op), own, place);
     else if (range)
@@ -232,6 +233,11 @@ private:
     else
       emitSerial(b, function, cast<ir::SerialOp>(op));
     function.end(b);
+  }
+
+  void redirect(ImplicitLocOpBuilder &b, Region &copy) {
+    reductions.redirect(b, copy);
+    accumulators.redirect(b, copy);
   }
 
   void emitSerial(ImplicitLocOpBuilder &b, DeviceFunction &function,
@@ -402,6 +408,7 @@ private:
   /// See compiler/DeviceSums.c. `own`: what arrays are here.
   void addUp(ImplicitLocOpBuilder &b, DeviceFunction &function, ValueRange sums,
              const Captures &own) {
+    accumulators.flush(b, own.mapping);
     addUpGrid(b, function, sums.take_front(gridSums()), own);
     Values ofBlock;
     for (auto [k, sum] : llvm::enumerate(sums.drop_front(gridSums()))) {
@@ -549,6 +556,7 @@ private:
   size_t number;
   Captures uses;
   Reductions reductions;
+  Accumulators accumulators;
   Summation summation;
   Operation *measured; ///< a copy to be measured; null: it pushes nothing
   int64_t firstSlot = 0;

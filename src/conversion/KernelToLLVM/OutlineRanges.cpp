@@ -1,3 +1,4 @@
+#include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/KernelToLLVM/Outline.h"
 
@@ -19,6 +20,7 @@ public:
         number(number), measures(measures), namesIterations(namesIterations),
         summation(Summation::of(range)),
         uses(range.getRegion(), range.getExtents().drop_front()),
+        accumulators(range.getRegion()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i64(IntegerType::get(module.getContext(), 64)) {}
 
@@ -64,6 +66,7 @@ private:
     bool pushes = contains(range.getRegion(), isPush);
     bool writes =
         contains(range.getRegion(), isEffect) || range->hasAttr(addsAttr);
+    accumulators.redirect(builder, range.getRegion());
     worker = chunk.getArgument(1);
     if (measures && (pushes || writes))
       dry = runtime.callDryRun(builder, worker);
@@ -94,6 +97,7 @@ private:
                   });
     for (auto [k, sum] : llvm::enumerate(sums))
       storeSlot(builder, sum, chunk.getArgument(0), k);
+    accumulators.flush(builder, uses.mapping);
   }
 
   Values emitIteration(ImplicitLocOpBuilder &builder, ValueRange indices) {
@@ -224,6 +228,7 @@ private:
   bool measures, namesIterations;
   Summation summation;
   Captures uses;
+  Accumulators accumulators;
   Type pointer, i64;
   Value worker, dry;
 };

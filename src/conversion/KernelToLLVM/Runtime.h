@@ -31,6 +31,9 @@ inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
 /// On an `atomic_add` that is a sum of its range (`mark-reductions`): the
 /// number of its element within the range.
 inline constexpr llvm::StringLiteral reductionAttr = "costate.reduction";
+/// On an update of an integer that a thread makes in a register
+/// (`mark-reductions`): the number of its element within the range.
+inline constexpr llvm::StringLiteral accumulatorAttr = "costate.accumulator";
 /// On a range: results of it are added to memory (`sum-in-ranges`).
 inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 /// On an `atomic_add`: lanes of a warp likely add to the same element.

@@ -1,4 +1,4 @@
-#include "conversion/KernelToLLVM/Runtime.h"
+#include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/Reductions/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -89,13 +89,14 @@ public:
     });
     for (ir::AtomicAddOp add : adds)
       mark(add);
+    markAccumulators();
   }
 
 private:
   void mark(ir::AtomicAddOp add) {
     Builder b(add.getContext());
     if (std::optional<size_t> number =
-            isSum(add) ? numberOf(add) : std::nullopt)
+            isSum(add) ? numberOf(add, elements) : std::nullopt)
       add->setAttr(reductionAttr, b.getI64IntegerAttr(*number));
     else if (llvm::all_of(add.getIndices(),
                           [&](Value v) { return common.contain(v); }))
@@ -107,6 +108,38 @@ private:
            llvm::all_of(add.getIndices(),
                         [&](Value v) { return isFixed(v); }) &&
            isOnlyAddedTo(add.getArray());
+  }
+
+  //===-- Updates of integers ---------------------------------------------===//
+
+  void markAccumulators() {
+    SmallVector<ir::ElementAccess> updates;
+    region.walk([&](ir::ElementAccess access) {
+      if (isAccumulated(access))
+        updates.push_back(access);
+    });
+    Builder b(range.getContext());
+    SmallVector<ir::ElementAccess> known;
+    for (ir::ElementAccess access : updates)
+      if (std::optional<size_t> number = numberOf(access, known))
+        access->setAttr(accumulatorAttr, b.getI64IntegerAttr(*number));
+  }
+
+  bool isAccumulated(ir::ElementAccess access) {
+    std::optional<Update> update = updateOf(access);
+    return update && access->getOperand(0).getType().isInteger() &&
+           !access->hasAttr(ir::replayedAttr) && isReverse(access) &&
+           llvm::all_of(access.getIndices(),
+                        [&](Value v) { return isFixed(v); }) &&
+           isOnlyUpdated(access.getArray(), *update);
+  }
+
+  /// By updates of one kind, whose order does not matter.
+  bool isOnlyUpdated(Value array, Update update) {
+    return llvm::all_of(array.getUsers(), [&](Operation *user) {
+      return updateOf(user) == update || isa<ir::ExtentOp>(user) ||
+             !region.isAncestor(user->getParentRegion());
+    });
   }
 
   bool isReverse(Operation *op) {
@@ -126,22 +159,24 @@ private:
     });
   }
 
-  /// Of the element; nothing if there are too many.
-  std::optional<size_t> numberOf(ir::AtomicAddOp add) {
+  /// Of the element among `known`; nothing if there are too many.
+  std::optional<size_t> numberOf(ir::ElementAccess access,
+                                 SmallVector<ir::ElementAccess> &known) {
     OpBuilder b(range);
-    for (OpOperand &index : add.getIndicesMutable())
-      index.set(inFront(b, index.get()));
-    auto isSame = [&](ir::AtomicAddOp other) {
-      return other.getArray() == add.getArray() &&
-             llvm::equal(other.getIndices(), add.getIndices(), isEqual);
+    size_t first = access->getNumOperands() - access.getIndices().size();
+    for (auto [k, index] : llvm::enumerate(access.getIndices()))
+      access->setOperand(first + k, inFront(b, index));
+    auto isSame = [&](ir::ElementAccess other) {
+      return other.getArray() == access.getArray() &&
+             llvm::equal(other.getIndices(), access.getIndices(), isEqual);
     };
-    auto same = llvm::find_if(elements, isSame);
-    if (same == elements.end()) {
-      if (elements.size() == mostReductions)
+    auto same = llvm::find_if(known, isSame);
+    if (same == known.end()) {
+      if (known.size() == mostReductions)
         return std::nullopt;
-      same = elements.insert(elements.end(), add);
+      same = known.insert(known.end(), access);
     }
-    return same - elements.begin();
+    return same - known.begin();
   }
 
   static bool isEqual(Value a, Value b) {
@@ -165,8 +200,8 @@ private:
   Region &region;
   tape::TurnOp turn;
   CommonValues common;
-  SmallVector<ir::AtomicAddOp> elements;  ///< one addition to each
-  llvm::DenseMap<Value, Value> constants; ///< in front of the range
+  SmallVector<ir::ElementAccess> elements; ///< one addition to each
+  llvm::DenseMap<Value, Value> constants;  ///< in front of the range
 };
 
 struct MarkReductions : impl::MarkReductionsBase<MarkReductions> {

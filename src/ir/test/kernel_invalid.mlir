@@ -402,3 +402,40 @@ costate.kernel @scratch(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 1> {
   // expected-error@+1 {{writes to a scratch array without a part that it repeats}}
   costate.store %v, %t[%i] : !costate.array<f64, 1>
 }
+
+// -----
+
+// expected-error @+1 {{argument 1 has `costate.tangent_of`, which names an array in front of it by its number, an i64}}
+costate.kernel @tangent_of_none(%x: !costate.array<f64, 1>, %t: !costate.array<f64, 1> {costate.tangent_of = 11 : i64}) {
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 has `costate.tangent_of`, which names}}
+costate.kernel @tangent_of_itself(%t: !costate.array<f64, 1> {costate.tangent_of = 0 : i64}) {
+}
+
+// -----
+
+// expected-error @+1 {{argument 1 has `costate.adjoint_of`, which names}}
+costate.kernel @adjoint_of_a_number(%s: f64, %x: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+}
+
+// -----
+
+// expected-error @+1 {{argument 1 has `costate.version_of` without `costate.part`}}
+costate.kernel @version_without_part(%x: !costate.array<f64, 1>, %v: !costate.array<f64, 1> {costate.version_of = 0 : i64}) {
+}
+
+// -----
+
+// expected-error @+1 {{has `costate.part`, which is an i64 from 0 to 2^32 - 1}}
+costate.kernel @part_below_zero(%x: !costate.array<f64, 1>, %v: !costate.array<f64, 1> {costate.version_of = 0 : i64, costate.part = -1 : i64}) {
+}
+
+// -----
+
+costate.kernel @part_by_name(%x: !costate.array<f64, 1>, %i: i64, %v: f64) {
+  // expected-error @+1 {{has `costate.replayed`, which is an i64 from 0 to 2^32 - 1}}
+  costate.store %v, %x[%i] {costate.replayed = "0"} : !costate.array<f64, 1>
+}

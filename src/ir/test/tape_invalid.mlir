@@ -28,3 +28,27 @@ costate.kernel @twice(%x: f64) {
   tape.push record(0) %x : f64
   %0 = tape.pop record(0) : f64
 }
+
+// -----
+
+costate.kernel @turn_in_a_branch(%c: i1) {
+  scf.if %c {
+    // expected-error @+1 {{is a second one, or in a loop or branch; there is one in each iteration, and one in the serial code}}
+    tape.turn
+  }
+}
+
+// -----
+
+costate.kernel @two_turns() {
+  // expected-error @+1 {{is a second one, or in a loop or branch}}
+  tape.turn
+  tape.turn
+}
+
+// -----
+
+costate.kernel @far_record(%x: f64) {
+  // expected-error @+1 {{has a record whose number is not between 0 and 2^31}}
+  tape.push record(9223372036854775807) %x : f64
+}

@@ -25,8 +25,7 @@ costate.kernel @sums(%x: !costate.array<f64, 1>, %a: !costate.array<f32, 0>, %b:
   }
 }
 
-// Whoever reads the element in the range sees what has been added so far, and
-// integers need no order.
+// Whoever reads the element in the range sees what has been added so far.
 // CHECK-LABEL: costate.kernel @no_sums
 // CHECK-NOT:     costate.reduction
 // CHECK:         costate.atomic_add %{{.*}}, %arg1[] {costate.common}
@@ -79,5 +78,44 @@ costate.kernel @common(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 1>, %
       costate.atomic_add %v, %a[%m] : !costate.array<f64, 1>
       costate.atomic_add %v, %a[%q] : !costate.array<f64, 1>
     }
+  }
+}
+
+// Updates of integers whose order does not matter, of one kind in the range.
+// CHECK-LABEL: costate.kernel @accumulators
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] {costate.accumulator = 0 : i64, costate.common}
+// CHECK:         costate.atomic_add %{{.*}}, %arg1[%{{.*}}] {costate.accumulator = 0 : i64, costate.common}
+// CHECK:         costate.atomic_max %{{.*}}, %arg2[] {costate.accumulator = 1 : i64}
+// CHECK:         costate.atomic_fetch "or" %{{.*}}, %arg3[] {costate.accumulator = 2 : i64}
+costate.kernel @accumulators(%x: !costate.array<i32, 1>, %a: !costate.array<i32, 1>, %m: !costate.array<ui8, 0>, %o: !costate.array<i32, 0>) {
+  %e = costate.extent %x[0] : !costate.array<i32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<i32, 1>
+    %zero = arith.constant 0 : i64
+    scf.for %k = %zero to %i step %e : i64 {
+      costate.atomic_add %v, %a[%zero] : !costate.array<i32, 1>
+    }
+    costate.atomic_add %v, %a[%zero] : !costate.array<i32, 1>
+    costate.atomic_add %v, %a[%i] : !costate.array<i32, 1>
+    costate.atomic_max %v, %m[] : !costate.array<ui8, 0>
+    %old = costate.atomic_fetch "or" %v, %o[] : !costate.array<i32, 0>
+  }
+}
+
+// The order, what an element was, or what it is, matters.
+// CHECK-LABEL: costate.kernel @no_accumulators
+// CHECK-NOT:     costate.accumulator
+// CHECK:         costate.return
+costate.kernel @no_accumulators(%x: !costate.array<i32, 1>, %a: !costate.array<i32, 0>, %b: !costate.array<i32, 0>, %c: !costate.array<i32, 0>, %d: !costate.array<i32, 0>) {
+  %e = costate.extent %x[0] : !costate.array<i32, 1>
+  costate.range (%i) in (%e) {
+    %v = costate.load %x[%i] : !costate.array<i32, 1>
+    costate.atomic_add %v, %a[] : !costate.array<i32, 0>
+    costate.atomic_max %v, %a[] : !costate.array<i32, 0>
+    %old = costate.atomic_fetch "xor" %v, %b[] : !costate.array<i32, 0>
+    costate.store %old, %x[%i] : !costate.array<i32, 1>
+    costate.atomic_min %v, %c[] : !costate.array<i32, 0>
+    %now = costate.load %c[] : !costate.array<i32, 0>
+    %none = costate.atomic_fetch "exchange" %now, %d[] : !costate.array<i32, 0>
   }
 }
