@@ -7,10 +7,18 @@ from costate.lang import runtime
 
 
 class _State(threading.local):
+    """What surrounds the launches of a thread."""
+
     tape = None       # the active Tape
     forward = None    # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
     tracing = 0       # inside of a kernel that is compiled
+    loud = False      # whether one of these wants to know about launches
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        own[name] = value
+        own["loud"] = bool(own.get("tape") is not None or own.get("forward") is not None or own.get("tracing"))
 
 
 state = _State()
@@ -24,12 +32,24 @@ def _forget():
 
 def quiet():
     """Whether nothing wants to know about launches."""
-    return state.tape is None and state.forward is None and not state.tracing
+    return not state.loud
 
 
 def records():
     """Whether a tape records what happens now."""
     return state.tape is not None and state.tape.recording
+
+
+def unrecorded(function):
+    """Calls a function that the active tape does not see."""
+    tape = state.tape if records() else None
+    if tape is not None:
+        tape.suspend()
+    try:
+        function()
+    finally:
+        if tape is not None:
+            tape.resume()
 
 
 def validating():

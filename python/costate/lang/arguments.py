@@ -228,7 +228,7 @@ class ArrayParameter:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) is not an ndarray of structs "
                                             f"with the members {', '.join(kinds or ())}")
         values.key.append(("struct", tuple(value.members), tuple(map(id, value.methods.values()))))
-        values.kept.append(value.methods)
+        values.kept.extend(value.methods.values())
         for name, one in value.members.items():
             self._member(name).bind(one, values)
 

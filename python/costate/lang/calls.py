@@ -344,10 +344,16 @@ def companion(builder, array, which):
     return array.companions[which]
 
 
-def hidden_array(dtype, shape):
-    """An array that belongs to one kernel."""
-    return _core.Array(runtime.device(), dtype.core, list(shape), grad=dtype.is_float,
-                       dual=dtype.is_float)
+class Hidden:
+    """An argument that belongs to one kernel; each thread that launches it has an array of its own."""
+
+    def __init__(self, builder, dtype, shape):
+        self.dtype, self.shape = dtype, tuple(shape)
+        builder.arguments.append(("hidden", self))
+
+    def make(self):
+        return _core.Array(runtime.device(), self.dtype.core, list(self.shape), grad=self.dtype.is_float,
+                           dual=self.dtype.is_float)
 
 
 def shared_variable(builder, name, value, dtype=None):
@@ -358,7 +364,7 @@ def shared_variable(builder, name, value, dtype=None):
         return Variable(value, dtype)
     array = TracedArray(dtype, 0, (), ())
     builder.labels[len(builder.arguments)] = name
-    builder.arguments.append(("array", hidden_array(dtype, ())))
+    Hidden(builder, dtype, ())
     place = Element(array, [])
     place.set(value)
     return place

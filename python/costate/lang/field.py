@@ -27,6 +27,10 @@ class Field(Storage):
         super().__init__(dtype, element_shape, needs_grad, needs_dual, name)
         self._shape = shape
         self._tree = None
+        self._register()
+
+    def _register(self):
+        super()._register()
         clear.fields.add(self)
 
     @property

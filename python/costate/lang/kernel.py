@@ -2,17 +2,19 @@
 
 import functools
 import inspect
+import weakref
 
 from costate.ad import state as ad_state
 from costate.ad.enums import AutodiffMode
 from costate.errors import ArgumentCountError, QuadrantsSyntaxError
-from costate.lang import fast, runtime, storage
+from costate.lang import fast, runtime, storage, threads
 from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of
 from costate.lang.source import Source
-from costate.lang.specialisation import Specialisation
+from costate.lang.remembered import Remembered
+from costate.lang.specialisation import Own, Specialisation
 
 
 class SelfParameter:
@@ -28,33 +30,40 @@ class SelfParameter:
         return Bound(value)
 
 
+#: All kernels, and what objects have of them.
+_all = threads.Objects()
+
+
+@runtime.on_reset
+def _forget():
+    for one in _all:
+        one._forget()
+
+
 class Kernel:
     """A kernel; calling it launches it. `k.grad(...)` adds its gradient."""
 
-    def __init__(self, function, instance=None, like=None):
-        self.instance = instance
-        if like is not None:
-            self.__dict__.update({k: v for k, v in like.__dict__.items()
-                                  if k not in ("instance", "grad")})
-            self.original = like
-            self.table = None
-            self.grad = Gradient(self)
-            return
+    instance = None
+    original = property(lambda self: self)
+
+    def __init__(self, function):
         functools.update_wrapper(self, function)
         self.function = function
-        self.original = self
-        self.cache = {}
-        self.table = None
+        self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
+        self.cache = Remembered()
+        self.tables = {}      # {thread: fast.Table}
         self.autodiff_mode = AutodiffMode.NONE
-        self.generation = None
         self._source = None
-        signature = inspect.signature(function)
+        self.signature = inspect.signature(function)
         self.hints = None
-        self.signature = signature
         self.is_method = _is_method(function)
         self._parameters = None
-        self.grad = Gradient(self)
         self._check_signature()
+        _all.add(self)
+
+    def _forget(self):
+        """Ends what was compiled for the options of `init` so far."""
+        self.cache, self.tables, self._parameters = Remembered(), {}, None
 
     def _check_signature(self):
         for position, p in enumerate(self.signature.parameters.values()):
@@ -71,9 +80,11 @@ class Kernel:
 
     @property
     def parameters(self):
-        if self.original._parameters is None:
-            self.original._parameters = self._make_parameters()
-        return self.original._parameters
+        made = self.original._parameters
+        if made is None:
+            with threads.lock:
+                made = self.original._parameters = self._make_parameters()
+        return made
 
     def _make_parameters(self):
         hints = self.original.hints = hints_of(self.function)
@@ -89,33 +100,40 @@ class Kernel:
 
     @property
     def source(self):
-        if self.original._source is None:
-            self.original._source = Source(self.function)
-        return self.original._source
+        with threads.lock:
+            if self.original._source is None:
+                self.original._source = Source(self.function)
+            return self.original._source
 
     def return_kinds(self):
-        """The types of the values that the kernel returns, or None."""
+        """The types of the values that the kernel returns, or None; whether they are a tuple."""
         kind = self.original.hints.get("return")
         if kind is None:
-            return None
+            return None, False
         args = getattr(kind, "__args__", None)
-        self.returns_tuple = bool(args) or isinstance(kind, (tuple, list))
         if args:
-            return list(args)
-        return list(kind) if isinstance(kind, (tuple, list)) else [kind]
+            return list(args), True
+        is_tuple = isinstance(kind, (tuple, list))
+        return list(kind) if is_tuple else [kind], is_tuple
 
     def __get__(self, instance, owner):
         if instance is None:
             return self
-        name = "_costate_kernel_" + self.__name__
-        bound = instance.__dict__.get(name) if hasattr(instance, "__dict__") else None
-        if bound is None or bound.original is not self:
-            bound = Kernel(self.function, instance, self)
-            try:
-                instance.__dict__[name] = bound
-            except (AttributeError, TypeError):
-                pass
-        return bound
+        try:
+            known = instance.__dict__[self.place]
+            if known.original is self and known.owner() is instance:
+                return BoundKernel(instance, known)
+        except (AttributeError, KeyError):
+            pass
+        return BoundKernel(instance, self._known(instance))
+
+    def _known(self, instance):
+        """What an object keeps of this kernel; if it can keep anything."""
+        try:
+            known = instance.__dict__[self.place] = _Known(self, weakref.ref(instance))
+            return known
+        except (AttributeError, TypeError):
+            return _Known(self, None)
 
     def _arguments(self, args, options):
         if self.instance is not None:
@@ -131,11 +149,7 @@ class Kernel:
 
     def specialise(self, args):
         """(Specialisation, Values) for arguments."""
-        original = self.original
         runtime.runtime()
-        if original.generation != runtime.generation:
-            original.cache, original.generation = {}, runtime.generation
-            original._parameters = None
         values = Values()
         for parameter, given in zip(self.parameters, args):
             before = len(values.items)
@@ -148,14 +162,22 @@ class Kernel:
         if validation:
             values.key.append("validation")
         key = tuple(values.key)
-        found = original.cache.get(key)
+        found = self.original.cache.get(key)
         if found is None:
-            found = Specialisation(self, args, values, aliases, validation)
-            original.cache[key] = found
+            found = self._specialised(key, args, values, aliases, validation)
         return found, values
 
+    def _specialised(self, key, args, values, aliases, validation):
+        """Compiled by one thread for all."""
+        with threads.lock:
+            cache = self.original.cache
+            if key not in cache:
+                references = cache.forgetting(key, values.kept)
+                cache[key] = Specialisation(self, args, values, aliases, validation, references)
+            return cache[key]
+
     def __call__(self, *args, **options):
-        if not options and ad_state.quiet() and fast.launch(self, args):
+        if not options and not ad_state.state.loud and fast.launch(self, args):
             return None
         args = self._arguments(args, options)
         return ad_state.launched(self, args)
@@ -165,55 +187,71 @@ class Kernel:
         found, values = self.specialise(args)
         result = found.launch(values, mode, initial_state)
         if mode == "primal":
-            if self.table is None or self.table.generation != runtime.generation:
-                self.table = fast.Table(self)
-            self.table.add(self, args[self.instance is not None:], found, values)
+            fast.table_of(self).add(self, args[self.instance is not None:], found, values)
         return result
 
     def jvp(self, *args, **options):
         """Runs the kernel and pushes the tangents `.dual` through it."""
         return self.run(self._arguments(args, options), "jvp")
 
-    def prepared(self, args, key=None):
-        """(the compiled `_core.Kernel`, its arguments, the key of its random numbers), a new
-        key or that of another launch."""
+    def prepared(self, args, own=None):
+        """(the compiled `_core.Kernel`, its arguments, what this thread has of it), or with what another launch had."""
         found, values = self.specialise(args)
-        if key is None and found.needs_random:
-            key = random_numbers.next_key()
+        if own is None:
+            own = Own(found.own.arrays)
+            own.key = random_numbers.next_key() if found.needs_random else 0
         storage.flush()
-        return found.compiled, found.arguments(values.items, key), key
+        return found.compiled, found.arguments(values.items, own), own
 
     def compiled(self, *args, **options):
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
         found, values = self.specialise(self._arguments(args, options))
         storage.flush()
-        return found.compiled, found.arguments(values.items, found.last_key)
+        return found.compiled, found.arguments(values.items)
 
     def report(self, *args, **options):
         """What is compiled, what the gradient saves and computes again; see `ad.report`."""
         return self.compiled(*args, **options)[0].report()
 
-    def __repr__(self):
-        return f"<kernel {self.__qualname__}>"
-
-
-class Gradient:
-    """`k.grad`: the gradient launch of a kernel."""
-
-    def __init__(self, kernel):
-        self.kernel = kernel
-
-    def __call__(self, *args, initial_state=False, **options):
+    def grad(self, *args, initial_state=False, **options):
         """Adds to the gradients of what the kernel reads, from those of what it writes.
 
         `initial_state=True`: the arrays hold what they held before the launch whose gradient is
         wanted. Then kernels that overwrite what their gradient needs have one, too.
         """
-        kernel = self.kernel
-        ad_state.check_gradient_allowed(kernel)
-        if not (options or initial_state) and ad_state.quiet() and fast.launch(kernel, args, True):
+        ad_state.check_gradient_allowed(self)
+        if not (options or initial_state or ad_state.state.loud) and fast.launch(self, args, True):
             return None
-        return kernel.run(kernel._arguments(args, options), "grad", initial_state)
+        return self.run(self._arguments(args, options), "grad", initial_state)
+
+    def __repr__(self):
+        return f"<kernel {self.__qualname__}>"
+
+
+class _Known:
+    """What an object keeps of launches of its kernels. It is of no use to copies of the object."""
+
+    def __init__(self, original, owner):
+        self.original, self.owner, self.tables = original, owner, {}
+        _all.add(self)
+
+    def _forget(self):
+        self.tables = {}
+
+    def __reduce__(self):
+        return type(None), ()
+
+
+class BoundKernel(Kernel):
+    """A kernel of an object, which it keeps; the object does not keep it."""
+
+    def __init__(self, instance, known):
+        self.instance, self.known, self.tables = instance, known, known.tables
+
+    original = property(lambda self: self.known.original)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
 
 
 def _is_method(function):

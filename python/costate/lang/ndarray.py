@@ -16,6 +16,7 @@ class Ndarray(Storage):
     def __init__(self, dtype, shape, element_shape=(), needs_grad=False, needs_dual=False):
         super().__init__(dtype, element_shape, needs_grad, needs_dual)
         self.shape = extents(shape)
+        self._register()
         self.core()
 
     def _make_companion(self, which):

@@ -8,6 +8,7 @@ import warnings
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
 from costate.lang import dtypes
+from costate.lang.threads import lock
 
 
 class Arch:
@@ -104,7 +105,9 @@ class Runtime:
     @property
     def device(self):
         if self.opened is None:
-            self.opened = open_device(_core, self.config)
+            with lock:
+                if self.opened is None:
+                    self.opened = open_device(_core, self.config)
         return self.opened
 
     def kernel_options(self):
@@ -138,9 +141,14 @@ _runtime = None
 
 def runtime():
     """The current runtime; `init()` with its defaults if there is none."""
-    if _runtime is None:
-        _configure(None, None, None, True, {})
-    return _runtime
+    return _runtime or _first()
+
+
+def _first():
+    with lock:
+        if _runtime is None:
+            _configure(None, None, None, True, {})
+        return _runtime
 
 
 def device():
@@ -218,12 +226,13 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
     them. Other options of Quadrants and Taichi are accepted and have no effect.
     """
-    reset()
-    known = Config.names()
-    for name in [n for n in options if n not in known]:
-        warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
-        del options[name]
-    _configure(arch, default_fp, default_ip, enable_fallback, options)
+    with lock:
+        reset()
+        known = Config.names()
+        for name in [n for n in options if n not in known]:
+            warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
+            del options[name]
+        _configure(arch, default_fp, default_ip, enable_fallback, options)
 
 
 def _configure(arch, default_fp, default_ip, enable_fallback, options):
@@ -264,21 +273,23 @@ generation = 0
 
 
 def reset():
-    """Forgets fields, compiled kernels and options."""
+    """Forgets fields, ndarrays, compiled kernels and options."""
     global _runtime, generation
-    generation += 1
-    for hook in _reset_hooks:
-        hook()
-    _runtime = None
-    dtypes.defaults.fp, dtypes.defaults.ip = dtypes.f32, dtypes.i32
+    with lock:
+        generation += 1
+        for hook in _reset_hooks:
+            hook()
+        _runtime = None
+        dtypes.defaults.fp, dtypes.defaults.ip = dtypes.f32, dtypes.i32
 
 
 def sync():
     """Waits until all launches are done."""
-    if _runtime is not None and _runtime.opened is not None:
+    current = _runtime
+    if current is not None and current.opened is not None:
         from costate.lang.storage import flush
         flush()
-        _runtime.opened.synchronize()
+        current.opened.synchronize()
 
 
 synchronize = sync

@@ -265,7 +265,7 @@ class Guard:
         state = self.above.state()
         shape = state.shape or (1,)
         copy = TracedArray(i32, len(state.shape), (), state.shape)
-        b.arguments.append(("array", calls.hidden_array(i32, state.shape)))
+        calls.Hidden(b, i32, state.shape)
         indices = b.trace.begin_range([b.constant(i64, n) for n in shape], b.loc)
         at = indices if state.shape else []
         source = calls.traced(b, state)

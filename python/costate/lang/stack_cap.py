@@ -18,12 +18,12 @@ class StackCap:
     """The counters of one kernel."""
 
     def __init__(self, builder, most):
+        from costate.lang.calls import Hidden
         from costate.lang.places import TracedArray
         self.most = most
         self.builder = builder
-        self.array = _core.Array(runtime.device(), i32.core, [])
         self.traced = TracedArray(i32, 0, (), ())
-        builder.arguments.append(("array", self.array))
+        self.hidden = Hidden(builder, i32, ())
         self.level = 0
         self.open()
 
@@ -54,14 +54,19 @@ class StackCap:
                 b.trace.update(Op.max, self.traced.handle, i32.core, [],
                                b.trace.read(i32.core, counter, b.loc), b.loc)
 
-    def clear(self):
-        self.array.fill(0)
+    def closed(self):
+        """What launches need, without the trace."""
+        self.builder = self.traced = self.counters = None
+        return self
 
-    def check(self, name):
-        """Raises if the last launch took too many turns."""
-        turns = int(self.array.to_numpy())
+    def clear(self, arrays):
+        arrays[self.hidden].fill(0)
+
+    def check(self, name, arrays):
+        """Raises if the last launch took too many turns; `arrays` is {Hidden: array}."""
+        turns = int(arrays[self.hidden].to_numpy())
         if turns > self.most:
-            self.clear()
+            self.clear(arrays)
             raise QuadrantsAssertionError(
                 f"Adstack overflow: a loop of kernel `{name}` takes {turns} turns, more than "
                 f"`ad_stack_size={self.most}` allows; leave that option of `init` out, gradients "

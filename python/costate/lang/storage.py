@@ -7,22 +7,60 @@ import numpy as np
 from costate import _core
 from costate.errors import (BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError,
                             QuadrantsSyntaxError)
-from costate.lang import activity, dtypes, runtime
+from costate.lang import activity, dtypes, runtime, threads
 from costate.lang.builder import current
 from costate.lang.matrix import FieldElement, Matrix
+from costate.lang.threads import get_ident
 
-_dirty = set()
+class _Pending(dict):
+    """Arrays that the host has written and devices have not: {array: the thread whose tape records that, or None}."""
+
+    def add(self, one):
+        self[one] = get_ident() if _recorded() else None
+
+    def discard(self, one):
+        self.pop(one, None)
+
+    def __iter__(self):
+        """Those that this thread may bring to the devices."""
+        me = get_ident()
+        return iter([one for one, recorder in list(self.items()) if recorder is None or recorder == me])
+
+
+_dirty = _Pending()
+#: All fields and ndarrays.
+_all = threads.Objects()
 
 
 def flush():
     """Brings what the host has written to the devices."""
-    while _dirty:
-        _dirty.pop()._flush()
+    if not _dirty:
+        return
+    with threads.lock:
+        for one in _dirty:
+            if _dirty.pop(one, None) is None and _recorded():    # another thread has written it
+                _outside_of_tape(one._flush)
+            else:
+                one._flush()
 
 
 def _recorded():
     from costate.ad import state
     return state.records()
+
+
+def _outside_of_tape(function):
+    from costate.ad.state import unrecorded
+    unrecorded(function)
+
+
+def claim(one):
+    """This thread uses a field, or its gradient: see ad/clear.py."""
+    while hasattr(one, "which"):
+        one = one._strong
+    if one.is_field:
+        from costate.ad import clear
+        clear.claim(one)
 
 
 def _differentiates():
@@ -34,6 +72,8 @@ def _differentiates():
 @runtime.on_reset
 def _forget():
     _dirty.clear()
+    for one in _all:
+        one._release()
 
 
 class _Tensors(type):
@@ -48,6 +88,7 @@ class Storage:
     one behind the other.
     """
 
+    __slots__ = ("_companions", "__dict__", "__weakref__")
     is_field = False
     layout = None
     kind = "array"
@@ -67,14 +108,29 @@ class Storage:
         self._companions = {}
         self._written = {}      # the elements that the host has written
         self._generation = runtime.generation
+        self._user = get_ident()   # the thread that has used it last, see ad/clear.py
+
+    def _register(self):
+        _all.add(self)
 
     # -- the array on the device ---------------------------------------------------
 
     def core(self):
         """The device array, made at first use."""
-        if self._core_array is None:
-            self._core_array = self._make()
-        return self._core_array
+        array = self._core_array
+        return self._made() if array is None else array
+
+    def _made(self):
+        with threads.lock:
+            if self._core_array is None:
+                self._core_array = self._make()
+            return self._core_array
+
+    def _release(self):
+        """Lets go of the memory."""
+        self._core_array = self._host = None
+        for one in list(self._companions.values()):
+            one._release()
 
     def _make(self):
         if self._generation != runtime.generation:
@@ -88,13 +144,13 @@ class Storage:
 
     def companion(self, which):
         """The gradient ("grad") or tangent ("dual") as an array of its own."""
-        if which not in self._companions:
-            self._companions[which] = self._make_companion(which)
-        return self._companions[which]
+        found = self._companions.get(which)
+        return self._companions.setdefault(which, self._make_companion(which)) if found is None else found
 
     # -- the copy on the host ------------------------------------------------------
 
     def _mirror(self):
+        """Under the lock."""
         array = self.core()
         if self in _dirty:
             return self._host
@@ -120,7 +176,8 @@ class Storage:
         """The elements on the host: the array itself where kernels run in its memory."""
         if runtime.shares_memory() and self not in _dirty:
             return self.core().numpy()
-        return self._mirror()
+        with threads.lock:
+            return self._mirror()
 
     def _write(self, index, value):
         if self._sparse_node is not None:
@@ -131,10 +188,11 @@ class Storage:
                 return
             except BadArgument:
                 pass    # somebody records
-        self._mirror()[index] = value
         index = index if isinstance(index, tuple) else (index,)
-        self._written[tuple(int(k) % extent for k, extent in zip(index, self.shape))] = None
-        _dirty.add(self)
+        with threads.lock:
+            self._mirror()[index] = value
+            self._written[tuple(int(k) % extent for k, extent in zip(index, self.shape))] = None
+            _dirty.add(self)
 
     def _index(self, key):
         if self.offset:
@@ -200,9 +258,10 @@ class Storage:
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         array = self.core()
         if self in _dirty:
-            _dirty.discard(self)
-            self._flush()
-        host = array.to_numpy()
+            with threads.lock:
+                host = self._mirror().copy()
+        else:
+            host = array.to_numpy()
         if dtype is None:
             return host
         return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
@@ -318,15 +377,32 @@ class Companion(Storage):
 
     def __init__(self, owner, which):
         self.owner = weakref.ref(owner)
-        self._strong = owner
+        self._facts = type(owner), owner.__dict__
         self.which = which
         self.is_field = owner.is_field
         self.kind = ("gradient of " if which == "grad" else "tangent of ") + owner.describe()
         super().__init__(owner.dtype, owner.element_shape)
 
+    @property
+    def _strong(self):
+        """The array that this belongs to. It keeps this one, and not the other way round: if only this one is left, what
+        is known of the array makes another one."""
+        owner = self.owner()
+        return self._revived() if owner is None else owner
+
+    def _revived(self):
+        kind, facts = self._facts
+        made = object.__new__(kind)
+        made.__dict__ = facts
+        made._companions = {self.which: self}
+        made._register()
+        self.owner, self._owner = weakref.ref(made), made
+        return made
+
     def _placed(self):
         return self._strong
 
+    _user = property(lambda self: self._strong._user, lambda self, value: None)
     shape = property(lambda self: self._strong.shape)
     offset = property(lambda self: self._strong.offset)
 
@@ -354,6 +430,21 @@ class Companion(Storage):
 
     def _make_companion(self, which):
         return Companion(self, which)
+
+    def _write(self, index, value):
+        if self._user != get_ident():
+            claim(self)
+        super()._write(index, value)
+
+    def from_numpy(self, array):
+        if self._user != get_ident():
+            claim(self)
+        super().from_numpy(array)
+
+    def fill(self, value):
+        if self._user != get_ident():
+            claim(self)
+        super().fill(value)
 
     grad = property(lambda self: self.companion("grad"))
     dual = property(lambda self: self.companion("dual"))
