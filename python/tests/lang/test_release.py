@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import costate as ti
+from costate import _core
 
 
 @pytest.fixture(autouse=True)
@@ -356,6 +357,21 @@ class Plain(Body):
         made.x, made.z = field(), ti.ndarray(ti.f32, 8)
         made.z.fill(1)
         return made
+
+
+def test_a_custom_launch_that_its_functions_refer_to():
+    x = _core.Array(ti.lang.runtime.device(), _core.DType.f32, (3,))
+
+    class Owner:
+        def make(self):
+            self.launch = _core.CustomLaunch(name="mine", writes=[x], primal=lambda: self, gradient=lambda: self)
+    owner = Owner()
+    owner.make()
+    owner.launch()
+    kept = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert kept() is None
 
 
 PROGRAM = """
