@@ -154,9 +154,15 @@ class TemplateParameter:
             values.key.append((type(value), len(value)))
             for one in value:
                 self.bind(one, values)
+        elif isinstance(value, Matrix):
+            values.key.append((Matrix, value.shape))
+            for one in value.entries:
+                self.bind(one, values)
         else:
-            values.key.append(id(value))
-            values.kept.append(value)
+            parts = _parts(value)
+            names = tuple(value.members) if isinstance(value, StructField) else ()
+            values.key.append((names, *map(id, parts)))
+            values.kept.extend(parts)
 
     def trace(self, builder, value, path):
         if isinstance(value, Ndarray):
@@ -164,6 +170,15 @@ class TemplateParameter:
         if isinstance(value, (tuple, list)):
             return Bound(type(value)(self.trace(builder, v, path).value for v in value))
         return Bound(value)
+
+
+def _parts(value):
+    """The objects that make a template what it is: some are made anew for each use."""
+    if isinstance(value, StructField) and value.members:
+        return [part for one in (*value.members.values(), *value.methods.values()) for part in _parts(one)]
+    if isinstance(value, Func) and value.instance is not None:
+        return [value.function, value.instance]
+    return [value]
 
 
 class AnyParameter(TemplateParameter):

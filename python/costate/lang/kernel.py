@@ -173,7 +173,7 @@ class Kernel:
             cache = self.original.cache
             if key not in cache:
                 references = cache.forgetting(key, values.kept)
-                cache[key] = Specialisation(self, args, values, aliases, validation, references)
+                cache.add(key, Specialisation(self, args, values, aliases, validation, references))
             return cache[key]
 
     def __call__(self, *args, **options):

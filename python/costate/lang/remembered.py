@@ -5,10 +5,25 @@ import weakref
 from costate.lang.threads import lock
 
 
+MOST_KEPT = 64
+
+
 class Remembered(dict):
     """Values by keys that have the identities of objects: each ends with the first of these."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_strong")
+
+    def __init__(self):
+        super().__init__()
+        self._strong = []    # the keys of values that keep objects alive
+
+    def add(self, key, value):
+        """Keeps a value that has `references`."""
+        self[key] = value
+        if not all(isinstance(one, weakref.ref) for one in value.references):
+            self._strong.append(key)
+            if len(self._strong) > MOST_KEPT:
+                self.pop(self._strong.pop(0), None)
 
     def forgetting(self, key, objects):
         """What the value of a key has to hold: references to the objects, which take it out with them. Objects that

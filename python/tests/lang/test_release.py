@@ -248,9 +248,51 @@ def a_branch_that_sparse_fields_have():
     return x, node, grow
 
 
+def a_vector_as_a_template():
+    @ti.kernel
+    def scale(x: ti.template(), v: ti.template()):
+        for i in x:
+            x[i] = v[0]
+    x = field()
+    for _ in range(3):
+        scale(x, ti.Vector([1.0, 2.0]))
+    v = ti.Vector([1.0, 2.0])
+    scale(x, v)
+    assert len(scale.cache) == 1
+    v[0] = 5.0
+    scale(x, v)
+    assert x[0] == 5 and len(scale.cache) == 2
+    return x, scale
+
+
+def the_gradient_of_structs():
+    @ti.kernel
+    def clear(x: ti.template()):
+        for i in x.a:
+            x.a[i] = 0
+    x = Pair.field(shape=8, needs_grad=True)
+    for _ in range(3):
+        clear(x.grad)
+    assert len(clear.cache) == 1
+    return x, clear, x.a
+
+
+def a_method_as_a_template():
+    @ti.kernel
+    def apply(x: ti.template(), f: ti.template()):
+        for i in x:
+            x[i] = f(i)
+    x, body = field(), Body()
+    for _ in range(3):
+        apply(x, body.at)
+    assert len(apply.cache) == 1
+    return x, body, apply
+
+
 CASES = [a_template_argument, the_gradient_of_a_template_argument, a_placed_field, a_sparse_field, a_kernel_of_a_function,
          an_object, an_object_as_a_template, an_ndarray, an_array_of_numpy, structs, a_dataclass, tapes, forward_mode, a_graph,
-         a_function_as_a_template, a_branch_that_sparse_fields_have]
+         a_function_as_a_template, a_branch_that_sparse_fields_have, a_vector_as_a_template, the_gradient_of_structs,
+         a_method_as_a_template]
 
 
 def references(case):
@@ -290,6 +332,18 @@ def test_functions_of_torch():
         square(y, z)
         return function, x, y, z
     test_released(case)
+
+
+def test_templates_without_weak_references_do_not_pile_up():
+    @ti.kernel
+    def fill(x: ti.template(), options: ti.template()):
+        for i in x:
+            x[i] = options["value"]
+    x = field()
+    for n in range(80):
+        fill(x, {"value": n})
+        assert x[0] == n
+    assert len(fill.cache) <= 64
 
 
 def test_a_new_object_at_the_same_address():
@@ -398,8 +452,8 @@ def kernels():
     cases.a_kernel_of_a_function()
     cases.an_object()
 x, y = cases.field(), cases.loss()
-for function, rounds in ((memory, 100), (launches, 40), (kernels, 60), (options, 60)):
-    for _ in range(20):
+for function, rounds in ((memory, 60), (launches, 20), (kernels, 40), (options, 40)):
+    for _ in range(15):
         function()
     before = size()
     for _ in range(rounds):
