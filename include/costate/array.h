@@ -124,6 +124,12 @@ public:
   void write(const void *from, size_t bytes,
              Loc loc = std::source_location::current());
   void read(void *to, size_t bytes) const;
+  /// Copies in the elements at `index`, which counts along the outermost
+  /// dimensions: one number if it has an index for each, else all behind it,
+  /// row-major. A Tape records just these. Error(BadArgument) if they are not
+  /// `bytes`, or `index` is outside.
+  void write_at(std::span<const int64_t> index, const void *from, size_t bytes,
+                Loc loc = std::source_location::current());
 
   /// Somebody else has written the memory of this array, which is adopted or
   /// lent: counts as a write by the host. What gradients need of it is lost.

@@ -29,6 +29,9 @@ struct BackwardOptions {
   /// Also clears the gradients of arrays that the recording only reads, which
   /// are added to otherwise.
   bool clear_inputs = false;
+  /// With a loss: clears the gradients of arrays that the recording writes.
+  /// Without, they are added to.
+  bool clear_written = true;
   /// Copies the gradients beforehand, so that a failure leaves them as they
   /// were. Without, that is so if they have at most 1 MiB together and memory
   /// is not short.

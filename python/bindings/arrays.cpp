@@ -56,6 +56,16 @@ static void write(AnyArray &array, const HostData &data) {
   array.write(from, array.bytes(), loc);
 }
 
+static void writeAt(AnyArray &array, const std::vector<int64_t> &index,
+                    const HostData &data) {
+  if (data.dtype() != dlpackType(array.dtype()) || !isContiguous(data))
+    reject("an array of " + contentsText(array) + " was given " +
+           contentsText(data) + "; see astype and ascontiguousarray");
+  Loc loc = callerLoc();
+  nb::gil_scoped_release release;
+  array.write_at(index, data.data(), data.size() * sizeOf(array.dtype()), loc);
+}
+
 static void read(const AnyArray &array, const HostRoom &data) {
   checkAlike(array, data);
   if (!isContiguous(data))
@@ -171,6 +181,8 @@ void bindArrays(nb::module_ &module) {
            "the DLPack protocol, of the same shape and dtype and on the host; "
            "one that is not contiguous is copied first. BadArgument "
            "otherwise.")
+      .def("write_at", &writeAt, "index"_a, "data"_a,
+           "Writes the elements at an index of the outermost dimensions.")
       .def("read", &read, "data"_a,
            "Copies all elements into such an object, which has to be "
            "contiguous.")

@@ -21,8 +21,8 @@ struct Recording {
 } // namespace
 
 static void backward(Tape &tape, const std::optional<AnyArray> &loss,
-                     bool clearInputs, bool allOrNothing) {
-  BackwardOptions options{clearInputs, allOrNothing};
+                     bool clearInputs, bool clearWritten, bool allOrNothing) {
+  BackwardOptions options{clearInputs, clearWritten, allOrNothing};
   nb::gil_scoped_release release;
   if (loss)
     tape.backward(*loss, options);
@@ -85,23 +85,25 @@ static void bindCustomLaunch(nb::module_ &module) {
       .def(
           "__init__",
           [](CustomLaunch *self, const std::string &name, const Arrays &reads,
-             const Arrays &writes, const Arrays &unneeded, const Body &primal,
-             const Body &gradient, const Body &tangent) {
+             const Arrays &writes, const Arrays &unneeded, bool findsArrays,
+             const Body &primal, const Body &gradient, const Body &tangent) {
             std::function<void()> none;
             new (self) CustomLaunch{.name = name,
                                     .reads = reads,
                                     .writes = writes,
                                     .unneeded = unneeded,
+                                    .finds_arrays = findsArrays,
                                     .primal = primal.value_or(none),
                                     .gradient = gradient.value_or(none),
                                     .tangent = tangent.value_or(none),
                                     .loc = callerLoc()};
           },
           nb::kw_only(), "name"_a, "reads"_a = Arrays(), "writes"_a = Arrays(),
-          "unneeded"_a = Arrays(), "primal"_a, "gradient"_a = nb::none(),
-          "tangent"_a = nb::none(),
+          "unneeded"_a = Arrays(), "finds_arrays"_a = false, "primal"_a,
+          "gradient"_a = nb::none(), "tangent"_a = nb::none(),
           "`reads`, `writes`: all arrays that `primal` uses; `unneeded`: those "
-          "whose values `gradient` does not look at.")
+          "whose values `gradient` does not look at. With `finds_arrays` "
+          "they are what `primal` uses, and `gradient` finds what it left.")
       .def("__call__", &CustomLaunch::operator(), "Runs `primal`.")
       .def("grad", &CustomLaunch::grad,
            "Runs `gradient`. NotDifferentiable if there is none.")
@@ -137,7 +139,8 @@ void bindTape(nb::module_ &module) {
           "A context manager. BadArgument if this thread is recording "
           "already.")
       .def("backward", &backward, "loss"_a = nb::none(), nb::kw_only(),
-           "clear_inputs"_a = false, "all_or_nothing"_a = false,
+           "clear_inputs"_a = false, "clear_written"_a = true,
+           "all_or_nothing"_a = false,
            "Sets `loss.grad` to 1, clears the gradients of all other arrays "
            "that the recording wrote, and reverses the recording: adds to the "
            "gradients of its inputs. Without `loss`: from the gradients as "

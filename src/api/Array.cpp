@@ -12,6 +12,7 @@
 using namespace costate;
 using namespace costate::api;
 using runtime::ArrayStorage;
+using runtime::Box;
 
 static ArrayStorage &storageOf(const AnyArray &array) {
   if (!array)
@@ -24,24 +25,30 @@ static std::string describe(const ArrayStorage &storage) {
   return "an array of " + runtime::contentsText(storage);
 }
 
-static void announceHostWrite(const AnyArray &array, Loc loc) {
-  detail::noteWrite(*array.storage(),
+static void announceHostWrite(const AnyArray &array, const Box &elements,
+                              Loc loc) {
+  detail::noteWrite(array.storage(),
                     [&] { return describe(*array.storage()); });
-  detail::announceWrite(*array.storage(),
+  detail::announceWrite(*array.storage(), elements,
                         [loc] { return detail::hostWriteText(loc); });
 }
 
-/// To be called before the host writes to all of `array`.
-static void noteHostWrite(const AnyArray &array, Loc loc) {
-  announceHostWrite(array, loc);
-  array.storage()->version.fetch_add(1);
-  detail::recordHostWrite(array.storage(), loc);
+/// To be called before the host writes to these elements of `array`.
+static void noteHostWrite(const AnyArray &array, const Box &elements, Loc loc) {
+  announceHostWrite(array, elements, loc);
+  array.storage()->countWrite();
+  detail::recordHostWrite(array.storage(), elements, loc);
+}
+
+static Box allOf(const AnyArray &array) {
+  return Box::whole(array.storage()->extents);
 }
 
 /// To be called before the host looks at `array`.
-static void noteHostRead(ArrayStorage &array) {
-  detail::noteRead(array, [&] { return describe(array); });
-  detail::announceRead(array, [] { return std::string("the host"); });
+static void noteHostRead(const AnyArray &array) {
+  ArrayStorage &storage = *array.storage();
+  detail::noteRead(array.storage(), [&] { return describe(storage); });
+  detail::announceRead(storage, [] { return std::string("the host"); });
 }
 
 DType AnyArray::dtype() const { return storageOf(*this).dtype; }
@@ -120,15 +127,49 @@ void AnyArray::write(const void *from, size_t bytes, Loc loc) {
   detail::requireNoCapture("copy from the host");
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
-  noteHostWrite(*this, loc);
+  noteHostWrite(*this, allOf(*this), loc);
   checked(storage.device->upload(storage.buffer, from));
+}
+
+/// The elements behind `index`.
+static Box boxAt(const ArrayStorage &storage, std::span<const int64_t> index) {
+  Box box = Box::whole(storage.extents);
+  bool isInside = index.size() <= box.dims.size();
+  for (size_t dim = 0; isInside && dim < index.size(); ++dim) {
+    isInside = index[dim] >= 0 && index[dim] < storage.extents[dim];
+    box.dims[dim] = runtime::IndexSet(index[dim], index[dim] + 1);
+  }
+  if (!isInside)
+    raise(ErrorCode::BadArgument,
+          "the index " + runtime::shapeText({index.begin(), index.end()}) +
+              " is outside of " + describe(storage));
+  return box;
+}
+
+void AnyArray::write_at(std::span<const int64_t> index, const void *from,
+                        size_t bytes, Loc loc) {
+  detail::requireNoCapture("copy from the host");
+  ArrayStorage &storage = storageOf(*this);
+  Box elements = boxAt(storage, index);
+  const size_t width = sizeOf(storage.dtype);
+  if (bytes != static_cast<size_t>(elements.size()) * width)
+    raise(ErrorCode::BadArgument,
+          "an index of " + describe(storage) + " leads to " +
+              std::to_string(elements.size()) + " numbers, but the host has " +
+              std::to_string(bytes / width));
+  noteHostWrite(*this, elements, loc);
+  runtime::forEachRun(elements, storage.extents, [&](int64_t first, int64_t) {
+    runtime::Buffer part{
+        storage.buffer.address + static_cast<size_t>(first) * width, bytes};
+    checked(storage.device->upload(part, from));
+  });
 }
 
 void AnyArray::read(void *to, size_t bytes) const {
   detail::requireNoCapture("copy to the host");
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
-  noteHostRead(storage);
+  noteHostRead(*this);
   checked(storage.device->download(to, storage.buffer));
 }
 
@@ -140,15 +181,16 @@ static void captureFill(detail::Capture &capture, const AnyArray &array,
   std::memcpy(fill.pattern.data(), element, fill.patternBytes);
   ++capture.writes[&storage];
   capture.append(*storage.device,
-                 {fill, [array, loc] { announceHostWrite(array, loc); },
-                  [array] { array.storage()->version.fetch_add(1); }});
+                 {fill,
+                  [array, loc] { announceHostWrite(array, allOf(array), loc); },
+                  [array] { array.storage()->countWrite(); }});
 }
 
 void AnyArray::fill_element(const void *element, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   if (detail::Capture *capture = detail::Capture::current())
     return captureFill(*capture, *this, element, loc);
-  noteHostWrite(*this, loc);
+  noteHostWrite(*this, allOf(*this), loc);
   checked(storage.device->fill(storage.buffer, element, sizeOf(storage.dtype)));
 }
 
@@ -185,6 +227,7 @@ static void requireHost(const ArrayStorage &storage) {
 void AnyArray::written_outside(Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   detail::requireNoCapture("let others write its arrays");
+  detail::noteOutsideWrite(handle);
   detail::noteUnseenWrite(storage,
                           [loc] { return detail::hostWriteText(loc); });
 }
@@ -196,11 +239,11 @@ static std::string strangerText() {
 LentMemory AnyArray::lend(bool writable, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   detail::requireNoCapture("lend its arrays");
-  noteHostRead(storage);
+  noteHostRead(*this);
   if (!writable)
     return {storage.buffer.address, handle};
   requireNoRecording();
-  noteHostWrite(*this, loc);
+  noteHostWrite(*this, allOf(*this), loc);
   storage.strangers.fetch_add(1);
   auto giveBack = [array = handle](void *) {
     array->strangers.fetch_sub(1);
@@ -213,7 +256,7 @@ LentMemory AnyArray::lend(bool writable, Loc loc) {
 const void *AnyArray::address() const {
   ArrayStorage &storage = storageOf(*this);
   requireHost(storage);
-  noteHostRead(storage);
+  noteHostRead(*this);
   return storage.buffer.address;
 }
 
@@ -221,6 +264,6 @@ void *AnyArray::writable_address(Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   requireHost(storage);
   requireNoRecording();
-  noteHostWrite(*this, loc);
+  noteHostWrite(*this, allOf(*this), loc);
   return storage.buffer.address;
 }

@@ -39,11 +39,12 @@ static void runRecorded(const CustomLaunch &launch, CustomScope::Part part,
     return body();
   auto entry = std::make_unique<CustomEntry>(launch);
   entry->derivatives = std::move(derivatives);
-  const CustomEntry &custom = *entry;
+  CustomEntry &custom = *entry;
   recordEntry(*tape, std::move(entry), [&] {
     RecordingPause pause;
     CustomScope scope(custom, part);
     body();
+    custom.setFound(scope.takeFound());
   });
 }
 

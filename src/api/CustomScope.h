@@ -3,50 +3,92 @@
 
 #include "api/TapeEntry.h"
 
-#include <set>
-
 namespace costate::detail {
 
+/// While it lives, what code of the user is about to write to arrays of the
+/// tape is kept, and put back at the end.
+class Guard {
+public:
+  explicit Guard(const Reversing &with) : with(with) {}
+  ~Guard();
+  Guard(const Guard &) = delete;
+  Guard &operator=(const Guard &) = delete;
+
+  void beforeWrite(const std::shared_ptr<runtime::ArrayStorage> &array);
+  /// ArrayStorage::lastWrite as it was before `backward`.
+  uint64_t lastWriteOf(const runtime::ArrayStorage &array) const;
+  /// Whether `array` does not hold what it held at `time`.
+  bool isLost(const runtime::ArrayStorage &array, uint64_t time) const;
+
+private:
+  struct Kept {
+    std::shared_ptr<runtime::ArrayStorage> array;
+    TapeArgument *lastUse;
+    uint64_t version, lastWrite;
+  };
+
+  const Reversing &with;
+  runtime::VersionLog log{runtime::VersionLog::Purpose::Undo};
+  std::vector<Kept> all;
+};
+
 /// While it lives, uses of arrays by this thread are held against the lists of
-/// a CustomLaunch, so that none is forgotten. Arrays that are made meanwhile
-/// are free. Scopes nest: the innermost custom launch and all around it count.
+/// a CustomLaunch, so that none is forgotten, or make up the list of what it
+/// uses. Arrays that are made meanwhile are free. Scopes nest: the innermost
+/// custom launch and all around it count.
 class CustomScope {
 public:
   enum class Part : uint8_t { Primal, Gradient, Tangent };
 
-  CustomScope(const CustomEntry &entry, Part part);
+  CustomScope(const CustomEntry &entry, Part part, Guard *guard = nullptr);
   ~CustomScope();
   CustomScope(const CustomScope &) = delete;
   CustomScope &operator=(const CustomScope &) = delete;
 
   /// Whether this thread is in one.
   static bool isActive();
+  /// What has been used, if the entry does not name it.
+  std::vector<TapeArgument> takeFound() { return std::move(found); }
 
 private:
-  friend void noteRead(const runtime::ArrayStorage &,
-                       const std::function<std::string()> &);
-  friend void noteWrite(const runtime::ArrayStorage &,
-                        const std::function<std::string()> &);
+  using Array = std::shared_ptr<runtime::ArrayStorage>;
   using What = std::function<std::string()>;
+  friend void noteRead(const Array &, const What &);
+  friend void noteWrite(const Array &, const What &);
+  friend void noteUpdate(const Array &, const What &);
+  friend void noteOutsideWrite(const Array &);
 
   bool isFree(const runtime::ArrayStorage &array) const;
-  void read(const runtime::ArrayStorage &array, const What &what) const;
-  void write(const runtime::ArrayStorage &array, const What &what);
+  bool isGradient() const { return part == Part::Gradient; }
+  void read(const Array &array, const What &what);
+  void write(const Array &array, const What &what);
+  void find(const Array &array, bool written);
+  void requireOld(const runtime::ArrayStorage &array, const What &what) const;
   [[noreturn]] void refuse(const std::string &use, const What &what,
-                           const std::string &why) const;
+                           const std::string &why,
+                           ErrorCode code = ErrorCode::BadArgument) const;
 
   const CustomEntry &entry;
   const Part part;
+  Guard *const guard; ///< of a gradient
   CustomScope *const around;
   const uint64_t newest;      ///< array when it began
   std::set<uint64_t> written; ///< identities
+  std::vector<TapeArgument> found;
+  std::map<uint64_t, size_t> positions; ///< in `found`, by identity
 };
 
 /// To be called before the user reads or writes `array`, which is `what`.
 /// BadArgument if a custom launch of this thread does not name it.
-void noteRead(const runtime::ArrayStorage &array,
+void noteRead(const std::shared_ptr<runtime::ArrayStorage> &array,
               const std::function<std::string()> &what);
-void noteWrite(const runtime::ArrayStorage &array,
+void noteWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
                const std::function<std::string()> &what);
+/// The same of what it reads or writes first: for a gradient that has no lists.
+void noteUpdate(const std::shared_ptr<runtime::ArrayStorage> &array,
+                const std::function<std::string()> &what);
+/// Others have written `array`, perhaps on behalf of a custom launch that finds
+/// its arrays; to be called before that is counted.
+void noteOutsideWrite(const std::shared_ptr<runtime::ArrayStorage> &array);
 
 } // namespace costate::detail

@@ -30,7 +30,7 @@ static void uploadAs(ArrayStorage &array, const Numbers &numbers) {
 }
 
 static void upload(ArrayStorage &array, const Numbers &values) {
-  array.version.fetch_add(1);
+  array.countWrite();
   if (array.dtype == DType::F64)
     uploadAs<double>(array, values);
   else if (array.dtype == DType::F16)

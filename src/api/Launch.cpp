@@ -281,18 +281,20 @@ static bool looksAt(Mode mode, const KernelCode &code,
 static void noteReads(const KernelImpl &kernel, Mode mode, const Call &call,
                       const KernelCode &code) {
   for (runtime::Parameter parameter : code.parameters)
-    if (looksAt(mode, code, parameter) && !changes(mode, code, parameter))
-      noteRead(*storageOf(call, parameter), [&] {
+    if (looksAt(mode, code, parameter)) {
+      auto note = changes(mode, code, parameter) ? noteUpdate : noteRead;
+      note(storageOf(call, parameter), [&] {
         return runtime::parameterText(code, parameter) + " of " +
                kernel.title();
       });
+    }
 }
 
 static void noteWrites(const KernelImpl &kernel, Mode mode, const Call &call,
                        const KernelCode &code) {
   for (runtime::Parameter parameter : code.parameters)
     if (changes(mode, code, parameter))
-      noteWrite(*storageOf(call, parameter), [&] {
+      noteWrite(storageOf(call, parameter), [&] {
         return runtime::parameterText(code, parameter) + " of " +
                kernel.title();
       });
@@ -336,7 +338,7 @@ static void bumpVersions(Mode mode, const KernelCode &code,
                          const Arrays &arrays) {
   for (size_t i = 0; i < arrays.size(); ++i)
     if (arrays[i] && changes(mode, code, code.parameters[i]))
-      arrays[i]->version.fetch_add(1);
+      arrays[i]->countWrite();
 }
 
 static runtime::KeptLaunch launchOf(const KernelImpl &kernel, const Call &call,

@@ -68,7 +68,7 @@ void detail::announceRead(ArrayStorage &array,
 
 void detail::noteUnseenWrite(ArrayStorage &array,
                              std::function<std::string()> writer) {
-  array.version.fetch_add(1);
+  array.countWrite();
   runtime::ArrayWrite write{array, runtime::Box::whole(array.extents),
                             std::move(writer)};
   write.past = write.certain = true;
@@ -114,11 +114,11 @@ void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
 }
 
 void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array,
-                             Loc loc) {
+                             const runtime::Box &elements, Loc loc) {
   std::shared_ptr<TapeImpl> tape = recordingTape();
   if (!tape)
     return;
-  auto entry = std::make_unique<HostWriteEntry>(array, loc);
+  auto entry = std::make_unique<HostWriteEntry>(array, elements, loc);
   entry->end(tape->log);
   tape->append(std::move(entry));
 }

@@ -45,7 +45,7 @@ void noteStrangers(runtime::ArrayStorage &array);
 
 /// Appends to the recording of this thread, if there is one.
 void recordHostWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
-                     Loc loc);
+                     const runtime::Box &elements, Loc loc);
 /// A derivative by hand, which has left `arrays` in memory.
 void recordDerivatives(
     const std::string &title,

@@ -58,10 +58,10 @@ void Reversal::checkContinuity(size_t index) {
   TapeEntry &entry = *entries[index];
   for (size_t i = 0; i < entry.arguments.size(); ++i) {
     TapeArgument &argument = entry.arguments[i];
-    if (!argument.array || !argument.array->grad)
+    if (!argument.array)
       continue;
     TapeArgument *&last = lastUse[argument.array.get()];
-    if (last && last->after != argument.before)
+    if (argument.array->grad && last && last->after != argument.before)
       raise(ErrorCode::CannotReplay,
             entry.argumentText(i) + " of " + tape->entryText(index) +
                 " was written outside of the recording since the entry that "
@@ -119,6 +119,8 @@ static std::string lossText(const TapeImpl &tape,
 /// What an entry looks at must be in memory or in a copy.
 void Reversal::checkWants(size_t index) const {
   for (const Want &want : entries[index]->wants) {
+    if (want.optional)
+      continue;
     const ArrayStorage &array = *entries[index]->arguments[want.argument].array;
     std::string why;
     if (isAdjoint.contains(&array))
@@ -147,14 +149,16 @@ void Reversal::prepare() {
 void Reversal::requireWritten(const ArrayStorage &loss) const {
   for (const auto &entry : entries)
     for (const TapeArgument &argument : entry->arguments)
-      if (argument.array.get() == &loss && argument.written)
+      if (argument.array.get() == &loss && argument.written &&
+          !entry->isConstant())
         return;
   raise(ErrorCode::BadArgument,
         entries.empty()
             ? "`backward` of a tape on which nothing is recorded; launch "
               "kernels while the object that `record` returns is alive"
-            : "nothing on the tape writes the array given to `backward`, so "
-              "all gradients would be 0; record the launch that computes it");
+            : "nothing on the tape writes the array given to `backward` in a "
+              "launch, so all gradients would be 0; record the launch that "
+              "computes it");
 }
 
 /// Clears gradients of arrays that the recording writes, and of others.
@@ -169,64 +173,21 @@ void Reversal::clear(bool written, bool others) {
       fillGradient(*adjoint, 0);
 }
 
-/// What code of the user must not change for good.
-Reversal::Arrays Reversal::primals() const {
-  Arrays arrays;
-  std::set<const ArrayStorage *> known = isAdjoint;
-  for (const auto &entry : entries)
-    for (const TapeArgument &argument : entry->arguments)
-      if (argument.array && known.insert(argument.array.get()).second)
-        arrays.push_back(argument.array);
-  return arrays;
-}
-
 void Reversal::reverse(size_t index, const Reversing &with) {
   const TapeEntry &entry = *entries[index];
   for (const Want &want : entry.wants)
     if (want.inPlace)
       checked(
           tape->log.rewind(*entry.arguments[want.argument].array, want.time));
-  if (entry.isForeign())
-    reverseForeign(*entries[index], with);
-  else
-    entry.reverse(with);
-}
-
-namespace {
-/// Code of the user has written arrays of the tape and everything has been put
-/// back: such writes count as none between the last entry and the next.
-class WritesPutBack {
-public:
-  explicit WritesPutBack(
-      const std::map<const ArrayStorage *, TapeArgument *> &lastUse)
-      : lastUse(lastUse) {
-    for (auto &[array, argument] : lastUse)
-      versions.push_back(array->version);
-  }
-  ~WritesPutBack() {
-    size_t k = 0;
-    for (auto &[array, argument] : lastUse)
-      argument->after += array->version - versions[k++];
-  }
-
-private:
-  const std::map<const ArrayStorage *, TapeArgument *> &lastUse;
-  std::vector<uint64_t> versions;
-};
-} // namespace
-
-void Reversal::reverseForeign(TapeEntry &entry, const Reversing &with) {
-  WritesPutBack versions(lastUse);
   entry.reverse(with);
 }
 
 void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
-  clear(loss != nullptr, options.clear_inputs);
+  clear(loss && options.clear_written, options.clear_inputs);
   if (loss)
     fillGradient(*loss->storage()->grad, 1);
-  Arrays arrays = primals();
   for (size_t i = entries.size(); i-- > 0;)
-    reverse(i, {tape->log, arrays});
+    reverse(i, {tape->log, lastUse, isAdjoint, lastWrites});
 }
 
 static size_t

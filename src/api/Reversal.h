@@ -35,10 +35,8 @@ private:
   void checkContinuity(size_t index);
   void checkCarriers(size_t index);
   void checkWants(size_t index) const;
-  Arrays primals() const;
   void clear(bool written, bool others);
   void reverse(size_t index, const Reversing &with);
-  void reverseForeign(TapeEntry &entry, const Reversing &with);
   bool copyGradients(runtime::VersionLog &before, bool asked) const;
   void runEntries(const AnyArray *loss, BackwardOptions options);
 
@@ -47,6 +45,7 @@ private:
   Arrays adjoints;
   std::set<const Array *> isAdjoint;
   std::map<const Array *, TapeArgument *> lastUse; ///< by an entry
+  std::map<uint64_t, uint64_t> lastWrites;         ///< see Reversing
   /// Arrays without gradient that hold differentiable values, by the entry
   /// that wrote them.
   std::map<const Array *, size_t> carriers;

@@ -41,10 +41,10 @@ void TapeEntry::abandon(VersionLog &log) const {
 }
 
 void TapeEntry::want(VersionLog &log, size_t argument, Box elements,
-                     bool inPlace) {
-  uint64_t time =
-      log.want(arguments[argument].array, elements, &added.emplace_back());
-  wants.push_back({argument, std::move(elements), time, inPlace});
+                     bool inPlace, bool optional) {
+  uint64_t time = log.want(arguments[argument].array, elements,
+                           &added.emplace_back(), optional);
+  wants.push_back({argument, std::move(elements), time, inPlace, optional});
 }
 
 const VersionArrays &TapeEntry::overwritten() const {
@@ -181,14 +181,25 @@ void LaunchEntry::reverse(const Reversing &with) const {
 std::string detail::reverserText() { return "`backward` of a Tape"; }
 
 void detail::fillGradient(ArrayStorage &gradient, double value) {
+  fillGradient(gradient, value, Box::whole(gradient.extents));
+}
+
+void detail::fillGradient(ArrayStorage &gradient, double value,
+                          const Box &elements) {
   float narrow = static_cast<float>(value);
   const void *pattern = gradient.dtype == DType::F32
                             ? static_cast<const void *>(&narrow)
                             : static_cast<const void *>(&value);
-  announceWrite(gradient, reverserText);
-  gradient.version.fetch_add(1);
-  checked(
-      gradient.device->fill(gradient.buffer, pattern, sizeOf(gradient.dtype)));
+  announceWrite(gradient, elements, reverserText);
+  gradient.countWrite();
+  const size_t width = sizeOf(gradient.dtype);
+  runtime::forEachRun(
+      elements, gradient.extents, [&](int64_t first, int64_t count) {
+        runtime::Buffer run{gradient.buffer.address +
+                                static_cast<size_t>(first) * width,
+                            static_cast<size_t>(count) * width};
+        checked(gradient.device->fill(run, pattern, width));
+      });
 }
 
 std::string detail::hostWriteText(Loc loc) {
@@ -198,10 +209,12 @@ std::string detail::hostWriteText(Loc loc) {
   return text;
 }
 
-HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Loc loc)
-    : loc(loc) {
+HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Box written,
+                               Loc loc)
+    : elements(std::move(written)), loc(loc) {
   uint64_t version = array->version.load();
-  arguments.push_back({std::move(array), false, true, true, version - 1});
+  bool replaced = elements.size() == array->size;
+  arguments.push_back({std::move(array), false, true, replaced, version - 1});
 }
 
 std::string HostWriteEntry::title() const { return hostWriteText(loc); }
@@ -213,7 +226,7 @@ Arrays HostWriteEntry::adjoints() const {
 
 void HostWriteEntry::reverse(const Reversing &) const {
   if (arguments[0].array->grad)
-    fillGradient(*arguments[0].array->grad, 0);
+    fillGradient(*arguments[0].array->grad, 0, elements);
 }
 
 std::string detail::titleOf(const CustomLaunch &launch) {
@@ -225,6 +238,10 @@ std::string detail::titleOf(const CustomLaunch &launch) {
 }
 
 CustomEntry::CustomEntry(CustomLaunch custom) : launch(std::move(custom)) {
+  if (launch.finds_arrays &&
+      launch.reads.size() + launch.writes.size() + launch.unneeded.size())
+    raise(ErrorCode::BadArgument,
+          title() + " names arrays, but finds them by itself; leave out one");
   auto add = [&](const AnyArray &array) -> TapeArgument & {
     if (!array)
       raise(ErrorCode::BadArgument,
@@ -251,6 +268,8 @@ CustomEntry::CustomEntry(CustomLaunch custom) : launch(std::move(custom)) {
 std::string CustomEntry::title() const { return titleOf(launch); }
 
 std::string CustomEntry::argumentText(size_t argument) const {
+  if (findsArrays())
+    return "an array of " + runtime::contentsText(*arguments[argument].array);
   auto numberIn = [&](const std::vector<AnyArray> &list) {
     size_t k = 0;
     while (list[k].storage() != arguments[argument].array)
@@ -262,7 +281,24 @@ std::string CustomEntry::argumentText(size_t argument) const {
              : "array " + numberIn(launch.writes) + " of `writes`";
 }
 
+void CustomEntry::setFound(std::vector<TapeArgument> found) {
+  for (TapeArgument &argument : found) {
+    bool isTemporary = argument.array.use_count() == 1;
+    if (isTemporary)
+      continue;
+    argument.replaced = argument.written; // as the user says
+    argument.written &= launch.gradient != nullptr;
+    positions[argument.array->identity] = arguments.size();
+    arguments.push_back(std::move(argument));
+  }
+}
+
 std::optional<size_t> CustomEntry::find(const ArrayStorage &array) const {
+  if (findsArrays()) {
+    auto known = positions.find(array.identity);
+    return known == positions.end() ? std::nullopt
+                                    : std::optional(known->second);
+  }
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].array.get() == &array)
       return i;
@@ -283,13 +319,18 @@ void CustomEntry::wantBefore(VersionLog &log) {
 }
 
 void CustomEntry::wantAfter(VersionLog &log) {
+  writesBehind = runtime::writeCount();
+  bool optional = findsArrays();
+  if (optional && !launch.gradient)
+    return;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].read && isNeeded(i))
-      want(log, i, Box::whole(arguments[i].array->extents));
+      want(log, i, Box::whole(arguments[i].array->extents), /*inPlace=*/true,
+           optional);
 }
 
 void CustomEntry::requireGradient() const {
-  if (!launch.gradient)
+  if (!launch.gradient && !findsArrays())
     raise(ErrorCode::NotDifferentiable,
           title() + " has no `gradient`; give it one, or launch it outside of "
                     "the recording");
@@ -306,29 +347,18 @@ bool CustomEntry::writesActive(size_t argument) const {
 
 Arrays CustomEntry::adjoints() const {
   Arrays arrays;
+  if (!launch.gradient)
+    return arrays;
   for (const TapeArgument &argument : arguments)
     if (argument.array->grad)
       arrays.push_back(argument.array->grad);
   return arrays;
 }
 
-namespace {
-/// Puts back what is written to `arrays` while it lives.
-class Guard {
-public:
-  explicit Guard(const Arrays &arrays) {
-    for (const std::shared_ptr<ArrayStorage> &array : arrays)
-      log.want(array, Box::whole(array->extents));
-  }
-  ~Guard() { log.rollBack(); }
-
-private:
-  VersionLog log{VersionLog::Purpose::Undo};
-};
-} // namespace
-
 void CustomEntry::reverse(const Reversing &with) const {
-  Guard guard(with.primals);
-  CustomScope scope(*this, CustomScope::Part::Gradient);
+  if (!launch.gradient)
+    return;
+  Guard guard(with);
+  CustomScope scope(*this, CustomScope::Part::Gradient, &guard);
   launch.gradient();
 }

@@ -5,6 +5,9 @@
 #include "costate/custom_launch.h"
 #include "runtime/VersionLog.h"
 
+#include <map>
+#include <set>
+
 namespace costate::detail {
 
 struct TapeImpl;
@@ -22,15 +25,20 @@ struct TapeArgument {
 struct Want {
   size_t argument;
   runtime::Box elements;
-  uint64_t time;       ///< of the VersionLog
-  bool inPlace = true; ///< it looks at the array itself
+  uint64_t time;         ///< of the VersionLog
+  bool inPlace = true;   ///< it looks at the array itself
+  bool optional = false; ///< it may look at them, or not
 };
 
 /// What an entry is reversed with.
 struct Reversing {
   runtime::VersionLog &log;
-  /// Arrays that code of the user must leave as it found them.
-  const std::vector<std::shared_ptr<runtime::ArrayStorage>> &primals;
+  /// The arrays of the tape and their last uses by an entry.
+  const std::map<const runtime::ArrayStorage *, TapeArgument *> &lastUse;
+  const std::set<const runtime::ArrayStorage *> &isAdjoint;
+  /// ArrayStorage::lastWrite before `backward` of what code of the user has
+  /// written in it, by identity.
+  std::map<uint64_t, uint64_t> &lastWrites;
 };
 
 class TapeEntry {
@@ -53,6 +61,8 @@ public:
   adjoints() const = 0;
   /// What arrays held that the entry itself has overwritten.
   virtual const VersionArrays &overwritten() const;
+  /// Whether what it writes depends on nothing.
+  virtual bool isConstant() const { return false; }
   /// Whether code of the user runs in reverse().
   virtual bool isForeign() const { return false; }
   virtual void reverse(const Reversing &with) const = 0;
@@ -72,7 +82,7 @@ protected:
   virtual void wantBefore(runtime::VersionLog &) {}
   virtual void wantAfter(runtime::VersionLog &) {}
   void want(runtime::VersionLog &log, size_t argument, runtime::Box elements,
-            bool inPlace = true);
+            bool inPlace = true, bool optional = false);
 
 private:
   std::vector<runtime::Region> added; ///< by want, until the end
@@ -119,16 +129,19 @@ private:
   std::vector<Before> before;
 };
 
-/// The host sets all elements of an array.
+/// The host sets elements of an array: to constants.
 class HostWriteEntry final : public TapeEntry {
 public:
-  HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array, Loc loc);
+  HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array,
+                 runtime::Box elements, Loc loc);
 
   std::string title() const override;
   std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   void reverse(const Reversing &with) const override;
+  bool isConstant() const override { return true; }
 
 private:
+  const runtime::Box elements;
   const Loc loc;
 };
 
@@ -142,10 +155,15 @@ public:
   void requireGradient() const override;
   bool writesActive(size_t argument) const override;
   std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
-  bool isForeign() const override { return true; }
+  bool isForeign() const override { return launch.gradient != nullptr; }
   void reverse(const Reversing &with) const override;
 
-  /// The argument that is `array`, if it is named.
+  bool findsArrays() const { return launch.finds_arrays; }
+  /// What `primal` turned out to use.
+  void setFound(std::vector<TapeArgument> found);
+  /// runtime::writeCount() behind `primal`.
+  uint64_t endCount() const { return writesBehind; }
+  /// The argument that is `array`, if it is named or found.
   std::optional<size_t> find(const runtime::ArrayStorage &array) const;
   /// Whether `gradient` may look at its values.
   bool isNeeded(size_t argument) const;
@@ -155,6 +173,8 @@ private:
   void wantAfter(runtime::VersionLog &log) override;
 
   const CustomLaunch launch;
+  std::map<uint64_t, size_t> positions; ///< of what is found, by identity
+  uint64_t writesBehind = 0;
 };
 
 /// A gradient by hand: nothing to reverse, but what it leaves in `derivatives`
@@ -177,7 +197,9 @@ private:
 /// Who writes while a tape is reversed.
 std::string reverserText();
 
-/// Sets all elements, as `backward` of a tape does.
+/// Sets elements, or all, as `backward` of a tape does.
+void fillGradient(runtime::ArrayStorage &gradient, double value,
+                  const runtime::Box &elements);
 void fillGradient(runtime::ArrayStorage &gradient, double value);
 
 /// "a write by the host (demo.cpp:7)"

@@ -364,6 +364,54 @@ TEST_F(Tapes, AHostWriteCutsTheFlow) {
   EXPECT_EQ(z.grad().to_host()[0], 1);
 }
 
+/// Of the elements that it writes, and keeps these alone.
+TEST_F(Tapes, AHostWriteOfAnElementCutsThatElement) {
+  Array<double> w = device.array<double>({2, 10}, grad);
+  auto put = [](AnyArray array, std::vector<int64_t> index,
+                std::vector<double> values) {
+    array.write_at(index, values.data(), values.size() * sizeof(double));
+  };
+  Kernel both =
+      kernel("both", [](ArrayRef<double, 2> from, ArrayRef<double, 0> total) {
+        parallel(from.size(1), [&](Index i) {
+          total() += from(0, i) * from(0, i) + from(1, i);
+        });
+      });
+  w.fill(3);
+  {
+    auto recording = tape.record();
+    put(w, {0, 4}, {7}); // before the first launch
+    both(w, loss);
+    put(w, {0, 4}, {8});
+    put(w, {1}, std::vector<double>(10, 5));
+    both(w, loss);
+    put(loss, {}, {100});
+    both(w, loss);
+  }
+  EXPECT_EQ(tape.size(), 7u);
+  EXPECT_EQ(tape.report().bytes, sizeof(double));
+  EXPECT_EQ(loss.to_host()[0], 100 + 9 * 9 + 64 + 50);
+  tape.backward(loss);
+  std::vector<double> slopes = w.grad().to_host();
+  EXPECT_EQ(slopes[3], 6);
+  EXPECT_EQ(slopes[4], 0);
+  EXPECT_EQ(slopes[14], 0);
+  expectError(ErrorCode::BadArgument, {"(2, 0)", "(2, 10)"},
+              [&] { put(w, {2, 0}, {1}); });
+  expectError(ErrorCode::BadArgument, {"10 numbers", "has 1"},
+              [&] { put(w, {0}, {1}); });
+}
+
+TEST_F(Tapes, ALossThatOnlyTheHostWritesIsAnError) {
+  {
+    auto recording = tape.record();
+    square(x, y);
+    loss.fill(3);
+  }
+  expectError(ErrorCode::BadArgument, {"nothing on the tape writes", "launch"},
+              [&] { tape.backward(loss); });
+}
+
 TEST_F(Tapes, NameAnArrayThatWouldDropADerivative) {
   Array<double> plain = device.array<double>({10});
   {

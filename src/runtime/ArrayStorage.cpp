@@ -9,6 +9,15 @@ static std::atomic<uint64_t> identities = 0;
 
 uint64_t newestIdentity() { return identities; }
 
+static std::atomic<uint64_t> writes = 0;
+
+uint64_t writeCount() { return writes; }
+
+void ArrayStorage::countWrite() {
+  version.fetch_add(1);
+  lastWrite = writes.fetch_add(1) + 1;
+}
+
 ArrayStorage::ArrayStorage(std::shared_ptr<Device> device, DType dtype,
                            std::vector<int64_t> extents)
     : device(std::move(device)), dtype(dtype), extents(std::move(extents)),

@@ -65,7 +65,10 @@ struct ArrayStorage {
   int64_t size = 1;        ///< elements
   Buffer buffer;
   std::atomic<uint64_t> version = 0; ///< counts writes by launches and the host
-  std::optional<MemoryOwner> owner;  ///< none: the device
+  std::atomic<uint64_t> lastWrite =
+      0; ///< of those to any array, see writeCount
+  void countWrite();
+  std::optional<MemoryOwner> owner; ///< none: the device
   /// Others that may write the memory and do not say so.
   std::atomic<int> strangers = 0;
   std::shared_ptr<ArrayStorage> grad, dual; ///< or null
@@ -124,6 +127,9 @@ adoptArray(std::shared_ptr<Device> device, DType dtype,
            bool withGrad, bool withDual, std::optional<AdoptedMemory> gradient);
 
 constexpr int64_t maxDirections = 16;
+
+/// How many writes to arrays have been counted in this process.
+uint64_t writeCount();
 
 /// The identity of the array that was made last.
 uint64_t newestIdentity();

@@ -67,9 +67,10 @@ VersionLog::historyOf(const std::shared_ptr<ArrayStorage> &array) {
 }
 
 uint64_t VersionLog::want(const std::shared_ptr<ArrayStorage> &array,
-                          const Box &elements, Region *added) {
+                          const Box &elements, Region *added, bool optional) {
   History &history = historyOf(array);
   std::lock_guard lock(mutex);
+  history.optional &= optional;
   if (added) {
     *added = Region(elements);
     for (const Box &known : history.wanted.boxes())
@@ -175,7 +176,7 @@ Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
   copy->order = count++;
   if (recorder == std::this_thread::get_id())
     copy->entry = entry;
-  if (Result<> done = fill(*copy, write); !done)
+  if (Result<> done = fill(*copy, write, history.optional); !done)
     return done;
   held += copy->bytes();
   peak = std::max(peak, held);
@@ -185,7 +186,18 @@ Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
   return {};
 }
 
-Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write) const {
+/// Whether a copy leaves most of the free memory to others.
+static bool isSmall(const VersionLog::Copy &copy) {
+  const ArrayStorage &array = *copy.array;
+  size_t used = array.device->memory().current;
+  size_t limit = array.device->info().memoryLimit;
+  size_t bytes =
+      static_cast<size_t>(copy.elements.size()) * sizeOf(array.dtype);
+  return used < limit && bytes <= (limit - used) / 4;
+}
+
+Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write,
+                          bool optional) const {
   const ArrayStorage &array = *copy.array;
   if (write.past) {
     copy.loss = Loss::Unseen;
@@ -195,9 +207,13 @@ Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write) const {
     copy.loss = Loss::Forbidden;
     return {};
   }
+  if (optional && !isSmall(copy)) {
+    copy.loss = Loss::Memory;
+    return {};
+  }
   auto values = makeArray(array.device, array.dtype, {copy.elements.size()},
                           /*withGrad=*/false, /*withDual=*/false);
-  if (!values && write.certain) {
+  if (!values && (write.certain || optional)) {
     copy.loss = Loss::Memory;
     return {};
   }
@@ -322,7 +338,7 @@ void VersionLog::restore() {
 void VersionLog::rollBack() {
   for (auto &[identity, history] : histories) {
     if (history.undone < history.copies.size())
-      history.array->version.fetch_add(1);
+      history.array->countWrite();
     for (; history.undone < history.copies.size(); ++history.undone)
       (void)exchange(
           *history.copies[history.copies.size() - 1 - history.undone],

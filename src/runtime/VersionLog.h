@@ -48,8 +48,9 @@ public:
 
   /// From now on what `elements` hold at present must not be lost. Returns the
   /// time to rewind to, and in `added` the elements that nobody wanted before.
+  /// What is `optional` everywhere in an array may be lost if memory is short.
   uint64_t want(const std::shared_ptr<ArrayStorage> &array, const Box &elements,
-                Region *added = nullptr);
+                Region *added = nullptr, bool optional = false);
   /// Takes back a want: nobody else wants `added`.
   void drop(const ArrayStorage &array, const Region &added);
   /// What is overwritten in this array, or in any, is lost from now on.
@@ -102,6 +103,7 @@ private:
     Region wanted; ///< what must be copied before it is overwritten
     std::vector<std::unique_ptr<Copy>> copies; ///< in the order of time
     size_t undone = 0; ///< how many of them, from the last, are in place
+    bool optional = true;
   };
 
   History *find(const ArrayStorage &array);
@@ -110,7 +112,7 @@ private:
   Result<> refuseForeign(const History &history, const ArrayWrite &write) const;
   Result<> keep(History &history, const ArrayWrite &write);
   bool isAllowed(const ArrayStorage &array) const;
-  Result<> fill(Copy &copy, const ArrayWrite &write) const;
+  Result<> fill(Copy &copy, const ArrayWrite &write, bool optional) const;
   Result<> exchange(const Copy &copy, bool temporary, bool certain) const;
 
   const Purpose purpose;

@@ -1,7 +1,7 @@
 """`ad.clear_all_gradients`, and whose fields a Tape or FwdMode clears."""
 
 from costate.ad.state import state
-from costate.lang import storage, threads
+from costate.lang import threads
 
 #: All fields that have been made.
 fields = threads.Objects()
@@ -20,8 +20,7 @@ def clear(field, which):
     if array is not None and getattr(array, f"has_{which}"):
         companion = field._companions.get(which)
         if companion is not None:
-            storage._dirty.discard(companion)
-            companion._host, companion._written = None, {}
+            companion._forget_host()
         getattr(array, which).fill(0)
 
 

@@ -34,7 +34,7 @@ class Replaced:
             raise QuadrantsRuntimeError(f"`{self.__name__}` has no gradient: decorate a function "
                                         f"with `@ad.grad_for({self.__name__})`")
         tape.insert(self, args)
-        return tape.custom(lambda: self.function(*args, **options),
+        return tape.custom(self.__name__, lambda: self.function(*args, **options),
                            lambda: self.gradient(*args, **options))
 
     def grad(self, *args, **options):
@@ -49,7 +49,9 @@ def grad_replaced(function):
     """A function of Python whose gradient is the one that `@grad_for(function)` decorates.
 
     Inside of a `Tape` the launches of the function are not recorded; in their place the gradient
-    function is called with the same arguments. It adds to gradients itself.
+    function is called with the same arguments. It adds to gradients itself. It finds the arrays that
+    the function uses as they were when that returned; what it writes to arrays of the tape, other
+    than gradients, is put back behind it.
     """
     from costate.lang.kernel import Kernel
     if isinstance(function, Kernel):
@@ -84,5 +86,5 @@ def no_grad(function):
         tape = state.tape
         if tape is None or state.hidden:
             return function(*args, **options)
-        return tape.unrecorded(lambda: function(*args, **options))
+        return tape.unrecorded(functools.partial(function, *args, **options))
     return call

@@ -1,24 +1,37 @@
 """What surrounds a launch: a tape, forward mode, or a function with a gradient of its own."""
 
 import threading
+import weakref
 
 from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang import runtime
 
 
+def _weak(name):
+    """An attribute that ends with what it refers to: a `with` that is never left does not last."""
+    def get(self):
+        found = getattr(self, name)
+        return found and found()
+
+    def put(self, value):
+        setattr(self, name, value and weakref.ref(value))
+        self.listen()
+    return property(get, put)
+
+
 class _State(threading.local):
     """What surrounds the launches of a thread."""
 
-    tape = None       # the active Tape
-    forward = None    # the active FwdMode
+    _tape = _forward = None
+    tape = _weak("_tape")        # the active Tape
+    forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
+    keys = None       # there: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 
-    def __setattr__(self, name, value):
-        own = self.__dict__
-        own[name] = value
-        own["loud"] = bool(own.get("tape") is not None or own.get("forward") is not None or own.get("tracing"))
+    def listen(self):
+        self.loud = bool(self._tape or self._forward or self.tracing)
 
 
 state = _State()
@@ -26,18 +39,20 @@ state = _State()
 
 @runtime.on_reset
 def _forget():
-    state.tape = state.forward = None
+    if state.tape is not None:
+        state.tape.suspend()
+    state.tape = state.forward = state.keys = None
     state.hidden = 0
 
 
 def quiet():
     """Whether nothing wants to know about launches."""
-    return not state.loud
+    return not state.loud or state.tape is None and state.forward is None and not state.tracing
 
 
 def records():
     """Whether a tape records what happens now."""
-    return state.tape is not None and state.tape.recording
+    return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
 
 
 def unrecorded(function):
@@ -67,6 +82,8 @@ def launched(kernel, args):
         return kernel.run(args, "jvp")
     if state.tape is not None and not state.hidden:
         return state.tape.launch(kernel, args)
+    if state.tape is None:
+        state.tape = state.forward = None    # one that was never left has ended
     return kernel.run(args)
 
 

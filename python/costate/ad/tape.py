@@ -8,7 +8,7 @@ from costate import _core
 from costate.ad.clear import clear, own_fields
 from costate.ad.enums import AutodiffMode
 from costate.ad.state import state, unrecorded
-from costate.errors import CannotReplay, QuadrantsRuntimeError
+from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
 from costate.lang import runtime, storage
 from costate.lang.explain import in_python
 from costate.lang.storage import Storage
@@ -70,14 +70,14 @@ class Tape:
         self.modes = []
         self.entered = False
         self.gradient_evaluated = False
-        self.entries = []       # _core.Tape, or a function that adds gradients
-        self.touched = set()
+        self.core = _core.Tape()
         self.found = set()      # the kernels that were launched
         self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
         self.places = {}        # and by the memory of the tensors
         self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
         self.hosts = []         # arrays of NumPy that were arguments, those that stand for them, the versions at first
         self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
+        self.inner = {}         # tensors that only functions with gradients of their own have used
         self._recording = None
 
     @property
@@ -105,9 +105,8 @@ class Tape:
         for field in own_fields():
             self._begin(field)
         self._clear_loss()
-        state.tape = self
-        self._written = self._loss_version()
         self.resume()
+        state.tape = self
         return self
 
     def __exit__(self, kind, error, trace):
@@ -116,7 +115,9 @@ class Tape:
         for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
             if hasattr(function, "autodiff_mode"):
                 function.autodiff_mode = mode
-        if kind is None:
+        if kind is not None:
+            self.core.clear()
+        else:
             storage.flush()
             self.grad()
             if self.grad_check:
@@ -143,9 +144,6 @@ class Tape:
             with torch.no_grad():
                 self.loss.fill_(0)
 
-    def _loss_version(self):
-        return self.loss.core().version if isinstance(self.loss, Storage) else None
-
     @property
     def recording(self):
         return self._recording is not None
@@ -154,9 +152,7 @@ class Tape:
 
     def resume(self):
         """Records again, behind what is recorded."""
-        if not self.entries or not isinstance(self.entries[-1], _core.Tape):
-            self.entries.append(_core.Tape())
-        self._recording = self.entries[-1].record()
+        self._recording = self.core.record()
         self._recording.__enter__()
 
     def suspend(self):
@@ -171,16 +167,12 @@ class Tape:
             return self.unrecorded(kernel.run, args)
         self.insert(kernel, args)
         if storage._dirty:
-            self.flush()
+            storage.flush()
         found, values = kernel.specialise(args)
         if found not in self.found:
             self.found.add(found)
         if found.compiled is not None:
-            arrays = found.arguments(values.items)
-            self.touched.update([id(a) for a in arrays])
-            self._meet_arrays(arrays)
-        for tensor in values.tensors.values():
-            self._meet(tensor)
+            self._meet_arrays(found.arguments(values.items))
         return found.launch(values, "primal")
 
     def _meet_arrays(self, arrays):
@@ -188,10 +180,12 @@ class Tape:
             if isinstance(array, _core.Array) and id(array) not in self.arrays:
                 self.arrays[id(array)] = array, array.version
 
-    def _meet(self, tensor):
-        """A tensor of PyTorch is an argument."""
+    def meet(self, tensor):
+        """A tensor of PyTorch is an argument of a launch."""
         known = tensor._costate
-        if not known.is_copied and id(known) not in self.tensors:
+        if state.hidden:
+            self.inner[id(known)] = known, tensor
+        elif not known.is_copied and id(known) not in self.tensors:
             from costate.interop.tensors import place_of
             self.tensors[id(known)] = known, tensor, known.array.version
             self.places[place_of(tensor)] = known
@@ -224,45 +218,39 @@ class Tape:
                                        "been written under the Tape: its gradient cannot tell which values they share; use fields "
                                        "or ndarrays")
 
-    def flush(self):
-        """Host writes: those to arrays that no recorded launch has used are no part of the tape."""
-        fresh = [s for s in storage._dirty if id(s.core()) not in self.touched]
-        if fresh:
-            self.suspend()
-            for one in fresh:
-                storage._dirty.discard(one)
-                one._flush()
-            self.resume()
-        storage.flush()
-
     def unrecorded(self, function, *args):
         """Calls a function whose launches have no gradient."""
-        storage.flush()
-        self.suspend()
-        state.hidden += 1
-        try:
-            return function(*args)
-        finally:
-            storage.flush()
-            state.hidden -= 1
-            if self.entries and isinstance(self.entries[-1], _core.Tape) and not len(
-                    self.entries[-1]):
-                self.entries.pop()
-            self.entries.append(None)
-            self.resume()
+        return self._custom(getattr(function, "__name__", "a function"), lambda: function(*args))
 
-    def custom(self, primal, gradient):
-        """Runs `primal`, whose gradient is what `gradient` does."""
+    def custom(self, name, primal, gradient):
+        """Runs `primal`, whose gradient is what `gradient` does: it finds in arrays what `primal` left."""
+        return self._custom(name, primal, Past(gradient, self.copies))
+
+    def _custom(self, name, primal, past=None):
         storage.flush()
-        self.suspend()
-        state.hidden += 1
+        self._look_at_tensors()
+        given, results = [self, primal], []  # emptied at the end, for the entry keeps its functions
+
+        def run():
+            tape, function = given
+            with hidden(past.keys if past else None):
+                try:
+                    results.append(function())
+                finally:
+                    storage.flush()
+                    tape._look_at_tensors()
         try:
-            return primal()
+            with in_python():
+                _core.CustomLaunch(name=name, finds_arrays=True, primal=run, gradient=past)()
+            return results.pop()
         finally:
-            storage.flush()
-            state.hidden -= 1
-            self.entries.append(gradient)
-            self.resume()
+            given.clear()
+
+    def _look_at_tensors(self):
+        """What PyTorch has written so far."""
+        for known, tensor, *_ in (*self.tensors.values(), *self.inner.values()):
+            if not known.is_copied:
+                known.before(tensor)
 
     def insert(self, function, args=()):
         """Notes a call, for `calls` and `modes`."""
@@ -281,22 +269,18 @@ class Tape:
             raise QuadrantsRuntimeError("Before evaluating gradients tape must be entered.")
         if self.gradient_evaluated:
             raise QuadrantsRuntimeError("Gradients of grad can be evaluated only once.")
-        entries = [e for e in self.entries if e is not None and not (
-            isinstance(e, _core.Tape) and not len(e))]
         for found in self.found:
             found.check_gradient()
         try:
             with in_python(kernels={f.name: f.names for f in self.found}):
-                self._backward(entries)
+                self._backward()
             for copied, tensor, _ in self.copies.values():
                 copied.read_gradient(tensor)
         finally:
             self.gradient_evaluated = True
-            for entry in entries:
-                if isinstance(entry, _core.Tape):
-                    entry.clear()
+            self.core.clear()
 
-    def _backward(self, entries):
+    def _backward(self):
         for known, tensor, _ in self.tensors.values():
             known.before_backward(tensor)
         self._check_hosts()
@@ -307,48 +291,66 @@ class Tape:
                 refuse_views(self.tensors.values(), self.arrays.values())
         for copied, tensor, _ in self.copies.values():
             copied.write_gradient(tensor)
-        if self._whole(entries):
-            return
-        self._seed()
-        for entry in reversed(entries):
-            storage.flush()
-            if isinstance(entry, _core.Tape):
-                entry.backward()
-            else:
-                entry()
+        self._look_at_tensors()
+        storage.flush()
+        if self.loss is None:
+            self.core.backward()
+        else:
+            self.core.backward(self._loss_array(), clear_written=self.clear_gradients)
 
-    def _whole(self, entries):
-        """All in one, with the gradients of intermediate arrays cleared."""
-        if not (self.clear_gradients and len(entries) == 1 and isinstance(entries[0], _core.Tape)):
-            return False
-        loss = self._written_loss()
-        if loss is None:
-            return False
-        entries[0].backward(loss)
-        return True
-
-    def _written_loss(self):
-        """The array of the loss, if the tape has written it."""
+    def _loss_array(self):
         if isinstance(self.loss, Storage):
-            return self.loss.core() if self._loss_version() != self._written else None
+            return self.loss.core()
+        from costate.interop.tensors import place_of
         known = getattr(self.loss, "_costate", None)
-        met = self.copies if getattr(known, "is_copied", False) else self.tensors
-        _, _, version = met.get(id(known), (None, None, None))
-        return known.array if version is not None and known.array.version != version else None
+        if not any(id(known) in met for met in (self.tensors, self.copies, self.inner)):
+            known = self.places.get(place_of(self.loss))
+        if known is None:
+            raise BadArgument("no launch inside of the `with` is given the loss of the `Tape`, so all gradients would be "
+                              "0; compute it with a kernel there")
+        return known.array
 
-    def _seed(self):
-        if isinstance(self.loss, Storage):
-            self.loss.grad.fill(1.0)
-        elif self.loss is not None:
-            self._seed_tensor()
 
-    def _seed_tensor(self):
-        import torch
-        with torch.no_grad():
-            if self.loss.grad is None:
-                self.loss.grad = torch.ones_like(self.loss)
-            else:
-                self.loss.grad.fill_(1.0)
+class hidden:
+    """What is launched inside is no part of a tape."""
+
+    def __init__(self, keys=None):
+        self.keys = keys    # of random numbers, by specialisation; None if nobody asks
+
+    def __enter__(self):
+        self.outer = state.keys
+        state.keys = self.keys
+        state.hidden += 1
+
+    def __exit__(self, kind, error, trace):
+        state.hidden -= 1
+        state.keys = self.outer
+
+
+class Past:
+    """A gradient of the user, which sees what was there when its function returned."""
+
+    def __init__(self, gradient, copies):
+        self.gradient, self.copies, self.keys = gradient, copies, {}
+
+    def __call__(self):
+        newest = self._random_keys(self.keys)
+        storage.forget_mirrors()
         for copied, tensor, _ in self.copies.values():
-            if tensor is self.loss:
+            copied.read_gradient(tensor)
+        try:
+            self.gradient()
+        finally:
+            storage.flush()
+            storage.forget_mirrors()
+            self._random_keys(newest)
+            for copied, tensor, _ in self.copies.values():
                 copied.write_gradient(tensor)
+
+    @staticmethod
+    def _random_keys(keys):
+        """Sets those of the last launches; what they were."""
+        before = {found: found.own.key for found in keys}
+        for found, key in keys.items():
+            found.own.key = key
+        return before

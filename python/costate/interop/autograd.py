@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable, Mapping, Sequence, Union
 
 import torch
@@ -9,6 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
 from ..lang import runtime
+from ..lang.arguments import ArrayParameter, ScalarParameter, TemplateParameter
 from . import memory_kind
 from .copies import on_host, read
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
@@ -26,7 +28,8 @@ class _Plan:
         self.kernel = kernel
         self.is_core = isinstance(kernel, _core.Kernel)
         self.name = kernel.name if self.is_core else kernel.__name__
-        self.types = kernel.arguments if self.is_core else kernel.parameters
+        self.instance = () if self.is_core or kernel.instance is None else (kernel.instance,)
+        self.types = kernel.arguments if self.is_core else kernel.parameters[len(self.instance):]
         self.outputs = dict(outputs)
         self.updates = tuple(updates)
         self.results = sorted([*self.outputs, *self.updates])
@@ -35,7 +38,7 @@ class _Plan:
 
     def _check(self) -> None:
         for position in self.results:
-            if not 0 <= position < len(self.types) or self.is_scalar(position):
+            if not 0 <= position < len(self.types) or not self.is_array(position):
                 raise errors.BadArgument(
                     f"kernel `{self.name}` has no array argument {position} (counted "
                     "from 0) that could be an output")
@@ -51,10 +54,60 @@ class _Plan:
         return [i for i in range(len(self.types)) if i not in self.outputs]
 
     def is_scalar(self, position: int) -> bool:
-        return self.is_core and self.types[position].rank < 0
+        kind = self.types[position]
+        return kind.rank < 0 if self.is_core else isinstance(kind, ScalarParameter)
+
+    def is_array(self, position: int) -> bool:
+        kind = self.types[position]
+        return kind.rank >= 0 if self.is_core else isinstance(kind, ArrayParameter) and not kind.kind.members
+
+    def takes_tensor(self, position: int) -> bool:
+        return self.is_array(position) or not self.is_core and isinstance(self.types[position], TemplateParameter)
+
+    def needs_grad(self, position: int) -> bool:
+        """Whether the kernel takes no array without a gradient."""
+        return not self.is_core and self.is_array(position) and bool(self.types[position].kind.needs_grad)
 
     def dtype_of(self, position: int, like: torch.Tensor) -> torch.dtype:
-        return TORCH_DTYPES[self.types[position].dtype] if self.is_core else like.dtype
+        if self.is_core:
+            return TORCH_DTYPES[self.types[position].dtype]
+        dtype = self.types[position].kind.dtype
+        return like.dtype if dtype is None else TORCH_DTYPES[dtype.core]
+
+    def components(self, position: int) -> tuple[int, ...]:
+        """The extents of an element, the last ones of the tensor."""
+        return () if self.is_core or not self.is_array(position) else self.types[position].kind.element_shape or ()
+
+    def whole_shape(self, position: int, shape: Sequence[int]) -> tuple[int, ...]:
+        """That of the tensor, of a shape that may count elements."""
+        shape, components = tuple(shape), self.components(position)
+        ndim = None if self.is_core else self.types[position].kind.ndim
+        ends = bool(components) and shape[-len(components):] == components
+        if not components or (ends and (ndim is None or len(shape) == ndim + len(components))):
+            return shape
+        if ndim is None or len(shape) == ndim:
+            return shape + components
+        raise errors.BadArgument(
+            f"argument {position} (counted from 0) of kernel `{self.name}` has {ndim} dimensions of elements of shape "
+            f"{components}; `outputs` gives it the shape {shape}: give {shape[:ndim]} or {shape[:ndim] + components}")
+
+    def indices_of(self, position: int, tensor: torch.Tensor) -> tuple[int, ...]:
+        """The shape of a tensor without that of an element."""
+        components = len(self.components(position))
+        if not self.is_core and self.is_array(position):
+            components = components or self.types[position].kind.element_dim or 0
+        return tuple(tensor.shape[:tensor.ndim - components])
+
+    def arguments(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The inputs in order."""
+        if not self.is_core:
+            parameters = list(self.kernel.signature.parameters.values())[len(self.instance):]
+            bound = inspect.Signature([parameters[i] for i in self.inputs]).bind(*given, **named)
+            bound.apply_defaults()
+            return tuple(bound.arguments.values())
+        if named or len(given) != len(self.inputs):
+            raise TypeError(f"{len(self.inputs)} arguments are wanted")
+        return tuple(given)
 
     def output(self, position: int, arguments: Sequence[Any]) -> torch.Tensor:
         how = self.outputs[position]
@@ -68,8 +121,10 @@ class _Plan:
                                     "where its outputs are to be; let `outputs` make tensors")
         if isinstance(how, int):
             like = arguments[self.inputs.index(how)]
-            how = like.shape
-        return torch.zeros(tuple(how), dtype=self.dtype_of(position, like), device=like.device)
+            shape = self.indices_of(how, like) + self.components(position)
+        else:
+            shape = self.whole_shape(position, how)
+        return torch.zeros(shape, dtype=self.dtype_of(position, like), device=like.device)
 
     def place(self, inputs: Sequence[Any], outputs: Mapping[int, torch.Tensor]) -> list[Any]:
         """All arguments, in the order of the kernel."""
@@ -99,9 +154,12 @@ class _Launch:
             use_current_stream(self.device, first)
         self.values = []
         for i, value in enumerate(tensors):
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, torch.Tensor) and plan.takes_tensor(i):
                 check(value)
-                value = self._array(value, gradients.get(i), dual and value.is_floating_point())
+                gradient = gradients.get(i)
+                if gradient is None and plan.needs_grad(i):
+                    gradient = _adjoint_like(value)
+                value = self._array(value, gradient, dual and value.is_floating_point())
             self.values.append(value)
         self._resolve(like)
 
@@ -137,10 +195,10 @@ class _Launch:
     def _resolve(self, like: _Launch | None) -> None:
         """What the kernel is given: also fields, and the key of random numbers."""
         if self.plan.is_core:
-            self.core, self.arguments, self.own = self.plan.kernel, self.values, None
+            self.core, self.arguments, self.own, self.after = self.plan.kernel, self.values, None, ()
         else:
-            self.core, self.arguments, self.own = self.plan.kernel.prepared(
-                tuple(self.values), None if like is None else like.own)
+            self.core, self.arguments, self.own, self.after = self.plan.kernel.prepared(
+                (*self.plan.instance, *self.values), None if like is None else like.own)
         self.fields = [a for a in self.arguments if isinstance(a, _core.Array)
                        and not any(a is value for value in self.values)]
 
@@ -149,6 +207,8 @@ class _Launch:
         versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
         self.core.launch(*self.arguments)
         self.copy_back()
+        for action in self.after:
+            action()
         self.field_versions = [field.version for field in self.fields]
         self.writes_fields = before != self.field_versions
         for i, (value, version) in enumerate(zip(self.values, versions)):
@@ -175,7 +235,7 @@ class _Launch:
 
     def forget_tensors(self) -> _Launch:
         """What a gradient has to know of a launch, without its memory."""
-        self.values = self.arguments = self.copied = []
+        self.values = self.arguments = self.copied = self.after = []
         return self
 
 
@@ -316,7 +376,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     ``outputs`` says which arguments of the kernel, counted from 0, the function
     returns instead of taking them, and how each of them is made, all zero: an
     int for the shape of that other argument, a shape, or a function of the
-    arguments that gives a shape or a tensor to start with. ``updates`` names
+    arguments that gives a shape or a tensor to start with. Where the elements are
+    vectors or matrices, the shape may be that of the elements alone. ``updates`` names
     arguments that the kernel reads and writes: the function leaves the tensor
     that it is given alone and returns another one.
 
@@ -336,10 +397,12 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     """
     plan = _Plan(kernel, outputs or {}, updates)
 
-    def function(*arguments: Any) -> Any:
-        if len(arguments) != len(plan.inputs):
+    def function(*arguments: Any, **named: Any) -> Any:
+        try:
+            arguments = plan.arguments(arguments, named)
+        except TypeError as error:
             raise TypeError(f"{plan.name}() takes {len(plan.inputs)} arguments "
-                            f"({len(arguments)} given)")
+                            f"({len(arguments) + len(named)} given): {error}") from None
         return _Function.apply(plan, *[_prepared(plan, i, a)
                                        for i, a in zip(plan.inputs, arguments)])
 
@@ -351,7 +414,7 @@ def _prepared(plan: _Plan, position: int, argument: Any) -> Any:
     if not isinstance(argument, torch.Tensor):
         return argument
     if not plan.is_scalar(position):
-        return argument.contiguous()
+        return argument.contiguous() if plan.takes_tensor(position) else argument
     if argument.requires_grad:
         reject(argument, f"is argument {position} (counted from 0) of kernel "
                 f"`{plan.name}`, a scalar, which has no gradient; make it an array of "

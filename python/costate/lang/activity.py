@@ -55,4 +55,4 @@ def deactivate_all(node):
             one.state().fill(0)
         if one.sparse_above():
             for field in one.fields:
-                field.core().fill(0)
+                field.fill(0)

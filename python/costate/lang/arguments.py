@@ -289,10 +289,10 @@ class ArrayParameter:
     def _foreign(self, value, values):
         """An array of the library for one of NumPy or PyTorch."""
         kind = self.kind
-        if isinstance(value, _core.Array):
-            return value, ()
         module = type(value).__module__
-        if module.startswith("torch"):
+        if isinstance(value, _core.Array):
+            array = value
+        elif module.startswith("torch"):
             from costate.interop.torch import array_for
             if kind.needs_grad is False:
                 value = value.detach()

@@ -102,12 +102,14 @@ class Builder:
         self.outer = current()
         _state.builder = self
         state.tracing += 1
+        state.listen()
         return self
 
     def __exit__(self, *_):
         from costate.ad.state import state
         _state.builder = self.outer
         state.tracing -= 1
+        state.listen()
         self._forget()
 
     def _forget(self):

@@ -195,13 +195,14 @@ class Kernel:
         return self.run(self._arguments(args, options), "jvp")
 
     def prepared(self, args, own=None):
-        """(the compiled `_core.Kernel`, its arguments, what this thread has of it), or with what another launch had."""
+        """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens behind the launch), or
+        with what another launch had."""
         found, values = self.specialise(args)
         if own is None:
             own = Own(found.own.arrays)
             own.key = random_numbers.next_key() if found.needs_random else 0
         storage.flush()
-        return found.compiled, found.arguments(values.items, own), own
+        return found.compiled, found.arguments(values.items, own), own, values.after
 
     def compiled(self, *args, **options):
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""

@@ -158,10 +158,11 @@ class Matrix:
             for p, v in zip(positions, values, strict=True):
                 self.entries[p] = v
         else:
-            self.entries[self.offset(index)] = value
-        self._changed()
+            positions = [self.offset(index)]
+            self.entries[positions[0]] = value
+        self._changed(positions)
 
-    def _changed(self):
+    def _changed(self, positions):
         pass
 
     def __getattr__(self, name):
@@ -291,7 +292,7 @@ class Matrix:
     def fill(self, value):
         """Sets all entries."""
         self.entries = [value] * len(self.entries)
-        self._changed()
+        self._changed(range(len(self.entries)))
 
     def copy(self):
         return Matrix.of(self.entries, self.shape)
@@ -426,5 +427,6 @@ class FieldElement(Matrix):
         self.shape = tuple(shape)
         self._write = write
 
-    def _changed(self):
-        self._write(self.entries)
+    def _changed(self, positions):
+        for p in positions:
+            self._write(p, self.entries[p])

@@ -2,6 +2,7 @@
 
 import weakref
 
+from costate.ad.state import state
 from costate.errors import Error
 from costate.lang import dtypes, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
@@ -196,6 +197,14 @@ class Specialisation:
 
     # -- launches ------------------------------------------------------------------
 
+    @staticmethod
+    def _tell_tape(values):
+        """Of tensors of PyTorch."""
+        tape = state.tape
+        if tape is not None and (not state.hidden or state.keys is not None):
+            for tensor in values.tensors.values():
+                tape.meet(tensor)
+
     def launch(self, values, mode, initial_state=False):
         if self.compiled is None:
             return None
@@ -213,11 +222,14 @@ class Specialisation:
             self.cap.clear(own.arrays)
         if self.needs_random and mode != "grad":
             own.key = random.next_key()
+            if state.keys is not None:
+                state.keys[self] = own.key
         launch = getattr(self.compiled, {"primal": "launch"}.get(mode, mode))
         items = values.items
         if values.tensors:
             from costate.interop.torch import launcher
             launch = launcher(launch)
+            self._tell_tape(values)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
         args = self.arguments(items, own)
         with in_python(self.names):

@@ -5,31 +5,27 @@ import weakref
 import numpy as np
 
 from costate import _core
-from costate.errors import (BadArgument, MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError,
-                            QuadrantsSyntaxError)
+from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang import activity, dtypes, runtime, threads
 from costate.lang.builder import current
+from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
 from costate.lang.threads import get_ident
 
-class _Pending(dict):
-    """Arrays that the host has written and devices have not: {array: the thread whose tape records that, or None}."""
-
-    def add(self, one):
-        self[one] = get_ident() if _recorded() else None
-
-    def discard(self, one):
-        self.pop(one, None)
-
-    def __iter__(self):
-        """Those that this thread may bring to the devices."""
-        me = get_ident()
-        return iter([one for one, recorder in list(self.items()) if recorder is None or recorder == me])
-
-
-_dirty = _Pending()
+#: Arrays that the host has written and devices have not. What a tape is to record is not among them.
+_dirty = set()
 #: All fields and ndarrays.
 _all = threads.Objects()
+
+
+_looks = 0   # changes when arrays get other contents without a write
+
+
+def forget_mirrors():
+    """Copies on the host are not what arrays hold."""
+    global _looks
+    with threads.lock:
+        _looks += 1
 
 
 def flush():
@@ -37,11 +33,8 @@ def flush():
     if not _dirty:
         return
     with threads.lock:
-        for one in _dirty:
-            if _dirty.pop(one, None) is None and _recorded():    # another thread has written it
-                _outside_of_tape(one._flush)
-            else:
-                one._flush()
+        while _dirty:
+            _outside_of_tape(_dirty.pop()._flush)
 
 
 def _recorded():
@@ -61,6 +54,11 @@ def claim(one):
     if one.is_field:
         from costate.ad import clear
         clear.claim(one)
+
+
+def _forward():
+    from costate.ad.state import state
+    return state.forward is not None
 
 
 def _differentiates():
@@ -106,7 +104,6 @@ class Storage:
         self._host = None
         self._version = None
         self._companions = {}
-        self._written = {}      # the elements that the host has written
         self._generation = runtime.generation
         self._user = get_ident()   # the thread that has used it last, see ad/clear.py
 
@@ -157,20 +154,15 @@ class Storage:
         if self._host is None:
             self._host = np.empty(array.shape, self.dtype.np)
             self._version = None
-        if self._version != array.version:
+        if self._version != (array.version, _looks):
             array.read(self._host)
-            self._version = array.version
+            self._version = array.version, _looks
         return self._host
 
     def _flush(self):
         array = self.core()
-        written, self._written = self._written, {}
-        if array.has_grad and _recorded():
-            from costate.lang.host_write import put
-            put(array, self.dtype, self._host, written)
-        else:
-            array.write(self._host)
-        self._version = array.version
+        array.write(self._host)
+        self._version = array.version, _looks
 
     def _readable(self):
         """The elements on the host: the array itself where kernels run in its memory."""
@@ -179,20 +171,56 @@ class Storage:
         with threads.lock:
             return self._mirror()
 
-    def _write(self, index, value):
-        if self._sparse_node is not None:
-            activity.mark(self._sparse_node, index if isinstance(index, tuple) else (index,))
-        if runtime.shares_memory() and self not in _dirty:
-            try:
-                self.core().numpy(writable=True)[index] = value
-                return
-            except BadArgument:
-                pass    # somebody records
+    def _write(self, index, value, component=()):
+        """An element, or a component of it: at once where that costs little or somebody records."""
         index = index if isinstance(index, tuple) else (index,)
+        index = tuple([k if k >= 0 else k + extent for k, extent in zip(index, self.shape)])
+        if self._sparse_node is not None:
+            activity.mark(self._sparse_node, index)
+        place = (*index, *component)
+        if runtime.shares_memory() or _recorded():
+            self._put(place, value)
+        else:
+            with threads.lock:
+                self._mirror()[place] = value
+                _dirty.add(self)
+        if _forward():
+            self._stop_tangent(place)
+
+    def _put(self, place, value):
         with threads.lock:
-            self._mirror()[index] = value
-            self._written[tuple(int(k) % extent for k, extent in zip(index, self.shape))] = None
-            _dirty.add(self)
+            if self in _dirty:
+                _dirty.discard(self)
+                self._flush()
+        array, part = self.core(), np.asarray(value, self.dtype.np)
+        extents = array.shape[len(place):]
+        if part.shape != extents:
+            part = np.broadcast_to(part, extents)
+        is_mirrored = self._host is not None and self._version == (array.version, _looks)
+        array.write_at(place, np.ascontiguousarray(part) if extents else part)
+        if is_mirrored:
+            self._host[place] = part
+            self._version = array.version, _looks
+
+    def _write_component(self, index, position, value):
+        if current() is not None:
+            self._refuse_kernel()
+        self._write(index, value, np.unravel_index(position, self.element_shape))
+
+    def _stop_tangent(self, place=()):
+        """In `FwdMode`: what the host writes is a constant."""
+        if self.core().has_dual:
+            self.companion("dual")._write_anew(place)
+
+    def _write_anew(self, place):
+        if place:
+            self._write(place[:len(self.shape)], 0, place[len(self.shape):])
+        else:
+            self.fill(0)
+
+    def _forget_host(self):
+        _dirty.discard(self)
+        self._host = None
 
     def _index(self, key):
         if self.offset:
@@ -231,7 +259,7 @@ class Storage:
             return host[index].item()
         entries = host[index].reshape(-1).tolist()
         return FieldElement(entries, self.element_shape,
-                            lambda changed: self.__setitem__(key, changed))
+                            lambda position, changed: self._write_component(index, position, changed))
 
     def __setitem__(self, key, value):
         if current() is not None:
@@ -254,7 +282,8 @@ class Storage:
         if copy is False:
             self._check_shared("to_numpy")
             flush()
-            host = self.core().numpy(writable=True)
+            with in_python():
+                host = self.core().numpy(writable=True)
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         array = self.core()
         if self in _dirty:
@@ -276,11 +305,12 @@ class Storage:
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
             array = array.reshape(expected)
-        _dirty.discard(self)
-        self._host, self._written = None, {}
+        self._forget_host()
         if self._sparse_node is not None:
             array = activity.keep_active(self, array)
         self.core().write(np.asarray(array, self.dtype.np, order="C"))
+        if _forward():
+            self._stop_tangent()
 
     def _check_shared(self, what):
         if not runtime.shares_memory():
@@ -303,8 +333,7 @@ class Storage:
 
     def fill(self, value):
         """Sets every element."""
-        _dirty.discard(self)
-        self._host, self._written = None, {}
+        self._forget_host()
         if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
             value = value.to_list() if isinstance(value, Matrix) else value
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
@@ -312,6 +341,8 @@ class Storage:
             self.core().write(full if self._sparse_node is None else activity.keep_active(self, full))
         else:
             self.core().fill(dtypes.convert_number(value, self.dtype))
+        if _forward():
+            self._stop_tangent()
 
     def copy_from(self, other):
         """Takes the elements of a field or ndarray of the same shape."""
@@ -325,7 +356,8 @@ class Storage:
 
     def __dlpack__(self, **options):
         flush()
-        return self.core().__dlpack__(**options)
+        with in_python():
+            return self.core().__dlpack__(**options)
 
     def __dlpack_device__(self):
         return self.core().__dlpack_device__()
@@ -424,6 +456,10 @@ class Companion(Storage):
         self.dtype = dtypes.of_core(made.dtype)
         return made
 
+    def _stop_tangent(self, place=()):
+        if self.which == "grad":
+            super()._stop_tangent(place)
+
     @property
     def placed(self):
         return getattr(self._strong, f"needs_{self.which}")
@@ -431,10 +467,10 @@ class Companion(Storage):
     def _make_companion(self, which):
         return Companion(self, which)
 
-    def _write(self, index, value):
+    def _write(self, index, value, component=()):
         if self._user != get_ident():
             claim(self)
-        super()._write(index, value)
+        super()._write(index, value, component)
 
     def from_numpy(self, array):
         if self._user != get_ident():

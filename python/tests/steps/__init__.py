@@ -1,0 +1,1 @@
+"""Random programs of launches and host writes, against the same in plain Python."""

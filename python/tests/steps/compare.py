@@ -1,0 +1,62 @@
+"""Runs one program both ways."""
+
+import numpy as np
+
+import costate as ti
+from steps import moves
+from steps.world import SHAPES, Model
+
+
+def program(seed):
+    """(start, steps, whether by FwdMode, its direction)"""
+    rng = np.random.default_rng(seed)
+    start = {name: rng.uniform(-1, 1, shape) for name, shape in SHAPES.items()}
+    forward = rng.random() < 0.3
+    kinds = [kind for kind in moves.KINDS if kind.forward or not forward]
+    steps = [kinds[rng.integers(len(kinds))](rng) for _ in range(rng.integers(2, 14))]
+    last = moves.Launch(rng)
+    last.name = "measure"
+    steps.insert(rng.integers(len(steps) // 2, len(steps) + 1), last)
+    return start, steps, forward, rng.uniform(-1, 1, sum(one.size for one in start.values()))
+
+
+def run(real, start, steps, forward, seeds):
+    """What the library says: the gradients, or the slope of the loss in the direction."""
+    real.start(start)
+    names = [getattr(real, name) for name in start]
+    if forward:
+        with ti.ad.FwdMode(loss=real.loss, param=names, seed=seeds):
+            for one in steps:
+                one.real(real)
+        return real.loss.dual[None]
+    with ti.ad.Tape(real.loss):
+        for one in steps:
+            one.real(real)
+    return {name: getattr(real, name).grad.to_numpy() for name in start}
+
+
+def compare(real, seed):
+    """What differs, or ""."""
+    start, steps, forward, seeds = program(seed)
+    model = Model(start)
+    for one in steps:
+        one.model(model)
+    found = run(real, start, steps, forward, seeds)
+    for name, values in model.values().items():
+        if not np.allclose(getattr(real, name).to_numpy(), values, 1e-10, 1e-12):
+            return f"values of {name}"
+    expected = model.gradients(start)
+    if forward:
+        slope = sum(np.sum(expected[n] * d) for n, d in _parts(start, seeds))
+        return "" if np.isclose(found, slope, 1e-9, 1e-11) else f"tangent {found}, not {slope}"
+    for name in start:
+        if not np.allclose(found[name], expected[name], 1e-9, 1e-11):
+            return f"gradient of {name}: {found[name].tolist()}, not {expected[name].tolist()}"
+    return ""
+
+
+def _parts(start, seeds):
+    position = 0
+    for name, one in start.items():
+        yield name, seeds[position:position + one.size].reshape(one.shape)
+        position += one.size

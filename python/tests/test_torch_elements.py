@@ -1,0 +1,149 @@
+"""`torch_function` takes what a direct call takes: elements that are vectors and matrices, names, methods."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import costate as ti  # noqa: E402
+
+DOUBLES = torch.float64
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    ti.init(default_fp=ti.f64)
+    yield
+    ti.reset()
+
+
+def doubles(*shape):
+    torch.manual_seed(1)
+    return torch.rand(*shape, dtype=DOUBLES, requires_grad=True)
+
+
+def checks(function, *inputs):
+    """Against differences: the gradient, that of the gradient, and forward mode."""
+    assert torch.autograd.gradcheck(function, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(function, inputs)
+
+
+@pytest.fixture
+def spread():
+    @ti.kernel
+    def spread(x: ti.types.ndarray(dtype=ti.f64, ndim=1), v: ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)):
+        for i in x:
+            v[i] = x[i] * x[i] * ti.Vector([1.0, 2.0, 3.0])
+
+    return spread
+
+
+@pytest.mark.parametrize("shape", [0, (2,), (2, 3), lambda x: (x.shape[0],), lambda x: (x.shape[0], 3),
+                                   lambda x: torch.zeros(2, 3, dtype=DOUBLES)])
+def test_outputs_of_vectors(spread, shape):
+    function = ti.torch_function(spread, outputs={1: shape})
+    assert function(torch.tensor([1.0, 2.0], dtype=DOUBLES)).tolist() == [[1, 2, 3], [4, 8, 12]]
+    checks(function, doubles(2))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3, 3), ()])
+def test_shapes_that_do_not_fit(spread, shape):
+    with pytest.raises(ti.errors.BadArgument, match=r"`spread` has 1 dimensions of elements of shape \(3,\)"):
+        ti.torch_function(spread, outputs={1: shape})(doubles(2))
+
+
+@pytest.mark.parametrize("shape", [0, (2,), lambda x: (x.shape[0],)])
+def test_inputs_of_vectors(shape):
+    @ti.kernel
+    def length(x: ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1), d: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in x:
+            d[i] = x[i].norm()
+
+    function = ti.torch_function(length, outputs={1: shape})
+    checks(function, doubles(2, 3))
+    checks(lambda x: function(x.T), doubles(3, 2))  # is not contiguous
+    with pytest.raises(TypeError, match=r"`x` has shape \(3, 2\), whose last extents are not \(3,\)"):
+        function(doubles(3, 2))
+
+
+def test_matrices_of_some_of_which_the_gradient_is_wanted():
+    matrix = ti.types.matrix(2, 2, ti.f64)
+
+    @ti.kernel
+    def product(a: ti.types.ndarray(dtype=matrix), b: ti.types.ndarray(dtype=matrix), c: ti.types.ndarray(dtype=matrix)):
+        for i in ti.grouped(a):
+            c[i] = a[i] @ b[i]
+
+    function = ti.torch_function(product, outputs={2: 0})
+    a, b = doubles(3, 2, 2), doubles(3, 2, 2)
+    assert torch.allclose(function(a, b), a @ b)
+    checks(function, a, b)
+    checks(lambda x: function(a.detach(), x), b)
+    checks(lambda x: function(x, b.detach()), a)
+
+
+def test_updates_of_vectors_that_the_kernel_overwrites():
+    @ti.kernel
+    def grow(x: ti.types.ndarray(dtype=ti.types.vector(2, ti.f64), ndim=1), k: ti.f64):
+        for i in x:
+            x[i] = x[i] * x[i].sum() * k
+
+    function = ti.torch_function(grow, updates=[0])
+    checks(lambda x: function(x, 2.0), doubles(3, 2))
+    assert function(doubles(3, 2), k=torch.tensor(2.0)).shape == (3, 2)
+    with pytest.raises(ti.errors.BadArgument, match="a scalar, which has no gradient"):
+        function(doubles(3, 2), torch.tensor(2.0, requires_grad=True))
+    with pytest.raises(TypeError, match="takes 2 arguments .1 given."):
+        function(doubles(3, 2))
+    with pytest.raises(ti.errors.BadArgument, match="no array argument 1"):
+        ti.torch_function(grow, outputs={1: ()})
+
+
+def test_the_dtype_of_an_output_is_that_of_the_parameter():
+    @ti.kernel
+    def real(n: ti.types.ndarray(dtype=ti.i32, ndim=1), y: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in n:
+            y[i] = n[i] / 2
+
+    assert ti.torch_function(real, outputs={1: 0})(torch.tensor([3, 4], dtype=torch.int32)).tolist() == [1.5, 2]
+
+
+def test_methods_and_arrays_that_need_gradients():
+    @ti.data_oriented
+    class Scene:
+        def __init__(self):
+            self.factor = 3.0
+
+        @ti.kernel
+        def scaled(self, x: ti.types.ndarray(dtype=ti.f64, ndim=1, needs_grad=True), w: ti.types.vector(2, ti.f64),
+                   y: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+            for i in x:
+                y[i] = x[i] * x[i] * self.factor * w[1]
+
+    function = ti.torch_function(Scene().scaled, outputs={2: 0})
+    checks(lambda x: function(x, ti.Vector([1.0, 2.0])), doubles(3))
+    with pytest.raises(TypeError, match="`w` .*Tensor.* cannot be converted"):
+        function(doubles(3), doubles(2))
+
+
+def test_numpy_arrays_are_written_and_structs_are_refused():
+    @ti.kernel
+    def both(x: ti.types.ndarray(dtype=ti.f64, ndim=1), n: ti.types.ndarray(), y: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in x:
+            y[i] = 2 * x[i]
+            n[i] = 7.0
+
+    seen = np.zeros(2)
+    x = doubles(2)
+    ti.torch_function(both, outputs={2: 0})(x, seen).sum().backward()
+    assert seen.tolist() == [7, 7] and x.grad.tolist() == [2, 2]
+
+    pair = ti.types.struct(p=ti.f64, q=ti.f64)
+
+    @ti.kernel
+    def first(s: ti.types.ndarray(dtype=pair, ndim=1), d: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in s:
+            d[i] = s[i].p
+
+    with pytest.raises(TypeError, match="`s` .*Tensor.* is not an ndarray of structs with the members p, q"):
+        ti.torch_function(first, outputs={1: (2,)})(doubles(2, 2))
