@@ -35,6 +35,10 @@ class NdarrayType:
         self.element_shape = tuple(element_shape) if element_shape is not None else None
         self.element_dim = element_dim
         self.needs_grad = needs_grad
+        if boundary not in (None, "unsafe", "clamp"):
+            raise QuadrantsCompilationError(f"`boundary` of `types.ndarray` is \"unsafe\" or \"clamp\", not {boundary!r}")
+        self.boundary = boundary
+        self.clamps = boundary == "clamp"
 
     def __class_getitem__(cls, args):
         return cls(*args) if isinstance(args, tuple) else cls(args)
@@ -84,8 +88,8 @@ class CompoundType:
                                             f"{len(entries)}")
         from costate.lang.matrix import unified
         if self.dtype is not None:
-            entries = [arith.cast(e, self.dtype) for e in entries]
-        return Matrix.of(unified(entries), self.shape)
+            entries = [arith.typed(e, self.dtype) for e in entries]
+        return Matrix.of(unified(entries), self.shape, self.dtype)
 
     def cast(self, value):
         return self(value)
@@ -124,7 +128,7 @@ class DefaultCompound(CompoundType):
 
     @property
     def dtype(self):
-        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.u32}[self.kind]
+        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.defaults.up}[self.kind]
 
 
 def vector(n, dtype=None):

@@ -12,7 +12,7 @@ import numpy as np
 from costate import _core
 from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError,
                             QuadrantsTypeError)
-from costate.lang import dtypes, runtime
+from costate.lang import dtypes, runtime, scalars
 from costate.lang.annotations import CompoundType, NdarrayType
 from costate.lang.expr import Expr
 from costate.lang.frame import Bound
@@ -72,27 +72,13 @@ class ScalarParameter:
             dtypes.value_range(dtype)
 
     def bind(self, value, values):
-        dtype = self.dtype
-        if isinstance(value, (float, np.floating)) and not dtype.is_float:
-            self.refuse(value)
-        if isinstance(value, np.generic):
-            value = value.item()
-        elif not isinstance(value, (int, float)):
-            if not hasattr(value, "__float__") or isinstance(value, (np.ndarray, Storage)) and \
-                    getattr(value, "size", 2) != 1:
-                self.refuse(value)
-            value = float(value) if dtype.is_float else int(value)
-        if dtype.is_int:
-            value = dtypes.convert_number(value, dtype)
-        elif dtype.is_float:
-            value = float(value)
-        else:
-            value = bool(value)
-        values.items.append(value)
-
-    def refuse(self, value):
-        raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
-                                        f"converted into required type {self.dtype}")
+        number = scalars.plain(value)
+        if isinstance(number, float) and not self.dtype.is_float:
+            number = None   # also if it is whole: it was computed with floats
+        if number is None:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            f"converted into required type {self.dtype}")
+        values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
 
     def trace(self, builder, value, path):
         handle = builder.trace.scalar(self.dtype.core)
@@ -108,15 +94,12 @@ class VectorParameter:
         self.name, self.kind = name, kind
 
     def bind(self, value, values):
-        try:
-            made = value if isinstance(value, Matrix) else Matrix(value)
-        except QuadrantsTypeError:
-            made = None
-        if made is None or len(made.entries) != self.kind.count:
+        entries = scalars.leaves(value)
+        if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             f"converted into required type {self.kind!r}")
         one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
-        for e in made.entries:
+        for e in entries:
             one.bind(e, values)
 
     def trace(self, builder, value, path):
@@ -222,7 +205,7 @@ class ArrayParameter:
     def _member(self, name):
         kinds = self.kind.members
         return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
-                                                                 needs_grad=self.kind.needs_grad))
+                                                                 needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
 
     def _bind_members(self, value, values):
         kinds = self.kind.members
@@ -343,9 +326,10 @@ class ArrayParameter:
             element_shape = self.kind.element_shape or ()
             if not element_shape and self.kind.element_dim:
                 element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
-        if known is not None and known.element_shape == tuple(element_shape):
+        if known is not None and known.element_shape == tuple(element_shape) and known.clamps == self.kind.clamps:
             return Bound(known)
         made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
+        made.clamps = self.kind.clamps
         made.make_companion = self._companion(builder, made, array, position)
         if self.kind.needs_grad is False:
             builder.stopped.append(made)
@@ -362,6 +346,7 @@ class ArrayParameter:
                                       f"`needs_{which}=True`")
             dtype = dtypes.of_core(getattr(array, which).dtype)
             made = TracedArray(dtype, traced.ndim, traced.element_shape)
+            made.clamps = traced.clamps
             builder.arguments.append(("companion", position, which))
             return made
         return make

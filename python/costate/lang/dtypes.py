@@ -64,6 +64,11 @@ _BY_NP = {t.np: t for t in ALL}
 class _Defaults:
     fp = f32
     ip = i32
+    given_up = None   # of `init`; else the unsigned integer as wide as `ip`
+
+    @property
+    def up(self):
+        return self.given_up or by_name(f"u{self.ip.bits}")
 
 
 defaults = _Defaults()

@@ -4,11 +4,11 @@ import warnings
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
-from costate.lang import arith, dtypes, linalg, ops
+from costate.lang import arith, dtypes, linalg, ops, scalars
 from costate.lang.builder import require
 from costate.lang.dtypes import i64
 from costate.lang.expr import (Expr, dtype_of, handle_of, index_handle, index_value, is_number,
-                               is_scalar)
+                               is_scalar, known_index)
 from costate.lang.matrix import Matrix, swizzle_of, unified
 
 Op = _core.Op
@@ -22,8 +22,17 @@ def scalar_for(value, dtype, what):
         from costate.lang.ops import describe
         raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to {what}, which is a "
                                  f"number of type {dtype}")
+    check_fits(value, dtype, what)
     warn_of_fractions(value, dtype)
     return handle_of(value, dtype)
+
+
+def check_fits(value, dtype, what):
+    """Refuses integer constants that have more bits than a `dtype`."""
+    number = value.number if isinstance(value, Expr) else value
+    if not scalars.fits(number, dtype):
+        raise QuadrantsTypeError(f"{number} is out of the range of {what}, which is of type {dtype}; use `ti.cast(x, "
+                                 f"ti.{dtype})` for its lowest bits")
 
 
 def warn_of_fractions(value, dtype):
@@ -228,6 +237,7 @@ class Element:
 
     def value_for_update(self, value):
         self.check_operand(value)
+        check_fits(value, self.dtype, "an element")
         return handle_of(value, self.dtype)
 
     def update(self, op, value):
@@ -267,6 +277,7 @@ class Element:
                                      "another type")
         if op in ("min", "max"):
             return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
+        check_fits(value, dtype, "an element")
         kept = arith.whole(value, dtype) if op in ("add", "sub") else value
         if not (is_number(value) and kept == value):
             warn_of_fractions(value, dtype)
@@ -318,7 +329,7 @@ class ElementGroup(Group):
         if pattern.is_part(index):
             return super().part(index)
         pattern.offset(index)  # checks numbers
-        index = index if isinstance(index, tuple) else (index,)
+        index = linalg.known(index if isinstance(index, tuple) else (index,), self.shape)
         return Element(self.array, self.handles + [index_handle(k) for k in index])
 
     def fetch(self, op, value):
@@ -346,6 +357,7 @@ class TracedArray:
         self.extents = extents   # those of fields are known
         self.host = host
         self.companions = {}
+        self.clamps = False      # indices outside are those of the border
 
     n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
     m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
@@ -374,30 +386,44 @@ class TracedArray:
     def at(self, index):
         """The element at a tuple of indices."""
         index = flat_indices(index)
-        if self.offset:
-            lows = self._lows(len(index))
-            index = [arith.sub(k, lows[d]) if d < len(lows) else k for d, k in enumerate(index)]
-        handles = [index_handle(k) for k in index]
-        if len(handles) != self.ndim:
-            if self.ndim == 0 and is_number(index) and index == 0:
-                handles = []
-            elif len(handles) == self.rank and self.element_shape:
-                return Element(self, handles)
-            elif len(handles) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
-                from costate.lang.sparse import List
-                return List(self.host._node, handles)
-            else:
-                raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with "
-                                          f"{len(handles)} indices")
-        return self.from_start(handles)
+        dimensions = self._dimensions(len(index))
+        handles = [self._handle(k, d, *dimensions[d]) for d, k in enumerate(index[:len(dimensions)])]
+        if len(index) == self.ndim:
+            return self.from_start(handles)
+        if len(index) == self.rank and self.element_shape:
+            return Element(self, handles)
+        if len(index) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
+            from costate.lang.sparse import List
+            return List(self.host._node, handles)
+        raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with {len(index)} indices")
 
-    def _lows(self, count):
-        """The offset; with an index less, that without the one of lists."""
+    def _dimensions(self, count):
+        """(first index, extent if it is known) of what so many indices are of."""
+        result = list(zip(self.offset or (0,) * self.ndim, self.extents or (None,) * self.ndim))
         node = getattr(self.host, "_node", None)
-        if count >= self.ndim or node is None or node.own_axis is None:
-            return self.offset
-        own = sorted(node.extents).index(node.own_axis)
-        return [lo for d, lo in enumerate(self.offset) if d != own]
+        if count == self.ndim - 1 and node is not None and node.own_axis is not None:
+            del result[sorted(node.extents).index(node.own_axis)]
+        return result + [(0, extent) for extent in self.element_shape]
+
+    def _handle(self, k, d, low, extent):
+        """The handle of an index of dimension d, from 0; numbers below 0 count from the end."""
+        b, number = require("an index"), k.number if isinstance(k, Expr) else k
+        if self.clamps and d < self.ndim:
+            last = b.pure(Op.sub, i64, self.extent_handle(d), b.constant(i64, 1))
+            return b.pure(Op.clamp, i64, index_handle(k), b.constant(i64, 0), last)
+        if extent is None:
+            below = is_number(number) and number < 0
+            return b.pure(Op.add, i64, self.extent_handle(d), index_handle(k)) if below else index_handle(k)
+        if self.offset and d < self.ndim:
+            if is_number(number) and not low <= number < low + extent:
+                raise QuadrantsIndexError(f"index {number} is out of range of {self._text()}, whose indices begin at "
+                                          f"{self.offset}")
+            return index_handle(arith.sub(k, low) if low else k)
+        return index_handle(known_index(k, extent, self._text))
+
+    def _text(self):
+        shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
+        return f"{self.host.describe() if self.host else 'an array'} of shape {shape}"
 
     def from_start(self, handles):
         """The element at handles that count from 0, whatever the offset is."""

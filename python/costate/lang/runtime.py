@@ -241,6 +241,7 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
     dtypes.defaults.ip = config.default_ip = dtypes.cook(default_ip or dtypes.i32)
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
         raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
+    dtypes.defaults.given_up = dtypes.cook(options["default_up"]) if options.get("default_up") else None
     limit = int(config.offline_cache_max_size_of_files)
     _core.use_cache(enabled=bool(config.offline_cache),
                     folder=os.path.expanduser(str(config.offline_cache_file_path)),
@@ -270,7 +271,7 @@ def reset():
     for hook in _reset_hooks:
         hook()
     _runtime = None
-    dtypes.defaults.fp, dtypes.defaults.ip = dtypes.f32, dtypes.i32
+    dtypes.defaults.fp, dtypes.defaults.ip, dtypes.defaults.given_up = dtypes.f32, dtypes.i32, None
 
 
 def sync():

@@ -190,21 +190,34 @@ class StructType:
         self.members, self.methods, self.__name__ = dict(members), methods or {}, name
 
     def __call__(self, *args, **given):
-        given = {**dict(zip(self.members, args)), **given}
+        if len(args) > len(self.members):
+            raise QuadrantsTypeError(f"{self.__name__} has {len(self.members)} members, not {len(args)}")
+        by_position = dict(zip(self.members, args))
         for name in given:
             if name not in self.members:
                 raise QuadrantsTypeError(f"{self.__name__} has no member `{name}`")
+            if name in by_position:
+                raise QuadrantsTypeError(f"{self.__name__} is given its member `{name}` twice")
+        given = {**by_position, **given}
         return Struct({k: self._member(t, given.get(k, 0)) for k, t in self.members.items()},
                       self.methods)
+
+    def taken(self, value):
+        """A struct of this type: of one, of a dictionary, of a list of members, or of the first member."""
+        value = value.get() if isinstance(value, Struct) else value
+        if hasattr(value, "to_dict"):
+            value = value.to_dict()
+        if isinstance(value, dict):
+            return self(**value)
+        return self(*value) if isinstance(value, (list, tuple)) else self(value)
 
     @staticmethod
     def _member(kind, value):
         if dtypes.is_dtype(kind):
-            from costate.lang import ops
-            return ops.cast(value, dtypes.cook(kind))
+            from costate.lang import arith, ops
+            return ops.elementwise(lambda v: arith.typed(v, dtypes.cook(kind)), value)
         if isinstance(kind, StructType):
-            return value if isinstance(value, Struct) else kind(
-                **(value if isinstance(value, dict) else {}))
+            return kind.taken(value)
         return kind(value)
 
     def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, **_):
