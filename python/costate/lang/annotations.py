@@ -58,7 +58,8 @@ class CompoundType:
     """The type of vectors or matrices; calling it makes one."""
 
     def __init__(self, shape, dtype):
-        self.shape = tuple(shape)
+        from costate.lang.field import extents
+        self.shape = extents(tuple(shape), 1, "number of components")
         self.dtype = dtypes.cook(dtype) if dtype is not None else None
 
     n = property(lambda self: self.shape[0])

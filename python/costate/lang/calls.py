@@ -117,7 +117,7 @@ def _range(*args):
     return range(*(int(a) if isinstance(a, np.integer) else a for a in args))
 
 
-def _print(*args, sep=" ", end="\n", **_):
+def _print(*args, sep=" ", end="\n", file=None, flush=False):
     from costate.lang.builder import require
     b = require("print")
     text = message_of(args, sep)

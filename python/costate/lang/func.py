@@ -149,10 +149,10 @@ class Func:
         return Bound(value)
 
 
-def func(function=None, **options):
-    """Makes a function callable in kernels, whose code it becomes part of."""
+def func(function=None, *, is_real_function=False, requires_top_level=False):
+    """Makes a function callable in kernels, whose code it becomes part of. The options have no effect."""
     if function is None:
-        return lambda f: func(f, **options)
+        return func
     return Func(function)
 
 

@@ -227,14 +227,15 @@ def _is_method(function):
             and parameters[0].annotation is inspect.Parameter.empty)
 
 
-def kernel(function=None, **options):
+def kernel(function=None, *, pure=None, fastcache=False, graph=False, checkpoints=False):
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
-    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel.
+    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. The options are those of
+    Quadrants, and have no effect.
     """
     if function is None:
-        return lambda f: kernel(f, **options)
+        return kernel
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):

@@ -377,7 +377,7 @@ class _VectorMaker(type):
 class Vector(Matrix, metaclass=_VectorMaker):
     """A vector: `Vector([a, b, c], dt=None)`."""
 
-    def __new__(cls, entries, dt=None, **_):
+    def __new__(cls, entries, dt=None):
         if isinstance(entries, int):
             raise QuadrantsTypeError(f"Vector({entries}): give the components, as in "
                                      "`Vector([0.0] * 3)`, or use `Vector.zero(ti.f32, 3)`")

@@ -1,6 +1,6 @@
 """Structs: named members, in kernels, in fields and as arguments."""
 
-from costate.errors import QuadrantsTypeError
+from costate.errors import QuadrantsRuntimeTypeError, QuadrantsTypeError
 from costate.lang import dtypes
 from costate.lang.expr import is_scalar
 
@@ -220,22 +220,33 @@ class StructType:
             return kind.taken(value)
         return kind(value)
 
-    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, **_):
+    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, name=""):
         """A field of these."""
-        from costate.lang.field import field
+        from costate.lang.field import check_layout, field
+        self._check_real(needs_grad or needs_dual)
+        check_layout(layout, shape)
         return StructField({k: self._field(t, field, shape, needs_grad, needs_dual, offset)
                             for k, t in self.members.items()}, self.methods)
 
-    def ndarray(self, shape, needs_grad=False, needs_dual=False, **_):
+    def _check_real(self, wanted):
+        if wanted and not _is_real(self):
+            raise QuadrantsRuntimeTypeError(f"no member of {self.__name__} is of a type that has a gradient: leave "
+                                            "`needs_grad` and `needs_dual` out")
+
+    def ndarray(self, shape, needs_grad=False, needs_dual=False, layout=None):
         """An ndarray of these: an ndarray for each member."""
+        from costate.lang.field import check_layout
         from costate.lang.ndarray import ndarray
+        self._check_real(needs_grad or needs_dual)
+        check_layout(layout, shape)
         return StructField({name: ndarray(kind, shape, needs_grad and _is_real(kind), needs_dual and _is_real(kind))
                             for name, kind in self.members.items()}, self.methods)
 
     @staticmethod
     def _field(kind, make, shape, needs_grad, needs_dual, offset):
         if isinstance(kind, StructType):
-            return kind.field(shape=shape, needs_grad=needs_grad, needs_dual=needs_dual,
+            real = _is_real(kind)
+            return kind.field(shape=shape, needs_grad=needs_grad and real, needs_dual=needs_dual and real,
                               offset=offset)
         real = _is_real(kind)
         return make(kind, shape=shape, needs_grad=needs_grad and real,
