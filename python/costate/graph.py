@@ -18,7 +18,8 @@ class ArgKind(Enum):
 class Arg:
     """An argument of a graph; `Graph.run` gives its value."""
 
-    def __init__(self, tag, name, dtype=None, ndim=0, **_):
+    def __init__(self, tag, name, dtype=None, ndim=0, field_dim=None, element_shape=(), shape=(), channel_format=None,
+                 num_channels=None):
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
             raise QuadrantsRuntimeError(f"`{name}` is a texture, which kernels do not have; pass an "
                                         "ndarray")

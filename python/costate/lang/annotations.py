@@ -35,6 +35,10 @@ class NdarrayType:
         self.element_shape = tuple(element_shape) if element_shape is not None else None
         self.element_dim = element_dim
         self.needs_grad = needs_grad
+        if boundary not in (None, "unsafe", "clamp"):
+            raise QuadrantsCompilationError(f"`boundary` of `types.ndarray` is \"unsafe\" or \"clamp\", not {boundary!r}")
+        self.boundary = boundary
+        self.clamps = boundary == "clamp"
 
     def __class_getitem__(cls, args):
         return cls(*args) if isinstance(args, tuple) else cls(args)
@@ -54,7 +58,8 @@ class CompoundType:
     """The type of vectors or matrices; calling it makes one."""
 
     def __init__(self, shape, dtype):
-        self.shape = tuple(shape)
+        from costate.lang.field import extents
+        self.shape = extents(tuple(shape), 1, "number of components")
         self.dtype = dtypes.cook(dtype) if dtype is not None else None
 
     n = property(lambda self: self.shape[0])
@@ -84,8 +89,8 @@ class CompoundType:
                                             f"{len(entries)}")
         from costate.lang.matrix import unified
         if self.dtype is not None:
-            entries = [arith.cast(e, self.dtype) for e in entries]
-        return Matrix.of(unified(entries), self.shape)
+            entries = [arith.typed(e, self.dtype) for e in entries]
+        return Matrix.of(unified(entries), self.shape, self.dtype)
 
     def cast(self, value):
         return self(value)
@@ -124,7 +129,7 @@ class DefaultCompound(CompoundType):
 
     @property
     def dtype(self):
-        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.u32}[self.kind]
+        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.defaults.up}[self.kind]
 
 
 def vector(n, dtype=None):

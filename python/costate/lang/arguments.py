@@ -12,7 +12,7 @@ import numpy as np
 from costate import _core
 from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError,
                             QuadrantsTypeError)
-from costate.lang import dtypes, runtime
+from costate.lang import dtypes, runtime, scalars
 from costate.lang.annotations import CompoundType, NdarrayType
 from costate.lang.expr import Expr
 from costate.lang.frame import Bound
@@ -27,7 +27,7 @@ from costate.lang.struct import Struct, StructField, StructType
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
-    __slots__ = ("items", "key", "after", "kept", "counts", "tensors")
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside")
 
     def __init__(self):
         self.items = []    # numbers and arrays of the library
@@ -36,6 +36,8 @@ class Values:
         self.kept = []
         self.counts = []   # how many items each parameter has
         self.tensors = {}  # position of an item -> the tensor of PyTorch that it is
+        self.hosts = {}    # id of an item -> (it, the array of NumPy that it stands for)
+        self.outside = False  # an array may be one over memory of others
 
 
 def parameter_for(name, annotation, position):
@@ -70,27 +72,13 @@ class ScalarParameter:
             dtypes.value_range(dtype)
 
     def bind(self, value, values):
-        dtype = self.dtype
-        if isinstance(value, (float, np.floating)) and not dtype.is_float:
-            self.refuse(value)
-        if isinstance(value, np.generic):
-            value = value.item()
-        elif not isinstance(value, (int, float)):
-            if not hasattr(value, "__float__") or isinstance(value, (np.ndarray, Storage)) and \
-                    getattr(value, "size", 2) != 1:
-                self.refuse(value)
-            value = float(value) if dtype.is_float else int(value)
-        if dtype.is_int:
-            value = dtypes.convert_number(value, dtype)
-        elif dtype.is_float:
-            value = float(value)
-        else:
-            value = bool(value)
-        values.items.append(value)
-
-    def refuse(self, value):
-        raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
-                                        f"converted into required type {self.dtype}")
+        number = scalars.plain(value)
+        if isinstance(number, float) and not self.dtype.is_float:
+            number = None   # also if it is whole: it was computed with floats
+        if number is None:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            f"converted into required type {self.dtype}")
+        values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
 
     def trace(self, builder, value, path):
         handle = builder.trace.scalar(self.dtype.core)
@@ -106,15 +94,12 @@ class VectorParameter:
         self.name, self.kind = name, kind
 
     def bind(self, value, values):
-        try:
-            made = value if isinstance(value, Matrix) else Matrix(value)
-        except QuadrantsTypeError:
-            made = None
-        if made is None or len(made.entries) != self.kind.count:
+        entries = scalars.leaves(value)
+        if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             f"converted into required type {self.kind!r}")
         one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
-        for e in made.entries:
+        for e in entries:
             one.bind(e, values)
 
     def trace(self, builder, value, path):
@@ -235,7 +220,7 @@ class ArrayParameter:
     def _member(self, name):
         kinds = self.kind.members
         return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
-                                                                 needs_grad=self.kind.needs_grad))
+                                                                 needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
 
     def _bind_members(self, value, values):
         kinds = self.kind.members
@@ -291,7 +276,7 @@ class ArrayParameter:
         kind = self.kind
         module = type(value).__module__
         if isinstance(value, _core.Array):
-            array = value
+            array, values.outside = value, True
         elif module.startswith("torch"):
             from costate.interop.torch import array_for
             if kind.needs_grad is False:
@@ -317,6 +302,10 @@ class ArrayParameter:
 
     @staticmethod
     def _numpy(value, values):
+        for array, known in values.hosts.values():
+            if known is value:
+                return array
+
         def make():
             array = _core.Array(runtime.device(), dtypes.of_numpy(value.dtype).core, list(value.shape))
             array.write(np.asarray(value, order="C"))
@@ -324,6 +313,7 @@ class ArrayParameter:
 
         from costate.ad.state import records, state
         array = state.tape.host_array(value, make) if records() else make()
+        values.hosts[id(array)] = array, value
         if value.flags.writeable:
             version = array.version
 
@@ -344,15 +334,16 @@ class ArrayParameter:
         position = path.next()
         array = path.items[position]
         known = builder.arrays.get(("array", path.alias(position)))
-        if known is not None:
-            return Bound(known)
         dtype = dtypes.of_core(array.dtype)
         element_shape = getattr(value, "element_shape", None)
         if element_shape is None:
             element_shape = self.kind.element_shape or ()
             if not element_shape and self.kind.element_dim:
                 element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
+        if known is not None and known.element_shape == tuple(element_shape) and known.clamps == self.kind.clamps:
+            return Bound(known)
         made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
+        made.clamps = self.kind.clamps
         made.make_companion = self._companion(builder, made, array, position)
         if self.kind.needs_grad is False:
             builder.stopped.append(made)
@@ -369,6 +360,7 @@ class ArrayParameter:
                                       f"`needs_{which}=True`")
             dtype = dtypes.of_core(getattr(array, which).dtype)
             made = TracedArray(dtype, traced.ndim, traced.element_shape)
+            made.clamps = traced.clamps
             builder.arguments.append(("companion", position, which))
             return made
         return make

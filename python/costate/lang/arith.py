@@ -1,10 +1,11 @@
 """Arithmetic on scalars of a kernel; Python numbers are folded."""
 
+import math
 import operator
 
 from costate import _core
 from costate.errors import QuadrantsTypeError
-from costate.lang import dtypes
+from costate.lang import dtypes, scalars
 from costate.lang.builder import require
 from costate.lang.dtypes import i32, i64, u1
 from costate.lang.expr import Expr, dtype_of, handle_of, is_number
@@ -288,6 +289,33 @@ def clamp(x, lo, hi):
     return pure(Op.clamp, dtype, x, lo, hi)
 
 
+def whole(x, dtype):
+    """x, without its fraction if `dtype` is one of integers, so that converting it wraps."""
+    if not dtype.is_int or not dtype_of(x).is_float:
+        return x
+    if is_number(x):
+        return int(x) if math.isfinite(x) else x
+    if dtype.kind != "u":
+        return x
+    if dtype.bits < 64:
+        return cast(x, i64)
+    return select(lt(x, 0), neg(cast(neg(x), dtype)), cast(x, dtype))
+
+
+def limited(op, x, dtype):
+    """x as the right side of `min` or `max` with a `dtype`: as near as one comes, and NaN is no side."""
+    given = dtype_of(x)
+    if dtype.is_float or given.is_bool or dtypes.promote(dtype, given) is dtype:
+        return x
+    if given.is_float:
+        return select(ne(x, x), math.inf if op == "min" else -math.inf, x)
+    lo, hi = dtypes.value_range(dtype)
+    if is_number(x):
+        return clamp(int(x), lo, hi)
+    least_given, most_given = dtypes.value_range(given)
+    return pure(Op.clamp, given, x, max(lo, least_given), min(hi, most_given))
+
+
 def float_type(*values):
     """The float type in which a function of `values` is computed."""
     dtype = dtype_of(values[0])
@@ -298,7 +326,6 @@ def float_type(*values):
 
 def floor(a):
     if is_number(a):
-        import math
         return float(math.floor(a))
     return pure(Op.floor, a.dtype, a) if a.dtype.is_float else a
 
@@ -315,6 +342,13 @@ def cast(a, dtype):
     if dtype is i64 and a.dtype is i32 and a.exact:
         return Expr(a.wide, dtype, a.wide, a.exact)
     return Expr(a.as_type(dtype), dtype)
+
+
+def typed(a, dtype):
+    """`a` as a member or component of a `dtype`; integer constants have its bits."""
+    if is_number(a) and not scalars.fits(a, dtype):
+        raise QuadrantsTypeError(f"{a} is out of the range of {dtype}; use `ti.cast(x, ti.{dtype})` for its lowest bits")
+    return cast(a, dtype)
 
 
 def bit_cast(a, dtype):

@@ -8,12 +8,12 @@ from costate.lang.matrix import Matrix
 from costate.lang.places import Element, ElementGroup, Variable
 
 
-def _atomic(name, op, prepare=lambda x: x):
+def _atomic(name, op):
     def function(x, y):
         if isinstance(x, (Element, ElementGroup)):
-            return x.fetch(op, prepare(_read(y)))
+            return x.fetch(op, _read(y))
         if hasattr(x, "update"):
-            return x.update(op, prepare(_read(y)))
+            return x.update(op, _read(y))
         raise QuadrantsTypeError(f"`{name}` changes a variable or an element of an array, not "
                                  f"{ops.describe(x)}")
     function.__name__ = function.__qualname__ = name
@@ -27,7 +27,7 @@ def _read(y):
 
 
 atomic_add = _atomic("atomic_add", "add")
-atomic_sub = _atomic("atomic_sub", "add", lambda x: ops.neg(x))
+atomic_sub = _atomic("atomic_sub", "sub")
 atomic_min = _atomic("atomic_min", "min")
 atomic_max = _atomic("atomic_max", "max")
 atomic_and = _atomic("atomic_and", "and")

@@ -43,6 +43,8 @@ class Builder:
         self.in_range = False
         self.arguments = []     # what each argument of the kernel is, see kernel.py
         self.labels = {}        # names of arguments, for messages
+        self.watch = None       # of objects of Python whose members are read, see watch.py
+        self.written = set()    # the arguments whose elements the kernel changes
         self.arrays = {}        # id of the host array -> traced array
         self.shared = []        # hidden arrays of this kernel
         self.loop_hint = {}

@@ -117,7 +117,7 @@ def _range(*args):
     return range(*(int(a) if isinstance(a, np.integer) else a for a in args))
 
 
-def _print(*args, sep=" ", end="\n", **_):
+def _print(*args, sep=" ", end="\n", file=None, flush=False):
     from costate.lang.builder import require
     b = require("print")
     text = message_of(args, sep)
@@ -295,7 +295,10 @@ def invoke(visitor, function, args, options):
         return function(*args, **options)
     if not callable(function):
         raise QuadrantsTypeError(f"{ops.describe(function)} is not a function")
-    return function(*args, **options)
+    value = function(*args, **options)
+    if function is getattr:
+        visitor.builder.watch.attribute(*args[:2], value)
+    return value
 
 
 def _formatted(pattern, args, options):

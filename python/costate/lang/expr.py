@@ -15,10 +15,10 @@ class Expr:
 
     `wide` is the same integer with 64 bits, for addresses: where no addition or product overflows.
     Such a value may have no handle of its own until one is asked for. `exact`: the two are equal
-    in any case; 2: so are sums with it (it is an index).
+    in any case; 2: so are sums with it (it is an index). `number` is what it is, if that is known.
     """
 
-    __slots__ = ("_handle", "dtype", "wide", "exact")
+    __slots__ = ("_handle", "dtype", "wide", "exact", "number")
     __array_priority__ = 1000
     __array_ufunc__ = None
 
@@ -27,6 +27,7 @@ class Expr:
         self.dtype = dtype
         self.wide = wide
         self.exact = exact
+        self.number = None
 
     @property
     def handle(self):
@@ -112,7 +113,20 @@ def value_of(x, dtype=None):
     if isinstance(x, Expr) and (dtype is None or dtype is x.dtype):
         return x
     dtype = dtype or dtype_of(x)
-    return Expr(handle_of(x, dtype), dtype)
+    made = Expr(handle_of(x, dtype), dtype)
+    made.number = x if isinstance(x, int) else None
+    return made
+
+
+def known_index(k, extent, text):
+    """An index as one from 0, where it is a number: those below 0 count from the end. Without elements nothing is."""
+    number = k.number if isinstance(k, Expr) else k
+    if number is None or not extent or isinstance(number, (float, np.floating)):
+        return k
+    if not -extent <= number < extent:
+        from costate.errors import QuadrantsIndexError
+        raise QuadrantsIndexError(f"index {number} is out of range of {text()}")
+    return int(number) % extent
 
 
 def index_value(handle, dtype=dtypes.i32):

@@ -97,7 +97,7 @@ class Expressions:
         found = self.frame.outer(node.id)
         if isinstance(found, Expr):
             raise QuadrantsNameError(f'"{node.id}" is a value of another kernel')
-        return found
+        return found.traced() if isinstance(found, Matrix) else found
 
     def on_Tuple(self, node):
         return tuple(self.elements(node.elts))
@@ -340,7 +340,9 @@ class Expressions:
                 return Matrix(list(base))[index]
             raise QuadrantsIndexError(f"{ops.describe(base)} is indexed while the kernel is "
                                       "compiled; the index is a value of the kernel")
-        return base[index]
+        value = base[index]
+        self.builder.watch.item(base, index, value)
+        return value.traced() if isinstance(value, Matrix) else value
 
     def traced(self, storage, node):
         """The argument of the kernel for an array that it finds by name."""
@@ -374,7 +376,9 @@ class Expressions:
                 return (lambda t: ops.cast(base, t)) if name == "cast" else base.dtype
             raise QuadrantsTypeError(f"a number has no attribute `{name}`")
         try:
-            return getattr(base, name)
+            value = getattr(base, name)
+            self.builder.watch.attribute(base, name, value)
+            return value.traced() if isinstance(value, Matrix) else value
         except AttributeError as error:
             text = f"{ops.describe(base)} has no attribute `{name}`"
             raise CompilationError(str(error) if isinstance(base, ModuleType) else text) from error

@@ -69,7 +69,7 @@ class Table:
 
     def add(self, kernel, args, found, values):
         """Remembers a launch, if nothing of it may change."""
-        if self.changing or not found.plain or values.after or found.compiled is None:
+        if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
             return
         tensors = self._tensors(args, values)
         if tensors is None:
@@ -128,7 +128,7 @@ def launch(kernel, args, is_gradient=False):
     if table is None or len(args) != table.count or table.generation != runtime.generation:
         return False
     entry = table.entries.get(table.key(args))
-    if entry is None or entry.destroyed != snode._destroyed:
+    if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
         return False
     passed = entry.template
     if entry.scalars:

@@ -4,7 +4,7 @@ import functools
 import inspect
 
 from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
-from costate.lang import dtypes, early, ops
+from costate.lang import arith, dtypes, early, ops
 from costate.lang.annotations import CompoundType, NdarrayType, template
 from costate.lang.early import returns_early
 from costate.lang.expr import is_scalar, value_of
@@ -132,7 +132,7 @@ class Func:
             if not is_scalar(value):
                 raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is "
                                          f"{ops.describe(value)}, not a number")
-            value = ops.cast(value, dtypes.cook(annotation))
+            value = arith.typed(value, dtypes.cook(annotation))
         elif isinstance(annotation, CompoundType):
             if isinstance(value, (list, tuple)):
                 value = Matrix(list(value))
@@ -149,10 +149,10 @@ class Func:
         return Bound(value)
 
 
-def func(function=None, **options):
-    """Makes a function callable in kernels, whose code it becomes part of."""
+def func(function=None, *, is_real_function=False, requires_top_level=False):
+    """Makes a function callable in kernels, whose code it becomes part of. The options have no effect."""
     if function is None:
-        return lambda f: func(f, **options)
+        return func
     return Func(function)
 
 

@@ -162,7 +162,8 @@ class Kernel:
         if validation:
             values.key.append("validation")
         key = tuple(values.key)
-        found = self.original.cache.get(key)
+        known = self.original.cache.get(key)
+        found = known and known.fitting()
         if found is None:
             found = self._specialised(key, args, values, aliases, validation)
         return found, values
@@ -171,10 +172,15 @@ class Kernel:
         """Compiled by one thread for all."""
         with threads.lock:
             cache = self.original.cache
-            if key not in cache:
+            known = cache.get(key)
+            found = known and known.fitting()
+            if found is None:
                 references = cache.forgetting(key, values.kept)
-                cache.add(key, Specialisation(self, args, values, aliases, validation, references))
-            return cache[key]
+                found = Specialisation(self, args, values, aliases, validation, references)
+                if known:
+                    found.replaces(known)
+                cache.add(key, found)
+            return found
 
     def __call__(self, *args, **options):
         if not options and not ad_state.state.loud and fast.launch(self, args):
@@ -263,14 +269,15 @@ def _is_method(function):
             and parameters[0].annotation is inspect.Parameter.empty)
 
 
-def kernel(function=None, **options):
+def kernel(function=None, *, pure=None, fastcache=False, graph=False, checkpoints=False):
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
-    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel.
+    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. The options are those of
+    Quadrants, and have no effect.
     """
     if function is None:
-        return lambda f: kernel(f, **options)
+        return kernel
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):

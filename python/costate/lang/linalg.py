@@ -10,7 +10,7 @@ from costate.lang import arith
 from costate.lang.arith import add, mul, sub
 from costate.lang.builder import require
 from costate.lang.dtypes import u1
-from costate.lang.expr import Expr, handle_of, is_number
+from costate.lang.expr import Expr, handle_of, is_number, known_index
 
 Op = _core.Op
 
@@ -50,15 +50,22 @@ def root(square):
 
 def position(index, shape):
     """The position of an entry, row-major, of indices that may be values of the kernel."""
+    index = known(index, shape)
     result = index[0]
     for i, extent in zip(index[1:], shape[1:]):
         result = add(mul(result, extent), i)
     return result
 
 
+def known(index, shape):
+    """Indices of an entry; those that are numbers count from 0."""
+    return [known_index(k, extent, lambda: f"a vector or matrix of shape {tuple(shape)}")
+            for k, extent in zip(index, shape)]
+
+
 def is_at(index, shape):
     """For each entry, row-major, whether it is the one at an index of run time."""
-    each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(index, shape)]
+    each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(known(index, shape), shape)]
     return [reduce(arith.bit_and, all_of) for all_of in itertools.product(*each)]
 
 

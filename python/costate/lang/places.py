@@ -4,11 +4,11 @@ import warnings
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
-from costate.lang import arith, dtypes, linalg, ops
+from costate.lang import arith, dtypes, linalg, ops, scalars
 from costate.lang.builder import require
 from costate.lang.dtypes import i64
 from costate.lang.expr import (Expr, dtype_of, handle_of, index_handle, index_value, is_number,
-                               is_scalar)
+                               is_scalar, known_index)
 from costate.lang.matrix import Matrix, swizzle_of, unified
 
 Op = _core.Op
@@ -22,10 +22,23 @@ def scalar_for(value, dtype, what):
         from costate.lang.ops import describe
         raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to {what}, which is a "
                                  f"number of type {dtype}")
+    check_fits(value, dtype, what)
+    warn_of_fractions(value, dtype)
+    return handle_of(value, dtype)
+
+
+def check_fits(value, dtype, what):
+    """Refuses integer constants that have more bits than a `dtype`."""
+    number = value.number if isinstance(value, Expr) else value
+    if not scalars.fits(number, dtype):
+        raise QuadrantsTypeError(f"{number} is out of the range of {what}, which is of type {dtype}; use `ti.cast(x, "
+                                 f"ti.{dtype})` for its lowest bits")
+
+
+def warn_of_fractions(value, dtype):
     given = dtype_of(value)
     if given.is_float and not dtype.is_float and not require("=").dry:
-        warnings.warn(f"Assign may lose precision: {dtype} <- {given}", stacklevel=2)
-    return handle_of(value, dtype)
+        warnings.warn(f"Assign may lose precision: {dtype} <- {given}", stacklevel=3)
 
 
 class Variable:
@@ -46,7 +59,7 @@ class Variable:
 
     def update(self, op, value):
         old = self.get()
-        self.set({"add": arith.add, "min": arith.least, "max": arith.greatest,
+        self.set({"add": arith.add, "sub": arith.sub, "min": arith.least, "max": arith.greatest,
                   "and": arith.bit_and, "or": arith.bit_or, "xor": arith.bit_xor}[op](old, value))
         return old
 
@@ -186,6 +199,8 @@ class LocalArray:
 
 def _written(element, b):
     """A kernel is about to change an element."""
+    if not b.dry:
+        b.written.add(element.array.argument)
     if b.check:
         b.check.written(element)
     if getattr(element.array.host, "_sparse_node", None) is not None:
@@ -215,16 +230,21 @@ class Element:
         b.trace.store(self.array.handle, self.dtype.core, self.handles,
                       scalar_for(value, self.dtype, "an element"), b.loc)
 
-    def value_for_update(self, value):
+    @staticmethod
+    def check_operand(value):
         if not is_scalar(value):
             raise QuadrantsTypeError(f"{ops.describe(value)} cannot be added to a number")
+
+    def value_for_update(self, value):
+        self.check_operand(value)
+        check_fits(value, self.dtype, "an element")
         return handle_of(value, self.dtype)
 
     def update(self, op, value):
         b = require("an element")
         _written(self, b)
-        b.trace.update(getattr(Op, op + "_" if op in ("and", "or") else op), self.array.handle,
-                       self.dtype.core, self.handles, self.value_for_update(value), b.loc)
+        op, value = self._operation(op, value)
+        b.trace.update(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
 
     def exchange(self, value):
         b = require("an element")
@@ -244,10 +264,27 @@ class Element:
     def fetch(self, op, value):
         b = require("an element")
         _written(self, b)
-        old = b.trace.fetch(getattr(Op, op + "_" if op in ("and", "or") else op),
-                            self.array.handle, self.dtype.core, self.handles,
-                            self.value_for_update(value), b.loc)
+        op, value = self._operation(op, value)
+        old = b.trace.fetch(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
         return Expr(old, self.dtype)
+
+    def _operation(self, op, value):
+        """The atomic operation of the library that `op` is, and its right side as an element."""
+        dtype = self.dtype
+        self.check_operand(value)
+        if dtype.is_bool and op in ("add", "sub", "min", "max"):
+            raise QuadrantsTypeError(f"an element of type {dtype} has no atomic `{op}`; use `&=`, `|=` and `^=`, or "
+                                     "another type")
+        if op in ("min", "max"):
+            return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
+        check_fits(value, dtype, "an element")
+        kept = arith.whole(value, dtype) if op in ("add", "sub") else value
+        if not (is_number(value) and kept == value):
+            warn_of_fractions(value, dtype)
+        handle = handle_of(kept, dtype)
+        if op == "sub":  # of a `dtype`: the negative of an unsigned number depends on its width
+            return Op.add, require("-=").pure(Op.neg, dtype, handle)
+        return getattr(Op, op + "_" if op in ("and", "or") else op), handle
 
 
 class ElementGroup(Group):
@@ -292,7 +329,7 @@ class ElementGroup(Group):
         if pattern.is_part(index):
             return super().part(index)
         pattern.offset(index)  # checks numbers
-        index = index if isinstance(index, tuple) else (index,)
+        index = linalg.known(index if isinstance(index, tuple) else (index,), self.shape)
         return Element(self.array, self.handles + [index_handle(k) for k in index])
 
     def fetch(self, op, value):
@@ -316,9 +353,11 @@ class TracedArray:
             raise QuadrantsTypeError(f"an array has at most 8 dimensions with its components, this "
                                      f"one {self.rank}")
         self.handle = b.trace.array(dtype.core, self.rank)
+        self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
         self.host = host
         self.companions = {}
+        self.clamps = False      # indices outside are those of the border
 
     n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
     m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
@@ -347,20 +386,47 @@ class TracedArray:
     def at(self, index):
         """The element at a tuple of indices."""
         index = flat_indices(index)
-        if self.offset:
-            index = [arith.sub(k, self.offset[d]) if d < self.ndim else k for d, k in enumerate(index)]
-        handles = [index_handle(k) for k in index]
-        if len(handles) != self.ndim:
-            if self.ndim == 0 and is_number(index) and index == 0:
-                handles = []
-            elif len(handles) == self.rank and self.element_shape:
-                return Element(self, handles)
-            elif len(handles) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
-                from costate.lang.sparse import List
-                return List(self.host._node, list(index))
-            else:
-                raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with "
-                                          f"{len(handles)} indices")
+        dimensions = self._dimensions(len(index))
+        handles = [self._handle(k, d, *dimensions[d]) for d, k in enumerate(index[:len(dimensions)])]
+        if len(index) == self.ndim:
+            return self.from_start(handles)
+        if len(index) == self.rank and self.element_shape:
+            return Element(self, handles)
+        if len(index) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
+            from costate.lang.sparse import List
+            return List(self.host._node, handles)
+        raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with {len(index)} indices")
+
+    def _dimensions(self, count):
+        """(first index, extent if it is known) of what so many indices are of."""
+        result = list(zip(self.offset or (0,) * self.ndim, self.extents or (None,) * self.ndim))
+        node = getattr(self.host, "_node", None)
+        if count == self.ndim - 1 and node is not None and node.own_axis is not None:
+            del result[sorted(node.extents).index(node.own_axis)]
+        return result + [(0, extent) for extent in self.element_shape]
+
+    def _handle(self, k, d, low, extent):
+        """The handle of an index of dimension d, from 0; numbers below 0 count from the end."""
+        b, number = require("an index"), k.number if isinstance(k, Expr) else k
+        if self.clamps and d < self.ndim:
+            last = b.pure(Op.sub, i64, self.extent_handle(d), b.constant(i64, 1))
+            return b.pure(Op.clamp, i64, index_handle(k), b.constant(i64, 0), last)
+        if extent is None:
+            below = is_number(number) and number < 0
+            return b.pure(Op.add, i64, self.extent_handle(d), index_handle(k)) if below else index_handle(k)
+        if self.offset and d < self.ndim:
+            if is_number(number) and not low <= number < low + extent:
+                raise QuadrantsIndexError(f"index {number} is out of range of {self._text()}, whose indices begin at "
+                                          f"{self.offset}")
+            return index_handle(arith.sub(k, low) if low else k)
+        return index_handle(known_index(k, extent, self._text))
+
+    def _text(self):
+        shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
+        return f"{self.host.describe() if self.host else 'an array'} of shape {shape}"
+
+    def from_start(self, handles):
+        """The element at handles that count from 0, whatever the offset is."""
         return ElementGroup(self, handles) if self.element_shape else Element(self, handles)
 
 

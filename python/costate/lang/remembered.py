@@ -20,7 +20,7 @@ class Remembered(dict):
     def add(self, key, value):
         """Keeps a value that has `references`."""
         self[key] = value
-        if not all(isinstance(one, weakref.ref) for one in value.references):
+        if key not in self._strong and not all(isinstance(one, weakref.ref) for one in value.references):
             self._strong.append(key)
             if len(self._strong) > MOST_KEPT:
                 self.pop(self._strong.pop(0), None)

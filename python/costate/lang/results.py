@@ -6,7 +6,7 @@ from costate.lang.annotations import CompoundType
 from costate.lang.builder import require
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
-from costate.lang.places import Element, TracedArray
+from costate.lang.places import Element, TracedArray, check_fits
 from costate.lang.struct import Struct, StructType
 
 
@@ -31,6 +31,7 @@ class Values:
     def _store_all(self, numbers):
         b = require("return")
         for k, x in enumerate(numbers):
+            check_fits(x, self.dtype, "what the kernel returns")
             x = x if isinstance(x, Expr) else dtypes.convert_number(x, self.dtype)
             Element(self.array, [b.constant(dtypes.i64, k)]).set(x)
 

@@ -8,6 +8,7 @@ import warnings
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
 from costate.lang import dtypes
+from costate.lang import options as option_values
 from costate.lang.threads import lock
 
 
@@ -226,6 +227,8 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
     them. Other options of Quadrants and Taichi are accepted and have no effect.
     """
+    option_values.check({**options, "enable_fallback": enable_fallback})
+    option_values.check_arch(arch, {*_DEVICE, "cpu", "gpu", "metal", "amdgpu", "opengl", "gles", "dx11"})
     with lock:
         reset()
         known = Config.names()
@@ -250,6 +253,9 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
     dtypes.defaults.ip = config.default_ip = dtypes.cook(default_ip or dtypes.i32)
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
         raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
+    dtypes.defaults.given_up = up = dtypes.cook(options["default_up"]) if options.get("default_up") else None
+    if up is not None and up.kind != "u":
+        raise QuadrantsRuntimeError("default_up is an unsigned integer type")
     limit = int(config.offline_cache_max_size_of_files)
     _core.use_cache(enabled=bool(config.offline_cache),
                     folder=os.path.expanduser(str(config.offline_cache_file_path)),
@@ -258,7 +264,7 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
     from costate import interop
     interop.current_device = device
     from costate.lang import random
-    random.seed(config.random_seed)
+    random.seed(int(config.random_seed))
 
 
 _reset_hooks = []
@@ -280,7 +286,7 @@ def reset():
         for hook in _reset_hooks:
             hook()
         _runtime = None
-        dtypes.defaults.fp, dtypes.defaults.ip = dtypes.f32, dtypes.i32
+        dtypes.defaults.fp, dtypes.defaults.ip, dtypes.defaults.given_up = dtypes.f32, dtypes.i32, None
 
 
 def sync():

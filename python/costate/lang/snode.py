@@ -35,13 +35,15 @@ class SNode:
 
     def _child(self, axes_, dimensions, kind="dense"):
         axes_ = [axes_] if isinstance(axes_, Axis) else list(axes_)
-        if isinstance(dimensions, int):
+        if not isinstance(dimensions, (tuple, list)):
             dimensions = [dimensions] * len(axes_)
+        from costate.lang.field import extents as integers
+        dimensions = integers(dimensions, 1)
         if len(axes_) != len(dimensions):
             raise QuadrantsRuntimeError(f"{len(axes_)} axes and {len(dimensions)} dimensions")
         extents = dict(self.extents)
         for axis, extent in zip(axes_, dimensions):
-            extents[axis.value] = extents.get(axis.value, 1) * int(extent)
+            extents[axis.value] = extents.get(axis.value, 1) * extent
         child = SNode(self.tree, extents, kind, self)
         self._children.append(child)
         return child

@@ -112,23 +112,43 @@ def written(element):
 # -- functions of the language ----------------------------------------------------
 
 
-def _handles(indices, count, node):
-    handles = [index_handle(k) for k in flat_indices(indices)]
-    if len(handles) != count:
-        raise QuadrantsTypeError(f"a `{node.kind}` node takes {count} indices here, not {len(handles)}")
-    return handles
+def _handles(x, node, indices, axes):
+    """The cell at indices of these axes: of a node they count from 0, of a field from its offset."""
+    indices = flat_indices(indices)
+    if len(indices) != len(axes):
+        raise QuadrantsTypeError(f"a `{node.kind}` node takes {len(axes)} indices here, not {len(indices)}")
+    if hasattr(x, "children"):
+        if any(_lows(field, node, axes) for field in node.fields):
+            raise QuadrantsTypeError(f"the indices of a `{node.kind}` node count from 0, and those of its fields from their "
+                                     "offset: pass the field instead of the node")
+    else:
+        lows = _lows(x, node, axes)
+        indices = [arith.sub(k, lo) for k, lo in zip(indices, lows or [0] * len(axes), strict=True)]
+    return [index_handle(k) for k in indices]
+
+
+def _lows(field, node, axes):
+    """The first indices of a field along axes, or None if all are 0."""
+    lows = _offsets(field, node)
+    found = [lows[axis] for axis in axes]
+    return found if any(found) else None
+
+
+def _list_axes(node):
+    """All axes, but for that of lists."""
+    return [axis for axis in sorted(node.extents) if axis != node.own_axis]
 
 
 def activate(node, indices):
     """Makes a cell of a node active, as a write to it does."""
-    node = node_of(node)
-    activate_from(node, _handles(indices, len(node.extents), node), node)
+    given, node = node, node_of(node)
+    activate_from(node, _handles(given, node, indices, sorted(node.extents)), node)
 
 
 def is_active(node, indices):
     """Whether a cell of a node is active."""
-    node = node_of(node)
-    handles = _handles(indices, len(node.extents), node)
+    given, node = node, node_of(node)
+    handles = _handles(given, node, indices, sorted(node.extents))
     above = node.sparse_above()
     if above is None:
         return True
@@ -138,46 +158,44 @@ def is_active(node, indices):
 
 def length(node, indices=()):
     """The length of a list of a `dynamic` node."""
-    node = _list_node(node)
-    return Cell(node, _handles(indices, len(node.extents) - 1, node)).read()
+    given, node = node, _list_node(node)
+    return List(node, _handles(given, node, indices, _list_axes(node))).length()
 
 
 def append(node, indices, value):
     """Puts a value at the end of a list of a `dynamic` node; returns the length before."""
-    node, b = _list_node(node), require("append")
-    handles = _handles(indices, len(node.extents) - 1, node)
-    at = Cell(node, handles).grow()
-    own = sorted(node.extents).index(node.own_axis)
-    place = [*handles[:own], index_handle(at), *handles[own:]]
-    fields = list(node.fields)
-    values = [value.member(name) for name in value.keys] if isinstance(value, Struct) else [value]
-    if len(values) != len(fields):
-        raise QuadrantsTypeError(f"`append` with {len(values)} values to a node of {len(fields)} fields")
-    b.trace.begin_if(arith.lt(at, node.extents[node.own_axis]).handle, b.loc)
-    with b.nested():
-        if node.parent_node.sparse_above():
-            activate_from(node.parent_node, handles, node.parent_node)
-        for field, one in zip(fields, values):
-            one = one.get() if hasattr(one, "get") and hasattr(one, "set") else one
-            with b.unmarking():
-                calls.traced(b, field).at([index_value(h) for h in place]).set(one)
-    b.trace.end()
-    return at
+    given, node = node, _list_node(node)
+    return List(node, _handles(given, node, indices, _list_axes(node))).append(value)
 
 
 def deactivate(node, indices):
     """Makes a cell of a node, and all below, inactive and 0; of a `dynamic` node a list empty."""
-    node = node_of(node)
+    given, node = node, node_of(node)
     if not node.is_sparse:
         raise QuadrantsTypeError("`deactivate` of a dense node; its cells are always there")
-    cell = Cell(node, _handles(indices, len(node.extents) - (node.kind == "dynamic"), node))
+    _deactivate(node, _handles(given, node, indices, _list_axes(node)))
+
+
+def _deactivate(node, handles):
+    cell = Cell(node, handles)
     cell.clear()
     _clear_below(node, cell.element.handles)
 
 
+def _put(node, place, value):
+    """A value, or a struct of them, becomes the element at a place of the fields of a node."""
+    b, fields = require("append"), list(node.fields)
+    values = [value.member(name) for name in value.keys] if isinstance(value, Struct) else [value]
+    if len(values) != len(fields):
+        raise QuadrantsTypeError(f"`append` with {len(values)} values to a node of {len(fields)} fields")
+    for field, one in zip(fields, values):
+        one = one.get() if hasattr(one, "get") and hasattr(one, "set") else one
+        with b.unmarking():
+            calls.traced(b, field).from_start(place).set(one)
+
+
 def _clear_below(node, handles):
-    axes = [a for a in sorted(node.extents) if node.kind != "dynamic" or a != node.own_axis]
-    known = {a: (h, node.extents[a]) for a, h in zip(axes, handles)}
+    known = {a: (h, node.extents[a]) for a, h in zip(_list_axes(node), handles)}
     b = require("deactivate")
     for below in node.descendants():
         if below is not node and below.is_sparse:
@@ -186,7 +204,7 @@ def _clear_below(node, handles):
         for field in below.fields:
             with b.unmarking():
                 _each(b, below.extents, known,
-                      lambda at, field=field: calls.traced(b, field).at([index_value(h) for h in at]).set(0))
+                      lambda at, field=field: calls.traced(b, field).from_start(at).set(0))
 
 
 def _each(b, extents, known, body, handles=()):
@@ -211,16 +229,24 @@ def _each(b, extents, known, body, handles=()):
 
 def rescale_index(a, b, indices):
     """The index in b of what has an index in a; fields or nodes."""
-    a, b = node_of(a), node_of(b)
+    from costate.lang.matrix import Matrix
+    given, a, wanted, b = a, node_of(a), b, node_of(b)
+    first, start = _offsets(given, a), _offsets(wanted, b)
     result, axes = [], sorted(b.extents)
-    values = flat_indices(indices)
-    for axis, value in zip(sorted(a.extents), values):
+    for axis, value in zip(sorted(a.extents), flat_indices(indices)):
         if axis in axes:
             n, m = a.extents[axis], b.extents[axis]
+            value = arith.sub(value, first[axis]) if first[axis] else value
             value = arith.floordiv(value, n // m) if n >= m else arith.mul(value, m // n)
-            result.append(value)
-    from costate.lang.matrix import Matrix
+            result.append(arith.add(value, start[axis]) if start[axis] else value)
     return Matrix(result)
+
+
+def _offsets(x, node):
+    """{axis: the first index} of a field; of a node they are 0."""
+    x = x.host if isinstance(x, TracedArray) else x.first() if isinstance(x, StructField) else x
+    axes = sorted(node.extents)
+    return dict(zip(axes, getattr(x, "offset", None) or (0,) * len(axes)))
 
 
 def _list_node(x):
@@ -231,19 +257,28 @@ def _list_node(x):
 
 
 class List:
-    """`x[i]` where the last index is that of a list."""
+    """`x[i]` where the last index is that of a list; handles that count from 0."""
 
-    def __init__(self, node, indices):
-        self.node, self.indices = node, indices
+    def __init__(self, node, handles):
+        self.node, self.handles = node, list(handles)
 
     def append(self, value):
-        return append(self.node, self.indices, value)
+        node, b = self.node, require("append")
+        at = Cell(node, self.handles).grow()
+        own = sorted(node.extents).index(node.own_axis)
+        b.trace.begin_if(arith.lt(at, node.extents[node.own_axis]).handle, b.loc)
+        with b.nested():
+            if node.parent_node.sparse_above():
+                activate_from(node.parent_node, self.handles, node.parent_node)
+            _put(node, [*self.handles[:own], index_handle(at), *self.handles[own:]], value)
+        b.trace.end()
+        return at
 
     def length(self):
-        return length(self.node, self.indices)
+        return Cell(self.node, self.handles).read()
 
     def deactivate(self):
-        deactivate(self.node, self.indices)
+        _deactivate(self.node, self.handles)
 
 
 # -- loops over active cells ------------------------------------------------------

@@ -1,10 +1,11 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
+import warnings
 import weakref
 
 from costate.ad.state import state
 from costate.errors import Error
-from costate.lang import dtypes, random, runtime, storage
+from costate.lang import dtypes, host_arguments, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
 from costate.lang.builder import Builder
 from costate.lang.calls import Hidden
@@ -17,6 +18,10 @@ from costate.lang.results import Results
 from costate.lang.scan import shared_names
 from costate.lang.stack_cap import StackCap, refuse_loops
 from costate.lang.threads import get_ident, lock
+from costate.lang.watch import Watch
+
+
+MOST_VARIANTS = 16
 
 
 class Again(Exception):
@@ -44,12 +49,26 @@ class Specialisation:
         self.references = references   # see `Remembered`
         self.keyed = set(map(id, values.kept))
         self.owns = {}           # {thread: Own}
+        self.others = []         # those of the same key for other members of objects, the newest first
         options = runtime.runtime().kernel_options()
         self.debug = options.debug
         self.printed = 0         # how many `static_print`s have printed
         self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
         while not self._traced(kernel, args, values, aliases, options, validation):
             pass
+
+    def fitting(self):
+        """This one, or another variant, for the members that objects have at present, or None."""
+        return next((one for one in (self, *self.others) if one.seen.holds()), None)
+
+    def replaces(self, known):
+        """Another variant was compiled for the same key."""
+        before = len(known.others)
+        self.others, known.others = [known, *known.others][:MOST_VARIANTS - 1], []
+        if len(self.others) == MOST_VARIANTS - 1 > before:
+            warnings.warn(f"kernel `{self.name}` is compiled again whenever a member of an object that it reads is "
+                          "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
+                          "field", stacklevel=2)
 
     def _traced(self, *args):
         """Traces, but for what the trace itself tells: whether there are random numbers, which loops are parallel,
@@ -70,7 +89,7 @@ class Specialisation:
         frame.shared = self.shared
         self.returns = Results(kernel)
         with Builder(self.name, source.loc(source.node), options) as builder:
-            builder.printed = self.printed
+            builder.printed, builder.watch = self.printed, Watch()
             builder.changed_nodes = self.changed_nodes
             if validation:
                 from costate.ad.validation import Checker
@@ -94,7 +113,9 @@ class Specialisation:
                 self.returns.end(frame.returned)
                 self.checks, self.cap = builder.check is not None, builder.cap and builder.cap.closed()
                 self.dynamic_loop = builder.dynamic_loop
-                self.order = self._order(builder.arguments)
+                self.seen = builder.watch.sealed()
+                self.keyed |= self.seen.objects()
+                self.order, self.written = self._order(builder.arguments), builder.written
                 self.compiled = self._finish(builder, options)
             finally:
                 self.printed = max(self.printed, builder.prints)
@@ -232,6 +253,8 @@ class Specialisation:
             self._tell_tape(values)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
         args = self.arguments(items, own)
+        if values.hosts and self.written and mode != "grad":
+            host_arguments.check(self, values, args)
         with in_python(self.names):
             if initial_state:
                 launch(*args, initial_state=True)

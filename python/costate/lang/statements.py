@@ -5,7 +5,7 @@ from functools import partial
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
                             QuadrantsSyntaxError, QuadrantsTypeError)
-from costate.lang import calls, dtypes, ops
+from costate.lang import arith, calls, dtypes, ops
 from costate.lang.early import contains_return
 from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
 from costate.lang.expressions import BINARY, PLACES, is_value
@@ -18,7 +18,7 @@ from costate.lang.source import unsupported
 from costate.lang.storage import Storage
 from costate.lang.struct import Struct
 
-ATOMIC = {ast.Add: "add", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
 _CLASSES = ((NameError, QuadrantsNameError), (IndexError, QuadrantsIndexError),
             (TypeError, QuadrantsTypeError), (SyntaxError, QuadrantsSyntaxError))
@@ -86,7 +86,7 @@ class Statements:
         value = self.value(node.value)
         kind = self.value(node.annotation)
         if dtypes.is_dtype(kind) and is_value(value):
-            value = ops.cast(value, dtypes.cook(kind))
+            value = ops.elementwise(lambda v: arith.typed(v, dtypes.cook(kind)), value)
         elif callable(getattr(kind, "cast", None)) and is_value(value):
             value = kind(value)
         self.assign(node.target, value)
@@ -209,9 +209,7 @@ class Statements:
             value = Matrix(list(value))
         atomic = isinstance(place, (Element, ElementGroup)) or (
             isinstance(place, Group) and isinstance(place.places[0], Element))
-        if atomic and isinstance(op, ast.Sub):
-            place.update("add", ops.neg(value))
-        elif atomic and type(op) in ATOMIC:
+        if atomic and type(op) in ATOMIC:
             place.update(ATOMIC[type(op)], value)
         elif isinstance(op, ast.MatMult):
             place.set(place.get() @ value)

@@ -6,7 +6,7 @@ import numpy as np
 
 from costate import _core
 from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
-from costate.lang import activity, dtypes, runtime, threads
+from costate.lang import activity, dtypes, runtime, scalars, threads
 from costate.lang.builder import current
 from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
@@ -222,10 +222,22 @@ class Storage:
         _dirty.discard(self)
         self._host = None
 
+    def _from_start(self, key):
+        """The index that counts from 0, for one that counts from the offset."""
+        given = list(key) if isinstance(key, (tuple, Matrix)) else [key]
+        if any(isinstance(k, Matrix) for k in given):
+            given = [e for k in given for e in (k.entries if isinstance(k, Matrix) else [k])]
+        if len(given) != len(self.offset):
+            return tuple(given)
+        for k, lo, extent in zip(given, self.offset, self.shape):
+            if not isinstance(k, (slice, float)) and k is not None and not lo <= k < lo + extent:
+                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
+                                          f"begin at {self.offset}")
+        return tuple(k if isinstance(k, (slice, float)) or k is None else k - lo for k, lo in zip(given, self.offset))
+
     def _index(self, key):
         if self.offset:
-            key = list(key) if isinstance(key, (tuple, Matrix)) else [key]
-            key = tuple(k - lo for k, lo in zip(key, self.offset, strict=True))
+            key = self._from_start(key)
         if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
             return key
         if key is None:
@@ -266,9 +278,9 @@ class Storage:
             self._refuse_kernel()
         index = self._index(key)
         if self.element_shape:
-            value = value.entries if isinstance(value, Matrix) else value
-            value = np.asarray(value, self.dtype.np)
-            value = value.reshape(self.element_shape) if value.ndim else value
+            value = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
+        else:
+            value = scalars.convert(value, self.dtype, self.describe())
         self._write(index, value)
 
     def _refuse_kernel(self):
@@ -335,12 +347,11 @@ class Storage:
         """Sets every element."""
         self._forget_host()
         if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
-            value = value.to_list() if isinstance(value, Matrix) else value
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
-            full[...] = np.asarray(value, self.dtype.np)
+            full[...] = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
             self.core().write(full if self._sparse_node is None else activity.keep_active(self, full))
         else:
-            self.core().fill(dtypes.convert_number(value, self.dtype))
+            self.core().fill(scalars.convert(value, self.dtype, self.describe()))
         if _forward():
             self._stop_tangent()
 
