@@ -21,7 +21,8 @@ def axes(*numbers):
 
 
 class SNode:
-    """A node of the tree that places fields, and lives as long as one of them or who holds it. Sparse ones keep what is active (`sparse.py`) over dense memory."""
+    """A node of the tree that places fields; it lives as long as one of them. Sparse ones keep what is active (`sparse.py`)
+    over dense memory."""
 
     def __init__(self, tree, extents=None, kind="dense", parent=None):
         self.tree = tree
