@@ -305,6 +305,15 @@ def test_released(case):
     assert [name for name, one in references(case) if one() is not None] == []
 
 
+def test_replaced_members_are_released():
+    body, references = Body(), []
+    for _ in range(3):
+        body.x = field()
+        body.sum_up()
+        references.append(weakref.ref(body.x))
+    assert [one() is None for one in references] == [True, True, False]
+
+
 def test_validation_releases_fields():
     ti.init(arch=ti.cpu, debug=True)
 
