@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <sstream>
+#include <utility>
 
 namespace costate::python {
 
@@ -49,11 +50,35 @@ static void bindReport(nb::module_ &module) {
       .def_ro("bytes", &TapeReport::Copy::bytes);
 }
 
+// Its functions are objects of Python, which may refer to it.
+static int visitFunctions(PyObject *self, visitproc visit, void *arg) noexcept {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self))
+    return 0;
+  const CustomLaunch &launch = *nb::inst_ptr<CustomLaunch>(self);
+  for (const auto *body : {&launch.primal, &launch.gradient, &launch.tangent})
+    if (nb::object function = nb::find(*body); !function.is_none())
+      Py_VISIT(function.ptr());
+  return 0;
+}
+
+static int dropFunctions(PyObject *self) noexcept {
+  CustomLaunch &launch = *nb::inst_ptr<CustomLaunch>(self);
+  for (auto *body : {&launch.primal, &launch.gradient, &launch.tangent})
+    std::exchange(*body, nullptr);
+  return 0;
+}
+
+static PyType_Slot customLaunchSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void *>(visitFunctions)},
+    {Py_tp_clear, reinterpret_cast<void *>(dropFunctions)},
+    {0, nullptr}};
+
 static void bindCustomLaunch(nb::module_ &module) {
   using Arrays = std::vector<AnyArray>;
   using Body = std::optional<std::function<void()>>;
   nb::class_<CustomLaunch>(
-      module, "CustomLaunch",
+      module, "CustomLaunch", nb::type_slots(customLaunchSlots),
       "A piece of a program that brings its own derivative: under a Tape "
       "`primal` is one entry, and `gradient` runs in its place in "
       "`backward`.")

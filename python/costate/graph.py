@@ -20,7 +20,8 @@ class ArgKind(Enum):
 class Arg:
     """An argument of a graph; `Graph.run` gives its value."""
 
-    def __init__(self, tag, name, dtype=None, ndim=0, **_):
+    def __init__(self, tag, name, dtype=None, ndim=0, field_dim=None, element_shape=(), shape=(), channel_format=None,
+                 num_channels=None):
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
             raise QuadrantsRuntimeError(f"`{name}` is a texture, which kernels do not have; pass an "
                                         "ndarray")
@@ -60,17 +61,19 @@ class Graph:
 
     def run(self, args):
         """Launches all, with the arguments in a dictionary by their names."""
-        def value(arg):
-            if isinstance(arg, (list, tuple)):
-                return [value(one) for one in arg]
-            if not isinstance(arg, Arg):
-                return arg
-            if arg.name not in args:
-                raise QuadrantsRuntimeError(f"the graph has an argument `{arg.name}`, which `run` was "
-                                            f"not given; it was given {list(args)}")
-            return args[arg.name]
         for kernel, given in self.nodes:
-            kernel(*[value(one) for one in given])
+            kernel(*[_value(one, args) for one in given])
+
+
+def _value(arg, args):
+    if isinstance(arg, (list, tuple)):
+        return [_value(one, args) for one in arg]
+    if not isinstance(arg, Arg):
+        return arg
+    if arg.name not in args:
+        raise QuadrantsRuntimeError(f"the graph has an argument `{arg.name}`, which `run` was "
+                                    f"not given; it was given {list(args)}")
+    return args[arg.name]
 
 
 def __getattr__(name):

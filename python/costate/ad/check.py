@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 
 from costate import _core
-from costate.ad.clear import fields
 from costate.ad.state import state
 from costate.errors import QuadrantsAssertionError
 from costate.lang import storage
@@ -39,10 +38,6 @@ class Saved:
     def restore(self):
         for array, values in self.values.items():
             array.from_numpy(values)
-
-
-def fields_that_exist():
-    return [f for f in list(fields) if f._core_array is not None]
 
 
 def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from costate.ad.clear import clear_all_gradients
-from costate.ad.enums import SNodeGradType
+from costate.ad.clear import clear, own_fields
 from costate.ad.state import state
 from costate.errors import QuadrantsAssertionError, QuadrantsRuntimeError
 from costate.lang import storage
@@ -44,7 +43,8 @@ class FwdMode:
                                             "required by autodiff.")
         storage.flush()
         if self.clear_gradients:
-            clear_all_gradients(SNodeGradType.DUAL)
+            for field in own_fields():
+                clear(field, "dual")
             for one in self.loss:
                 one.dual.fill(0)
         self._set_seeds()
@@ -73,6 +73,11 @@ class FwdMode:
             part = seed[start:start + size].reshape((*param.shape, *param.element_shape))
             param.dual.from_numpy(part)
             start += size
+
+    def claimed(self, field):
+        """A field is used that another thread had used last."""
+        if self.clear_gradients:
+            clear(field, "dual")
 
     def insert(self, function, args=()):
         """Notes a call."""

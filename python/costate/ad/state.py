@@ -15,16 +15,23 @@ def _weak(name):
 
     def put(self, value):
         setattr(self, name, value and weakref.ref(value))
+        self.listen()
     return property(get, put)
 
 
 class _State(threading.local):
+    """What surrounds the launches of a thread."""
+
     _tape = _forward = None
     tape = _weak("_tape")        # the active Tape
     forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
     keys = None       # there: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
+    loud = False      # whether one of these wants to know about launches
+
+    def listen(self):
+        self.loud = bool(self._tape or self._forward or self.tracing)
 
 
 state = _State()
@@ -40,13 +47,24 @@ def _forget():
 
 def quiet():
     """Whether nothing wants to know about launches."""
-    return ((state._tape is None or state.tape is None) and (state._forward is None or state.forward is None)
-            and not state.tracing)
+    return not state.loud or state.tape is None and state.forward is None and not state.tracing
 
 
 def records():
     """Whether a tape records what happens now."""
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
+
+
+def unrecorded(function):
+    """Calls a function that the active tape does not see."""
+    tape = state.tape if records() else None
+    if tape is not None:
+        tape.suspend()
+    try:
+        function()
+    finally:
+        if tape is not None:
+            tape.resume()
 
 
 def validating():
@@ -64,6 +82,8 @@ def launched(kernel, args):
         return kernel.run(args, "jvp")
     if state.tape is not None and not state.hidden:
         return state.tape.launch(kernel, args)
+    if state.tape is None:
+        state.tape = state.forward = None    # one that was never left has ended
     return kernel.run(args)
 
 

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 
 from costate import _core
-from costate.ad.clear import clear_all_gradients
+from costate.ad.clear import clear, own_fields
 from costate.ad.enums import AutodiffMode
-from costate.ad.state import state
+from costate.ad.state import state, unrecorded
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
 from costate.lang import dtypes, runtime, storage
 from costate.lang.explain import in_python
@@ -100,15 +100,12 @@ class Tape:
             warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
                           "specify `init(debug=True)` to enable the check.", stacklevel=2)
         storage.flush()
-        if self.clear_gradients:
-            clear_all_gradients()
-        if self.validates:
-            from costate.ad.validation import clear_bits
-            clear_bits()
-        self._clear_loss()
         if self.grad_check:
-            from costate.ad.check import Saved, fields_that_exist
-            self._saved = Saved([*fields_that_exist(), self.loss, *self.grad_check])
+            from costate.ad.check import Saved
+            self._saved = Saved([self.loss, *self.grad_check])
+        for field in own_fields():
+            self._begin(field)
+        self._clear_loss()
         self.resume()
         state.tape = self
         return self
@@ -127,6 +124,18 @@ class Tape:
             if self.grad_check:
                 from costate.ad.check import compare
                 compare(self)
+
+    def _begin(self, field):
+        if self.clear_gradients:
+            clear(field, "grad")
+        if self.validates and getattr(field, "checkbit", None) is not None:
+            field.checkbit.fill(0)
+        if self.grad_check and field._core_array is not None:
+            self._saved.add(field)
+
+    def claimed(self, field):
+        """A field is used that another thread had used last."""
+        unrecorded(lambda: self._begin(field))
 
     def _clear_loss(self):
         if isinstance(self.loss, Storage):
@@ -164,7 +173,7 @@ class Tape:
         if found not in self.found:
             self.found.add(found)
         if found.compiled is not None:
-            self._meet_arrays(found.arguments(values.items, 0))
+            self._meet_arrays(found.arguments(values.items))
         return found.launch(values, "primal")
 
     def _meet_arrays(self, arrays):
@@ -268,7 +277,7 @@ class Tape:
         for found in self.found:
             found.check_gradient()
         try:
-            with in_python(kernels={f.kernel.__name__: f.names for f in self.found}):
+            with in_python(kernels={f.name: f.names for f in self.found}):
                 self._backward()
             for copied, tensor, _ in self.copies.values():
                 copied.read_gradient(tensor)
@@ -362,9 +371,9 @@ class Past:
     @staticmethod
     def _random_keys(keys):
         """Sets those of the last launches; what they were."""
-        before = {found: found.last_key for found in keys}
+        before = {found: found.own.key for found in keys}
         for found, key in keys.items():
-            found.last_key = key
+            found.own.key = key
         return before
 
 

@@ -1,17 +1,9 @@
 """`Tape(validation=True)`: nothing is written that was read before."""
 
 from costate import _core
-from costate.ad.clear import fields
 from costate.lang import dtypes, runtime
 
 Op = _core.Op
-
-
-def clear_bits():
-    """Forgets what has been read."""
-    for field in list(fields):
-        if getattr(field, "checkbit", None) is not None:
-            field.checkbit.fill(0)
 
 
 class Checker:
@@ -52,6 +44,3 @@ class Checker:
             b.trace.check(fine, f"(kernel={b.name}) Breaks the global data access rule. Snode "
                                 f"{element.array.host.name or 'of a field'} is overwritten "
                                 "unexpectedly.", [], b.loc)
-
-    def launched(self, found, args):
-        runtime.device().synchronize()

@@ -195,10 +195,10 @@ class _Launch:
     def _resolve(self, like: _Launch | None) -> None:
         """What the kernel is given: also fields, and the key of random numbers."""
         if self.plan.is_core:
-            self.core, self.arguments, self.key, self.after = self.plan.kernel, self.values, None, ()
+            self.core, self.arguments, self.own, self.after = self.plan.kernel, self.values, None, ()
         else:
-            self.core, self.arguments, self.key, self.after = self.plan.kernel.prepared(
-                (*self.plan.instance, *self.values), None if like is None else like.key)
+            self.core, self.arguments, self.own, self.after = self.plan.kernel.prepared(
+                (*self.plan.instance, *self.values), None if like is None else like.own)
         self.fields = [a for a in self.arguments if isinstance(a, _core.Array)
                        and not any(a is value for value in self.values)]
 

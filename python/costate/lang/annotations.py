@@ -62,7 +62,8 @@ class CompoundType:
     """The type of vectors or matrices; calling it makes one."""
 
     def __init__(self, shape, dtype):
-        self.shape = tuple(shape)
+        from costate.lang.field import extents
+        self.shape = extents(tuple(shape), 1, "number of components")
         self.dtype = dtypes.cook(dtype) if dtype is not None else None
 
     n = property(lambda self: self.shape[0])
@@ -92,8 +93,8 @@ class CompoundType:
                                             f"{len(entries)}")
         from costate.lang.matrix import unified
         if self.dtype is not None:
-            entries = [arith.cast(e, self.dtype) for e in entries]
-        return Matrix.of(unified(entries), self.shape)
+            entries = [arith.typed(e, self.dtype) for e in entries]
+        return Matrix.of(unified(entries), self.shape, self.dtype)
 
     def cast(self, value):
         return self(value)
@@ -132,7 +133,7 @@ class DefaultCompound(CompoundType):
 
     @property
     def dtype(self):
-        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.u32}[self.kind]
+        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.defaults.up}[self.kind]
 
 
 class AnyCompound:

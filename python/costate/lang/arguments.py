@@ -12,7 +12,7 @@ import numpy as np
 from costate import _core
 from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError,
                             QuadrantsTypeError)
-from costate.lang import dtypes, runtime
+from costate.lang import dtypes, runtime, scalars
 from costate.lang.annotations import CompoundType, NdarrayType
 from costate.lang.buffer_view import BufferView, BufferViewType, TracedView
 from costate.lang.expr import Expr
@@ -80,27 +80,13 @@ class ScalarParameter:
             dtypes.value_range(dtype)
 
     def bind(self, value, values):
-        dtype = self.dtype
-        if isinstance(value, (float, np.floating)) and not dtype.is_float:
-            self.refuse(value)
-        if isinstance(value, np.generic):
-            value = value.item()
-        elif not isinstance(value, (int, float)):
-            if not hasattr(value, "__float__") or isinstance(value, (np.ndarray, Storage)) and \
-                    getattr(value, "size", 2) != 1:
-                self.refuse(value)
-            value = float(value) if dtype.is_float else int(value)
-        if dtype.is_int:
-            value = dtypes.convert_number(value, dtype)
-        elif dtype.is_float:
-            value = float(value)
-        else:
-            value = bool(value)
-        values.items.append(value)
-
-    def refuse(self, value):
-        raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
-                                        f"converted into required type {self.dtype}")
+        number = scalars.plain(value)
+        if isinstance(number, float) and not self.dtype.is_float:
+            number = None   # also if it is whole: it was computed with floats
+        if number is None:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            f"converted into required type {self.dtype}")
+        values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
 
     def trace(self, builder, value, path):
         handle = builder.trace.scalar(self.dtype.core)
@@ -125,15 +111,12 @@ class VectorParameter:
         self.name, self.kind = name, kind
 
     def bind(self, value, values):
-        try:
-            made = value if isinstance(value, Matrix) else Matrix(value)
-        except QuadrantsTypeError:
-            made = None
-        if made is None or len(made.entries) != self.kind.count:
+        entries = scalars.leaves(value)
+        if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
                                             f"converted into required type {self.kind!r}")
         one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
-        for e in made.entries:
+        for e in entries:
             one.bind(e, values)
 
     def trace(self, builder, value, path):
@@ -194,9 +177,15 @@ class TemplateParameter:
             values.key.append((type(value), len(value)))
             for one in value:
                 self.bind(one, values)
+        elif isinstance(value, Matrix):
+            values.key.append((Matrix, value.shape))
+            for one in value.entries:
+                self.bind(one, values)
         else:
-            values.key.append(id(value))
-            values.kept.append(value)
+            parts = _parts(value)
+            names = tuple(value.members) if isinstance(value, StructField) else ()
+            values.key.append((names, *map(id, parts)))
+            values.kept.extend(parts)
             bind_numbers(value, values)
 
     def trace(self, builder, value, path):
@@ -207,6 +196,15 @@ class TemplateParameter:
         if isinstance(value, (tuple, list)):
             return Bound(type(value)(self.trace(builder, v, path).value for v in value))
         return Bound(value)
+
+
+def _parts(value):
+    """The objects that make a template what it is: some are made anew for each use."""
+    if isinstance(value, StructField) and value.members:
+        return [part for one in (*value.members.values(), *value.methods.values()) for part in _parts(one)]
+    if isinstance(value, Func) and value.instance is not None:
+        return [value.function, value.instance]
+    return [value]
 
 
 class AnyParameter(TemplateParameter):
@@ -271,7 +269,7 @@ class ArrayParameter:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) is not an ndarray of structs "
                                             f"with the members {', '.join(kinds or ())}")
         values.key.append(("struct", tuple(value.members), tuple(map(id, value.methods.values()))))
-        values.kept.append(value.methods)
+        values.kept.extend(value.methods.values())
         for name, one in value.members.items():
             self._member(name).bind(one, values)
 

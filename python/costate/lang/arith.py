@@ -5,7 +5,7 @@ import operator
 
 from costate import _core
 from costate.errors import QuadrantsTypeError
-from costate.lang import dtypes
+from costate.lang import dtypes, scalars
 from costate.lang.builder import require
 from costate.lang.dtypes import i32, i64, u1
 from costate.lang.expr import Expr, dtype_of, handle_of, is_number
@@ -348,6 +348,13 @@ def cast(a, dtype):
     if dtype is i64 and a.dtype is i32 and a.exact:
         return Expr(a.wide, dtype, a.wide, a.exact)
     return Expr(a.as_type(dtype), dtype)
+
+
+def typed(a, dtype):
+    """`a` as a member or component of a `dtype`; integer constants have its bits."""
+    if is_number(a) and not scalars.fits(a, dtype):
+        raise QuadrantsTypeError(f"{a} is out of the range of {dtype}; use `ti.cast(x, ti.{dtype})` for its lowest bits")
+    return cast(a, dtype)
 
 
 def bit_cast(a, dtype):

@@ -115,9 +115,19 @@ class Builder:
         self.outer = current()
         _state.builder = self
         state.tracing += 1
+        state.listen()
         return self
 
     def __exit__(self, *_):
         from costate.ad.state import state
         _state.builder = self.outer
         state.tracing -= 1
+        state.listen()
+        self._forget()
+
+    def _forget(self):
+        """What is traced lets go of arrays; else they would live until Python looks for cycles."""
+        for traced in self.arrays.values():
+            traced.host = traced.make_companion = None
+        for one in (self.arrays, self.arguments, self.made, self.stopped, self.calls):
+            one.clear()

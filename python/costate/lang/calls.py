@@ -9,14 +9,13 @@ import warnings
 
 import numpy as np
 
-from costate import _core
 from costate.errors import (CompilationError, Error, MissingGradient, QuadrantsSyntaxError,
                             QuadrantsTypeError, RecursiveCall)
-from costate.lang import dtypes, ops, runtime
+from costate.lang import dtypes, ops
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
 from costate.lang.message import MOST_PRINTED, PLAIN, Text, message_of
-from costate.lang.places import Element, TracedArray, Variable
+from costate.lang.places import TracedArray
 from costate.lang.storage import Storage
 
 
@@ -130,7 +129,7 @@ def _range(*args):
     return range(*(int(a) if isinstance(a, np.integer) else a for a in args))
 
 
-def _print(*args, sep=" ", end="\n", flush=False, **more):
+def _print(*args, sep=" ", end="\n", file=None, flush=False, **more):
     if more:
         raise QuadrantsTypeError(f"`print` in a kernel has no option `{next(iter(more))}`")
     from costate.lang.builder import require

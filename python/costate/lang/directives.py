@@ -8,7 +8,7 @@ from costate.lang.places import TracedArray
 
 
 def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True,
-                bit_vectorize=False, name=None, **_):
+                bit_vectorize=False, name=None):
     """About the loop that follows: `serialize=True` runs it in order. Others are accepted."""
     require("loop_config").loop_hint = {"serialize": serialize}
 
@@ -18,7 +18,7 @@ def block_local(*_):
 
 
 def _nothing(name):
-    def function(*_, **__):
+    def function(*_):
         pass
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "Accepted; has no effect."

@@ -66,6 +66,11 @@ _BY_NP = {t.np: t for t in ALL}
 class _Defaults:
     fp = f32
     ip = i32
+    given_up = None   # of `init`; else the unsigned integer as wide as `ip`
+
+    @property
+    def up(self):
+        return self.given_up or by_name(f"u{self.ip.bits}")
 
 
 defaults = _Defaults()
@@ -104,6 +109,8 @@ def cook(dtype):
         return u1
     if isinstance(dtype, str) and dtype in _BY_NAME:
         return _BY_NAME[dtype]
+    if dtype is None or isinstance(dtype, str) and dtype not in {t.np.name for t in ALL}:
+        raise TypeError(f"{dtype!r} is not a data type")
     if type(dtype).__module__.startswith("torch"):
         return of_numpy({"torch.half": "float16"}.get(str(dtype), str(dtype).split(".")[-1]))
     try:

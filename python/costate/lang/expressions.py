@@ -99,7 +99,7 @@ class Expressions:
         found = self.frame.outer(node.id)
         if isinstance(found, Expr):
             raise QuadrantsNameError(f'"{node.id}" is a value of another kernel')
-        return found
+        return found.traced() if isinstance(found, Matrix) else found
 
     def on_Tuple(self, node):
         return tuple(self.elements(node.elts))
@@ -368,7 +368,7 @@ class Expressions:
                                       "compiled; the index is a value of the kernel")
         value = base[index]
         self.builder.watch.item(base, index, value)
-        return value
+        return value.traced() if isinstance(value, Matrix) else value
 
     def traced(self, storage, node):
         """The argument of the kernel for an array that it finds by name."""
@@ -407,7 +407,7 @@ class Expressions:
         try:
             value = getattr(base, name)
             self.builder.watch.attribute(base, name, value)
-            return value
+            return value.traced() if isinstance(value, Matrix) else value
         except AttributeError as error:
             text = f"{ops.describe(base)} has no attribute `{name}`"
             raise CompilationError(str(error) if isinstance(base, ModuleType) else text) from error

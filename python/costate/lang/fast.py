@@ -3,11 +3,11 @@
 An entry is found by the identities of arrays and templates; it ends with the first of them.
 """
 
-import weakref
-
 from costate.lang import runtime, snode, storage
 from costate.lang.explain import in_python
 from costate.lang.lifted import lifts
+from costate.lang.remembered import Remembered
+from costate.lang.threads import get_ident
 
 _PRIMITIVE = (int, float, str, bool)
 MOST = 256
@@ -31,7 +31,7 @@ class Entry:
 
 
 class Table:
-    """The entries of a kernel."""
+    """The entries of a kernel, of one thread."""
 
     def __init__(self, kernel):
         from costate.lang.arguments import DataclassParameter, ScalarParameter, TemplateParameter
@@ -45,7 +45,7 @@ class Table:
         self.mixed = any(isinstance(p, TemplateParameter) for p in parameters)
         self.all_objects = len(self.objects) == self.count
         self.generation = runtime.generation
-        self.entries = {}
+        self.entries = Remembered()
 
     def key(self, args):
         if self.mixed:
@@ -77,22 +77,14 @@ class Table:
         tensors = self._tensors(args, values)
         if tensors is None:
             return
-        references = []
         key = self.key(args)
-
-        def forget(_, entries=self.entries):
-            entries.pop(key, None)
-        for k in self.objects:
-            a = args[k]
-            if type(a) in _PRIMITIVE or a is None:
-                continue
-            try:
-                references.append(weakref.ref(a, forget))
-            except TypeError:
-                return
+        objects = [args[k] for k in self.objects if type(args[k]) not in _PRIMITIVE and args[k] is not None]
+        references = self.entries.forgetting(key, objects)
+        if any(one is a for one, a in zip(references, objects)):
+            return
         if len(self.entries) >= MOST:
             self.entries.clear()
-        template = found.arguments(values.items, 0)
+        template = found.arguments(values.items)
         slots = self._slots(kernel, found, values)
         if slots is None:
             return
@@ -124,9 +116,18 @@ class Table:
         return result
 
 
+def table_of(kernel):
+    """The table of this thread."""
+    tables, me = kernel.tables, get_ident()
+    table = tables.get(me)
+    if table is None or table.generation != runtime.generation:
+        table = tables[me] = Table(kernel)
+    return table
+
+
 def launch(kernel, args, is_gradient=False):
     """Launches with a known entry; False if there is none."""
-    table = kernel.table
+    table = kernel.tables.get(get_ident())
     if table is None or len(args) != table.count or table.generation != runtime.generation:
         return False
     entry = table.entries.get(table.key(args))

@@ -1,12 +1,14 @@
 """Fields: arrays that kernels find by name."""
 
 import enum
+import operator
 
 import numpy as np
 
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang import dtypes
+from costate.lang.matrix import Matrix
 from costate.lang.pickled import Copied, CopiedCompanion
 from costate.lang.storage import Companion, Storage
 
@@ -37,6 +39,10 @@ class Field(Copied, Storage):
         super().__init__(dtype, element_shape, needs_grad, needs_dual, name)
         self._shape = shape
         self._tree = None
+        self._register()
+
+    def _register(self):
+        super()._register()
         clear.fields.add(self)
 
     @property
@@ -76,7 +82,7 @@ class Field(Copied, Storage):
     def shifted(self, offset):
         """This field, with the indices of its first element."""
         if offset is not None:
-            offset = extents(offset)
+            offset = extents(offset, None, "offset")
             if len(offset) != len(self.shape):
                 raise QuadrantsRuntimeError("The dimensionality of shape and offset must be the same "
                                             f"({len(self.shape)} != {len(offset)})")
@@ -157,14 +163,27 @@ class MatrixField(_Columns, Field):
 VectorField = MatrixField
 
 
-def extents(shape):
+def extents(shape, least=0, what="extent"):
+    """A shape as a tuple of integers, of Python or NumPy."""
     if shape is None:
         return None
-    if isinstance(shape, np.ndarray):
+    if isinstance(shape, Matrix):
+        shape = shape.entries
+    if isinstance(shape, np.ndarray) and shape.ndim == 1:
         shape = shape.tolist()
-    if isinstance(shape, (tuple, list)):
-        return tuple(int(s) for s in shape)
-    return (int(shape),)
+    return tuple(_extent(n, least, what) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+
+
+def _extent(n, least, what):
+    try:
+        number = None if isinstance(n, (bool, np.bool_)) else operator.index(n)
+    except TypeError:
+        number = None
+    if number is None:
+        raise QuadrantsRuntimeTypeError(f"{n!r} is no {what}; a shape is an integer, or a tuple of them")
+    if least is not None and number < least:
+        raise ValueError(f"{n!r} is no {what}: it is at least {least}")
+    return number
 
 
 def _check_order(order, shape):
@@ -186,9 +205,17 @@ def _check(dtype, shape, offset, order, needs_grad, needs_dual):
                                     "`needs_dual=True`.")
     if offset is not None and shape is None:
         raise QuadrantsRuntimeError("a field with an `offset` has a shape; or give it to `place`")
-    if shape is not None and any(s < 0 for s in extents(shape)):
-        raise ValueError(f"a field has no negative extent: {shape}")
     return dtype
+
+
+def check_layout(layout, shape):
+    """One of `Layout`, or each dimension once, in their order in memory."""
+    if layout is None or isinstance(layout, Layout):
+        return
+    axes = list(layout) if isinstance(layout, (tuple, list)) else None
+    if axes is None or shape is None or sorted(map(str, axes)) != sorted(map(str, range(len(extents(shape))))):
+        raise QuadrantsRuntimeTypeError(f"a `layout` is one of `Layout`, or a tuple with each dimension of the shape once, not "
+                                        f"{layout!r}")
 
 
 def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False, needs_dual=False,
@@ -201,14 +228,17 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
     """
     from costate.lang.annotations import AnyCompound, CompoundType
     if isinstance(dtype, (AnyCompound, CompoundType)):
-        return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad,
-                           needs_dual=needs_dual)
+        return dtype.field(shape=shape, order=order, name=name, offset=offset, needs_grad=needs_grad,
+                           needs_dual=needs_dual, layout=layout)
     dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)
+    check_layout(layout, shape)
     return ScalarField(dtype, (), extents(shape), needs_grad, needs_dual, name).shifted(offset)
 
 
 def matrix_field(element_shape, dtype, shape=None, order=None, name="", offset=None,
                  needs_grad=False, needs_dual=False, layout=Layout.AOS, ndim=None):
+    element_shape = extents(tuple(element_shape), 1, "number of components")
     dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)
+    check_layout(layout, shape)
     return MatrixField(dtype, element_shape, extents(shape), needs_grad, needs_dual,
                        name).shifted(offset)

@@ -5,7 +5,7 @@ import inspect
 from functools import partial
 
 from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
-from costate.lang import dtypes, early, ops, plain
+from costate.lang import arith, dtypes, early, ops, plain
 from costate.lang.annotations import CompoundType, NdarrayType, template
 from costate.lang.early import returns_early
 from costate.lang.expr import NUMBERS, Expr, is_number, is_scalar, value_of
@@ -169,7 +169,7 @@ class Func:
             if not is_scalar(value):
                 raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is "
                                          f"{ops.describe(value)}, not a number")
-            value = ops.cast(value, dtypes.cook(annotation))
+            value = arith.typed(value, dtypes.cook(annotation))
         elif isinstance(annotation, CompoundType):
             if isinstance(value, (list, tuple)):
                 value = Matrix(list(value))
@@ -186,10 +186,10 @@ class Func:
         return Bound(value)
 
 
-def func(function=None, **options):
-    """Makes a function callable in kernels, whose code it becomes part of."""
+def func(function=None, *, is_real_function=False, requires_top_level=False):
+    """Makes a function callable in kernels, whose code it becomes part of. The options have no effect."""
     if function is None:
-        return lambda f: func(f, **options)
+        return func
     return Func(function)
 
 

@@ -78,4 +78,4 @@ def _name(found, k):
 
 
 def _refuse(found, text):
-    raise BadArgument(f"kernel `{found.kernel.__name__}`: {text}")
+    raise BadArgument(f"kernel `{found.name}`: {text}")

@@ -2,18 +2,20 @@
 
 import functools
 import inspect
+import weakref
 
 from costate.ad import state as ad_state
 from costate.ad.enums import AutodiffMode
 from costate.errors import ArgumentCountError, QuadrantsSyntaxError
-from costate.lang import fast, plain, runtime, storage
+from costate.lang import fast, plain, runtime, storage, threads
 from costate.lang import random as random_numbers
 from costate.lang.arguments import Values, aliases_of, bind_numbers, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of, refuse_wrapped
 from costate.lang.lifted import lifts
 from costate.lang.source import Source
-from costate.lang.specialisation import Specialisation
+from costate.lang.remembered import Remembered
+from costate.lang.specialisation import Own, Specialisation
 
 
 class SelfParameter:
@@ -32,35 +34,43 @@ class SelfParameter:
         return Bound(value)
 
 
+#: All kernels, and what objects have of them.
+_all = threads.Objects()
+
+
+@runtime.on_reset
+def _forget():
+    for one in _all:
+        one._forget()
+
+
 class Kernel:
     """A kernel; calling it launches it. `k.grad(...)` adds its gradient."""
 
-    def __init__(self, function, instance=None, like=None):
-        self.instance = instance
-        if like is not None:
-            self.__dict__.update({k: v for k, v in like.__dict__.items()
-                                  if k not in ("instance", "grad")})
-            self.original = like
-            self.table = None
-            self.grad = Gradient(self)
-            return
+    instance = None
+    original = property(lambda self: self)
+
+    def __init__(self, function):
         refuse_wrapped(function, "kernel")
         functools.update_wrapper(self, function)
         self.function = function
-        self.original = self
-        self.cache = {}
-        self.warned = set()
-        self.table = None
+        self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
+        self.cache = Remembered()
+        self.tables = {}      # {thread: fast.Table}
+        self.warned = set()   # where
         self.autodiff_mode = AutodiffMode.NONE
-        self.generation = None
         self._source = None
-        signature = inspect.signature(function)
+        self.signature = inspect.signature(function)
         self.hints = None
-        self.signature, self.names = signature, tuple(signature.parameters)
+        self.names = tuple(self.signature.parameters)
         self.is_method = _is_method(function)
         self._parameters = None
-        self.grad = Gradient(self)
         self._check_signature()
+        _all.add(self)
+
+    def _forget(self):
+        """Ends what was compiled for the options of `init` so far."""
+        self.cache, self.tables, self._parameters = Remembered(), {}, None
 
     def _check_signature(self):
         for position, p in enumerate(self.signature.parameters.values()):
@@ -77,9 +87,11 @@ class Kernel:
 
     @property
     def parameters(self):
-        if self.original._parameters is None:
-            self.original._parameters = self._make_parameters()
-        return self.original._parameters
+        made = self.original._parameters
+        if made is None:
+            with threads.lock:
+                made = self.original._parameters = self._make_parameters()
+        return made
 
     def _make_parameters(self):
         hints = self.original.hints = hints_of(self.function)
@@ -95,33 +107,40 @@ class Kernel:
 
     @property
     def source(self):
-        if self.original._source is None:
-            self.original._source = Source(self.function)
-        return self.original._source
+        with threads.lock:
+            if self.original._source is None:
+                self.original._source = Source(self.function)
+            return self.original._source
 
     def return_kinds(self):
-        """The types of the values that the kernel returns, or None."""
+        """The types of the values that the kernel returns, or None; whether they are a tuple."""
         kind = self.original.hints.get("return")
         if kind is None:
-            return None
+            return None, False
         args = getattr(kind, "__args__", None)
-        self.returns_tuple = bool(args) or isinstance(kind, (tuple, list))
         if args:
-            return list(args)
-        return list(kind) if isinstance(kind, (tuple, list)) else [kind]
+            return list(args), True
+        is_tuple = isinstance(kind, (tuple, list))
+        return list(kind) if is_tuple else [kind], is_tuple
 
     def __get__(self, instance, owner):
         if instance is None:
             return self
-        name = "_costate_kernel_" + self.__name__
-        bound = instance.__dict__.get(name) if hasattr(instance, "__dict__") else None
-        if bound is None or bound.original is not self:
-            bound = Kernel(self.function, instance, self)
-            try:
-                instance.__dict__[name] = bound
-            except (AttributeError, TypeError):
-                pass
-        return bound
+        try:
+            known = instance.__dict__[self.place]
+            if known.original is self and known.owner() is instance:
+                return BoundKernel(instance, known)
+        except (AttributeError, KeyError):
+            pass
+        return BoundKernel(instance, self._known(instance))
+
+    def _known(self, instance):
+        """What an object keeps of this kernel; if it can keep anything."""
+        try:
+            known = instance.__dict__[self.place] = _Known(self, weakref.ref(instance))
+            return known
+        except (AttributeError, TypeError):
+            return _Known(self, None)
 
     def _arguments(self, args, options):
         if self.instance is not None:
@@ -137,13 +156,9 @@ class Kernel:
 
     def specialise(self, args):
         """(Specialisation, Values) for arguments."""
-        original = self.original
         if plain.active():
             plain.refuse("a derivative or report")
         runtime.runtime()
-        if original.generation != runtime.generation:
-            original.cache, original.generation = {}, runtime.generation
-            original._parameters = None
         values = Values()
         for parameter, given in zip(self.parameters, args):
             before = len(values.items)
@@ -156,14 +171,25 @@ class Kernel:
         if validation:
             values.key.append("validation")
         key = tuple(values.key)
-        known = original.cache.get(key)
+        known = self.original.cache.get(key)
         found = known and known.fitting()
         if found is None:
-            found = Specialisation(self, args, values, aliases, validation)
-            if known:
-                found.replaces(known)
-            original.cache[key] = found
+            found = self._specialised(key, args, values, aliases, validation)
         return found, values
+
+    def _specialised(self, key, args, values, aliases, validation):
+        """Compiled by one thread for all."""
+        with threads.lock:
+            cache = self.original.cache
+            known = cache.get(key)
+            found = known and known.fitting()
+            if found is None:
+                references = cache.forgetting(key, values.kept)
+                found = Specialisation(self, args, values, aliases, validation, references)
+                if known:
+                    found.replaces(known)
+                cache.add(key, found)
+            return found
 
     def _by_position(self, args, options):
         """All arguments by position, or None if it is not that simple."""
@@ -172,11 +198,16 @@ class Kernel:
             return None
         return (*args, *map(options.__getitem__, names))
 
+    def _launched_again(self, args, options, is_gradient=False):
+        """Launches as before, if nothing but numbers has changed and nobody wants to know."""
+        if ad_state.state.loud:
+            return False
+        passed = self._by_position(args, options) if options else args
+        return passed is not None and fast.launch(self, passed, is_gradient)
+
     def __call__(self, *args, **options):
-        if ad_state.quiet():
-            passed = self._by_position(args, options) if options else args
-            if passed is not None and fast.launch(self, passed):
-                return None
+        if self._launched_again(args, options):
+            return None
         args = self._arguments(args, options)
         if plain.active():
             for parameter, given in zip(self.parameters, args):
@@ -189,59 +220,74 @@ class Kernel:
         found, values = self.specialise(args)
         result = found.launch(values, mode, initial_state)
         if mode == "primal":
-            if self.table is None or self.table.generation != runtime.generation:
-                self.table = fast.Table(self)
-            self.table.add(self, args[self.instance is not None:], found, values)
+            fast.table_of(self).add(self, args[self.instance is not None:], found, values)
         return result
 
     def jvp(self, *args, **options):
         """Runs the kernel and pushes the tangents `.dual` through it."""
         return self.run(self._arguments(args, options), "jvp")
 
-    def prepared(self, args, key=None):
-        """(the compiled `_core.Kernel`, its arguments, the key of its random numbers, what happens behind the launch),
-        a new key or that of another launch."""
+    def prepared(self, args, own=None):
+        """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens behind the launch), or
+        with what another launch had."""
         found, values = self.specialise(args)
-        if key is None and found.needs_random:
-            key = random_numbers.next_key()
+        if own is None:
+            own = Own(found.own.arrays)
+            own.key = random_numbers.next_key() if found.needs_random else 0
         storage.flush()
-        return found.compiled, found.arguments(values.items, key), key, values.after
+        return found.compiled, found.arguments(values.items, own), own, values.after
 
     def compiled(self, *args, **options):
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
         found, values = self.specialise(self._arguments(args, options))
         storage.flush()
-        return found.compiled, found.arguments(values.items, found.last_key)
+        return found.compiled, found.arguments(values.items)
 
     def report(self, *args, **options):
         """What is compiled, what the gradient saves and computes again; see `ad.report`."""
         return self.compiled(*args, **options)[0].report()
 
-    def __repr__(self):
-        return f"<kernel {self.__qualname__}>"
-
-
-class Gradient:
-    """`k.grad`: the gradient launch of a kernel."""
-
-    def __init__(self, kernel):
-        self.kernel = kernel
-
-    def __call__(self, *args, initial_state=False, **options):
+    def grad(self, *args, initial_state=False, **options):
         """Adds to the gradients of what the kernel reads, from those of what it writes.
 
         `initial_state=True`: the arrays hold what they held before the launch whose gradient is
         wanted. Then kernels that overwrite what their gradient needs have one, too.
         """
-        kernel = self.kernel
-        if getattr(kernel, "no_gradient", False):
+        if getattr(self, "no_gradient", False):
             return None
-        ad_state.check_gradient_allowed(kernel)
-        if not initial_state and ad_state.quiet():
-            passed = kernel._by_position(args, options) if options else args
-            if passed is not None and fast.launch(kernel, passed, True):
-                return None
-        return kernel.run(kernel._arguments(args, options), "grad", initial_state)
+        ad_state.check_gradient_allowed(self)
+        if not initial_state and self._launched_again(args, options, True):
+            return None
+        return self.run(self._arguments(args, options), "grad", initial_state)
+
+    def __repr__(self):
+        return f"<kernel {self.__qualname__}>"
+
+
+class _Known:
+    """What an object keeps of launches of its kernels. It is of no use to copies of the object."""
+
+    def __init__(self, original, owner):
+        self.original, self.owner, self.tables = original, owner, {}
+        _all.add(self)
+
+    def _forget(self):
+        self.tables = {}
+
+    def __reduce__(self):
+        return type(None), ()
+
+
+class BoundKernel(Kernel):
+    """A kernel of an object, which it keeps; the object does not keep it."""
+
+    def __init__(self, instance, known):
+        self.instance, self.known, self.tables = instance, known, known.tables
+
+    original = property(lambda self: self.known.original)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
 
 
 def _is_method(function):
@@ -252,14 +298,15 @@ def _is_method(function):
             and parameters[0].annotation is inspect.Parameter.empty)
 
 
-def kernel(function=None, **options):
+def kernel(function=None, *, pure=None, fastcache=False, graph=False, checkpoints=False):
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
-    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel.
+    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. The options are those of
+    Quadrants, and have no effect.
     """
     if function is None:
-        return lambda f: kernel(f, **options)
+        return kernel
     if inspect.isclass(function) or not callable(function):
         raise QuadrantsSyntaxError("`@kernel` is for functions")
     if isinstance(function, Kernel):

@@ -7,7 +7,7 @@ import numpy as np
 
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
 from costate.lang import arith, dtypes, linalg, ops
-from costate.lang.expr import Expr, dtype_of, is_number, is_scalar
+from costate.lang.expr import Expr, dtype_of, is_number, is_scalar, value_of
 from costate.lang.operators import install
 
 SWIZZLES = ("xyzw", "rgba", "stpq", "uv")
@@ -40,7 +40,7 @@ class Matrix:
     `Matrix([[a, b], [c, d]])`, `Vector([a, b, c])`, with an element type `dt`.
     """
 
-    __slots__ = ("entries", "shape")
+    __slots__ = ("entries", "shape", "_given")
     __array_priority__ = 1000
     __array_ufunc__ = None
 
@@ -53,16 +53,26 @@ class Matrix:
             entries, shape = _flatten(rows)
         entries = unified(entries)
         if dt is not None:
-            entries = [arith.cast(e, dt) for e in entries]
+            entries = [arith.typed(e, dtypes.cook(dt)) for e in entries]
         self.entries = entries
         self.shape = tuple(shape)
+        self._given = None if dt is None else dtypes.cook(dt)
 
     @classmethod
-    def of(cls, entries, shape):
+    def of(cls, entries, shape, given=None):
+        """`given`: the type of numbers, where one was given."""
         m = Matrix.__new__(Matrix)
         m.entries = list(entries)
         m.shape = tuple(shape)
+        m._given = given
         return m
+
+    def traced(self):
+        """What a vector of the host is in a kernel."""
+        given = getattr(self, "_given", None)
+        if given is None or all(isinstance(e, Expr) or dtype_of(e) is given for e in self.entries):
+            return self
+        return self.like([value_of(e, given) for e in self.entries])
 
     def like(self, entries):
         """A matrix of this shape."""
@@ -366,7 +376,7 @@ class _VectorMaker(type):
 class Vector(Matrix, metaclass=_VectorMaker):
     """A vector: `Vector([a, b, c], dt=None)`."""
 
-    def __new__(cls, entries, dt=None, **_):
+    def __new__(cls, entries, dt=None):
         if isinstance(entries, int):
             raise QuadrantsTypeError(f"Vector({entries}): give the components, as in "
                                      "`Vector([0.0] * 3)`, or use `Vector.zero(ti.f32, 3)`")

@@ -5,7 +5,7 @@ import enum
 from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang import dtypes
 from costate.lang.buffer_view import view_of
-from costate.lang.field import extents
+from costate.lang.field import check_layout, extents
 from costate.lang.pickled import Copied, CopiedCompanion
 from costate.lang.storage import Companion, Storage, _Tensors
 
@@ -24,7 +24,10 @@ class Ndarray(Copied, Storage):
 
     def __init__(self, dtype, shape, element_shape=(), needs_grad=False, needs_dual=False):
         super().__init__(dtype, element_shape, needs_grad, needs_dual)
+        if shape is None:
+            raise QuadrantsRuntimeTypeError("an ndarray has a shape: an integer, or a tuple of them")
         self.shape = extents(shape)
+        self._register()
         self.core()
 
     def _make_companion(self, which):
@@ -69,10 +72,12 @@ class VectorNdarray(Ndarray):
 
 
 def make_ndarray(dtype, shape, element_shape=(), needs_grad=False, needs_dual=False, layout=None):
+    element_shape = extents(tuple(element_shape), 1, "number of components")
     dtype = dtypes.cook(dtype)
     if (needs_grad or needs_dual) and not dtype.is_float:
         raise QuadrantsRuntimeTypeError(f"{dtype} is not supported for ndarray with `needs_grad=True` "
                                     "or `needs_dual=True`.")
+    check_layout(layout, shape)
     kind = (ScalarNdarray, VectorNdarray, MatrixNdarray)[len(element_shape)]
     return kind(dtype, shape, element_shape, needs_grad, needs_dual)
 
@@ -81,10 +86,10 @@ def ndarray(dtype, shape, needs_grad=False, needs_dual=False, layout=None):
     """An array of type `dtype` and shape `shape`, all zero, to be passed to kernels."""
     from costate.lang.annotations import CompoundType
     if isinstance(dtype, CompoundType):
-        return make_ndarray(dtype.dtype, shape, dtype.shape, needs_grad, needs_dual)
+        return make_ndarray(dtype.dtype or dtypes.defaults.fp, shape, dtype.shape, needs_grad, needs_dual, layout)
     if hasattr(dtype, "ndarray"):  # a struct
-        return dtype.ndarray(shape, needs_grad, needs_dual)
-    return make_ndarray(dtype, shape, (), needs_grad, needs_dual)
+        return dtype.ndarray(shape, needs_grad, needs_dual, layout)
+    return make_ndarray(dtype, shape, (), needs_grad, needs_dual, layout)
 
 
 class Backend(enum.IntEnum):
@@ -117,12 +122,13 @@ def wrap(impl):
 
 def tensor(dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, needs_dual=False, layout=None,
            **options):
-    """An ndarray or a field; `layout` is accepted: memory is row-major. Integers have no gradient."""
+    """An ndarray or a field; `layout` is accepted: memory is row-major. `options` are those of the one or the other."""
     from costate.lang.field import field
-    from costate.lang.annotations import CompoundType
-    number = dtype.dtype if isinstance(dtype, CompoundType) else dtypes.cook(dtype)
-    needs_grad = bool(needs_grad and number.is_float)
-    make = ndarray if backend == Backend.NDARRAY else field
-    made = make(dtype, shape=shape, needs_grad=needs_grad, needs_dual=needs_dual)
+    try:
+        make = ndarray if Backend(backend) == Backend.NDARRAY else field
+    except ValueError:
+        raise QuadrantsRuntimeTypeError(f"the `backend` of a tensor is `Backend.FIELD` or `Backend.NDARRAY`, not "
+                                        f"{backend!r}") from None
+    made = make(dtype, shape=shape, needs_grad=needs_grad, needs_dual=needs_dual, layout=layout, **options)
     made.layout = tuple(layout) if layout is not None else None
     return made

@@ -5,7 +5,7 @@ from warnings import warn_explicit
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
-from costate.lang import arith, dtypes, linalg, ops
+from costate.lang import arith, dtypes, linalg, ops, scalars
 from costate.lang.builder import require
 from costate.lang.dtypes import i64
 from costate.lang.expr import (Expr, dtype_of, handle_of, index_handle, index_value, is_number,
@@ -46,8 +46,17 @@ def scalar_for(value, dtype, what):
         from costate.lang.ops import describe
         raise QuadrantsTypeError(f"{describe(value)} cannot be assigned to {what}, which is a "
                                  f"number of type {dtype}")
+    check_fits(value, dtype, what)
     warn_of_loss("Assign", dtype, value)
     return handle_of(value, dtype)
+
+
+def check_fits(value, dtype, what):
+    """Refuses integer constants that have more bits than a `dtype`."""
+    number = value.number if isinstance(value, Expr) else value
+    if not scalars.fits(number, dtype):
+        raise QuadrantsTypeError(f"{number} is out of the range of {what}, which is of type {dtype}; use `ti.cast(x, "
+                                 f"ti.{dtype})` for its lowest bits")
 
 
 class Variable:
@@ -258,6 +267,7 @@ class Element:
 
     def value_for_update(self, value):
         self.check_operand(value)
+        check_fits(value, self.dtype, "an element")
         warn_of_loss("Atomic update", self.dtype, value)
         return handle_of(value, self.dtype)
 
@@ -298,9 +308,10 @@ class Element:
                                      "another type")
         if op in ("min", "max"):
             return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
+        check_fits(value, dtype, "an element")
         kept = arith.whole(value, dtype) if op in ("add", "sub") else value
         if not (is_number(value) and kept == value):
-            warn_of_fractions(value, dtype)
+            warn_of_loss("Atomic update", dtype, value)
         handle = handle_of(kept, dtype)
         if op == "sub":  # of a `dtype`: the negative of an unsigned number depends on its width
             return Op.add, require("-=").pure(Op.neg, dtype, handle)
@@ -478,6 +489,19 @@ def variable_for(value, owner=None):
     return make(value)
 
 
+class Hidden:
+    """An argument that belongs to one kernel; each thread that launches it has an array of its own."""
+
+    def __init__(self, builder, dtype, shape):
+        self.dtype, self.shape = dtype, tuple(shape)
+        builder.arguments.append(("hidden", self))
+
+    def make(self):
+        from costate.lang import runtime
+        return _core.Array(runtime.device(), self.dtype.core, list(self.shape), grad=self.dtype.is_float,
+                           dual=self.dtype.is_float, scratch=True)
+
+
 def shared_variable(builder, name, value, dtype=None):
     """A variable of a kernel that its parallel loops change."""
     dtype = dtype or dtype_of(value)
@@ -485,14 +509,7 @@ def shared_variable(builder, name, value, dtype=None):
         return Variable(value, dtype)
     array = TracedArray(dtype, 0, (), ())
     builder.labels[len(builder.arguments)] = name
-    builder.arguments.append(("array", hidden_array(dtype, ())))
+    Hidden(builder, dtype, ())
     place = Element(array, [])
     place.set(value)
     return place
-
-
-def hidden_array(dtype, shape):
-    """An array that belongs to one kernel."""
-    from costate.lang import runtime
-    return _core.Array(runtime.device(), dtype.core, list(shape), grad=dtype.is_float,
-                       dual=dtype.is_float, scratch=True)

@@ -6,7 +6,7 @@ from costate.lang.annotations import CompoundType
 from costate.lang.builder import require
 from costate.lang.expr import Expr, is_scalar
 from costate.lang.matrix import Matrix
-from costate.lang.places import Element, TracedArray, hidden_array
+from costate.lang.places import Element, Hidden, TracedArray, check_fits
 from costate.lang.struct import Struct, StructType
 
 
@@ -19,9 +19,8 @@ class Values:
         self.shape = () if is_number else kind.shape
         self.dtype = dtypes.cook(kind) if is_number else kind.dtype or dtypes.defaults.fp
         self.count = 1 if is_number else kind.count
-        self.host = hidden_array(self.dtype, (self.count,))
         self.array = TracedArray(self.dtype, 1, (), (self.count,))
-        builder.arguments.append(("array", self.host))
+        self.hidden = Hidden(builder, self.dtype, (self.count,))
 
     def store(self, value):
         self._store_all(self._matrix(value).entries if self.shape else [self._number(value)])
@@ -32,6 +31,7 @@ class Values:
     def _store_all(self, numbers):
         b = require("return")
         for k, x in enumerate(numbers):
+            check_fits(x, self.dtype, "what the kernel returns")
             x = x if isinstance(x, Expr) else dtypes.convert_number(x, self.dtype)
             Element(self.array, [b.constant(dtypes.i64, k)]).set(x)
 
@@ -47,8 +47,8 @@ class Values:
             raise QuadrantsTypeError(f"the kernel returns {value!r}, and its type says {self.kind}")
         return value
 
-    def read(self):
-        numbers = [x.item() for x in self.host.to_numpy()]
+    def read(self, arrays):
+        numbers = [x.item() for x in arrays[self.hidden].to_numpy()]
         return Matrix.of(numbers, self.shape) if self.shape else numbers[0]
 
 
@@ -71,8 +71,8 @@ class Members:
         for one in self.members.values():
             one.store_zero()
 
-    def read(self):
-        return Struct({name: one.read() for name, one in self.members.items()}, self.kind.methods)
+    def read(self, arrays):
+        return Struct({name: one.read(arrays) for name, one in self.members.items()}, self.kind.methods)
 
 
 def result_of(builder, kind):
@@ -83,7 +83,8 @@ class Results:
     """The results of a kernel, made at its first `return`."""
 
     def __init__(self, kernel):
-        self.kernel = kernel
+        self.name = kernel.__name__
+        self.kinds, self.is_tuple = kernel.return_kinds()
         self.parts = []
 
     def __bool__(self):
@@ -92,14 +93,14 @@ class Results:
     @property
     def is_declared(self):
         """Whether the type of the kernel says that it returns something."""
-        return self.kernel.return_kinds() not in (None, [None])
+        return self.kinds not in (None, [None])
 
     def store(self, builder, value):
-        kinds = self.kernel.return_kinds()
+        kinds = self.kinds
         values = value if isinstance(value, tuple) else (value,)
         if kinds is None:
             raise QuadrantsSyntaxError("a kernel that returns a value has a return type: "
-                                       f"`def {self.kernel.__name__}(...) -> ti.f32:`")
+                                       f"`def {self.name}(...) -> ti.f32:`")
         if len(values) != len(kinds):
             raise QuadrantsSyntaxError(f"the kernel returns {len(values)} values, and its type says "
                                        f"{len(kinds)}")
@@ -111,12 +112,13 @@ class Results:
     def end(self, has_returned):
         """Behind the last statement; who comes there without a `return` returns 0."""
         if not self.parts and not has_returned and self.is_declared:
-            raise QuadrantsSyntaxError(f"`{self.kernel.__name__}` has a return type but no return statement: "
+            raise QuadrantsSyntaxError(f"`{self.name}` has a return type but no return statement: "
                                        "kernel has a return type but does not have a return statement")
         if not has_returned:
             for part in self.parts:
                 part.store_zero()
 
-    def read(self):
-        values = tuple(part.read() for part in self.parts)
-        return values if self.kernel.returns_tuple else values[0]
+    def read(self, arrays):
+        """The values, from {Hidden: array}."""
+        values = tuple(part.read(arrays) for part in self.parts)
+        return values if self.is_tuple else values[0]

@@ -9,6 +9,8 @@ import warnings
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
 from costate.lang import dtypes, environment, inert
+from costate.lang import options as option_values
+from costate.lang.threads import lock
 
 
 class Arch:
@@ -107,7 +109,9 @@ class Runtime:
     @property
     def device(self):
         if self.opened is None:
-            self.opened = open_device(_core, self.config)
+            with lock:
+                if self.opened is None:
+                    self.opened = open_device(_core, self.config)
         return self.opened
 
     def kernel_options(self):
@@ -141,9 +145,14 @@ _runtime = None
 
 def runtime():
     """The current runtime; `init()` with its defaults if there is none."""
-    if _runtime is None:
-        _configure(None, None, None, True, {})
-    return _runtime
+    return _runtime or _first()
+
+
+def _first():
+    with lock:
+        if _runtime is None:
+            _configure(None, None, None, True, {})
+        return _runtime
 
 
 def current_config():
@@ -226,12 +235,15 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
     them. Other options of Quadrants and Taichi are accepted and have no effect.
     """
-    reset()
-    known = Config.names()
-    for name in [n for n in options if n not in known]:
-        warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
-        del options[name]
-    _configure(arch, default_fp, default_ip, enable_fallback, options)
+    option_values.check({**options, "enable_fallback": enable_fallback})
+    option_values.check_arch(arch, {*_DEVICE, "cpu", "gpu", "metal", "amdgpu", "opengl", "gles", "dx11"})
+    with lock:
+        reset()
+        known = Config.names()
+        for name in [n for n in options if n not in known]:
+            warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
+            del options[name]
+        _configure(arch, default_fp, default_ip, enable_fallback, options)
 
 
 def _arch_of_environment(arch):
@@ -252,6 +264,7 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
     global _runtime
     options = {k: v for k, v in dict(options, default_fp=default_fp, default_ip=default_ip).items() if v is not None}
     options = environment.options(Config.of_environment(), options)
+    option_values.check(options)
     wanted = _arch_of_environment(arch)
     config = Config(**options)
     config.arch, opened = _chosen_arch(wanted, config, enable_fallback)
@@ -259,6 +272,9 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
     dtypes.defaults.ip = config.default_ip = dtypes.cook(config.default_ip)
     if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
         raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
+    dtypes.defaults.given_up = up = dtypes.cook(options["default_up"]) if options.get("default_up") else None
+    if up is not None and up.kind != "u":
+        raise QuadrantsRuntimeError("default_up is an unsigned integer type")
     limit = int(config.offline_cache_max_size_of_files)
     _core.use_cache(enabled=bool(config.offline_cache),
                     folder=os.path.expanduser(str(config.offline_cache_file_path)),
@@ -267,7 +283,7 @@ def _configure(arch, default_fp, default_ip, enable_fallback, options):
     from costate import interop
     interop.current_device = device
     from costate.lang import random
-    random.seed(config.random_seed)
+    random.seed(int(config.random_seed))
 
 
 _reset_hooks = []
@@ -282,21 +298,23 @@ generation = 0
 
 
 def reset():
-    """Forgets fields, compiled kernels and options."""
+    """Forgets fields, ndarrays, compiled kernels and options."""
     global _runtime, generation
-    generation += 1
-    for hook in _reset_hooks:
-        hook()
-    _runtime = None
-    dtypes.defaults.fp, dtypes.defaults.ip = dtypes.f32, dtypes.i32
+    with lock:
+        generation += 1
+        for hook in _reset_hooks:
+            hook()
+        _runtime = None
+        dtypes.defaults.fp, dtypes.defaults.ip, dtypes.defaults.given_up = dtypes.f32, dtypes.i32, None
 
 
 def sync():
     """Waits until all launches are done."""
-    if _runtime is not None and _runtime.opened is not None:
+    current = _runtime
+    if current is not None and current.opened is not None:
         from costate.lang.storage import flush
         flush()
-        _runtime.opened.synchronize()
+        current.opened.synchronize()
 
 
 synchronize = sync

@@ -21,14 +21,12 @@ class _Changes:
     def __init__(self, by_reference):
         self.names = set()
         self.by_reference = by_reference
-        self.visits = {ast.Assign: self._assign, ast.AnnAssign: self._target, ast.AugAssign: self._target,
-                       ast.NamedExpr: self._target, ast.Call: self._call}
 
     def visit(self, node):
         for one in ast.walk(node):
-            visit = self.visits.get(type(one))
+            visit = self._visits.get(type(one))
             if visit:
-                visit(one)
+                visit(self, one)
 
     def _add(self, node):
         name = _base_name(node)
@@ -49,6 +47,9 @@ class _Changes:
         if self.by_reference(node.func):
             for a in [*node.args, *(k.value for k in node.keywords)]:
                 self._add(a)
+
+    _visits = {ast.Assign: _assign, ast.AnnAssign: _target, ast.AugAssign: _target, ast.NamedExpr: _target,
+               ast.Call: _call}
 
 
 def changes(node, by_reference):

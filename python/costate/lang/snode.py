@@ -4,7 +4,8 @@ import operator
 
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError
-from costate.lang import activity, runtime
+from costate.lang import activity, runtime, threads
+from costate.lang.remembered import Weakly
 
 
 class Axis:
@@ -34,7 +35,8 @@ def _extents(dimensions, count):
 
 
 class SNode:
-    """A node of the tree that places fields. Sparse ones keep what is active (`sparse.py`) over dense memory."""
+    """A node of the tree that places fields; it lives as long as one of them. Sparse ones keep what is active (`sparse.py`)
+    over dense memory."""
 
     def __init__(self, tree, extents=None, kind="dense", parent=None):
         self.tree = tree
@@ -42,8 +44,8 @@ class SNode:
         self.kind = kind
         self.parent_node = parent
         self.own_axis = None           # of the lists of a `dynamic` node
-        self.children = []
-        self.fields = []
+        self._children = Weakly()
+        self._fields = Weakly()
         self._state = None
 
     def _child(self, axes_, dimensions, kind="dense"):
@@ -53,9 +55,10 @@ class SNode:
             raise QuadrantsRuntimeError(f"{len(axes_)} axes and {len(dimensions)} dimensions")
         extents = dict(self.extents)
         for axis, extent in zip(axes_, dimensions):
-            extents[axis.value] = extents.get(axis.value, 1) * int(extent)
-        self.children.append(SNode(self.tree, extents, kind, self))
-        return self.children[-1]
+            extents[axis.value] = extents.get(axis.value, 1) * extent
+        child = SNode(self.tree, extents, kind, self)
+        self._children.append(child)
+        return child
 
     def dense(self, axes_, dimensions):
         """A node with these extents of these axes below this one; extents of an axis multiply."""
@@ -88,16 +91,23 @@ class SNode:
     bit_struct = bit_array = quant_array
 
     is_sparse = property(lambda self: self.kind != "dense")
+    children = property(lambda self: list(self._children))
+    fields = property(lambda self: list(self._fields))
 
     def state(self):
         """What is active: 1 for each cell that is, or the lengths of lists."""
-        if self._state is None:
-            from costate.lang import dtypes
-            from costate.lang.field import ScalarField
-            shape = tuple(n for axis, n in sorted(self.extents.items()) if axis != self.own_axis)
-            self._state = ScalarField(dtypes.i32, (), shape, name=f"activity of a `{self.kind}` node")
-            self._state._tree = self.tree
-        return self._state
+        with threads.lock:
+            if self._state is None:
+                self._state = self._new_state()
+            return self._state
+
+    def _new_state(self):
+        from costate.lang import dtypes
+        from costate.lang.field import ScalarField
+        shape = tuple(n for axis, n in sorted(self.extents.items()) if axis != self.own_axis)
+        made = ScalarField(dtypes.i32, (), shape, name=f"activity of a `{self.kind}` node")
+        made._tree = self.tree
+        return made
 
     def lineage(self):
         """The nodes from the root to this one."""
@@ -142,7 +152,7 @@ class SNode:
         field._tree = self.tree
         field._node = self
         field._sparse_node = self if self.sparse_above() else None
-        self.fields.append(field)
+        self._fields.append(field)
 
     def _all_fields(self):
         yield from self.fields
@@ -210,12 +220,12 @@ class SNodeTree:
         if self.tree.state == "destroyed":
             raise QuadrantsRuntimeError("the SNode tree has been destroyed")
         global _destroyed
-        _destroyed += 1
-        self.tree.state = "destroyed"
+        with threads.lock:
+            _destroyed += 1
+            self.tree.state = "destroyed"
         for field in self.node._all_fields():
-            field._core_array = None
+            field._release()
             field._companions.clear()
-            field._host = None
 
 
 class FieldsBuilder:

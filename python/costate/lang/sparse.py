@@ -6,11 +6,11 @@ list. Whoever is active has active parents; what is inactive holds 0. So a read 
 
 from costate import _core
 from costate.errors import QuadrantsTypeError
-from costate.lang import arith, calls, dtypes
+from costate.lang import arith, calls
 from costate.lang.builder import require
 from costate.lang.dtypes import i32, i64
 from costate.lang.expr import Expr, index_handle, index_value
-from costate.lang.places import Element, TracedArray, flat_indices, hidden_array
+from costate.lang.places import Element, Hidden, TracedArray, flat_indices
 from costate.lang.struct import Struct, StructField
 
 Op = _core.Op
@@ -300,7 +300,7 @@ class Guard:
         state = self.above.state()
         shape = state.shape or (1,)
         copy = TracedArray(i32, len(state.shape), (), state.shape)
-        b.arguments.append(("array", hidden_array(i32, state.shape)))
+        Hidden(b, i32, state.shape)
         indices = b.trace.begin_range([b.constant(i64, n) for n in shape], b.loc)
         at = indices if state.shape else []
         source = calls.traced(b, state)

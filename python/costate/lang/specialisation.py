@@ -1,6 +1,7 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
 import warnings
+import weakref
 from functools import partial
 
 from costate.ad.state import state
@@ -8,12 +9,14 @@ from costate.errors import Error, RecursiveCall
 from costate.lang import dtypes, host_arguments, random, runtime, storage
 from costate.lang.arguments import Path, StructParameter
 from costate.lang.builder import Builder
+from costate.lang.places import Hidden
 from costate.lang.explain import in_python
 from costate.lang.expr import is_number, is_scalar
 from costate.lang.frame import Bound, Frame
 from costate.lang.matrix import Matrix
 from costate.lang.results import Results
 from costate.lang.stack_cap import StackCap, refuse_loops
+from costate.lang.threads import get_ident, lock
 from costate.lang.watch import Watch
 
 
@@ -28,31 +31,41 @@ class Again(Exception):
         self.facts = facts
 
 
-class Specialisation:
-    """A kernel for certain types and template arguments."""
+class Own:
+    """What one thread has of a kernel: its hidden arrays, and the key of the random numbers of its last launch."""
 
-    def __init__(self, kernel, args, values, aliases, validation):
-        self.kernel = kernel
-        self.kept = values.kept
-        self.variants = [self]   # this one and those of the same key for other members of objects, the newest first
-        self.seed = None
-        self.last_key = 0
+    __slots__ = ("arrays", "key")
+
+    def __init__(self, arrays):
+        self.arrays, self.key = arrays, 0
+
+
+class Specialisation:
+    """A kernel for certain types and template arguments. It keeps no object alive whose identity is in its key."""
+
+    def __init__(self, kernel, args, values, aliases, validation, references):
+        self.name = kernel.__name__
+        self.references = references   # see `Remembered`
+        self.keyed = set(map(id, values.kept))
+        self.owns = {}           # {thread: Own}
+        self.others = []         # those of the same key for other members of objects, the newest first
         options = runtime.runtime().kernel_options()
         self.debug = options.debug
         self.printed = 0         # how many `static_print`s have printed
         self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
-        while not self._traced(args, values, aliases, options, validation):
+        while not self._traced(kernel, args, values, aliases, options, validation):
             pass
 
     def fitting(self):
-        """The variant for the members that objects have at present, or None."""
-        return next((one for one in self.variants if one.seen.holds()), None)
+        """This one, or another variant, for the members that objects have at present, or None."""
+        return next((one for one in (self, *self.others) if one.seen.holds()), None)
 
     def replaces(self, known):
         """Another variant was compiled for the same key."""
-        self.variants = [self, *known.variants][:MOST_VARIANTS]
-        if len(self.variants) == MOST_VARIANTS > len(known.variants):
-            warnings.warn(f"kernel `{self.kernel.__name__}` is compiled again whenever a member of an object that it reads is "
+        before = len(known.others)
+        self.others, known.others = [known, *known.others][:MOST_VARIANTS - 1], []
+        if len(self.others) == MOST_VARIANTS - 1 > before:
+            warnings.warn(f"kernel `{self.name}` is compiled again whenever a member of an object that it reads is "
                           "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
                           "field", stacklevel=2)
 
@@ -70,20 +83,20 @@ class Specialisation:
             raise error.with_traceback(None) from None
         return False
 
-    def _trace(self, args, values, aliases, options, validation):
-        source = self.kernel.source
-        frame = Frame(self.kernel.function, source)
+    def _trace(self, kernel, args, values, aliases, options, validation):
+        source = kernel.source
+        frame = Frame(kernel.function, source)
         frame.kernel = self
-        self.returns = Results(self.kernel)
-        with Builder(self.kernel.__name__, source.loc(source.node), options) as builder:
-            builder.printed, builder.warned = self.printed, self.kernel.original.warned
+        self.returns = Results(kernel)
+        with Builder(self.name, source.loc(source.node), options) as builder:
+            builder.printed, builder.warned = self.printed, kernel.original.warned
             builder.shared, builder.changed_nodes, builder.watch = self.shared, self.changed_nodes, Watch()
             if validation:
                 from costate.ad.validation import Checker
                 builder.check = Checker(builder)
             try:
                 path = Path(values.items, aliases or {})
-                for parameter, given in zip(self.kernel.parameters, args):
+                for parameter, given in zip(kernel.parameters, args):
                     frame.bind(parameter.name, parameter.trace(builder, given, path))
                 if self.needs_random:
                     key = builder.trace.scalar(dtypes.u64.core)
@@ -93,31 +106,33 @@ class Specialisation:
                 limit = runtime.runtime().config.ad_stack_size
                 if limit:
                     builder.cap = StackCap(builder, limit)
-                self._split_changed(builder, frame)
+                self._split_changed(kernel, frame)
                 from costate.lang.visitor import Visitor
                 Visitor(builder, frame).run()
-                self._check_facts(builder)
+                self._check_facts(source, builder)
                 self.returns.end(frame.returned)
-                self.checker, self.cap = builder.check, builder.cap
+                self.checks, self.cap = builder.check is not None, builder.cap and builder.cap.closed()
                 self.dynamic_loop = builder.dynamic_loop
-                self.order, self.written = self._order(builder.arguments), builder.written
                 self.seen = builder.watch.sealed()
+                self.keyed |= self.seen.objects()
+                self.order, self.written = self._order(builder.arguments), builder.written
                 self.compiled = self._finish(builder, options)
             finally:
                 self.printed = max(self.printed, builder.prints)
                 if hasattr(builder.trace, "abandon"):
                     builder.trace.abandon()
 
-    def _check_facts(self, builder):
+    def _check_facts(self, source, builder):
         """Whether variables that parallel loops change were known to be hidden arrays, and nodes to change."""
         shared = self.shared | builder.changed_in_range
         nodes = self.changed_nodes | builder.read_nodes & builder.written_nodes
         if shared != self.shared or nodes != self.changed_nodes:
             raise Again(shared=shared, changed_nodes=nodes)
 
-    def _split_changed(self, builder, frame):
+    @staticmethod
+    def _split_changed(kernel, frame):
         """Parameters that the kernel assigns become variables."""
-        structs = {p.name for p in self.kernel.parameters if isinstance(p, StructParameter)}
+        structs = {p.name for p in kernel.parameters if isinstance(p, StructParameter)}
         for name, found in list(frame.scopes[-1].items()):
             if not isinstance(found, Bound) or not frame.changed_in(name, frame.source.node.body, is_number(found.value)):
                 continue
@@ -144,40 +159,62 @@ class Specialisation:
             return f"{builder.labels.get(('value', kind[1]), 'an argument')}.{kind[2]}"
         return builder.labels.get(position, builder.labels.get(kind[:2]))
 
-    @staticmethod
-    def _order(arguments):
-        """For each argument of the compiled kernel a function of (items, key) that gives it."""
-        order = []
+    def _order(self, arguments):
+        """Where each argument of the compiled kernel comes from, see `arguments`."""
+        self.fields = [self._holder(one[1]) for one in arguments if one[0] == "storage"]
+        self.hidden = [one[1] for one in arguments if one[0] == "hidden"]
+        fields, order = iter(self.fields), []
         for one in arguments:
             if one[0] == "value":
                 order.append(one[1])
             elif one[0] == "storage":
-                order.append(one[1].core)
+                holder = next(fields)
+                order.append((lambda holder=holder: holder().core()) if type(holder) is weakref.ref else one[1].core)
             elif one[0] == "array":
                 order.append(lambda array=one[1]: array)
             elif one[0] == "companion":
                 order.append((one[1], one[2]))
             else:
-                order.append(None)
+                order.append(one[1] if one[0] == "hidden" else None)
         return order
+
+    def _holder(self, array):
+        """A function that returns a field; of one in the key a reference, with which this ends."""
+        owner = array
+        while hasattr(owner, "which"):
+            owner = owner.owner()
+        return weakref.ref(array) if id(owner) in self.keyed or id(array) in self.keyed else lambda: array
+
+    @property
+    def own(self):
+        """What this thread has."""
+        return self.owns.get(get_ident()) or self._make_own()
+
+    def _make_own(self):
+        with lock:
+            made = self.owns[get_ident()] = Own({one: one.make() for one in self.hidden})
+        return made
 
     @property
     def plain(self):
         """Whether a launch is nothing but that."""
-        return not (self.needs_random or self.checker or self.debug or self.returns or self.cap)
+        return not (self.needs_random or self.checks or self.debug or self.returns or self.cap)
 
-    def arguments(self, items, key):
+    def arguments(self, items, own=None):
+        """Those of a launch, from what the parameters are given and what a thread has."""
+        own = own or self.own
         return [items[o] if type(o) is int else
-                key if o is None else
-                getattr(items[o[0]], o[1]) if type(o) is tuple else o()
+                own.key if o is None else
+                getattr(items[o[0]], o[1]) if type(o) is tuple else
+                own.arrays[o] if type(o) is Hidden else o()
                 for o in self.order]
 
     def check_gradient(self):
         """What options of `init` have against the gradient."""
         if self.dynamic_loop and runtime.runtime().config.ad_stack_experimental_enabled is False:
-            refuse_loops(self.kernel.__name__, self.dynamic_loop)
+            refuse_loops(self.name, self.dynamic_loop)
         if self.cap:
-            self.cap.check(self.kernel.__name__)
+            self.cap.check(self.name, self.own.arrays)
 
     # -- launches ------------------------------------------------------------------
 
@@ -194,14 +231,20 @@ class Specialisation:
             return None
         if storage._dirty:
             storage.flush()
+        me = get_ident()
+        own = self.owns.get(me) or self._make_own()
+        for holder in self.fields:
+            field = holder()
+            if field._user != me:
+                storage.claim(field)
         if mode == "grad":
             self.check_gradient()
         elif self.cap:
-            self.cap.clear()
+            self.cap.clear(own.arrays)
         if self.needs_random and mode != "grad":
-            self.last_key = random.next_key()
+            own.key = random.next_key()
             if state.keys is not None:
-                state.keys[self] = self.last_key
+                state.keys[self] = own.key
         launch = getattr(self.compiled, {"primal": "launch"}.get(mode, mode))
         items = values.items
         if values.tensors:
@@ -209,7 +252,7 @@ class Specialisation:
             launch = launcher(launch)
             self._tell_tape(values)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
-        args = self.arguments(items, self.last_key)
+        args = self.arguments(items, own)
         if values.hosts and self.written and mode != "grad":
             host_arguments.check(self, values, args)
         with in_python(self.names):
@@ -217,13 +260,11 @@ class Specialisation:
                 launch(*args, initial_state=True)
             else:
                 launch(*args)
-        if self.checker is not None:
-            self.checker.launched(self, args)
-        if self.debug:
+        if self.debug or self.checks:
             with in_python(self.names):
                 runtime.device().synchronize()
         for action in values.after:
             action()
         if self.returns and mode != "grad":
-            return self.returns.read()
+            return self.returns.read(own.arrays)
         return None

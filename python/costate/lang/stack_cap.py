@@ -8,7 +8,6 @@ most is looked at before a gradient.
 
 from costate import _core
 from costate.errors import QuadrantsAssertionError, QuadrantsCompilationError
-from costate.lang import runtime
 from costate.lang.dtypes import i32
 
 Op = _core.Op
@@ -19,12 +18,11 @@ class StackCap:
     """The counters of one kernel."""
 
     def __init__(self, builder, most):
-        from costate.lang.places import TracedArray
+        from costate.lang.places import Hidden, TracedArray
         self.most = most
         self.builder = builder
-        self.array = _core.Array(runtime.device(), i32.core, [])
         self.traced = TracedArray(i32, 0, (), ())
-        builder.arguments.append(("array", self.array))
+        self.hidden = Hidden(builder, i32, ())
         self.level = 0
         self.carrying = []   # of the loops around the current statement, whether they carry values
         self.open()
@@ -63,14 +61,19 @@ class StackCap:
                 b.trace.update(Op.max, self.traced.handle, i32.core, [],
                                b.trace.read(i32.core, counter, b.loc), b.loc)
 
-    def clear(self):
-        self.array.fill(0)
+    def closed(self):
+        """What launches need, without the trace."""
+        self.builder = self.traced = self.counters = None
+        return self
 
-    def check(self, name):
-        """Raises if the last launch took too many turns."""
-        turns = int(self.array.to_numpy())
+    def clear(self, arrays):
+        arrays[self.hidden].fill(0)
+
+    def check(self, name, arrays):
+        """Raises if the last launch took too many turns; `arrays` is {Hidden: array}."""
+        turns = int(arrays[self.hidden].to_numpy())
         if turns > self.most:
-            self.clear()
+            self.clear(arrays)
             raise QuadrantsAssertionError(
                 f"Adstack overflow: a loop of kernel `{name}` that carries values takes {turns} turns, more than "
                 f"`ad_stack_size={self.most}` allows; leave that option of `init` out, gradients "

@@ -6,7 +6,7 @@ from functools import partial
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
                             QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall)
-from costate.lang import calls, dtypes, ops
+from costate.lang import arith, calls, dtypes, ops
 from costate.lang.calls import Static
 from costate.lang.early import contains_return
 from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
@@ -91,7 +91,7 @@ class Statements:
         value = self.value(node.value)
         kind = self.value(node.annotation)
         if dtypes.is_dtype(kind) and is_value(value):
-            value = ops.cast(value, dtypes.cook(kind))
+            value = ops.elementwise(lambda v: arith.typed(v, dtypes.cook(kind)), value)
         elif callable(getattr(kind, "cast", None)) and is_value(value):
             value = kind(value)
         elif is_number(kind) or isinstance(kind, str):

@@ -6,13 +6,17 @@ import numpy as np
 
 from costate import _core
 from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
-from costate.lang import activity, dtypes, runtime
+from costate.lang import activity, dtypes, runtime, scalars, threads
 from costate.lang.answer import Answer
 from costate.lang.builder import current
 from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
+from costate.lang.threads import get_ident
 
+#: Arrays that the host has written and devices have not. What a tape is to record is not among them.
 _dirty = set()
+#: All fields and ndarrays.
+_all = threads.Objects()
 
 
 _looks = 0   # changes when arrays get other contents without a write
@@ -21,13 +25,17 @@ _looks = 0   # changes when arrays get other contents without a write
 def forget_mirrors():
     """Copies on the host are not what arrays hold."""
     global _looks
-    _looks += 1
+    with threads.lock:
+        _looks += 1
 
 
 def flush():
     """Brings what the host has written to the devices."""
-    while _dirty:
-        _dirty.pop()._flush()
+    if not _dirty:
+        return
+    with threads.lock:
+        while _dirty:
+            _outside_of_tape(_dirty.pop()._flush)
 
 
 def _recorded():
@@ -36,6 +44,20 @@ def _recorded():
 
 
 _state = None
+
+
+def _outside_of_tape(function):
+    from costate.ad.state import unrecorded
+    unrecorded(function)
+
+
+def claim(one):
+    """This thread uses a field, or its gradient: see ad/clear.py."""
+    while hasattr(one, "which"):
+        one = one._strong
+    if one.is_field:
+        from costate.ad import clear
+        clear.claim(one)
 
 
 def _forward():
@@ -56,6 +78,8 @@ def _differentiates():
 @runtime.on_reset
 def _forget():
     _dirty.clear()
+    for one in _all:
+        one._release()
 
 
 class _Tensors(type):
@@ -78,6 +102,7 @@ class Storage:
     one behind the other.
     """
 
+    __slots__ = ("_companions", "__dict__", "__weakref__")
     is_field = False
     layout = None
     kind = "array"
@@ -96,14 +121,29 @@ class Storage:
         self._version = None
         self._companions = {}
         self._generation = runtime.generation
+        self._user = get_ident()   # the thread that has used it last, see ad/clear.py
+
+    def _register(self):
+        _all.add(self)
 
     # -- the array on the device ---------------------------------------------------
 
     def core(self):
         """The device array, made at first use."""
-        if self._core_array is None:
-            self._core_array = self._make()
-        return self._core_array
+        array = self._core_array
+        return self._made() if array is None else array
+
+    def _made(self):
+        with threads.lock:
+            if self._core_array is None:
+                self._core_array = self._make()
+            return self._core_array
+
+    def _release(self):
+        """Lets go of the memory."""
+        self._core_array = self._host = None
+        for one in list(self._companions.values()):
+            one._release()
 
     def _make(self):
         if self._generation != runtime.generation:
@@ -117,13 +157,13 @@ class Storage:
 
     def companion(self, which):
         """The gradient ("grad") or tangent ("dual") as an array of its own."""
-        if which not in self._companions:
-            self._companions[which] = self._make_companion(which)
-        return self._companions[which]
+        found = self._companions.get(which)
+        return self._companions.setdefault(which, self._make_companion(which)) if found is None else found
 
     # -- the copy on the host ------------------------------------------------------
 
     def _mirror(self):
+        """Under the lock."""
         array = self.core()
         if self in _dirty:
             return self._host
@@ -144,7 +184,8 @@ class Storage:
         """The elements on the host: the array itself where kernels run in its memory."""
         if runtime.shares_memory() and self not in _dirty:
             return self.core().numpy()
-        return self._mirror()
+        with threads.lock:
+            return self._mirror()
 
     def _write(self, index, value, component=()):
         """An element, or a component of it: at once where that costs little or somebody records."""
@@ -157,15 +198,17 @@ class Storage:
         if runtime.shares_memory() or _recorded():
             self._put(place, value)
         else:
-            self._mirror()[place] = value
-            _dirty.add(self)
+            with threads.lock:
+                self._mirror()[place] = value
+                _dirty.add(self)
         if _forward():
             self._stop_tangent(place)
 
     def _put(self, place, value):
-        if self in _dirty:
-            _dirty.discard(self)
-            self._flush()
+        with threads.lock:
+            if self in _dirty:
+                _dirty.discard(self)
+                self._flush()
         array, part = self.core(), np.asarray(value, self.dtype.np)
         extents = array.shape[len(place):]
         if part.shape != extents:
@@ -252,9 +295,9 @@ class Storage:
             self._refuse_kernel()
         index = self._index(key)
         if self.element_shape:
-            value = value.entries if isinstance(value, Matrix) else value
-            value = np.asarray(value, self.dtype.np)
-            value = value.reshape(self.element_shape) if value.ndim else value
+            value = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
+        else:
+            value = scalars.convert(value, self.dtype, self.describe())
         self._write(index, value)
 
     def _refuse_kernel(self):
@@ -273,9 +316,10 @@ class Storage:
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         array = self.core()
         if self in _dirty:
-            _dirty.discard(self)
-            self._flush()
-        host = array.to_numpy()
+            with threads.lock:
+                host = self._mirror().copy()
+        else:
+            host = array.to_numpy()
         if dtype is None:
             return host
         return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
@@ -320,12 +364,11 @@ class Storage:
         """Sets every element."""
         self._forget_host()
         if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
-            value = value.to_list() if isinstance(value, Matrix) else value
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
-            full[...] = np.asarray(value, self.dtype.np)
+            full[...] = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
             self.core().write(full if self._sparse_node is None else activity.keep_active(self, full))
         else:
-            self.core().fill(dtypes.convert_number(value, self.dtype))
+            self.core().fill(scalars.convert(value, self.dtype, self.describe()))
         if _forward():
             self._stop_tangent()
 
@@ -394,15 +437,32 @@ class Companion(Storage):
 
     def __init__(self, owner, which):
         self.owner = weakref.ref(owner)
-        self._strong = owner
+        self._facts = type(owner), owner.__dict__
         self.which = which
         self.is_field = owner.is_field
         self.kind = ("gradient of " if which == "grad" else "tangent of ") + owner.describe()
         super().__init__(owner.dtype, owner.element_shape)
 
+    @property
+    def _strong(self):
+        """The array that this belongs to. It keeps this one, and not the other way round: if only this one is left, what
+        is known of the array makes another one."""
+        owner = self.owner()
+        return self._revived() if owner is None else owner
+
+    def _revived(self):
+        kind, facts = self._facts
+        made = object.__new__(kind)
+        made.__dict__ = facts
+        made._companions = {self.which: self}
+        made._register()
+        self.owner, self._owner = weakref.ref(made), made
+        return made
+
     def _placed(self):
         return self._strong
 
+    _user = property(lambda self: self._strong._user, lambda self, value: None)
     shape = property(lambda self: self._strong.shape)
     offset = property(lambda self: self._strong.offset)
 
@@ -434,6 +494,21 @@ class Companion(Storage):
 
     def _make_companion(self, which):
         return Companion(self, which)
+
+    def _write(self, index, value, component=()):
+        if self._user != get_ident():
+            claim(self)
+        super()._write(index, value, component)
+
+    def from_numpy(self, array):
+        if self._user != get_ident():
+            claim(self)
+        super().from_numpy(array)
+
+    def fill(self, value):
+        if self._user != get_ident():
+            claim(self)
+        super().fill(value)
 
     grad = property(lambda self: self.companion("grad"))
     dual = property(lambda self: self.companion("dual"))

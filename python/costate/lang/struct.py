@@ -2,7 +2,7 @@
 
 from types import FunctionType
 
-from costate.errors import QuadrantsTypeError
+from costate.errors import QuadrantsRuntimeTypeError, QuadrantsTypeError
 from costate.lang import dtypes
 from costate.lang.answer import Answer
 from costate.lang.expr import is_scalar
@@ -200,39 +200,63 @@ class StructType:
         self.members, self.methods, self.__name__ = dict(members), methods or {}, name
 
     def __call__(self, *args, **given):
-        given = {**dict(zip(self.members, args)), **given}
+        if len(args) > len(self.members):
+            raise QuadrantsTypeError(f"{self.__name__} has {len(self.members)} members, not {len(args)}")
+        by_position = dict(zip(self.members, args))
         for name in given:
             if name not in self.members:
                 raise QuadrantsTypeError(f"{self.__name__} has no member `{name}`")
+            if name in by_position:
+                raise QuadrantsTypeError(f"{self.__name__} is given its member `{name}` twice")
+        given = {**by_position, **given}
         return Struct({k: self._member(t, given.get(k, 0)) for k, t in self.members.items()},
                       self.methods)
+
+    def taken(self, value):
+        """A struct of this type: of one, of a dictionary, of a list of members, or of the first member."""
+        value = value.get() if isinstance(value, Struct) else value
+        if hasattr(value, "to_dict"):
+            value = value.to_dict()
+        if isinstance(value, dict):
+            return self(**value)
+        return self(*value) if isinstance(value, (list, tuple)) else self(value)
 
     @staticmethod
     def _member(kind, value):
         if dtypes.is_dtype(kind):
-            from costate.lang import ops
-            return ops.cast(value, dtypes.cook(kind))
+            from costate.lang import arith, ops
+            return ops.elementwise(lambda v: arith.typed(v, dtypes.cook(kind)), value)
         if isinstance(kind, StructType):
-            return value if isinstance(value, Struct) else kind(
-                **(value if isinstance(value, dict) else {}))
+            return kind.taken(value)
         return kind(value)
 
-    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, **_):
+    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, name=""):
         """A field of these."""
-        from costate.lang.field import field
+        from costate.lang.field import check_layout, field
+        self._check_real(needs_grad or needs_dual)
+        check_layout(layout, shape)
         return StructField({k: self._field(t, field, shape, needs_grad, needs_dual, offset)
                             for k, t in self.members.items()}, self.methods)
 
-    def ndarray(self, shape, needs_grad=False, needs_dual=False, **_):
+    def _check_real(self, wanted):
+        if wanted and not _is_real(self):
+            raise QuadrantsRuntimeTypeError(f"no member of {self.__name__} is of a type that has a gradient: leave "
+                                            "`needs_grad` and `needs_dual` out")
+
+    def ndarray(self, shape, needs_grad=False, needs_dual=False, layout=None):
         """An ndarray of these: an ndarray for each member."""
+        from costate.lang.field import check_layout
         from costate.lang.ndarray import ndarray
+        self._check_real(needs_grad or needs_dual)
+        check_layout(layout, shape)
         return StructField({name: ndarray(kind, shape, needs_grad and _is_real(kind), needs_dual and _is_real(kind))
                             for name, kind in self.members.items()}, self.methods)
 
     @staticmethod
     def _field(kind, make, shape, needs_grad, needs_dual, offset):
         if isinstance(kind, StructType):
-            return kind.field(shape=shape, needs_grad=needs_grad, needs_dual=needs_dual,
+            real = _is_real(kind)
+            return kind.field(shape=shape, needs_grad=needs_grad and real, needs_dual=needs_dual and real,
                               offset=offset)
         real = _is_real(kind)
         return make(kind, shape=shape, needs_grad=needs_grad and real,

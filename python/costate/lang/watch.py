@@ -66,6 +66,10 @@ class Seen:
         except TypeError:
             return value
 
+    def objects(self):
+        """The identities of the objects that were read."""
+        return {place for _, _, ids, kept in self.places for place, one in zip(ids, kept) if isinstance(one, weakref.ref)}
+
     def holds(self):
         """Whether all is as it was."""
         if self.gone or not self.places:

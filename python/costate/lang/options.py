@@ -1,0 +1,62 @@
+"""What values the options of `init` have; a wrong one is an error where it stands."""
+
+import math
+import numbers
+import operator
+import os
+
+from costate.errors import QuadrantsRuntimeTypeError
+
+_FLAGS = ("debug", "check_out_of_bound", "fast_math", "deterministic", "find_nan", "offline_cache",
+          "ad_stack_experimental_enabled", "enable_fallback")
+_COUNTS = ("cpu_max_num_threads", "offline_cache_max_size_of_files", "ad_stack_size")
+
+
+def check(options):
+    """Refuses wrong values of options that have an effect."""
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in _FLAGS and value not in (0, 1):
+            _refuse(name, value, "True or False")
+        elif name in _COUNTS and not _is_count(value):
+            _refuse(name, value, "an integer, at least 0")
+        elif name == "random_seed" and not _is_integer(value):
+            _refuse(name, value, "an integer")
+        elif name == "device_memory_GB" and not _is_between(value, math.inf):
+            _refuse(name, value, "a number greater than 0")
+        elif name == "device_memory_fraction" and not _is_between(value, 1):
+            _refuse(name, value, "a number greater than 0, up to 1")
+        elif name == "offline_cache_file_path" and not isinstance(value, (str, os.PathLike)):
+            _refuse(name, value, "a path")
+
+
+def check_arch(arch, known):
+    """Refuses what names no kind of device; `known` are the names of kinds."""
+    if isinstance(arch, (list, tuple)) and arch:
+        for one in arch:
+            check_arch(one, known)
+        return
+    name = arch if isinstance(arch, str) else getattr(arch, "name", None)
+    if arch is not None and (not isinstance(name, str) or name.partition(":")[0] not in known):
+        _refuse("arch", arch, f"one of {', '.join(sorted(known))}, or a list of them")
+
+
+def _is_integer(value):
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def _is_count(value):
+    return _is_integer(value) and value >= 0
+
+
+def _is_between(value, most):
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < value <= most
+
+
+def _refuse(name, value, wanted):
+    raise QuadrantsRuntimeTypeError(f"the option `{name}` of init is {wanted}, not {value!r}")

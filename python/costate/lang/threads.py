@@ -1,0 +1,34 @@
+"""What threads have in common, and what each has of its own."""
+
+import os
+import sys
+import threading
+import weakref
+from threading import get_ident  # noqa: F401
+
+#: Held while options, kernels or lazily made arrays are made, changed or forgotten.
+lock = threading.RLock()
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+def alive():
+    """The threads that run Python, by their numbers; those of threads that have ended are used again."""
+    return sys._current_frames().keys()
+
+
+class Objects:
+    """Objects as long as they live, which some threads add while others go through them."""
+
+    def __init__(self):
+        self._all = weakref.WeakSet()
+
+    def add(self, one):
+        with lock:
+            self._all.add(one)
+
+    def __iter__(self):
+        return iter(self.list())
+
+    def list(self):
+        with lock:
+            return list(self._all)
