@@ -58,7 +58,8 @@ public:
 
   Result<> lower(const syntax::Kernel &source) {
     DiagnosticText diagnostics(&context);
-    Result<ir::KernelOp> lowered = lowering::lower(source, *module);
+    Result<ir::KernelOp> lowered =
+        lowering::lower(source, *module, options.debug);
     if (!lowered)
       return lowered.error();
     kernel = *lowered;

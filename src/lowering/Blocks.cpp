@@ -258,6 +258,7 @@ Value Lowering::custom(const Statement &statement) {
   llvm::ArrayRef<ValueId> arguments = statement.indices,
                           results = statement.results;
   llvm::SaveAndRestore scope(flags, Flags());
+  llvm::SaveAndRestore silent(debug, false);
   fill(op.getPrimal(), statement.blocks[0], arguments.take_front(arity),
        results.take_front(1), at(statement));
   fill(op.getPartials(), statement.blocks[1], arguments.drop_front(arity),
@@ -280,8 +281,13 @@ void Lowering::fill(Region &region, const Block &block,
 
 Value Lowering::pure(const Statement &statement) {
   DType from = kernel.values[statement.operands.back()];
-  return emitPure(b, at(statement), statement.op, from, statement.type,
-                  valuesOf(statement.operands));
+  SmallVector<Value> operands = valuesOf(statement.operands);
+  Value result =
+      emitPure(b, at(statement), statement.op, from, statement.type, operands);
+  if (debug)
+    reportOverflow(b, at(statement), statement.op, from, operands, result,
+                   [&] { return lines.place(statement.loc, kernel.name); });
+  return result;
 }
 
 } // namespace costate::lowering

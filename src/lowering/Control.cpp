@@ -149,6 +149,7 @@ void Lowering::lowerLeavableFor(const Statement &statement, Value count) {
 /// The condition of a WHILE, evaluated only if no jump has left the loop.
 Value Lowering::condition(const Statement &statement) {
   Location loc = at(statement);
+  llvm::SaveAndRestore silent(debug, false); // a condition only computes
   auto evaluate = [&] {
     lower(statement.blocks[0]);
     return values[statement.condition];

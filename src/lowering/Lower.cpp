@@ -29,11 +29,11 @@ static FunctionType signatureOf(const Kernel &kernel, MLIRContext *context) {
 }
 
 Lowering::Lowering(const Kernel &kernel, ModuleOp module,
-                   llvm::ArrayRef<func::FuncOp> functions)
-    : kernel(kernel), module(module), functions(functions), analysis(kernel),
-      b(OpBuilder::atBlockEnd(module.getBody())), values(kernel.values.size()),
-      locals(kernel.locals.size()), current(analysis.numVariables()),
-      position(kernel.values.size()) {}
+                   llvm::ArrayRef<func::FuncOp> functions, bool debug)
+    : kernel(kernel), module(module), functions(functions), debug(debug),
+      analysis(kernel), b(OpBuilder::atBlockEnd(module.getBody())),
+      values(kernel.values.size()), locals(kernel.locals.size()),
+      current(analysis.numVariables()), position(kernel.values.size()) {}
 
 ir::KernelOp Lowering::run() {
   auto op = ir::KernelOp::create(b, at(kernel.loc), kernel.name,
@@ -72,7 +72,7 @@ struct Lowered {
   ir::KernelOp kernel;
   SmallVector<func::FuncOp> functions;
 
-  Lowered(const Kernel &source, ModuleOp module) {
+  Lowered(const Kernel &source, ModuleOp module, bool debug) {
     llvm::StringMap<unsigned> count{{source.name, 1}};
     for (const Kernel &function : source.functions) {
       unsigned number = count[function.name]++;
@@ -84,7 +84,7 @@ struct Lowered {
           Lowering(promoted, module, functions).runFunction(name));
     }
     Kernel promoted = promoteLocals(source);
-    kernel = Lowering(promoted, module, functions).run();
+    kernel = Lowering(promoted, module, functions, debug).run();
   }
 
   LogicalResult check() {
@@ -103,12 +103,12 @@ struct Lowered {
 
 } // namespace
 
-Result<ir::KernelOp> lower(const Kernel &kernel, ModuleOp module) {
+Result<ir::KernelOp> lower(const Kernel &kernel, ModuleOp module, bool debug) {
   std::string complaints;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &one) {
     complaints += one.str() + "\n";
   });
-  Lowered lowered(kernel, module);
+  Lowered lowered(kernel, module, debug);
   if (succeeded(lowered.check()))
     return lowered.kernel;
   lowered.erase();

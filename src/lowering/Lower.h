@@ -13,7 +13,9 @@ namespace costate::lowering {
 /// that it calls: BREAK, CONTINUE and
 /// RETURN as flags, variables in SSA form, loops normalised to
 /// `scf.for %k = 0 to trip_count step 1`. Fails with BadKernel and a text that
-/// names the user's line. The dialects of ir::registerDialects must be loaded.
-Result<ir::KernelOp> lower(const syntax::Kernel &kernel, mlir::ModuleOp module);
+/// names the user's line. With `debug`, integers that overflow are reported.
+/// The dialects of ir::registerDialects must be loaded.
+Result<ir::KernelOp> lower(const syntax::Kernel &kernel, mlir::ModuleOp module,
+                           bool debug = false);
 
 } // namespace costate::lowering

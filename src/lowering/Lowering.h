@@ -3,6 +3,7 @@
 
 #include "lowering/Analysis.h"
 #include "lowering/Guards.h"
+#include "lowering/Overflow.h"
 
 #include "ir/Kernel.h"
 
@@ -14,9 +15,10 @@ namespace costate::lowering {
 
 class Lowering {
 public:
-  /// `functions`: those that it calls.
+  /// `functions`: those that it calls. `debug`: integers that overflow are
+  /// reported.
   Lowering(const Kernel &kernel, mlir::ModuleOp module,
-           llvm::ArrayRef<mlir::func::FuncOp> functions);
+           llvm::ArrayRef<mlir::func::FuncOp> functions, bool debug = false);
   ir::KernelOp run();
   mlir::func::FuncOp runFunction(llvm::StringRef name);
 
@@ -104,6 +106,8 @@ private:
   const Kernel &kernel;
   mlir::ModuleOp module;
   llvm::ArrayRef<mlir::func::FuncOp> functions;
+  bool debug; ///< and may print here
+  SourceLines lines;
   Analysis analysis;
   mlir::OpBuilder b;
   llvm::SmallVector<mlir::Value> arguments;

@@ -38,7 +38,8 @@ def _ring(op, a, b):
     if dtype is i32 and (wide := _both_wide(a, b)):
         result = require("arithmetic").pure(op, i64, *wide)
         exact = op is not Op.mul and all(not isinstance(x, Expr) or x.exact == 2 for x in (a, b))
-        return Expr(None, i32, result, 2 * exact)
+        own = pure(op, i32, a, b).handle if require("arithmetic").debug else None  # which tells of an overflow
+        return Expr(own, i32, result, 2 * exact)
     return pure(op, dtype, a, b)
 
 
@@ -178,7 +179,9 @@ def _integer_power(a, b, dtype):
                           t.read(core, square, loc), builder.constant(dtype, 1))
     t.assign(result, builder.pure(Op.mul, dtype, t.read(core, result, loc), factor), loc)
     s = t.read(core, square, loc)
-    t.assign(square, builder.pure(Op.mul, dtype, s, s), loc)
+    is_last = builder.pure(Op.eq, u1, t.read(exponent_type.core, rest, loc), one)   # whose square may overflow
+    other = builder.pure(Op.select, dtype, is_last, builder.constant(dtype, 1), s)
+    t.assign(square, builder.pure(Op.mul, dtype, s, other), loc)
     t.assign(rest, builder.pure(Op.shr, exponent_type, t.read(exponent_type.core, rest, loc), one),
              loc)
     t.end()

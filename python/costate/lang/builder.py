@@ -64,6 +64,7 @@ class Builder:
         self.calls = []         # functions that are being inlined
         self.debug = bool(options and options.debug)
         self.cap = None         # see stack_cap.py
+        self.zeros = None       # extent -> a private array of zeros, see linalg.py
         self.made = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
         self.dynamic_loop = None  # where the first loop stands that is not a range
         self.warned = set()     # places of which the kernel has warned

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from contextlib import contextmanager
 from functools import reduce
 
 from costate import _core
@@ -9,8 +10,8 @@ from costate.errors import QuadrantsTypeError
 from costate.lang import arith
 from costate.lang.arith import add, mul, sub
 from costate.lang.builder import require
-from costate.lang.dtypes import u1
-from costate.lang.expr import Expr, handle_of, is_number, known_index
+from costate.lang.dtypes import i64, u1
+from costate.lang.expr import Expr, handle_of, index_handle, is_number, known_index
 
 Op = _core.Op
 
@@ -50,7 +51,7 @@ def root(square):
 
 def position(index, shape):
     """The position of an entry, row-major, of indices that may be values of the kernel."""
-    index = known(index, shape)
+    index = checked(index, shape) if len(shape) > 1 else known(index, shape)
     result = index[0]
     for i, extent in zip(index[1:], shape[1:]):
         result = add(mul(result, extent), i)
@@ -63,9 +64,44 @@ def known(index, shape):
             for k, extent in zip(index, shape)]
 
 
+def checked(index, shape):
+    """The same, and debug mode checks those of run time."""
+    b, index = require("an index"), known(index, shape)
+    return [_checked(b, k, extent) if b.debug else k for k, extent in zip(index, shape)]
+
+
+@contextmanager
+def condition_of_loop(evaluate):
+    """Around what is evaluated in the condition of a loop, which cannot declare arrays: those of checks stand in front of it."""
+    b = require("a condition")
+    before, b.zeros = b.zeros, {} if b.debug else None
+    if b.debug:
+        with b.dry_run():
+            evaluate()
+        for extent in b.zeros:
+            b.zeros[extent] = b.trace.declare_local(i64.core, extent, b.loc)
+    try:
+        yield
+    finally:
+        b.zeros = before
+
+
+def _checked(b, k, extent):
+    """An index of run time, to which the kernel adds the 0 that stands there in a private array: such accesses are checked."""
+    if not isinstance(k, Expr):
+        return k
+    if b.zeros is not None and b.dry:
+        b.zeros[extent] = None   # to be declared in front of the condition
+        return k
+    zeros = b.trace.declare_local(i64.core, extent, b.loc) if b.zeros is None else b.zeros[extent]
+    wide = index_handle(k)
+    wide = b.pure(Op.add, i64, wide, b.trace.load_local(i64.core, zeros, wide, b.loc))
+    return Expr(wide, i64, wide, 1)
+
+
 def is_at(index, shape):
     """For each entry, row-major, whether it is the one at an index of run time."""
-    each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(known(index, shape), shape)]
+    each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(checked(index, shape), shape)]
     return [_hold(all_of) for all_of in itertools.product(*each)]
 
 

@@ -247,7 +247,7 @@ def ffs(x):
     def one(v):
         if is_number(v):
             return (int(v) & -int(v)).bit_length()
-        up_to = arith.bit_xor(v, arith.sub(v, 1))
+        up_to = arith.bit_xor(v, arith.invert(arith.neg(v)))   # v - 1, also of an unsigned 0
         return arith.select(arith.eq(v, 0), 0, popcnt(up_to))
     return elementwise(one, x)
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
                             QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall)
-from costate.lang import arith, calls, dtypes, ops
+from costate.lang import arith, calls, dtypes, linalg, ops
 from costate.lang.calls import Static
 from costate.lang.early import contains_return
 from costate.lang.expr import Expr, condition_handle, is_number, is_scalar, value_of
@@ -272,12 +272,13 @@ class Statements:
 
     def while_loop(self, node):
         b = self.builder
-        b.trace.begin_while(b.loc)
-        with b.nested():
-            test = self.value(node.test)
-            if not is_scalar(test):
-                raise QuadrantsTypeError(f"the condition of a `while` is {ops.describe(test)}")
-            condition = condition_handle(test)
+        with linalg.condition_of_loop(lambda: self.value(node.test)):
+            b.trace.begin_while(b.loc)
+            with b.nested():
+                test = self.value(node.test)
+                if not is_scalar(test):
+                    raise QuadrantsTypeError(f"the condition of a `while` is {ops.describe(test)}")
+                condition = condition_handle(test)
         self.at(node)
         b.trace.begin_while_body(condition, b.loc)
         self.frame.loops.append("loop")
