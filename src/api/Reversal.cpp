@@ -183,9 +183,8 @@ Reversal::Arrays Reversal::primals() const {
 void Reversal::reverse(size_t index, const Reversing &with) {
   const TapeEntry &entry = *entries[index];
   for (const Want &want : entry.wants)
-    if (want.inPlace)
-      checked(
-          tape->log.rewind(*entry.arguments[want.argument].array, want.time));
+    checked(tape->log.rewind(*entry.arguments[want.argument].array,
+                             want.inPlace ? want.time : entry.over));
   if (entry.isForeign())
     reverseForeign(*entries[index], with);
   else

@@ -50,6 +50,9 @@ public:
   /// time to rewind to, and in `added` the elements that nobody wanted before.
   uint64_t want(const std::shared_ptr<ArrayStorage> &array, const Box &elements,
                 Region *added = nullptr);
+  /// What is overwritten from now on is later than the time it returns, and
+  /// what was overwritten before is not.
+  uint64_t tick();
   /// Takes back a want: nobody else wants `added`.
   void drop(const ArrayStorage &array, const Region &added);
   /// What is overwritten in this array, or in any, is lost from now on.
