@@ -98,6 +98,7 @@ class Tape:
         if self.validation and not runtime.runtime().config.debug:
             warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
                           "specify `init(debug=True)` to enable the check.", stacklevel=2)
+        state.hidden = 0    # whatever a tape that failed has left
         storage.flush()
         if self.clear_gradients:
             clear_all_gradients()
@@ -108,14 +109,14 @@ class Tape:
         if self.grad_check:
             from costate.ad.check import Saved, fields_that_exist
             self._saved = Saved([*fields_that_exist(), self.loss, *self.grad_check])
-        state.tape = self
         self._written = self._loss_version()
         self.resume()
+        state.tape = self
         return self
 
     def __exit__(self, kind, error, trace):
-        self.suspend()
         state.tape = None
+        self.suspend()
         for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
             if hasattr(function, "autodiff_mode"):
                 function.autodiff_mode = mode
