@@ -2,6 +2,7 @@
 /// Devices: where arrays live and kernels run.
 
 #include "costate/composite_array.h"
+#include "costate/detail/shared.h"
 #include "costate/graph.h"
 #include "costate/statistics.h"
 
@@ -51,7 +52,7 @@ struct ArrayOptions {
 };
 
 /// A handle to one device; copies mean the same device. Safe to use from
-/// several threads.
+/// several threads. Using one that has been moved from is Error(BadArgument).
 class Device {
 public:
   /// The CPU, the same device at every call. The
@@ -150,10 +151,15 @@ public:
   void reset_statistics() const;
 
   bool operator==(const Device &other) const { return handle == other.handle; }
-  const std::shared_ptr<runtime::Device> &shared() const { return handle; }
+  const std::shared_ptr<runtime::Device> &shared() const {
+    return handle.get();
+  }
 
 private:
-  std::shared_ptr<runtime::Device> handle;
+  static constexpr char empty[] =
+      "this Device has been moved from; use the one that it was moved to, or "
+      "assign another";
+  detail::Shared<runtime::Device, empty> handle;
 };
 
 } // namespace costate

@@ -1,8 +1,9 @@
 #pragma once
 /// Launches that are kept, to be repeated for less than they cost one by one.
 
+#include "costate/detail/shared.h"
+
 #include <cstddef>
-#include <memory>
 
 namespace costate {
 
@@ -11,11 +12,12 @@ struct GraphImpl;
 }
 
 /// What `Device::capture` has kept; copies share it. Arrays and kernels stay
-/// alive as long as it does.
+/// alive as long as it does. Using one that has been moved from is
+/// Error(BadArgument).
 class Graph {
 public:
   /// Of nothing.
-  Graph() = default;
+  Graph();
   explicit Graph(std::shared_ptr<detail::GraphImpl> impl)
       : impl(std::move(impl)) {}
 
@@ -29,7 +31,10 @@ public:
   size_t size() const;
 
 private:
-  std::shared_ptr<detail::GraphImpl> impl;
+  static constexpr char empty[] =
+      "this Graph has been moved from; use the one that it was moved to, or "
+      "assign another";
+  detail::Shared<detail::GraphImpl, empty> impl;
 };
 
 } // namespace costate

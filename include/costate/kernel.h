@@ -2,6 +2,7 @@
 /// Kernels: compiled on first use, run on the device of their arguments.
 
 #include "costate/array.h"
+#include "costate/detail/shared.h"
 #include "costate/trace.h"
 
 #include <array>
@@ -248,7 +249,10 @@ public:
   std::string ir(detail::Mode mode = detail::Mode::Primal,
                  bool llvm = false) const;
 
-  const std::shared_ptr<detail::KernelImpl> &shared() const { return impl; }
+  /// Error(BadArgument) if the kernel is empty.
+  const std::shared_ptr<detail::KernelImpl> &shared() const {
+    return impl.get();
+  }
   /// What is derived from shared().
   detail::Chain derivation() const { return chain; }
 
@@ -267,7 +271,9 @@ private:
         [&](auto values) { launch_with(state, mode, values); }, arguments...);
   }
 
-  std::shared_ptr<detail::KernelImpl> impl;
+  static constexpr char empty[] =
+      "this kernel is empty; make one with kernel(name, lambda)";
+  detail::Shared<detail::KernelImpl, empty> impl;
   detail::Chain chain;
 };
 

@@ -5,6 +5,7 @@
 #include "costate/check_gradient.h"
 #include "costate/custom_launch.h"
 #include "costate/detail/composite.h"
+#include "costate/detail/shared.h"
 
 #include <cstddef>
 #include <iosfwd>
@@ -75,10 +76,11 @@ std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 ///
 /// Not for use by two threads at once. While `backward` runs, arrays hold old
 /// values: other threads that read those, or write what the tape needs, get
-/// Error(BadArgument).
+/// Error(BadArgument). Using one that has been moved from is Error(BadArgument)
+/// too.
 class Tape {
 public:
-  /// Records while it lives. May be destroyed on another thread: nothing that
+  /// Records while it lives, and the Tape does. May be destroyed on another thread: nothing that
   /// its own thread begins after that is recorded.
   class Recording {
   public:
@@ -135,7 +137,10 @@ public:
   TapeReport report() const;
 
 private:
-  std::shared_ptr<detail::TapeImpl> impl;
+  static constexpr char empty[] =
+      "this Tape has been moved from; use the one that it was moved to, or "
+      "assign another";
+  detail::Shared<detail::TapeImpl, empty> impl;
 };
 
 } // namespace costate

@@ -133,7 +133,7 @@ AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
 AnyArray Device::array(DType dtype, const Extents &extents, Flags flags,
                        ArrayOptions options, const ElementForm &form) const {
   auto made = checked(
-      runtime::makeArray(handle, dtype, extents, flags & costate::grad,
+      runtime::makeArray(handle.get(), dtype, extents, flags & costate::grad,
                          flags & costate::dual, options.directions, form));
   made->isScratch = options.scratch;
   return AnyArray(std::move(made));
@@ -152,11 +152,12 @@ static runtime::AdoptedMemory adopted(OutsideMemory memory) {
 AnyArray Device::adopt(DType dtype, const Extents &extents,
                        OutsideMemory memory, Flags flags,
                        OutsideMemory gradient) const {
+  runtime::AdoptedMemory primal = adopted(std::move(memory));
   std::optional<runtime::AdoptedMemory> adjoint;
   if (gradient.address)
     adjoint = adopted(std::move(gradient));
   return AnyArray(checked(
-      runtime::adoptArray(handle, dtype, extents, adopted(std::move(memory)),
+      runtime::adoptArray(handle.get(), dtype, extents, std::move(primal),
                           (flags & costate::grad) || adjoint,
                           flags & costate::dual, std::move(adjoint))));
 }

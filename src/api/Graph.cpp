@@ -64,15 +64,17 @@ void GraphImpl::replay() {
   checked(done);
 }
 
+Graph::Graph() : impl(std::make_shared<GraphImpl>()) {}
+
 void Graph::replay() const {
-  if (impl)
+  if (impl->graph)
     impl->replay();
 }
 
-size_t Graph::size() const { return impl ? impl->entries.size() : 0; }
+size_t Graph::size() const { return impl->entries.size(); }
 
 Graph Device::capture(const std::function<void()> &body) const {
-  Capture capture(handle);
+  Capture capture(handle.get());
   body();
   return Graph(capture.end());
 }

@@ -50,13 +50,6 @@ Kernel Kernel::from_ir(const std::string &text, const std::string &name,
       cache, options, Loc()));
 }
 
-static KernelImpl &implOf(const std::shared_ptr<KernelImpl> &impl) {
-  if (!impl)
-    raise(ErrorCode::BadArgument,
-          "this kernel is empty; make one with kernel(name, lambda)");
-  return *impl;
-}
-
 /// Throws if derivatives of the order of `chain` are not known.
 static void checkOrder(const KernelImpl &kernel, Chain chain) {
   unsigned order = chain.order + (chain.mode == Mode::Gradient);
@@ -90,34 +83,34 @@ static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
 
 void Kernel::launch_with(Mode mode,
                          std::span<const ArgumentValue> values) const {
-  Chain wanted = extended(implOf(impl), chain, mode);
-  detail::launch(impl, wanted, detail::bind(*impl, values));
+  Chain wanted = extended(*impl, chain, mode);
+  detail::launch(impl.get(), wanted, detail::bind(*impl, values));
 }
 
 void Kernel::launch_with(InitialState, Mode mode,
                          std::span<const ArgumentValue> values) const {
-  Chain wanted = extended(implOf(impl), chain, mode);
+  Chain wanted = extended(*impl, chain, mode);
   if (wanted.mode != Mode::Gradient)
     raise(
         ErrorCode::BadArgument,
         impl->title() +
             ": only a gradient runs from the initial state; launch the kernel "
             "or its tangent without `initial_state`");
-  launchFromInitialState(impl, wanted, detail::bind(*impl, values));
+  launchFromInitialState(impl.get(), wanted, detail::bind(*impl, values));
 }
 
-const std::string &Kernel::name() const { return implOf(impl).program->name(); }
-std::string Kernel::report() const { return implOf(impl).report(); }
+const std::string &Kernel::name() const { return impl->program->name(); }
+std::string Kernel::report() const { return impl->report(); }
 
 std::vector<ArgumentType> Kernel::arguments() const {
   std::vector<ArgumentType> types;
-  for (const syntax::Argument &argument : implOf(impl).program->arguments())
+  for (const syntax::Argument &argument : impl->program->arguments())
     types.push_back({argument.type, argument.rank});
   return types;
 }
 
 Kernel Kernel::derived(Mode mode) const {
-  return Kernel(impl, extended(implOf(impl), chain, mode));
+  return Kernel(impl.get(), extended(*impl, chain, mode));
 }
 
 static compiler::Mode compilerMode(Mode mode) {
@@ -135,7 +128,7 @@ static compiler::Mode compilerMode(Mode mode) {
 }
 
 std::string Kernel::ir(Mode mode, bool llvm) const {
-  Chain wanted = extended(implOf(impl), chain, mode);
+  Chain wanted = extended(*impl, chain, mode);
   compiler::Derivation derivation;
   derivation.mode = compilerMode(wanted.mode);
   derivation.order = wanted.order;

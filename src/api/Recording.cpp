@@ -10,30 +10,35 @@ using runtime::ArrayStorage;
 
 static thread_local std::shared_ptr<RecordingState> currentRecording;
 
-RecordingState::RecordingState(std::shared_ptr<TapeImpl> tape)
-    : tape(std::move(tape)) {}
+RecordingState::RecordingState(const std::shared_ptr<TapeImpl> &tape)
+    : tape(tape) {}
 
 void RecordingState::end() {
   hasEnded = true;
-  tape->log.endRecording();
-  tape->isRecording = false;
+  if (std::shared_ptr<TapeImpl> recorded = tape.lock()) {
+    recorded->log.endRecording();
+    recorded->isRecording = false;
+  }
 }
 
-/// Forgets a recording that has ended, perhaps on another thread.
+/// Forgets a recording that has ended, perhaps on another thread, or whose tape
+/// is gone.
 static std::shared_ptr<RecordingState> &current() {
-  if (currentRecording && currentRecording->hasEnded)
+  if (currentRecording &&
+      (currentRecording->hasEnded || currentRecording->tape.expired()))
     currentRecording.reset();
   return currentRecording;
 }
 
 std::shared_ptr<TapeImpl> detail::recordingTape() {
   const std::shared_ptr<RecordingState> &state = current();
-  return state ? state->tape : nullptr;
+  return state ? state->tape.lock() : nullptr;
 }
 
 void detail::startRecording(const std::shared_ptr<RecordingState> &state) {
   requireNoCapture("record a `Tape`");
-  TapeImpl &tape = *state->tape;
+  const std::shared_ptr<TapeImpl> held = state->tape.lock();
+  TapeImpl &tape = *held;
   if (current())
     raise(ErrorCode::BadArgument,
           "this thread is recording already; end that recording first");

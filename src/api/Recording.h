@@ -7,10 +7,11 @@ namespace costate::detail {
 
 /// Shared by the thread that records and by the handle that ends it.
 struct RecordingState {
-  explicit RecordingState(std::shared_ptr<TapeImpl> tape);
+  explicit RecordingState(const std::shared_ptr<TapeImpl> &tape);
   void end();
 
-  const std::shared_ptr<TapeImpl> tape;
+  /// What nobody can reverse any more is not recorded.
+  const std::weak_ptr<TapeImpl> tape;
   std::atomic<bool> hasEnded = false;
 };
 

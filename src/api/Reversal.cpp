@@ -176,9 +176,8 @@ void Reversal::clear(bool written, bool others) {
 void Reversal::reverse(size_t index, const Reversing &with) {
   const TapeEntry &entry = *entries[index];
   for (const Want &want : entry.wants)
-    if (want.inPlace)
-      checked(
-          tape->log.rewind(*entry.arguments[want.argument].array, want.time));
+    checked(tape->log.rewind(*entry.arguments[want.argument].array,
+                             want.inPlace ? want.time : entry.over));
   entry.reverse(with);
 }
 

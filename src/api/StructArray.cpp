@@ -61,6 +61,7 @@ int64_t StructParts::size() const {
 }
 
 bool StructParts::has(bool (AnyArray::*companion)() const) const {
+  first();
   for (const Part &part : parts)
     if (!part.borrowed && (part.array.*companion)())
       return true;

@@ -35,7 +35,7 @@ Tape::Tape(TapeOptions options) : impl(std::make_shared<TapeImpl>()) {
 }
 
 size_t Tape::size() const { return impl->entries.size(); }
-Tape::Recording Tape::record() { return Recording(impl); }
+Tape::Recording Tape::record() { return Recording(impl.get()); }
 
 void Tape::clear() {
   requireIdle(*impl, "`clear`");
@@ -85,11 +85,11 @@ void Tape::backward(const AnyArray &loss, BackwardOptions options) {
     raise(ErrorCode::MissingGradient,
           "the array given to `backward` has no gradient; make it with "
           "device.array<T>({}, grad)");
-  reverse(impl, &loss, options);
+  reverse(impl.get(), &loss, options);
 }
 
 void Tape::backward(BackwardOptions options) {
-  reverse(impl, nullptr, options);
+  reverse(impl.get(), nullptr, options);
 }
 
 TapeReport Tape::report() const { return reportOf(*impl); }

@@ -31,6 +31,7 @@ void TapeEntry::end(VersionLog &log) {
   for (TapeArgument &argument : arguments)
     if (argument.array)
       argument.after = argument.array->version.load();
+  over = log.tick();
   wantAfter(log);
   added.clear();
 }

@@ -73,6 +73,7 @@ public:
 
   std::vector<TapeArgument> arguments;
   std::vector<Want> wants;
+  uint64_t over = 0; ///< when it was, of the VersionLog
   /// The adjoints or tangents that a derivative has left in memory.
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives;
 

@@ -80,6 +80,11 @@ uint64_t VersionLog::want(const std::shared_ptr<ArrayStorage> &array,
   return ++time;
 }
 
+uint64_t VersionLog::tick() {
+  std::lock_guard lock(mutex);
+  return ++time;
+}
+
 void VersionLog::drop(const ArrayStorage &array, const Region &added) {
   std::lock_guard lock(mutex);
   if (History *history = find(array))

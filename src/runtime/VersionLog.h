@@ -51,6 +51,9 @@ public:
   /// What is `optional` everywhere in an array may be lost if memory is short.
   uint64_t want(const std::shared_ptr<ArrayStorage> &array, const Box &elements,
                 Region *added = nullptr, bool optional = false);
+  /// What is overwritten from now on is later than the time it returns, and
+  /// what was overwritten before is not.
+  uint64_t tick();
   /// Takes back a want: nobody else wants `added`.
   void drop(const ArrayStorage &array, const Region &added);
   /// What is overwritten in this array, or in any, is lost from now on.

@@ -99,6 +99,7 @@ class Tape:
         if self.validation and not runtime.runtime().config.debug:
             warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
                           "specify `init(debug=True)` to enable the check.", stacklevel=2)
+        state.hidden = 0    # whatever a tape that failed has left
         storage.flush()
         if self.grad_check:
             from costate.ad.check import Saved
@@ -111,8 +112,8 @@ class Tape:
         return self
 
     def __exit__(self, kind, error, trace):
-        self.suspend()
         state.tape = None
+        self.suspend()
         for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
             if hasattr(function, "autodiff_mode"):
                 function.autodiff_mode = mode

@@ -1,0 +1,119 @@
+/// What a recording costs by its length.
+
+#include "conformance/Errors.h"
+#include "costate/costate.h"
+
+#include <cmath>
+#include <optional>
+
+using namespace costate;
+
+namespace {
+class TapeCosts : public testing::Test {
+protected:
+  Device device = Device::open("cpu", {.threads = 1});
+  Array<double> x = device.array<double>({4}, grad);
+  Array<double> v = device.array<double>({4}, grad);
+  Array<double> loss = device.array<double>({}, grad);
+  Kernel sum =
+      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
+        parallel(from.size(0), [&](Index i) { total() += from(i); });
+      });
+
+  /// What `backward` copies from array to array in `steps` calls of `step`.
+  uint64_t copiesOf(int steps, const std::function<void(int)> &step) {
+    x.fill(0.5);
+    v.fill(0.5);
+    Tape tape;
+    {
+      auto recording = tape.record();
+      for (int t = 0; t < steps; ++t)
+        step(t);
+      sum(x, loss);
+    }
+    device.reset_statistics();
+    tape.backward(loss, {.clear_inputs = true});
+    return device.statistics().copies;
+  }
+  void expectLinear(const std::function<void(int)> &step) {
+    uint64_t few = copiesOf(50, step), many = copiesOf(100, step);
+    EXPECT_GE(few, 50u);
+    EXPECT_LE(many, 2 * few + 4);
+  }
+};
+} // namespace
+
+TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteWhatTheyRead) {
+  Kernel sine = kernel("sine", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) { a(i) = sin(a(i)); });
+  });
+  Kernel both =
+      kernel("both", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) {
+          b(i) = sin(b(i));
+          a(i) = a(i) * b(i);
+        });
+      });
+  Kernel add = kernel("add", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+    parallel(a.size(0), [&](Index i) { b(i) += sin(a(i)); });
+    parallel(a.size(0), [&](Index i) { a(i) += 0.1 * b(i); });
+  });
+  expectLinear([&](int) { sine(x); });
+  expectLinear([&](int) { both(x, v); });
+  expectLinear([&](int) { add(x, v); });
+  expectLinear([&](int t) { t % 2 ? both(x, v) : sine(x); });
+  copiesOf(60, [&](int) { sine(x); });
+  double value = 0.5, slope = 1;
+  for (int t = 0; t < 60; ++t) {
+    slope *= std::cos(value);
+    value = std::sin(value);
+  }
+  EXPECT_NEAR(x.grad().to_host()[2], slope, 1e-14);
+}
+
+TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteOneElement) {
+  Kernel sine = kernel(
+      "sine", [](ArrayRef<double, 1> a, Scalar<int> t) { a(t) = sin(a(t)); });
+  expectLinear([&](int t) { sine(x, t % 4); });
+}
+
+TEST_F(TapeCosts, GrowWithWritesOfTheHostBetweenLaunches) {
+  Kernel mix = kernel("mix", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+    parallel(a.size(0), [&](Index i) { a(i) = sin(a(i)) * b(i); });
+  });
+  expectLinear([&](int t) {
+    v.fill(1 + 0.01 * t);
+    mix(x, v);
+  });
+}
+
+TEST_F(TapeCosts, GrowWithCustomLaunches) {
+  Kernel sine = kernel("sine", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) { a(i) = sin(a(i)); });
+  });
+  CustomLaunch part{.name = "part",
+                    .reads = {x},
+                    .writes = {x},
+                    .primal = [&] { sine(x); },
+                    .gradient = [&] { sine.grad(initial_state, x); }};
+  expectLinear([&](int) { part(); });
+}
+
+/// Nobody can reverse what is recorded then.
+TEST_F(TapeCosts, EndWithTheTape) {
+  std::optional<Tape> tape(std::in_place);
+  auto *left = new Tape::Recording(tape->record());
+  x.fill(1);
+  tape.reset();
+  x.fill(2);
+  Tape other;
+  {
+    auto recording = other.record();
+    x.fill(3);
+  }
+  EXPECT_EQ(other.size(), 1u);
+  delete left;
+  auto recording = other.record();
+  x.fill(4);
+  EXPECT_EQ(other.size(), 2u);
+}
