@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
 from ..lang import runtime
-from ..lang.arguments import ArrayParameter, ScalarParameter, TemplateParameter
+from ..lang.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
 from .copies import on_host, read
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream
@@ -56,6 +56,10 @@ class _Plan:
     def is_scalar(self, position: int) -> bool:
         kind = self.types[position]
         return kind.rank < 0 if self.is_core else isinstance(kind, ScalarParameter)
+
+    def is_number(self, position: int) -> bool:
+        """Whether it is a scalar or vector."""
+        return self.is_scalar(position) or not self.is_core and isinstance(self.types[position], VectorParameter)
 
     def is_array(self, position: int) -> bool:
         kind = self.types[position]
@@ -413,10 +417,10 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
 def _prepared(plan: _Plan, position: int, argument: Any) -> Any:
     if not isinstance(argument, torch.Tensor):
         return argument
-    if not plan.is_scalar(position):
-        return argument.contiguous() if plan.takes_tensor(position) else argument
-    if argument.requires_grad:
+    if plan.takes_tensor(position):
+        return argument.contiguous()
+    if argument.requires_grad and plan.is_number(position):
         reject(argument, f"is argument {position} (counted from 0) of kernel "
-                f"`{plan.name}`, a scalar, which has no gradient; make it an array of "
-                "rank 0, or pass `x.item()`")
-    return argument.item()
+                f"`{plan.name}`, a scalar or vector, which has no gradient; make it an array of "
+                "rank 0, or pass `x.item()` or `x.tolist()`")
+    return argument.item() if plan.is_scalar(position) else argument

@@ -1,7 +1,5 @@
 """What stands behind the parameters of kernels: `types.ndarray()`, `template()`, ..."""
 
-import operator
-
 from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
 from costate.lang import arith, dtypes
 from costate.lang.matrix import Matrix, _flatten
@@ -161,14 +159,14 @@ class AnyCompound:
 
 def vector(n=None, dtype=None):
     """The type of vectors with n components; without n, of any size, for elements of arguments."""
-    return AnyCompound(1, dtype) if n is None else CompoundType((operator.index(n),), dtype)
+    return AnyCompound(1, dtype) if n is None else CompoundType((n,), dtype)
 
 
 def matrix(n=None, m=None, dtype=None):
     """The type of matrices with n rows and m columns; without them, of any size, for elements of arguments."""
     if (n is None) != (m is None):
         raise QuadrantsTypeError("`types.matrix` has both a number of rows and of columns, or neither")
-    return AnyCompound(2, dtype) if n is None else CompoundType((operator.index(n), operator.index(m)), dtype)
+    return AnyCompound(2, dtype) if n is None else CompoundType((n, m), dtype)
 
 
 class sparse_matrix_builder:

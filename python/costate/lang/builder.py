@@ -129,6 +129,7 @@ class Builder:
     def _forget(self):
         """What is traced lets go of arrays; else they would live until Python looks for cycles."""
         for traced in self.arrays.values():
-            traced.host = traced.make_companion = None
+            if hasattr(traced, "make_companion"):
+                traced.host = traced.make_companion = None
         for one in (self.arrays, self.arguments, self.made, self.stopped, self.calls):
             one.clear()

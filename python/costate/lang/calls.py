@@ -131,7 +131,7 @@ def _range(*args):
 
 def _print(*args, sep=" ", end="\n", file=None, flush=False, **more):
     if more:
-        raise QuadrantsTypeError(f"`print` in a kernel has no option `{next(iter(more))}`")
+        raise QuadrantsTypeError(f"`print` in a kernel got an unexpected keyword argument '{next(iter(more))}'")
     from costate.lang.builder import require
     b = require("print")
     text = message_of(args, sep)

@@ -298,7 +298,7 @@ def _is_method(function):
             and parameters[0].annotation is inspect.Parameter.empty)
 
 
-def kernel(function=None, *, pure=None, fastcache=False, graph=False, checkpoints=False):
+def kernel(function=None, *, pure=None, fastcache=False, graph=False, gpu_graph=False, checkpoints=False):
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,

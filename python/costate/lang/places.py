@@ -307,6 +307,8 @@ class Element:
             raise QuadrantsTypeError(f"an element of type {dtype} has no atomic `{op}`; use `&=`, `|=` and `^=`, or "
                                      "another type")
         if op in ("min", "max"):
+            if not is_number(value):
+                warn_of_loss("Atomic update", dtype, value)
             return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
         check_fits(value, dtype, "an element")
         kept = arith.whole(value, dtype) if op in ("add", "sub") else value

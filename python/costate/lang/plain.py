@@ -269,5 +269,5 @@ def launch(kernel, args):
                                     f"{WAY_OUT}") from error
     for back in after:
         back()
-    kinds = kernel.return_kinds()
-    return _returned(kinds, result, kinds and kernel.returns_tuple)
+    kinds, is_tuple = kernel.return_kinds()
+    return _returned(kinds, result, is_tuple)

@@ -1,7 +1,5 @@
 """`root.dense(...).place(x)`: the shapes of fields."""
 
-import operator
-
 from costate.ad import clear
 from costate.errors import QuadrantsRuntimeError
 from costate.lang import activity, runtime, threads
@@ -25,13 +23,9 @@ def axes(*numbers):
 
 def _extents(dimensions, count):
     """`count` extents; one is that of all axes."""
-    if hasattr(dimensions, "__index__") and not getattr(dimensions, "shape", ()):
-        dimensions = [dimensions]
-    try:
-        dimensions = [operator.index(n) for n in dimensions]
-    except TypeError:
-        raise QuadrantsRuntimeError(f"{dimensions!r} is no extent of a node; use integers") from None
-    return dimensions * count if len(dimensions) == 1 else dimensions
+    from costate.lang.field import extents
+    found = extents(dimensions, 1)
+    return found * count if len(found) == 1 else found
 
 
 class SNode:

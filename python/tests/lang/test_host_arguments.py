@@ -95,8 +95,15 @@ def test_one_array_as_two_arguments():
     both(a, a)
     assert a.tolist() == [2] * 3
     assert total(a, a) == 12
-    with ti.ad.Tape(ti.field(ti.f32, (), needs_grad=True)):
+    loss = ti.field(ti.f32, (), needs_grad=True)
+
+    @ti.kernel
+    def one():
+        loss[None] += 1.0
+
+    with ti.ad.Tape(loss):
         both(a, a)
+        one()
     assert a.tolist() == [4] * 3
 
 
