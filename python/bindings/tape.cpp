@@ -22,7 +22,7 @@ struct Recording {
 static void backward(Tape &tape, const std::optional<AnyArray> &loss,
                      bool clearInputs, bool allOrNothing) {
   BackwardOptions options{clearInputs, allOrNothing};
-  nb::gil_scoped_release release;
+  GilRelease release;
   if (loss)
     tape.backward(*loss, options);
   else
