@@ -14,7 +14,7 @@ if(COSTATE_OBJECTS)
     DEPENDS ${archives} ${link} COMMENT "Linking libcostate-llvm.so" VERBATIM)
   add_custom_target(costate-llvm-file DEPENDS ${COSTATE_LLVM_FILE})
   target_link_libraries(costate-python PRIVATE -Wl,--start-group ${archives} -Wl,--end-group
-                        ${COSTATE_LLVM_FILE} TBB::tbb Boost::context ${CMAKE_DL_LIBS})
+                        ${COSTATE_LLVM_FILE} Boost::context ${CMAKE_DL_LIBS})
   set_property(TARGET costate-python APPEND PROPERTY LINK_DEPENDS ${archives})
 else()
   target_link_libraries(costate-python PRIVATE costate-layers)
@@ -22,7 +22,7 @@ endif()
 add_dependencies(costate-python costate-llvm-file)
 
 set(libraries ${COSTATE_LLVM_FILE})
-foreach(name libtbb.so.12 libtbbmalloc.so.2 libsleef.so.3)
+foreach(name libsleef.so.3)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${name}
                   OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE)
   list(APPEND libraries ${file})

@@ -19,6 +19,29 @@ void bindDevices(nb::module_ &module);
 void bindKernels(nb::module_ &module);
 void bindTape(nb::module_ &module);
 
+/// Lets other threads run Python. A thread that comes back when the interpreter
+/// has ended stays here, instead of being unwound through frames of C++.
+class GilRelease {
+public:
+  GilRelease() : state(PyEval_SaveThread()) {}
+  ~GilRelease();
+  GilRelease(const GilRelease &) = delete;
+
+private:
+  PyThreadState *state;
+};
+
+/// The opposite, with the same end.
+class GilAcquire {
+public:
+  GilAcquire();
+  ~GilAcquire() { PyGILState_Release(state); }
+  GilAcquire(const GilAcquire &) = delete;
+
+private:
+  PyGILState_STATE state;
+};
+
 /// Sets the Python error that `failure` stands for.
 void setError(const std::exception_ptr &failure) noexcept;
 

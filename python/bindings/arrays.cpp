@@ -10,7 +10,7 @@
 namespace costate::python {
 
 using nb::literals::operator""_a;
-using Release = nb::call_guard<nb::gil_scoped_release>;
+using Release = nb::call_guard<GilRelease>;
 using HostData = nb::ndarray<nb::ro, nb::device::cpu>;
 using HostRoom = nb::ndarray<nb::device::cpu>;
 
@@ -44,7 +44,7 @@ static std::byte *gather(const HostData &data, size_t dim,
 static void write(AnyArray &array, const HostData &data) {
   checkAlike(array, data);
   Loc loc = callerLoc();
-  nb::gil_scoped_release release;
+  GilRelease release;
   const void *from = data.data();
   std::vector<std::byte> copy;
   if (!isContiguous(data)) {
@@ -71,7 +71,7 @@ static void read(const AnyArray &array, const HostRoom &data) {
   if (!isContiguous(data))
     reject("an array is read into memory that is not contiguous; read into "
            "a new one and assign that");
-  nb::gil_scoped_release release;
+  GilRelease release;
   array.read(data.data(), array.bytes());
 }
 
@@ -90,7 +90,7 @@ static NumpyArray toNumpy(const AnyArray &array) {
       std::make_unique<std::byte[]>(std::max<size_t>(array.bytes(), 1));
   std::byte *data = memory.get();
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     array.read(data, array.bytes());
   }
   nb::capsule owner(memory.release(), [](void *bytes) noexcept {
@@ -106,7 +106,7 @@ static void fill(AnyArray &array, nb::handle number) {
     if (!value)
       reject("an array of " + contentsText(array) + " cannot be filled with " +
              nb::repr(number).c_str() + ", which its dtype does not have");
-    nb::gil_scoped_release release;
+    GilRelease release;
     Array<T>(array).fill(*value, loc);
   });
 }
@@ -143,7 +143,7 @@ void bindArrays(nb::module_ &module) {
              const std::vector<int64_t> &shape, bool grad, bool dual,
              const std::optional<ElementForm> &form, int directions,
              bool scratch) {
-            nb::gil_scoped_release release;
+            GilRelease release;
             new (self) AnyArray(make(device, type, shape, grad, dual, form,
                                      directions, scratch));
           },

@@ -10,7 +10,7 @@
 namespace costate::python {
 
 using nb::literals::operator""_a;
-using Release = nb::call_guard<nb::gil_scoped_release>;
+using Release = nb::call_guard<GilRelease>;
 
 static Device open(const std::string &name, int threads, size_t memoryLimit,
                    bool validate, std::optional<size_t> tapeBudget) {

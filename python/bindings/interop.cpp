@@ -14,7 +14,7 @@ static std::function<void()> dropper(nb::object object) {
   return [held = object.release().ptr()] {
     if (!Py_IsInitialized())
       return;
-    nb::gil_scoped_acquire acquire;
+    GilAcquire acquire;
     Py_DECREF(held);
   };
 }
@@ -36,7 +36,7 @@ static AnyArray adopt(const Device &device, DType type,
   OutsideMemory memory = outside(address, owner, announced, ordered), gradient;
   if (gradAddress)
     gradient = outside(gradAddress, gradOwner, true, ordered);
-  nb::gil_scoped_release release;
+  GilRelease release;
   return device.adopt(type, shape, std::move(memory), flags,
                       std::move(gradient));
 }
@@ -110,7 +110,7 @@ static std::vector<size_t> extentsOf(const AnyArray &array) {
 
 static LentMemory lend(AnyArray &array, bool writable) {
   Loc loc = callerLoc();
-  nb::gil_scoped_release release;
+  GilRelease release;
   array.device().synchronize();
   return array.lend(writable, loc);
 }

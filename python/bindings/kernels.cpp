@@ -54,7 +54,7 @@ private:
 static void launch(const Kernel &kernel, Mode mode, bool initialState,
                    PyObject *const *objects, size_t count) {
   Arguments arguments(kernel, objects, count);
-  nb::gil_scoped_release release;
+  GilRelease release;
   if (initialState)
     kernel.launch_with(initial_state, mode, arguments);
   else
@@ -155,7 +155,7 @@ static double timeLaunches(const Kernel &kernel, size_t count,
   Arguments arguments(kernel,
                       reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
                       objects.size());
-  nb::gil_scoped_release release;
+  GilRelease release;
   auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < count; ++i)
     kernel.launch_with(Mode::Primal, arguments);
@@ -210,7 +210,7 @@ static void bindCheck(nb::module_ &module) {
         Arguments arguments(
             kernel, reinterpret_cast<PyTupleObject *>(objects.ptr())->ob_item,
             objects.size());
-        nb::gil_scoped_release release;
+        GilRelease release;
         return detail::check_gradient(kernel, arguments);
       },
       "kernel"_a, "args"_a,
@@ -227,7 +227,7 @@ void bindKernels(nb::module_ &module) {
           "from_ir",
           [](const std::string &text, const std::string &name,
              KernelOptions options, const std::string &file) {
-            nb::gil_scoped_release release;
+            GilRelease release;
             return Kernel::from_ir(text, name, options, file);
           },
           "text"_a, "name"_a = "", "options"_a = KernelOptions(),
@@ -247,7 +247,7 @@ void bindKernels(nb::module_ &module) {
           "ir",
           [](const Kernel &kernel, const std::string &mode, bool llvm) {
             Mode wanted = modeOf(mode);
-            nb::gil_scoped_release release;
+            GilRelease release;
             return kernel.ir(wanted, llvm);
           },
           "mode"_a = "primal", "llvm"_a = false,

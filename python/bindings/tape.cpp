@@ -23,7 +23,7 @@ struct Recording {
 static void backward(Tape &tape, const std::optional<AnyArray> &loss,
                      bool clearInputs, bool clearWritten, bool allOrNothing) {
   BackwardOptions options{clearInputs, clearWritten, allOrNothing};
-  nb::gil_scoped_release release;
+  GilRelease release;
   if (loss)
     tape.backward(*loss, options);
   else

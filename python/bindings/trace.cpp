@@ -143,7 +143,7 @@ static Values partialsArguments(Value result, size_t count, Loc loc) {
 static Kernel finish(Trace &trace, KernelOptions options) {
   std::shared_ptr<TracedKernel> traced = trace.session().finish();
   trace.abandon();
-  nb::gil_scoped_release release;
+  GilRelease release;
   return make_kernel(*traced, options);
 }
 

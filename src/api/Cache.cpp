@@ -1,5 +1,6 @@
 #include "costate/cache.h"
 
+#include "base/Fork.h"
 #include "api/Cache.h"
 #include "api/Checked.h"
 #include "cache/Settings.h"
@@ -10,7 +11,7 @@ using namespace costate::api;
 namespace {
 
 struct Chosen {
-  std::mutex mutex;
+  Mutex mutex;
   cache::Settings byProgram, inUse;
   std::shared_ptr<cache::Store> store;
 };

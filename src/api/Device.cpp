@@ -1,5 +1,6 @@
 #include "costate/device.h"
 
+#include "base/Fork.h"
 #include "api/Cache.h"
 #include "api/Checked.h"
 #include "api/Environment.h"
@@ -116,7 +117,7 @@ Device Device::open(const std::string &name, DeviceOptions options) {
 Device Device::best() {
   // Never destroyed: arrays of static storage duration may outlive any order.
   static auto &devices = *new std::map<std::string, Device>;
-  static std::mutex mutex;
+  static Mutex mutex;
   const char *chosen = std::getenv("COSTATE_DEVICE");
   std::string name = chosen && *chosen ? chosen : "cpu";
   std::lock_guard lock(mutex);

@@ -31,6 +31,8 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
   if (traced.failure)
     raise(*traced.failure);
   options = withEnvironment(options);
+  Busy busy;
+  checked(checkNotTorn());
   std::shared_ptr<cache::Store> cache = currentCache();
   auto impl = std::make_shared<KernelImpl>(
       checked(
@@ -43,6 +45,8 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
 Kernel Kernel::from_ir(const std::string &text, const std::string &name,
                        KernelOptions options, const std::string &file) {
   options = withEnvironment(options);
+  Busy busy;
+  checked(checkNotTorn());
   std::shared_ptr<cache::Store> cache = currentCache();
   return Kernel(std::make_shared<KernelImpl>(
       checked(compiler::Program::parse(text, file, name, optionsOf(options),
@@ -83,6 +87,8 @@ static Chain extended(const KernelImpl &kernel, Chain chain, Mode mode) {
 
 void Kernel::launch_with(Mode mode,
                          std::span<const ArgumentValue> values) const {
+  Busy busy;
+  checked(checkNotTorn());
   Chain wanted = extended(*impl, chain, mode);
   detail::launch(impl.get(), wanted, detail::bind(*impl, values));
 }
@@ -96,6 +102,8 @@ void Kernel::launch_with(InitialState, Mode mode,
         impl->title() +
             ": only a gradient runs from the initial state; launch the kernel "
             "or its tangent without `initial_state`");
+  Busy busy;
+  checked(checkNotTorn());
   launchFromInitialState(impl.get(), wanted, detail::bind(*impl, values));
 }
 
@@ -152,11 +160,14 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
     entry = &codes[derivation];
   }
   std::lock_guard lock(entry->mutex);
+  checked(checkNotTorn());
   if (entry->failure)
     raise(*entry->failure);
   if (!entry->code) {
     auto start = std::chrono::steady_clock::now();
     Result<runtime::KernelCode> code = program->compile(derivation);
+    if (!code && code.error().code == ErrorCode::OutOfMemory)
+      raise(code.error()); // there may be memory another time
     if (!code)
       raise(entry->failure.emplace(code.error()));
     entry->code = std::move(*code);

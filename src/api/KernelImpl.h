@@ -1,6 +1,7 @@
 #pragma once
 /// A kernel behind its handles.
 
+#include "base/Fork.h"
 #include "compiler/Compiler.h"
 #include "costate/kernel.h"
 #include "runtime/Device.h"
@@ -14,7 +15,7 @@ namespace costate::detail {
 
 /// Code of one mode and one choice of active arguments.
 struct Compiled {
-  std::mutex mutex; ///< held while it is compiled
+  Mutex mutex; ///< held while it is compiled
   std::optional<runtime::KernelCode> code;
   std::optional<Failure> failure; ///< why there is none
   double milliseconds = 0;
@@ -60,7 +61,7 @@ struct KernelImpl {
   std::string report();
 
 private:
-  std::mutex mutex;
+  Mutex mutex;
   std::map<compiler::Derivation, Compiled> codes;
   std::map<std::vector<uint64_t>, PastLaunch> past;
 };

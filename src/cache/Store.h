@@ -7,6 +7,7 @@
 /// count. When the folder grows above its limit, what was not used for longest
 /// goes.
 
+#include "base/Fork.h"
 #include "cache/Key.h"
 
 #include <atomic>
@@ -48,7 +49,7 @@ private:
 
   const std::string path;
   const uint64_t limit;
-  mutable std::mutex mutex; ///< of `trouble`
+  mutable Mutex mutex; ///< of `trouble`
   std::string trouble;
 };
 

@@ -1,6 +1,7 @@
 /// A program in front of a store: what is there needs no kernel IR at all.
 
 #include "cache/Store.h"
+#include "base/Fork.h"
 #include "compiler/SourceProgram.h"
 #include "compiler/Target.h"
 #include "compiler/Timings.h"
@@ -84,8 +85,10 @@ public:
     if (!from)
       return from.error();
     Result<ObjectCode> object = (*from)->build(derivation);
-    if (!object)
+    if (!object) {
+      forgetIfShort(object.error());
       return object.error();
+    }
     ++store->counts.compiled;
     store->put(wanted, bytesOf(*object, origin));
     return link(std::move(*object));
@@ -104,6 +107,13 @@ public:
   }
 
 private:
+  /// Where memory has ended in the middle of something, that is left as it is.
+  void forgetIfShort(const Failure &failure) {
+    std::lock_guard lock(mutex);
+    if (failure.code == ErrorCode::OutOfMemory)
+      made = nullptr;
+  }
+
   Source source() {
     std::lock_guard lock(mutex);
     if (made)
@@ -140,7 +150,7 @@ private:
   const Loc origin; ///< line 0: not known
   std::string kernelName;
   std::vector<syntax::Argument> declared;
-  std::mutex mutex; ///< of what follows
+  Mutex mutex; ///< of what follows
   std::function<Source()> make;
   std::shared_ptr<SourceProgram> made;
 };

@@ -1,5 +1,7 @@
 #include "compiler/Jit.h"
 
+#include "base/Fork.h"
+#include "compiler/CompilerMemory.h"
 #include "compiler/DeviceSums.h"
 #include "compiler/Target.h"
 #include "runtime/simt/Callbacks.h"
@@ -9,6 +11,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <atomic>
+#include <mutex>
 
 using namespace llvm;
 using namespace llvm::orc;
@@ -16,8 +19,12 @@ using namespace llvm::orc;
 namespace costate::compiler {
 namespace {
 
+/// LLVM does not tell why memory for code, or a library, was not to be had.
 Failure internal(llvm::Error error) {
-  return Failure{ErrorCode::Internal, toString(std::move(error))};
+  std::string text = toString(std::move(error));
+  if (!hasMemoryToCompile())
+    return noMemoryToCompile();
+  return Failure{ErrorCode::Internal, text};
 }
 
 /// The runtime's functions, which no dynamic symbol table need show.
@@ -120,30 +127,89 @@ Expected<std::unique_ptr<LLJIT>> createJit() {
   return jit;
 }
 
-/// One for the process; code outlives every static object that runs it.
-Expected<LLJIT &> sharedJit() {
-  static Expected<std::unique_ptr<LLJIT>> *jit =
-      new Expected<std::unique_ptr<LLJIT>>(createJit());
-  if (!*jit)
-    return make_error<StringError>("cannot start the compiler: " +
-                                       toString(jit->takeError()),
-                                   inconvertibleErrorCode());
-  return ***jit;
+/// The one that links. Never destroyed: code outlives every static object that
+/// runs it.
+struct Session {
+  std::unique_ptr<LLJIT> jit;
+  std::atomic<bool> isBroken = false; ///< nobody may use it any more
+};
+using SessionPointer = std::shared_ptr<Session>;
+
+struct Shared {
+  Mutex mutex;
+  SessionPointer session;
+};
+
+Shared &shared() {
+  static auto &shared = *new Shared;
+  return shared;
 }
 
-void unload(JITDylib *library) {
-  consumeError(library->getExecutionSession().removeJITDylib(*library));
+Result<SessionPointer> sharedSession() {
+  std::lock_guard lock(shared().mutex);
+  if (shared().session)
+    return shared().session;
+  auto made = createJit();
+  if (!made)
+    return internal(joinErrors(createStringError("cannot start the compiler"),
+                               made.takeError()));
+  auto *kept = new SessionPointer(std::make_shared<Session>());
+  (*kept)->jit = std::move(*made);
+  return shared().session = *kept;
+}
+
+/// Symbols that could not be had once cannot be had again: what is linked later
+/// comes to another one.
+void abandon(const SessionPointer &session) {
+  std::lock_guard lock(shared().mutex);
+  if (shared().session == session)
+    shared().session = nullptr;
+}
+
+void unload(Session &session, JITDylib *library) {
+  Busy busy;
+  if (!session.isBroken)
+    consumeError(library->getExecutionSession().removeJITDylib(*library));
 }
 
 } // namespace
 
-void *findFunction(const std::string &name) {
-  Expected<LLJIT &> jit = sharedJit();
-  if (!jit) {
-    consumeError(jit.takeError());
-    return nullptr;
+static Result<LoadedCode> loadInto(const SessionPointer &session,
+                                   std::unique_ptr<MemoryBuffer> object,
+                                   const std::string &entry,
+                                   const std::vector<std::string> &others) {
+  static std::atomic<uint64_t> number{0};
+  LLJIT &jit = *session->jit;
+  auto library = jit.createJITDylib("code" + std::to_string(number++));
+  if (!library)
+    return internal(library.takeError());
+  std::shared_ptr<void> owner(&*library, [session](void *p) {
+    unload(*session, static_cast<JITDylib *>(p));
+  });
+  library->addToLinkOrder(jit.getMainJITDylib());
+  if (llvm::Error error = jit.addObjectFile(*library, std::move(object)))
+    return internal(std::move(error));
+  LoadedCode code{nullptr, {}, std::move(owner)};
+  Expected<ExecutorAddr> address = jit.lookup(*library, entry);
+  if (!address)
+    return internal(address.takeError());
+  code.entry = address->toPtr<runtime::Entry>();
+  for (const std::string &symbol : others) {
+    address = jit.lookup(*library, symbol);
+    if (!address)
+      return internal(address.takeError());
+    code.addresses[symbol] = address->toPtr<void *>();
   }
-  Expected<ExecutorAddr> address = jit->lookup(jit->getMainJITDylib(), name);
+  return code;
+}
+
+void *findFunction(const std::string &name) {
+  Busy busy;
+  Result<SessionPointer> session = sharedSession();
+  if (!session)
+    return nullptr;
+  LLJIT &jit = *(*session)->jit;
+  Expected<ExecutorAddr> address = jit.lookup(jit.getMainJITDylib(), name);
   if (address)
     return address->toPtr<void *>();
   consumeError(address.takeError());
@@ -153,30 +219,20 @@ void *findFunction(const std::string &name) {
 Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
                         const std::string &entry,
                         const std::vector<std::string> &others) {
-  static std::atomic<uint64_t> number{0};
-  Expected<LLJIT &> jit = sharedJit();
-  if (!jit)
-    return internal(jit.takeError());
-  auto library = jit->createJITDylib("code" + std::to_string(number++));
-  if (!library)
-    return internal(library.takeError());
-  std::shared_ptr<void> owner(
-      &*library, [](void *p) { unload(static_cast<JITDylib *>(p)); });
-  library->addToLinkOrder(jit->getMainJITDylib());
-  if (llvm::Error error = jit->addObjectFile(*library, std::move(object)))
-    return internal(std::move(error));
-  LoadedCode code{nullptr, {}, std::move(owner)};
-  Expected<ExecutorAddr> address = jit->lookup(*library, entry);
-  if (!address)
-    return internal(address.takeError());
-  code.entry = address->toPtr<runtime::Entry>();
-  for (const std::string &symbol : others) {
-    address = jit->lookup(*library, symbol);
-    if (!address)
-      return internal(address.takeError());
-    code.addresses[symbol] = address->toPtr<void *>();
+  Busy busy;
+  Result<SessionPointer> session = sharedSession();
+  if (!session)
+    return session.error();
+  try {
+    auto code = loadInto(*session, std::move(object), entry, others);
+    if (!code)
+      abandon(*session);
+    return code;
+  } catch (const std::bad_alloc &) {
+    (*session)->isBroken = true;
+    abandon(*session);
+    return noMemoryToCompile();
   }
-  return code;
 }
 
 } // namespace costate::compiler

@@ -1,8 +1,10 @@
 #include "compiler/SourceProgram.h"
 
+#include "base/Fork.h"
 #include "autodiff/Differentiate.h"
 #include "compiler/Calls.h"
 #include "compiler/Codegen.h"
+#include "compiler/CompilerMemory.h"
 #include "compiler/Costs.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Facts.h"
@@ -105,6 +107,16 @@ public:
   Result<ObjectCode> build(const Derivation &derivation) override {
     std::lock_guard lock(mutex);
     lastTimings() = Timings();
+    if (!hasMemoryToCompile())
+      return noMemoryToCompile();
+    try {
+      return buildNow(derivation);
+    } catch (const std::bad_alloc &) {
+      return noMemoryToCompile();
+    }
+  }
+
+  Result<ObjectCode> buildNow(const Derivation &derivation) {
     DiagnosticText diagnostics(&context);
     Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
@@ -428,7 +440,7 @@ private:
   ir::KernelOp kernel;
   std::string kernelName;
   std::vector<syntax::Argument> declared;
-  std::mutex mutex;
+  Mutex mutex;
 };
 
 } // namespace
@@ -442,20 +454,26 @@ SourceProgram::compile(const Derivation &derivation) {
 }
 
 Result<std::shared_ptr<SourceProgram>>
-SourceProgram::lower(const syntax::Kernel &kernel, Options options) {
+SourceProgram::lower(const syntax::Kernel &kernel, Options options) try {
+  throwWhenMemoryEnds();
   auto program = std::make_shared<KernelProgram>(options);
   if (Result<> done = program->lower(kernel); !done)
     return done.error();
   return std::shared_ptr<SourceProgram>(program);
+} catch (const std::bad_alloc &) {
+  return noMemoryToCompile();
 }
 
 Result<std::shared_ptr<SourceProgram>>
 SourceProgram::parse(const std::string &text, const std::string &fileName,
-                     const std::string &kernel, Options options) {
+                     const std::string &kernel, Options options) try {
+  throwWhenMemoryEnds();
   auto program = std::make_shared<KernelProgram>(options);
   if (Result<> done = program->parse(text, fileName, kernel); !done)
     return done.error();
   return std::shared_ptr<SourceProgram>(program);
+} catch (const std::bad_alloc &) {
+  return noMemoryToCompile();
 }
 
 } // namespace costate::compiler

@@ -295,6 +295,9 @@ makeArray(std::shared_ptr<Device> device, DType dtype,
           int64_t directions, const ElementForm &form) {
   const Plan plan{dtype, extents, form,
                   form.layout == SoA ? 0 : extents.size()};
+  Busy busy;
+  if (Result<> whole = checkNotTorn(); !whole)
+    return whole.error();
   if (Result<> shape = checkShape(plan); !shape)
     return shape.error();
   if (Result<> fits = checkCompanions(dtype, withGrad, withDual, directions);

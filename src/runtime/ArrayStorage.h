@@ -1,6 +1,7 @@
 #pragma once
 /// The memory of an array with its shape and its history.
 
+#include "base/Fork.h"
 #include "runtime/Device.h"
 #include "runtime/Region.h"
 
@@ -97,10 +98,10 @@ struct ArrayStorage {
   Result<> announceRead(const std::function<std::string()> &reader);
 
 private:
-  std::mutex mutex;
+  Mutex mutex;
   std::shared_ptr<ArrayStorage> madeTangent;
   std::atomic<bool> watched = false;
-  std::mutex watchMutex; ///< held while watchers are told
+  Mutex watchMutex; ///< held while watchers are told
   std::vector<ArrayWatcher *> watchers;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 /// What arrays held at earlier times.
 
+#include "base/Fork.h"
 #include "runtime/ArrayStorage.h"
 
 #include <cstdint>
@@ -119,7 +120,7 @@ private:
   Result<> exchange(const Copy &copy, bool temporary, bool certain) const;
 
   const Purpose purpose;
-  mutable std::mutex mutex;              ///< guards what follows
+  mutable Mutex mutex;              ///< guards what follows
   std::map<uint64_t, History> histories; ///< by the identity of the array
   uint64_t time = 0, count = 0;
   bool hasLosses = false;

@@ -21,7 +21,7 @@ stage_binaries() {
   cp "${programs[@]/#/$build/bin/}" "$stage/bin"
   cp "$build/lib/libcostate-llvm.so" "$stage/lib"
   local soname
-  for soname in libtbb.so.12 libtbbmalloc.so.2 libsleef.so.3; do
+  for soname in libsleef.so.3; do
     cp "$(library $soname)" "$stage/lib/$soname"
   done
   # Beside the others these would hide a newer system's from programs of users.
@@ -47,7 +47,7 @@ stage_licences() {
   local package folder=$stage/share/doc/costate
   mkdir -p "$folder"
   cp "$tree/LICENSE" "$folder/LICENSE"
-  for package in libllvm22 libmlir-22-dev libtbb12 libsleef3 libstdc++6 libgcc-s1 libzstd-dev \
+  for package in libllvm22 libmlir-22-dev libsleef3 libstdc++6 libgcc-s1 libzstd-dev \
     zlib1g-dev libgtest-dev libcli11-dev spirv-tools; do
     cp -L "/usr/share/doc/$package/copyright" "$folder/$package.txt"
   done

@@ -2,6 +2,7 @@
 /// Additions that wait for the end of their range, so that their order does
 /// not depend on the number of threads.
 
+#include "base/Fork.h"
 #include "costate/f16.h"
 #include "runtime/MemoryBudget.h"
 
@@ -67,7 +68,7 @@ private:
 
   MemoryBudget &budget;
   std::array<Chunk, chunks> log;
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::byte *> slabs;
   size_t slabsTaken = 0;
   std::atomic<uintptr_t> firstNotFinite = 0;

@@ -10,8 +10,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/info.h>
 
 namespace costate::runtime {
 namespace cpu {
@@ -76,6 +74,7 @@ public:
     return move(to.address, from.address, to.bytes);
   }
   Result<> exchange(Buffer one, Buffer other) override {
+    Busy busy;
     counters.copies += one.bytes > 0;
     std::swap_ranges(one.address, one.address + one.bytes, other.address);
     return {};
@@ -84,6 +83,7 @@ public:
                 size_t patternBytes) override;
 
   Result<LaunchReport> launch(const LaunchRequest &request) override {
+    Busy busy;
     ++counters.launches;
     return cpu::launch(engine, request);
   }
@@ -101,6 +101,7 @@ public:
 
 private:
   static Result<> move(void *to, const void *from, size_t bytes) {
+    Busy busy;
     if (bytes)
       std::memcpy(to, from, bytes);
     return {};
@@ -144,6 +145,7 @@ void CpuDevice::release(Buffer buffer) {
 
 Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
                          size_t patternBytes) {
+  Busy busy;
   counters.fills += buffer.bytes > 0;
   if (patternBytes == 1)
     fillWith<uint8_t>(buffer, pattern);
@@ -154,22 +156,6 @@ Result<> CpuDevice::fill(Buffer buffer, const void *pattern,
   else
     fillWith<uint64_t>(buffer, pattern);
   return {};
-}
-
-/// More threads than cores need a permit; oneTBB's permits only ever narrow
-/// each other, so there is one for the process, and it only grows.
-static void permitThreads(int threads) {
-  static std::mutex mutex;
-  static std::unique_ptr<tbb::global_control> permit;
-  static int permitted = tbb::info::default_concurrency();
-  std::lock_guard lock(mutex);
-  if (threads <= permitted)
-    return;
-  permit.reset();
-  permit = std::make_unique<tbb::global_control>(
-      tbb::global_control::max_allowed_parallelism,
-      static_cast<size_t>(threads));
-  permitted = threads;
 }
 
 static constexpr int mostThreads = 1024;
@@ -183,7 +169,7 @@ static Result<int> chooseThreads(int threads) {
     if (error != std::errc() || *end)
       threads = -1;
   } else if (threads == 0) {
-    threads = std::min(mostThreads, tbb::info::default_concurrency());
+    threads = std::min(mostThreads, processorCount());
   }
   if (threads < 1 || threads > mostThreads)
     return Failure{ErrorCode::BadArgument,
@@ -206,7 +192,6 @@ Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit) {
       return limit.error();
     memoryLimit = *limit;
   }
-  cpu::permitThreads(*count);
   return std::shared_ptr<Device>(
       std::make_shared<cpu::CpuDevice>(*count, memoryLimit));
 }

@@ -3,23 +3,23 @@
 
 #include "runtime/Device.h"
 #include "runtime/cpu/ShadowMemory.h"
+#include "runtime/cpu/ThreadPool.h"
 #include "runtime/cpu/Worker.h"
 
 #include <atomic>
 #include <limits>
 #include <mutex>
-#include <oneapi/tbb/task_arena.h>
 
 namespace costate::runtime::cpu {
 
 /// What all launches of one device share.
 struct Engine {
   Engine(int threads, size_t memoryLimit)
-      : threads(threads), budget(memoryLimit), pool(budget), arena(threads) {}
+      : threads(threads), budget(memoryLimit), pool(budget), team(threads) {}
   const int threads;
   MemoryBudget budget;
   WorkerPool pool;
-  tbb::task_arena arena;
+  ThreadPool team;
 };
 
 /// Runs `request` from begin to end. If it fails and `code->growsTape`, the

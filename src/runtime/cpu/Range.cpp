@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
-#include <oneapi/tbb/parallel_for.h>
 
 namespace costate::runtime::cpu {
 
@@ -73,6 +72,13 @@ static void endChunk(Progress &progress, CpuWorker &worker) {
   worker.tapeTop = worker.tape.base();
 }
 
+static void failMemory(Launch &launch) {
+  launch.fail(-1, {ErrorCode::OutOfMemory,
+                   "kernel `" + launch.request.code->name +
+                       "`: the system has no memory left for a range; release "
+                       "arrays, or use fewer threads"});
+}
+
 static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
   const Range &range = progress.range;
   worker.chunk = chunk;
@@ -104,26 +110,14 @@ static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
   }
 }
 
-static void runLeased(Progress &progress, Clock::time_point deadline) {
+static void runLeased(Progress &progress, Clock::time_point deadline) try {
   if (progress.next.load(std::memory_order_relaxed) >= progress.end)
     return;
   Lease worker(progress.launch);
   runChunks(progress, *worker, deadline);
-}
-
-template <class F> static void inParallel(Engine &engine, int count, F &&f) {
-  engine.arena.execute([&] {
-    // Isolated: while it waits, this thread takes no work of other launches.
-    tbb::this_task_arena::isolate([&] {
-      tbb::parallel_for(
-          tbb::blocked_range<int>(0, count, 1),
-          [&](const tbb::blocked_range<int> &part) {
-            for (int i = part.begin(); i < part.end(); ++i)
-              f(i);
-          },
-          tbb::simple_partitioner());
-    });
-  });
+} catch (const std::bad_alloc &) {
+  failMemory(progress.launch);
+  progress.stop();
 }
 
 /// Runs the chunks that are left; tells whether that took several threads.
@@ -135,8 +129,8 @@ static bool runAll(Progress &progress) {
     return false;
   int runners =
       static_cast<int>(std::min<int64_t>(left, progress.launch.runners));
-  inParallel(progress.launch.engine, runners,
-             [&](int) { runLeased(progress, never); });
+  progress.launch.engine.team.run(runners,
+                                  [&](int) { runLeased(progress, never); });
   return true;
 }
 
@@ -184,7 +178,7 @@ static void applyAdditions(Progress &progress, bool parallel) {
     watch ? log.applyWatched(partition) : log.apply(partition);
   };
   if (parallel)
-    inParallel(progress.launch.engine, AddLog::partitions, apply);
+    progress.launch.engine.team.run(AddLog::partitions, apply);
   else
     for (int partition = 0; partition < AddLog::partitions; ++partition)
       apply(partition);
@@ -220,10 +214,7 @@ bool runRange(Launch &launch, const Range &range) noexcept try {
     runWave(progress, 0, progress.chunks);
   return !launch.failed();
 } catch (const std::bad_alloc &) {
-  launch.fail(-1,
-              {ErrorCode::OutOfMemory,
-               "kernel `" + launch.request.code->name +
-                   "`: the system has no more memory for the sums of a range"});
+  failMemory(launch);
   return false;
 }
 

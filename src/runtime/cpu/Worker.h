@@ -1,6 +1,7 @@
 #pragma once
 /// Workers: what a thread needs while it runs compiled code.
 
+#include "base/Fork.h"
 #include "runtime/KernelCode.h"
 #include "runtime/cpu/AddLog.h"
 #include "runtime/cpu/TapeArena.h"
@@ -48,7 +49,7 @@ public:
 
 private:
   MemoryBudget &budget;
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::unique_ptr<CpuWorker>> workers;
   std::vector<std::unique_ptr<AddLog>> logs;
 };

@@ -82,6 +82,7 @@ public:
   }
 
   Result<> useStream(std::optional<void *> stream) override {
+    Busy busy;
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
     return engine.driver().useStream(stream);
   }
@@ -94,12 +95,14 @@ public:
 
 private:
   Result<> tapeFailure() {
+    Busy busy;
     std::lock_guard lock(engine.mutex);
     return engine.tiles.failure();
   }
 
   /// Tapes can be made again.
   void dropScratch() {
+    Busy busy;
     std::lock_guard lock(engine.mutex);
     engine.tapes.clear();
     engine.serialTape.clear();
@@ -126,6 +129,7 @@ public:
         heapBytes(engine.tiles.heapBytes()) {}
 
   Result<> replay() override {
+    Busy busy;
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
     // It may have been dropped to make room.
     if (auto done = engine.tiles.growHeap(heapBytes); !done)
@@ -169,6 +173,7 @@ GpuDevice::keep(const std::vector<Step> &steps) {
 }
 
 Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
+  Busy busy;
   std::lock_guard lock(engine.mutex);
   CapturingDriver driver(*engine.memory.real);
   CaptureScope scope(engine.memory, driver);

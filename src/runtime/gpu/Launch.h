@@ -1,6 +1,7 @@
 #pragma once
 /// A running launch on a GPU.
 
+#include "base/Fork.h"
 #include "runtime/Device.h"
 #include "runtime/gpu/DeviceCode.h"
 #include "runtime/gpu/Tiles.h"

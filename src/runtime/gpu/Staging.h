@@ -2,6 +2,8 @@
 /// Uploads by way of memory that a GPU copies from: the caller's may change at
 /// once, and nobody waits for the GPU until all of that memory is under way.
 
+#include "base/Fork.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -64,7 +66,7 @@ private:
   }
 
   std::shared_ptr<Queue> queue;
-  std::mutex mutex;
+  Mutex mutex;
   std::array<Slot, 4> slots;
   size_t current = 0;
   size_t used = 0; ///< bytes of the current slot

@@ -1,4 +1,5 @@
 #include "runtime/gpu/ValidatingDriver.h"
+#include "base/Fork.h"
 
 #include <algorithm>
 #include <atomic>
@@ -150,7 +151,7 @@ private:
     return "not allocated";
   }
 
-  std::mutex mutex;
+  Mutex mutex;
   Pieces live, released;
   std::multimap<uint64_t, size_t> foreign;
   std::string wrongRelease;

@@ -1,5 +1,6 @@
 #include "runtime/simt/Callbacks.h"
 
+#include "base/Fork.h"
 #include "base/DeviceWords.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct DeviceWorker {
 
 static void report(const DeviceWorker &worker, DeviceErrorCell::Kind kind,
                    int64_t site, std::initializer_list<int64_t> words) {
-  static std::mutex mutex;
+  static Mutex mutex;
   std::lock_guard lock(mutex);
   DeviceErrorCell &cell = *worker.errors;
   if (cell.kind != DeviceErrorCell::None && cell.iteration <= worker.iteration)

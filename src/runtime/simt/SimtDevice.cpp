@@ -3,6 +3,7 @@
 #include "base/DeviceWords.h"
 #include "runtime/Text.h"
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/cpu/ThreadPool.h"
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Block.h"
 
@@ -14,8 +15,6 @@
 #include <mutex>
 #include <new>
 #include <numeric>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 #include <random>
 #include <thread>
 
@@ -89,7 +88,7 @@ public:
              .blockThreads = options.blockThreads,
              .blocksProgress = true,
              .sortsApart = options.sortsApart},
-        seed(options.seed), arena(options.threads) {}
+        seed(options.seed), team(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
 
@@ -215,7 +214,7 @@ private:
   std::shared_ptr<Kept> kept;
   const uint64_t seed;
   std::atomic<uint64_t> schedules = 0;
-  tbb::task_arena arena;
+  cpu::ThreadPool team;
 };
 
 std::vector<int64_t> shuffled(int64_t count, uint64_t seed) {
@@ -253,7 +252,7 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
     sharedBytes = std::max(sharedBytes, sumMemory);
   uint64_t launchSeed = mixed(seed, schedules++);
   FirstFailure failure;
-  auto runBlock = [&](int64_t block) {
+  auto runWith = [&](int64_t block) {
     BlockMemory memory(sharedBytes);
     BlockWork work{entry,
                    words.data(),
@@ -262,16 +261,25 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                    grid.blocks * grid.blockThreads,
                    memory.address()};
     uint64_t blockSeed = mixed(launchSeed, static_cast<uint64_t>(block));
-    failure.note(function.collective ? runTogether(work, blockSeed)
-                                     : runInTurn(work));
+    return function.collective ? runTogether(work, blockSeed) : runInTurn(work);
+  };
+  auto runBlock = [&](int64_t block) {
+    try {
+      failure.note(runWith(block));
+    } catch (const std::bad_alloc &) {
+      failure.note(Failure{ErrorCode::OutOfMemory,
+                           "the system has no memory left for a block"});
+    }
   };
   bool lastWaits = function.oneSum && words[TicketWord] &&
                    words[TicketWord] == words[PartialsWord];
   std::vector<int64_t> order = shuffled(grid.blocks - lastWaits, launchSeed);
-  arena.execute([&] {
-    tbb::parallel_for(size_t(0), order.size(),
-                      [&](size_t k) { runBlock(order[k]); });
-  });
+  std::atomic<size_t> next = 0;
+  team.run(static_cast<int>(std::min<size_t>(order.size(), team.size())),
+           [&](int) {
+             for (size_t k; (k = next++) < order.size();)
+               runBlock(order[k]);
+           });
   if (lastWaits && failure.result()) // who fails leaves no part
     runBlock(grid.blocks - 1);
   ++count.launches;
