@@ -62,7 +62,7 @@ static void writeAt(AnyArray &array, const std::vector<int64_t> &index,
     reject("an array of " + contentsText(array) + " was given " +
            contentsText(data) + "; see astype and ascontiguousarray");
   Loc loc = callerLoc();
-  nb::gil_scoped_release release;
+  GilRelease release;
   array.write_at(index, data.data(), data.size() * sizeOf(array.dtype()), loc);
 }
 
