@@ -122,9 +122,36 @@ static void requireOutputs(const KernelImpl &kernel, const KernelCode &code,
             remedyFor(*call.arguments[missing.argument].array, flag));
 }
 
+static std::string placeText(Loc loc) {
+  return std::string(loc.file) + ":" + std::to_string(loc.line) + ":" +
+         std::to_string(loc.column);
+}
+
+void detail::checkCompanions(const KernelImpl &kernel, const Call &call,
+                             const KernelCode &code) {
+  for (size_t k = 0; k < call.arguments.size(); ++k) {
+    const std::shared_ptr<ArrayStorage> &array = call.arguments[k].array;
+    Loc load = code.accesses[k].passedOn;
+    bool isNamed = !kernel.program->arguments()[k].form.name.empty();
+    if (!array || !array->isCompanion || !load.line || !isNamed)
+      continue;
+    raise(ErrorCode::NotDifferentiable,
+          placeText(load) + ": error: the gradient of " + kernel.title() +
+              " depends on what is read here from " + nameOf(kernel, k) +
+              ", which is itself a gradient; derivatives of gradients are not "
+              "known here, so a part of the result would be lost\n" +
+              placeText(load) +
+              ": note: if it counts as a constant, write "
+              "`stop_gradient(...)` around it, or copy it into an array of "
+              "your own; do not record a step of an optimiser; for second "
+              "derivatives use `k.gradient().jvp`");
+  }
+}
+
 /// Whether the launch and not its caller has the array.
 static bool isProvided(runtime::Parameter parameter) {
-  return parameter.role == Role::Version || parameter.role == Role::Scratch;
+  return parameter.role == Role::Version || parameter.role == Role::Scratch ||
+         parameter.role == Role::Owners;
 }
 
 /// The array that the caller has passed for `parameter`; null for a scalar and
@@ -151,21 +178,23 @@ static bool isWritten(const KernelCode &code, runtime::Parameter parameter) {
   return access.written || (parameter.role == Role::Adjoint && access.read);
 }
 
-/// Whether a gradient has no part in an argument: it performs the stores that
-/// it reads, and no others.
+/// Whether a gradient has no part in an argument: it writes none, and reads
+/// what it needs.
 static bool isLeftOut(const KernelCode &code, runtime::Parameter parameter) {
   auto isAdjoint = [](runtime::Parameter p) { return p.role == Role::Adjoint; };
-  return parameter.isArgument() && !code.accesses[parameter.argument].read &&
+  return parameter.isArgument() && !code.accesses[parameter.argument].needed &&
          std::ranges::any_of(code.parameters, isAdjoint);
 }
 
 /// A new array of the shape of `parameter`.
 static std::shared_ptr<ArrayStorage> arrayLike(const Call &call,
                                                runtime::Parameter parameter) {
+  bool isOfNumbers = parameter.role == Role::Owners;
   parameter.role = Role::Primal;
   std::shared_ptr<ArrayStorage> like = storageOf(call, parameter);
-  return checked(runtime::makeArray(like->device, like->dtype, like->extents,
-                                    /*withGrad=*/false, /*withDual=*/false));
+  return checked(runtime::makeArray(
+      like->device, isOfNumbers ? DType::I64 : like->dtype, like->extents,
+      /*withGrad=*/false, /*withDual=*/false));
 }
 
 VersionArrays::VersionArrays(const Call &call, const KernelCode &code) {
@@ -238,7 +267,7 @@ static void provide(Arrays &arrays, const Call &call, const KernelCode &code,
     runtime::Parameter parameter = code.parameters[i];
     if (parameter.role == Role::Version)
       arrays[i] = versions.find(parameter);
-    else if (parameter.role == Role::Scratch)
+    else if (isProvided(parameter))
       arrays[i] = arrayLike(call, parameter);
   }
 }
@@ -571,6 +600,7 @@ void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
   requireSomeActive(*kernel, derivation);
   Compiled &gradient = kernel->compiled(derivation);
   requireOutputs(*kernel, *gradient.code, call);
+  checkCompanions(*kernel, call, *gradient.code);
   derivation.mode = compiler::Mode::Recording;
   Compiled &recording = kernel->compiled(derivation);
   requireOutputs(*kernel, *recording.code, call);
@@ -634,6 +664,7 @@ void detail::launch(const std::shared_ptr<KernelImpl> &kernel, Chain chain,
   requireSomeActive(*kernel, derivation);
   Compiled &compiled = kernel->compiled(derivation);
   requireOutputs(*kernel, *compiled.code, call);
+  checkCompanions(*kernel, call, *compiled.code);
   if (CustomScope::isActive()) {
     noteReads(*kernel, chain.mode, call, *compiled.code);
     noteWrites(*kernel, chain.mode, call, *compiled.code);

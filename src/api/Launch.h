@@ -66,6 +66,12 @@ private:
 void checkOverlaps(const KernelImpl &kernel, const Call &call,
                    const runtime::KernelCode &code);
 
+/// Throws NotDifferentiable if `code`, of a gradient, would drop a derivative
+/// because the kernel itself reads a gradient; one that its caller has passed
+/// counts as a constant.
+void checkCompanions(const KernelImpl &kernel, const Call &call,
+                     const runtime::KernelCode &code);
+
 /// Checks overlaps and runs; used for launches and by Tape::backward.
 /// `versions` must hold what `compiled` asks for.
 void run(const KernelImpl &kernel, Mode mode, const Call &call,

@@ -157,8 +157,10 @@ std::string LaunchEntry::argumentText(size_t argument) const {
 void LaunchEntry::requireGradient() const {
   if (refusal)
     raise(*refusal);
-  if (gradient)
-    checkOverlaps(*kernel, call, *gradient->code);
+  if (!gradient)
+    return;
+  checkCompanions(*kernel, call, *gradient->code);
+  checkOverlaps(*kernel, call, *gradient->code);
 }
 
 bool LaunchEntry::writesActive(size_t argument) const {

@@ -7,6 +7,7 @@
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
+#include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/replay/Sections.h"
 #include "autodiff/replay/Versions.h"
@@ -151,8 +152,49 @@ SmallVector<bool> activeWrites(ir::KernelOp primal, ArrayRef<bool> active) {
   return writes;
 }
 
+/// Whether an active array gets a value that varies with `array`, or with an
+/// array that gets one.
+static bool reachesActive(ir::KernelOp primal, Value array,
+                          ArrayRef<bool> active) {
+  llvm::DenseSet<Value> reached{array};
+  for (size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    Activity activity(primal, [&](Value a) { return reached.contains(a); });
+    for (const ArrayAccess &access : accessesIn(primal)) {
+      if (!access.isWrite() || !activity.isVaried(access.op->getOperand(0)))
+        continue;
+      if (active[cast<BlockArgument>(access.array).getArgNumber()])
+        return true;
+      reached.insert(access.array);
+    }
+  }
+  return false;
+}
+
+SmallVector<std::optional<Location>> passedOnLoads(ir::KernelOp primal,
+                                                   ArrayRef<bool> active) {
+  llvm::MapVector<Value, Location> loads;
+  primal.walk([&](ir::LoadOp load) {
+    if (isa<FloatType>(load.getType()))
+      loads.insert({load.getArray(), load.getLoc()});
+  });
+  SmallVector<std::optional<Location>> places(primal.getNumArguments());
+  for (auto [array, place] : loads) {
+    unsigned argument = cast<BlockArgument>(array).getArgNumber();
+    if (!active[argument] && reachesActive(primal, array, active))
+      places[argument] = place;
+  }
+  return places;
+}
+
 /// Whether loads of what the iteration has stored read memory.
 enum class Reloads { Kept, Forwarded };
+
+/// How a gradient is made.
+struct Way {
+  Reloads reloads;
+  Owners owners;
+};
 
 /// One round: the gradient, and the copy of the primal that it was made from.
 struct Round {
@@ -161,13 +203,16 @@ struct Round {
 };
 
 static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
-                                const Versions &versions, Reloads reloads,
+                                const Versions &versions, Way way,
                                 Refusal &refusal) {
   ir::KernelOp gradient = copyOf(primal, ".grad");
   raiseOrder(gradient);
-  if (reloads == Reloads::Forwarded)
+  expandProducts(gradient, active);
+  if (way.reloads == Reloads::Forwarded)
     forwardStores(gradient);
   pruneWithinParts(gradient);
+  if (way.owners == Owners::Asked)
+    checkOwners(gradient, active);
   normalizeLoops(gradient);
   auto turns = countTurns(gradient);
   expressInductions(gradient, turns);
@@ -190,12 +235,10 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
 
 static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                   ArrayRef<bool> active,
-                                                  Reloads reloads,
-                                                  Refusal &refusal) {
+                                                  Way way, Refusal &refusal) {
   Versions versions;
   while (true) {
-    FailureOr<Round> round =
-        reverse(primal, active, versions, reloads, refusal);
+    FailureOr<Round> round = reverse(primal, active, versions, way, refusal);
     if (failed(round))
       return failure();
     auto needed = neededLoads(*round->marked, round->gradient);
@@ -232,22 +275,24 @@ static void inlineUnlessDerived(ir::KernelOp primal) {
 /// to be computed again from one that is overwritten.
 FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
-                                           Refusal &refusal) {
+                                           Refusal &refusal, Owners owners) {
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
   expandFetches(primal);
-  if (failed(refuseGradient(primal)) || failed(checkFetches(primal, active)) ||
-      failed(checkOrderFree(primal, refusal)) ||
+  if (failed(refuseGradient(primal)) ||
+      failed(checkFetches(primal, active, Products::OfOwn)) ||
+      failed(checkOrderFree(primal, active, refusal)) ||
       failed(checkExtrema(primal, active, refusal)))
     return failure();
-  auto forwarded =
-      differentiateReverse(primal, active, Reloads::Forwarded, refusal);
+  auto forwarded = differentiateReverse(primal, active,
+                                        {Reloads::Forwarded, owners}, refusal);
   if (failed(forwarded) || !forwarded->overwrite)
     return forwarded;
   ScopedDiagnosticHandler quiet(primal.getContext(),
                                 [](Diagnostic &) { return success(); });
   Refusal unused;
-  auto kept = differentiateReverse(primal, active, Reloads::Kept, unused);
+  auto kept =
+      differentiateReverse(primal, active, {Reloads::Kept, owners}, unused);
   if (failed(kept))
     return forwarded;
   bool better =
@@ -262,7 +307,7 @@ FailureOr<Derivative> differentiateForward(ir::KernelOp primal,
   refusal.code = ErrorCode::NotDifferentiable;
   ir::inlineCalls(primal);
   expandFetches(primal);
-  if (failed(checkFetches(primal, active)))
+  if (failed(checkFetches(primal, active, Products::Refused)))
     return failure();
   ir::KernelOp tangent = copyOf(primal, ".jvp");
   for (unsigned order = 0; order < curves.order; ++order)

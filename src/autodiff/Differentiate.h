@@ -46,6 +46,11 @@ std::vector<ArraySection> writtenSections(ir::KernelOp primal);
 llvm::SmallVector<bool> activeWrites(ir::KernelOp primal,
                                      llvm::ArrayRef<bool> active);
 
+/// By argument that is not active: where `primal` loads a value from it that
+/// what it writes to active arrays varies with, if anywhere.
+llvm::SmallVector<std::optional<mlir::Location>>
+passedOnLoads(ir::KernelOp primal, llvm::ArrayRef<bool> active);
+
 /// Why there is no derivative; the diagnostics have been emitted.
 struct Refusal {
   ErrorCode code = ErrorCode::NotDifferentiable;
@@ -61,9 +66,13 @@ struct Refusal {
 /// primal memory is not written. Needed values come from memory as the launch
 /// left it; where that has been overwritten, from further arrays that hold
 /// versions (`costate.version_of`), or scratch arrays (`costate.scratch_of`).
+/// Where it takes a run to tell whose elements iterations use, it finds that
+/// out first, unless somebody else looks for races.
+enum class Owners { Asked, Watched };
 mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                  llvm::ArrayRef<bool> active,
-                                                 Refusal &refusal);
+                                                 Refusal &refusal,
+                                                 Owners owners = Owners::Asked);
 
 /// Appends `<name>.record`, which is `primal` and stores `versions` into
 /// further arguments.

@@ -49,6 +49,7 @@ struct DeviceErrorCell {
     ElementNotFinite, ///< text, parameter, element, f64
     SumNotFinite,     ///< text, parameter, element, two f64
     AssertFailed,     ///< text, count, up to four words
+    Refused,          ///< text, count, up to four sites
   };
   uint32_t lock;
   uint32_t kind;

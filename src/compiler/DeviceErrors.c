@@ -26,7 +26,8 @@ enum Kind {
   NotFinite,
   ElementNotFinite,
   SumNotFinite,
-  AssertFailed
+  AssertFailed,
+  Refused
 };
 
 static long bits(double number) { return __builtin_bit_cast(long, number); }
@@ -109,6 +110,11 @@ void costate_device_sum_not_finite(Worker *worker, long site, long text,
 void costate_device_assert_failed(Worker *worker, long site, long text,
                                   long count, long a, long b, long c, long d) {
   report(worker, AssertFailed, site, text, count, a, b, c, d);
+}
+
+void costate_device_refused(Worker *worker, long site, long text, long count,
+                            long a, long b, long c, long d) {
+  report(worker, Refused, site, text, count, a, b, c, d);
 }
 
 NOINLINE void costate_device_print(Worker *worker, long site, long text,

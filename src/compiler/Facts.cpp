@@ -67,6 +67,8 @@ static runtime::Parameter parameterOf(ir::KernelOp kernel, unsigned number) {
             static_cast<uint32_t>(belongsTo(ir::partAttr).getInt())};
   if (IntegerAttr argument = belongsTo(ir::scratchOfAttr))
     return {Role::Scratch, static_cast<uint32_t>(argument.getInt()), rank};
+  if (IntegerAttr argument = belongsTo(ir::ownersOfAttr))
+    return {Role::Owners, static_cast<uint32_t>(argument.getInt()), rank};
   return {Role::Primal, number, rank};
 }
 

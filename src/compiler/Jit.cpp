@@ -47,8 +47,10 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_step_zero", &costate_step_zero);
   add("costate_print", &costate_print);
   add("costate_assert_failed", &costate_assert_failed);
+  add("costate_refused", &costate_refused);
   add("costate_device_print", &costate_device_print);
   add("costate_device_assert_failed", &costate_device_assert_failed);
+  add("costate_device_refused", &costate_device_refused);
   add("costate_begin_range", &costate_begin_range);
   add("costate_use", &costate_use);
   add("costate_not_finite", &costate_not_finite);

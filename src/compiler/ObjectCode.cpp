@@ -15,7 +15,7 @@ COSTATE_FIELDS(costate::SliceIndex, scalar, offset);
 COSTATE_FIELDS(costate::ArraySection, dims);
 COSTATE_FIELDS(costate::runtime::Parameter, role, argument, rank, part, order);
 COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
-               reloaded, neededSection, writtenSection);
+               reloaded, passedOn, neededSection, writtenSection);
 COSTATE_FIELDS(costate::runtime::gpu::SortCosts, turn, strayItem, strayTurn);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
                measuredInPlace, serial, afterTurn, effects, ordered, collective,

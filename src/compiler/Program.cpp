@@ -15,6 +15,7 @@
 #include "compiler/Timings.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "ir/Functions.h"
+#include "ir/Source.h"
 #include "ir/Text.h"
 #include "lowering/Lower.h"
 
@@ -123,6 +124,8 @@ public:
       return derived.error();
     ObjectCode object;
     object.code = describe(*derived, derivation);
+    if (derivation.mode == Mode::Gradient)
+      addPassedOn(derivation, object);
     useCalls(*derived, derivation);
     if (Result<> done =
             generate(*derived->module, derived->kernel.getName(), options,
@@ -203,6 +206,15 @@ private:
     return code;
   }
 
+  void addPassedOn(const Derivation &derivation, ObjectCode &object) {
+    auto loads = autodiff::passedOnLoads(kernel, flagsOf(derivation));
+    for (auto [access, load] : llvm::zip(object.code.accesses, loads))
+      if (FileLineColLoc place = load ? ir::sourceOf(*load) : FileLineColLoc())
+        access.passedOn =
+            Loc(object.files->keep(place.getFilename().getValue()),
+                place.getLine(), place.getColumn());
+  }
+
   std::string reasonOf(const autodiff::Overwrite &overwrite) {
     DiagnosticText diagnostics(&context);
     autodiff::refuse(overwrite);
@@ -244,7 +256,7 @@ private:
     for (unsigned k = 0; k < kernel.getNumArguments(); ++k)
       for (StringRef origin :
            {ir::adjointOfAttr, ir::tangentOfAttr, ir::versionOfAttr,
-            ir::partAttr, ir::scratchOfAttr})
+            ir::partAttr, ir::scratchOfAttr, ir::ownersOfAttr})
         kernel.removeArgAttr(k, StringAttr::get(&context, origin));
   }
 
@@ -354,18 +366,30 @@ private:
     return checked(std::move(derived), code, diagnostics);
   }
 
-  /// The gradient, or what records the versions that it needs.
-  Result<> takeGradient(Derived &derived, const Derivation &derivation,
-                        DiagnosticText &diagnostics) {
+  /// Debug kernels on the CPU look for races.
+  autodiff::Owners ownersFor(StringRef target) const {
+    return options.debug && target == "cpu" ? autodiff::Owners::Watched
+                                            : autodiff::Owners::Asked;
+  }
+
+  /// By argument: whether it has an adjoint.
+  llvm::SmallVector<bool> flagsOf(const Derivation &derivation) const {
     llvm::SmallVector<bool> flags(derivation.adjoint.begin(),
                                   derivation.adjoint.end());
     flags.resize(declared.size());
+    return flags;
+  }
+
+  /// The gradient, or what records the versions that it needs.
+  Result<> takeGradient(Derived &derived, const Derivation &derivation,
+                        DiagnosticText &diagnostics) {
+    llvm::SmallVector<bool> flags = flagsOf(derivation);
     if (options.fastMath &&
         failed(autodiff::checkExactExtrema(derived.kernel, flags)))
       return Failure{ErrorCode::NotDifferentiable, diagnostics.take("")};
     autodiff::Refusal refusal;
-    auto gradient =
-        autodiff::differentiateReverse(derived.kernel, flags, refusal);
+    auto gradient = autodiff::differentiateReverse(
+        derived.kernel, flags, refusal, ownersFor(derivation.target));
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =

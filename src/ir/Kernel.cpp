@@ -478,8 +478,8 @@ LogicalResult AtomicMaxOp::verify() { return verifyUpdate(*this); }
 LogicalResult AtomicFetchOp::verify() {
   StringRef kind = getKind();
   bool ofBits = kind == "and" || kind == "or" || kind == "xor";
-  if (!ofBits && kind != "add" && kind != "min" && kind != "max" &&
-      kind != "exchange")
+  if (!ofBits && kind != "add" && kind != "mul" && kind != "min" &&
+      kind != "max" && kind != "exchange")
     return emitOpError("has no kind `") << kind << "`";
   if (ofBits && isa<FloatType>(getValue().getType()))
     return emitOpError("cannot take the bits of floats");

@@ -66,6 +66,7 @@ inline constexpr llvm::StringLiteral tangentOfAttr = "costate.tangent_of";
 inline constexpr llvm::StringLiteral versionOfAttr = "costate.version_of";
 inline constexpr llvm::StringLiteral partAttr = "costate.part";
 inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
+inline constexpr llvm::StringLiteral ownersOfAttr = "costate.owners_of";
 
 /// What the user calls an argument that is not one of theirs as a whole.
 inline constexpr llvm::StringLiteral nameAttr = "costate.name";

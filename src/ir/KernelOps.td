@@ -112,7 +112,8 @@ def Costate_KernelOp : Costate_Op<"kernel", [
     `costate.adjoint_of` or `costate.tangent_of`: the number of the argument
     that it belongs to. Likewise `costate.version_of` marks what the argument
     held before the part of the primal with the number `costate.part`, and
-    `costate.scratch_of` a copy of it to work on.
+    `costate.scratch_of` a copy of it to work on, and `costate.owners_of` an
+    array of i64 of its shape, for the iterations that write its elements.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -308,8 +309,8 @@ def Costate_AtomicFetchOp : Costate_AccessOp<"atomic_fetch", [
   let summary = "update one element, as one indivisible step, and tell what it was";
   let description = [{
     Kinds: `add`, `min` and `max` as `atomic_add`, `atomic_min` and
-    `atomic_max`; `and`, `or`, `xor` of integers and bools; `exchange` stores
-    the value.
+    `atomic_max`; `mul` multiplies; `and`, `or`, `xor` of integers and bools;
+    `exchange` stores the value.
     Where no other iteration interferes, `expand-fetches` makes a load and a
     store of it.
 
@@ -644,16 +645,20 @@ def Costate_AssertOp : Costate_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let summary = "in debug kernels, end the launch unless a condition holds";
   let description = [{
     The error has a text like that of `print`, with at most four values. Not in
-    gradients.
+    gradients; but with `refuses`, which is in all builds, a gradient that would
+    depend on the order of iterations ends with `CannotReplay`.
 
     ```mlir
     costate.assert %positive, "{f} is not positive" %x : f64
     ```
   }];
   let arguments = (ins I1:$condition, StrAttr:$text,
-                       Variadic<Costate_Value>:$values);
+                       Variadic<Costate_Value>:$values, UnitAttr:$refuses);
   let hasVerifier = 1;
-  let assemblyFormat = "$condition `,` $text ($values^ `:` type($values))? attr-dict";
+  let assemblyFormat = [{
+    (`refuses` $refuses^)? $condition `,` $text
+    ($values^ `:` type($values))? attr-dict
+  }];
 }
 
 //===-- The search for inf and NaN ----------------------------------------===//

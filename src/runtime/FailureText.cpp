@@ -107,6 +107,15 @@ Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
                  messageText(code, text, words) + suffix(iteration));
 }
 
+Failure refusal(const KernelCode &code, int64_t site, int64_t text,
+                std::span<const int64_t> sites, IterationPlace iteration) {
+  std::string places;
+  for (int64_t other : sites)
+    places += (places.empty() ? "" : " or") + siteText(code, other);
+  return failure(ErrorCode::CannotReplay, code, site,
+                 filled(code, text, {}, iteration, places) + suffix(iteration));
+}
+
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents) {
   IterationPlace iteration{cell.iteration, extents};
@@ -132,6 +141,9 @@ Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
   case DeviceErrorCell::AssertFailed:
     return assertFailure(*request.code, cell.site, w[0],
                          {w + 2, static_cast<size_t>(w[1])}, iteration);
+  case DeviceErrorCell::Refused:
+    return refusal(*request.code, cell.site, w[0],
+                   {w + 2, static_cast<size_t>(w[1])}, iteration);
   default:
     return stepFailure(*request.code, cell.site);
   }

@@ -33,6 +33,9 @@ Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
 /// `text` indexes KernelCode::texts, and is filled with the words.
 Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
                       std::span<const int64_t> words, IterationPlace iteration);
+/// `@` of the text stands for `sites`.
+Failure refusal(const KernelCode &code, int64_t site, int64_t text,
+                std::span<const int64_t> sites, IterationPlace iteration);
 /// What threads of a GPU have reported; `extents` of the range that ran.
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents);

@@ -93,6 +93,9 @@ void costate_print(Worker *worker, int64_t site, int64_t text, int64_t count,
 [[noreturn]] void costate_assert_failed(Worker *worker, int64_t site,
                                         int64_t text, int64_t count, int64_t a,
                                         int64_t b, int64_t c, int64_t d);
+[[noreturn]] void costate_refused(Worker *worker, int64_t site, int64_t text,
+                                  int64_t count, int64_t a, int64_t b,
+                                  int64_t c, int64_t d);
 /// Leaves the kernel if the element is inf or NaN now.
 void costate_check_sum_f32(Worker *worker, int64_t site, int64_t text,
                            int64_t parameter, int64_t element, double added);
@@ -111,6 +114,7 @@ struct Parameter {
     Version, ///< what it held before part `part` of the primal; written by the
              ///< recording primal, read by the gradient
     Scratch, ///< to work on, of any contents
+    Owners,  ///< i64, likewise
   };
   Role role;
   uint32_t argument;
@@ -130,6 +134,8 @@ struct Access {
   bool needed = false;      ///< Gradient: read as the launch left it
   bool reloaded = false;    ///< Gradient: also elements that the kernel has
                             ///< stored, so they must be as its launch left them
+  Loc passedOn{}; ///< Gradient: where a value without adjoint is loaded that
+                  ///< others with one depend on; line 0: nowhere
   ArraySection neededSection;  ///< Gradient: the elements behind `needed`
   ArraySection writtenSection; ///< the elements behind `written`
 };

@@ -67,6 +67,8 @@ std::string parameterText(const KernelCode &code, const Parameter &parameter) {
     text = "the gradient of " + text;
   if (parameter.role == Role::Version || parameter.role == Role::Scratch)
     text = "a copy of " + text;
+  if (parameter.role == Role::Owners)
+    text = "what tells who writes " + text;
   for (uint32_t order = 0; order < parameter.order; ++order)
     text = "the tangent of " + text;
   return text;

@@ -217,8 +217,8 @@ void Checker::update(const Statement &statement) {
   Op op = statement.op;
   bool isBits = op == Op::And || op == Op::Or || op == Op::Xor;
   bool holds = isBits ? !isFloat(type)
-                      : isNumber(type) &&
-                            (op == Op::Add || op == Op::Min || op == Op::Max);
+                      : isNumber(type) && (op == Op::Add || op == Op::Mul ||
+                                           op == Op::Min || op == Op::Max);
   require(holds, statement,
           std::string("an element of type ") + costate::nameOf(type) +
               " has no atomic `" + nameOf(op) + "`");

@@ -148,6 +148,35 @@ TEST(ErrorConformance, NumbersThatAnArgumentDoesNotHave) {
   EXPECT_EQ(x.to_host()[0], 8);
 }
 
+TEST(ErrorConformance, ANeighbourBehindAConditionIsRefusedWithoutDebug) {
+  static unsigned store = 0;
+  Kernel k = kernel("sweep", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                                ArrayRef<double, 0> sum, Scalar<int> last) {
+    parallel(y.size(), [&](Index i) {
+      IF (i < last) {
+        store = __LINE__ + 1;
+        y(i) = x(i);
+      }
+      ELSE {
+        line = __LINE__ + 1;
+        sum() += y(i - 1) * 2.0;
+      }
+    });
+  });
+  auto x = active<double>({1, 2, 3}), y = active<double>({4, 5, 6});
+  auto sum = cpu().array<double>({}, grad);
+  y.grad().fill(1);
+  sum.grad().fill(1);
+  expectError(ErrorCode::CannotReplay,
+              {"`sweep`", here(__FILE__, line), here(__FILE__, store)},
+              [&] { k.grad(x, y, sum, 2); });
+  EXPECT_EQ(x.grad().to_host(), std::vector<double>(3, 0));
+  EXPECT_EQ(y.grad().to_host(), std::vector<double>(3, 1));
+  k.grad(x, y, sum, 3);
+  EXPECT_EQ(x.grad().to_host(), std::vector<double>(3, 1));
+  EXPECT_EQ(y.grad().to_host(), std::vector<double>(3, 0));
+}
+
 TEST(ErrorConformance, AStepOfZero) {
   Kernel k = kernel("steps", [](ArrayRef<double, 1> x, ArrayRef<double, 0> sum,
                                 Scalar<int> step) {

@@ -59,8 +59,7 @@ std::optional<Derived> Checker::forwardOf(ir::KernelOp of,
 
 std::optional<Derived> Checker::reverseOf(ArrayRef<bool> active) {
   std::string reason;
-  auto gradient =
-      differentiate(kernel, autodiff::differentiateReverse, active, reason);
+  auto gradient = differentiate(kernel, reverseMode, active, reason);
   if (gradient)
     return gradient;
   result.kind = Verdict::Refused;

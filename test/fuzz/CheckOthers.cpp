@@ -23,8 +23,7 @@ void Checker::still(ArrayRef<bool> active) {
   if (auto forward = forwardOf(kernel, active))
     expectZeros("the tangent", *forward, before);
   std::string reason;
-  if (auto gradient = differentiate(kernel, autodiff::differentiateReverse,
-                                    active, reason)) {
+  if (auto gradient = differentiate(kernel, reverseMode, active, reason)) {
     versions = recordedFor(*gradient, before);
     expectZeros("the adjoint", *gradient, after);
   }

@@ -70,6 +70,11 @@ private:
   using Mode = llvm::function_ref<mlir::FailureOr<autodiff::Derivative>(
       ir::KernelOp, llvm::ArrayRef<bool>, autodiff::Refusal &)>;
   /// Null if `of` has no such derivative; says why in `reason`.
+  static mlir::FailureOr<autodiff::Derivative>
+  reverseMode(ir::KernelOp primal, llvm::ArrayRef<bool> active,
+              autodiff::Refusal &refusal) {
+    return autodiff::differentiateReverse(primal, active, refusal);
+  }
   std::optional<Derived> differentiate(ir::KernelOp of, Mode mode,
                                        llvm::ArrayRef<bool> active,
                                        std::string &reason);

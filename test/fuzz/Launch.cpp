@@ -60,9 +60,10 @@ void fillWithGarbage(ir::HostArray &array, Type element) {
                                 : 987654321);
 }
 
+/// For argument `number` of `derived`, with the shape of `argument`.
 static ir::HostArray garbageLike(const Memory &memory, ir::KernelOp derived,
-                                 unsigned argument) {
-  auto type = cast<ir::ArrayType>(derived.getArgumentTypes()[argument]);
+                                 unsigned number, unsigned argument) {
+  auto type = cast<ir::ArrayType>(derived.getArgumentTypes()[number]);
   ir::HostArray array = makeArray(type, memory.arrays[argument].extents);
   fillWithGarbage(array, type.getElementType());
   return array;
@@ -77,9 +78,12 @@ static ir::HostArray contentsOf(const Memory &memory, ir::KernelOp derived,
   for (const Recorded &recorded : versions)
     if (version == recorded.version)
       return recorded.array;
-  unsigned like =
-      version ? version->argument : *numberOf(derived, k, ir::scratchOfAttr);
-  return garbageLike(memory, derived, like);
+  if (version)
+    return garbageLike(memory, derived, k, version->argument);
+  auto scratch = numberOf(derived, k, ir::scratchOfAttr);
+  if (!scratch)
+    scratch = numberOf(derived, k, ir::ownersOfAttr);
+  return garbageLike(memory, derived, k, *scratch);
 }
 
 Memory extended(const Memory &memory, ir::KernelOp derived, const Arrays &extra,

@@ -408,7 +408,7 @@ class ArrayParameter:
                                       f"{'gradient' if which == 'grad' else 'tangent'}; make it with "
                                       f"`needs_{which}=True`")
             dtype = dtypes.of_core(getattr(array, which).dtype)
-            made = TracedArray(dtype, traced.ndim, traced.element_shape)
+            made = TracedArray(dtype, traced.ndim, traced.element_shape, is_gradient=which == "grad")
             made.clamps = traced.clamps
             builder.arguments.append(("companion", position, which))
             return made

@@ -1,11 +1,8 @@
 """Atomic operations on elements of arrays; on local variables they are plain operations."""
 
 from costate.errors import QuadrantsTypeError
-from costate.lang import arith, dtypes, ops
-from costate.lang.builder import require
-from costate.lang.expr import Expr
-from costate.lang.matrix import Matrix
-from costate.lang.places import Element, ElementGroup, Variable
+from costate.lang import ops
+from costate.lang.places import Element, ElementGroup
 
 
 def _atomic(name, op):
@@ -49,33 +46,13 @@ atomic_exchange.by_reference = atomic_cas.by_reference = True
 
 
 def atomic_mul(x, y):
-    """x becomes x * y, atomically; returns the old x. Has no derivative."""
-    if isinstance(x, ElementGroup):
-        values = x.entries_of(_read(y))
-        return Matrix.of([_multiply(p, e) for p, e in zip(x.places, values, strict=True)], x.shape)
-    if isinstance(x, Element):
-        return _multiply(x, _read(y))
+    """x becomes x * y, atomically; returns the old x. Has a derivative where x is an element that
+    no other iteration uses."""
+    if isinstance(x, (Element, ElementGroup)):
+        return x.fetch("mul", _read(y))
     old = x.get()
     x.set(ops.mul(old, _read(y)))
     return old
-
-
-def _multiply(element, value):
-    """Tries until nothing has come between; bits are compared, since NaN is not equal to itself."""
-    b = require("an atomic operation")
-    dtype = element.dtype
-    bits = dtypes.by_name(f"u{dtype.bits}") if dtype.is_float else dtype
-    factor = Expr(element.value_for_update(value), dtype)
-    old, going = Variable(1, dtype), Variable(True, dtypes.u1)
-    b.trace.begin_while(b.loc)
-    b.trace.begin_while_body(going.get().handle, b.loc)
-    with b.nested():
-        guess = old.get()
-        found = element.compare_exchange(guess, ops.mul(guess, factor))
-        old.set(found)
-        going.set(arith.ne(ops.bit_cast(found, bits), ops.bit_cast(guess, bits)))
-    b.trace.end()
-    return old.get()
 
 
 atomic_mul.by_reference = True

@@ -358,7 +358,7 @@ def traced(builder, storage, label=None):
         if hasattr(storage, "which"):
             dtype = dtypes.of_core(storage.core().dtype) if not builder.dry else dtype
         found = TracedArray(dtype, len(storage.shape), storage.element_shape,
-                            storage.shape, storage)
+                            storage.shape, storage, getattr(storage, "which", "") == "grad")
         builder.arrays[id(storage)] = found
         builder.labels[len(builder.arguments)] = storage.name or label
         builder.arguments.append(("storage", storage))

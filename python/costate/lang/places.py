@@ -378,14 +378,16 @@ def _all_indices(shape):
 class TracedArray:
     """An array argument of the kernel that is traced."""
 
-    def __init__(self, dtype, ndim, element_shape=(), extents=None, host=None):
+    def __init__(self, dtype, ndim, element_shape=(), extents=None, host=None, is_gradient=False):
         b = require("an array")
         self.dtype, self.ndim, self.element_shape = dtype, ndim, tuple(element_shape)
         self.rank = ndim + len(self.element_shape)
         if self.rank > 8:
             raise QuadrantsTypeError(f"an array has at most 8 dimensions with its components, this "
                                      f"one {self.rank}")
-        self.handle = b.trace.array(dtype.core, self.rank)
+        # What the kernel itself calls a gradient is none of its constants.
+        form = _core.ElementForm("gradient", 0) if is_gradient else None
+        self.handle = b.trace.array(dtype.core, self.rank, form)
         self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
         self.host = host

@@ -22,6 +22,14 @@ SmallVector<ArrayAccess> accessesIn(Operation *op) {
   return accesses;
 }
 
+llvm::MapVector<Value, SmallVector<ArrayAccess>>
+accessesByArray(Operation *op) {
+  llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
+  for (const ArrayAccess &access : accessesIn(op))
+    byArray[access.array].push_back(access);
+  return byArray;
+}
+
 bool isSerialValue(Value value) {
   return isa<ir::KernelOp>(value.getParentBlock()->getParentOp());
 }
@@ -36,6 +44,11 @@ bool holdsRanges(Operation *op) {
 bool isUniform(Value value, ir::RangeOp range) {
   return matchPattern(value, m_Constant()) ||
          !range.getRegion().isAncestor(value.getParentRegion());
+}
+
+bool isAtMostOne(Value extent) {
+  APInt count;
+  return matchPattern(extent, m_ConstantInt(&count)) && count.sle(1);
 }
 
 /// Whether dimension `dim` of all accesses is the same multiple of `index` plus
@@ -58,7 +71,7 @@ static bool separates(ArrayRef<ArrayAccess> accesses, unsigned dim,
   return spread < (slope < 0 ? -step : step);
 }
 
-static bool isExclusive(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+bool areExclusive(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
   unsigned rank = accesses.front().indices.size();
   return llvm::all_of(range.getIndices(), [&](Value index) {
     return llvm::any_of(llvm::seq(rank), [&](unsigned dim) {
@@ -68,12 +81,9 @@ static bool isExclusive(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
 }
 
 llvm::DenseSet<Value> exclusiveArrays(ir::RangeOp range) {
-  llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
-  for (const ArrayAccess &access : accessesIn(range))
-    byArray[access.array].push_back(access);
   llvm::DenseSet<Value> exclusive;
-  for (auto &[array, accesses] : byArray)
-    if (isExclusive(range, accesses))
+  for (auto &[array, accesses] : accessesByArray(range))
+    if (areExclusive(range, accesses))
       exclusive.insert(array);
   return exclusive;
 }

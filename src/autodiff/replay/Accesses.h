@@ -40,6 +40,10 @@ std::optional<ArrayAccess> accessOf(mlir::Operation *op);
 /// All accesses under `op`, in program order.
 llvm::SmallVector<ArrayAccess> accessesIn(mlir::Operation *op);
 
+/// The same by array.
+llvm::MapVector<mlir::Value, llvm::SmallVector<ArrayAccess>>
+accessesByArray(mlir::Operation *op);
+
 /// Whether `value` belongs to the serial code of a kernel, outside of loops and
 /// branches: it is the same during the whole launch.
 bool isSerialValue(mlir::Value value);
@@ -55,10 +59,17 @@ inline bool isOwnPart(mlir::Operation *op) {
 /// Whether all iterations of `range` have `value` in common.
 bool isUniform(mlir::Value value, ir::RangeOp range);
 
+/// Whether `extent` is certainly no more than 1.
+bool isAtMostOne(mlir::Value extent);
+
+/// Whether each iteration of `range` makes `accesses`, to one array, to
+/// elements that no other iteration touches by them: for every index of the
+/// range there is a dimension in which all use the same multiple of that index
+/// plus constants that differ by less than the multiple.
+bool areExclusive(ir::RangeOp range, llvm::ArrayRef<ArrayAccess> accesses);
+
 /// The arrays of which each iteration of `range` touches elements that no other
-/// iteration touches: for every index of the range there is a dimension in
-/// which all accesses use the same multiple of that index plus constants that
-/// differ by less than the multiple.
+/// iteration touches.
 llvm::DenseSet<mlir::Value> exclusiveArrays(ir::RangeOp range);
 
 /// Sets `exclusive` on the updates of `kernel` that need not be atomic.

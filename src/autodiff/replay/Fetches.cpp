@@ -34,8 +34,16 @@ struct Expansion {
       ir::AtomicAddOp::create(b, value, access.array, access.indices, false);
     else if (kind == "min" || kind == "max")
       extremum(kind == "max", value);
+    else if (kind == "mul")
+      store(product(value));
     else
       store(stored(kind, value));
+  }
+
+  Value product(Value value) {
+    if (isa<FloatType>(value.getType()))
+      return arith::MulFOp::create(b, old, value);
+    return arith::MulIOp::create(b, old, value);
   }
 
   /// Of a float the derivative goes where the value comes from.
@@ -105,12 +113,13 @@ struct Expansion {
 };
 } // namespace
 
-static void expand(Operation *op) {
+/// Returns the load of what the element was.
+static ir::LoadOp expand(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   ArrayAccess access = *accessOf(op);
   Type type = op->getNumResults() ? op->getResult(0).getType()
                                   : op->getOperand(0).getType();
-  Value old = ir::LoadOp::create(b, type, access.array, access.indices);
+  auto old = ir::LoadOp::create(b, type, access.array, access.indices);
   Expansion expansion{b, access, old};
   if (isExtremum(op))
     expansion.extremum(isa<ir::AtomicMaxOp>(op), op->getOperand(0));
@@ -119,8 +128,9 @@ static void expand(Operation *op) {
   else
     expansion.exchange(cast<ir::CompareExchangeOp>(op));
   if (op->getNumResults())
-    op->replaceAllUsesWith(ValueRange(old));
+    op->replaceAllUsesWith(ValueRange(old.getValue()));
   op->erase();
+  return old;
 }
 
 /// By range: the arrays of which each iteration has elements of its own.
@@ -164,11 +174,50 @@ void expandFetches(ir::KernelOp kernel) {
 
 //===-- Gradients ---------------------------------------------------------===//
 
-LogicalResult checkFetches(ir::KernelOp primal, ArrayRef<bool> active) {
+static bool isProduct(Operation *op) {
+  auto fetch = dyn_cast<ir::AtomicFetchOp>(op);
+  return fetch && fetch.getKind() == "mul";
+}
+
+static bool isOfActive(Operation *op, ArrayRef<bool> active) {
+  Value array = accessOf(op)->array;
+  return active[cast<BlockArgument>(array).getArgNumber()];
+}
+
+/// Whether iterations may have elements of their own, which checkOwners finds
+/// out.
+static bool mayBeOwn(Operation *op) {
+  auto range = op->getParentOfType<ir::RangeOp>();
+  return llvm::any_of(accessOf(op)->indices,
+                      [&](Value index) { return !isUniform(index, range); });
+}
+
+static LogicalResult refuseProduct(Operation *op) {
+  op->emitError("`atomic_mul` of an element that several iterations of the "
+                "range may multiply has no derivative here")
+          .attachNote()
+      << "let each iteration have an element of its own and multiply them in "
+         "serial code, or add logarithms";
+  return failure();
+}
+
+void expandProducts(ir::KernelOp gradient, ArrayRef<bool> active) {
+  for (Operation *op : fetchesOf(gradient))
+    if (isProduct(op) && isOfActive(op, active)) {
+      ir::LoadOp old = expand(op);
+      old->setAttr(productAttr, UnitAttr::get(gradient.getContext()));
+    }
+}
+
+LogicalResult checkFetches(ir::KernelOp primal, ArrayRef<bool> active,
+                           Products products) {
   for (Operation *op : fetchesOf(primal)) {
-    Value array = accessOf(op)->array;
-    if (!active[cast<BlockArgument>(array).getArgNumber()])
+    if (!isOfActive(op, active))
       continue;
+    if (isProduct(op) && products == Products::OfOwn && mayBeOwn(op))
+      continue;
+    if (isProduct(op))
+      return refuseProduct(op);
     op->emitError("this operation returns what an element with a derivative "
                   "was, or replaces it, at a time that depends on the order "
                   "of iterations; so its derivative is not defined")
@@ -217,7 +266,11 @@ LogicalResult checkForgotten(ir::KernelOp gradient, Refusal &refusal) {
 
 static bool isFixed(Operation *op) {
   auto fetch = dyn_cast<ir::AtomicFetchOp>(op);
-  return fetch && op->use_empty() && fetch.getKind() != "exchange";
+  if (!fetch || !op->use_empty())
+    return false;
+  StringRef kind = fetch.getKind();
+  bool isFloat = isa<FloatType>(fetch.getValue().getType());
+  return kind != "exchange" && !(kind == "mul" && isFloat);
 }
 
 LogicalResult checkFixedFetches(ir::KernelOp kernel) {

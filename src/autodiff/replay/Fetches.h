@@ -12,9 +12,20 @@ namespace costate::autodiff {
 /// and maxima that an element takes which the same part uses otherwise.
 void expandFetches(ir::KernelOp kernel);
 
+/// Whether `atomic_mul` has a derivative where iterations turn out to have
+/// elements of their own: in gradients, which find that out (Owners.h).
+enum class Products { Refused, OfOwn };
+
 /// Refuses those of elements of `active` arrays.
 mlir::LogicalResult checkFetches(ir::KernelOp primal,
-                                 llvm::ArrayRef<bool> active);
+                                 llvm::ArrayRef<bool> active,
+                                 Products products);
+
+/// Makes plain accesses of products, as if nobody interrupted them.
+void expandProducts(ir::KernelOp gradient, llvm::ArrayRef<bool> active);
+
+/// On the loads that these products have become.
+inline constexpr llvm::StringLiteral productAttr = "costate.product";
 
 /// Puts loads in the place of those that no scratch array repeats. A gradient
 /// that still has such loads when it is done needs what cannot be known.

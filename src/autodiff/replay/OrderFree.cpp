@@ -29,22 +29,37 @@ static LogicalResult refuseMixed(const ArrayAccess &load,
   return failure();
 }
 
-static LogicalResult checkMixed(ir::RangeOp range, Refusal &refusal) {
-  SmallVector<ArrayAccess> accesses = accessesIn(range);
-  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
-  llvm::DenseMap<Value, const ArrayAccess *> updates;
-  for (const ArrayAccess &access : accesses)
-    if (isUpdate(access.op) && !exclusive.contains(access.array))
-      updates.try_emplace(access.array, &access);
-  for (const ArrayAccess &access : accesses)
-    if (access.isLoad() && updates.contains(access.array))
-      return refuseMixed(access, *updates[access.array], refusal);
-  return success();
+/// Whether iterations of `range` may have an element each, the only one that
+/// they use: if so, which checkOwners finds out, only the order within an
+/// iteration counts.
+static bool mayHaveOneEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
+  auto isUniformIndex = [&](Value index) { return isUniform(index, range); };
+  return !llvm::all_of(accesses.front().indices, isUniformIndex) &&
+         llvm::all_of(accesses, [&](const ArrayAccess &access) {
+           return llvm::all_of(
+               llvm::zip(accesses.front().indices, access.indices),
+               [](auto pair) {
+                 auto [a, b] = pair;
+                 return constantDifference(Affine::of(a), Affine::of(b)) == 0;
+               });
+         });
 }
 
-static bool isAtMostOne(Value extent) {
-  APInt count;
-  return matchPattern(extent, m_ConstantInt(&count)) && count.sle(1);
+static LogicalResult checkMixed(ir::RangeOp range, ArrayRef<bool> active,
+                                Refusal &refusal) {
+  llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
+  for (auto &[array, accesses] : accessesByArray(range)) {
+    auto update = llvm::find_if(
+        accesses, [](auto &access) { return isUpdate(access.op); });
+    auto load =
+        llvm::find_if(accesses, [](auto &access) { return access.isLoad(); });
+    bool isActive = active[cast<BlockArgument>(array).getArgNumber()];
+    if (update != accesses.end() && load != accesses.end() &&
+        !exclusive.contains(array) &&
+        !(isActive && mayHaveOneEach(range, accesses)))
+      return refuseMixed(*load, *update, refusal);
+  }
+  return success();
 }
 
 /// Whether iterations of `range` that differ in one index only store to the
@@ -165,9 +180,10 @@ static LogicalResult checkNeighbours(ir::RangeOp range, Refusal &refusal) {
   return success();
 }
 
-LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal) {
+LogicalResult checkOrderFree(ir::KernelOp primal, ArrayRef<bool> active,
+                             Refusal &refusal) {
   WalkResult result = primal.walk([&](ir::RangeOp range) {
-    if (failed(checkMixed(range, refusal)) ||
+    if (failed(checkMixed(range, active, refusal)) ||
         failed(checkSharedStores(range, refusal)) ||
         failed(checkNeighbours(range, refusal)))
       return WalkResult::interrupt();

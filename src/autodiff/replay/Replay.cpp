@@ -1,5 +1,7 @@
 #include "autodiff/replay/Replay.h"
 
+#include "autodiff/replay/Owners.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -136,7 +138,7 @@ unsigned partNumber(Operation *op) {
   for (Operation &other : *part->getBlock()) {
     if (&other == part)
       break;
-    parts += isOwnPart(&other);
+    parts += isOwnPart(&other) && !isOwnerCheck(&other);
   }
   return 2 * parts + isOwnPart(part);
 }

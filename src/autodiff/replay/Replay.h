@@ -11,7 +11,9 @@ namespace costate::autodiff {
 /// iterations: a plain read of an array that the same range updates
 /// atomically, an element that several iterations certainly store, an element
 /// that one iteration certainly stores and the next one uses.
-mlir::LogicalResult checkOrderFree(ir::KernelOp primal, Refusal &refusal);
+mlir::LogicalResult checkOrderFree(ir::KernelOp primal,
+                                   llvm::ArrayRef<bool> active,
+                                   Refusal &refusal);
 
 /// A kernel is a list of parts: serial runs have even numbers, ranges and loops
 /// and branches around ranges odd ones; there is a serial run, perhaps empty,

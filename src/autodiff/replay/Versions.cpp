@@ -1,5 +1,7 @@
 #include "autodiff/replay/Versions.h"
 
+#include "autodiff/replay/Owners.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -46,7 +48,8 @@ SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
 void Versions::mark(ir::KernelOp kernel) const {
   Builder builder(kernel.getContext());
   for (auto [number, load] : llvm::enumerate(loadsOf(kernel)))
-    load->setAttr(originAttr, builder.getI64IntegerAttr(number));
+    if (!isOwner(load.getArray()))
+      load->setAttr(originAttr, builder.getI64IntegerAttr(number));
   if (scratch.empty())
     return;
   for (const ArrayAccess &access : accessesIn(kernel))
@@ -162,7 +165,8 @@ void Versions::fillScratch(ir::KernelOp gradient) {
   for (Operation &op : gradient.getBodyRegion().front()) {
     llvm::SetVector<Place> places;
     for (const ArrayAccess &access : accessesIn(&op))
-      if (std::optional<unsigned> part = numberOf(access.op, ir::replayedAttr))
+      if (std::optional<unsigned> part = numberOf(access.op, ir::replayedAttr);
+          part && !isOwner(access.array))
         places.insert({argumentOf(access.array), *part});
     for (Place place : places) {
       if (!isa<ir::RangeOp>(op) && !filled.insert(place).second)
@@ -190,6 +194,8 @@ std::vector<ArraySection> Versions::sections() const {
 void Versions::redirect(ir::KernelOp gradient) {
   fillScratch(gradient);
   for (const ArrayAccess &access : accessesIn(gradient)) {
+    if (isOwner(access.array))
+      continue;
     OpOperand &array =
         *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {
           return operand.get() == access.array;

@@ -34,6 +34,7 @@ public:
   }
 
   bool isTangent() const { return has(ir::tangentOfAttr); }
+  bool isOfOwners() const { return has(ir::ownersOfAttr); }
 
   void mark() {
     for (const ArrayAccess &access : accesses)
@@ -93,7 +94,7 @@ private:
         .Case("min", "minimum")
         .Case("max", "maximum")
         .Cases({"and", "or", "xor"}, "bits")
-        .Case("exchange", "exchange")
+        .Cases({"exchange", "mul"}, "exchange")
         .Default("update");
   }
 
@@ -126,14 +127,11 @@ private:
 
 void watchAccesses(ir::KernelOp kernel) {
   kernel.walk([](ir::RangeOp range) {
-    llvm::MapVector<Value, SmallVector<ArrayAccess>> byArray;
-    for (const ArrayAccess &access : accessesIn(range))
-      byArray[access.array].push_back(access);
     llvm::DenseSet<Value> exclusive = exclusiveArrays(range);
-    for (auto &[array, accesses] : byArray) {
+    for (auto &[array, accesses] : accessesByArray(range)) {
       Watch watch(range, array, accesses);
       if (!exclusive.contains(array) && !watch.isTangent() &&
-          watch.mayConflict())
+          !watch.isOfOwners() && watch.mayConflict())
         watch.mark();
     }
   });

@@ -1,6 +1,7 @@
 #include "autodiff/reverse/Reverser.h"
 
 #include "autodiff/FunctionGradient.h"
+#include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
@@ -48,6 +49,14 @@ Reverser::Reverser(ir::KernelOp kernel,
         return this->adjointArrays.contains(array);
       }) {}
 
+/// Whether `op` has an effect that gradients do not have.
+static bool isOfPrimal(Operation *op) {
+  if (auto assertion = dyn_cast<ir::AssertOp>(op))
+    return !assertion.getRefuses();
+  return isa<ir::PrintOp>(op) ||
+         (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr));
+}
+
 LogicalResult Reverser::run() {
   if (failed(checkRules()))
     return failure();
@@ -55,8 +64,7 @@ LogicalResult Reverser::run() {
   Block &block = kernel.getBodyRegion().front();
   SmallVector<Operation *> effects;
   kernel.walk([&](Operation *op) {
-    if (isa<ir::PrintOp, ir::AssertOp>(op) ||
-        (ir::writesElement(op) && !op->hasAttr(ir::replayedAttr)))
+    if (isOfPrimal(op))
       effects.push_back(op);
   });
   Builder b(kernel.getLoc(), block.getTerminator());
@@ -109,6 +117,8 @@ LogicalResult Reverser::reverseOps(Ops ops, Sweep &sweep) {
 
 LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
   sweep.b.setLoc(op->getLoc());
+  if (isOwnerCheck(op))
+    return success();
   if (auto load = dyn_cast<ir::LoadOp>(op)) {
     reverseLoad(load, sweep);
   } else if (auto store = dyn_cast<ir::StoreOp>(op)) {

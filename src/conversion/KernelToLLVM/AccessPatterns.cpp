@@ -275,6 +275,37 @@ Value takeAtomically(ImplicitLocOpBuilder &b,
   return element;
 }
 
+/// Tries until nobody has come between. Ends in front of `op`; returns what the
+/// element, of type `type`, was.
+Value multiplyAtomically(ImplicitLocOpBuilder &b,
+                         ConversionPatternRewriter &rewriter, Operation *op,
+                         Type type, Value place, Value factor) {
+  constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
+  Type memory = memoryType(type);
+  Type bits = b.getIntegerType(memory.getIntOrFloatBitWidth());
+  Value first = loadRelaxed(b, bits, place);
+  mlir::Block *head = rewriter.getInsertionBlock();
+  mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
+  mlir::Block *attempt = rewriter.createBlock(end, {bits}, {op->getLoc()});
+  b.setInsertionPointToEnd(head);
+  LLVM::BrOp::create(b, first, attempt);
+  b.setInsertionPointToEnd(attempt);
+  Value old = attempt->getArgument(0);
+  Value element = LLVM::BitcastOp::create(b, memory, old);
+  Value wide = widened(b, type, element);
+  Value product = isa<FloatType>(wide.getType())
+                      ? LLVM::FMulOp::create(b, wide, factor).getResult()
+                      : LLVM::MulOp::create(b, wide, factor).getResult();
+  Value next = LLVM::BitcastOp::create(b, bits, narrowed(b, type, product));
+  Value found =
+      LLVM::AtomicCmpXchgOp::create(b, place, old, next, relaxed, relaxed);
+  Value seen = LLVM::ExtractValueOp::create(b, found, 0);
+  Value done = LLVM::ExtractValueOp::create(b, found, 1);
+  LLVM::CondBrOp::create(b, done, end, ValueRange(), attempt, seen);
+  b.setInsertionPointToStart(end);
+  return element;
+}
+
 template <class Op> struct AtomicExtremumPattern : AccessPattern<Op> {
   using AccessPattern<Op>::AccessPattern;
 
@@ -343,6 +374,9 @@ struct AtomicFetchPattern : AccessPattern<ir::AtomicFetchOp> {
     if (kind == "min" || kind == "max") {
       Before before{kind == "max", type.isUnsignedInteger()};
       old = takeAtomically(builder, rewriter, op, before, place, value);
+    } else if (kind == "mul") {
+      old = multiplyAtomically(builder, rewriter, op, type, place,
+                               adaptor.getValue());
     } else {
       old = LLVM::AtomicRMWOp::create(
           builder, instruction(kind, isa<FloatType>(type)), place, value,

@@ -1,5 +1,6 @@
 #include "base/Message.h"
 #include "conversion/KernelToLLVM/Runtime.h"
+#include "ir/Source.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -169,13 +170,28 @@ SmallVector<Value> wordsOf(ImplicitLocOpBuilder &builder, StringRef text,
   return words;
 }
 
+/// The sites of the places that the text of `op` names.
+SmallVector<Value> sitesOf(Runtime &runtime, ImplicitLocOpBuilder &builder,
+                           ir::AssertOp op) {
+  SmallVector<Value> sites;
+  if (auto places = op->getAttrOfType<ArrayAttr>(ir::placesAttr))
+    for (auto place : places.getAsRange<FileLineColLoc>())
+      if (sites.size() < mostAsserted)
+        sites.push_back(arith::ConstantOp::create(
+            builder, builder.getI64IntegerAttr(runtime.site(place))));
+  return sites;
+}
+
 void expandAssert(Runtime &runtime, ir::AssertOp op, bool isChecked) {
   ImplicitLocOpBuilder builder(op.getLoc(), op);
-  if (isChecked) {
+  if (isChecked || op.getRefuses()) {
     Value yes = arith::ConstantOp::create(builder, builder.getBoolAttr(true));
     enterIf(builder, arith::XOrIOp::create(builder, op.getCondition(), yes));
-    runtime.callAssertFailed(builder, workerOf(op), op.getText(),
-                             wordsOf(builder, op.getText(), op.getValues()));
+    SmallVector<Value> words =
+        op.getRefuses() ? sitesOf(runtime, builder, op)
+                        : wordsOf(builder, op.getText(), op.getValues());
+    runtime.callAssertFailed(builder, workerOf(op), op.getText(), words,
+                             op.getRefuses());
   }
   op.erase();
 }

@@ -248,8 +248,8 @@ void Runtime::callMessage(ImplicitLocOpBuilder &builder, StringRef name,
 }
 
 void Runtime::callAssertFailed(ImplicitLocOpBuilder &builder, Value worker,
-                               StringRef text, ValueRange words) {
-  callMessage(builder, "costate_assert_failed",
+                               StringRef text, ValueRange words, bool refuses) {
+  callMessage(builder, refuses ? "costate_refused" : "costate_assert_failed",
               {.cold = true, .noReturn = true}, worker, text, words,
               mostAsserted);
 }

@@ -119,7 +119,8 @@ public:
   /// `numbers` are f64: up to three operands, and the result.
   /// `words`: 64 bits each, in the order of the letters of the text.
   void callAssertFailed(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
-                        llvm::StringRef text, mlir::ValueRange words);
+                        llvm::StringRef text, mlir::ValueRange words,
+                        bool refuses);
   void callPrint(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,
                  llvm::StringRef text, mlir::ValueRange words);
   void callNotFinite(mlir::ImplicitLocOpBuilder &builder, mlir::Value worker,

@@ -18,6 +18,8 @@ namespace {
 
 /// A lane may end here, with an error: others would wait for it.
 bool mayFail(Operation *op) {
+  if (auto assertion = dyn_cast<ir::AssertOp>(op))
+    return assertion.getRefuses();
   auto count = dyn_cast<ir::TripCountOp>(op);
   return count && !count.cannotFail();
 }

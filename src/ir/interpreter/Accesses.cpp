@@ -81,6 +81,14 @@ template <class T> T sum(T old, T value) {
     return static_cast<T>(Wide<T>(old) + Wide<T>(value));
 }
 
+template <class T> T product(T old, T value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(old) *
+                          static_cast<uint64_t>(value));
+  else
+    return static_cast<T>(Wide<T>(old) * Wide<T>(value));
+}
+
 /// The detail is its use.
 template <class T> bool add(Machine &m, const Instruction &op) {
   std::byte *at = access(m, op, 1, static_cast<Use>(op.detail));
@@ -151,6 +159,7 @@ template <class T> struct Fetch {
         return run<differing>;
     }
     return kind == "add"   ? run<sum<T>>
+           : kind == "mul" ? run<product<T>>
            : kind == "min" ? run<extremum<T, false>>
            : kind == "max" ? run<extremum<T, true>>
                            : run<second>;

@@ -106,12 +106,16 @@ bool check(Machine &m, const Instruction &op) {
   std::string text = message(m, op, 1);
   if (m.inRange)
     text += ", in iteration " + std::to_string(m.iteration);
-  return m.fail(op, ErrorCode::AssertionFailed, text);
+  return m.fail(op,
+                m.code.checks[op.detail].refuses ? ErrorCode::CannotReplay
+                                                 : ErrorCode::AssertionFailed,
+                text);
 }
 
 template <class Op, Handler handler>
 Handler selectMessage(Operation *op, Instruction &instruction, Code &code) {
-  Check check{cast<Op>(op).getText().str(), -1, false, {}};
+  Check check{cast<Op>(op).getText().str(), -1, false, {}, false};
+  check.refuses = op->hasAttr("refuses");
   for (Value value : op->getOperands())
     check.widths.push_back(widthOf(value.getType()));
   instruction.detail = code.checks.size();
@@ -123,7 +127,7 @@ Handler selectFinite(Operation *op, Instruction &instruction, Code &code) {
   auto check = cast<CheckFiniteOp>(op);
   instruction.detail = code.checks.size();
   code.checks.push_back(
-      {check.getText().str(), check.getCondition() ? 1 : -1, false, {}});
+      {check.getText().str(), check.getCondition() ? 1 : -1, false, {}, false});
   return check.getValue().getType().isF32() ? checkFinite<float>
                                             : checkFinite<double>;
 }
@@ -135,7 +139,8 @@ Handler selectElement(Operation *op, Instruction &instruction, Code &code) {
   code.checks.push_back({check.getText().str(),
                          check.getCondition() ? last : -1,
                          check.getAdded(),
-                         {}});
+                         {},
+                         false});
   return check.getValue().getType().isF32() ? checkElement<float>
                                             : checkElement<double>;
 }

@@ -80,6 +80,7 @@ struct Check {
   int condition;               ///< which operand; -1: none
   bool added;                  ///< see costate.check_element
   std::vector<uint8_t> widths; ///< messages: of the operands
+  bool refuses;                ///< see costate.assert
 };
 
 /// The elements of a private array, within those of all.

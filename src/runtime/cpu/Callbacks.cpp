@@ -182,6 +182,13 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
                              placeOf(worker)));
 }
 
+[[gnu::noinline]] static void failRefused(CpuWorker &worker, int64_t site,
+                                          int64_t text,
+                                          std::span<const int64_t> sites) {
+  fail(worker, refusal(*worker.launch->request.code, site, text, sites,
+                       placeOf(worker)));
+}
+
 /// False if the element, which `added` has been added to, is inf or NaN.
 template <class T>
 static bool checkSum(CpuWorker &worker, int64_t site, int64_t text,
@@ -304,6 +311,14 @@ void costate::runtime::costate_assert_failed(Worker *worker, int64_t site,
                                              int64_t d) {
   int64_t words[] = {a, b, c, d};
   failAssert(self(worker), site, text, {words, static_cast<size_t>(count)});
+  longjmp(self(worker).escape, 1);
+}
+
+void costate::runtime::costate_refused(Worker *worker, int64_t site,
+                                       int64_t text, int64_t count, int64_t a,
+                                       int64_t b, int64_t c, int64_t d) {
+  int64_t sites[] = {a, b, c, d};
+  failRefused(self(worker), site, text, {sites, static_cast<size_t>(count)});
   longjmp(self(worker).escape, 1);
 }
 

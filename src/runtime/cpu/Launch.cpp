@@ -204,7 +204,9 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   }
   if (outOfMemory(attempt))
     engine.pool.trim();
-  if (attempt.report || attempt.clean)
+  // Who refuses does so before any gradient is written.
+  if (attempt.report || attempt.clean ||
+      attempt.report.error().code == ErrorCode::CannotReplay)
     return attempt.report;
   return Failure{attempt.report.error().code,
                  attempt.report.error().text +

@@ -80,6 +80,13 @@ void costate_device_assert_failed(DeviceWorker *worker, int64_t site,
   simt::leaveThread();
 }
 
+void costate_device_refused(DeviceWorker *worker, int64_t site, int64_t text,
+                            int64_t count, int64_t a, int64_t b, int64_t c,
+                            int64_t d) {
+  report(*worker, DeviceErrorCell::Refused, site, {text, count, a, b, c, d});
+  simt::leaveThread();
+}
+
 void costate_device_print(DeviceWorker *worker, int64_t site, int64_t text,
                           int64_t count, int64_t a, int64_t b, int64_t c,
                           int64_t d, int64_t e, int64_t f, int64_t g,

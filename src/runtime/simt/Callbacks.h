@@ -33,6 +33,9 @@ extern "C" {
                                                int64_t site, int64_t text,
                                                int64_t count, int64_t a,
                                                int64_t b, int64_t c, int64_t d);
+[[noreturn]] void costate_device_refused(DeviceWorker *worker, int64_t site,
+                                         int64_t text, int64_t count, int64_t a,
+                                         int64_t b, int64_t c, int64_t d);
 void costate_device_print(DeviceWorker *worker, int64_t site, int64_t text,
                           int64_t count, int64_t a, int64_t b, int64_t c,
                           int64_t d, int64_t e, int64_t f, int64_t g,

@@ -1,0 +1,289 @@
+#include "autodiff/replay/Owners.h"
+
+#include "autodiff/activity/Activity.h"
+#include "autodiff/replay/Fetches.h"
+#include "autodiff/replay/Replay.h"
+#include "ir/Source.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+static constexpr llvm::StringLiteral checkAttr = "costate.owner_check";
+
+bool isOwnerCheck(Operation *op) { return op->hasAttr(checkAttr); }
+
+bool isOwner(Value array) {
+  auto argument = cast<BlockArgument>(array);
+  auto kernel = cast<ir::KernelOp>(argument.getOwner()->getParentOp());
+  return bool(kernel.getArgAttr(argument.getArgNumber(), ir::ownersOfAttr));
+}
+
+//===-- What is to be asked -----------------------------------------------===//
+
+namespace {
+
+/// An access of an iteration: whether the element may then have no writer but
+/// this iteration, and whether this is one.
+struct Use {
+  ArrayAccess access;
+  bool writes, asks;
+};
+using Uses = SmallVector<Use>;
+
+/// Finds the uses by which iterations of a range could get each other's
+/// derivatives.
+class Contests {
+public:
+  Contests(ir::KernelOp kernel, ArrayRef<bool> active)
+      : kernel(kernel), active(active),
+        activity(kernel, [this](Value array) { return isActive(array); }) {}
+
+  llvm::MapVector<Value, Uses> of(ir::RangeOp range) const {
+    llvm::MapVector<Value, Uses> contests;
+    if (llvm::all_of(range.getExtents(), isAtMostOne))
+      return contests;
+    for (auto &[array, accesses] : accessesByArray(range))
+      if (isActive(array) && !areExclusive(range, accesses))
+        if (Uses uses = contest(range, accesses); !uses.empty())
+          contests[array] = uses;
+    return contests;
+  }
+
+private:
+  bool isActive(Value array) const {
+    return active[cast<BlockArgument>(array).getArgNumber()];
+  }
+
+  bool isVaried(const ArrayAccess &write) const {
+    return activity.isVaried(write.op->getOperand(0));
+  }
+
+  /// Whether derivatives flow through what is loaded from `array`.
+  bool passesOn(Value array) const {
+    Activity own(kernel, [&](Value other) { return other == array; });
+    return llvm::any_of(accessesIn(kernel), [&](const ArrayAccess &access) {
+      return access.isWrite() && isActive(access.array) &&
+             own.isVaried(access.op->getOperand(0));
+    });
+  }
+
+  /// Whether all iterations store one value, or none that has a derivative: who
+  /// is the last does not matter.
+  bool areCommon(ir::RangeOp range, ArrayRef<ArrayAccess> stores) const {
+    auto valueOf = [](const ArrayAccess &store) {
+      return getAsOpFoldResult(store.op->getOperand(0));
+    };
+    if (stores.empty())
+      return true;
+    auto isFirst = [&](const ArrayAccess &store) {
+      return isUniform(store.op->getOperand(0), range) &&
+             valueOf(store) == valueOf(stores.front());
+    };
+    return llvm::all_of(stores, isFirst) ||
+           llvm::none_of(stores, [&](auto &store) { return isVaried(store); });
+  }
+
+  Uses contest(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) const {
+    SmallVector<ArrayAccess> stores;
+    llvm::copy_if(accesses, std::back_inserter(stores),
+                  [](auto &access) { return isa<ir::StoreOp>(access.op); });
+    bool common = areCommon(range, stores) || areExclusive(range, stores);
+    bool loads =
+        llvm::any_of(accesses, [](auto &access) { return access.isLoad(); }) &&
+        passesOn(accesses.front().array);
+    Uses uses;
+    for (const ArrayAccess &access : accesses) {
+      bool isStore = isa<ir::StoreOp>(access.op);
+      bool writes = isStore || (loads && access.isWrite());
+      bool asks = access.isLoad() ? loads
+                  : isStore       ? !common
+                                  : loads || isVaried(access);
+      uses.push_back({access, writes, asks});
+    }
+    return needed(range, uses);
+  }
+
+  /// Those among `uses` that nothing else clears.
+  static Uses needed(ir::RangeOp range, const Uses &uses) {
+    SmallVector<ArrayAccess> writers, all;
+    for (const Use &use : uses)
+      if (use.writes)
+        writers.push_back(use.access);
+    Uses rest;
+    for (const Use &use : uses)
+      if (use.writes || (use.asks && mayMeet(range, use.access, writers)))
+        rest.push_back(use), all.push_back(use.access);
+    bool asks = llvm::any_of(rest, [](const Use &use) { return use.asks; });
+    if (writers.empty() || !asks || areExclusive(range, all))
+      rest.clear();
+    return rest;
+  }
+
+  static bool mayMeet(ir::RangeOp range, const ArrayAccess &access,
+                      ArrayRef<ArrayAccess> writers) {
+    auto isFixed = [&](Value symbol) { return isUniform(symbol, range); };
+    return llvm::any_of(writers, [&](const ArrayAccess &writer) {
+      return !certainlyApart(access, writer, isFixed);
+    });
+  }
+
+  ir::KernelOp kernel;
+  ArrayRef<bool> active;
+  Activity activity;
+};
+
+//===-- How it is asked ---------------------------------------------------===//
+
+using Builder = ImplicitLocOpBuilder;
+
+/// Where elements are written.
+ArrayAttr placesOf(Builder &b, ArrayRef<Use> uses) {
+  llvm::SetVector<Attribute> places;
+  for (const Use &use : uses)
+    if (FileLineColLoc place = ir::sourceOf(use.access.op->getLoc());
+        place && use.writes)
+      places.insert(place);
+  return b.getArrayAttr(places.getArrayRef());
+}
+
+StringRef textOf(Operation *use) {
+  if (isa<ir::StoreOp>(use))
+    return "several iterations of the range store to this element, as@, so "
+           "which value remains is left to chance and the gradient is not "
+           "defined; add with `+=`, or store in serial code";
+  if (use->hasAttr(productAttr))
+    return "`atomic_mul` has no derivative where another iteration of the "
+           "range writes to the element, as@; let each iteration have an "
+           "element of its own, or multiply in serial code";
+  return "one iteration of the range uses the element that another one "
+         "writes@, so what it finds is left to chance and the gradient is not "
+         "defined; write to another array, use one range for each, or do it "
+         "in serial code";
+}
+
+/// The number of an iteration, row by row.
+Value numberOf(Builder &b, ir::RangeOp range) {
+  Value number = range.getBody()->getArgument(0);
+  for (auto [extent, index] :
+       llvm::drop_begin(llvm::zip(range.getExtents(), range.getIndices())))
+    number = arith::AddIOp::create(b, arith::MulIOp::create(b, number, extent),
+                                   index);
+  return number;
+}
+
+class Asking {
+public:
+  explicit Asking(ir::KernelOp kernel) : kernel(kernel) {}
+
+  void ask(ir::RangeOp range, const llvm::MapVector<Value, Uses> &contests) {
+    addStep(range, contests, &Asking::forget);
+    addStep(range, contests, &Asking::note);
+    addStep(range, contests, &Asking::check);
+  }
+
+private:
+  using Step = void (Asking::*)(Builder &, const Use &, const Uses &,
+                                ArrayAccess, Value);
+
+  /// A copy of `range` that takes a step at each use.
+  void addStep(ir::RangeOp range, const llvm::MapVector<Value, Uses> &contests,
+               Step step) {
+    Builder b(range.getLoc(), range);
+    auto copy = ir::RangeOp::create(b, range.getExtents());
+    copy->setAttr(checkAttr, b.getUnitAttr());
+    b.setInsertionPointToStart(copy.getBody());
+    Value number = numberOf(b, copy);
+    IRMapping copies;
+    copies.map(range.getBody()->getArguments(), copy.getBody()->getArguments());
+    for (Operation &op : range.getBody()->without_terminator())
+      b.clone(op, copies);
+    for (auto &[array, uses] : contests)
+      for (const Use &use : uses) {
+        Operation *op = copies.lookup(use.access.op);
+        Builder at(op->getLoc(), op);
+        ArrayAccess access = *accessOf(op);
+        access.array = ownersOf(array);
+        (this->*step)(at, use, uses, access, number);
+      }
+  }
+
+  void forget(Builder &b, const Use &, const Uses &, ArrayAccess access,
+              Value) {
+    keep(b, ir::StoreOp::create(b, none(b), access.array, access.indices));
+  }
+
+  void note(Builder &b, const Use &use, const Uses &, ArrayAccess access,
+            Value number) {
+    if (use.writes)
+      keep(b, ir::AtomicMaxOp::create(b, number, access.array, access.indices,
+                                      /*exclusive=*/false));
+  }
+
+  void check(Builder &b, const Use &use, const Uses &uses, ArrayAccess access,
+             Value number) {
+    if (!use.asks)
+      return;
+    using P = arith::CmpIPredicate;
+    Value owner =
+        ir::LoadOp::create(b, b.getI64Type(), access.array, access.indices);
+    Value mine = arith::CmpIOp::create(b, P::eq, owner, number);
+    Value nobodys = arith::CmpIOp::create(b, P::eq, owner, none(b));
+    auto assertion = ir::AssertOp::create(
+        b, arith::OrIOp::create(b, mine, nobodys), textOf(use.access.op),
+        ValueRange(), /*refuses=*/true);
+    assertion->setAttr(ir::placesAttr, placesOf(b, uses));
+  }
+
+  static Value none(Builder &b) {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(-1));
+  }
+
+  /// Gradients keep what they have to do again.
+  static void keep(Builder &b, Operation *write) {
+    write->setAttr(ir::replayedAttr, b.getI64IntegerAttr(0));
+  }
+
+  Value ownersOf(Value array) {
+    Value &known = owners[array];
+    if (known)
+      return known;
+    auto type = cast<ir::ArrayType>(array.getType());
+    OpBuilder b(kernel.getContext());
+    auto number = cast<BlockArgument>(array).getArgNumber();
+    auto note = b.getDictionaryAttr(
+        b.getNamedAttr(ir::ownersOfAttr, b.getI64IntegerAttr(number)));
+    unsigned last = kernel.getNumArguments();
+    (void)kernel.insertArgument(
+        last,
+        ir::ArrayType::get(b.getContext(), b.getI64Type(), type.getRank()),
+        note, array.getLoc());
+    return known = kernel.getArgument(last);
+  }
+
+  ir::KernelOp kernel;
+  llvm::DenseMap<Value, Value> owners;
+};
+
+} // namespace
+
+void checkOwners(ir::KernelOp gradient, ArrayRef<bool> active) {
+  Contests contests(gradient, active);
+  SmallVector<std::pair<ir::RangeOp, llvm::MapVector<Value, Uses>>> found;
+  gradient.walk([&](ir::RangeOp range) {
+    if (auto uses = contests.of(range); !uses.empty())
+      found.emplace_back(range, std::move(uses));
+  });
+  Asking asking(gradient);
+  for (auto &[range, uses] : found)
+    asking.ask(range, uses);
+}
+
+} // namespace costate::autodiff

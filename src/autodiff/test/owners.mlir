@@ -1,0 +1,88 @@
+// RUN: costate-opt %s --differentiate-reverse | FileCheck %s
+
+// Who writes an element is forgotten, noted and asked for in front of the
+// range, along the same branches.
+// CHECK-LABEL: costate.kernel @neighbour.grad
+// CHECK-SAME:    %[[OWNERS:arg2]]: !costate.array<i64, 1> {costate.owners_of = 1 : i64}
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:           scf.if
+// CHECK:             costate.store %{{.*}}, %[[OWNERS]][%[[I]]] {costate.replayed
+// CHECK:           } else {
+// CHECK:             costate.store %{{.*}}, %[[OWNERS]]
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:             costate.atomic_max %[[I]], %[[OWNERS]][%[[I]]]
+// CHECK:             costate.atomic_max %[[I]], %[[OWNERS]][%[[I]]]
+// CHECK-NOT:         costate.atomic_max
+// CHECK:         costate.range (%[[I:.*]]) in
+// CHECK:           } else {
+// CHECK:             %[[OWNER:.*]] = costate.load %[[OWNERS]]
+// CHECK:             arith.cmpi eq, %[[OWNER]], %[[I]]
+// CHECK:             costate.assert refuses %{{.*}}, "one iteration of the range uses the element that another one writes@, so {{.*}} {costate.places = [#loc{{.*}}, #loc{{.*}}]}
+// CHECK-NOT:         costate.assert
+// CHECK:         tape.turn
+costate.kernel @neighbour(%x: !costate.array<f64, 0>, %out: !costate.array<f64, 1>) {
+  %n = costate.extent %out[0] : !costate.array<f64, 1>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[] : !costate.array<f64, 0>
+    %first = arith.cmpi eq, %i, %zero : i64
+    scf.if %first {
+      costate.store %v, %out[%i] : !costate.array<f64, 1>
+    } else {
+      %j = arith.subi %i, %one : i64
+      %w = costate.load %out[%j] : !costate.array<f64, 1>
+      %s = arith.addf %w, %v : f64
+      costate.store %s, %out[%i] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// Iterations are numbered row by row; a condition reads what the range has
+// found.
+// CHECK-LABEL: costate.kernel @stores.grad
+// CHECK:         costate.range (%[[I:.*]], %[[J:.*]]) in (%{{.*}}, %[[M:.*]])
+// CHECK:         costate.range (%[[I:.*]], %[[J:.*]]) in (%{{.*}}, %[[M]])
+// CHECK:           %[[ROW:.*]] = arith.muli %[[I]], %[[M]]
+// CHECK:           %[[NUMBER:.*]] = arith.addi %[[ROW]], %[[J]]
+// CHECK:           costate.atomic_max %[[NUMBER]], %{{.*}}[%{{.*}}]
+// CHECK:           costate.assert refuses %{{.*}}, "several iterations of the range store to this element
+costate.kernel @stores(%x: !costate.array<f64, 2>, %to: !costate.array<i64, 2>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 2>
+  %m = costate.extent %x[1] : !costate.array<f64, 2>
+  costate.range (%i, %j) in (%n, %m) {
+    %v = costate.load %x[%i, %j] : !costate.array<f64, 2>
+    %k = costate.load %to[%i, %j] : !costate.array<i64, 2>
+    costate.store %v, %y[%k] : !costate.array<f64, 1>
+  }
+}
+
+// Nobody asks where indices tell that elements are one's own, or other than
+// those that are written; or where no derivative flows.
+// CHECK-LABEL: costate.kernel @certain.grad
+// CHECK-NOT:     refuses
+// CHECK:         costate.return
+costate.kernel @certain(%x: !costate.array<f64, 2>, %at: !costate.array<i64, 1>, %t: i64, %s: !costate.array<f64, 0>,
+                        %y: !costate.array<f64, 1>, %zero: f64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 2>
+  %one = arith.constant 1 : i64
+  %next = arith.addi %t, %one : i64
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %v = costate.load %x[%t, %j] : !costate.array<f64, 2>
+    costate.store %v, %x[%next, %i] : !costate.array<f64, 2>
+    costate.atomic_add %v, %s[] : !costate.array<f64, 0>
+    costate.store %zero, %y[%j] : !costate.array<f64, 1>
+  }
+}
+
+// A product of an element of one's own has become a load and a store.
+// CHECK-LABEL: costate.kernel @product.grad
+// CHECK:         costate.assert refuses %{{.*}}, "`atomic_mul` has no derivative where another iteration of the range writes to the element
+costate.kernel @product(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %factor: f64) {
+  %n = costate.extent %at[0] : !costate.array<i64, 1>
+  costate.range (%i) in (%n) {
+    %j = costate.load %at[%i] : !costate.array<i64, 1>
+    %old = costate.atomic_fetch "mul" %factor, %x[%j] : !costate.array<f64, 1>
+  }
+}
