@@ -73,7 +73,7 @@ LogicalResult CostateDialect::verifyRegionArgAttribute(
   if (name == partAttr)
     return verifyNumber(op, attribute);
   if (name == adjointOfAttr || name == tangentOfAttr || name == versionOfAttr ||
-      name == scratchOfAttr)
+      name == scratchOfAttr || name == ownersOfAttr)
     return verifyOrigin(op, argument, attribute);
   return success();
 }
