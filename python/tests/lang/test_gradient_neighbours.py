@@ -308,3 +308,25 @@ def test_a_product_that_iterations_share_is_refused():
 
     with pytest.raises(ti.NotDifferentiable, match=r"test_gradient_neighbours.py:\d+.*`atomic_mul` of an element"):
         k.grad()
+
+
+def test_asking_is_no_search_for_inf(tmp_path):
+    import subprocess
+    import sys
+    program = tmp_path / "program.py"
+    program.write_text("""
+import costate as ti
+ti.init(arch=ti.cpu, deterministic=True)
+x, y = (ti.field(ti.f64, shape=3, needs_grad=True) for _ in range(2))
+at = ti.field(ti.i32, shape=3)
+@ti.kernel
+def k():
+    for i in range(3):
+        y[at[i]] = x[0]
+for i in range(3):
+    at[i], y.grad[i] = 2 - i, float("inf")
+k.grad()
+print(x.grad[0])
+""")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert done.stdout == "inf\n", done.stderr

@@ -184,7 +184,13 @@ public:
   explicit Asking(ir::KernelOp kernel) : kernel(kernel) {}
 
   void ask(ir::RangeOp range, const llvm::MapVector<Value, Uses> &contests) {
-    addStep(range, contests, &Asking::forget);
+    // Who only asks about what it writes finds a writer in any case.
+    auto asksOthers = [](auto &contest) {
+      return llvm::any_of(contest.second,
+                          [](auto &use) { return use.asks && !use.writes; });
+    };
+    if (llvm::any_of(contests, asksOthers))
+      addStep(range, contests, &Asking::forget);
     addStep(range, contests, &Asking::note);
     addStep(range, contests, &Asking::check);
   }
@@ -220,11 +226,11 @@ private:
     keep(b, ir::StoreOp::create(b, none(b), access.array, access.indices));
   }
 
+  /// One of several writers remains, whichever; another one finds it.
   void note(Builder &b, const Use &use, const Uses &, ArrayAccess access,
             Value number) {
     if (use.writes)
-      keep(b, ir::AtomicMaxOp::create(b, number, access.array, access.indices,
-                                      /*exclusive=*/false));
+      keep(b, ir::StoreOp::create(b, number, access.array, access.indices));
   }
 
   void check(Builder &b, const Use &use, const Uses &uses, ArrayAccess access,

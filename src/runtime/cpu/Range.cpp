@@ -173,7 +173,11 @@ static std::string elementAt(const LaunchRequest &request, uintptr_t address) {
 static void applyAdditions(Progress &progress, bool parallel) {
   AddLog &log = *progress.launch.additions;
   const LaunchRequest &request = progress.launch.request;
-  bool watch = !request.code->texts.empty();
+  // Only the search for inf and NaN has texts with numbers.
+  bool watch =
+      std::ranges::any_of(request.code->texts, [](const std::string &text) {
+        return text.find('%') != text.npos;
+      });
   auto apply = [&](int partition) {
     watch ? log.applyWatched(partition) : log.apply(partition);
   };
