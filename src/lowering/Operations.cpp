@@ -114,6 +114,9 @@ struct Emission {
   Value castBetweenIntegers();
   Value ordinal();
   Value ordinalOfFloat();
+  Value bitCast();
+  Value bitsOfHalf();
+  Value halfOfBits();
 };
 
 Value Emission::integer() {
@@ -439,12 +442,88 @@ Value Emission::emit() {
   return isNarrow(to) && !staysNarrow() ? narrow(value) : value;
 }
 
+/// Operations on 32 bits.
+struct Bits {
+  OpBuilder &b;
+  Location loc;
+
+  Value number(uint32_t value) {
+    return emitConstant(b, loc, DType::U32, value);
+  }
+  Value apply(SyntaxOp op, Value x, uint32_t y) {
+    return apply(op, x, number(y));
+  }
+  Value apply(SyntaxOp op, Value x, Value y) {
+    return emitPure(b, loc, op, DType::U32, DType::U32, {x, y});
+  }
+  Value as(SyntaxOp op, DType from, DType to, Value x) {
+    return emitPure(b, loc, op, from, to, x);
+  }
+  Value times(Value x, float y) {
+    Value factor =
+        emitConstant(b, loc, DType::F32, llvm::bit_cast<uint32_t>(y));
+    return emitPure(b, loc, SyntaxOp::Mul, DType::F32, DType::F32, {x, factor});
+  }
+  /// One of two numbers, by whether x is less.
+  Value choose(Value x, uint32_t bound, Value less, Value other) {
+    Value isLess = emitPure(b, loc, SyntaxOp::Lt, DType::U32, DType::Bool,
+                            {x, number(bound)});
+    return arith::SelectOp::create(b, loc, isLess, less, other);
+  }
+};
+
+/// Those of an f16, from the f32 that holds it: exponents are 112 more, or 224
+/// of what is no finite number; subnormal ones are multiples of 2^-24.
+Value Emission::bitsOfHalf() {
+  Bits bits{b, loc};
+  Value all = bits.as(SyntaxOp::BitCast, DType::F32, DType::U32, operands[0]);
+  Value size = bits.apply(SyntaxOp::And, all, 0x7fffffff);
+  Value sign =
+      bits.apply(SyntaxOp::And, bits.apply(SyntaxOp::Shr, all, 16), 0x8000);
+  Value more = bits.choose(size, 0x7f800000, bits.number(112 << 10),
+                           bits.number(224 << 10));
+  Value normal =
+      bits.apply(SyntaxOp::Sub, bits.apply(SyntaxOp::Shr, size, 13), more);
+  Value magnitude = bits.as(SyntaxOp::BitCast, DType::U32, DType::F32, size);
+  Value multiple = bits.as(SyntaxOp::Cast, DType::F32, DType::U32,
+                           bits.times(magnitude, 0x1p24f));
+  return bits.apply(SyntaxOp::Or, sign,
+                    bits.choose(size, 0x38800000, multiple, normal));
+}
+
+/// The f32 that holds the f16 of these bits.
+Value Emission::halfOfBits() {
+  Bits bits{b, loc};
+  Value size = bits.apply(SyntaxOp::And, operands[0], 0x7fff);
+  Value sign = bits.apply(SyntaxOp::Shl,
+                          bits.apply(SyntaxOp::And, operands[0], 0x8000), 16);
+  Value more =
+      bits.choose(size, 0x7c00, bits.number(112 << 23), bits.number(224 << 23));
+  Value normal =
+      bits.apply(SyntaxOp::Add, bits.apply(SyntaxOp::Shl, size, 13), more);
+  Value multiple = bits.times(
+      bits.as(SyntaxOp::Cast, DType::U32, DType::F32, size), 0x1p-24f);
+  Value subnormal =
+      bits.as(SyntaxOp::BitCast, DType::F32, DType::U32, multiple);
+  Value all = bits.apply(SyntaxOp::Or, sign,
+                         bits.choose(size, 0x400, subnormal, normal));
+  return bits.as(SyntaxOp::BitCast, DType::U32, DType::F32, all);
+}
+
+Value Emission::bitCast() {
+  if (from == DType::F16 && to != DType::F16)
+    return bitsOfHalf();
+  if (to == DType::F16 && from != DType::F16)
+    return halfOfBits();
+  return operands[0].getType() == result() ? operands[0]
+                                           : convert<arith::BitcastOp>();
+}
+
 Value Emission::wide() {
   if (op == SyntaxOp::Cast)
     return cast();
   if (op == SyntaxOp::BitCast)
-    return operands[0].getType() == result() ? operands[0]
-                                             : convert<arith::BitcastOp>();
+    return bitCast();
   if (op == SyntaxOp::Ordinal)
     return ordinal();
   if (op == SyntaxOp::Select)

@@ -258,6 +258,8 @@ class Expressions:
                 return self.integer_of(conjunction, left, node, self.common(left, right))
         variable = Variable(Expr(handle_of(left, u1), u1), u1)
         b = self.builder
+        if b.dry:
+            return variable.get()
         skip = variable.get() if conjunction else arith.logical_not(variable.get())
         b.trace.begin_if(skip.handle, b.loc)
         with b.nested():
@@ -268,8 +270,10 @@ class Expressions:
     def integer_of(self, conjunction, left, node, like):
         """`and` and `or` of integers give one of them, as in Python."""
         variable = self.zero_variable(like)
-        variable.set(left)
         b = self.builder
+        if b.dry:
+            return variable.get()
+        variable.set(left)
         condition = condition_handle(left if conjunction else ops.logical_not(left))
         b.trace.begin_if(condition, b.loc)
         with b.nested():
@@ -301,6 +305,8 @@ class Expressions:
             like = self.common(a, c)
         variable = self.zero_variable(like)
         b = self.builder
+        if b.dry:   # the arms would be traced twice for each ternary around this one
+            return variable.get()
         b.trace.begin_if(condition_handle(test), b.loc)
         with b.nested():
             variable.set(self.value(node.body))

@@ -235,7 +235,9 @@ class Kernel:
             own = Own(found.own.arrays)
             own.key = random_numbers.next_key() if found.needs_random else 0
         storage.flush()
-        return found.compiled, found.arguments(values.items, own), own, values.after
+        passed = found.arguments(values.items, own)
+        found.check_hosts(values, passed)
+        return found.compiled, passed, own, values.after
 
     def compiled(self, *args, **options):
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""

@@ -1,7 +1,9 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
+import sys
 import warnings
 import weakref
+from contextlib import contextmanager
 from functools import partial
 
 from costate.ad.state import state
@@ -21,6 +23,7 @@ from costate.lang.watch import Watch
 
 
 MOST_VARIANTS = 16
+MOST_FRAMES = 4000   # of Python; many more could overflow the stack of C where calls go through it
 
 
 class Again(Exception):
@@ -29,6 +32,17 @@ class Again(Exception):
     def __init__(self, **facts):
         super().__init__(facts)
         self.facts = facts
+
+
+@contextmanager
+def _deep_calls():
+    """Functions are traced where they are called, in several frames each."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, MOST_FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class Own:
@@ -53,8 +67,9 @@ class Specialisation:
         self.debug = options.debug
         self.printed = 0         # how many `static_print`s have printed
         self.needs_random, self.shared, self.changed_nodes = False, frozenset(), frozenset()
-        while not self._traced(kernel, args, values, aliases, options, validation):
-            pass
+        with _deep_calls():
+            while not self._traced(kernel, args, values, aliases, options, validation):
+                pass
 
     def fitting(self):
         """This one, or another variant, for the members that objects have at present, or None."""
@@ -216,6 +231,11 @@ class Specialisation:
         if self.cap:
             self.cap.check(self.name, self.own.arrays)
 
+    def check_hosts(self, values, args):
+        """What launches with arrays of NumPy would lose."""
+        if values.hosts and self.written:
+            host_arguments.check(self, values, args)
+
     # -- launches ------------------------------------------------------------------
 
     @staticmethod
@@ -253,8 +273,8 @@ class Specialisation:
             self._tell_tape(values)
             items = [values.tensors.get(k, item) for k, item in enumerate(items)]
         args = self.arguments(items, own)
-        if values.hosts and self.written and mode != "grad":
-            host_arguments.check(self, values, args)
+        if mode != "grad":
+            self.check_hosts(values, args)
         with in_python(self.names):
             if initial_state:
                 launch(*args, initial_state=True)

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError,
@@ -70,12 +71,18 @@ class Statements:
                 raise
             raise located(error, self.source, getattr(error, "node", node)) from error
 
-    def inner(self, statements):
-        """A block of its own inside of control flow of run time."""
+    @contextmanager
+    def inside(self):
+        """Inside of control flow of run time, with names of its own."""
         stopped = len(self.builder.stopped)
         with self.builder.nested(), self.frame:
-            self.block(statements)
+            yield
         del self.builder.stopped[stopped:]
+
+    def inner(self, statements):
+        """A block inside of control flow of run time."""
+        with self.inside():
+            self.block(statements)
 
     # -- assignments ---------------------------------------------------------------
 
@@ -246,22 +253,43 @@ class Statements:
         pass
 
     def do_If(self, node):
+        """An `elif` is an `if` in the `else` before it; there may be more of them than calls can be nested."""
+        depth = self.builder.depth
+        with ExitStack() as branches:
+            while node is not None:
+                node = self.branch(node, branches)
+            opened = self.builder.depth - depth
+        for _ in range(opened):
+            self.builder.trace.end()
+
+    def branch(self, node, branches):
+        """Traces an `if` up to an `elif`, which it returns."""
         test = self.value(node.test)
         if isinstance(test, Matrix):
-            raise QuadrantsTypeError("a condition is a vector or matrix; use `.any()` or `.all()`")
-        if not isinstance(test, Expr):
-            self.block(node.body if test else node.orelse)
-            return
+            raise located(QuadrantsTypeError("a condition is a vector or matrix; use `.any()` or `.all()`"), self.source, node)
+        if isinstance(test, Expr):
+            self.taken(node, test)
+            if not node.orelse:
+                return None
+            self.at(node)
+            self.builder.trace.begin_else(self.builder.loc)
+            branches.enter_context(self.inside())
+        elif test:
+            self.block(node.body)
+            return None
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            self.at(node.orelse[0])
+            return node.orelse[0]
+        self.block(node.orelse)
+        return None
+
+    def taken(self, node, test):
+        """What an `if` of run time does if it is true."""
         b = self.builder
         self.at(node.test)
         b.trace.begin_if(condition_handle(test), b.loc)
         self.inner(node.body)
         b.trace.end()
-        if node.orelse:
-            self.at(node)
-            b.trace.begin_else(b.loc)
-            self.inner(node.orelse)
-            b.trace.end()
 
     def do_While(self, node):
         if node.orelse:
