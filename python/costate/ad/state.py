@@ -26,7 +26,8 @@ class _State(threading.local):
     tape = _weak("_tape")        # the active Tape
     forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
-    keys = None       # there: the keys of random numbers, by specialisation
+    reversing = 0     # inside of a gradient of the user
+    keys = None       # of `hidden`: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 
@@ -42,7 +43,7 @@ def _forget():
     if state.tape is not None:
         state.tape.suspend()
     state.tape = state.forward = state.keys = None
-    state.hidden = 0
+    state.hidden = state.reversing = 0
 
 
 def quiet():
@@ -53,6 +54,11 @@ def quiet():
 def records():
     """Whether a tape records what happens now."""
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
+
+
+def is_custom():
+    """Whether a function of the user is an entry of a tape, or runs backwards."""
+    return state.hidden or state.reversing
 
 
 def unrecorded(function):

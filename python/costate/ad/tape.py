@@ -358,9 +358,11 @@ class Past:
         storage.forget_mirrors()
         for copied, tensor, _ in self.copies.values():
             copied.read_gradient(tensor)
+        state.reversing += 1
         try:
             self.gradient()
         finally:
+            state.reversing -= 1
             storage.flush()
             storage.forget_mirrors()
             self._random_keys(newest)
