@@ -8,10 +8,12 @@ from costate.lang import runtime
 
 
 def _weak(name):
-    """An attribute that ends with what it refers to: a `with` that is never left does not last."""
+    """An attribute that ends with what it refers to, or with its `with`: one that is never left does not last, nor does one
+    that another thread leaves."""
     def get(self):
         found = getattr(self, name)
-        return found if found is None else found()
+        found = found if found is None else found()
+        return None if found is None or found.left else found
 
     def put(self, value):
         setattr(self, name, value and weakref.ref(value))

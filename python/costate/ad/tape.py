@@ -68,7 +68,7 @@ class Tape:
         self.grad_check = grad_check
         self.calls = []
         self.modes = []
-        self.entered = False
+        self.entered = self.left = False
         self.gradient_evaluated = False
         self.core = _core.Tape()
         self.found = set()      # the kernels that were launched
@@ -112,7 +112,9 @@ class Tape:
         return self
 
     def __exit__(self, kind, error, trace):
-        state.tape = None
+        if state.tape is self:
+            state.tape = None
+        self.left = True
         self.suspend()
         for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
             if hasattr(function, "autodiff_mode"):
