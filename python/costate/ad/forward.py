@@ -23,7 +23,7 @@ class FwdMode:
         self.seed = seed
         self.clear_gradients = clear_gradients
         self.calls = []
-        self.entered = False
+        self.entered = self.left = False
 
     def __enter__(self):
         if self.entered:
@@ -84,7 +84,9 @@ class FwdMode:
         self.calls.append((function, args))
 
     def __exit__(self, kind, error, trace):
-        state.forward = None
+        if state.forward is self:
+            state.forward = None
+        self.left = True
         storage.flush()
         if self.clear_gradients:
             for one in self.params:

@@ -8,10 +8,12 @@ from costate.lang import runtime
 
 
 def _weak(name):
-    """An attribute that ends with what it refers to: a `with` that is never left does not last."""
+    """An attribute that ends with what it refers to, or with its `with`: one that is never left does not last, nor does one
+    that another thread leaves."""
     def get(self):
         found = getattr(self, name)
-        return found if found is None else found()
+        found = found if found is None else found()
+        return None if found is None or found.left else found
 
     def put(self, value):
         setattr(self, name, value and weakref.ref(value))
@@ -26,7 +28,8 @@ class _State(threading.local):
     tape = _weak("_tape")        # the active Tape
     forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
-    keys = None       # there: the keys of random numbers, by specialisation
+    reversing = 0     # inside of a gradient of the user
+    keys = None       # of `hidden`: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 
@@ -42,7 +45,7 @@ def _forget():
     if state.tape is not None:
         state.tape.suspend()
     state.tape = state.forward = state.keys = None
-    state.hidden = 0
+    state.hidden = state.reversing = 0
 
 
 def quiet():
@@ -53,6 +56,11 @@ def quiet():
 def records():
     """Whether a tape records what happens now."""
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
+
+
+def is_custom():
+    """Whether a function of the user is an entry of a tape, or runs backwards."""
+    return state.hidden or state.reversing
 
 
 def unrecorded(function):

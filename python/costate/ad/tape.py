@@ -68,14 +68,14 @@ class Tape:
         self.grad_check = grad_check
         self.calls = []
         self.modes = []
-        self.entered = False
+        self.entered = self.left = False
         self.gradient_evaluated = False
         self.core = _core.Tape()
         self.found = set()      # the kernels that were launched
         self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
         self.places = {}        # and by the memory of the tensors
         self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
-        self.hosts = []         # arrays of NumPy that were arguments, those that stand for them, the versions at first
+        self.hosts = []         # arrays of NumPy that were arguments, and what stands for them
         self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
         self.pasts = []         # gradients of the user
         self.inner = {}         # tensors that only functions with gradients of their own have used
@@ -112,7 +112,9 @@ class Tape:
         return self
 
     def __exit__(self, kind, error, trace):
-        state.tape = None
+        if state.tape is self:
+            state.tape = None
+        self.left = True
         self.suspend()
         for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
             if hasattr(function, "autodiff_mode"):
@@ -202,21 +204,19 @@ class Tape:
     def host_array(self, value, make):
         """What stands for an array of NumPy: the same for the same elements, whose values it follows."""
         place = value.__array_interface__
-        for known, array, _ in self.hosts:
-            if known.__array_interface__ == place and known.strides == value.strides:
-                if array.to_numpy().tobytes() != value.tobytes():
-                    array.write(np.asarray(value, order="C"))
-                return array
-        array = make()
-        self.hosts.append((value, array, array.version))
-        return array
+        for one in self.hosts:
+            if one.value.__array_interface__ == place and one.value.strides == value.strides:
+                one.follow()
+                return one.array
+        self.hosts.append(Host(value, make()))
+        return self.hosts[-1].array
 
     def _check_hosts(self):
-        for k, (one, array, version) in enumerate(self.hosts):
-            for other, its_array, its_version in self.hosts[:k]:
-                if one.dtype.kind == "f" and np.may_share_memory(one, other) and (
-                        array.version != version or its_array.version != its_version):
-                    raise CannotReplay(f"NumPy arrays of shapes {one.shape} and {other.shape} are parts of the same memory, which has "
+        for k, one in enumerate(self.hosts):
+            for other in self.hosts[:k]:
+                if one.value.dtype.kind == "f" and np.may_share_memory(one.value, other.value) and (
+                        one.is_written or other.is_written):
+                    raise CannotReplay(f"NumPy arrays of shapes {one.value.shape} and {other.value.shape} are parts of the same memory, which has "
                                        "been written under the Tape: its gradient cannot tell which values they share; use fields "
                                        "or ndarrays")
 
@@ -319,6 +319,37 @@ class Tape:
         return known.array
 
 
+class Host:
+    """An array of NumPy that was an argument, and the one that stands for it."""
+
+    def __init__(self, value, array):
+        self.value, self.array = value, array
+        self.first = self.brought = array.version    # before all launches, and after the last write of the host
+
+    @property
+    def is_written(self):
+        return self.array.version != self.first
+
+    def follow(self):
+        """Brings what the host has written. What it has left as a launch wrote it is no constant."""
+        given = np.asarray(self.value, order="C")
+        differs = _bytes_of(given) != _bytes_of(self.array.to_numpy())
+        if not differs.any():
+            return
+        differs = differs.any(axis=1).reshape(given.shape)
+        if differs.all() or self.array.version == self.brought:
+            self.array.write(given)
+        else:
+            for index in np.argwhere(differs):
+                self.array.write_at(tuple(index.tolist()), given[tuple(index)])
+        self.brought = self.array.version
+
+
+def _bytes_of(array):
+    """Those of each element, in a row."""
+    return array.reshape(-1, 1).view(np.uint8)
+
+
 class hidden:
     """What is launched inside is no part of a tape."""
 
@@ -358,9 +389,11 @@ class Past:
         storage.forget_mirrors()
         for copied, tensor, _ in self.copies.values():
             copied.read_gradient(tensor)
+        state.reversing += 1
         try:
             self.gradient()
         finally:
+            state.reversing -= 1
             storage.flush()
             storage.forget_mirrors()
             self._random_keys(newest)

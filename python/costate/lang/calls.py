@@ -326,6 +326,8 @@ def invoke(visitor, function, args, options):
     value = function(*args, **options)
     if function is getattr:
         visitor.builder.watch.attribute(*args[:2], value)
+    else:
+        visitor.builder.watch.call(function, [*args, *options.values()])
     return value
 
 

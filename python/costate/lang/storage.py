@@ -1,6 +1,7 @@
 """Arrays with access to single elements from the host."""
 
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
 from costate.lang.threads import get_ident
 
-#: Arrays that the host has written and devices have not. What a tape is to record is not among them.
+#: Arrays that the host has written and devices have not. What is written where derivatives are taken is not among them.
 _dirty = set()
 #: All fields and ndarrays.
 _all = threads.Objects()
@@ -34,21 +35,26 @@ def flush():
     if not _dirty:
         return
     with threads.lock:
-        while _dirty:
-            _outside_of_tape(_dirty.pop()._flush)
+        for one in list(_dirty):
+            one._bring()
 
 
-def _recorded():
+def _is_seen():
+    """Whether a derivative is taken of what the host writes."""
     from costate.ad import state
-    return state.records()
+    return state.records() or state.is_custom()
+
+
+def _unseen(function):
+    """Calls it as if no derivative were taken."""
+    from costate.ad import state
+    if not state.is_custom():
+        return state.unrecorded(function)
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(function).result()
 
 
 _state = None
-
-
-def _outside_of_tape(function):
-    from costate.ad.state import unrecorded
-    unrecorded(function)
 
 
 def claim(one):
@@ -175,6 +181,11 @@ class Storage:
             self._version = array.version, _looks
         return self._host
 
+    def _bring(self):
+        """Under the lock. Others wait as long as it is among those that are written."""
+        _unseen(self._flush)
+        _dirty.discard(self)
+
     def _flush(self):
         array = self.core()
         array.write(self._host)
@@ -195,7 +206,7 @@ class Storage:
         if self._sparse_node is not None:
             activity.mark(self._sparse_node, index)
         place = (*index, *component)
-        if runtime.shares_memory() or _recorded():
+        if runtime.shares_memory() or _is_seen():
             self._put(place, value)
         else:
             with threads.lock:
@@ -207,8 +218,7 @@ class Storage:
     def _put(self, place, value):
         with threads.lock:
             if self in _dirty:
-                _dirty.discard(self)
-                self._flush()
+                self._bring()
         array, part = self.core(), np.asarray(value, self.dtype.np)
         extents = array.shape[len(place):]
         if part.shape != extents:
@@ -236,8 +246,9 @@ class Storage:
             self.fill(0)
 
     def _forget_host(self):
-        _dirty.discard(self)
-        self._host = None
+        with threads.lock:
+            _dirty.discard(self)
+            self._host = None
 
     def _from_start(self, key):
         """The index that counts from 0, for one that counts from the offset."""

@@ -2,14 +2,14 @@
 
 import operator
 import weakref
-from types import ModuleType
+from types import MethodType, ModuleType
 
 import numpy as np
 
 from costate.lang.matrix import Matrix
+from costate.lang.named import MOST_ENTRIES, is_ours, members
 
 _PRIMITIVE = (int, float, str, bool, type(None), np.generic)
-MOST_ENTRIES = 256   # of a list or dictionary that is watched as a whole
 
 
 class Watch:
@@ -17,21 +17,37 @@ class Watch:
 
     def __init__(self):
         self._members = {}   # id of an object -> (it, {name: value})
+        self._called = {}    # ids of functions and arguments -> (function, arguments)
         self._parts = {}     # (id of a container, what of it) -> (it, a function that reads, what that gave)
 
     def attribute(self, owner, name, value):
         """`owner.name` was read."""
-        if isinstance(owner, (ModuleType, Matrix, *_PRIMITIVE)) or _is_ours(owner):
+        if isinstance(owner, (ModuleType, Matrix, *_PRIMITIVE)) or is_ours(owner):
             return
         if _is_stable(owner, name, value):
             self._members.setdefault(id(owner), (owner, {}))[1][name] = value
+        elif isinstance(getattr(type(owner), name, None), property):
+            self.call(MethodType(getattr(type(owner), name).fget, owner))
         self.contents(value)
+
+    def call(self, function, args=()):
+        """A function of Python was called."""
+        key = tuple(id(one) for one in (getattr(function, "__func__", function), getattr(function, "__self__", None), *args)
+                    if not isinstance(one, _PRIMITIVE))
+        if key in self._called:
+            return
+        self._called[key] = function, args
+        for owner, name, value in members(function, args):
+            if not isinstance(value, MethodType):
+                self.attribute(owner, name, value)
 
     def item(self, owner, index, value):
         """`owner[index]` was read."""
         if isinstance(owner, (list, dict)) or isinstance(owner, np.ndarray) and isinstance(value, np.generic):
             self._parts[id(owner), str(index)] = owner, lambda one: (one[index],), (value,)
             self.contents(value)
+        elif not isinstance(owner, (np.ndarray, *_PRIMITIVE)) and not is_ours(owner) and hasattr(type(owner), "__getitem__"):
+            self.call(MethodType(type(owner).__getitem__, owner))
 
     def contents(self, value):
         """Anything may be done with a list, dictionary or vector while the kernel is compiled."""
@@ -119,11 +135,6 @@ def _is_stable(owner, name, value):
     except Exception:
         return False
     return again is value or isinstance(value, _PRIMITIVE) and type(again) is type(value)
-
-
-def _is_ours(owner):
-    kind = owner if isinstance(owner, type) else type(owner)
-    return kind.__module__.partition(".")[0] == "costate"
 
 
 def _reference(value):

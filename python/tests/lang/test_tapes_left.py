@@ -1,6 +1,7 @@
 """Tapes whose `with` has no end, or a bad one, do not reach those that follow."""
 
 import gc
+import threading
 
 import pytest
 
@@ -96,4 +97,48 @@ def test_a_generator_that_is_dropped(parts):
     next(one)
     del one
     gc.collect()
+    check(*parts)
+
+
+def run(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+def test_a_tape_that_another_thread_leaves(parts):
+    x, loss, total = parts
+    tape = qd.ad.Tape(loss)
+    tape.__enter__()
+    total()
+    run(lambda: tape.__exit__(None, None, None))
+    assert x.grad.to_numpy().tolist() == [6, 6, 6, 6]
+    total()
+    assert len(tape.calls) == 1
+    check(*parts)
+
+
+def test_a_tape_that_is_left_inside_of_one_of_another_thread(parts):
+    x, loss, total = parts
+    y = qd.field(qd.f32, shape=(), needs_grad=True)
+    other = qd.field(qd.f32, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def square():
+        other[None] += y[None] ** 2
+    y[None] = 5
+    tape = qd.ad.Tape(loss)
+    run(lambda: (tape.__enter__(), total()))
+    with qd.ad.Tape(other):
+        tape.__exit__(None, None, None)
+        square()
+    assert y.grad[None] == 10
+    assert x.grad.to_numpy().tolist() == [6, 6, 6, 6]
+
+
+def test_forward_mode_that_another_thread_leaves(parts):
+    x = qd.field(qd.f32, shape=(), needs_dual=True)
+    mode = qd.ad.FwdMode(loss=qd.field(qd.f32, shape=(), needs_dual=True), param=x)
+    mode.__enter__()
+    run(lambda: mode.__exit__(None, None, None))
     check(*parts)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from steps import members
 from steps.duals import Dual, constants
 from steps.kernels import MODELS
 from steps.world import SHAPES
@@ -21,6 +22,8 @@ def step(weight):
 class Step:
     #: Whether FwdMode has the same derivative.
     forward = True
+    #: Whether the thread has to make it that has the tape.
+    launches = False
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items())})"
@@ -41,6 +44,8 @@ def _indices(name):
 
 @step(10)
 class Launch(Step):
+    launches = True
+
     def __init__(self, rng):
         self.name, self.k = str(rng.choice(list(MODELS))), _number(rng)
 
@@ -163,6 +168,8 @@ class Whole(Step):
 class Copy(Step):
     """copy_from, which has a derivative."""
 
+    launches = True
+
     def __init__(self, rng):
         self.names = [str(n) for n in rng.choice(("a", "b"), 2, replace=False)]
 
@@ -194,6 +201,8 @@ class Carry(Step):
 class Loss(Step):
     """loss[None] = value"""
 
+    launches = True
+
     def __init__(self, rng):
         self.k = _number(rng)
 
@@ -208,7 +217,7 @@ class Loss(Step):
 class Custom(Step):
     """b = a * a with a gradient of the user's, which is `factor` times the value of `a`."""
 
-    forward = False
+    forward, launches = False, True
 
     def __init__(self, rng):
         self.factor = float(rng.integers(1, 5))
@@ -219,3 +228,49 @@ class Custom(Step):
     def model(self, w):
         for i in range(3):
             w.b[i] = (w.a[i] * w.a[i]).scaled(self.factor / 2)
+
+
+@step(4)
+class Member(Step):
+    """object.name = value"""
+
+    def __init__(self, rng):
+        self.name = str(rng.choice(list(members.MEMBERS)))
+        self.number = int(rng.integers(len(members.MEMBERS[self.name][0])))
+
+    def real(self, w):
+        members.put(w, self.name, self.number)
+
+    def model(self, w):
+        w.members[self.name] = self.number
+
+
+@step(1)
+class Returned(Step):
+    """a[i] = what a kernel returns"""
+
+    launches = True
+
+    def __init__(self, rng):
+        self.i, self.k = int(rng.integers(3)), _number(rng)
+
+    def real(self, w):
+        w.a[self.i] = w.kernels.total(self.k)
+
+    def model(self, w):
+        w.a[self.i] = Dual(sum(w.a[i].value * w.b[i].value for i in range(3)) * self.k)
+
+
+@step(1)
+class Sparse(Step):
+    """An element of a sparse field."""
+
+    def __init__(self, rng):
+        self.i, self.k = int(rng.integers(4)), _number(rng)
+
+    def real(self, w):
+        w.t[self.i] = self.k
+
+    def model(self, w):
+        w.t[self.i] = Dual(self.k)
+        w.active.add(self.i)

@@ -3,6 +3,7 @@
 import numpy as np
 
 import costate as ti
+from steps import members
 from steps.duals import Dual, constants, slopes_of, values_of
 
 #: Shapes, components behind the indices.
@@ -21,14 +22,22 @@ class Real:
         self.s = ti.types.struct(p=ti.f64, q=ti.types.vector(2, ti.f64)).field(shape=2, **options)
         self.p, self.q = self.s.p, self.s.q
         self.loss = ti.field(ti.f64, shape=(), **options)
-        from steps.kernels import Kernels
+        self.t = ti.field(ti.f64, **options)
+        self.bitmasked = ti.root.bitmasked(ti.i, 4)
+        self.bitmasked.place(self.t, self.t.grad, self.t.dual)
+        from steps.kernels import Kernels, Object, Parameters
         self.kernels = Kernels(self)
+        self.object = Object(self)
+        self.parameters = Parameters(self.a, self.n, 1.0)
 
     def start(self, values):
         for name, one in values.items():
             getattr(self, name).from_numpy(one)
             getattr(self, name).grad.fill(0)
         self.loss.fill(0)
+        self.bitmasked.deactivate_all()
+        for name in members.MEMBERS:
+            members.put(self, name, 0)
 
 
 class Model:
@@ -36,16 +45,28 @@ class Model:
 
     def __init__(self, values):
         self.count = sum(one.size for one in values.values())
-        position = 0
+        parameters = iter(np.eye(self.count))
         for name, one in values.items():
             array = constants(one)
             for index in np.ndindex(one.shape):
-                slopes = np.zeros(self.count)
-                slopes[position] = 1
-                array[index] = Dual(one[index], slopes)
-                position += 1
+                array[index].slopes = next(parameters)
             setattr(self, name, array)
         self.loss = Dual(0)
+        self.t, self.active = constants(np.zeros(4)), set()
+        self.members = dict.fromkeys(members.MEMBERS, 0)
+
+    def begin_again(self, before):
+        """The elements that are others than before are parameters, with the values that they have."""
+        parameters = iter(np.eye(self.count))
+        for name, old in before.items():
+            array = getattr(self, name)
+            for index in np.ndindex(old.shape):
+                slopes = next(parameters)
+                if array[index] is not old[index]:
+                    array[index] = Dual(array[index].value, slopes)
+
+    def member(self, name):
+        return members.MEMBERS[name][0][self.members[name]]
 
     def gradients(self, values):
         """Of the loss, by name."""
@@ -56,4 +77,4 @@ class Model:
         return result
 
     def values(self):
-        return {name: values_of(getattr(self, name)) for name in SHAPES}
+        return {name: values_of(getattr(self, name)) for name in (*SHAPES, "t")}
