@@ -38,6 +38,8 @@ enum class ErrorCode {
   NoDevice,
   /// Something else went wrong while a kernel ran (step 0 in a loop).
   KernelFailed,
+  /// The program has ended the launch while it ran; see set_interrupt_check.
+  Interrupted,
   /// A file cannot be read or written, or has wrong contents.
   BadFile,
   /// A defect of Costate itself.

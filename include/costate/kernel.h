@@ -290,4 +290,12 @@ Kernel kernel(const char *name, F &&body, KernelOptions options = {},
                              options);
 }
 
+/// From here on `check` is asked while a launch on the host takes long (about
+/// ten times a second, first after 0.3 s), on the thread that launches: true
+/// ends the launch with Error(Interrupted), at the next chunk of a range or in
+/// the middle of a loop. What the launch writes is then not usable; everything
+/// else is. Null, as at first: launches run to their end. Takes the signal
+/// SIGURG, and passes on those of others.
+void set_interrupt_check(bool (*check)());
+
 } // namespace costate

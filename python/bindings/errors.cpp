@@ -27,12 +27,45 @@ static PyObject *make(nb::module_ &module, const char *name, nb::object bases,
   return made;
 }
 
+/// What a handler of a signal has raised in the middle of a launch.
+static thread_local PyObject *raisedMeanwhile = nullptr;
+
+/// Handlers of signals run on the main thread; on others nothing happens.
+static bool signalsRaise() {
+  if (!Py_IsInitialized())
+    return false;
+  GilAcquire acquire;
+  if (PyErr_CheckSignals() == 0)
+    return false;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (value && trace)
+    PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  raisedMeanwhile = value;
+  return true;
+}
+
+/// A bare KeyboardInterrupt gets `text`.
+static void raiseInterrupt(const char *text) {
+  nb::object raised = nb::steal(std::exchange(raisedMeanwhile, nullptr));
+  if (!raised || (raised.type().is(PyExc_KeyboardInterrupt) &&
+                  nb::len(nb::object(raised.attr("args"))) == 0))
+    PyErr_SetString(PyExc_KeyboardInterrupt, text);
+  else
+    PyErr_SetObject(raised.type().ptr(), raised.ptr());
+}
+
 void setError(const std::exception_ptr &failure) noexcept {
   try {
     std::rethrow_exception(failure);
   } catch (nb::python_error &error) {
     error.restore();
   } catch (const Error &error) {
+    if (error.code() == ErrorCode::Interrupted)
+      return raiseInterrupt(error.what());
     PyErr_SetString(classes.all[static_cast<size_t>(error.code())],
                     error.what());
   } catch (const std::bad_alloc &) {
@@ -106,15 +139,17 @@ void bindErrors(nb::module_ &module) {
       "A file cannot be read or written, or has wrong contents.");
   add(ErrorCode::Internal, "Internal", "A defect of Costate itself.");
   nb::register_exception_translator(translate);
+  set_interrupt_check(signalsRaise);
   module.def(
       "_set_error_classes",
       [](const nb::dict &chosen) {
         for (size_t code = 0; code < classes.all.size(); ++code)
-          if (chosen.contains(classes.names[code]))
+          if (classes.names[code] && chosen.contains(classes.names[code]))
             classes.all[code] =
                 nb::object(chosen[classes.names[code]]).release().ptr();
       },
-      nb::arg("classes"), "From here on raises these, by the names of the codes.");
+      nb::arg("classes"),
+      "From here on raises these, by the names of the codes.");
 }
 
 } // namespace costate::python

@@ -6,6 +6,7 @@
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
 #include "compiler/Timings.h"
+#include "runtime/Interrupt.h"
 #include "runtime/Text.h"
 #include "syntax/Trace.h"
 
@@ -119,6 +120,10 @@ std::vector<ArgumentType> Kernel::arguments() const {
 
 Kernel Kernel::derived(Mode mode) const {
   return Kernel(impl.get(), extended(*impl, chain, mode));
+}
+
+void costate::set_interrupt_check(bool (*check)()) {
+  runtime::setInterruptCheck(check);
 }
 
 static compiler::Mode compilerMode(Mode mode) {

@@ -4,10 +4,12 @@
 #include "compiler/CompilerMemory.h"
 #include "compiler/DeviceSums.h"
 #include "compiler/Target.h"
+#include "runtime/Interrupt.h"
 #include "runtime/simt/Callbacks.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <atomic>
@@ -119,11 +121,61 @@ llvm::Error addLibraries(LLJIT &jit) {
   return llvm::Error::success();
 }
 
+/// Tells the runtime where compiled code stands.
+class CodePlaces final : public ObjectLinkingLayer::Plugin {
+public:
+  void modifyPassConfig(MaterializationResponsibility &responsibility,
+                        jitlink::LinkGraph &,
+                        jitlink::PassConfiguration &passes) override {
+    passes.PostFixupPasses.push_back(
+        [this, &responsibility](jitlink::LinkGraph &graph) {
+          return responsibility.withResourceKeyDo(
+              [&](ResourceKey key) { add(key, graph); });
+        });
+  }
+  llvm::Error notifyFailed(MaterializationResponsibility &) override {
+    return llvm::Error::success();
+  }
+  llvm::Error notifyRemovingResources(JITDylib &, ResourceKey key) override {
+    std::lock_guard lock(mutex);
+    for (uintptr_t begin : places[key])
+      runtime::removeCompiledCode(begin);
+    places.erase(key);
+    return llvm::Error::success();
+  }
+  void notifyTransferringResources(JITDylib &, ResourceKey to,
+                                   ResourceKey from) override {
+    std::lock_guard lock(mutex);
+    std::vector<uintptr_t> moved = std::move(places[from]);
+    places.erase(from);
+    places[to].insert(places[to].end(), moved.begin(), moved.end());
+  }
+
+private:
+  void add(ResourceKey key, jitlink::LinkGraph &graph) {
+    std::lock_guard lock(mutex);
+    for (jitlink::Section &section : graph.sections()) {
+      jitlink::SectionRange range(section);
+      if ((section.getMemProt() & MemProt::Exec) == MemProt::None ||
+          range.empty())
+        continue;
+      runtime::addCompiledCode(range.getStart().getValue(),
+                               range.getEnd().getValue());
+      places[key].push_back(range.getStart().getValue());
+    }
+  }
+
+  Mutex mutex;
+  std::map<ResourceKey, std::vector<uintptr_t>> places;
+};
+
 Expected<std::unique_ptr<LLJIT>> createJit() {
   host(); // initialises the target
   auto jit = LLJITBuilder().setPlatformSetUp(setUpInactivePlatform).create();
   if (!jit)
     return jit.takeError();
+  if (auto *layer = dyn_cast<ObjectLinkingLayer>(&(*jit)->getObjLinkingLayer()))
+    layer->addPlugin(std::make_shared<CodePlaces>());
   if (llvm::Error error = addLibraries(**jit))
     return std::move(error);
   return jit;

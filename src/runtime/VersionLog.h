@@ -120,7 +120,7 @@ private:
   Result<> exchange(const Copy &copy, bool temporary, bool certain) const;
 
   const Purpose purpose;
-  mutable Mutex mutex;              ///< guards what follows
+  mutable Mutex mutex;                   ///< guards what follows
   std::map<uint64_t, History> histories; ///< by the identity of the array
   uint64_t time = 0, count = 0;
   bool hasLosses = false;

@@ -14,6 +14,12 @@ void Launch::fail(int64_t chunk, Failure reason) {
   hasFailed.store(true, std::memory_order_release);
 }
 
+void Launch::noteInterrupt() {
+  constexpr int64_t beforeAll = -2;
+  if (interruptible.isInterrupted())
+    fail(beforeAll, interruptedFailure(request.code->name));
+}
+
 void Launch::noteTape(size_t bytes) {
   size_t seen = tapePeak.load();
   while (seen < bytes && !tapePeak.compare_exchange_weak(seen, bytes)) {
@@ -70,7 +76,11 @@ static Result<Needs> runPass(Launch &launch, Resources &resources,
   serial.launch = &launch;
   serial.chunk = -1;
   serial.reset(serialBytes);
-  callEntry(launch);
+  {
+    InterruptScope scope(launch.interruptible, leaveCompiled, &serial);
+    callEntry(launch);
+  }
+  launch.noteInterrupt();
   if (launch.failed())
     return launch.reason();
 #ifdef COSTATE_ASSERTIONS

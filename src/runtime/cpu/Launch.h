@@ -2,6 +2,7 @@
 /// A running launch on the CPU.
 
 #include "runtime/Device.h"
+#include "runtime/Interrupt.h"
 #include "runtime/cpu/ShadowMemory.h"
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/cpu/Worker.h"
@@ -52,8 +53,11 @@ struct Launch {
   cpu::ShadowMemory *shadow = nullptr; ///< if arrays are watched
   std::span<const int64_t> extents;    ///< debug: of the range that runs
   std::atomic<size_t> tapePeak = 0;    ///< of the chunks' workers
+  Interruptible interruptible;
 
   void fail(int64_t chunk, Failure reason);
+  /// Fails if the program has ended it, whatever else has happened.
+  void noteInterrupt();
   void noteTape(size_t bytes);
   bool failed() const { return hasFailed.load(std::memory_order_acquire); }
   const Failure &reason() const { return failure; }

@@ -105,6 +105,10 @@ static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
       return;
     runChunk(progress, worker, chunk);
     endChunk(progress, worker);
+    if (progress.launch.interruptible.mustEnd()) {
+      progress.stop();
+      return;
+    }
     if (deadline != never && Clock::now() >= deadline)
       return;
   }
@@ -114,6 +118,7 @@ static void runLeased(Progress &progress, Clock::time_point deadline) try {
   if (progress.next.load(std::memory_order_relaxed) >= progress.end)
     return;
   Lease worker(progress.launch);
+  InterruptScope scope(progress.launch.interruptible, leaveCompiled, &*worker);
   runChunks(progress, *worker, deadline);
 } catch (const std::bad_alloc &) {
   failMemory(progress.launch);
@@ -129,8 +134,9 @@ static bool runAll(Progress &progress) {
     return false;
   int runners =
       static_cast<int>(std::min<int64_t>(left, progress.launch.runners));
-  progress.launch.engine.team.run(runners,
-                                  [&](int) { runLeased(progress, never); });
+  progress.launch.engine.team.run(
+      runners, [&](int) { runLeased(progress, never); },
+      &progress.launch.interruptible);
   return true;
 }
 
@@ -202,6 +208,7 @@ static void runDeferred(Progress &progress) {
     log.beginWave();
     bool parallel = runWave(progress, begin,
                             std::min(begin + AddLog::chunks, progress.chunks));
+    progress.launch.noteInterrupt();
     if (!progress.launch.failed())
       applyAdditions(progress, parallel);
   }
@@ -216,6 +223,7 @@ bool runRange(Launch &launch, const Range &range) noexcept try {
     runDeferred(progress);
   else
     runWave(progress, 0, progress.chunks);
+  launch.noteInterrupt();
   return !launch.failed();
 } catch (const std::bad_alloc &) {
   failMemory(launch);

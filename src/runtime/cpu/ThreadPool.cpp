@@ -21,6 +21,8 @@ static constexpr std::chrono::microseconds awakeFor{50};
 /// Where threads cannot be made, that is tried again so much later.
 static constexpr std::chrono::seconds retryAfter{1};
 
+static constexpr std::chrono::milliseconds askAfter{100};
+
 namespace {
 /// Lives in the frame of its caller.
 struct Job {
@@ -43,7 +45,8 @@ public:
   NoSignals() {
     sigset_t all;
     sigfillset(&all);
-    for (int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT})
+    for (int fault :
+         {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGURG})
       sigdelset(&all, fault);
     pthread_sigmask(SIG_BLOCK, &all, &before);
   }
@@ -68,7 +71,7 @@ struct ThreadPool::Team {
   explicit Team(int helpers) { threads.reserve(helpers); }
 
   void add(Job &job);
-  void finish(Job &job);
+  void finish(Job &job, Interruptible *asked);
   void enlarge(int wanted);
   void help();
   void stop();
@@ -120,14 +123,20 @@ void ThreadPool::Team::add(Job &job) {
     posted.notify_one();
 }
 
-void ThreadPool::Team::finish(Job &job) {
+void ThreadPool::Team::finish(Job &job, Interruptible *asked) {
   soon([&] { return job.helpers.load() == 0; });
   std::unique_lock lock(mutex);
   Job **place = &jobs;
   while (*place != &job)
     place = &(*place)->following;
   *place = job.following;
-  left.wait(lock, [&] { return job.helpers.load() == 0; });
+  while (
+      !left.wait_for(lock, askAfter, [&] { return job.helpers.load() == 0; }))
+    if (asked) {
+      lock.unlock();
+      asked->mustEnd();
+      lock.lock();
+    }
 }
 
 void ThreadPool::Team::help() {
@@ -177,7 +186,8 @@ ThreadPool::Team *ThreadPool::currentTeam() try {
   return nullptr;
 }
 
-void ThreadPool::run(int count, const std::function<void(int)> &work) {
+void ThreadPool::run(int count, const std::function<void(int)> &work,
+                     Interruptible *asked) {
   Team *helping = helpers > 0 && count > 1 ? currentTeam() : nullptr;
   Job job{work, count};
   if (!helping)
@@ -185,7 +195,7 @@ void ThreadPool::run(int count, const std::function<void(int)> &work) {
   helping->enlarge(std::min(helpers, count - 1));
   helping->add(job);
   job.takePart();
-  helping->finish(job);
+  helping->finish(job, asked);
 }
 
 int processorCount() {

@@ -2,6 +2,7 @@
 /// The threads of a device.
 
 #include "base/Fork.h"
+#include "runtime/Interrupt.h"
 
 #include <functional>
 
@@ -20,8 +21,9 @@ public:
   int size() const { return helpers + 1; }
   /// Calls `work`, which must not throw, with 0 to `count` - 1, and returns
   /// when all have returned. Safe to call from several threads, which take
-  /// part in their own work only.
-  void run(int count, const std::function<void(int)> &work);
+  /// part in their own work only. Asks `asked` while it waits.
+  void run(int count, const std::function<void(int)> &work,
+           Interruptible *asked = nullptr);
 
 private:
   struct Team;

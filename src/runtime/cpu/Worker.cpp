@@ -38,6 +38,10 @@ bool CpuWorker::grow(size_t bytes) {
   return true;
 }
 
+void leaveCompiled(void *worker) {
+  longjmp(static_cast<CpuWorker *>(worker)->escape, 1);
+}
+
 std::unique_ptr<CpuWorker> WorkerPool::take() {
   {
     std::lock_guard lock(mutex);

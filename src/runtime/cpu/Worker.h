@@ -36,6 +36,9 @@ private:
   void show(size_t bytes);
 };
 
+/// Leaves the compiled code that the CpuWorker `worker` runs.
+void leaveCompiled(void *worker);
+
 /// Idle workers and logs. Safe to use from several threads.
 class WorkerPool {
 public:

@@ -1,6 +1,7 @@
 #include "runtime/gpu/Launch.h"
 
 #include "base/RangeSums.h"
+#include "runtime/Interrupt.h"
 #include "runtime/Message.h"
 #include "runtime/Text.h"
 
@@ -454,7 +455,14 @@ static Result<> pass(Launch &launch) {
     return done;
   if (auto done = resetSerialTape(launch); !done)
     return done;
-  if (!callEntry(launch))
+  Interruptible host;
+  InterruptScope scope(
+      host, [](void *left) { longjmp(static_cast<Launch *>(left)->escape, 1); },
+      &launch);
+  bool isDone = callEntry(launch);
+  if (host.isInterrupted() || launch.failure.code == ErrorCode::Interrupted)
+    return interruptedFailure(launch.request.code->name);
+  if (!isDone)
     return launch.failure;
   return {};
 }

@@ -125,6 +125,10 @@ Result<> Block::run() {
 
 void Block::runReady() {
   while (!ready.empty() && result) {
+    if (work.mustEnd()) {
+      result = interruptedFailure("");
+      return;
+    }
     auto next = ready.begin() + static_cast<ptrdiff_t>(chooseNext());
     size_t lane = std::exchange(*next, ready.back());
     ready.pop_back();
@@ -267,11 +271,14 @@ void Block::release(std::span<Lane> some) {
 void leaveThread() { std::longjmp(*escape, Left); }
 
 Result<> runInTurn(const BlockWork &work) {
-  for (int64_t k = 0; k < work.blockThreads; ++k)
+  for (int64_t k = 0; k < work.blockThreads; ++k) {
+    if (work.mustEnd())
+      return interruptedFailure("");
     if (runThread(work, k) == CalledCollective)
       return Failure{ErrorCode::Internal,
                      "a thread waits for others of its block, but the function "
                      "is not said to be collective"};
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 /// The threads of one block of a GPU, on one OS thread.
 
 #include "base/Result.h"
+#include "runtime/Interrupt.h"
 #include "runtime/simt/Callbacks.h"
 
 #include <cstddef>
@@ -15,6 +16,9 @@ struct BlockWork {
   int64_t blockThreads;
   int64_t threads; ///< of all blocks
   std::byte *memory;
+  Interruptible *interruptible = nullptr; ///< looked at between threads
+
+  bool mustEnd() const { return interruptible && interruptible->mustEnd(); }
 };
 
 /// Runs one thread after another; none of them may wait for another one.

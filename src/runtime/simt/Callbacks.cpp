@@ -1,7 +1,7 @@
 #include "runtime/simt/Callbacks.h"
 
-#include "base/Fork.h"
 #include "base/DeviceWords.h"
+#include "base/Fork.h"
 
 #include <algorithm>
 #include <atomic>

@@ -252,6 +252,7 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
     sharedBytes = std::max(sharedBytes, sumMemory);
   uint64_t launchSeed = mixed(seed, schedules++);
   FirstFailure failure;
+  Interruptible interruptible;
   auto runWith = [&](int64_t block) {
     BlockMemory memory(sharedBytes);
     BlockWork work{entry,
@@ -259,7 +260,8 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                    block,
                    grid.blockThreads,
                    grid.blocks * grid.blockThreads,
-                   memory.address()};
+                   memory.address(),
+                   &interruptible};
     uint64_t blockSeed = mixed(launchSeed, static_cast<uint64_t>(block));
     return function.collective ? runTogether(work, blockSeed) : runInTurn(work);
   };
@@ -275,11 +277,17 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                    words[TicketWord] == words[PartialsWord];
   std::vector<int64_t> order = shuffled(grid.blocks - lastWaits, launchSeed);
   std::atomic<size_t> next = 0;
-  team.run(static_cast<int>(std::min<size_t>(order.size(), team.size())),
-           [&](int) {
-             for (size_t k; (k = next++) < order.size();)
-               runBlock(order[k]);
-           });
+  team.run(
+      static_cast<int>(std::min<size_t>(order.size(), team.size())),
+      [&](int) {
+        InterruptScope scope(
+            interruptible, [](void *) { leaveThread(); }, nullptr);
+        for (size_t k; (k = next++) < order.size();)
+          runBlock(order[k]);
+      },
+      &interruptible);
+  if (interruptible.isInterrupted())
+    return interruptedFailure(symbol);
   if (lastWaits && failure.result()) // who fails leaves no part
     runBlock(grid.blocks - 1);
   ++count.launches;
