@@ -29,6 +29,9 @@ struct Want {
 /// What an entry is reversed with.
 struct Reversing {
   runtime::VersionLog &log;
+  /// By device; used by one entry at a time.
+  std::map<const runtime::Device *, std::shared_ptr<runtime::CopyMemory>>
+      &scratch;
   /// Arrays that code of the user must leave as it found them.
   const std::vector<std::shared_ptr<runtime::ArrayStorage>> &primals;
 };
@@ -48,9 +51,6 @@ public:
   virtual void requireGradient() const {}
   /// Whether it writes differentiable values to `argument`.
   virtual bool writesActive(size_t) const { return false; }
-  /// The gradients that reverse() changes.
-  virtual std::vector<std::shared_ptr<runtime::ArrayStorage>>
-  adjoints() const = 0;
   /// What arrays held that the entry itself has overwritten.
   virtual const VersionArrays &overwritten() const;
   /// Whether code of the user runs in reverse().
@@ -63,8 +63,10 @@ public:
   void end(runtime::VersionLog &log);
   void abandon(runtime::VersionLog &log) const;
 
-  std::vector<TapeArgument> arguments;
-  std::vector<Want> wants;
+  /// reverse() changes the gradients of these.
+  // One of each in one piece of memory: a pass that is long waits for memory.
+  boost::container::small_vector<TapeArgument, 2> arguments;
+  boost::container::small_vector<Want, 2> wants;
   uint64_t over = 0; ///< when it was, of the VersionLog
   /// The adjoints or tangents that a derivative has left in memory.
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives;
@@ -86,7 +88,7 @@ public:
   /// differentiate is kept. Makes room for what is overwritten between the
   /// parts of the launch.
   LaunchEntry(std::shared_ptr<KernelImpl> kernel, Chain chain, const Call &call,
-              Compiled &compiled, const TapeImpl &tape);
+              Compiled &compiled, TapeImpl &tape);
 
   /// The launch; keeps the versions that its gradient needs.
   void run();
@@ -95,15 +97,14 @@ public:
   std::string argumentText(size_t argument) const override;
   void requireGradient() const override;
   bool writesActive(size_t argument) const override;
-  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   const VersionArrays &overwritten() const override { return versions; }
   void reverse(const Reversing &with) const override;
 
 private:
-  void recordParts(const std::vector<bool> &active, const TapeImpl &tape);
+  void recordParts(const std::vector<bool> &active, TapeImpl &tape);
   void wantBefore(runtime::VersionLog &log) override;
   void wantAfter(runtime::VersionLog &log) override;
-  VersionArrays versionsBefore(runtime::VersionLog &log) const;
+  VersionArrays versionsBefore(const Reversing &with) const;
 
   const std::shared_ptr<KernelImpl> kernel;
   Chain chain;
@@ -117,7 +118,7 @@ private:
     runtime::Parameter parameter;
     size_t want;
   };
-  std::vector<Before> before;
+  boost::container::small_vector<Before, 2> before;
 };
 
 /// The host sets all elements of an array.
@@ -126,7 +127,6 @@ public:
   HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array, Loc loc);
 
   std::string title() const override;
-  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   void reverse(const Reversing &with) const override;
 
 private:
@@ -142,7 +142,6 @@ public:
   std::string argumentText(size_t argument) const override;
   void requireGradient() const override;
   bool writesActive(size_t argument) const override;
-  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   bool isForeign() const override { return true; }
   void reverse(const Reversing &with) const override;
 
@@ -165,10 +164,6 @@ public:
   explicit DerivativeEntry(std::string text) : text(std::move(text)) {}
 
   std::string title() const override { return text; }
-  std::vector<std::shared_ptr<runtime::ArrayStorage>>
-  adjoints() const override {
-    return {};
-  }
   void reverse(const Reversing &) const override {}
 
 private:

@@ -117,15 +117,19 @@ class Tape:
     def __exit__(self, kind, error, trace):
         state.tape = None
         self.suspend()
-        for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
-            if hasattr(function, "autodiff_mode"):
-                function.autodiff_mode = mode
+        if self.validation:
+            self._restore_modes()
         if kind is None:
             storage.flush()
             self.grad()
             if self.grad_check:
                 from costate.ad.check import compare
                 compare(self)
+
+    def _restore_modes(self):
+        for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
+            if hasattr(function, "autodiff_mode"):
+                function.autodiff_mode = mode
 
     def _clear_loss(self):
         if isinstance(self.loss, Storage):
