@@ -1,10 +1,10 @@
 #include "costate/device.h"
 
-#include "base/Fork.h"
 #include "api/Cache.h"
 #include "api/Checked.h"
 #include "api/Environment.h"
 #include "api/GraphImpl.h"
+#include "base/Fork.h"
 #include "runtime/ArrayStorage.h"
 #include "runtime/MemoryBudget.h"
 #include "runtime/cpu/CpuDevice.h"

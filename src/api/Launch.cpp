@@ -186,35 +186,52 @@ static bool isLeftOut(const KernelCode &code, runtime::Parameter parameter) {
          std::ranges::any_of(code.parameters, isAdjoint);
 }
 
+/// What a version or a scratch array is of.
+static std::shared_ptr<ArrayStorage> originalOf(const Call &call,
+                                                runtime::Parameter parameter) {
+  parameter.role = Role::Primal;
+  return storageOf(call, parameter);
+}
+
 /// A new array of the shape of `parameter`.
 static std::shared_ptr<ArrayStorage> arrayLike(const Call &call,
                                                runtime::Parameter parameter) {
+  std::shared_ptr<ArrayStorage> like = originalOf(call, parameter);
   bool isOfNumbers = parameter.role == Role::Owners;
-  parameter.role = Role::Primal;
-  std::shared_ptr<ArrayStorage> like = storageOf(call, parameter);
   return checked(runtime::makeArray(
       like->device, isOfNumbers ? DType::I64 : like->dtype, like->extents,
       /*withGrad=*/false, /*withDual=*/false));
 }
 
-VersionArrays::VersionArrays(const Call &call, const KernelCode &code) {
+VersionArrays::VersionArrays(const Call &call, const KernelCode &code,
+                             std::shared_ptr<runtime::CopyMemory> room)
+    : memory(std::move(room)) {
   for (runtime::Parameter parameter : code.parameters)
     if (parameter.role == Role::Version)
-      arrays.emplace_back(parameter, arrayLike(call, parameter));
+      arrays.push_back(
+          {parameter,
+           checked(memory->take(originalOf(call, parameter)->buffer.bytes))});
 }
 
-std::shared_ptr<ArrayStorage>
-VersionArrays::find(runtime::Parameter parameter) const {
-  for (const auto &[known, array] : arrays)
-    if (known == parameter)
-      return array;
-  return nullptr;
+size_t VersionArrays::bytesOf(const Call &call, const KernelCode &code) {
+  size_t sum = 0;
+  for (runtime::Parameter parameter : code.parameters)
+    if (parameter.role == Role::Version)
+      sum += originalOf(call, parameter)->buffer.bytes;
+  return sum;
+}
+
+runtime::Buffer VersionArrays::find(runtime::Parameter parameter) const {
+  for (const Version &version : arrays)
+    if (version.parameter == parameter)
+      return version.buffer;
+  return {};
 }
 
 size_t VersionArrays::bytes() const {
   size_t sum = 0;
-  for (const auto &[parameter, array] : arrays)
-    sum += array->buffer.bytes;
+  for (const Version &version : arrays)
+    sum += version.buffer.bytes;
   return sum;
 }
 
@@ -260,29 +277,31 @@ void detail::checkOverlaps(const KernelImpl &kernel, const Call &call,
   requireApart(kernel, code, givenArrays(call, code));
 }
 
-/// Adds what the launch itself provides.
-static void provide(Arrays &arrays, const Call &call, const KernelCode &code,
-                    const VersionArrays &versions) {
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    runtime::Parameter parameter = code.parameters[i];
-    if (parameter.role == Role::Version)
-      arrays[i] = versions.find(parameter);
-    else if (isProvided(parameter))
+/// Adds what the launch itself provides, but for versions.
+static void provide(Arrays &arrays, const Call &call, const KernelCode &code) {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (runtime::Parameter parameter = code.parameters[i];
+        isProvided(parameter) && parameter.role != Role::Version)
       arrays[i] = arrayLike(call, parameter);
-  }
 }
 
+/// What the code is given: scalars, addresses and extents.
 static std::vector<uint64_t> packSlots(const Call &call, const KernelCode &code,
-                                       const Arrays &arrays) {
+                                       const Arrays &arrays,
+                                       const VersionArrays &versions) {
   std::vector<uint64_t> slots;
   for (size_t i = 0; i < arrays.size(); ++i) {
-    const ArrayStorage *array = arrays[i].get();
     runtime::Parameter parameter = code.parameters[i];
+    const bool isVersion = parameter.role == Role::Version;
+    std::shared_ptr<ArrayStorage> array =
+        isVersion ? originalOf(call, parameter) : arrays[i];
     if (!array) {
       slots.push_back(call.arguments[parameter.argument].bits);
       continue;
     }
-    slots.push_back(reinterpret_cast<uint64_t>(array->buffer.address));
+    runtime::Buffer buffer =
+        isVersion ? versions.find(parameter) : array->buffer;
+    slots.push_back(reinterpret_cast<uint64_t>(buffer.address));
     for (int64_t extent : array->extents)
       slots.push_back(static_cast<uint64_t>(extent));
   }
@@ -372,9 +391,12 @@ static void bumpVersions(Mode mode, const KernelCode &code,
 
 static runtime::KeptLaunch launchOf(const KernelImpl &kernel, const Call &call,
                                     const KernelCode &code,
-                                    const Arrays &arrays) {
-  runtime::KeptLaunch launch{
-      &code, packSlots(call, code, arrays), {}, kernel.options.deterministic};
+                                    const Arrays &arrays,
+                                    const VersionArrays &versions = {}) {
+  runtime::KeptLaunch launch{&code,
+                             packSlots(call, code, arrays, versions),
+                             {},
+                             kernel.options.deterministic};
   for (size_t i = 0; i < arrays.size(); ++i)
     if (code.parameters[i].role == Role::Adjoint)
       launch.adjoints.push_back(arrays[i]->buffer);
@@ -386,9 +408,9 @@ static void execute(const KernelImpl &kernel, Mode mode, const Call &call,
                     Compiled &compiled, const VersionArrays &versions,
                     Arrays arrays) {
   const KernelCode &code = *compiled.code;
-  provide(arrays, call, code, versions);
-  Result<runtime::LaunchReport> report =
-      call.device->launch(launchOf(kernel, call, code, arrays).request());
+  provide(arrays, call, code);
+  Result<runtime::LaunchReport> report = call.device->launch(
+      launchOf(kernel, call, code, arrays, versions).request());
   bumpVersions(mode, code, arrays);
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
   compiled.versionBytes = versions.bytes();
@@ -612,7 +634,8 @@ void detail::launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
   }
   announceReads(*kernel, Mode::Recording, *recording.code, arrays);
   WrittenArrays written(call, *recording.code);
-  VersionArrays versions(call, *gradient.code);
+  VersionArrays versions(call, *gradient.code,
+                         std::make_shared<runtime::CopyMemory>(call.device));
   execute(*kernel, Mode::Recording, call, recording, versions, arrays);
   run(*kernel, Mode::Gradient, call, gradient, versions);
   recordGradient(*kernel, call, *gradient.code);
@@ -634,7 +657,7 @@ static void captureLaunch(Capture &capture,
                           const Call &call, const KernelCode &code) {
   Arrays given = givenArrays(call, code), all = given;
   requireApart(*kernel, code, given);
-  provide(all, call, code, {});
+  provide(all, call, code);
   auto before = [=, &code] {
     if (CustomScope::isActive()) {
       noteReads(*kernel, mode, call, code);

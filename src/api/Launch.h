@@ -3,6 +3,7 @@
 
 #include "api/KernelImpl.h"
 #include "runtime/ArrayStorage.h"
+#include "runtime/CopyMemory.h"
 
 namespace costate::detail {
 
@@ -14,7 +15,7 @@ struct BoundArgument {
 
 /// Arguments that fit a kernel.
 struct Call {
-  std::vector<BoundArgument> arguments;
+  boost::container::small_vector<BoundArgument, 2> arguments;
   std::shared_ptr<runtime::Device> device;
 };
 
@@ -46,19 +47,24 @@ void launchFromInitialState(const std::shared_ptr<KernelImpl> &kernel,
 class VersionArrays {
 public:
   VersionArrays() = default;
-  /// Room for all that `code` asks for. Throws OutOfMemory.
-  VersionArrays(const Call &call, const runtime::KernelCode &code);
+  /// Room in `memory` for all that `code` asks for. Throws OutOfMemory.
+  VersionArrays(const Call &call, const runtime::KernelCode &code,
+                std::shared_ptr<runtime::CopyMemory> memory);
+  /// The bytes that this takes.
+  static size_t bytesOf(const Call &call, const runtime::KernelCode &code);
 
-  /// Null if there is none.
-  std::shared_ptr<runtime::ArrayStorage>
-  find(runtime::Parameter parameter) const;
+  /// Without address if there is none.
+  runtime::Buffer find(runtime::Parameter parameter) const;
   size_t bytes() const;
 
-  using Version =
-      std::pair<runtime::Parameter, std::shared_ptr<runtime::ArrayStorage>>;
+  struct Version {
+    runtime::Parameter parameter;
+    runtime::Buffer buffer;
+  };
   const std::vector<Version> &all() const { return arrays; }
 
 private:
+  std::shared_ptr<runtime::CopyMemory> memory;
   std::vector<Version> arrays;
 };
 

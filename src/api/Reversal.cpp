@@ -13,20 +13,20 @@ using runtime::Box;
 using runtime::VersionLog;
 using Loss = VersionLog::Loss;
 
+/// Entries that are fetched before their turn.
+static constexpr size_t distance = 4;
+
 /// Gradients of up to this size are copied if memory is not short.
 static constexpr size_t snapshotLimit = 1u << 20;
 
 Reversal::Reversal(std::shared_ptr<TapeImpl> impl)
     : tape(std::move(impl)), entries(tape->entries) {
   requireIdle(*tape, "`backward`");
-  bool foreign =
-      std::any_of(entries.begin(), entries.end(),
-                  [](const auto &entry) { return entry->isForeign(); });
-  for (const auto &entry : entries)
-    for (const Want &want : entry->wants)
-      noteStrangers(*entry->arguments[want.argument].array);
+  for (const TapeImpl::Use &use : tape->uses)
+    if (use.wanted)
+      noteStrangers(*use.array);
+  tape->log.beginUse(/*observed=*/tape->isForeign);
   tape->isReversing = true;
-  tape->log.beginUse(/*observed=*/foreign);
 }
 
 Reversal::~Reversal() {
@@ -46,10 +46,9 @@ void detail::requireIdle(const TapeImpl &tape, const std::string &what) {
 }
 
 void Reversal::collectAdjoints() {
-  for (const auto &entry : entries)
-    for (const std::shared_ptr<ArrayStorage> &adjoint : entry->adjoints())
-      if (isAdjoint.insert(adjoint.get()).second)
-        adjoints.push_back(adjoint);
+  for (const TapeImpl::Use &use : tape->uses)
+    if (use.array->grad && isAdjoint.insert(use.array->grad.get()).second)
+      adjoints.push_back(use.array->grad);
 }
 
 /// A write between two entries that is not among them would have to clear the
@@ -135,11 +134,23 @@ void Reversal::checkWants(size_t index) const {
   }
 }
 
+/// A pass over many entries would wait for memory. Past the last one nothing
+/// happens.
+static void fetchAhead(const std::vector<std::unique_ptr<TapeEntry>> &entries,
+                       size_t index) {
+  if (index >= entries.size())
+    return;
+  constexpr size_t line = 64, lines = sizeof(LaunchEntry) / line;
+  auto *start = reinterpret_cast<const char *>(entries[index].get());
+  for (size_t k = 0; k < lines; ++k)
+    __builtin_prefetch(start + k * line);
+}
+
 void Reversal::prepare() {
-  for (const auto &entry : entries)
-    entry->requireGradient();
   collectAdjoints();
   for (size_t i = 0; i < entries.size(); ++i) {
+    fetchAhead(entries, i + distance);
+    entries[i]->requireGradient();
     checkContinuity(i);
     checkCarriers(i);
     checkWants(i);
@@ -147,11 +158,9 @@ void Reversal::prepare() {
 }
 
 void Reversal::requireWritten(const ArrayStorage &loss) const {
-  for (const auto &entry : entries)
-    for (const TapeArgument &argument : entry->arguments)
-      if (argument.array.get() == &loss && argument.written &&
-          !entry->isConstant())
-        return;
+  for (const TapeImpl::Use &use : tape->uses)
+    if (use.array.get() == &loss && use.computed)
+      return;
   raise(ErrorCode::BadArgument,
         entries.empty()
             ? "`backward` of a tape on which nothing is recorded; launch "
@@ -163,14 +172,9 @@ void Reversal::requireWritten(const ArrayStorage &loss) const {
 
 /// Clears gradients of arrays that the recording writes, and of others.
 void Reversal::clear(bool written, bool others) {
-  std::map<const ArrayStorage *, bool> isWritten;
-  for (const auto &entry : entries)
-    for (const TapeArgument &argument : entry->arguments)
-      if (argument.array && argument.array->grad)
-        isWritten[argument.array->grad.get()] |= argument.written;
-  for (const std::shared_ptr<ArrayStorage> &adjoint : adjoints)
-    if (isWritten[adjoint.get()] ? written : others)
-      fillGradient(*adjoint, 0);
+  for (const TapeImpl::Use &use : tape->uses)
+    if (use.array->grad && (use.written ? written : others))
+      fillGradient(*use.array->grad, 0);
 }
 
 void Reversal::reverse(size_t index, const Reversing &with) {
@@ -185,8 +189,10 @@ void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
   clear(loss && options.clear_written, options.clear_inputs);
   if (loss)
     fillGradient(*loss->storage()->grad, 1);
-  for (size_t i = entries.size(); i-- > 0;)
-    reverse(i, {tape->log, lastUse, lastWrites});
+  for (size_t i = entries.size(); i-- > 0;) {
+    fetchAhead(entries, i - distance); // wraps at the begin
+    reverse(i, {tape->log, scratch, lastUse, lastWrites});
+  }
 }
 
 static size_t
@@ -208,7 +214,7 @@ bool Reversal::copyGradients(VersionLog &before, bool asked) const {
       return false;
     Box all = Box::whole(adjoint->extents);
     before.want(adjoint, all);
-    Result<> copied = before.beforeWrite({*adjoint, all, reverserText});
+    Result<bool> copied = before.beforeWrite({*adjoint, all, reverserText});
     if (!copied && asked)
       raise(copied.error());
     if (!copied)

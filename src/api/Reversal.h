@@ -42,6 +42,8 @@ private:
 
   const std::shared_ptr<TapeImpl> tape;
   const std::vector<std::unique_ptr<TapeEntry>> &entries;
+  std::map<const runtime::Device *, std::shared_ptr<runtime::CopyMemory>>
+      scratch;
   Arrays adjoints;
   std::set<const Array *> isAdjoint;
   std::map<const Array *, TapeArgument *> lastUse; ///< by an entry

@@ -13,9 +13,30 @@ using runtime::VersionLog;
 
 void TapeImpl::append(std::unique_ptr<TapeEntry> entry) {
   log.countBytes(entry->overwritten().bytes());
+  for (const TapeArgument &argument : entry->arguments)
+    if (argument.array)
+      useOf(argument.array).count(argument.written, !entry->isConstant());
+  for (const Want &want : entry->wants)
+    useOf(entry->arguments[want.argument].array).wanted = true;
+  isForeign |= entry->isForeign();
   entries.push_back(std::move(entry));
   if (isRecording)
     log.beginEntry(std::this_thread::get_id(), entries.size());
+}
+
+TapeImpl::Use &TapeImpl::useOf(const std::shared_ptr<ArrayStorage> &array) {
+  auto [known, isNew] = positions.try_emplace(array.get(), uses.size());
+  if (isNew)
+    uses.push_back({array});
+  return uses[known->second];
+}
+
+void TapeImpl::clear() {
+  entries.clear();
+  uses.clear();
+  positions.clear();
+  isForeign = false;
+  log.clear();
 }
 
 std::string TapeImpl::entryText(size_t index) const {
@@ -24,9 +45,9 @@ std::string TapeImpl::entryText(size_t index) const {
 }
 
 std::string TapeImpl::writerText(const VersionLog::Copy &copy) const {
-  return copy.entry ? copy.writer + " (entry " +
+  return copy.entry ? *copy.writer + " (entry " +
                           std::to_string(*copy.entry + 1) + " of the recording)"
-                    : copy.writer + " outside of the recording";
+                    : *copy.writer + " outside of the recording";
 }
 
 Tape::Tape(TapeOptions options) : impl(std::make_shared<TapeImpl>()) {
@@ -39,8 +60,7 @@ Tape::Recording Tape::record() { return Recording(impl.get()); }
 
 void Tape::clear() {
   requireIdle(*impl, "`clear`");
-  impl->entries.clear();
-  impl->log.clear();
+  impl->clear();
 }
 
 static const ArrayStorage &storageOf(const AnyArray &array, const char *what) {

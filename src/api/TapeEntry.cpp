@@ -33,7 +33,7 @@ void TapeEntry::end(VersionLog &log) {
       argument.after = argument.array->version.load();
   over = log.tick();
   wantAfter(log);
-  added.clear();
+  added = {};
 }
 
 void TapeEntry::abandon(VersionLog &log) const {
@@ -54,8 +54,7 @@ const VersionArrays &TapeEntry::overwritten() const {
 }
 
 LaunchEntry::LaunchEntry(std::shared_ptr<KernelImpl> launched, Chain chain,
-                         const Call &call, Compiled &compiled,
-                         const TapeImpl &tape)
+                         const Call &call, Compiled &compiled, TapeImpl &tape)
     : kernel(std::move(launched)), chain(chain), call(call),
       compiled(&compiled) {
   for (size_t i = 0; i < call.arguments.size(); ++i)
@@ -81,9 +80,17 @@ LaunchEntry::LaunchEntry(std::shared_ptr<KernelImpl> launched, Chain chain,
     recordParts(active, tape);
 }
 
+/// Small versions share memory with others of the tape.
+static std::shared_ptr<runtime::CopyMemory>
+memoryFor(const Call &call, const runtime::KernelCode &code, VersionLog &log) {
+  constexpr size_t small = 4096;
+  return VersionArrays::bytesOf(call, code) <= small
+             ? log.memoryOf(call.device)
+             : std::make_shared<runtime::CopyMemory>(call.device);
+}
+
 /// Makes a recording launch of it, or says why that cannot be.
-void LaunchEntry::recordParts(const std::vector<bool> &active,
-                              const TapeImpl &tape) {
+void LaunchEntry::recordParts(const std::vector<bool> &active, TapeImpl &tape) {
   auto refuse = [&](const std::string &why) {
     refusal = Failure{ErrorCode::CannotReplay,
                       "the gradient of " + title() +
@@ -99,7 +106,8 @@ void LaunchEntry::recordParts(const std::vector<bool> &active,
       return refuse("and the tape may not keep a copy of them "
                     "(TapeOptions::snapshot, never_copy)");
   try {
-    versions = VersionArrays(call, *gradient->code);
+    versions = VersionArrays(call, *gradient->code,
+                             memoryFor(call, *gradient->code, tape.log));
   } catch (const Error &error) {
     raise(error.code(), title() +
                             " overwrites values that its gradient needs, and "
@@ -131,12 +139,17 @@ void LaunchEntry::wantBefore(VersionLog &log) {
 }
 
 /// The arrays that hold what was there before the launch.
-VersionArrays LaunchEntry::versionsBefore(VersionLog &log) const {
-  VersionArrays arrays(call, *gradient->code);
+VersionArrays LaunchEntry::versionsBefore(const Reversing &with) const {
+  std::shared_ptr<runtime::CopyMemory> &memory =
+      with.scratch[call.device.get()];
+  if (!memory)
+    memory = std::make_shared<runtime::CopyMemory>(call.device);
+  memory->reuse();
+  VersionArrays arrays(call, *gradient->code, memory);
   for (const Before &one : before) {
     const Want &want = wants[one.want];
-    checked(log.read(*arguments[want.argument].array, want.elements, want.time,
-                     *arrays.find(one.parameter)));
+    checked(with.log.read(*arguments[want.argument].array, want.elements,
+                          want.time, arrays.find(one.parameter)));
   }
   return arrays;
 }
@@ -167,18 +180,10 @@ bool LaunchEntry::writesActive(size_t argument) const {
   return gradient && gradient->code->accesses[argument].activeWrite;
 }
 
-Arrays LaunchEntry::adjoints() const {
-  Arrays arrays;
-  for (const TapeArgument &argument : arguments)
-    if (argument.array && argument.array->grad)
-      arrays.push_back(argument.array->grad);
-  return arrays;
-}
-
 void LaunchEntry::reverse(const Reversing &with) const {
   if (gradient)
     detail::run(*kernel, Mode::Gradient, call, *gradient,
-                before.empty() ? versions : versionsBefore(with.log));
+                before.empty() ? versions : versionsBefore(with));
 }
 
 std::string detail::reverserText() { return "`backward` of a Tape"; }
@@ -221,11 +226,6 @@ HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Box written,
 }
 
 std::string HostWriteEntry::title() const { return hostWriteText(loc); }
-
-Arrays HostWriteEntry::adjoints() const {
-  const std::shared_ptr<ArrayStorage> &adjoint = arguments[0].array->grad;
-  return adjoint ? Arrays{adjoint} : Arrays{};
-}
 
 void HostWriteEntry::reverse(const Reversing &) const {
   if (arguments[0].array->grad)
@@ -346,16 +346,6 @@ bool CustomEntry::writesActive(size_t argument) const {
                      [](const TapeArgument &other) {
                        return other.read && other.array->grad;
                      });
-}
-
-Arrays CustomEntry::adjoints() const {
-  Arrays arrays;
-  if (!launch.gradient)
-    return arrays;
-  for (const TapeArgument &argument : arguments)
-    if (argument.array->grad)
-      arrays.push_back(argument.array->grad);
-  return arrays;
 }
 
 void CustomEntry::reverse(const Reversing &with) const {

@@ -32,6 +32,9 @@ struct Want {
 /// What an entry is reversed with.
 struct Reversing {
   runtime::VersionLog &log;
+  /// By device; used by one entry at a time.
+  std::map<const runtime::Device *, std::shared_ptr<runtime::CopyMemory>>
+      &scratch;
   /// The arrays of the tape and their last uses by an entry.
   const std::map<const runtime::ArrayStorage *, TapeArgument *> &lastUse;
   /// ArrayStorage::lastWrite before `backward` of what code of the user has
@@ -54,9 +57,6 @@ public:
   virtual void requireGradient() const {}
   /// Whether it writes differentiable values to `argument`.
   virtual bool writesActive(size_t) const { return false; }
-  /// The gradients that reverse() changes.
-  virtual std::vector<std::shared_ptr<runtime::ArrayStorage>>
-  adjoints() const = 0;
   /// What arrays held that the entry itself has overwritten.
   virtual const VersionArrays &overwritten() const;
   /// Whether what it writes depends on nothing.
@@ -71,8 +71,10 @@ public:
   void end(runtime::VersionLog &log);
   void abandon(runtime::VersionLog &log) const;
 
-  std::vector<TapeArgument> arguments;
-  std::vector<Want> wants;
+  /// reverse() changes the gradients of these.
+  // One of each in one piece of memory: a pass that is long waits for memory.
+  boost::container::small_vector<TapeArgument, 2> arguments;
+  boost::container::small_vector<Want, 2> wants;
   uint64_t over = 0; ///< when it was, of the VersionLog
   /// The adjoints or tangents that a derivative has left in memory.
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives;
@@ -94,7 +96,7 @@ public:
   /// differentiate is kept. Makes room for what is overwritten between the
   /// parts of the launch.
   LaunchEntry(std::shared_ptr<KernelImpl> kernel, Chain chain, const Call &call,
-              Compiled &compiled, const TapeImpl &tape);
+              Compiled &compiled, TapeImpl &tape);
 
   /// The launch; keeps the versions that its gradient needs.
   void run();
@@ -103,15 +105,14 @@ public:
   std::string argumentText(size_t argument) const override;
   void requireGradient() const override;
   bool writesActive(size_t argument) const override;
-  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   const VersionArrays &overwritten() const override { return versions; }
   void reverse(const Reversing &with) const override;
 
 private:
-  void recordParts(const std::vector<bool> &active, const TapeImpl &tape);
+  void recordParts(const std::vector<bool> &active, TapeImpl &tape);
   void wantBefore(runtime::VersionLog &log) override;
   void wantAfter(runtime::VersionLog &log) override;
-  VersionArrays versionsBefore(runtime::VersionLog &log) const;
+  VersionArrays versionsBefore(const Reversing &with) const;
 
   const std::shared_ptr<KernelImpl> kernel;
   Chain chain;
@@ -125,7 +126,7 @@ private:
     runtime::Parameter parameter;
     size_t want;
   };
-  std::vector<Before> before;
+  boost::container::small_vector<Before, 2> before;
 };
 
 /// The host sets elements of an array: to constants.
@@ -135,7 +136,6 @@ public:
                  runtime::Box elements, Loc loc);
 
   std::string title() const override;
-  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   void reverse(const Reversing &with) const override;
   bool isConstant() const override { return true; }
 
@@ -153,7 +153,6 @@ public:
   std::string argumentText(size_t argument) const override;
   void requireGradient() const override;
   bool writesActive(size_t argument) const override;
-  std::vector<std::shared_ptr<runtime::ArrayStorage>> adjoints() const override;
   bool isForeign() const override { return launch.gradient != nullptr; }
   void reverse(const Reversing &with) const override;
 
@@ -183,10 +182,6 @@ public:
   explicit DerivativeEntry(std::string text) : text(std::move(text)) {}
 
   std::string title() const override { return text; }
-  std::vector<std::shared_ptr<runtime::ArrayStorage>>
-  adjoints() const override {
-    return {};
-  }
   void reverse(const Reversing &) const override {}
 
 private:

@@ -21,10 +21,10 @@ static std::string arrayText(const ArrayStorage &array) {
 
 static std::string elementsText(const VersionLog::Copy &copy) {
   const ArrayStorage &array = *copy.array;
-  if (copy.elements.size() == array.size)
+  if (copy.size() == array.size)
     return arrayText(array);
   std::string parts;
-  for (const runtime::Box &box : copy.elements.boxes())
+  for (const runtime::Box &box : copy.elements)
     parts += (parts.empty() ? "" : " and ") + runtime::boxText(box);
   return "elements " + parts + " of an " + arrayText(array);
 }
@@ -52,7 +52,7 @@ public:
         [](uint64_t time, const Reader &one) { return time < one.want->time; });
     while (reader != all.begin()) {
       --reader;
-      if (copy.elements.meets(reader->want->elements))
+      if (copy.meets(reader->want->elements))
         return tape.entries[reader->entry]->argumentText(
                    reader->want->argument) +
                " of " + tape.entryText(reader->entry);
@@ -75,11 +75,11 @@ private:
 /// What entry `e` itself has overwritten.
 static void addVersions(const TapeImpl &tape, size_t e, TapeReport &report) {
   const TapeEntry &entry = *tape.entries[e];
-  for (const auto &[parameter, array] : entry.overwritten().all())
+  for (const auto &[parameter, buffer] : entry.overwritten().all())
     report.copies.push_back(
-        {arrayText(*array),
+        {arrayText(*entry.arguments[parameter.argument].array),
          entry.argumentText(parameter.argument) + " of " + tape.entryText(e),
-         tape.entryText(e), array->buffer.bytes});
+         tape.entryText(e), buffer.bytes});
 }
 
 TapeReport detail::reportOf(const TapeImpl &tape) {
@@ -89,9 +89,9 @@ TapeReport detail::reportOf(const TapeImpl &tape) {
   report.peak_bytes = tape.log.peakBytes();
   Readers readers(tape);
   for (const VersionLog::Copy *copy : tape.log.copies())
-    if (copy->values)
+    if (copy->loss == VersionLog::Loss::None)
       report.copies.push_back({elementsText(*copy), readers.firstOf(*copy),
-                               tape.writerText(*copy), copy->bytes()});
+                               tape.writerText(*copy), copy->values.bytes});
   for (size_t e = 0; e < tape.entries.size(); ++e)
     addVersions(tape, e, report);
   return report;

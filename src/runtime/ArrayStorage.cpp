@@ -33,10 +33,12 @@ ArrayStorage::~ArrayStorage() {
     device->release(buffer);
 }
 
-void ArrayStorage::watch(ArrayWatcher &watcher) {
+void ArrayStorage::watch(ArrayWatcher &watcher,
+                         const std::function<bool()> &begin) {
   std::lock_guard lock(watchMutex);
-  watchers.push_back(&watcher);
-  watched = true;
+  if (begin())
+    watchers.push_back(&watcher);
+  watched = !watchers.empty();
 }
 
 void ArrayStorage::unwatch(ArrayWatcher &watcher) {
@@ -48,15 +50,26 @@ void ArrayStorage::unwatch(ArrayWatcher &watcher) {
 Result<> ArrayStorage::announce(const ArrayWrite &write,
                                 const ArrayWatcher *self) {
   std::lock_guard lock(watchMutex);
-  for (ArrayWatcher *watcher : watchers)
-    if (watcher != self)
-      if (Result<> allowed = watcher->beforeWrite(write); !allowed)
-        return allowed;
+  for (size_t i = 0; i < watchers.size();) {
+    Result<bool> goesOn =
+        watchers[i] == self ? true : watchers[i]->beforeWrite(write);
+    if (!goesOn)
+      return goesOn.error();
+    if (*goesOn) {
+      ++i;
+      continue;
+    }
+    watchers[i] = watchers.back();
+    watchers.pop_back();
+    watched = !watchers.empty();
+  }
   return {};
 }
 
 Result<>
 ArrayStorage::announceRead(const std::function<std::string()> &reader) {
+  if (readRefusers == 0)
+    return {};
   std::lock_guard lock(watchMutex);
   for (ArrayWatcher *watcher : watchers)
     if (Result<> allowed = watcher->beforeRead(*this, reader); !allowed)

@@ -35,8 +35,8 @@ struct ArrayWrite {
 /// Wants to know before an array is used. Called by any thread that uses it.
 class ArrayWatcher {
 public:
-  /// A failure refuses the use.
-  virtual Result<> beforeWrite(const ArrayWrite &write) = 0;
+  /// A failure refuses the use. Else whether it wants to know of later writes.
+  virtual Result<bool> beforeWrite(const ArrayWrite &write) = 0;
   virtual Result<> beforeRead(const ArrayStorage &array,
                               const std::function<std::string()> &reader) = 0;
 
@@ -87,8 +87,9 @@ struct ArrayStorage {
   /// The tangent array, zero at first; null if there is none. OutOfMemory.
   Result<std::shared_ptr<ArrayStorage>> tangent();
 
-  /// Watchers must live until they are removed.
-  void watch(ArrayWatcher &watcher);
+  /// Watchers must live until they are removed. `begin` runs while nobody is
+  /// told anything, and says whether `watcher` is a new one.
+  void watch(ArrayWatcher &watcher, const std::function<bool()> &begin);
   void unwatch(ArrayWatcher &watcher);
   /// Whoever uses the array asks this first, and announces the use if so.
   bool isWatched() const { return watched.load(std::memory_order_relaxed); }
@@ -96,6 +97,8 @@ struct ArrayStorage {
   Result<> announce(const ArrayWrite &write,
                     const ArrayWatcher *self = nullptr);
   Result<> announceRead(const std::function<std::string()> &reader);
+  /// How many watchers have reason to refuse a read.
+  std::atomic<int> readRefusers = 0;
 
 private:
   Mutex mutex;

@@ -1,12 +1,10 @@
 #include "runtime/Region.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace costate::runtime {
 
 using Interval = IndexSet::Interval;
-using Intervals = std::vector<Interval>;
 
 IndexSet::IndexSet(int64_t begin, int64_t end) {
   if (begin < end)
@@ -20,12 +18,9 @@ IndexSet IndexSet::of(const std::vector<int64_t> &indices, int64_t extent) {
       sorted.push_back(index);
   std::sort(sorted.begin(), sorted.end());
   IndexSet set;
-  for (int64_t index : sorted) {
-    if (set.parts.empty() || set.parts.back().end < index)
-      set.parts.push_back({index, index + 1});
-    else
-      set.parts.back().end = index + 1;
-  }
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  for (int64_t index : sorted)
+    set.append({index, index + 1});
   return set;
 }
 
@@ -36,60 +31,11 @@ int64_t IndexSet::size() const {
   return sum;
 }
 
-/// Sweeps over the borders of both sets and keeps the indices for which
-/// `keep(in one, in other)`, which is false for none of them.
-template <class Keep>
-static Intervals combine(const Intervals &one, const Intervals &other,
-                         Keep keep) {
-  Intervals result;
-  auto a = one.begin(), b = other.begin();
-  bool inA = false, inB = false, open = false;
-  while (a != one.end() || b != other.end()) {
-    auto next = [](auto it, auto end, bool in) {
-      return it == end ? INT64_MAX : in ? it->end : it->begin;
-    };
-    int64_t borderA = next(a, one.end(), inA);
-    int64_t borderB = next(b, other.end(), inB);
-    int64_t at = std::min(borderA, borderB);
-    auto step = [&](auto &it, bool &in, int64_t border) {
-      if (border != at)
-        return;
-      it += in;
-      in = !in;
-    };
-    step(a, inA, borderA);
-    step(b, inB, borderB);
-    bool kept = keep(inA, inB);
-    if (kept == open)
-      continue;
-    open = kept;
-    if (!open)
-      result.back().end = at;
-    else
-      result.push_back({at, at});
-  }
-  return result;
-}
-
-IndexSet IndexSet::joined(const IndexSet &other) const {
-  IndexSet set;
-  set.parts =
-      combine(parts, other.parts, [](bool a, bool b) { return a || b; });
-  return set;
-}
-
-IndexSet IndexSet::common(const IndexSet &other) const {
-  IndexSet set;
-  set.parts =
-      combine(parts, other.parts, [](bool a, bool b) { return a && b; });
-  return set;
-}
-
-IndexSet IndexSet::without(const IndexSet &other) const {
-  IndexSet set;
-  set.parts =
-      combine(parts, other.parts, [](bool a, bool b) { return a && !b; });
-  return set;
+void IndexSet::append(Interval part) {
+  if (!parts.empty() && parts.back().end == part.begin)
+    parts.back().end = part.end;
+  else
+    parts.push_back(part);
 }
 
 Box Box::whole(const std::vector<int64_t> &extents) {
@@ -111,102 +57,173 @@ int64_t Box::size() const {
   return product;
 }
 
-Box common(const Box &one, const Box &other) {
-  Box box;
-  for (size_t d = 0; d < one.dims.size(); ++d)
-    box.dims.push_back(one.dims[d].common(other.dims[d]));
-  return box;
+static bool meet(const IndexSet &one, const IndexSet &other) {
+  auto a = one.intervals().begin(), b = other.intervals().begin();
+  while (a != one.intervals().end() && b != other.intervals().end()) {
+    if (std::max(a->begin, b->begin) < std::min(a->end, b->end))
+      return true;
+    ++(a->end < b->end ? a : b);
+  }
+  return false;
 }
 
 bool meet(const Box &one, const Box &other) {
-  return !common(one, other).empty();
+  for (size_t d = 0; d < one.dims.size(); ++d)
+    if (!meet(one.dims[d], other.dims[d]))
+      return false;
+  return true;
 }
 
-/// The elements of `box` that are not in `hole`: for each dimension those that
-/// leave it there, and are in it in all dimensions before.
-static std::vector<Box> subtract(Box box, const Box &hole) {
-  if (!meet(box, hole))
-    return {std::move(box)};
-  std::vector<Box> rest;
-  for (size_t d = 0; d < box.dims.size(); ++d) {
-    IndexSet outside = box.dims[d].without(hole.dims[d]);
-    if (!outside.empty()) {
-      rest.push_back(box);
-      rest.back().dims[d] = std::move(outside);
-    }
-    box.dims[d] = box.dims[d].common(hole.dims[d]);
-  }
-  return rest;
-}
-
-static std::vector<Box> subtract(const std::vector<Box> &boxes,
-                                 const Box &hole) {
-  std::vector<Box> rest;
-  for (const Box &box : boxes)
-    for (Box &piece : subtract(box, hole))
-      rest.push_back(std::move(piece));
-  return rest;
-}
-
-/// Two boxes as one, if they differ in one dimension at most.
-static std::optional<Box> merged(const Box &one, const Box &other) {
-  std::optional<size_t> differs;
-  for (size_t d = 0; d < one.dims.size(); ++d) {
-    if (one.dims[d] == other.dims[d])
-      continue;
-    if (differs)
-      return std::nullopt;
-    differs = d;
-  }
-  Box box = one;
-  if (differs)
-    box.dims[*differs] = one.dims[*differs].joined(other.dims[*differs]);
-  return box;
-}
+Region::Region(const Box &box) { add(box); }
 
 int64_t Region::size() const {
-  int64_t sum = 0;
-  for (const Box &box : parts)
-    sum += box.size();
+  int64_t sum = all;
+  for (const auto &[begin, slab] : slabs)
+    sum += (slab.end - begin) * slab.inner.size();
   return sum;
 }
 
-void Region::insert(Box box) {
-  for (size_t i = 0; i < parts.size();) {
-    std::optional<Box> both = merged(parts[i], box);
-    if (!both) {
-      ++i;
+bool Region::operator==(const Region &other) const {
+  return all == other.all &&
+         std::equal(slabs.begin(), slabs.end(), other.slabs.begin(),
+                    other.slabs.end(), [](const auto &one, const auto &two) {
+                      return one.first == two.first &&
+                             one.second.end == two.second.end &&
+                             one.second.inner == two.second.inner;
+                    });
+}
+
+/// Slabs that are alike inside become one box.
+std::vector<Box> Region::boxes() const {
+  if (all)
+    return {Box()};
+  std::vector<Box> result;
+  std::vector<std::pair<const Region *, IndexSet>> alike;
+  for (const auto &[begin, slab] : slabs) {
+    if (alike.empty() || !(*alike.back().first == slab.inner))
+      alike.emplace_back(&slab.inner, IndexSet());
+    alike.back().second.append({begin, slab.end});
+  }
+  for (auto &[inner, indices] : alike)
+    for (Box &box : inner->boxes()) {
+      box.dims.insert(box.dims.begin(), indices);
+      result.push_back(std::move(box));
+    }
+  return result;
+}
+
+/// The first slab that ends behind `begin`.
+Region::Slabs::const_iterator Region::firstMeeting(int64_t begin) const {
+  auto slab = slabs.upper_bound(begin);
+  if (slab != slabs.begin() && std::prev(slab)->second.end > begin)
+    --slab;
+  return slab;
+}
+
+/// Makes `at` a border. Returns the first slab from there.
+Region::Slabs::iterator Region::split(int64_t at) {
+  auto next = slabs.lower_bound(at);
+  if (next == slabs.begin())
+    return next;
+  Slab &before = std::prev(next)->second;
+  if (before.end <= at)
+    return next;
+  auto rest = slabs.emplace_hint(next, at, Slab{before.end, before.inner});
+  before.end = at;
+  return rest;
+}
+
+/// Joins slabs from the one before `begin` to the one at `end`.
+void Region::joinAround(int64_t begin, int64_t end) {
+  auto slab = slabs.lower_bound(begin);
+  if (slab != slabs.begin())
+    --slab;
+  while (slab != slabs.end() && slab->first < end) {
+    auto next = std::next(slab);
+    if (next == slabs.end() || slab->second.end != next->first ||
+        !(slab->second.inner == next->second.inner)) {
+      slab = next;
       continue;
     }
-    box = std::move(*both);
-    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
-    i = 0; // what is larger now may fit to another one
+    slab->second.end = next->second.end;
+    slabs.erase(next);
   }
-  parts.push_back(std::move(box));
 }
 
-void Region::add(const Box &box) {
-  if (box.empty())
+void Region::append(int64_t begin, int64_t end, Region inner) {
+  if (!inner.empty())
+    slabs.emplace_hint(slabs.end(), begin, Slab{end, std::move(inner)});
+}
+
+void Region::addSlabs(Interval part, const Box &box, size_t dim) {
+  split(part.end);
+  auto slab = split(part.begin);
+  for (int64_t at = part.begin; at < part.end;) {
+    bool isGap = slab == slabs.end() || slab->first > at;
+    if (isGap) {
+      int64_t end =
+          slab == slabs.end() ? part.end : std::min(part.end, slab->first);
+      slab = slabs.emplace_hint(slab, at, Slab{end, Region()});
+    }
+    slab->second.inner.add(box, dim + 1);
+    at = slab->second.end;
+    ++slab;
+  }
+}
+
+void Region::add(const Box &box, size_t dim) {
+  if (dim == 0 && box.empty())
     return;
-  std::vector<Box> fresh = {box};
-  for (const Box &known : parts)
-    fresh = subtract(fresh, known);
-  for (Box &piece : fresh)
-    insert(std::move(piece));
+  if (dim == box.dims.size()) {
+    all = true;
+    return;
+  }
+  for (Interval part : box.dims[dim].intervals()) {
+    addSlabs(part, box, dim);
+    joinAround(part.begin, part.end);
+  }
 }
 
-void Region::remove(const Box &box) { parts = subtract(parts, box); }
-
-bool Region::meets(const Box &box) const {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const Box &part) { return meet(part, box); });
+void Region::remove(const Box &box, size_t dim) {
+  if (dim == box.dims.size()) {
+    all = false;
+    return;
+  }
+  for (Interval part : box.dims[dim].intervals()) {
+    split(part.end);
+    auto slab = split(part.begin);
+    while (slab != slabs.end() && slab->first < part.end) {
+      slab->second.inner.remove(box, dim + 1);
+      slab = slab->second.inner.empty() ? slabs.erase(slab) : std::next(slab);
+    }
+    joinAround(part.begin, part.end);
+  }
 }
 
-Region Region::within(const Box &box) const {
+bool Region::meets(const Box &box, size_t dim) const {
+  if (dim == box.dims.size())
+    return all;
+  for (Interval part : box.dims[dim].intervals())
+    for (auto slab = firstMeeting(part.begin);
+         slab != slabs.end() && slab->first < part.end; ++slab)
+      if (slab->second.inner.meets(box, dim + 1))
+        return true;
+  return false;
+}
+
+Region Region::within(const Box &box, size_t dim) const {
   Region region;
-  for (const Box &part : parts)
-    if (Box both = common(part, box); !both.empty())
-      region.parts.push_back(std::move(both));
+  region.all = dim == box.dims.size() && all;
+  if (dim == box.dims.size())
+    return region;
+  for (Interval part : box.dims[dim].intervals()) {
+    for (auto slab = firstMeeting(part.begin);
+         slab != slabs.end() && slab->first < part.end; ++slab)
+      region.append(std::max(part.begin, slab->first),
+                    std::min(part.end, slab->second.end),
+                    slab->second.inner.within(box, dim + 1));
+    region.joinAround(part.begin, part.end);
+  }
   return region;
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 /// Sets of elements of one array: what a launch writes, what a gradient needs.
 
+#include <boost/container/small_vector.hpp>
+
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,8 @@ public:
     bool operator==(const Interval &) const = default;
   };
 
+  using Intervals = boost::container::small_vector<Interval, 1>;
+
   IndexSet() = default;
   /// [begin, end); empty unless begin < end.
   IndexSet(int64_t begin, int64_t end);
@@ -24,21 +29,20 @@ public:
 
   bool empty() const { return parts.empty(); }
   int64_t size() const;
-  const std::vector<Interval> &intervals() const { return parts; }
+  const Intervals &intervals() const { return parts; }
   bool operator==(const IndexSet &) const = default;
 
-  IndexSet joined(const IndexSet &other) const;
-  IndexSet common(const IndexSet &other) const;
-  IndexSet without(const IndexSet &other) const;
+  /// What comes behind all others.
+  void append(Interval part);
 
 private:
-  std::vector<Interval> parts;
+  Intervals parts;
 };
 
 /// The elements whose index is, in every dimension, in the set of that
 /// dimension. Of rank 0: the one element.
 struct Box {
-  std::vector<IndexSet> dims;
+  boost::container::small_vector<IndexSet, 2> dims;
 
   static Box whole(const std::vector<int64_t> &extents);
   bool empty() const;
@@ -47,27 +51,51 @@ struct Box {
 };
 
 bool meet(const Box &one, const Box &other);
-Box common(const Box &one, const Box &other);
 
-/// Any set of elements: boxes that have no element in common.
+/// Any set of elements, in slabs of the outermost dimension. What it takes to
+/// change it or to look into it depends on the part that is looked at, and not
+/// on the size of the whole but for a logarithm.
 class Region {
 public:
   Region() = default;
-  explicit Region(const Box &box) { add(box); }
+  explicit Region(const Box &box);
 
-  bool empty() const { return parts.empty(); }
+  bool empty() const { return !all && slabs.empty(); }
   int64_t size() const;
-  const std::vector<Box> &boxes() const { return parts; }
+  /// Boxes that have no element in common.
+  std::vector<Box> boxes() const;
 
-  void add(const Box &box);
-  void remove(const Box &box);
-  bool meets(const Box &box) const;
+  void add(const Box &box) { add(box, 0); }
+  void remove(const Box &box) { remove(box, 0); }
+  bool meets(const Box &box) const { return meets(box, 0); }
   /// The part of this region in `box`.
-  Region within(const Box &box) const;
+  Region within(const Box &box) const { return within(box, 0); }
+  bool operator==(const Region &other) const;
 
 private:
-  void insert(Box box);
-  std::vector<Box> parts;
+  struct Slab;
+  using Slabs = std::map<int64_t, Slab>;
+
+  // All in the dimensions of `box` from `dim`.
+  void add(const Box &box, size_t dim);
+  void remove(const Box &box, size_t dim);
+  bool meets(const Box &box, size_t dim) const;
+  Region within(const Box &box, size_t dim) const;
+
+  void addSlabs(IndexSet::Interval part, const Box &box, size_t dim);
+  Slabs::iterator split(int64_t at);
+  void joinAround(int64_t begin, int64_t end);
+  void append(int64_t begin, int64_t end, Region inner);
+  Slabs::const_iterator firstMeeting(int64_t begin) const;
+
+  bool all = false; ///< of rank 0: the one element
+  /// By their first index; slabs that touch are not alike inside.
+  Slabs slabs;
+};
+
+struct Region::Slab {
+  int64_t end;
+  Region inner; ///< not empty; of the other dimensions
 };
 
 /// Visits the elements of `box` of an array in ascending order, as runs of

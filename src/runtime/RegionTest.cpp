@@ -1,5 +1,6 @@
 #include "runtime/Region.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 #include <set>
@@ -49,7 +50,9 @@ TEST(Region, RunsVisitTheElementsOfABoxInOrder) {
     Box box = randomBox(random);
     std::vector<int64_t> expected;
     auto contains = [](const IndexSet &set, int64_t index) {
-      return !set.common(IndexSet(index, index + 1)).empty();
+      return std::ranges::any_of(set.intervals(), [&](auto part) {
+        return part.begin <= index && index < part.end;
+      });
     };
     for (int64_t i = 0; i < 5; ++i)
       for (int64_t j = 0; j < 4; ++j)
@@ -101,6 +104,32 @@ TEST(Region, StepsThroughTimeStayOneBox) {
     }
     EXPECT_EQ(region.size(), 1000000);
   }
+}
+
+/// Takes minutes if each step looks at all that is there.
+TEST(Region, HoldsManyElementsThatAreApart) {
+  std::mt19937 random(5);
+  constexpr int64_t extent = 1000;
+  auto element = [&](int64_t position) {
+    Box box;
+    box.dims.emplace_back(position / extent, position / extent + 1);
+    box.dims.emplace_back(position % extent, position % extent + 1);
+    return box;
+  };
+  std::set<int64_t> model;
+  Region region;
+  while (model.size() < 100000) {
+    auto position = static_cast<int64_t>(random() % (extent * extent));
+    EXPECT_EQ(region.meets(element(position)), model.contains(position));
+    region.add(element(position));
+    model.insert(position);
+  }
+  EXPECT_EQ(region.size(), 100000);
+  for (int64_t position : model) {
+    EXPECT_EQ(region.within(element(position)).size(), 1);
+    region.remove(element(position));
+  }
+  EXPECT_TRUE(region.empty());
 }
 
 TEST(Region, WholeSlicesAreOneRun) {

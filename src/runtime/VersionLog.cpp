@@ -3,6 +3,7 @@
 #include "runtime/Text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace costate::runtime {
 
@@ -13,21 +14,33 @@ static std::string describe(const ArrayStorage &array) {
 /// Visits the runs of `copy`: in the array, and packed in its values.
 template <class Visit>
 static Result<> forEachPiece(const VersionLog::Copy &copy, Visit visit) {
-  ArrayStorage &array = *copy.array, &values = *copy.values;
+  const ArrayStorage &array = *copy.array;
   const size_t width = sizeOf(array.dtype);
   size_t packed = 0;
   Result<> result;
-  for (const Box &box : copy.elements.boxes())
+  for (const Box &box : copy.elements)
     forEachRun(box, array.extents, [&](int64_t first, int64_t count) {
       size_t bytes = static_cast<size_t>(count) * width;
       if (result)
         result = visit(
             Buffer{array.buffer.address + static_cast<size_t>(first) * width,
                    bytes},
-            Buffer{values.buffer.address + packed, bytes});
+            Buffer{copy.values.address + packed, bytes});
       packed += bytes;
     });
   return result;
+}
+
+bool VersionLog::Copy::meets(const Box &box) const {
+  return std::ranges::any_of(elements,
+                             [&](const Box &part) { return meet(part, box); });
+}
+
+int64_t VersionLog::Copy::size() const {
+  int64_t sum = 0;
+  for (const Box &box : elements)
+    sum += box.size();
+  return sum;
 }
 
 VersionLog::VersionLog(Purpose purpose) : purpose(purpose) {
@@ -35,49 +48,76 @@ VersionLog::VersionLog(Purpose purpose) : purpose(purpose) {
     beginUse(/*observed=*/true);
 }
 
+VersionLog::~VersionLog() {
+  endUse();
+  clear();
+}
+
 void VersionLog::beginUse(bool byOthers) {
-  std::lock_guard lock(mutex);
-  user = std::this_thread::get_id();
-  observed = byOthers;
+  {
+    std::lock_guard lock(mutex);
+    user = std::this_thread::get_id();
+    observed = byOthers;
+  }
+  try {
+    refuseOthers();
+  } catch (...) {
+    endUse();
+    throw;
+  }
+}
+
+/// Of the arrays that may be rewound; only the user of the log adds others.
+void VersionLog::refuseOthers() {
+  for (auto &[identity, history] : contents.histories)
+    if (!history.copies.empty()) {
+      watch(history.array, [](History &) {});
+      history.refusesReads = purpose == Purpose::Versions;
+      history.array->readRefusers += history.refusesReads;
+    }
 }
 
 void VersionLog::endUse() {
   std::lock_guard lock(mutex);
   user = std::thread::id();
+  for (auto &[identity, history] : contents.histories) {
+    history.array->readRefusers -= history.refusesReads;
+    history.refusesReads = false;
+  }
 }
 
 VersionLog::History *VersionLog::find(const ArrayStorage &array) {
-  auto found = histories.find(array.identity);
-  return found == histories.end() ? nullptr : &found->second;
+  auto found = contents.histories.find(array.identity);
+  return found == contents.histories.end() ? nullptr : &found->second;
 }
 
 /// Not to be called with the lock: an array is locked before its watchers.
-VersionLog::History &
-VersionLog::historyOf(const std::shared_ptr<ArrayStorage> &array) {
-  History *history;
-  {
+void VersionLog::watch(const std::shared_ptr<ArrayStorage> &array,
+                       const std::function<void(History &)> &begin) {
+  array->watch(*this, [&] {
     std::lock_guard lock(mutex);
-    if (History *known = find(*array))
-      return *known;
-    history = &histories[array->identity];
-    history->array = array;
-  }
-  array->watch(*this);
-  return *history;
+    History &history = contents.histories[array->identity];
+    if (!history.array)
+      history.array = array;
+    begin(history);
+    return !std::exchange(history.isWatching, true);
+  });
 }
 
 uint64_t VersionLog::want(const std::shared_ptr<ArrayStorage> &array,
                           const Box &elements, Region *added, bool optional) {
-  History &history = historyOf(array);
-  std::lock_guard lock(mutex);
-  history.optional &= optional;
-  if (added) {
-    *added = Region(elements);
-    for (const Box &known : history.wanted.boxes())
-      added->remove(known);
-  }
-  history.wanted.add(elements);
-  return ++time;
+  uint64_t now = 0;
+  watch(array, [&](History &history) {
+    history.optional &= optional;
+    if (added) {
+      *added = Region(elements);
+      for (const Box &known : history.wanted.within(elements).boxes())
+        added->remove(known);
+    }
+    history.wanted.add(elements);
+    now = ++time;
+  });
+  return now;
 }
 
 uint64_t VersionLog::tick() {
@@ -125,8 +165,8 @@ void VersionLog::endRecording() {
 Result<> VersionLog::refuseForeign(const History &history,
                                    const ArrayWrite &write) const {
   bool touches = history.wanted.meets(write.elements);
-  for (const std::unique_ptr<Copy> &copy : history.copies)
-    touches |= copy->elements.meets(write.elements);
+  for (const Copy &copy : history.copies)
+    touches |= copy.meets(write.elements);
   if (!touches || write.certain)
     return {};
   return Failure{ErrorCode::BadArgument,
@@ -153,42 +193,63 @@ Result<> VersionLog::beforeRead(const ArrayStorage &array,
                      "on another thread; wait until that has returned"};
 }
 
-Result<> VersionLog::beforeWrite(const ArrayWrite &write) {
+Result<bool> VersionLog::beforeWrite(const ArrayWrite &write) {
   std::lock_guard lock(mutex);
   History *history = find(write.array);
   if (!history)
-    return {};
-  if (isForeign())
-    return refuseForeign(*history, write);
+    return false;
+  if (isForeign()) {
+    Result<> allowed = refuseForeign(*history, write);
+    return allowed ? Result<bool>(true) : allowed.error();
+  }
   const bool used = user != std::thread::id();
   // The user of the log puts things right itself.
   if (used && purpose == Purpose::Versions)
-    return {};
+    return true;
   if (write.temporary && (purpose == Purpose::Undo || !write.observed))
-    return {};
-  return keep(*history, write);
+    return true;
+  if (Result<> kept = keep(*history, write); !kept)
+    return kept.error();
+  history->isWatching = used || !history->wanted.empty();
+  return history->isWatching;
 }
 
 Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
-  Region overwritten = history.wanted.within(write.elements);
+  std::vector<Box> overwritten = history.wanted.within(write.elements).boxes();
   if (overwritten.empty())
     return {};
-  auto copy = std::make_unique<Copy>();
-  copy->array = history.array;
-  copy->elements = std::move(overwritten);
-  copy->time = time;
-  copy->writer = write.writer();
-  copy->order = count++;
+  Copy copy;
+  copy.array = history.array.get();
+  copy.elements.assign(std::make_move_iterator(overwritten.begin()),
+                       std::make_move_iterator(overwritten.end()));
+  copy.time = time;
+  copy.writer = &*contents.writers.insert(write.writer()).first;
+  copy.order = count++;
   if (recorder == std::this_thread::get_id())
-    copy->entry = entry;
-  if (Result<> done = fill(*copy, write, history.optional); !done)
+    copy.entry = entry;
+  if (Result<> done = fill(copy, write, history.optional); !done)
     return done;
-  held += copy->bytes();
+  held += copy.values.bytes;
   peak = std::max(peak, held);
-  history.wanted.remove(write.elements);
-  hasLosses |= copy->loss != Loss::None;
+  if (copy.loss != Loss::None)
+    hasLosses = history.hasLosses = true;
   history.copies.push_back(std::move(copy));
+  history.wanted.remove(write.elements);
   return {};
+}
+
+const std::shared_ptr<CopyMemory> &
+VersionLog::memoryFor(const std::shared_ptr<Device> &device) {
+  std::shared_ptr<CopyMemory> &memory = contents.memories[device.get()];
+  if (!memory)
+    memory = std::make_shared<CopyMemory>(device);
+  return memory;
+}
+
+std::shared_ptr<CopyMemory>
+VersionLog::memoryOf(const std::shared_ptr<Device> &device) {
+  std::lock_guard lock(mutex);
+  return memoryFor(device);
 }
 
 /// Whether a copy leaves most of the free memory to others.
@@ -196,13 +257,11 @@ static bool isSmall(const VersionLog::Copy &copy) {
   const ArrayStorage &array = *copy.array;
   size_t used = array.device->memory().current;
   size_t limit = array.device->info().memoryLimit;
-  size_t bytes =
-      static_cast<size_t>(copy.elements.size()) * sizeOf(array.dtype);
+  size_t bytes = static_cast<size_t>(copy.size()) * sizeOf(array.dtype);
   return used < limit && bytes <= (limit - used) / 4;
 }
 
-Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write,
-                          bool optional) const {
+Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write, bool optional) {
   const ArrayStorage &array = *copy.array;
   if (write.past) {
     copy.loss = Loss::Unseen;
@@ -216,15 +275,16 @@ Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write,
     copy.loss = Loss::Memory;
     return {};
   }
-  auto values = makeArray(array.device, array.dtype, {copy.elements.size()},
-                          /*withGrad=*/false, /*withDual=*/false);
+  Result<Buffer> values =
+      memoryFor(array.device)
+          ->take(static_cast<size_t>(copy.size()) * sizeOf(array.dtype));
   if (!values && (write.certain || optional)) {
     copy.loss = Loss::Memory;
     return {};
   }
   if (!values)
     return Failure{values.error().code,
-                   copy.writer + " overwrites values of " + describe(array) +
+                   *copy.writer + " overwrites values of " + describe(array) +
                        " that a Tape needs, and there is no memory to keep "
                        "them: " +
                        values.error().text +
@@ -239,28 +299,29 @@ Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write,
 const VersionLog::Copy *VersionLog::loss(const ArrayStorage &array,
                                          const Box &elements,
                                          uint64_t since) const {
+  if (!hasLosses)
+    return nullptr;
   std::lock_guard lock(mutex);
-  auto found = histories.find(array.identity);
-  if (!hasLosses || found == histories.end())
+  auto found = contents.histories.find(array.identity);
+  if (found == contents.histories.end() || !found->second.hasLosses)
     return nullptr;
   Region open(elements); // not known to be in any copy
-  for (const std::unique_ptr<Copy> &copy : found->second.copies) {
-    if (copy->time < since)
-      continue;
-    for (const Box &box : copy->elements.boxes()) {
+  const std::deque<Copy> &copies = found->second.copies;
+  auto copy = std::ranges::lower_bound(copies, since, {}, &Copy::time);
+  for (; copy != copies.end() && !open.empty(); ++copy)
+    for (const Box &box : copy->elements) {
       if (copy->loss != Loss::None && open.meets(box))
-        return copy.get();
+        return &*copy;
       open.remove(box);
     }
-  }
   return nullptr;
 }
 
 Result<> VersionLog::exchange(const Copy &copy, bool temporary,
                               bool certain) const {
-  if (!copy.values)
+  if (copy.loss != Loss::None)
     return {};
-  for (const Box &box : copy.elements.boxes()) {
+  for (const Box &box : copy.elements) {
     ArrayWrite write{*copy.array, box,
                      [] { return std::string("`backward` of a Tape"); }};
     write.temporary = temporary;
@@ -283,7 +344,7 @@ Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
   // From here on copies change only by this thread: the log is in use.
   while (history && history->undone < history->copies.size()) {
     const Copy &last =
-        *history->copies[history->copies.size() - 1 - history->undone];
+        history->copies[history->copies.size() - 1 - history->undone];
     if (last.time < to)
       break;
     if (Result<> done = exchange(last, /*temporary=*/true, /*certain=*/false);
@@ -295,21 +356,21 @@ Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
 }
 
 static Result<> copyElements(const ArrayStorage &from, const Box &elements,
-                             ArrayStorage &to) {
+                             Buffer to) {
   const size_t width = sizeOf(from.dtype);
   Result<> result;
   forEachRun(elements, from.extents, [&](int64_t first, int64_t count) {
     size_t offset = static_cast<size_t>(first) * width;
     size_t bytes = static_cast<size_t>(count) * width;
     if (result)
-      result = to.device->copy({to.buffer.address + offset, bytes},
-                               {from.buffer.address + offset, bytes});
+      result = from.device->copy({to.address + offset, bytes},
+                                 {from.buffer.address + offset, bytes});
   });
   return result;
 }
 
 Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
-                          uint64_t since, ArrayStorage &to) {
+                          uint64_t since, Buffer to) {
   Result<> done = copyElements(array, elements, to);
   History *history;
   {
@@ -320,55 +381,57 @@ Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
     return done;
   // What the earliest write has overwritten comes last.
   for (size_t i = history->copies.size() - history->undone; i-- > 0;) {
-    const Copy &copy = *history->copies[i];
+    const Copy &copy = history->copies[i];
     if (!done || copy.time < since)
       break;
-    if (copy.values)
+    if (copy.loss == Loss::None)
       done = forEachPiece(copy, [&](Buffer original, Buffer packed) {
         std::byte *address =
-            to.buffer.address + (original.address - array.buffer.address);
-        return to.device->copy({address, packed.bytes}, packed);
+            to.address + (original.address - array.buffer.address);
+        return array.device->copy({address, packed.bytes}, packed);
       });
   }
   return done;
 }
 
 void VersionLog::restore() {
-  for (auto &[identity, history] : histories)
+  for (auto &[identity, history] : contents.histories)
     for (; history.undone > 0; --history.undone)
-      (void)exchange(*history.copies[history.copies.size() - history.undone],
+      (void)exchange(history.copies[history.copies.size() - history.undone],
                      /*temporary=*/true, /*certain=*/true);
 }
 
 void VersionLog::rollBack() {
-  for (auto &[identity, history] : histories) {
+  for (auto &[identity, history] : contents.histories) {
     if (history.undone < history.copies.size())
       history.array->countWrite();
     for (; history.undone < history.copies.size(); ++history.undone)
-      (void)exchange(
-          *history.copies[history.copies.size() - 1 - history.undone],
-          /*temporary=*/false, /*certain=*/true);
+      (void)exchange(history.copies[history.copies.size() - 1 - history.undone],
+                     /*temporary=*/false, /*certain=*/true);
   }
 }
 
 void VersionLog::clear() {
-  std::map<uint64_t, History> gone;
+  Contents gone;
   {
     std::lock_guard lock(mutex);
-    gone.swap(histories);
+    std::swap(gone, contents);
     hasLosses = false;
     held = peak = 0;
   }
-  for (auto &[identity, history] : gone)
-    history.array->unwatch(*this);
+  for (auto &[identity, history] : gone.histories) {
+    history.array->readRefusers -= history.refusesReads;
+    if (history.isWatching)
+      history.array->unwatch(*this);
+  }
 }
 
 std::vector<const VersionLog::Copy *> VersionLog::copies() const {
   std::lock_guard lock(mutex);
   std::vector<const Copy *> all;
-  for (const auto &[identity, history] : histories)
-    for (const std::unique_ptr<Copy> &copy : history.copies)
-      all.push_back(copy.get());
+  for (const auto &[identity, history] : contents.histories)
+    for (const Copy &copy : history.copies)
+      all.push_back(&copy);
   std::sort(all.begin(), all.end(),
             [](const Copy *a, const Copy *b) { return a->order < b->order; });
   return all;

@@ -3,8 +3,10 @@
 
 #include "base/Fork.h"
 #include "runtime/ArrayStorage.h"
+#include "runtime/CopyMemory.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,19 +33,21 @@ public:
 
   /// What one write has overwritten.
   struct Copy {
-    std::shared_ptr<ArrayStorage> array;
-    Region elements;
-    std::shared_ptr<ArrayStorage> values; ///< null if they are lost
+    ArrayStorage *array;
+    /// Boxes that have no element in common.
+    boost::container::small_vector<Box, 1> elements;
+    Buffer values; ///< packed; none if they are lost
     Loss loss = Loss::None;
     uint64_t time = 0;  ///< of the last want before
     uint64_t order = 0; ///< counts the copies of this log
-    std::string writer;
+    const std::string *writer;
     std::optional<size_t> entry; ///< the one recorded when it was overwritten
-    size_t bytes() const { return values ? values->buffer.bytes : 0; }
+    bool meets(const Box &box) const;
+    int64_t size() const; ///< elements
   };
 
   explicit VersionLog(Purpose purpose);
-  ~VersionLog() { clear(); }
+  ~VersionLog();
   VersionLog(const VersionLog &) = delete;
   VersionLog &operator=(const VersionLog &) = delete;
 
@@ -66,7 +70,7 @@ public:
   void beginEntry(std::thread::id thread, size_t entry);
   void endRecording();
 
-  Result<> beforeWrite(const ArrayWrite &write) override;
+  Result<bool> beforeWrite(const ArrayWrite &write) override;
   Result<> beforeRead(const ArrayStorage &array,
                       const std::function<std::string()> &reader) override;
 
@@ -78,9 +82,9 @@ public:
   /// what it holds now aside. Times must not ascend.
   Result<> rewind(const ArrayStorage &array, uint64_t time);
   /// Copies what `elements` of `array`, and perhaps others, held at `time` to
-  /// the same places of `to`.
+  /// the same places of `to`, which has room for all of `array`.
   Result<> read(const ArrayStorage &array, const Box &elements, uint64_t time,
-                ArrayStorage &to);
+                Buffer to);
   /// The newest contents back in place; cannot fail.
   void restore();
   /// Puts everything in place that the log holds, for good: counts as a write.
@@ -95,6 +99,9 @@ public:
 
   /// In the order of time.
   std::vector<const Copy *> copies() const;
+  /// For copies that the log does not make itself; lives at least until
+  /// clear().
+  std::shared_ptr<CopyMemory> memoryOf(const std::shared_ptr<Device> &device);
   /// Counts copies that are kept elsewhere until clear().
   void countBytes(size_t bytes);
   /// Of all copies: now, and at most since the log was made or cleared.
@@ -104,26 +111,38 @@ public:
 private:
   struct History {
     std::shared_ptr<ArrayStorage> array;
-    Region wanted; ///< what must be copied before it is overwritten
-    std::vector<std::unique_ptr<Copy>> copies; ///< in the order of time
-    size_t undone = 0; ///< how many of them, from the last, are in place
+    Region wanted;           ///< what must be copied before it is overwritten
+    std::deque<Copy> copies; ///< in the order of time
+    size_t undone = 0;       ///< how many of them, from the last, are in place
+    bool isWatching = false;
+    bool hasLosses = false;
+    bool refusesReads = false;
     bool optional = true;
+  };
+  struct Contents {
+    std::map<uint64_t, History> histories; ///< by the identity of the array
+    std::map<const Device *, std::shared_ptr<CopyMemory>> memories;
+    std::set<std::string> writers;
   };
 
   History *find(const ArrayStorage &array);
-  History &historyOf(const std::shared_ptr<ArrayStorage> &array);
+  void watch(const std::shared_ptr<ArrayStorage> &array,
+             const std::function<void(History &)> &begin);
+  void refuseOthers();
   bool isForeign() const;
   Result<> refuseForeign(const History &history, const ArrayWrite &write) const;
   Result<> keep(History &history, const ArrayWrite &write);
   bool isAllowed(const ArrayStorage &array) const;
-  Result<> fill(Copy &copy, const ArrayWrite &write, bool optional) const;
+  Result<> fill(Copy &copy, const ArrayWrite &write, bool optional);
+  const std::shared_ptr<CopyMemory> &
+  memoryFor(const std::shared_ptr<Device> &device);
   Result<> exchange(const Copy &copy, bool temporary, bool certain) const;
 
   const Purpose purpose;
-  mutable Mutex mutex;                   ///< guards what follows
-  std::map<uint64_t, History> histories; ///< by the identity of the array
+  std::atomic<bool> hasLosses = false;
+  mutable Mutex mutex; ///< guards what follows
+  Contents contents;
   uint64_t time = 0, count = 0;
-  bool hasLosses = false;
   std::thread::id recorder; ///< while something is recorded
   size_t entry = 0;
   bool copiesAllowed = true;

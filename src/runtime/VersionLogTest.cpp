@@ -60,8 +60,8 @@ TEST_F(Versions, OnlyWantedElementsThatAreOverwrittenAreCopied) {
   EXPECT_TRUE(write(*x, whole, 4).ok()); // nobody wants the 3
   EXPECT_EQ(log.bytes(), 16u);
   ASSERT_EQ(log.copies().size(), 1u);
-  EXPECT_EQ(log.copies()[0]->writer, "the test");
-  EXPECT_EQ(boxText(log.copies()[0]->elements.boxes()[0]), "[2, 0:2]");
+  EXPECT_EQ(*log.copies()[0]->writer, "the test");
+  EXPECT_EQ(boxText(log.copies()[0]->elements[0]), "[2, 0:2]");
 }
 
 TEST_F(Versions, TimesArePutInPlaceAndBack) {
@@ -88,7 +88,8 @@ TEST_F(Versions, TimesArePutInPlaceAndBack) {
         size_t early = random() % (m + 1);
         auto copy = make({4, 2});
         for (const Box &box : moments[early].wanted.boxes())
-          EXPECT_TRUE(log.read(*x, box, moments[early].time, *copy).ok());
+          EXPECT_TRUE(
+              log.read(*x, box, moments[early].time, copy->buffer).ok());
         Values old = contents(*copy);
         for (const Box &box : moments[early].wanted.boxes())
           forEachRun(box, x->extents, [&](int64_t first, int64_t count) {
@@ -174,6 +175,57 @@ TEST_F(Versions, NoMemoryRefusesTheWriteOrLosesTheValue) {
   EXPECT_EQ(log.loss(*large, all, time), nullptr);
   EXPECT_TRUE(write(*large, all, 2, /*certain=*/true).ok());
   EXPECT_NE(log.loss(*large, all, time), nullptr);
+}
+
+TEST_F(Versions, SmallCopiesLieSideBySide) {
+  auto y = make({8});
+  const Box all = Box::whole({8});
+  const size_t before = device->memory().current;
+  for (int step = 0; step < 1000; ++step) {
+    log.want(y, all);
+    EXPECT_TRUE(write(*y, all, step).ok());
+  }
+  EXPECT_EQ(log.bytes(), 64000u);
+  EXPECT_LE(device->memory().current - before, 2 * 64000u);
+  log.clear();
+  EXPECT_EQ(device->memory().current, before);
+}
+
+/// The last bytes are given away one copy at a time.
+TEST_F(Versions, CopiesFillTheMemoryThatThereIs) {
+  auto large = make({(1 << 17) - 600}), y = make({8});
+  const Box all = Box::whole({8});
+  int copies = 0;
+  for (bool fits = true; fits; copies += fits) {
+    log.want(y, all);
+    fits = write(*y, all, 1).ok();
+  }
+  EXPECT_GE(log.bytes() + large->buffer.bytes + y->buffer.bytes + 4096,
+            size_t(1) << 20);
+  EXPECT_EQ(log.bytes(), size_t(copies) * 64);
+}
+
+TEST_F(Versions, ALogLooksOnlyAtArraysOfWhichItWantsSomething) {
+  uint64_t time = log.want(x, slot(*x, 1));
+  EXPECT_TRUE(write(*x, slot(*x, 0), 1).ok());
+  EXPECT_TRUE(x->isWatched());
+  EXPECT_TRUE(write(*x, whole, 2).ok());
+  EXPECT_FALSE(x->isWatched());
+  // While it may be rewound, others are refused all the same.
+  log.beginUse(true);
+  std::thread([&] {
+    EXPECT_FALSE(write(*x, slot(*x, 1), 3).ok());
+    EXPECT_FALSE(x->announceRead([] { return std::string("a test"); }).ok());
+  }).join();
+  EXPECT_TRUE(log.rewind(*x, time).ok());
+  EXPECT_EQ(contents(*x)[2], 0);
+  log.restore();
+  log.endUse();
+  EXPECT_TRUE(x->announceRead([] { return std::string("a test"); }).ok());
+  log.want(x, whole);
+  EXPECT_TRUE(write(*x, slot(*x, 0), 4).ok());
+  EXPECT_TRUE(x->isWatched());
+  EXPECT_EQ(log.bytes(), 32u);
 }
 
 TEST_F(Versions, OtherThreadsMayWriteUnlessTheLogIsInUse) {

@@ -116,9 +116,7 @@ class Tape:
             state.tape = None
         self.left = True
         self.suspend()
-        for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
-            if hasattr(function, "autodiff_mode"):
-                function.autodiff_mode = mode
+        self._restore_modes()
         if kind is not None:
             self.core.clear()
         else:
@@ -127,6 +125,11 @@ class Tape:
             if self.grad_check:
                 from costate.ad.check import compare
                 compare(self)
+
+    def _restore_modes(self):
+        for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
+            if hasattr(function, "autodiff_mode"):
+                function.autodiff_mode = mode
 
     def _begin(self, field):
         if self.clear_gradients:
