@@ -247,6 +247,12 @@ static StringRef refusalOf(Value value) {
   return "is no scalar of a kernel: i1, i32, i64, f32 or f64";
 }
 
+bool holdsOwners(Value array) {
+  auto argument = cast<BlockArgument>(array);
+  auto kernel = cast<KernelOp>(argument.getOwner()->getParentOp());
+  return bool(kernel.getArgAttr(argument.getArgNumber(), ownersOfAttr));
+}
+
 /// Whether an argument is a scratch array, or tangents of one.
 static bool isScratch(KernelOp kernel, unsigned argument) {
   if (kernel.getArgAttr(argument, scratchOfAttr))

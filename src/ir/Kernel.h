@@ -68,6 +68,10 @@ inline constexpr llvm::StringLiteral partAttr = "costate.part";
 inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
 inline constexpr llvm::StringLiteral ownersOfAttr = "costate.owners_of";
 
+/// Whether `array` tells which iterations write elements. Several may write to
+/// one element of it, whichever is the last.
+bool holdsOwners(mlir::Value array);
+
 /// What the user calls an argument that is not one of theirs as a whole.
 inline constexpr llvm::StringLiteral nameAttr = "costate.name";
 /// `argument 3`, or its name.

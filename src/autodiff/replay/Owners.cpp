@@ -20,12 +20,6 @@ static constexpr llvm::StringLiteral checkAttr = "costate.owner_check";
 
 bool isOwnerCheck(Operation *op) { return op->hasAttr(checkAttr); }
 
-bool isOwner(Value array) {
-  auto argument = cast<BlockArgument>(array);
-  auto kernel = cast<ir::KernelOp>(argument.getOwner()->getParentOp());
-  return bool(kernel.getArgAttr(argument.getArgNumber(), ir::ownersOfAttr));
-}
-
 //===-- What is to be asked -----------------------------------------------===//
 
 namespace {

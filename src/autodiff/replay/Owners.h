@@ -16,7 +16,4 @@ void checkOwners(ir::KernelOp gradient, llvm::ArrayRef<bool> active);
 /// stand in front of, and are not reversed.
 bool isOwnerCheck(mlir::Operation *op);
 
-/// Whether `array` holds the numbers of iterations.
-bool isOwner(mlir::Value array);
-
 } // namespace costate::autodiff

@@ -1,7 +1,5 @@
 #include "autodiff/replay/Versions.h"
 
-#include "autodiff/replay/Owners.h"
-
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -48,7 +46,7 @@ SmallVector<ir::LoadOp> neededLoads(ir::KernelOp marked,
 void Versions::mark(ir::KernelOp kernel) const {
   Builder builder(kernel.getContext());
   for (auto [number, load] : llvm::enumerate(loadsOf(kernel)))
-    if (!isOwner(load.getArray()))
+    if (!ir::holdsOwners(load.getArray()))
       load->setAttr(originAttr, builder.getI64IntegerAttr(number));
   if (scratch.empty())
     return;
@@ -166,7 +164,7 @@ void Versions::fillScratch(ir::KernelOp gradient) {
     llvm::SetVector<Place> places;
     for (const ArrayAccess &access : accessesIn(&op))
       if (std::optional<unsigned> part = numberOf(access.op, ir::replayedAttr);
-          part && !isOwner(access.array))
+          part && !ir::holdsOwners(access.array))
         places.insert({argumentOf(access.array), *part});
     for (Place place : places) {
       if (!isa<ir::RangeOp>(op) && !filled.insert(place).second)
@@ -194,7 +192,7 @@ std::vector<ArraySection> Versions::sections() const {
 void Versions::redirect(ir::KernelOp gradient) {
   fillScratch(gradient);
   for (const ArrayAccess &access : accessesIn(gradient)) {
-    if (isOwner(access.array))
+    if (ir::holdsOwners(access.array))
       continue;
     OpOperand &array =
         *llvm::find_if(access.op->getOpOperands(), [&](OpOperand &operand) {

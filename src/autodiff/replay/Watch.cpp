@@ -34,7 +34,7 @@ public:
   }
 
   bool isTangent() const { return has(ir::tangentOfAttr); }
-  bool isOfOwners() const { return has(ir::ownersOfAttr); }
+  bool isOfOwners() const { return ir::holdsOwners(array); }
 
   void mark() {
     for (const ArrayAccess &access : accesses)

@@ -218,7 +218,9 @@ bool isShared(Value value, Operation *op) {
 }
 
 Handler selectStore(Operation *op, Instruction &instruction, Code &) {
-  instruction.detail = isShared(op->getOperand(0), op) ? SharedStores : Stores;
+  instruction.detail = holdsOwners(op->getOperand(1))    ? Unwatched
+                       : isShared(op->getOperand(0), op) ? SharedStores
+                                                         : Stores;
   return byElement(elementTypeOf(op->getOperand(1)),
                    []<class T>() -> Handler { return store<T>; });
 }

@@ -64,6 +64,8 @@ static const char *describe(uint8_t uses) {
 
 bool Machine::watch(const Instruction &op, uint32_t argument, size_t element,
                     Use use) {
+  if (use == Unwatched)
+    return true;
   Array &array = arrays[argument];
   if (array.marks.empty())
     array.marks.resize(array.size);

@@ -14,6 +14,7 @@ namespace costate::ir {
 /// What an iteration does to an element. A shared store is one of a value that
 /// all iterations have in common.
 enum Use : uint8_t {
+  Unwatched = 0,
   Loads = 1,
   Updates = 2,
   Stores = 4,
