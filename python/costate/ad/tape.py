@@ -105,7 +105,10 @@ class Tape:
             from costate.ad.check import Saved
             self._saved = Saved([self.loss, *self.grad_check])
         for field in own_fields():
-            self._begin(field)
+            if state.reversing:
+                field._user = None    # begins when it is used: the gradients of others are on their way
+            else:
+                self._begin(field)
         self._clear_loss()
         self.resume()
         state.tape = self
@@ -137,7 +140,7 @@ class Tape:
             self._saved.add(field)
 
     def claimed(self, field):
-        """A field is used that another thread had used last."""
+        """A field is used that this tape has not begun with."""
         unrecorded(lambda: self._begin(field))
 
     def _clear_loss(self):
