@@ -225,6 +225,8 @@ class Tape:
 
     def unrecorded(self, function, *args):
         """Calls a function whose launches have no gradient."""
+        if self.grad_check:
+            self.insert(function, args)
         return self._custom(getattr(function, "__name__", "a function"), lambda: function(*args))
 
     def custom(self, name, primal, gradient, args):

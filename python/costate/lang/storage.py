@@ -1,5 +1,6 @@
 """Arrays with access to single elements from the host."""
 
+import copy
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -43,6 +44,13 @@ def _is_seen():
     """Whether a derivative is taken of what the host writes."""
     from costate.ad import state
     return state.records() or state.is_custom()
+
+
+def _repeated(one, function, *args):
+    """A tape that compares its gradients with differences repeats what the host writes."""
+    from costate.ad import state
+    if state.records() and state.state.tape.grad_check and not hasattr(one, "which"):
+        state.state.tape.insert(function, (one, *map(copy.copy, args)))
 
 
 def _unseen(function):
@@ -206,6 +214,7 @@ class Storage:
         if self._sparse_node is not None:
             activity.mark(self._sparse_node, index)
         place = (*index, *component)
+        _repeated(self, Storage._write, index, value, component)
         if runtime.shares_memory() or _is_seen():
             self._put(place, value)
         else:
@@ -345,6 +354,7 @@ class Storage:
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
             array = array.reshape(expected)
+        _repeated(self, Storage.from_numpy, array)
         self._forget_host()
         if self._sparse_node is not None:
             array = activity.keep_active(self, array)
@@ -373,6 +383,7 @@ class Storage:
 
     def fill(self, value):
         """Sets every element."""
+        _repeated(self, Storage.fill, value)
         self._forget_host()
         if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
