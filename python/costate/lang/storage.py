@@ -48,6 +48,8 @@ def _is_seen():
 
 def _repeated(one, function, *args):
     """A tape that compares its gradients with differences repeats what the host writes."""
+    if not _surroundings().loud:
+        return
     from costate.ad import state
     if state.records() and state.state.tape.grad_check and not hasattr(one, "which"):
         state.state.tape.insert(function, (one, *map(copy.copy, args)))
@@ -74,13 +76,17 @@ def claim(one):
         clear.claim(one)
 
 
-def _forward():
-    """Whether tangents are pushed."""
+def _surroundings():
     global _state
     if _state is None:  # what it imports needs this module
         from costate.ad.state import state
         _state = state
-    return _state.forward is not None
+    return _state
+
+
+def _forward():
+    """Whether tangents are pushed."""
+    return _surroundings().forward is not None
 
 
 def _differentiates():
