@@ -105,7 +105,10 @@ class Tape:
             from costate.ad.check import Saved
             self._saved = Saved([self.loss, *self.grad_check])
         for field in own_fields():
-            self._begin(field)
+            if state.reversing:
+                field._user = None    # begins when it is used: the gradients of others are on their way
+            else:
+                self._begin(field)
         self._clear_loss()
         self.resume()
         state.tape = self
@@ -140,7 +143,7 @@ class Tape:
             self._saved.add(field)
 
     def claimed(self, field):
-        """A field is used that another thread had used last."""
+        """A field is used that this tape has not begun with."""
         unrecorded(lambda: self._begin(field))
 
     def _clear_loss(self):
@@ -225,6 +228,8 @@ class Tape:
 
     def unrecorded(self, function, *args):
         """Calls a function whose launches have no gradient."""
+        if self.grad_check:
+            self.insert(function, args)
         return self._custom(getattr(function, "__name__", "a function"), lambda: function(*args))
 
     def custom(self, name, primal, gradient, args):

@@ -233,7 +233,7 @@ def call(visitor, node):
     """Traces a call."""
     function = visitor.place(node.func)
     by_reference = getattr(getattr(function, "func", function), "by_reference", False)
-    get = visitor.place if by_reference else visitor.value
+    get = visitor.place if by_reference else visitor.unused if function is len else visitor.value
     with visitor.frame.static_arguments(function is static):
         args, options = _arguments(visitor, node, get)
     visitor.at(node)

@@ -76,6 +76,12 @@ class Expressions:
             raise
 
     def value(self, node):
+        result = self.unused(node)
+        self.builder.watch.used(result)
+        return result
+
+    def unused(self, node):
+        """A value of which not more than type and shape are asked."""
         result = self.place(node)
         return result.get() if isinstance(result, PLACES) else result
 

@@ -1,5 +1,6 @@
 """Arrays with access to single elements from the host."""
 
+import copy
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,6 +46,15 @@ def _is_seen():
     return state.records() or state.is_custom()
 
 
+def _repeated(one, function, *args):
+    """A tape that compares its gradients with differences repeats what the host writes."""
+    if not _surroundings().loud:
+        return
+    from costate.ad import state
+    if state.records() and state.state.tape.grad_check and not hasattr(one, "which"):
+        state.state.tape.insert(function, (one, *map(copy.copy, args)))
+
+
 def _unseen(function):
     """Calls it as if no derivative were taken."""
     from costate.ad import state
@@ -66,13 +76,17 @@ def claim(one):
         clear.claim(one)
 
 
-def _forward():
-    """Whether tangents are pushed."""
+def _surroundings():
     global _state
     if _state is None:  # what it imports needs this module
         from costate.ad.state import state
         _state = state
-    return _state.forward is not None
+    return _state
+
+
+def _forward():
+    """Whether tangents are pushed."""
+    return _surroundings().forward is not None
 
 
 def _differentiates():
@@ -206,6 +220,7 @@ class Storage:
         if self._sparse_node is not None:
             activity.mark(self._sparse_node, index)
         place = (*index, *component)
+        _repeated(self, Storage._write, index, value, component)
         if runtime.shares_memory() or _is_seen():
             self._put(place, value)
         else:
@@ -345,6 +360,7 @@ class Storage:
                 raise ValueError(f"{self.describe()} has shape {expected} with its components, "
                                  f"the array {tuple(array.shape)}")
             array = array.reshape(expected)
+        _repeated(self, Storage.from_numpy, array)
         self._forget_host()
         if self._sparse_node is not None:
             array = activity.keep_active(self, array)
@@ -373,6 +389,7 @@ class Storage:
 
     def fill(self, value):
         """Sets every element."""
+        _repeated(self, Storage.fill, value)
         self._forget_host()
         if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
             full = np.empty((*self.shape, *self.element_shape), self.dtype.np)

@@ -2,14 +2,18 @@
 
 import operator
 import weakref
+from collections import deque
 from types import MethodType, ModuleType
 
 import numpy as np
 
+from costate.lang import dtypes
 from costate.lang.matrix import Matrix
 from costate.lang.named import MOST_ENTRIES, is_ours, members
 
-_PRIMITIVE = (int, float, str, bool, type(None), np.generic)
+_PRIMITIVE = (int, float, str, bytes, bool, type(None), np.generic)
+_FACTS = {"shape", "ndim", "size", "dtype", "itemsize", "nbytes"}
+MOST_BYTES = 1 << 15   # of an array that is watched as a whole
 
 
 class Watch:
@@ -22,6 +26,8 @@ class Watch:
 
     def attribute(self, owner, name, value):
         """`owner.name` was read."""
+        if name not in _FACTS:
+            self.used(owner)
         if isinstance(owner, (ModuleType, Matrix, *_PRIMITIVE)) or is_ours(owner):
             return
         if _is_stable(owner, name, value):
@@ -43,16 +49,18 @@ class Watch:
 
     def item(self, owner, index, value):
         """`owner[index]` was read."""
-        if isinstance(owner, (list, dict)) or isinstance(owner, np.ndarray) and isinstance(value, np.generic):
+        if isinstance(owner, (list, dict, deque)) or isinstance(owner, np.ndarray) and isinstance(value, np.generic):
             self._parts[id(owner), str(index)] = owner, lambda one: (one[index],), (value,)
             self.contents(value)
+        elif dtypes.is_tensor(owner):
+            self.used(owner)
         elif not isinstance(owner, (np.ndarray, *_PRIMITIVE)) and not is_ours(owner) and hasattr(type(owner), "__getitem__"):
             self.call(MethodType(type(owner).__getitem__, owner))
 
     def contents(self, value):
         """Anything may be done with a list, dictionary or vector while the kernel is compiled."""
         read = (_entries if isinstance(value, Matrix) else _of_dict if isinstance(value, dict) else
-                _itself if isinstance(value, list) else None)
+                _itself if isinstance(value, list) else list if isinstance(value, (set, deque)) else None)
         if read is not None and len(value) > MOST_ENTRIES:
             read = _length
         if read is not None:
@@ -60,6 +68,13 @@ class Watch:
         if isinstance(value, (list, tuple)) and len(value) <= MOST_ENTRIES:
             for one in value:
                 self.contents(one)
+
+    def used(self, value):
+        """More was asked of an array than its shape."""
+        read = (_bytes if isinstance(value, np.ndarray) and value.nbytes <= MOST_BYTES and not value.dtype.hasobject else
+                _version if dtypes.is_tensor(value) else None)
+        if read is not None:
+            self._parts[id(value), "all"] = value, read, list(read(value))
 
     def sealed(self):
         members = [(owner, _getter(names), list(names.values())) for owner, names in self._members.values()]
@@ -119,6 +134,14 @@ def _itself(one):
     return one
 
 
+def _bytes(array):
+    return array.tobytes(),
+
+
+def _version(tensor):
+    return tensor._version, tensor.data_ptr()
+
+
 def _length(one):
     return len(one),
 
@@ -138,7 +161,10 @@ def _is_stable(owner, name, value):
 
 
 def _reference(value):
-    """What gives the value when it is called, and does not keep it alive if that is possible."""
+    """What gives the value when it is called, and does not keep it alive if that is possible and it is not made for each
+    use."""
+    if isinstance(value, np.ndarray) and value.base is not None:
+        return lambda: value
     try:
         return weakref.ref(value)
     except TypeError:

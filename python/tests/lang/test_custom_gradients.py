@@ -339,3 +339,41 @@ def test_kernels_with_memory_of_their_own(fields):
         seen.append(total())
         add()
     assert seen == [14, 3, 14]
+
+
+@pytest.mark.parametrize("options", [{}, {"clear_gradients": False}])
+def test_a_tape_inside_of_a_gradient_leaves_those_of_the_tape_around_it(double, options):
+    x, y, z, inner, loss = (ti.field(ti.f64, (), needs_grad=True) for _ in range(5))
+
+    @ti.kernel
+    def square():
+        y[None] = x[None] * x[None]
+
+    @ti.kernel
+    def cube():
+        inner[None] += z[None] ** 3
+
+    @ti.kernel
+    def add():
+        loss[None] += 5 * y[None] + 7 * x[None]
+
+    @ti.ad.grad_replaced
+    def function():
+        square()
+
+    @ti.ad.grad_for(function)
+    def gradient():
+        z[None] = x[None]
+        z.grad[None] = 0
+        with ti.ad.Tape(inner, **options):
+            cube()
+        x.grad[None] += z.grad[None] * y.grad[None]
+    x[None] = 2
+    for _ in range(2):
+        with ti.ad.Tape(loss):
+            function()
+            add()
+        assert x.grad[None] == 5 * 12 + 7
+    with ti.ad.Tape(loss):
+        add()
+    assert x.grad[None] == 7
