@@ -27,6 +27,11 @@ class Watch:
             self._members.setdefault(id(owner), (owner, {}))[1][name] = value
         self.contents(value)
 
+    def presence(self, owner, name):
+        """Whether there is an `owner.name` was asked."""
+        if not isinstance(owner, (ModuleType, *_PRIMITIVE)) and not _is_ours(owner):
+            self._parts[id(owner), f"has {name}"] = owner, lambda one: (hasattr(one, name),), (hasattr(owner, name),)
+
     def item(self, owner, index, value):
         """`owner[index]` was read."""
         if isinstance(owner, (list, dict)) or isinstance(owner, np.ndarray) and isinstance(value, np.generic):

@@ -262,3 +262,29 @@ def test_numbers_that_change_often_are_warned_of():
             s.k_()
             assert s.out[None] == k
     assert len([w for w in seen if "kernel `k_` is compiled again whenever a member" in str(w.message)]) == 1
+
+
+def test_members_that_appear_and_go():
+    class Part:
+        pass
+
+    part = Part()
+
+    @ti.kernel
+    def asked() -> ti.i32:
+        result = 0
+        if ti.static(hasattr(part, "more")):
+            result = 1
+        return result
+
+    @ti.kernel
+    def with_default() -> ti.i32:
+        return ti.static(getattr(part, "more", 5))
+
+    assert (asked(), with_default()) == (0, 5)
+    part.more = 7
+    assert (asked(), with_default()) == (1, 7)
+    part.more = 8
+    assert (asked(), with_default()) == (1, 8)
+    del part.more
+    assert (asked(), with_default()) == (0, 5)
