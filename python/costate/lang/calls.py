@@ -324,6 +324,7 @@ def invoke(visitor, function, args, options):
     if not callable(function):
         raise QuadrantsTypeError(f"{ops.describe(function)} is not a function")
     value = function(*args, **options)
+    visitor.builder.watch.called(function, [*args, *options.values()])
     if function is getattr and hasattr(*args[:2]):
         visitor.builder.watch.attribute(*args[:2], value)
     elif function is getattr or function is hasattr:

@@ -2,7 +2,8 @@
 
 import operator
 import weakref
-from types import ModuleType
+from collections import deque
+from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 
@@ -32,6 +33,17 @@ class Watch:
         if not isinstance(owner, (ModuleType, *_PRIMITIVE)) and not _is_ours(owner):
             self._parts[id(owner), f"has {name}"] = owner, lambda one: (hasattr(one, name),), (hasattr(owner, name),)
 
+    def called(self, function, arguments):
+        """A function of Python ran: what it may have read of objects are the members that its code names."""
+        owner, function = getattr(function, "__self__", None), getattr(function, "__func__", function)
+        for one in (owner, *arguments):
+            if isinstance(one, np.ndarray) and one.size <= MOST_ENTRIES:
+                self._parts[id(one), "all"] = one, _numbers, _numbers(one)
+        if isinstance(function, FunctionType) and not (function.__module__ or "").startswith("costate."):
+            reader = _Reader(self, _names_in(function, type(owner)))
+            for one in (owner, *arguments):
+                reader.read(one)
+
     def item(self, owner, index, value):
         """`owner[index]` was read."""
         if isinstance(owner, (list, dict)) or isinstance(owner, np.ndarray) and isinstance(value, np.generic):
@@ -41,7 +53,7 @@ class Watch:
     def contents(self, value):
         """Anything may be done with a list, dictionary or vector while the kernel is compiled."""
         read = (_entries if isinstance(value, Matrix) else _of_dict if isinstance(value, dict) else
-                _itself if isinstance(value, list) else None)
+                _itself if isinstance(value, (list, set, deque)) else None)
         if read is not None and len(value) > MOST_ENTRIES:
             read = _length
         if read is not None:
@@ -89,6 +101,43 @@ class Seen:
         return True
 
 
+class _Reader:
+    """Notes the members of some names, of objects and of what these hold."""
+
+    def __init__(self, watch, names):
+        self.watch, self.names, self.known = watch, names, set()
+
+    def read(self, one):
+        if id(one) in self.known or isinstance(one, (ModuleType, type, *_PRIMITIVE)) or _is_ours(one):
+            return
+        self.known.add(id(one))
+        if isinstance(one, (list, tuple, dict)):
+            for part in (one.values() if isinstance(one, dict) else one) if len(one) <= MOST_ENTRIES else ():
+                self.read(part)
+            return
+        for name in self.names:
+            value = getattr(one, "__dict__", {}).get(name, one)
+            if value is not one:
+                self.watch.attribute(one, name, value)
+                self.read(value)
+
+
+def _names_in(function, owner):
+    """The names in the code of a function, and of methods and functions that it names."""
+    names, known, waiting = set(), set(), [function.__code__]
+    while waiting:
+        code = waiting.pop()
+        if code in known:
+            continue
+        known.add(code)
+        names.update(code.co_names)
+        named = [getattr(owner, n, None) or function.__globals__.get(n) for n in code.co_names]
+        named = [one.fget if isinstance(one, property) else one for one in named]
+        waiting += [one.__code__ for one in named if isinstance(one, FunctionType)]
+        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+    return names
+
+
 def _alike(values, ids, kept):
     """The same objects, or equal numbers."""
     return len(values) == len(ids) and all(
@@ -106,6 +155,10 @@ def _of_dict(one):
 
 def _itself(one):
     return one
+
+
+def _numbers(array):
+    return array.ravel().tolist()
 
 
 def _length(one):
