@@ -45,6 +45,7 @@ def test_the_grammar_is_covered():
     "x = a\nx += 3; x -= 1; x *= 2; x //= 3; x %= 50; x **= 2; x &= 255; x |= 1; x ^= 7; x <<= 2; x >>= 1\nreturn x",
     "x = 1.0 * a\nx /= 4\nreturn x",
     "y = (c := a + 1) * 2\nreturn y + c",
+    "s = 0\nif a > 10: s = 1\nelif (c := a * 2) > 5: s = c\nelif c > 3: s = c + 100\nreturn s",
     "s = 0\nm = a\nwhile (m := m - 1) > 0 and s < 6:\n    s += m\n    if m == 3: continue\n    s += 1\nreturn 10 * s + m",
     "s = 0\nfor i in range(3):\n    n = a\n    while (p := (q := n - i) * 2) > 2:\n        s += p + q\n        n -= 1\nreturn s",
     "l = [i * a for i in range(4) if i != 2]\nreturn l[0] + 10 * l[1] + 100 * l[2]",
