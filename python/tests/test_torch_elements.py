@@ -147,3 +147,52 @@ def test_numpy_arrays_are_written_and_structs_are_refused():
 
     with pytest.raises(TypeError, match="`s` .*Tensor.* is not an ndarray of structs with the members p, q"):
         ti.torch_function(first, outputs={1: (2,)})(doubles(2, 2))
+
+
+def test_outputs_like_arguments_of_vectors_of_any_size():
+    @ti.kernel
+    def scaled(x: ti.types.ndarray(element_dim=1), o: ti.types.ndarray(element_dim=1)):
+        for i in o:
+            o[i] = x[i] * x[i].norm()
+
+    checks(ti.torch_function(scaled, outputs={1: 0}), doubles(2, 3))
+
+
+def test_numpy_arrays_of_which_something_would_be_lost():
+    @ti.kernel
+    def k(x: ti.types.ndarray(), y: ti.types.ndarray(), z: ti.types.ndarray(), o: ti.types.ndarray()):
+        for i in x:
+            y[i] += z[i]
+            o[i] = x[i]
+
+    function, x, memory = ti.torch_function(k, outputs={3: 0}), torch.ones(3, dtype=DOUBLES), np.zeros(4)
+    with pytest.raises(ti.BadArgument, match="`y` is an array of NumPy that cannot be written"):
+        function(x, np.broadcast_to(np.zeros(1), 3), memory)
+    with pytest.raises(ti.BadArgument, match="`y` and `z` have memory in common"):
+        function(x, memory[1:], memory[:3])
+    assert function(x, memory[:3], np.broadcast_to(np.ones(1), 3)).tolist() == [1, 1, 1] and memory.tolist() == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("primitives", [True, False])
+def test_members_that_change_before_the_derivative(primitives):
+    @ti.data_oriented(template_primitives=primitives)
+    class Scaled:
+        def __init__(self):
+            self.factor = 2.0
+
+        @ti.kernel
+        def k(self, x: ti.types.ndarray(), o: ti.types.ndarray()):
+            for i in x:
+                o[i] = x[i] * x[i] * self.factor
+
+    owner, x = Scaled(), doubles(3)
+    function = ti.torch_function(owner.k, outputs={1: 0})
+    for owner.factor in (2.0, 3.0):
+        (slope,) = torch.autograd.grad(function(x).sum(), x)
+        assert torch.allclose(slope, 2 * owner.factor * x)
+    result = function(x).sum()
+    owner.factor = 4.0
+    with pytest.raises(ti.CannotReplay, match="a member of an object that kernel `k` reads has changed"):
+        result.backward()
+    owner.factor = 3.0
+    assert torch.allclose(torch.autograd.grad(function(x).sum(), x)[0], 6 * x)

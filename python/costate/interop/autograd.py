@@ -82,6 +82,11 @@ class _Plan:
         """The extents of an element, the last ones of the tensor."""
         return () if self.is_core or not self.is_array(position) else self.types[position].kind.element_shape or ()
 
+    def components_like(self, position: int, like: torch.Tensor) -> tuple[int, ...]:
+        """The same, where the kernel takes elements of any extents: those of another tensor."""
+        count = 0 if self.is_core else self.types[position].kind.element_dim or 0
+        return self.components(position) or tuple(like.shape[like.ndim - count:])
+
     def whole_shape(self, position: int, shape: Sequence[int]) -> tuple[int, ...]:
         """That of the tensor, of a shape that may count elements."""
         shape, components = tuple(shape), self.components(position)
@@ -125,7 +130,7 @@ class _Plan:
                                     "where its outputs are to be; let `outputs` make tensors")
         if isinstance(how, int):
             like = arguments[self.inputs.index(how)]
-            shape = self.indices_of(how, like) + self.components(position)
+            shape = self.indices_of(how, like) + self.components_like(position, like)
         else:
             shape = self.whole_shape(position, how)
         return torch.zeros(shape, dtype=self.dtype_of(position, like), device=like.device)

@@ -42,6 +42,10 @@ class Values:
         self.outside = False  # an array may be one over memory of others
 
 
+def numbers_of(values):
+    return [item for item in values.items if not isinstance(item, _core.Array)]
+
+
 def _is_tensor(annotation):
     return isinstance(annotation, type) and issubclass(annotation, Tensor)
 

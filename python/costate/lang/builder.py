@@ -2,12 +2,14 @@
 
 import threading
 from contextlib import contextmanager
+from warnings import warn_explicit
 
 from costate import _core
 from costate.errors import QuadrantsRuntimeError
 from costate.lang.lifted import Lifted
 
 _state = threading.local()
+_registries = {}   # file -> what Python knows of its warnings
 
 
 def current():
@@ -80,6 +82,13 @@ class Builder:
         """A variable changes: one from outside of the range around it is shared by iterations."""
         if self.in_range and not variable.in_range and variable.owner and not self.dry:
             self.changed_in_range.add(variable.owner)
+
+    def warn(self, text):
+        """Warns, once for each place."""
+        place = self.loc.file, self.loc.line, self.loc.column
+        if not self.dry and place not in self.warned:
+            self.warned.add(place)
+            warn_explicit(text, UserWarning, *place[:2], registry=_registries.setdefault(place[0], {}))
 
     @contextmanager
     def unmarking(self):

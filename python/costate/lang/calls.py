@@ -324,8 +324,10 @@ def invoke(visitor, function, args, options):
     if not callable(function):
         raise QuadrantsTypeError(f"{ops.describe(function)} is not a function")
     value = function(*args, **options)
-    if function is getattr:
+    if function is getattr and hasattr(*args[:2]):
         visitor.builder.watch.attribute(*args[:2], value)
+    elif function is getattr or function is hasattr:
+        visitor.builder.watch.presence(*args[:2])
     else:
         visitor.builder.watch.call(function, [*args, *options.values()])
     return value

@@ -164,6 +164,14 @@ def true_quotient(a, b):
     return promote(a, b)
 
 
+_INFINITE_FROM = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103, "f64": float("inf")}
+
+
+def overflows(number, dtype):
+    """Whether a finite float is rounded to infinity."""
+    return _INFINITE_FROM[dtype.name] <= abs(number) < float("inf")
+
+
 def value_range(dtype):
     """The least and greatest integer of `dtype`."""
     if dtype.is_bool:

@@ -90,8 +90,12 @@ def handle_of(x, dtype):
     """The handle of a scalar, number or value, as a `dtype`."""
     if isinstance(x, Expr):
         return x.as_type(dtype)
-    return require("this").constant(dtype, dtypes.convert_number(x, dtype)
-                                    if not dtype.is_float else float(x))
+    b = require("this")
+    if not dtype.is_float:
+        return b.constant(dtype, dtypes.convert_number(x, dtype))
+    if dtypes.overflows(float(x), dtype):
+        b.warn(f"{x} is out of the range of {dtype}, and becomes infinite; use a value of f64")
+    return b.constant(dtype, float(x))
 
 
 def index_handle(x):

@@ -6,10 +6,10 @@ import weakref
 
 from costate.ad import state as ad_state
 from costate.ad.enums import AutodiffMode
-from costate.errors import ArgumentCountError, QuadrantsSyntaxError
+from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
 from costate.lang import fast, plain, runtime, storage, threads
 from costate.lang import random as random_numbers
-from costate.lang.arguments import Values, aliases_of, bind_numbers, parameter_for
+from costate.lang.arguments import Values, aliases_of, bind_numbers, numbers_of, parameter_for
 from costate.lang.frame import Bound
 from costate.lang.func import hints_of, refuse_wrapped
 from costate.lang.lifted import lifts
@@ -232,8 +232,11 @@ class Kernel:
         with what another launch had."""
         found, values = self.specialise(args)
         if own is None:
-            own = Own(found.own.arrays)
+            own = Own(found.own.arrays, found.seen, numbers_of(values))
             own.key = random_numbers.next_key() if found.needs_random else 0
+        elif not own.seen.holds() or own.numbers != numbers_of(values):
+            raise CannotReplay(f"a member of an object that kernel `{self.__name__}` reads has changed since the launch whose "
+                               "derivative is taken; pass it as an argument, or take the derivative before")
         storage.flush()
         passed = found.arguments(values.items, own)
         found.check_hosts(values, passed)

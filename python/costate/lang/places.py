@@ -1,7 +1,6 @@
 """What can stand on the left of `=`: variables, elements of arrays, components."""
 
 from functools import partial
-from warnings import warn_explicit
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
@@ -15,10 +14,6 @@ from costate.lang.matrix import Matrix, swizzle_of, unified
 Op = _core.Op
 
 
-#: What Python knows of the warnings for each file.
-_registries = {}
-
-
 def _loses(dtype, value):
     given = dtype_of(value)
     if is_number(value) or dtype.is_bool:
@@ -29,13 +24,8 @@ def _loses(dtype, value):
 def warn_of_loss(what, dtype, value):
     """Warns, once for each place, where a value is stored as a type that does not hold it, as Quadrants does."""
     b = require("an assignment")
-    if b.dry or not _loses(dtype, value):
-        return
-    text = f"{what} may lose precision: {dtype} <- {dtype_of(value)}; `cast` says that this is meant"
-    place = b.loc.file, b.loc.line, b.loc.column
-    if place not in b.warned:
-        b.warned.add(place)
-        warn_explicit(text, UserWarning, b.loc.file, b.loc.line, registry=_registries.setdefault(b.loc.file, {}))
+    if _loses(dtype, value):
+        b.warn(f"{what} may lose precision: {dtype} <- {dtype_of(value)}; `cast` says that this is meant")
 
 
 def scalar_for(value, dtype, what):

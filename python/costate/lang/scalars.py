@@ -51,16 +51,12 @@ def _integer(number, dtype, what):
     return int(number)
 
 
-# What is rounded to infinity.
-_LIMIT = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103, "f64": math.inf}
-
-
 def _real(number, dtype, what):
     try:
         result = float(number)
     except OverflowError:
         result = math.inf
-    if abs(result) >= _LIMIT[dtype.name] and number not in (math.inf, -math.inf):
+    if number not in (math.inf, -math.inf) and (math.isinf(result) or dtypes.overflows(result, dtype)):
         _refuse(number, dtype, what, f"it is out of range: up to {np.finfo(dtype.np).max}")
     return result
 

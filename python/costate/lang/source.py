@@ -13,6 +13,16 @@ from costate.lang import scan
 from costate.lang.graph_loops import rewritten
 
 
+def _move_named_conditions(tree):
+    """The condition of a loop only computes: one with `:=` becomes a `break` at the start of the body."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+            leave = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+            always = ast.copy_location(ast.Constant(True), node.test)
+            node.body.insert(0, ast.fix_missing_locations(ast.copy_location(leave, node.test)))
+            node.test = always
+
+
 class Source:
     """The syntax tree of a Python function, with the line numbers of its file."""
 
@@ -51,6 +61,7 @@ class Source:
             import textwrap
             tree, indented = ast.parse(textwrap.dedent(text)), False
         ast.increment_lineno(tree, first - 1 - indented)
+        _move_named_conditions(tree)
         return rewritten(next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
                                                                           ast.AsyncFunctionDef))))
 
@@ -125,7 +136,7 @@ UNSUPPORTED = {
     ast.Set: ("a set", "use a vector or a field"),
     ast.SetComp: ("a set comprehension", "use a list comprehension over `ti.static(range(n))`"),
     ast.GeneratorExp: ("a generator", "use a list comprehension over `ti.static(range(n))`"),
-    ast.NamedExpr: ("`:=` behind `and`, `or`, `if` or `while`", "assign in a statement of its own"),
+    ast.NamedExpr: ("`:=` behind `and`, `or` or `if`", "assign in a statement of its own"),
     ast.Starred: ("`*`", "write the elements out"),
     ast.AsyncFor: ("`async for`", "use `for`"),
     ast.AsyncWith: ("`async with`", "launch kernels from the host"),

@@ -46,12 +46,13 @@ def _deep_calls():
 
 
 class Own:
-    """What one thread has of a kernel: its hidden arrays, and the key of the random numbers of its last launch."""
+    """What one thread has of a kernel: its hidden arrays, and the key of the random numbers of its last launch; of a launch
+    that is kept what it has read of objects, and its numbers."""
 
-    __slots__ = ("arrays", "key")
+    __slots__ = ("arrays", "key", "seen", "numbers")
 
-    def __init__(self, arrays):
-        self.arrays, self.key = arrays, 0
+    def __init__(self, arrays, seen=None, numbers=()):
+        self.arrays, self.key, self.seen, self.numbers = arrays, 0, seen, numbers
 
 
 class Specialisation:

@@ -278,6 +278,8 @@ class Statements:
             self.block(node.body)
             return None
         if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            self.frame.blocks.append([node.orelse, 0, len(self.frame.scopes)])
+            branches.callback(self.frame.blocks.pop)
             self.at(node.orelse[0])
             return node.orelse[0]
         self.block(node.orelse)

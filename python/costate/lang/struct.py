@@ -1,5 +1,9 @@
 """Structs: named members, in kernels, in fields and as arguments."""
 
+from copy import copy
+from importlib import import_module
+from operator import attrgetter
+from pickle import PicklingError
 from types import FunctionType
 
 from costate.errors import QuadrantsRuntimeTypeError, QuadrantsTypeError
@@ -138,6 +142,9 @@ class StructField:
     def __init__(self, members, methods=None):
         self.members = members
         self.methods = methods or {}
+
+    def __copy__(self):
+        return StructField({k: copy(f) for k, f in self.members.items()}, self.methods)
 
     def first(self):
         field = next(iter(self.members.values()))
@@ -284,7 +291,27 @@ def dataclass(cls):
     kinds = (Func, FunctionType, staticmethod, property)
     methods = {k: PyFunc(v) if isinstance(v, FunctionType) else v
                for k, v in vars(cls).items() if isinstance(v, kinds) and not k.startswith("__")}
-    return StructType(getattr(cls, "__annotations__", {}), methods, cls.__name__)
+    return StructType(getattr(cls, "__annotations__", {}), Methods(methods, cls) if methods else {}, cls.__name__)
+
+
+class Methods(dict):
+    """Those of a class, to which pickles and copies of what has them refer."""
+
+    def __init__(self, methods, cls):
+        super().__init__(methods)
+        self.owner = cls.__module__, cls.__qualname__
+
+    def __reduce__(self):
+        if "<locals>" in self.owner[1]:
+            raise PicklingError(f"a struct with the methods of `{self.owner[1]}` cannot be pickled: that class is made in a function")
+        return _methods_of, self.owner
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _methods_of(module, name):
+    return attrgetter(name)(import_module(module)).methods
 
 
 def element(builder, field, index):

@@ -36,6 +36,11 @@ class Watch:
             self.call(MethodType(getattr(type(owner), name).fget, owner))
         self.contents(value)
 
+    def presence(self, owner, name):
+        """Whether there is an `owner.name` was asked."""
+        if not isinstance(owner, (ModuleType, *_PRIMITIVE)) and not is_ours(owner):
+            self._parts[id(owner), f"has {name}"] = owner, lambda one: (hasattr(one, name),), (hasattr(owner, name),)
+
     def call(self, function, args=()):
         """A function of Python was called."""
         key = tuple(id(one) for one in (getattr(function, "__func__", function), getattr(function, "__self__", None), *args)

@@ -496,3 +496,21 @@ def test_ranges_without_iterations():
         x[None] = 0
         k(n, m)
         assert x[None] == max(n, 0)
+
+
+def test_gradient_of_a_loop_that_names_its_condition():
+    x, y = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.array([1.5, 2.0, 3.0]))
+
+    @ti.kernel
+    def k():
+        for i in x:
+            v = x[i]
+            while (w := v * v) < 100.0:
+                y[None] += w
+                v = w
+
+    with ti.ad.Tape(y):
+        k()
+    powers = {1.5: (2, 4, 8), 2.0: (2, 4), 3.0: (2, 4)}
+    assert x.grad.to_numpy() == pytest.approx([sum(n * v**(n - 1) for n in found) for v, found in powers.items()])

@@ -139,3 +139,51 @@ def test_tensors_are_the_fields_and_ndarrays_themselves():
 
     add(x, v, m)
     assert (x.to_numpy() == 1).all() and (v.to_numpy() == 2).all() and (m.to_numpy() == 3).all()
+
+
+@ti.dataclass
+class Ball:
+    mass: ti.f32
+    place: ti.math.vec2
+
+    def weight(self):
+        return 10 * self.mass
+
+    @ti.func
+    def shifted(self, by):
+        return self.place + by
+
+    @staticmethod
+    def kinds():
+        return 2
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_structs_with_methods(how):
+    balls = Ball.field(shape=2, needs_grad=True)
+    balls[1] = Ball(2, [3, 4])
+    balls.mass.grad[0] = 7
+    made, one = COPIES[how](balls), COPIES[how](Ball(3, [1, 2]))
+    balls.mass[1] = 9
+
+    @ti.kernel
+    def k() -> ti.f32:
+        return made[1].shifted(1.0)[1]
+
+    assert made[1].weight() == 20 and k() == 5 and made.mass.grad[0] == 7
+    assert one.weight() == 30 and one.kinds() == 2
+
+
+def test_structs_of_classes_in_functions_are_copied_and_not_pickled():
+    @ti.dataclass
+    class Inner:
+        a: ti.f32
+
+        def twice(self):
+            return 2 * self.a
+
+    x = Inner.field(shape=1)
+    x.a.fill(3)
+    assert copy.deepcopy(x)[0].twice() == 6
+    with pytest.raises(pickle.PicklingError, match="`test_structs_of.*Inner` cannot be pickled: that class is made in a function"):
+        pickle.dumps(x)

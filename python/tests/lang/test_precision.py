@@ -123,3 +123,22 @@ def test_literals_indices_and_casts_are_silent(fp):
         return ti.cast(s, ti.f32) + ok
 
     assert warned(lambda: k(1, 2, np.zeros(2, np.float32), np.zeros(2, np.int32))) == []
+
+
+def test_constants_that_become_infinite():
+    x = ti.field(ti.f32, 3)
+
+    @ti.kernel
+    def k():
+        for i in x:
+            x[i] = 1e39
+            x[1] = ti.min(1e38, ti.math.inf)
+            x[2] = ti.f64(1e300) / 1e300
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        k()
+        k()
+    found = [w for w in found if "infinite" in str(w.message)]
+    assert [str(w.message) for w in found] == ["1e+39 is out of the range of f32, and becomes infinite; use a value of f64"]
+    assert found[0].filename == __file__

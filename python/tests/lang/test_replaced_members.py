@@ -262,3 +262,69 @@ def test_numbers_that_change_often_are_warned_of():
             s.k_()
             assert s.out[None] == k
     assert len([w for w in seen if "kernel `k_` is compiled again whenever a member" in str(w.message)]) == 1
+
+
+def test_members_that_appear_and_go():
+    class Part:
+        pass
+
+    part = Part()
+
+    @ti.kernel
+    def asked() -> ti.i32:
+        result = 0
+        if ti.static(hasattr(part, "more")):
+            result = 1
+        return result
+
+    @ti.kernel
+    def with_default() -> ti.i32:
+        return ti.static(getattr(part, "more", 5))
+
+    assert (asked(), with_default()) == (0, 5)
+    part.more = 7
+    assert (asked(), with_default()) == (1, 7)
+    part.more = 8
+    assert (asked(), with_default()) == (1, 8)
+    del part.more
+    assert (asked(), with_default()) == (0, 5)
+
+
+def test_members_that_functions_of_python_read():
+    class Part:
+        def __init__(self, x):
+            self.x = x
+
+    def doubled(owner):
+        return 2 * owner.parts[0].x
+
+    @ti.data_oriented
+    class Whole:
+        def __init__(self):
+            self.n, self.parts, self.marks, self.frame = 1, [Part(10)], {1}, 0
+            self.array = np.arange(3)
+
+        def _more(self):
+            return self.n + 1
+
+        def total(self):
+            return self._more() + sum(part.x for part in self.parts)
+
+        @ti.kernel
+        def k(self) -> ti.i32:
+            compiled.append(1)
+            return self.total() + ti.static(doubled(self)) + ti.static(100 * len(self.marks) + self.array.sum())
+
+    compiled, whole = [], Whole()
+
+    def wanted():
+        return whole.total() + doubled(whole) + 100 * len(whole.marks) + whole.array.sum()
+    changes = [lambda: None, lambda: setattr(whole, "n", 5), lambda: setattr(whole.parts[0], "x", 7),
+               lambda: whole.parts.append(Part(3)), lambda: whole.marks.add(4),
+               lambda: whole.array.fill(4)]
+    for change in changes:
+        change()
+        assert whole.k() == wanted()
+    whole.frame += 1
+    before = len(compiled)
+    assert whole.k() == wanted() and len(compiled) == before
