@@ -1,5 +1,7 @@
 """What stands behind the parameters of kernels: `types.ndarray()`, `template()`, ..."""
 
+import numpy as np
+
 from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
 from costate.lang import arith, dtypes
 from costate.lang.matrix import Matrix, _flatten
@@ -15,6 +17,13 @@ class template:
 
     def __init__(self, tensor=None, dim=None):
         pass
+
+
+def _check_count(name, value, most):
+    is_count = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+    if value is not None and not (is_count and (most is None or value <= most)):
+        raise QuadrantsCompilationError(f"`{name}` of `types.ndarray` is an integer, {f'0 to {most}' if most else 'at least 0'}, "
+                                        f"not {value!r}")
 
 
 class NdarrayType:
@@ -36,6 +45,8 @@ class NdarrayType:
             element_shape = ()
         self.element_shape = tuple(element_shape) if element_shape is not None else None
         self.element_dim = element_dim
+        _check_count("ndim", self.ndim, None)
+        _check_count("element_dim", element_dim, 2)
         self.needs_grad = needs_grad
         if boundary not in (None, "unsafe", "clamp"):
             raise QuadrantsCompilationError(f"`boundary` of `types.ndarray` is \"unsafe\" or \"clamp\", not {boundary!r}")

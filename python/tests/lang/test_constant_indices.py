@@ -174,3 +174,10 @@ def test_boundaries_are_known():
     assert ti.types.ndarray(boundary="unsafe").boundary == "unsafe"
     with pytest.raises(ti.CompilationError, match='`boundary` of `types.ndarray` is "unsafe" or "clamp", not \'wrap\''):
         ti.types.ndarray(boundary="wrap")
+
+
+@pytest.mark.parametrize("given", [{"ndim": 1.5}, {"ndim": -1}, {"ndim": "2"}, {"element_dim": 3}, {"ndim": True}])
+def test_counts_of_the_annotation(given):
+    with pytest.raises(ti.CompilationError, match=f"`{next(iter(given))}` of `types.ndarray` is an integer, "):
+        ti.types.ndarray(**given)
+    assert ti.types.ndarray(ndim=np.int64(2), element_dim=2).ndim == 2

@@ -40,7 +40,7 @@ def nested_funcs(count, early):
     return text + f"@ti.kernel\ndef k():\n    for i in x:\n        y[i] = f{count - 1}(x[i])\n"
 
 
-@pytest.mark.parametrize("count, early", [(200, False), (60, True)])
+@pytest.mark.parametrize("count, early", [(200, False), (6, True)])
 def test_functions(tmp_path, count, early):
     before = sys.getrecursionlimit()
     values, gradient = values_and_gradient(module_of(tmp_path, nested_funcs(count, early)))
