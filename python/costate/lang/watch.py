@@ -44,7 +44,10 @@ class Watch:
             return
         self._called[key] = function, args
         for owner, name, value in members(function, args):
-            if not isinstance(value, MethodType):
+            if owner is None:
+                self.used(value)
+                self.contents(value)
+            elif not isinstance(value, MethodType):
                 self.attribute(owner, name, value)
 
     def item(self, owner, index, value):
