@@ -15,7 +15,7 @@ MOST_ENTRIES = 256   # of a container that is looked into
 
 def members(function, args=()):
     """(object, name, value) of members of the function's object, of its arguments, of what it finds around itself, and of what
-    these lead to."""
+    these lead to; (None, None, array or container) of others that it finds around itself."""
     calls, seen = [(function, args)], set()
     while calls:
         called, given = calls.pop()
@@ -25,7 +25,9 @@ def members(function, args=()):
         if plain is None or (plain.__code__, id(_owner(called))) in seen:
             continue
         seen.add((plain.__code__, id(_owner(called))))
-        for found in _named(_names(plain.__code__), [_owner(called), *given, *_around(plain)]):
+        around = list(_around(plain))
+        yield from ((None, None, one) for one in around if isinstance(one, (np.ndarray, dict, *_CONTAINERS)))
+        for found in _named(_names(plain.__code__), [_owner(called), *given, *around]):
             yield found
             calls.append((found[2], ()))
 

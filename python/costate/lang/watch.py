@@ -49,7 +49,10 @@ class Watch:
             return
         self._called[key] = function, args
         for owner, name, value in members(function, args):
-            if not isinstance(value, MethodType):
+            if owner is None:
+                self.used(value)
+                self.contents(value)
+            elif not isinstance(value, MethodType):
                 self.attribute(owner, name, value)
 
     def item(self, owner, index, value):
@@ -75,11 +78,12 @@ class Watch:
                 self.contents(one)
 
     def used(self, value):
-        """More was asked of an array than its shape."""
+        """More was asked of an array, or of a long list, than its shape or one element."""
         read = (_bytes if isinstance(value, np.ndarray) and value.nbytes <= MOST_BYTES and not value.dtype.hasobject else
+                _hash if isinstance(value, list) and MOST_ENTRIES < len(value) <= MOST_BYTES and _are_numbers(value) else
                 _version if dtypes.is_tensor(value) else None)
         if read is not None:
-            self._parts[id(value), "all"] = value, read, list(read(value))
+            self._parts[id(value), "used"] = value, read, list(read(value))
 
     def sealed(self):
         members = [(owner, _getter(names), list(names.values())) for owner, names in self._members.values()]
@@ -141,6 +145,14 @@ def _itself(one):
 
 def _bytes(array):
     return array.tobytes(),
+
+
+def _hash(numbers):
+    return hash(tuple(numbers)),
+
+
+def _are_numbers(values):
+    return all(isinstance(one, (int, float)) for one in values)
 
 
 def _version(tensor):

@@ -14,6 +14,7 @@ class Holder:
     def __init__(self):
         self.out = ti.field(ti.f64, ())
         self.a, self.m, self.set, self.deque = np.array([1.0, 2.0, 3.0]), np.eye(3), {1, 2}, deque([1.0, 2.0])
+        self.long = [1.0] * 400
 
     @ti.kernel
     def sum_(self):
@@ -63,6 +64,10 @@ class Holder:
         self.out[None] = self.deque[1]
 
     @ti.kernel
+    def long_(self):
+        self.out[None] = sum(self.long)
+
+    @ti.kernel
     def length_(self):
         self.out[None] = len(self.a) + self.a.shape[0]
 
@@ -82,6 +87,7 @@ def check(s, kernel, change, expected):
     *((name, lambda s: s.a.__setitem__(1, 5.0), value) for name, value in [
         ("sum_", 9), ("dot_", 35), ("loop_", 11), ("vector_", 9), ("starred_", 5), ("slice_", 8)]),
     *((name, lambda s: s.m.__setitem__((0, 0), 5.0), value) for name, value in [("matrix_", 7), ("row_", 5)]),
+    ("long_", lambda s: s.long.__setitem__(7, 3.0), 402),
     ("set_", lambda s: s.set.add(7), 3),
     ("in_", lambda s: s.set.discard(2), 0),
     ("deque_", lambda s: s.deque.append(s.deque.popleft()), 1),

@@ -3,6 +3,7 @@
 import functools
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import costate as ti
@@ -173,6 +174,23 @@ def test_objects_that_functions_find_around_themselves():
         assert s.out[None] == 11
     finally:
         known.k = 1.0
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], np.array([1.0, 2.0]), {0: 1.0, 1: 2.0}], ids=["list", "array", "dict"])
+def test_what_is_changed_in_place(values):
+    out = ti.field(ti.f64, ())
+
+    def total():
+        return float(values[0] + values[1])
+
+    @ti.kernel
+    def k():
+        out[None] = total()
+    k()
+    values[1] = 7.0
+    for _ in range(2):
+        k()
+        assert out[None] == 8
 
 
 def test_what_no_function_reads_compiles_nothing():
