@@ -2,12 +2,12 @@
 
 from costate.errors import QuadrantsTypeError
 from costate.lang import ops
-from costate.lang.places import Element, ElementGroup
+from costate.lang.places import ChosenElement, Element, ElementGroup
 
 
 def _atomic(name, op):
     def function(x, y):
-        if isinstance(x, (Element, ElementGroup)):
+        if isinstance(x, (ChosenElement, Element, ElementGroup)):
             return x.fetch(op, _read(y))
         if hasattr(x, "update"):
             return x.update(op, _read(y))
@@ -48,7 +48,7 @@ atomic_exchange.by_reference = atomic_cas.by_reference = True
 def atomic_mul(x, y):
     """x becomes x * y, atomically; returns the old x. Has a derivative where x is an element that
     no other iteration uses."""
-    if isinstance(x, (Element, ElementGroup)):
+    if isinstance(x, (ChosenElement, Element, ElementGroup)):
         return x.fetch("mul", _read(y))
     old = x.get()
     x.set(ops.mul(old, _read(y)))

@@ -7,7 +7,7 @@ from costate.errors import QuadrantsIndexError, QuadrantsTypeError
 from costate.lang import arith, dtypes, linalg, ops, scalars
 from costate.lang.builder import require
 from costate.lang.dtypes import i64
-from costate.lang.expr import (Expr, dtype_of, handle_of, index_handle, index_value, is_number,
+from costate.lang.expr import (Expr, condition_handle, dtype_of, handle_of, index_handle, index_value, is_number,
                                is_scalar, known_index)
 from costate.lang.matrix import Matrix, swizzle_of, unified
 
@@ -112,7 +112,8 @@ class Group:
         if position is not None:
             return self.places[position]
         index = index if isinstance(index, tuple) else (index,)
-        return Chosen(self.places, index, self.shape)
+        chosen = ChosenElement if isinstance(self.places[0], Element) else Chosen
+        return chosen(self.places, index, self.shape)
 
     def attribute(self, name):
         chosen = swizzle_of(name) if len(self.shape) == 1 else None
@@ -147,6 +148,34 @@ class Chosen:
             place.set(arith.select(chosen, value, place.get()))
 
     update = Variable.update
+
+
+class ChosenElement(Chosen):
+    """A component, at an index of run time, of a vector that iterations share: the others are left to them."""
+
+    def set(self, value):
+        self._at_it(lambda place: place.set(value))
+
+    def update(self, op, value):
+        self._at_it(lambda place: place.update(op, value))
+
+    def fetch(self, op, value):
+        old = Variable(0, self.dtype)
+        self._at_it(lambda place: old.set(place.fetch(op, value)))
+        return old.get()
+
+    def _at_it(self, change):
+        b = require("a component")
+        for chosen, place in zip(self.is_at, self.places):
+            if chosen is False:
+                continue
+            if chosen is True:
+                change(place)
+                continue
+            b.trace.begin_if(condition_handle(chosen), b.loc)
+            with b.nested():
+                change(place)
+            b.trace.end()
 
 
 class LocalElement:

@@ -15,7 +15,8 @@ from costate.lang.expressions import BINARY, PLACES, is_value
 from costate.lang.frame import Bound, Given
 from costate.lang.matrix import Matrix, unified
 from costate.lang.message import MOST_ASSERTED, Text
-from costate.lang.places import (Element, ElementGroup, Group, LocalArray, TracedArray, Variable)
+from costate.lang.places import (ChosenElement, Element, ElementGroup, Group, LocalArray, TracedArray,
+                                 Variable)
 from costate.lang.source import unsupported
 from costate.lang.storage import Storage
 from costate.lang.struct import Struct
@@ -234,8 +235,8 @@ class Statements:
             raise QuadrantsTypeError("a struct is changed by its members")
         if isinstance(value, (list, tuple)):
             value = Matrix(list(value))
-        atomic = isinstance(place, (Element, ElementGroup)) or (
-            isinstance(place, Group) and isinstance(place.places[0], Element))
+        first = place.places[0] if isinstance(place, Group) else place
+        atomic = isinstance(first, (Element, ElementGroup, ChosenElement))
         if atomic and type(op) in ATOMIC:
             place.update(ATOMIC[type(op)], value)
         elif isinstance(op, ast.MatMult):

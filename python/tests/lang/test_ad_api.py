@@ -478,7 +478,7 @@ def test_ad_stack_size_is_about_values_that_loops_carry():
             grow(v, n)
             y[i] += v
 
-    for kernel, args, fits in ((k, (1000, 16), True), (k, (1, 17), False), (k, (1000, 0), True), (by_reference, (16,), True),
+    for kernel, args, fits in ((k, (100, 16), True), (k, (1, 17), False), (k, (100, 0), True), (by_reference, (16,), True),
                                (by_reference, (17,), False)):
         kernel(*args)
         if fits:

@@ -272,3 +272,24 @@ def test_gradients_through_functions(tape, double):
         return sum(math.sin(e) * a for e in v)
 
     assert gradient(k, x, y, tape=tape) == differences(expected, x.to_numpy())
+
+
+def test_components_at_indices_of_run_time_are_left_to_other_iterations():
+    @ti.kernel
+    def counts(n: ti.i32) -> ti.types.vector(5, ti.f64):
+        v = ti.Vector([0.0] * 5, ti.f64)
+        for i in range(n):
+            v[i % 5] += 1.0
+            ti.atomic_add(v[(i + 1) % 5], 1.0)
+        return v
+
+    @ti.kernel
+    def stored(n: ti.i32) -> ti.types.matrix(3, 2, ti.i32):
+        m = ti.Matrix([[0, 0], [0, 0], [0, 0]])
+        for i in range(n):
+            m[(i // 2) % 3, i % 2] = 10 * ((i // 2) % 3) + i % 2
+        return m
+
+    assert counts(200000).entries == [80000] * 5
+    for _ in range(20):
+        assert stored(60000).entries == [0, 1, 10, 11, 20, 21]
