@@ -29,6 +29,7 @@ class _State(threading.local):
     forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
     reversing = 0     # inside of a gradient of the user
+    copies = ()       # there: ids of what stands for tensors elsewhere than the device
     keys = None       # of `hidden`: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches

@@ -77,6 +77,7 @@ class Tape:
         self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
         self.hosts = []         # arrays of NumPy that were arguments, and what stands for them
         self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
+        self.hidden_copies = {} # those that functions with a gradient of their own have used
         self.pasts = []         # gradients of the user
         self.inner = {}         # tensors that only functions with gradients of their own have used
         self._recording = None
@@ -234,7 +235,7 @@ class Tape:
 
     def custom(self, name, primal, gradient, args):
         """Runs `primal`, whose gradient is what `gradient` does: it finds in arrays what `primal` left."""
-        past = Past(gradient, self.copies)
+        past = Past(gradient, self.copies, self.hidden_copies)
         result = self._custom(name, primal, past)
         past.keep(args)
         self.pasts.append(past)
@@ -377,8 +378,9 @@ class hidden:
 class Past:
     """A gradient of the user, which sees what was there when its function returned."""
 
-    def __init__(self, gradient, copies):
+    def __init__(self, gradient, copies, hidden_copies):
         self.gradient, self.copies, self.keys = gradient, copies, {}
+        self.hidden_copies = hidden_copies
         self.hosts = []     # arrays of NumPy among the arguments, and what they held
 
     def keep(self, args):
@@ -398,9 +400,11 @@ class Past:
         for copied, tensor, _ in self.copies.values():
             copied.read_gradient(tensor)
         state.reversing += 1
+        outer, state.copies = state.copies, {*self.copies, *self.hidden_copies}
         try:
             self.gradient()
         finally:
+            state.copies = outer
             state.reversing -= 1
             storage.flush()
             storage.forget_mirrors()

@@ -8,6 +8,7 @@ import torch
 
 from .. import _core
 from ..ad.state import records, state
+from ..errors import CannotReplay
 from ..lang import runtime
 
 
@@ -44,7 +45,12 @@ class Copied(Kept):
         """Before a launch."""
         host = on_host(tensor)
         if self.known is None or not _same(self.known, host):
+            if id(self) in state.copies:
+                raise CannotReplay(f"a tensor of shape {tuple(tensor.shape)} that the gradient of a function needs has been "
+                                   "overwritten since the function ran, by PyTorch; copy it before, or write to another tensor")
             self._write(host)
+        if state.hidden and state.tape is not None:
+            state.tape.hidden_copies[id(self)] = self
         if not records():
             self.write_gradient(tensor)
         elif id(self) not in state.tape.copies:
