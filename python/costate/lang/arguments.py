@@ -10,8 +10,7 @@ import enum
 import numpy as np
 
 from costate import _core
-from costate.errors import (MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError,
-                            QuadrantsTypeError)
+from costate.errors import MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from costate.lang import dtypes, runtime, scalars
 from costate.lang.annotations import CompoundType, NdarrayType
 from costate.lang.buffer_view import BufferView, BufferViewType, TracedView

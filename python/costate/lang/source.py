@@ -145,6 +145,8 @@ if hasattr(ast, "Match"):
     UNSUPPORTED[ast.Match] = ("`match`", "use `if` and `elif`")
 if hasattr(ast, "TryStar"):
     UNSUPPORTED[ast.TryStar] = ("`try`", "use `if` and flags")
+if hasattr(ast, "TypeAlias"):
+    UNSUPPORTED[ast.TypeAlias] = ("`type`", "name the type outside of the kernel")
 
 
 def unsupported(node):
