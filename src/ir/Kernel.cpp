@@ -355,7 +355,9 @@ LogicalResult RangeOp::verify() {
   if (getBody()->getNumArguments() != getExtents().size())
     return emitOpError("has ") << getExtents().size() << " extents but "
                                << getBody()->getNumArguments() << " indices";
-  auto yield = cast<YieldOp>(getBody()->getTerminator());
+  auto yield = dyn_cast<YieldOp>(getBody()->getTerminator());
+  if (!yield)
+    return emitOpError("ends with another operation than `costate.yield`");
   if (yield.getValues().getTypes() != getSums().getTypes())
     return emitOpError("must yield one value for each of its sums");
   if (failed(verifySums(*this)))
@@ -370,7 +372,9 @@ LogicalResult RangeOp::verify() {
 //===-- SerialOp ----------------------------------------------------------===//
 
 LogicalResult SerialOp::verifyRegions() {
-  auto yield = cast<YieldOp>(getBody()->getTerminator());
+  auto yield = dyn_cast<YieldOp>(getBody()->getTerminator());
+  if (!yield)
+    return emitOpError("ends with another operation than `costate.yield`");
   if (yield.getValues().getTypes() != getValues().getTypes())
     return emitOpError("must yield one value for each of its results");
   WalkResult result = walk([&](Operation *op) {

@@ -439,3 +439,12 @@ costate.kernel @part_by_name(%x: !costate.array<f64, 1>, %i: i64, %v: f64) {
   // expected-error @+1 {{has `costate.replayed`, which is an i64 from 0 to 2^32 - 1}}
   costate.store %v, %x[%i] {costate.replayed = "0"} : !costate.array<f64, 1>
 }
+
+// -----
+
+costate.kernel @other_end(%n: i64) {
+  // expected-error @+1 {{ends with another operation than `costate.yield`}}
+  costate.range (%i) in (%n) {
+    scf.yield
+  }
+}
