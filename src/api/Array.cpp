@@ -158,11 +158,13 @@ void AnyArray::write_at(std::span<const int64_t> index, const void *from,
               std::to_string(elements.size()) + " numbers, but the host has " +
               std::to_string(bytes / width));
   noteHostWrite(*this, elements, loc);
-  runtime::forEachRun(elements, storage.extents, [&](int64_t first, int64_t) {
-    runtime::Buffer part{
-        storage.buffer.address + static_cast<size_t>(first) * width, bytes};
-    checked(storage.device->upload(part, from));
-  });
+  runtime::forEachRuns(
+      elements, storage.extents, [&](const runtime::Runs &one) {
+        runtime::Buffer part{storage.buffer.address +
+                                 static_cast<size_t>(one.first) * width,
+                             bytes};
+        checked(storage.device->upload(part, from));
+      });
 }
 
 void AnyArray::read(void *to, size_t bytes) const {

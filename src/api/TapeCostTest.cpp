@@ -77,6 +77,47 @@ TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteOneElement) {
   expectLinear([&](int t) { sine(x, t % 4); });
 }
 
+/// However many elements an array has.
+TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteAComponent) {
+  Kernel clamp = kernel("clamp", [](ArrayRef<double, 2> a) {
+    parallel(a.size(0), [&](Index i) {
+      IF (a(i, 0) > 0.25) {
+        a(i, 1) = sin(a(i, 1));
+      }
+      a(i, 0) = 0.99 * a(i, 0);
+    });
+  });
+  Kernel sumAll =
+      kernel("sumAll", [](ArrayRef<double, 2> from, ArrayRef<double, 0> total) {
+        parallel(from.size(0), [&](Index i) { total() += from(i, 1); });
+      });
+  for (const char *name : {"cpu", "simt"}) {
+    Device device = Device::open(name, {.threads = 1});
+    auto copies = [&](int64_t count) {
+      Array<double> a = device.array<double>({count, 2}, grad);
+      Array<double> total = device.array<double>({}, grad);
+      a.fill(1);
+      Tape tape;
+      {
+        auto recording = tape.record();
+        for (int t = 0; t < 3; ++t)
+          clamp(a);
+        sumAll(a, total);
+      }
+      device.reset_statistics();
+      tape.backward(total);
+      EXPECT_NEAR(a.grad().to_host()[1],
+                  std::cos(1) * std::cos(std::sin(1)) *
+                      std::cos(std::sin(std::sin(1))),
+                  1e-14);
+      return device.statistics().copies;
+    };
+    const uint64_t few = copies(2);
+    EXPECT_GE(few, 2u * 3) << name;
+    EXPECT_EQ(copies(2000), few) << name;
+  }
+}
+
 TEST_F(TapeCosts, GrowWithWritesOfTheHostBetweenLaunches) {
   Kernel mix = kernel("mix", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
     parallel(a.size(0), [&](Index i) { a(i) = sin(a(i)) * b(i); });

@@ -201,13 +201,17 @@ void detail::fillGradient(ArrayStorage &gradient, double value,
   announceWrite(gradient, elements, reverserText);
   gradient.countWrite();
   const size_t width = sizeOf(gradient.dtype);
-  runtime::forEachRun(
-      elements, gradient.extents, [&](int64_t first, int64_t count) {
-        runtime::Buffer run{gradient.buffer.address +
-                                static_cast<size_t>(first) * width,
-                            static_cast<size_t>(count) * width};
-        checked(gradient.device->fill(run, pattern, width));
-      });
+  auto fill = [&](int64_t first, int64_t count) {
+    runtime::Buffer run{gradient.buffer.address +
+                            static_cast<size_t>(first) * width,
+                        static_cast<size_t>(count) * width};
+    checked(gradient.device->fill(run, pattern, width));
+  };
+  runtime::forEachRuns(elements, gradient.extents,
+                       [&](const runtime::Runs &runs) {
+                         for (int64_t k = 0; k < runs.count; ++k)
+                           fill(runs.first + k * runs.pitch, runs.length);
+                       });
 }
 
 std::string detail::hostWriteText(Loc loc) {

@@ -4,6 +4,7 @@
 
 #include "base/Result.h"
 #include "costate/statistics.h"
+#include "runtime/Buffer.h"
 #include "runtime/KernelCode.h"
 
 #include <cstddef>
@@ -22,13 +23,6 @@ struct DeviceInfo {
   size_t memoryLimit = 0;     ///< bytes
   std::string target = "cpu"; ///< what code is compiled for: `cpu`, `simt`, ...
   bool isHost = true;         ///< the host can dereference addresses
-};
-
-/// A piece of device memory, aligned to 64 bytes. On a host device `address`
-/// can be dereferenced. Null if it has no bytes.
-struct Buffer {
-  std::byte *address = nullptr;
-  size_t bytes = 0;
 };
 
 struct MemoryUse {
@@ -76,12 +70,13 @@ public:
   virtual MemoryUse memory() const = 0;
   virtual void resetPeak() = 0;
 
-  /// All of `buffer`, from or to the host; `to` and `from` of equal size.
+  /// All of `buffer`, from or to the host.
   virtual Result<> upload(Buffer to, const void *from) = 0;
   virtual Result<> download(void *to, Buffer from) = 0;
-  virtual Result<> copy(Buffer to, Buffer from) = 0;
-  /// Swaps the contents of two buffers of equal size.
-  virtual Result<> exchange(Buffer one, Buffer other) = 0;
+  /// `to` and `from` have as many rows of equal size, and no byte in common.
+  virtual Result<> copy(Rows to, Rows from) = 0;
+  /// Swaps the contents of rows like those.
+  virtual Result<> exchange(Rows one, Rows other) = 0;
   /// Repeats a pattern of 1, 2, 4 or 8 bytes.
   virtual Result<> fill(Buffer buffer, const void *pattern,
                         size_t patternBytes) = 0;

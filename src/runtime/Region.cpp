@@ -228,42 +228,112 @@ Region Region::within(const Box &box, size_t dim) const {
 }
 
 namespace {
-/// Walks over a box; behind the dimension `inner` it is as wide as the array.
-struct Walk {
-  const Box &box;
-  std::vector<int64_t> strides;
-  size_t inner;
-  const std::function<void(int64_t, int64_t)> &visit;
-
-  void step(size_t dim, int64_t first) const {
-    if (dim == box.dims.size())
-      return visit(first, 1);
-    for (const Interval &part : box.dims[dim].intervals()) {
-      if (dim >= inner) {
-        visit(first + part.begin * strides[dim],
-              (part.end - part.begin) * strides[dim]);
-        continue;
-      }
-      for (int64_t index = part.begin; index < part.end; ++index)
-        step(dim + 1, first + index * strides[dim]);
-    }
-  }
+/// Equal intervals at a constant distance.
+struct Series {
+  int64_t begin, length, count, pitch;
 };
+
+/// Something happens `count` times, `pitch` elements further each time.
+struct Level {
+  int64_t count, pitch;
+};
+
+/// Walks over a box, from its innermost dimension.
+class Walk {
+public:
+  Walk(const Box &box, const std::vector<int64_t> &extents,
+       const std::function<void(const Runs &)> &visit)
+      : visit(visit) {
+    for (const IndexSet &indices : box.dims)
+      dims.push_back({1, seriesOf(indices)});
+    for (size_t d = extents.size(); d-- > 1;)
+      dims[d - 1].stride = dims[d].stride * extents[d];
+  }
+
+  void run() { nest(dims.size(), 0, {{1, 1}}); }
+
+private:
+  using Levels = boost::container::small_vector<Level, 4>;
+  using AllSeries = boost::container::small_vector<Series, 1>;
+  struct Dim {
+    int64_t stride;
+    AllSeries series;
+  };
+
+  static AllSeries seriesOf(const IndexSet &set);
+  static void add(Levels &levels, Level level);
+  void nest(size_t dim, int64_t first, const Levels &levels) const;
+  void visitAll(int64_t first, const Levels &levels, size_t level,
+                size_t longest) const;
+
+  boost::container::small_vector<Dim, 3> dims;
+  const std::function<void(const Runs &)> &visit;
+};
+
+Walk::AllSeries Walk::seriesOf(const IndexSet &set) {
+  AllSeries all;
+  for (const Interval &part : set.intervals()) {
+    int64_t length = part.end - part.begin;
+    Series *last = all.empty() ? nullptr : &all.back();
+    if (last && last->length == length && last->count == 1)
+      last->pitch = part.begin - last->begin;
+    if (last && last->length == length &&
+        last->begin + last->count * last->pitch == part.begin)
+      ++last->count;
+    else
+      all.push_back({part.begin, length, 1, length});
+  }
+  return all;
+}
+
+/// Levels that continue each other are one.
+void Walk::add(Levels &levels, Level level) {
+  Level &inner = levels.back();
+  if (inner.count * inner.pitch == level.pitch)
+    inner.count *= level.count;
+  else if (level.count > 1)
+    levels.push_back(level);
+}
+
+/// `levels`: of the dimensions from `dim`.
+void Walk::nest(size_t dim, int64_t first, const Levels &levels) const {
+  if (dim == 0) {
+    auto longest = std::max_element(
+        levels.begin() + 1, levels.end(),
+        [](Level one, Level other) { return one.count < other.count; });
+    return visitAll(first, levels, levels.size(),
+                    static_cast<size_t>(longest - levels.begin()));
+  }
+  const int64_t stride = dims[dim - 1].stride;
+  for (const Series &part : dims[dim - 1].series) {
+    Levels more = levels;
+    add(more, {part.length, stride});
+    add(more, {part.count, part.pitch * stride});
+    nest(dim - 1, first + part.begin * stride, more);
+  }
+}
+
+/// All at once of the level `longest`, and of the innermost one, the run; one
+/// after the other of the others below `level`.
+void Walk::visitAll(int64_t first, const Levels &levels, size_t level,
+                    size_t longest) const {
+  const Level run = levels[0];
+  if (level == 1) {
+    bool isOne = longest == levels.size();
+    Level rows = isOne ? Level{1, run.count} : levels[longest];
+    return visit({first, run.count, rows.count, rows.pitch});
+  }
+  const Level &here = levels[level - 1];
+  int64_t times = level - 1 == longest ? 1 : here.count;
+  for (int64_t k = 0; k < times; ++k)
+    visitAll(first + k * here.pitch, levels, level - 1, longest);
+}
 } // namespace
 
-void forEachRun(
-    const Box &box, const std::vector<int64_t> &extents,
-    const std::function<void(int64_t first, int64_t count)> &visit) {
-  if (box.empty())
-    return;
-  size_t rank = extents.size();
-  std::vector<int64_t> strides(rank, 1);
-  for (size_t d = rank; d-- > 1;)
-    strides[d - 1] = strides[d] * extents[d];
-  size_t inner = rank ? rank - 1 : 0;
-  while (inner > 0 && box.dims[inner].size() == extents[inner])
-    --inner;
-  Walk{box, std::move(strides), inner, visit}.step(0, 0);
+void forEachRuns(const Box &box, const std::vector<int64_t> &extents,
+                 const std::function<void(const Runs &)> &visit) {
+  if (!box.empty())
+    Walk(box, extents, visit).run();
 }
 
 std::string boxText(const Box &box) {

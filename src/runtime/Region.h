@@ -98,10 +98,15 @@ struct Region::Slab {
   Region inner; ///< not empty; of the other dimensions
 };
 
-/// Visits the elements of `box` of an array in ascending order, as runs of
-/// `count` neighbours from row-major position `first`.
-void forEachRun(const Box &box, const std::vector<int64_t> &extents,
-                const std::function<void(int64_t first, int64_t count)> &visit);
+/// `count` runs of `length` neighbours each, `pitch` elements from one begin to
+/// the next. The first run begins at row-major position `first`.
+struct Runs {
+  int64_t first, length, count, pitch;
+};
+
+/// Visits each element of `box` of an array once, in few groups.
+void forEachRuns(const Box &box, const std::vector<int64_t> &extents,
+                 const std::function<void(const Runs &)> &visit);
 
 /// `[3, 0:64]`, for messages; `[]` for rank 0.
 std::string boxText(const Box &box);

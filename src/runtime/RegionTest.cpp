@@ -27,10 +27,12 @@ static Box randomBox(std::mt19937 &random) {
 
 static std::vector<int64_t> elementsOf(const Box &box) {
   std::vector<int64_t> elements;
-  forEachRun(box, extents, [&](int64_t first, int64_t count) {
-    for (int64_t k = 0; k < count; ++k)
-      elements.push_back(first + k);
+  forEachRuns(box, extents, [&](const Runs &runs) {
+    for (int64_t run = 0; run < runs.count; ++run)
+      for (int64_t k = 0; k < runs.length; ++k)
+        elements.push_back(runs.first + run * runs.pitch + k);
   });
+  std::ranges::sort(elements);
   return elements;
 }
 
@@ -44,7 +46,7 @@ static std::set<int64_t> elementsOf(const Region &region) {
   return elements;
 }
 
-TEST(Region, RunsVisitTheElementsOfABoxInOrder) {
+TEST(Region, RunsVisitEachElementOfABoxOnce) {
   std::mt19937 random(3);
   for (int round = 0; round < 500; ++round) {
     Box box = randomBox(random);
@@ -132,17 +134,51 @@ TEST(Region, HoldsManyElementsThatAreApart) {
   EXPECT_TRUE(region.empty());
 }
 
+using Indices = std::vector<int64_t>;
+
+/// All runs of the elements with these indices; none: all of a dimension.
+static std::vector<Indices> runsOf(const Indices &extents,
+                                   const std::vector<Indices> &indices) {
+  Box box = Box::whole(extents);
+  for (size_t dim = 0; dim < extents.size(); ++dim)
+    if (!indices[dim].empty())
+      box.dims[dim] = IndexSet::of(indices[dim], extents[dim]);
+  std::vector<Indices> all;
+  forEachRuns(box, extents, [&](const Runs &runs) {
+    all.push_back({runs.first, runs.length, runs.count, runs.pitch});
+  });
+  return all;
+}
+
 TEST(Region, WholeSlicesAreOneRun) {
-  int runs = 0;
+  std::vector<Indices> one = {{3 * 600, 2 * 600, 1, 2 * 600}};
+  EXPECT_EQ(runsOf({10, 20, 30}, {{3, 4}, {}, {}}), one);
   Box box = Box::whole({10, 20, 30});
   box.dims[0] = IndexSet(3, 5);
-  forEachRun(box, {10, 20, 30}, [&](int64_t first, int64_t count) {
-    EXPECT_EQ(first, 3 * 600);
-    EXPECT_EQ(count, 2 * 600);
-    ++runs;
-  });
-  EXPECT_EQ(runs, 1);
   EXPECT_EQ(boxText(box), "[3:5, 0:20, 0:30]");
+}
+
+TEST(Region, RunsAtAConstantDistanceAreOneGroup) {
+  using Groups = std::vector<Indices>;
+  EXPECT_EQ(runsOf({1000, 2}, {{}, {1}}), (Groups{{1, 1, 1000, 2}}));
+  EXPECT_EQ(runsOf({1000, 3}, {{}, {1, 2}}), (Groups{{1, 2, 1000, 3}}));
+  EXPECT_EQ(runsOf({20, 30, 3}, {{}, {}, {1}}), (Groups{{1, 1, 600, 3}}));
+  EXPECT_EQ(runsOf({20, 3, 2}, {{}, {2}, {1}}), (Groups{{5, 1, 20, 6}}));
+  EXPECT_EQ(runsOf({20, 3, 2}, {{}, {2}, {}}), (Groups{{4, 2, 20, 6}}));
+  EXPECT_EQ(runsOf({8}, {{1, 3, 5, 7}}), (Groups{{1, 1, 4, 2}}));
+  EXPECT_EQ(runsOf({8, 5}, {{1, 4, 7}, {}}), (Groups{{5, 5, 3, 15}}));
+  EXPECT_EQ(runsOf({9, 2}, {{1, 3, 5}, {0}}), (Groups{{2, 1, 3, 4}}));
+  EXPECT_EQ(runsOf({50, 4}, {{}, {0, 2}}), (Groups{{0, 1, 100, 2}}));
+}
+
+TEST(Region, TheLongestDimensionIsTheOneThatIsCopiedAtOnce) {
+  using Groups = std::vector<Indices>;
+  EXPECT_EQ(runsOf({1000, 3}, {{}, {0, 2}}),
+            (Groups{{0, 1, 1000, 3}, {2, 1, 1000, 3}}));
+  EXPECT_EQ(runsOf({2, 1000, 2, 2}, {{}, {1, 2, 3, 4}, {}, {1}}),
+            (Groups{{5, 1, 8, 2}, {4005, 1, 8, 2}}));
+  EXPECT_EQ(runsOf({1000, 4}, {{}, {0, 1, 3}}),
+            (Groups{{0, 2, 1000, 4}, {3, 1, 1000, 4}}));
 }
 
 TEST(Region, KnowsTheElementWithoutIndex) {
@@ -150,13 +186,7 @@ TEST(Region, KnowsTheElementWithoutIndex) {
   EXPECT_EQ(box.size(), 1);
   Region region(box);
   EXPECT_TRUE(region.meets(box));
-  int runs = 0;
-  forEachRun(box, {}, [&](int64_t first, int64_t count) {
-    EXPECT_EQ(first, 0);
-    EXPECT_EQ(count, 1);
-    ++runs;
-  });
-  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(runsOf({}, {}), std::vector<Indices>({{0, 1, 1, 1}}));
   region.remove(box);
   EXPECT_TRUE(region.empty());
   EXPECT_TRUE(Region(Box::whole({3, 0})).empty());

@@ -11,23 +11,37 @@ static std::string describe(const ArrayStorage &array) {
   return "an array of " + contentsText(array);
 }
 
-/// Visits the runs of `copy`: in the array, and packed in its values.
+/// Visits the rows that `box` is in memory like that of `array` at `start`.
 template <class Visit>
-static Result<> forEachPiece(const VersionLog::Copy &copy, Visit visit) {
-  const ArrayStorage &array = *copy.array;
+static Result<> forEachRows(const ArrayStorage &array, const Box &box,
+                            std::byte *start, Visit visit) {
   const size_t width = sizeOf(array.dtype);
-  size_t packed = 0;
+  auto bytes = [=](int64_t count) {
+    return static_cast<size_t>(count) * width;
+  };
+  Result<> result;
+  forEachRuns(box, array.extents, [&](const Runs &runs) {
+    if (result)
+      result = visit(Rows(start + bytes(runs.first), bytes(runs.length),
+                          static_cast<size_t>(runs.count), bytes(runs.pitch)));
+  });
+  return result;
+}
+
+/// Visits the rows of `copy` in memory like that of its array at `start`, and
+/// packed in its values.
+template <class Visit>
+static Result<> forEachPiece(const VersionLog::Copy &copy, std::byte *start,
+                             Visit visit) {
+  std::byte *packed = copy.values.address;
   Result<> result;
   for (const Box &box : copy.elements)
-    forEachRun(box, array.extents, [&](int64_t first, int64_t count) {
-      size_t bytes = static_cast<size_t>(count) * width;
-      if (result)
-        result = visit(
-            Buffer{array.buffer.address + static_cast<size_t>(first) * width,
-                   bytes},
-            Buffer{copy.values.address + packed, bytes});
-      packed += bytes;
-    });
+    if (result)
+      result = forEachRows(*copy.array, box, start, [&](Rows original) {
+        Rows values(packed, original.bytes, original.count, original.bytes);
+        packed += values.size();
+        return visit(original, values);
+      });
   return result;
 }
 
@@ -291,9 +305,10 @@ Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write, bool optional) {
                        "; nothing has been written; call `backward` and "
                        "`clear` before, or give the array a time index"};
   copy.values = *values;
-  return forEachPiece(copy, [&](Buffer original, Buffer packed) {
-    return array.device->copy(packed, original);
-  });
+  return forEachPiece(copy, array.buffer.address,
+                      [&](Rows original, Rows packed) {
+                        return array.device->copy(packed, original);
+                      });
 }
 
 const VersionLog::Copy *VersionLog::loss(const ArrayStorage &array,
@@ -330,9 +345,10 @@ Result<> VersionLog::exchange(const Copy &copy, bool temporary,
     if (Result<> allowed = copy.array->announce(write, this); !allowed)
       return allowed;
   }
-  return forEachPiece(copy, [&](Buffer original, Buffer packed) {
-    return copy.array->device->exchange(original, packed);
-  });
+  return forEachPiece(copy, copy.array->buffer.address,
+                      [&](Rows original, Rows packed) {
+                        return copy.array->device->exchange(original, packed);
+                      });
 }
 
 Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
@@ -357,16 +373,12 @@ Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
 
 static Result<> copyElements(const ArrayStorage &from, const Box &elements,
                              Buffer to) {
-  const size_t width = sizeOf(from.dtype);
-  Result<> result;
-  forEachRun(elements, from.extents, [&](int64_t first, int64_t count) {
-    size_t offset = static_cast<size_t>(first) * width;
-    size_t bytes = static_cast<size_t>(count) * width;
-    if (result)
-      result = from.device->copy({to.address + offset, bytes},
-                                 {from.buffer.address + offset, bytes});
+  std::byte *start = from.buffer.address;
+  return forEachRows(from, elements, start, [&](Rows rows) {
+    Rows there = rows;
+    there.address = to.address + (rows.address - start);
+    return from.device->copy(there, rows);
   });
-  return result;
 }
 
 Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
@@ -385,10 +397,8 @@ Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
     if (!done || copy.time < since)
       break;
     if (copy.loss == Loss::None)
-      done = forEachPiece(copy, [&](Buffer original, Buffer packed) {
-        std::byte *address =
-            to.address + (original.address - array.buffer.address);
-        return array.device->copy({address, packed.bytes}, packed);
+      done = forEachPiece(copy, to.address, [&](Rows original, Rows packed) {
+        return array.device->copy(original, packed);
       });
   }
   return done;

@@ -1,5 +1,6 @@
 #include "runtime/VersionLog.h"
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/simt/SimtDevice.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,16 @@ using Values = std::vector<double>;
 using Purpose = VersionLog::Purpose;
 
 namespace {
+/// Calls `visit` with the row-major position of each element of `box`.
+template <class Visit>
+void forEachElement(const Box &box, const ArrayStorage &array, Visit visit) {
+  forEachRuns(box, array.extents, [&](const Runs &runs) {
+    for (int64_t run = 0; run < runs.count; ++run)
+      for (int64_t k = 0; k < runs.length; ++k)
+        visit(static_cast<size_t>(runs.first + run * runs.pitch + k));
+  });
+}
+
 class Versions : public testing::Test {
 protected:
   std::shared_ptr<ArrayStorage> make(std::vector<int64_t> extents) {
@@ -31,9 +42,8 @@ protected:
     if (array.isWatched())
       if (Result<> allowed = array.announce(write); !allowed)
         return allowed;
-    forEachRun(box, array.extents, [&](int64_t first, int64_t count) {
-      std::fill_n(reinterpret_cast<double *>(array.buffer.address) + first,
-                  count, value);
+    forEachElement(box, array, [&](size_t at) {
+      reinterpret_cast<double *>(array.buffer.address)[at] = value;
     });
     return {};
   }
@@ -92,16 +102,14 @@ TEST_F(Versions, TimesArePutInPlaceAndBack) {
               log.read(*x, box, moments[early].time, copy->buffer).ok());
         Values old = contents(*copy);
         for (const Box &box : moments[early].wanted.boxes())
-          forEachRun(box, x->extents, [&](int64_t first, int64_t count) {
-            for (int64_t k = first; k < first + count; ++k)
-              ASSERT_EQ(old[k], moments[early].values[k]);
+          forEachElement(box, *x, [&](size_t at) {
+            ASSERT_EQ(old[at], moments[early].values[at]);
           });
         EXPECT_TRUE(log.rewind(*x, moments[m].time).ok());
         Values now = contents(*x);
         for (const Box &box : moments[m].wanted.boxes())
-          forEachRun(box, x->extents, [&](int64_t first, int64_t count) {
-            for (int64_t k = first; k < first + count; ++k)
-              ASSERT_EQ(now[k], moments[m].values[k]);
+          forEachElement(box, *x, [&](size_t at) {
+            ASSERT_EQ(now[at], moments[m].values[at]);
           });
       }
       log.restore();
@@ -272,4 +280,36 @@ TEST_F(Versions, ATemporaryExchangeIsCopiedOnlyIfItIsObserved) {
     outer.restore();
     outer.endUse();
   }
+}
+
+/// Where each copy by the device costs a call.
+TEST_F(Versions, AComponentIsCopiedAtOnce) {
+  device = *openSimt(1, 1 << 20);
+  auto y = make({1000, 2});
+  const Box all = Box::whole({1000, 2});
+  Box second = all;
+  second.dims[1] = IndexSet(1, 2);
+  EXPECT_TRUE(write(*y, all, 1).ok());
+  uint64_t time = log.want(y, all);
+  auto copies = [&](const std::function<void()> &body) {
+    device->resetStatistics();
+    body();
+    return device->statistics().copies;
+  };
+  EXPECT_EQ(copies([&] { EXPECT_TRUE(write(*y, second, 2).ok()); }), 1u);
+  EXPECT_EQ(log.bytes(), 8000u);
+  const Values newest = contents(*y);
+  auto old = make({1000, 2});
+  EXPECT_EQ(copies([&] {
+              EXPECT_TRUE(log.read(*y, second, time, old->buffer).ok());
+            }),
+            2u);
+  EXPECT_EQ(contents(*old)[1], 1);
+  EXPECT_EQ(contents(*old)[0], 0);
+  log.beginUse(true);
+  EXPECT_EQ(copies([&] { EXPECT_TRUE(log.rewind(*y, time).ok()); }), 3u);
+  EXPECT_EQ(contents(*y), Values(2000, 1));
+  EXPECT_EQ(copies([&] { log.restore(); }), 3u);
+  EXPECT_EQ(contents(*y), newest);
+  log.endUse();
 }

@@ -201,6 +201,78 @@ TEST_P(DeviceConformance, ExchangeWorksOrSaysThatMemoryIsShort) {
     device->release(buffer);
 }
 
+/// As many as there are.
+Rows rowsOf(Buffer buffer, size_t bytes, size_t pitch, size_t offset = 0) {
+  size_t count = (buffer.bytes - offset + pitch - bytes) / pitch;
+  return {buffer.address + offset, bytes, count, pitch};
+}
+
+/// Visits where each byte is: if the rows are packed, and in `of`.
+template <class Visit>
+void forEachByte(Rows rows, Buffer of, const Visit &visit) {
+  auto start = static_cast<size_t>(rows.address - of.address);
+  for (size_t row = 0; row < rows.count; ++row)
+    for (size_t k = 0; k < rows.bytes; ++k)
+      visit(row * rows.bytes + k, start + row * rows.pitch + k);
+}
+
+std::vector<uint8_t> someBytes(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<uint8_t> bytes(count);
+  std::ranges::generate(bytes, [&] { return static_cast<uint8_t>(random()); });
+  return bytes;
+}
+
+TEST_P(DeviceConformance, RowsAreCopiedAndExchangedAtOnce) {
+  struct Shape {
+    size_t bytes, pitch, offset;
+  };
+  for (Shape shape :
+       {Shape{1, 3, 2}, Shape{2, 6, 4}, Shape{4, 8, 4}, Shape{8, 24, 8},
+        Shape{12, 16, 0}, Shape{1000, 7001, 5}}) {
+    std::vector<uint8_t> first = someBytes(70011, 1);
+    Buffer one = uploaded(first);
+    Rows rows = rowsOf(one, shape.bytes, shape.pitch, shape.offset);
+    std::vector<uint8_t> second = someBytes(rows.size(), 2), packed = second;
+    Buffer other = uploaded(second), third = uploaded(first);
+    Rows values(other.address, rows.bytes, rows.count, rows.bytes);
+    device->resetStatistics();
+    check(device->exchange(rows, values));
+    EXPECT_EQ(device->statistics().copies, isAsynchronous() ? 3u : 1u);
+    std::vector<uint8_t> exchanged = first;
+    forEachByte(rows, one, [&](size_t inPacked, size_t in) {
+      std::swap(exchanged[in], packed[inPacked]);
+    });
+    EXPECT_EQ(read<uint8_t>(one), exchanged);
+    check(device->copy(rowsOf(third, shape.bytes, shape.pitch, shape.offset),
+                       rows));
+    EXPECT_EQ(read<uint8_t>(third), exchanged);
+    EXPECT_EQ(read<uint8_t>(other), packed);
+    device->resetStatistics();
+    check(device->copy(rows, values));
+    EXPECT_EQ(device->statistics().copies, 1u);
+    EXPECT_EQ(read<uint8_t>(one), first);
+    for (Buffer buffer : {one, other, third})
+      device->release(buffer);
+  }
+}
+
+TEST_P(DeviceConformance, ExchangeOfRowsNeedsLittleMemory) {
+  open(3 * mebi);
+  std::vector<uint64_t> first = numbers(mebi / 8),
+                        second = numbers(mebi / 16, 9);
+  Buffer one = uploaded(first), other = uploaded(second);
+  Buffer rest = allocate(3 * mebi - device->memory().current - (mebi >> 6));
+  check(device->exchange({one.address + 8, 8, mebi / 16, 16},
+                         {other.address, 8, mebi / 16, 8}));
+  for (size_t k = 0; k < second.size(); ++k)
+    std::swap(first[2 * k + 1], second[k]);
+  EXPECT_EQ(read(one), first);
+  EXPECT_EQ(read(other), second);
+  for (Buffer buffer : {one, other, rest})
+    device->release(buffer);
+}
+
 template <class T>
 void expectFilled(Device &device, Buffer buffer, size_t count, T value) {
   Buffer part{buffer.address, count * sizeof(T)};

@@ -69,14 +69,20 @@ public:
     counters.downloads += from.bytes > 0;
     return move(to, from.address, from.bytes);
   }
-  Result<> copy(Buffer to, Buffer from) override {
-    counters.copies += to.bytes > 0;
-    return move(to.address, from.address, to.bytes);
-  }
-  Result<> exchange(Buffer one, Buffer other) override {
+  Result<> copy(Rows to, Rows from) override {
     Busy busy;
-    counters.copies += one.bytes > 0;
-    std::swap_ranges(one.address, one.address + one.bytes, other.address);
+    counters.copies += to.size() > 0;
+    copyRows(to.address, from.address, CopyShape(to, from));
+    return {};
+  }
+  Result<> exchange(Rows one, Rows other) override {
+    Busy busy;
+    counters.copies += one.size() > 0;
+    for (size_t row = 0; row < one.count; ++row) {
+      std::byte *begin = one.address + row * one.pitch;
+      std::swap_ranges(begin, begin + one.bytes,
+                       other.address + row * other.pitch);
+    }
     return {};
   }
   Result<> fill(Buffer buffer, const void *pattern,

@@ -66,6 +66,25 @@ struct PoolProperties {
 enum class CaptureMode : int { ThreadLocal = 1 };
 enum class CaptureStatus : int { None = 0, Active = 1 };
 
+enum class MemoryKind : int { Device = 2 };
+
+/// One side of a copy of rows.
+struct PitchedMemory {
+  size_t xInBytes = 0, y = 0;
+  MemoryKind kind = MemoryKind::Device;
+  void *host = nullptr;
+  Address device = 0;
+  struct ArrayObject *array = nullptr;
+  size_t pitch = 0;
+};
+
+struct RowCopy {
+  PitchedMemory from, to;
+  size_t bytes = 0; ///< of a row
+  size_t rows = 0;
+};
+static_assert(sizeof(RowCopy) == 128, "CUDA_MEMCPY2D");
+
 enum class JitOption : int { ErrorLog = 5, ErrorLogBytes = 6 };
 
 /// Entries of the last argument of launchKernel.
@@ -124,6 +143,7 @@ constexpr unsigned eventWithoutTime = 2;
   F(copyToDevice, cuMemcpyHtoDAsync_v2, Address, const void *, size_t, Stream) \
   F(copyToHost, cuMemcpyDtoHAsync_v2, void *, Address, size_t, Stream)         \
   F(copy, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)              \
+  F(copyRows, cuMemcpy2DAsync_v2, const RowCopy *, Stream)                     \
   F(fill8, cuMemsetD8Async, Address, unsigned char, size_t, Stream)            \
   F(fill16, cuMemsetD16Async, Address, unsigned short, size_t, Stream)         \
   F(fill32, cuMemsetD32Async, Address, unsigned, size_t, Stream)               \

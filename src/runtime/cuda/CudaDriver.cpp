@@ -99,7 +99,8 @@ public:
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override;
   Result<> download(void *to, const std::byte *from, size_t bytes) override;
-  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override;
+  Result<> copy(std::byte *to, const std::byte *from,
+                const CopyShape &shape) override;
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override;
 
@@ -122,6 +123,11 @@ public:
   Counters &counters() override { return session->counters(); }
 
 private:
+  Status copyRow(std::byte *to, const std::byte *from, size_t bytes) {
+    return session->enqueue(session->api().copy, addressOf(to), addressOf(from),
+                            bytes);
+  }
+  Status copyAll(std::byte *to, const std::byte *from, const CopyShape &shape);
   Result<> start(gpu::Module &module, const std::string &symbol, gpu::Grid grid,
                  std::span<const uint64_t> words, size_t sharedBytes);
   Result<> fillWords(std::byte *to, size_t words, uint64_t pattern);
@@ -221,13 +227,32 @@ Result<> CudaDriver::download(void *to, const std::byte *from, size_t bytes) {
   return session->result(readback.download(to, from, bytes), "send data");
 }
 
-Result<> CudaDriver::copy(std::byte *to, const std::byte *from, size_t bytes) {
-  if (bytes == 0)
+/// CUDA does not take all pitches: none of 2 GiB, for one.
+Status CudaDriver::copyAll(std::byte *to, const std::byte *from,
+                           const CopyShape &shape) {
+  const RowCopy all{
+      .from = {.device = addressOf(from), .pitch = shape.fromPitch},
+      .to = {.device = addressOf(to), .pitch = shape.toPitch},
+      .bytes = shape.bytes,
+      .rows = shape.rows};
+  Status status = session->enqueue(session->api().copyRows, &all);
+  if (status != invalidValue)
+    return status;
+  status = success;
+  for (size_t row = 0; row < shape.rows && status == success; ++row)
+    status = copyRow(to + row * shape.toPitch, from + row * shape.fromPitch,
+                     shape.bytes);
+  return status;
+}
+
+Result<> CudaDriver::copy(std::byte *to, const std::byte *from,
+                          const CopyShape &shape) {
+  if (shape.size() == 0)
     return {};
   ++session->counters().copies;
-  return session->result(session->enqueue(session->api().copy, addressOf(to),
-                                          addressOf(from), bytes),
-                         "copy data");
+  Status status = shape.rows == 1 ? copyRow(to, from, shape.bytes)
+                                  : copyAll(to, from, shape);
+  return session->result(status, "copy data");
 }
 
 Result<> CudaDriver::fill(std::byte *to, size_t bytes, const void *pattern,

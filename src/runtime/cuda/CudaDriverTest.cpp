@@ -206,7 +206,9 @@ TEST_F(CudaGpu, AGraphRunsAsOftenAsItIsReplayed) {
   check(driver->beginCapture());
   check(driver->fill(memory, 8, &pattern, 8));
   check(driver->launch(*module, "add", {8, 128}, words));
-  check(driver->copy(copy, memory, count * 8));
+  const Rows even(memory, 8, count / 2, 16), odd(memory + 8, 8, count / 2, 16);
+  check(driver->copy(copy, memory, {even, even}));
+  check(driver->copy(copy + 8, memory + 8, {odd, odd}));
   std::jthread([&] {
     check(driver->fill(memory, count * 8, &zero, 1));
   }).join();

@@ -73,6 +73,8 @@ public:
   size_t memory = size_t(1) << 30;
   size_t used = 0;
   bool hasPools = true;
+  size_t largestPitch = INT32_MAX; ///< of rows that are copied
+  size_t copies = 0;               ///< calls that copy within the device
   Work whileWaiting; ///< what others do while somebody waits for an event
 
   size_t liveStreams() const { return streams.size(); }
@@ -139,6 +141,23 @@ private:
     used -= found->second;
     std::free(found->first);
     allocations.erase(found);
+  }
+
+  bool accepts(const PitchedMemory &side, size_t bytes) const {
+    return side.kind == MemoryKind::Device && !side.xInBytes && !side.y &&
+           side.pitch >= bytes && side.pitch <= largestPitch;
+  }
+  Status copyRows(const RowCopy &rows, Stream stream) const {
+    if (!accepts(rows.from, rows.bytes) || !accepts(rows.to, rows.bytes))
+      return invalidValue;
+    append(stream, [=] {
+      for (size_t row = 0; row < rows.rows; ++row)
+        std::memcpy(pointer<std::byte>(rows.to.device) + row * rows.to.pitch,
+                    pointer<std::byte>(rows.from.device) +
+                        row * rows.from.pitch,
+                    rows.bytes);
+    });
+    return success;
   }
 
   template <class T> static T *pointer(Address address) {
@@ -354,9 +373,14 @@ inline void FakeCuda::makeCopies(Api &api) {
     return success;
   };
   api.copy = [](Address to, Address from, size_t bytes, Stream stream) {
+    ++fake->copies;
     append(stream,
            [=] { std::memcpy(pointer<void>(to), pointer<void>(from), bytes); });
     return success;
+  };
+  api.copyRows = [](const RowCopy *rows, Stream stream) {
+    ++fake->copies;
+    return fake->copyRows(*rows, stream);
   };
   api.fill8 = [](Address to, unsigned char value, size_t count, Stream stream) {
     append(stream, [=] { std::memset(pointer<void>(to), value, count); });

@@ -185,6 +185,31 @@ TEST_F(CudaQueue, CopiesFillsAndLaunchesAreQueued) {
   driver->release(other);
 }
 
+TEST_F(CudaQueue, RowsAreCopiedByOneCall) {
+  std::vector<uint64_t> sent(200);
+  std::iota(sent.begin(), sent.end(), 0);
+  std::byte *memory = *driver->allocate(1600), *copy = *driver->allocate(800);
+  check(driver->upload(memory, sent.data(), 1600));
+  const CopyShape shape({copy, 8, 100, 8}, {memory + 8, 8, 100, 16});
+  std::vector<uint64_t> expected(100);
+  for (size_t k = 0; k < 100; ++k)
+    expected[k] = 2 * k + 1;
+  // Row by row where the pitch is too large.
+  for (auto [largest, calls] : {std::pair<size_t, size_t>{16, 1}, {15, 100}}) {
+    fake.largestPitch = largest;
+    fake.copies = 0;
+    driver->counters().reset();
+    check(driver->copy(copy, memory + 8, shape));
+    EXPECT_EQ(fake.copies, calls + (calls > 1));
+    EXPECT_EQ(driver->counters().copies, 1u);
+    EXPECT_EQ(waits(), 0u);
+    EXPECT_EQ(read(copy, 100), expected);
+    check(driver->fill(copy, 800, "", 1));
+  }
+  driver->release(memory);
+  driver->release(copy);
+}
+
 TEST_F(CudaQueue, AGraphRunsAsOftenAsItIsReplayed) {
   std::byte *memory = *driver->allocate(80), *copy = *driver->allocate(80);
   double value = 1.5;
@@ -193,7 +218,9 @@ TEST_F(CudaQueue, AGraphRunsAsOftenAsItIsReplayed) {
   check(driver->beginCapture());
   check(driver->fill(memory, 8, &value, 8));
   add(memory + 8, 9, 3);
-  check(driver->copy(copy, memory, 80));
+  const Rows even(memory, 8, 5, 16), odd(memory + 8, 8, 5, 16);
+  check(driver->copy(copy, memory, {even, even}));
+  check(driver->copy(copy + 8, memory + 8, {odd, odd}));
   Result<std::shared_ptr<gpu::Captured>> graph = driver->endCapture();
   ASSERT_TRUE(graph.ok()) << graph.error().text;
   EXPECT_EQ(fake.violations, 0u);
@@ -209,7 +236,7 @@ TEST_F(CudaQueue, AGraphRunsAsOftenAsItIsReplayed) {
   Statistics seen = driver->counters().read();
   EXPECT_EQ(seen.launches, 2u);
   EXPECT_EQ(seen.fills, 3u);
-  EXPECT_EQ(seen.copies, 2u);
+  EXPECT_EQ(seen.copies, 4u);
   EXPECT_EQ(fake.liveGraphs(), 0u);
   driver->release(memory);
   driver->release(copy);

@@ -42,8 +42,8 @@ Result<> CapturingDriver::download(void *, const std::byte *, size_t) {
 Result<> CapturingDriver::synchronize() { return waitFailure(); }
 
 Result<> CapturingDriver::copy(std::byte *to, const std::byte *from,
-                               size_t bytes) {
-  return isRehearsal ? Result<>() : real.copy(to, from, bytes);
+                               const CopyShape &shape) {
+  return isRehearsal ? Result<>() : real.copy(to, from, shape);
 }
 
 Result<> CapturingDriver::launch(Module &module, const std::string &symbol,

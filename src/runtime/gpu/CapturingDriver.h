@@ -24,7 +24,8 @@ public:
   void releaseHost(std::byte *address) override { real.releaseHost(address); }
   Result<> upload(std::byte *to, const void *from, size_t bytes) override;
   Result<> download(void *to, const std::byte *from, size_t bytes) override;
-  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override;
+  Result<> copy(std::byte *to, const std::byte *from,
+                const CopyShape &shape) override;
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override;
   Result<std::shared_ptr<Module>> load(const DeviceCode &code) override;

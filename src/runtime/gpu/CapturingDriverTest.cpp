@@ -89,7 +89,8 @@ TEST_F(Capturing, WhatIsKeptRunsWithEachReplayAndNothingElseDoes) {
   driver.keep();
   ASSERT_TRUE(real->beginCapture().ok());
   EXPECT_TRUE(launch().ok());
-  EXPECT_TRUE(driver.copy(memory + 8, memory, 8).ok());
+  const Rows rows(memory, 2, 2, 4);
+  EXPECT_TRUE(driver.copy(memory + 8, memory, {rows, rows}).ok());
   std::jthread([&] { EXPECT_TRUE(real->fill(memory, 16, "", 1).ok()); }).join();
   Result<std::shared_ptr<Captured>> captured = real->endCapture();
   EXPECT_EQ(read(memory), 0u) << "another thread does not capture";

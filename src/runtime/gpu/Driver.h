@@ -3,6 +3,7 @@
 /// `gpu::GpuDevice` differ in this only.
 
 #include "base/Result.h"
+#include "runtime/Buffer.h"
 #include "runtime/Counters.h"
 #include "runtime/gpu/DeviceCode.h"
 
@@ -84,7 +85,9 @@ public:
   virtual Result<> upload(std::byte *to, const void *from, size_t bytes) = 0;
   /// Waits for what is queued so far.
   virtual Result<> download(void *to, const std::byte *from, size_t bytes) = 0;
-  virtual Result<> copy(std::byte *to, const std::byte *from, size_t bytes) = 0;
+  /// At once, however many rows there are.
+  virtual Result<> copy(std::byte *to, const std::byte *from,
+                        const CopyShape &shape) = 0;
   /// Repeats a pattern of 1, 2, 4 or 8 bytes.
   virtual Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                         size_t patternBytes) = 0;

@@ -61,11 +61,12 @@ public:
     auto done = engine.driver().download(to, from.address, from.bytes);
     return done ? tapeFailure() : done;
   }
-  Result<> copy(Buffer to, Buffer from) override {
-    return to.bytes ? engine.driver().copy(to.address, from.address, to.bytes)
-                    : Result<>();
+  Result<> copy(Rows to, Rows from) override {
+    return to.size() ? engine.driver().copy(to.address, from.address,
+                                            CopyShape(to, from))
+                     : Result<>();
   }
-  Result<> exchange(Buffer one, Buffer other) override;
+  Result<> exchange(Rows one, Rows other) override;
   Result<> fill(Buffer buffer, const void *pattern,
                 size_t patternBytes) override {
     return buffer.bytes ? engine.driver().fill(buffer.address, buffer.bytes,
@@ -110,6 +111,7 @@ private:
     engine.tiles.dropHeap();
   }
 
+  Result<Rows> memoryBetween(const Rows &rows);
   Result<> rehearse(const std::vector<Step> &steps);
   Result<std::shared_ptr<Captured>> keep(const std::vector<Step> &steps);
 
@@ -187,19 +189,49 @@ Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
       engine, engine.memory.keepScratch(), *captured));
 }
 
-Result<> GpuDevice::exchange(Buffer one, Buffer other) {
-  if (one.bytes == 0)
+//===-- Exchanges ---------------------------------------------------------===//
+
+/// For all of `rows`, or as many as there is room for.
+Result<Rows> GpuDevice::memoryBetween(const Rows &rows) {
+  size_t count = rows.count;
+  Result<std::byte *> made = engine.memory.allocate(rows.size());
+  while (!made && made.error().code == ErrorCode::OutOfMemory && count > 1) {
+    count = (count + 1) / 2;
+    made = engine.memory.allocate(rows.bytes * count);
+  }
+  if (!made)
+    return made.error();
+  return Rows(*made, rows.bytes, count, rows.bytes);
+}
+
+/// The first `count` of `rows`, or all; `rows` goes on behind them.
+Rows takeRows(Rows &rows, size_t count) {
+  Rows first = rows;
+  first.count = std::min(rows.count, count);
+  rows.address += first.count * rows.pitch;
+  rows.count -= first.count;
+  return first;
+}
+
+Result<> GpuDevice::exchange(Rows one, Rows other) {
+  if (one.size() == 0)
     return {};
-  Result<std::byte *> between = engine.memory.allocate(one.bytes);
-  if (!between)
-    return between.error();
-  Driver &driver = engine.driver();
-  Result<> done = driver.copy(*between, one.address, one.bytes);
-  if (done)
-    done = driver.copy(one.address, other.address, one.bytes);
-  if (done)
-    done = driver.copy(other.address, *between, one.bytes);
-  engine.memory.release(*between, one.bytes);
+  Result<Rows> room = memoryBetween(one);
+  if (!room)
+    return room.error();
+  Result<> done;
+  while (done && one.count > 0) {
+    Rows here = takeRows(one, room->count),
+         there = takeRows(other, room->count);
+    Rows between = *room;
+    between.count = here.count;
+    done = copy(between, here);
+    if (done)
+      done = copy(here, there);
+    if (done)
+      done = copy(there, between);
+  }
+  engine.memory.release(room->address, room->size());
   return done;
 }
 

@@ -228,11 +228,16 @@ public:
     Result<> fine = checkRange(from, bytes, "a download of");
     return fine ? real->download(to, from, bytes) : fine;
   }
-  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override {
-    Result<> fine = checkRange(from, bytes, "a copy of");
+  Result<> copy(std::byte *to, const std::byte *from,
+                const CopyShape &shape) override {
+    if (shape.size() == 0)
+      return {};
+    if (std::min(shape.toPitch, shape.fromPitch) < shape.bytes)
+      return defect("a copy of rows that overlap");
+    Result<> fine = checkRange(from, shape.fromSpan(), "a copy of");
     if (fine)
-      fine = checkRange(to, bytes, "a copy to");
-    return fine ? real->copy(to, from, bytes) : fine;
+      fine = checkRange(to, shape.toSpan(), "a copy to");
+    return fine ? real->copy(to, from, shape) : fine;
   }
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override {

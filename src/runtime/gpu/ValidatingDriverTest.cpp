@@ -74,6 +74,8 @@ TEST_F(Validation, LetsPassWhatIsRight) {
   expectFine(driver->upload(memory + 56, &value, 8));
   expectFine(driver->download(&value, memory, 8));
   expectFine(driver->copy(memory, memory + 32, 32));
+  expectFine(driver->copy(memory, memory + 4,
+                          {{memory, 4, 8, 8}, {memory + 4, 4, 8, 8}}));
   expectFine(driver->fill(memory, 64, &value, 8));
   expectFine(driver->upload(nullptr, &value, 0));
   expectFine(launch(words()));
@@ -86,6 +88,15 @@ TEST_F(Validation, SeesRangesThatAreTooLarge) {
   expectDefect(driver->download(&value, memory + 64, 8), "not allocated");
   expectDefect(driver->copy(memory, memory + 32, 33), "a copy of 33 bytes");
   expectDefect(driver->copy(memory + 32, memory, 33), "a copy to 33 bytes");
+  expectDefect(driver->copy(memory + 4, memory,
+                            {{memory + 4, 8, 8, 8}, {memory, 8, 8, 7}}),
+               "rows that overlap");
+  expectDefect(driver->copy(memory + 5, memory,
+                            {{memory + 5, 4, 8, 8}, {memory, 4, 8, 8}}),
+               "a copy to 60 bytes");
+  expectDefect(driver->copy(memory, memory + 5,
+                            {{memory, 4, 8, 8}, {memory + 5, 4, 8, 8}}),
+               "a copy of 60 bytes");
   expectDefect(driver->fill(memory, 72, &value, 8), "a fill of 72 bytes");
   expectDefect(driver->upload(memory - 8, &value, 8), "not allocated");
   expectDefect(driver->upload(memory, &value, SIZE_MAX), "too near the end");

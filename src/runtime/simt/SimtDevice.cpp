@@ -124,11 +124,12 @@ public:
     ++count.synchronizations;
     return {};
   }
-  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override {
-    if (bytes == 0)
+  Result<> copy(std::byte *to, const std::byte *from,
+                const CopyShape &shape) override {
+    if (shape.size() == 0)
       return {};
     return perform([=, this] {
-      std::memcpy(to, from, bytes);
+      copyRows(to, from, shape);
       ++count.copies;
       return Result<>();
     });

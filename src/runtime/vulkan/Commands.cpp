@@ -1,6 +1,7 @@
 #include "runtime/vulkan/Commands.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace costate::runtime::vulkan {
@@ -8,6 +9,9 @@ namespace costate::runtime::vulkan {
 static constexpr size_t chunkBytes = size_t(64) << 10;
 /// That are kept for the next commands.
 static constexpr size_t keptChunks = 4;
+
+/// Of one copy: the layers of Vulkan compare each with all others.
+static constexpr size_t mostRegions = 64;
 
 constexpr VkPipelineStageFlags work =
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
@@ -156,10 +160,17 @@ Status Commands::launch(const std::shared_ptr<Pipeline> &pipeline,
   return VK_SUCCESS;
 }
 
-void Commands::copy(Place to, Place from, size_t bytes) {
-  VkBufferCopy region{from.offset, to.offset, bytes};
-  session->api().vkCmdCopyBuffer(buffer, from.buffer, to.buffer, 1, &region);
-  ++recorded;
+void Commands::copy(Place to, Place from, const CopyShape &shape) {
+  std::array<VkBufferCopy, mostRegions> regions;
+  for (size_t row = 0; row < shape.rows;) {
+    uint32_t count = 0;
+    for (; count < mostRegions && row < shape.rows; ++row)
+      regions[count++] = {from.offset + row * shape.fromPitch,
+                          to.offset + row * shape.toPitch, shape.bytes};
+    session->api().vkCmdCopyBuffer(buffer, from.buffer, to.buffer, count,
+                                   regions.data());
+    ++recorded;
+  }
 }
 
 Status Commands::write(Place to, const void *from, size_t bytes) {

@@ -84,7 +84,7 @@ public:
   void wait();
   Status launch(const std::shared_ptr<Pipeline> &pipeline, int64_t blocks,
                 std::span<const uint64_t> words);
-  void copy(Place to, Place from, size_t bytes);
+  void copy(Place to, Place from, const CopyShape &shape);
   /// The bytes at `from` may change at once; a few.
   Status write(Place to, const void *from, size_t bytes);
   /// `to` and `bytes` are multiples of 4.

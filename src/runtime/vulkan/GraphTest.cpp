@@ -17,7 +17,9 @@ TEST_F(VulkanGpu, AGraphRunsAsOftenAsItIsReplayed) {
   check(driver->beginCapture());
   check(driver->fill(memory, 8, &pattern, 8));
   add(*module, memory + 8, count - 1, 3, {8, 32});
-  check(driver->copy(copy, memory, count * 8));
+  const Rows even(memory, 8, count / 2, 16), odd(memory + 8, 8, count / 2, 16);
+  check(driver->copy(copy, memory, {even, even}));
+  check(driver->copy(copy + 8, memory + 8, {odd, odd}));
   EXPECT_EQ(driver->upload(memory, &zero, 8).error().code,
             ErrorCode::CannotCapture);
   std::jthread([&] {

@@ -62,7 +62,8 @@ public:
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override;
   Result<> download(void *to, const std::byte *from, size_t bytes) override;
-  Result<> copy(std::byte *to, const std::byte *from, size_t bytes) override;
+  Result<> copy(std::byte *to, const std::byte *from,
+                const CopyShape &shape) override;
   Result<> fill(std::byte *to, size_t bytes, const void *pattern,
                 size_t patternBytes) override;
 
@@ -205,15 +206,15 @@ Result<> VulkanDriver::download(void *to, const std::byte *from, size_t bytes) {
 }
 
 Result<> VulkanDriver::copy(std::byte *to, const std::byte *from,
-                            size_t bytes) {
-  if (bytes == 0)
+                            const CopyShape &shape) {
+  if (shape.size() == 0)
     return {};
   Result<Place> source = find(from), target = find(to);
   if (!source || !target)
     return source ? target.error() : source.error();
   ++counters().copies;
   Status status = core->stream->record([&](Commands &commands) {
-    commands.copy(*target, *source, bytes);
+    commands.copy(*target, *source, shape);
     return VK_SUCCESS;
   });
   return session().result(status, "copy data");
