@@ -30,9 +30,17 @@ static PyObject *make(nb::module_ &module, const char *name, nb::object bases,
 /// What a handler of a signal has raised in the middle of a launch.
 static thread_local PyObject *raisedMeanwhile = nullptr;
 
+static bool pythonEnds() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
 /// Handlers of signals run on the main thread; on others nothing happens.
 static bool signalsRaise() {
-  if (!Py_IsInitialized())
+  if (!Py_IsInitialized() || pythonEnds())
     return false;
   GilAcquire acquire;
   if (PyErr_CheckSignals() == 0)

@@ -97,6 +97,7 @@ openSimt(const DeviceOptions &options) {
 
 Device Device::open(const std::string &name, DeviceOptions options) {
   options.validate |= isOn("COSTATE_VALIDATE");
+  ForeignWork work;
   if (name == "cpu")
     return Device(
         checked(runtime::openCpu(options.threads, options.memory_limit)));

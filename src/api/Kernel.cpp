@@ -32,7 +32,7 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
   if (traced.failure)
     raise(*traced.failure);
   options = withEnvironment(options);
-  Busy busy;
+  ForeignWork work;
   checked(checkNotTorn());
   std::shared_ptr<cache::Store> cache = currentCache();
   auto impl = std::make_shared<KernelImpl>(
@@ -46,7 +46,7 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
 Kernel Kernel::from_ir(const std::string &text, const std::string &name,
                        KernelOptions options, const std::string &file) {
   options = withEnvironment(options);
-  Busy busy;
+  ForeignWork work;
   checked(checkNotTorn());
   std::shared_ptr<cache::Store> cache = currentCache();
   return Kernel(std::make_shared<KernelImpl>(
@@ -148,7 +148,14 @@ std::string Kernel::ir(Mode mode, bool llvm) const {
   for (const ArgumentType &type : arguments())
     derivation.adjoint.push_back(type.rank >= 0 && isFloat(type.dtype));
   derivation.tangent = derivation.adjoint;
+  ForeignWork work;
   return checked(impl->program->print(derivation, llvm));
+}
+
+KernelImpl::~KernelImpl() {
+  ForeignWork work;
+  codes.clear();
+  program.reset();
 }
 
 Compiled &KernelImpl::compiled(Mode mode, const std::vector<bool> &active,
@@ -169,6 +176,7 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
   if (entry->failure)
     raise(*entry->failure);
   if (!entry->code) {
+    ForeignWork work;
     auto start = std::chrono::steady_clock::now();
     Result<runtime::KernelCode> code = program->compile(derivation);
     if (!code && code.error().code == ErrorCode::OutOfMemory)

@@ -39,9 +39,10 @@ struct KernelImpl {
              Loc loc)
       : program(std::move(program)), cache(std::move(cache)), options(options),
         loc(loc) {}
+  ~KernelImpl();
 
-  const std::shared_ptr<compiler::Program> program;
-  const std::shared_ptr<cache::Store> cache; ///< of `program`; null: none
+  std::shared_ptr<compiler::Program> program; ///< always there
+  const std::shared_ptr<cache::Store> cache;  ///< of `program`; null: none
   const KernelOptions options;
   const Loc loc;              ///< line 0: unknown
   syntax::OrderLimit limit{}; ///< of derivatives; set when it is made

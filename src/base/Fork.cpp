@@ -1,76 +1,214 @@
 #include "base/Fork.h"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
 #include <pthread.h>
+#include <system_error>
 #include <thread>
+#include <unistd.h>
+#include <vector>
 
 namespace costate {
 namespace {
 
-constexpr std::chrono::seconds patience{1};
+using Clock = std::chrono::steady_clock;
 
-std::atomic<int> busyThreads = 0;
-std::atomic<bool> forking = false;
+/// Lets nobody in while it is closed.
+class Gate {
+public:
+  bool tryEnter(bool mayAlways) {
+    ++inside;
+    if (mayAlways || !closed.load())
+      return true;
+    --inside;
+    return false;
+  }
+  void leave() { --inside; }
+
+  bool close() { return !closed.exchange(true); }
+  void open() {
+    closed = false;
+    closed.notify_all();
+  }
+  void waitUntilOpen() { closed.wait(true); }
+
+  /// Whether all threads but `own` have left it until `end`.
+  bool isLeft(int own, Clock::time_point end) {
+    while (inside.load() > own) {
+      if (Clock::now() >= end)
+        return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return true;
+  }
+  void restart(int own) {
+    inside = own;
+    open();
+  }
+
+private:
+  std::atomic<int> inside = 0;
+  std::atomic<bool> closed = false;
+};
+
+//===-- Forks -------------------------------------------------------------===//
+
+constexpr std::chrono::seconds forkPatience{1};
+
+constinit Gate forkGate;
 std::atomic<uint32_t> forks = 0;
-bool givenUp = false; ///< on waiting; written while `forking`
+bool givenUp = false; ///< on waiting; written while a thread forks
 std::atomic<bool> torn = false;
 thread_local int depth = 0;
 thread_local bool forksNow = false;
 
-void waitForBusy() {
-  const int own = depth > 0;
-  auto end = std::chrono::steady_clock::now() + patience;
-  while (busyThreads.load() > own) {
-    givenUp = std::chrono::steady_clock::now() >= end;
-    if (givenUp)
-      return;
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  givenUp = false;
-}
-
 void beforeFork() {
-  while (forking.exchange(true))
-    forking.wait(true);
+  while (!forkGate.close())
+    forkGate.waitUntilOpen();
   forksNow = true;
-  waitForBusy();
+  givenUp = !forkGate.isLeft(depth > 0, Clock::now() + forkPatience);
 }
 
-void open() {
+void afterForkInParent() {
   forksNow = false;
-  forking = false;
-  forking.notify_all();
+  forkGate.open();
 }
+
+//===-- The end of the process --------------------------------------------===//
+
+constexpr std::chrono::seconds endPatience{3};
+/// Somebody may wait for a thread that waits for the end.
+constexpr std::chrono::seconds longestStay{5};
+constexpr std::chrono::seconds flushPatience{1};
+
+constinit Gate endGate;
+thread_local int foreignDepth = 0;
+thread_local bool endsProcess = false;
+
+struct EndWaits {
+  Mutex mutex;
+  std::vector<EndWait *> all;
+};
+
+EndWaits &endWaits() {
+  static auto &waits = *new EndWaits;
+  return waits;
+}
+
+/// Whoever reads may have locked a stream for long.
+void flushOutput() {
+  static std::atomic<bool> done = false;
+  try {
+    std::thread([] {
+      std::cout.flush();
+      std::fflush(nullptr);
+      done = true;
+    }).detach();
+  } catch (const std::system_error &) {
+    return;
+  }
+  for (auto end = Clock::now() + flushPatience; !done && Clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+} // namespace
+
+bool waitsHaveEnded(EndWait::Moment end) {
+  std::lock_guard lock(endWaits().mutex);
+  bool all = true;
+  for (EndWait *one : endWaits().all)
+    all = one->wait(end) && all;
+  return all;
+}
+
+namespace {
+
+void atEnd(int status, void *) {
+  if (!endGate.close())
+    return;
+  endsProcess = true;
+  auto end = Clock::now() + endPatience;
+  if (endGate.isLeft(foreignDepth > 0, end) && waitsHaveEnded(end))
+    return;
+  flushOutput();
+  _exit(status);
+}
+
+/// The end of the process destroys first what its thread has of its own. What
+/// is registered then comes before all that others have registered.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    if (gettid() == getpid())
+      on_exit(atEnd, nullptr);
+  }
+};
+
+void watchThread() {
+  static thread_local ThreadEnd end;
+  (void)&end;
+}
+
+//===-- Both --------------------------------------------------------------===//
 
 void afterForkInChild() {
   ++forks;
-  busyThreads = depth > 0;
   torn = torn || givenUp;
-  open();
+  forksNow = endsProcess = false;
+  forkGate.restart(depth > 0);
+  endGate.restart(foreignDepth > 0);
 }
 
-const int watched = pthread_atfork(beforeFork, open, afterForkInChild);
+const bool watched = [] {
+  watchThread();
+  on_exit(atEnd, nullptr);
+  return pthread_atfork(beforeFork, afterForkInParent, afterForkInChild) == 0;
+}();
 
 } // namespace
 
 void Busy::enter() {
   if (depth++ > 0)
     return;
-  for (;;) {
-    ++busyThreads;
-    if (!forking.load() || forksNow)
-      return;
-    --busyThreads;
-    forking.wait(true);
-  }
+  while (!forkGate.tryEnter(forksNow))
+    forkGate.waitUntilOpen();
 }
 
 void Busy::leave() {
   if (--depth == 0)
-    --busyThreads;
+    forkGate.leave();
 }
 
 void Busy::serve() { depth = 1; }
+
+void ForeignWork::enter() {
+  if (foreignDepth++ > 0)
+    return Busy::enter();
+  watchThread();
+  while (!endGate.tryEnter(endsProcess)) {
+    std::this_thread::sleep_for(longestStay);
+    endGate.open();
+  }
+  Busy::enter();
+}
+
+void ForeignWork::leave() {
+  Busy::leave();
+  if (--foreignDepth == 0)
+    endGate.leave();
+}
+
+EndWait::EndWait(std::function<bool(Moment)> wait) : wait(std::move(wait)) {
+  std::lock_guard lock(endWaits().mutex);
+  endWaits().all.push_back(this);
+}
+
+EndWait::~EndWait() {
+  std::lock_guard lock(endWaits().mutex);
+  std::erase(endWaits().all, this);
+}
 
 uint32_t forkCount() { return forks.load(std::memory_order_relaxed); }
 

@@ -1,10 +1,12 @@
 #pragma once
-/// What a fork may not cut in two.
+/// What neither a fork nor the end of the process may cut in two.
 
 #include "base/Result.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 
 namespace costate {
 
@@ -22,8 +24,39 @@ public:
 
 private:
   friend class Mutex;
+  friend class ForeignWork;
   static void enter();
   static void leave();
+};
+
+/// Work with what is destroyed when the process ends: compilers and drivers.
+/// The end waits for it, some seconds at most, and then does without destroying
+/// anything. Other threads that want to begin meanwhile stay where they are.
+class ForeignWork {
+public:
+  ForeignWork() { enter(); }
+  ~ForeignWork() { leave(); }
+  ForeignWork(const ForeignWork &) = delete;
+  ForeignWork &operator=(const ForeignWork &) = delete;
+
+private:
+  static void enter();
+  static void leave();
+};
+
+/// Of such work that threads of others do.
+class EndWait {
+public:
+  using Moment = std::chrono::steady_clock::time_point;
+  /// At the end `wait` is called, when nobody else works. It may wait until
+  /// that moment; false if there is still work then.
+  explicit EndWait(std::function<bool(Moment)> wait);
+  ~EndWait();
+  EndWait(const EndWait &) = delete;
+
+private:
+  friend bool waitsHaveEnded(Moment);
+  const std::function<bool(Moment)> wait;
 };
 
 /// How often this process and those that it comes from were forked.

@@ -13,6 +13,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <atomic>
+#include <dlfcn.h>
 #include <mutex>
 
 using namespace llvm;
@@ -106,6 +107,8 @@ llvm::Error addLibraries(LLJIT &jit) {
     return error;
   char prefix = jit.getDataLayout().getGlobalPrefix();
   if (host().maths != "libm") {
+    // LLVM closes it at the end of the process, where code may still run.
+    dlopen("libsleef.so.3", RTLD_NOW | RTLD_NODELETE);
     auto sleef = DynamicLibrarySearchGenerator::Load(
         "libsleef.so.3", prefix, [](const SymbolStringPtr &name) {
           return (*name).starts_with("Sleef_");
@@ -221,7 +224,7 @@ void abandon(const SessionPointer &session) {
 }
 
 void unload(Session &session, JITDylib *library) {
-  Busy busy;
+  ForeignWork work;
   if (!session.isBroken)
     consumeError(library->getExecutionSession().removeJITDylib(*library));
 }
@@ -258,7 +261,7 @@ static Result<LoadedCode> loadInto(const SessionPointer &session,
 }
 
 void *findFunction(const std::string &name) {
-  Busy busy;
+  ForeignWork work;
   Result<SessionPointer> session = sharedSession();
   if (!session)
     return nullptr;
@@ -273,7 +276,7 @@ void *findFunction(const std::string &name) {
 Result<LoadedCode> load(std::unique_ptr<MemoryBuffer> object,
                         const std::string &entry,
                         const std::vector<std::string> &others) {
-  Busy busy;
+  ForeignWork work;
   Result<SessionPointer> session = sharedSession();
   if (!session)
     return session.error();

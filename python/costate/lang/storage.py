@@ -1,6 +1,7 @@
 """Arrays with access to single elements from the host."""
 
 import copy
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,8 +16,9 @@ from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
 from costate.lang.threads import get_ident
 
-#: Arrays that the host has written and devices have not. What is written where derivatives are taken is not among them.
-_dirty = set()
+#: Arrays that the host has written and devices have not, by their identities; it keeps none of them. What is written where
+#: derivatives are taken is not among them.
+_dirty = {}
 #: All fields and ndarrays.
 _all = threads.Objects()
 
@@ -36,8 +38,10 @@ def flush():
     if not _dirty:
         return
     with threads.lock:
-        for one in list(_dirty):
-            one._bring()
+        for known in list(_dirty.values()):
+            one = known()
+            if one is not None:
+                one._bring()
 
 
 def _is_seen():
@@ -185,7 +189,7 @@ class Storage:
     def _mirror(self):
         """Under the lock."""
         array = self.core()
-        if self in _dirty:
+        if self._is_dirty():
             return self._host
         if self._host is None:
             self._host = np.empty(array.shape, self.dtype.np)
@@ -195,10 +199,26 @@ class Storage:
             self._version = array.version, _looks
         return self._host
 
+    def _is_dirty(self):
+        return id(self) in _dirty
+
+    def _set_dirty(self):
+        key = id(self)
+        if key not in _dirty:
+            _dirty[key] = weakref.ref(self, lambda _: _dirty.pop(key, None))
+
+    def __del__(self, ends=sys.is_finalizing, dirty=_dirty, lock=threads.lock):
+        """Others may have the array, and see what was written."""
+        if id(self) not in dirty or ends():
+            return
+        with lock:
+            if id(self) in dirty:
+                self._bring()
+
     def _bring(self):
         """Under the lock. Others wait as long as it is among those that are written."""
         _unseen(self._flush)
-        _dirty.discard(self)
+        _dirty.pop(id(self), None)
 
     def _flush(self):
         array = self.core()
@@ -207,7 +227,7 @@ class Storage:
 
     def _readable(self):
         """The elements on the host: the array itself where kernels run in its memory."""
-        if runtime.shares_memory() and self not in _dirty:
+        if runtime.shares_memory() and not self._is_dirty():
             return self.core().numpy()
         with threads.lock:
             return self._mirror()
@@ -226,13 +246,13 @@ class Storage:
         else:
             with threads.lock:
                 self._mirror()[place] = value
-                _dirty.add(self)
+                self._set_dirty()
         if _forward():
             self._stop_tangent(place)
 
     def _put(self, place, value):
         with threads.lock:
-            if self in _dirty:
+            if self._is_dirty():
                 self._bring()
         array, part = self.core(), np.asarray(value, self.dtype.np)
         extents = array.shape[len(place):]
@@ -262,7 +282,7 @@ class Storage:
 
     def _forget_host(self):
         with threads.lock:
-            _dirty.discard(self)
+            _dirty.pop(id(self), None)
             self._host = None
 
     def _from_start(self, key):
@@ -341,7 +361,7 @@ class Storage:
                 host = self.core().numpy(writable=True)
             return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
         array = self.core()
-        if self in _dirty:
+        if self._is_dirty():
             with threads.lock:
                 host = self._mirror().copy()
         else:

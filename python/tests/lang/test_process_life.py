@@ -58,7 +58,7 @@ def ends_well(program, output="", **options):
 
 
 on_host = pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") not in ("", "cpu", "simt"),
-                             reason="drivers of GPUs do not survive a fork")
+                             reason="drivers of GPUs do not survive a fork, and launches there run to their end")
 
 
 @on_host
@@ -174,6 +174,54 @@ def test_daemon_threads_do_not_disturb_the_end(work):
     time.sleep(0.2)
     """)
     assert "terminate" not in done.stderr and "FATAL" not in done.stderr
+
+
+@pytest.mark.parametrize("work", ["qd.kernel(other.function)(2.0)", "k()"])
+def test_the_end_keeps_status_output_and_functions(work):
+    done = run(f"""
+    import atexit
+    @atexit.register
+    def save():
+        k()
+        print(right(), end=" ")
+    def loop():
+        while True:
+            {work}
+            time.sleep(0.002)
+    threading.Thread(target=loop, daemon=True).start()
+    time.sleep(0.3)
+    print("said", end=" ")
+    sys.exit(7)
+    """)
+    assert done.returncode == 7 and done.stdout.split() == ["said", "True"], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.1, 0.2, 0.3])
+def test_daemon_threads_may_have_just_begun(delay):
+    ends_well(f"""
+    for work in [right, k, lambda: other(1.0)]:
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep({delay})
+    """)
+
+
+@on_host
+def test_work_that_takes_too_long_ends_with_the_process():
+    begin = time.monotonic()
+    done = run("""
+    @qd.kernel
+    def long(n: qd.i64):
+        qd.loop_config(serialize=True)
+        for i in range(n):
+            x[0] = qd.sin(x[0]) + 1.0
+    long(1)
+    threading.Thread(target=long, args=(1 << 60,), daemon=True).start()
+    time.sleep(0.3)
+    print("said", end="")
+    sys.exit(7)
+    """)
+    assert done.returncode == 7 and done.stdout == "said", done.stdout + done.stderr
+    assert time.monotonic() - begin < 60
 
 
 def test_a_process_killed_while_it_fills_the_cache_leaves_it_usable(tmp_path):

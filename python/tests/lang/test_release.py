@@ -305,6 +305,27 @@ def test_released(case):
     assert [name for name, one in references(case) if one() is not None] == []
 
 
+def test_what_the_host_has_written_is_no_reason_to_stay():
+    device = ti.lang.runtime.device()
+    x = field(1 << 18)
+    x[0] = x.grad[1] = 1
+    used = device.current_bytes
+    del x
+    assert used - device.current_bytes >= 2 * 4 << 18
+
+
+@pytest.mark.parametrize("work", [lambda g: None, double], ids=["nothing", "launch"])
+def test_what_the_host_has_written_is_there_for_others(work):
+    x = field()
+    gradient = x.grad
+    x[3], gradient[2] = 5, 7
+    del x
+    work(gradient)
+    array = gradient._strong
+    assert array.to_numpy().tolist() == [0, 0, 0, 5, 0, 0, 0, 0]
+    assert gradient[2] == (7 if work is not double else 14)
+
+
 def test_replaced_members_are_released():
     body, references = Body(), []
     for _ in range(3):

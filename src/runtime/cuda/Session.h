@@ -1,6 +1,7 @@
 #pragma once
 /// One stream of one GPU, and what every call to CUDA needs.
 
+#include "base/Fork.h"
 #include "runtime/Counters.h"
 #include "runtime/cuda/CudaApi.h"
 
@@ -27,6 +28,7 @@ public:
   /// the caller's own back.
   template <class... Params, class... Arguments>
   Status call(Status (*function)(Params...), Arguments... arguments) const {
+    ForeignWork work;
     if (Status status = functions.pushContext(context))
       return status;
     Status status = function(arguments...);

@@ -21,6 +21,7 @@ public:
   Result<Buffer> allocate(size_t bytes) override {
     if (bytes == 0)
       return Buffer{};
+    ForeignWork work;
     Result<std::byte *> address = engine.memory.allocate(bytes);
     if (!address) {
       dropScratch();
@@ -34,14 +35,17 @@ public:
     return Buffer{*address, bytes};
   }
   void release(Buffer buffer) override {
+    ForeignWork work;
     if (buffer.address)
       engine.memory.release(buffer.address, buffer.bytes);
   }
   Result<> adopt(Buffer buffer) override {
+    ForeignWork work;
     return buffer.address ? engine.driver().adopt(buffer.address, buffer.bytes)
                           : Result<>();
   }
   void disown(Buffer buffer, bool waits) override {
+    ForeignWork work;
     if (buffer.address)
       engine.driver().disown(buffer.address, waits);
   }
@@ -52,16 +56,19 @@ public:
   void resetPeak() override { engine.memory.budget.resetPeak(); }
 
   Result<> upload(Buffer to, const void *from) override {
+    ForeignWork work;
     return to.bytes ? engine.driver().upload(to.address, from, to.bytes)
                     : Result<>();
   }
   Result<> download(void *to, Buffer from) override {
     if (from.bytes == 0)
       return {};
+    ForeignWork work;
     auto done = engine.driver().download(to, from.address, from.bytes);
     return done ? tapeFailure() : done;
   }
   Result<> copy(Rows to, Rows from) override {
+    ForeignWork work;
     return to.size() ? engine.driver().copy(to.address, from.address,
                                             CopyShape(to, from))
                      : Result<>();
@@ -69,6 +76,7 @@ public:
   Result<> exchange(Rows one, Rows other) override;
   Result<> fill(Buffer buffer, const void *pattern,
                 size_t patternBytes) override {
+    ForeignWork work;
     return buffer.bytes ? engine.driver().fill(buffer.address, buffer.bytes,
                                                pattern, patternBytes)
                         : Result<>();
@@ -78,12 +86,13 @@ public:
     return gpu::launch(engine, request);
   }
   Result<> synchronize() override {
+    ForeignWork work;
     auto done = engine.driver().synchronize();
     return done ? tapeFailure() : done;
   }
 
   Result<> useStream(std::optional<void *> stream) override {
-    Busy busy;
+    ForeignWork work;
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
     return engine.driver().useStream(stream);
   }
@@ -96,14 +105,14 @@ public:
 
 private:
   Result<> tapeFailure() {
-    Busy busy;
+    ForeignWork work;
     std::lock_guard lock(engine.mutex);
     return engine.tiles.failure();
   }
 
   /// Tapes can be made again.
   void dropScratch() {
-    Busy busy;
+    ForeignWork work;
     std::lock_guard lock(engine.mutex);
     engine.tapes.clear();
     engine.serialTape.clear();
@@ -131,7 +140,7 @@ public:
         heapBytes(engine.tiles.heapBytes()) {}
 
   Result<> replay() override {
-    Busy busy;
+    ForeignWork work;
     std::lock_guard lock(engine.mutex); // not in the middle of a launch
     // It may have been dropped to make room.
     if (auto done = engine.tiles.growHeap(heapBytes); !done)
@@ -175,7 +184,7 @@ GpuDevice::keep(const std::vector<Step> &steps) {
 }
 
 Result<std::shared_ptr<Graph>> GpuDevice::capture(std::vector<Step> steps) {
-  Busy busy;
+  ForeignWork work;
   std::lock_guard lock(engine.mutex);
   CapturingDriver driver(*engine.memory.real);
   CaptureScope scope(engine.memory, driver);
@@ -216,6 +225,7 @@ Rows takeRows(Rows &rows, size_t count) {
 Result<> GpuDevice::exchange(Rows one, Rows other) {
   if (one.size() == 0)
     return {};
+  ForeignWork work;
   Result<Rows> room = memoryBetween(one);
   if (!room)
     return room.error();

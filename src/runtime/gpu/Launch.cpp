@@ -511,7 +511,7 @@ static size_t deepestTile(const DeviceCode &code, const LoadedCode &loaded) {
 }
 
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
-  Busy busy;
+  ForeignWork work;
   std::lock_guard lock(engine.mutex);
   const DeviceCode &code = *request.code->device;
   Result<LoadedCode *> loaded = codeOf(engine, request.code->device);

@@ -2,6 +2,7 @@
 
 #include "base/DeviceSymbol.h"
 #include "base/DeviceWords.h"
+#include "base/Fork.h"
 #include "base/VulkanTables.h"
 #include "runtime/vulkan/Occupancy.h"
 
@@ -106,6 +107,7 @@ Status Module::create(const std::string &image) {
 }
 
 Module::~Module() {
+  ForeignWork work;
   const Api &api = session->api();
   api.vkDestroyPipelineCache(session->device(), cache, nullptr);
   api.vkDestroyShaderModule(session->device(), shader, nullptr);

@@ -1,5 +1,6 @@
 #include "runtime/vulkan/Stream.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace costate::runtime::vulkan {
@@ -35,6 +36,7 @@ Status Stream::createSemaphore() {
 }
 
 Stream::~Stream() {
+  ForeignWork work;
   (void)wait();
   submitter.request_stop();
   changed.notify_all();
@@ -188,11 +190,33 @@ void Stream::submitWhenIdle(std::stop_token stopped) {
     lock.unlock();
     Status status = waitUnlocked(before);
     lock.lock();
-    if (status)
+    if (status || stopped.stop_requested())
       return; // whoever comes next will be told
     if (submitted == before && recorded)
       (void)submit();
   }
+}
+
+/// Nothing more is submitted behind the back of the thread that ends the
+/// process. Drivers of GPUs end work that is under way; those for the CPU do it
+/// with what is destroyed.
+bool Stream::endsBefore(EndWait::Moment end) {
+  if (isForked())
+    return true;
+  submitter.request_stop();
+  std::lock_guard lock(mutex);
+  if (!session->adapter().isCpu || session->isLost())
+    return true;
+  auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      end - std::chrono::steady_clock::now());
+  VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  info.semaphoreCount = 1;
+  info.pSemaphores = &semaphore;
+  info.pValues = &submitted;
+  return session->api().vkWaitSemaphores(
+             session->device(), &info,
+             static_cast<uint64_t>(std::max<int64_t>(left.count(), 0))) !=
+         VK_TIMEOUT;
 }
 
 //===-- Capturing ---------------------------------------------------------===//

@@ -4,6 +4,7 @@
 /// Work is recorded, and handed to the device when somebody waits for it, when
 /// enough of it is there, or when the device has nothing else to do.
 
+#include "base/Fork.h"
 #include "runtime/vulkan/Commands.h"
 
 #include <chrono>
@@ -76,6 +77,7 @@ private:
 
   Status waitUnlocked(Moment moment);
   void submitWhenIdle(std::stop_token stopped);
+  bool endsBefore(EndWait::Moment end);
 
   std::shared_ptr<Session> session;
   std::shared_ptr<Pool> arguments;
@@ -91,7 +93,8 @@ private:
   std::atomic<std::thread::id> capturer = {};
   std::shared_ptr<Commands> captured;
   Counters capturedCount;
-  std::jthread submitter; ///< last: it uses all of these
+  std::jthread submitter; ///< it uses all of these
+  EndWait atEnd{[this](EndWait::Moment end) { return endsBefore(end); }};
 };
 
 } // namespace costate::runtime::vulkan
