@@ -1,6 +1,6 @@
 /// How long does it take until a new kernel and its gradient can run?
 ///
-/// Straight code of n operations in one iteration, and 60 operations under d
+/// Straight code of n operations in one work item, and 60 operations under d
 /// nested loops:
 ///
 ///     v = sin(v) * c + x;  v = v / (1 + v * v);  ...
@@ -25,7 +25,7 @@ namespace {
 using Real = Expr<double>;
 
 /// Five operations and a use of `x`.
-Real turn(Real v, Real x, int round) {
+Real iteration(Real v, Real x, int round) {
   Real a = round % 2 ? sin(v) : cos(v);
   Real b = a * (0.5 + 0.01 * round) + x;
   return b / (1.0 + b * b);
@@ -33,20 +33,23 @@ Real turn(Real v, Real x, int round) {
 
 void body(Var<double> &v, Real x, int operations) {
   for (int round = 0; round < operations / 6; ++round)
-    v = turn(v, x, round);
+    v = iteration(v, x, round);
 }
 
-void nest(Var<double> &v, Real x, Index turns, int depth, int operations) {
+void nest(Var<double> &v, Real x, Index iterations, int depth, int operations) {
   if (depth == 0)
     return body(v, x, operations);
-  FOR (k, 0, turns) { nest(v, x, turns, depth - 1, operations); }
+  FOR (k, 0, iterations) {
+    nest(v, x, iterations, depth - 1, operations);
+  }
 }
 
 Kernel makeKernel(int depth, int operations) {
-  return kernel("generated", [=](ArrayRef<double, 1> x, ArrayRef<double, 1> y, Scalar<int64_t> turns) {
+  return kernel("generated", [=](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
+                                 Scalar<int64_t> iterations) {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
-      nest(v, Real(x(i)), Index(turns), depth, operations);
+      nest(v, Real(x(i)), Index(iterations), depth, operations);
       y(i) = v;
     });
   });
@@ -77,7 +80,7 @@ private:
       std::filesystem::temp_directory_path() / ("costate-bench-" + std::to_string(getpid()));
 };
 
-/// The same, with code that is in files; none where caches are turned off.
+/// The same, with code that is in files; none where caches are switched off.
 std::optional<double> cachedMs(const Options &options, Device &device, int depth, int operations) {
   Cache cache;
   if (cache_statistics().folder.empty())
@@ -92,7 +95,7 @@ std::optional<double> cachedMs(const Options &options, Device &device, int depth
 Kernel makeCalls(int times, bool named) {
   auto large = [](Real v, Real x) {
     for (int round = 0; round < 50; ++round)
-      v = turn(v, x, round);
+      v = iteration(v, x, round);
     return v;
   };
   auto called = function("large", large);

@@ -188,9 +188,10 @@ void measureBodies(const Options &options, Results &results, Make make) {
 }
 
 void uniform(const Options &options, Results &results) {
-  for (int turns : options.smoke ? std::vector{64} : std::vector{64, 256, 1024})
+  for (int iterations :
+       options.smoke ? std::vector{64} : std::vector{64, 256, 1024})
     measureBodies(options, results, [&](TapeBody body, size_t items) {
-      return uniformWork(body, items, turns);
+      return uniformWork(body, items, iterations);
     });
 }
 
@@ -208,8 +209,8 @@ void whileLoops(const Options &options, Results &results) {
 }
 
 Registration registrations[] = {
-    {"tape-uniform", "tapes of loops with equal turns", uniform},
-    {"tape-ragged", "tapes of loops with turns from an array", ragged},
+    {"tape-uniform", "tapes of loops with equal iterations", uniform},
+    {"tape-ragged", "tapes of loops with iterations from an array", ragged},
     {"tape-nest", "tapes of loops in loops", nest},
     {"tape-while", "tapes of loops that end when they have converged",
      whileLoops}};

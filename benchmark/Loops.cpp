@@ -1,5 +1,5 @@
 /// Gradients of long and of ragged loops, and of one that is left early: time,
-/// and bytes saved per turn.
+/// and bytes saved per iteration.
 
 #include "Bench.h"
 #include "Volume.h"
@@ -12,9 +12,10 @@
 namespace costate::bench {
 namespace {
 
-/// x(i) after n(i) turns of v <- v sin(v) + 0.7
+/// x(i) after n(i) iterations of v <- v sin(v) + 0.7
 Kernel makeKernel() {
-  return kernel("turns", [](ArrayRef<double, 1> x, ArrayRef<int32_t, 1> n, ArrayRef<double, 0> y) {
+  return kernel("iterations", [](ArrayRef<double, 1> x, ArrayRef<int32_t, 1> n,
+                                 ArrayRef<double, 0> y) {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
       FOR (k, 0, n(i)) { v = v * sin(v) + 0.7; }
@@ -24,27 +25,30 @@ Kernel makeKernel() {
 }
 
 /// The tangent in one direction (0) or several, with the primal.
-double tangentTime(const Options &options, const Device &device, const Kernel &k,
-                   const std::vector<int32_t> &turns, int directions) {
-  Array<double> x = device.array<double>({turns.size()}, dual, {.directions = directions});
+double tangentTime(const Options &options, const Device &device,
+                   const Kernel &k, const std::vector<int32_t> &iterations,
+                   int directions) {
+  Array<double> x = device.array<double>({iterations.size()}, dual,
+                                         {.directions = directions});
   Array<double> y = device.array<double>({}, dual, {.directions = directions});
-  Array<int32_t> n = device.array<int32_t>({turns.size()});
+  Array<int32_t> n = device.array<int32_t>({iterations.size()});
   x.fill(0.5);
   x.dual().fill(1);
-  n.from_host(turns);
+  n.from_host(iterations);
   k.jvp(x, n, y);
   return milliseconds(options, [&] { k.jvp(x, n, y); device.synchronize(); });
 }
 
 void measure(const Options &options, Results &results, const std::string &name,
-             const std::vector<int32_t> &turns) {
-  double total = std::accumulate(turns.begin(), turns.end(), 0.0);
+             const std::vector<int32_t> &iterations) {
+  double total = std::accumulate(iterations.begin(), iterations.end(), 0.0);
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
-    Array<double> x = device.array<double>({turns.size()}, grad), y = device.array<double>({}, grad);
-    Array<int32_t> n = device.array<int32_t>({turns.size()});
+    Array<double> x = device.array<double>({iterations.size()}, grad),
+                  y = device.array<double>({}, grad);
+    Array<int32_t> n = device.array<int32_t>({iterations.size()});
     x.fill(0.5);
-    n.from_host(turns);
+    n.from_host(iterations);
     Kernel k = makeKernel();
     k(x, n, y);
     y.grad().fill(1);
@@ -57,11 +61,11 @@ void measure(const Options &options, Results &results, const std::string &name,
     row.set("gradient_ms", milliseconds(options, [&] { k.grad(x, n, y); device.synchronize(); }));
     row.set("saved_bytes", saved);
     row.set("peak_bytes", double(device.peak_bytes()));
-    row.set("tangent_ms", tangentTime(options, device, k, turns, 0));
-    row.set("tangents_8_ms", tangentTime(options, device, k, turns, 8));
-    row.set("turns", total);
-    if (turns.size() == 1)
-      row.set("bytes_per_turn", saved / total);
+    row.set("tangent_ms", tangentTime(options, device, k, iterations, 0));
+    row.set("tangents_8_ms", tangentTime(options, device, k, iterations, 8));
+    row.set("iterations", total);
+    if (iterations.size() == 1)
+      row.set("bytes_per_iteration", saved / total);
   }
 }
 

@@ -47,10 +47,10 @@ template <class T> Expr<T> distance(ArrayRef<T, 3> table, const Vector<T> &at) {
 /// By central differences of the table.
 template <class T> Vector<T> normal(ArrayRef<T, 3> table, const Vector<T> &at) {
   auto slope = [&](int axis) -> Expr<T> {
-    Vector<T> before = at, behind = at;
+    Vector<T> before = at, after = at;
     before[axis] = before[axis] - T(0.5);
-    behind[axis] = behind[axis] + T(0.5);
-    return distance(table, behind) - distance(table, before);
+    after[axis] = after[axis] + T(0.5);
+    return distance(table, after) - distance(table, before);
   };
   Vector<T> n = {slope(0), slope(1), slope(2)};
   Expr<T> length = sqrt(dot(n, n) + T(1e-12));

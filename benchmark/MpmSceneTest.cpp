@@ -36,7 +36,7 @@ TEST(MpmScene, HasAsManyCellsWithMassAsAsked) {
 }
 
 /// Positions and normals come from the table again, so little is left: the
-/// velocity at the start of each turn, and what cannot be had back.
+/// velocity at the start of each iteration, and what cannot be restored.
 TEST(MpmScene, SavesLittleForEachCollider) {
   MpmScene<float> scene(test::openDevice(), small(4, 0.2));
   scene.gradient();

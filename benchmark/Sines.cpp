@@ -11,7 +11,7 @@
 namespace costate::bench {
 namespace {
 
-constexpr int turns = 64;
+constexpr int iterations = 64;
 
 struct Function {
   std::string name;
@@ -34,7 +34,7 @@ Kernel repeated(const Function &f) {
       [&](ArrayRef<float, 1> x, ArrayRef<float, 1> y) {
         parallel(x.size(), [&](Index i) {
           Var<float> v = x(i);
-          FOR (k, 0, turns) {
+          FOR (k, 0, iterations) {
             v = 2.5f * f(v);
           }
           y(i) = v;
@@ -94,7 +94,8 @@ void sines(const Options &options, Results &results) {
   }
 }
 
-Registration registration("sine", "sines and cosines of f32, turn after turn",
+Registration registration("sine",
+                          "sines and cosines of f32, iteration after iteration",
                           sines);
 
 } // namespace

@@ -8,13 +8,13 @@
 namespace costate::bench {
 namespace {
 
-constexpr int outerTurns = 16;
-constexpr int mostTurns = 4000;
-constexpr float settled = 1e-5f;  ///< a fixed point changes by less
-constexpr float leaves = 0.2585f; ///< below it a chaotic loop ends
-constexpr float share = 1e-3f;    ///< of `scale` in a chaotic turn
+constexpr int outerIterations = 16;
+constexpr int maxTripCount = 4000;
+constexpr float tolerance = 1e-5f; ///< a fixed point changes by less
+constexpr float leaves = 0.2585f;  ///< below it a chaotic loop ends
+constexpr float share = 1e-3f;     ///< of `scale` in a chaotic iteration
 
-//===-- The turns, traced -------------------------------------------------===//
+//===-- The iterations, traced --------------------------------------------===//
 
 template <class V> auto g(const V &v) { return 1.0f + v * v; }
 
@@ -24,7 +24,7 @@ template <class V> auto mixed(const V &v) { return 0.5f * (v * v) + 0.4f; }
 /// Of the chaotic map: nothing that could be fused, on any device.
 template <class V> auto shrunk(const V &v) { return 0.95f * v; }
 
-Expr<float> chaoticTurn(Expr<float> v) {
+Expr<float> chaoticIteration(Expr<float> v) {
   return custom_derivative(
       [](Expr<float> v) -> Expr<float> { return chaos(v); },
       [](Expr<float> v, Expr<float>) -> Expr<float> {
@@ -33,7 +33,7 @@ Expr<float> chaoticTurn(Expr<float> v) {
 }
 
 /// Says that it depends on `scale` as well.
-Expr<float> chaoticTurn(Expr<float> v, Expr<float> scale) {
+Expr<float> chaoticIteration(Expr<float> v, Expr<float> scale) {
   return custom_derivative(
       [](Expr<float> v, Expr<float>) -> Expr<float> { return chaos(v); },
       [](Expr<float> v, Expr<float>, Expr<float>) {
@@ -42,7 +42,7 @@ Expr<float> chaoticTurn(Expr<float> v, Expr<float> scale) {
       })(v, scale);
 }
 
-Expr<float> outerTurn(TapeBody body, Expr<float> v) {
+Expr<float> outerIteration(TapeBody body, Expr<float> v) {
   if (body != TapeBody::Proof)
     return mixed(v);
   return custom_derivative(
@@ -52,14 +52,14 @@ Expr<float> outerTurn(TapeBody body, Expr<float> v) {
       })(v);
 }
 
-Expr<float> turn(TapeBody body, Expr<float> v) {
+Expr<float> iteration(TapeBody body, Expr<float> v) {
   if (body == TapeBody::Proof)
-    return chaoticTurn(v);
+    return chaoticIteration(v);
   return 0.9f * sin(v) + 0.3f;
 }
 
-/// How many inner turns item i makes in outer turn k.
-Expr<int32_t> innerTurns(Index i, Index k) {
+/// How many inner iterations item i makes in outer iteration k.
+Expr<int32_t> innerIterations(Index i, Index k) {
   Expr<uint32_t> h =
       cast<uint32_t>(i) * 2654435761u + cast<uint32_t>(k) * 40503u;
   h = (h ^ (h >> 15u)) * 2246822519u;
@@ -72,7 +72,7 @@ KernelOptions optionsFor(TapeBody body) {
 
 //===-- The same in plain C++ ---------------------------------------------===//
 
-uint32_t innerTurnsOf(uint32_t i, uint32_t k) {
+uint32_t innerIterationsOf(uint32_t i, uint32_t k) {
   uint32_t h = i * 2654435761u + k * 40503u;
   h = (h ^ (h >> 15)) * 2246822519u;
   return (h ^ (h >> 13)) % 16;
@@ -82,23 +82,23 @@ double chaoticGradient(float first, float last) {
   return double(g(double(last))) / g(double(first));
 }
 
-/// d v / d v0 behind some turns; advances `v`.
-double contracting(double &v, int turns) {
+/// d v / d v0 after some iterations; advances `v`.
+double contracting(double &v, int iterations) {
   double derivative = 1;
-  for (int k = 0; k < turns; ++k) {
+  for (int k = 0; k < iterations; ++k) {
     derivative *= 0.9 * std::cos(v);
     v = 0.9 * std::sin(v) + 0.3;
   }
   return derivative;
 }
 
-ItemGradient turnsGradient(TapeBody body, float x, int turns) {
+ItemGradient iterationsGradient(TapeBody body, float x, int iterations) {
   if (body != TapeBody::Proof) {
     double v = x;
-    return {contracting(v, turns)};
+    return {contracting(v, iterations)};
   }
   float v = x;
-  for (int k = 0; k < turns; ++k)
+  for (int k = 0; k < iterations; ++k)
     v = chaos(v);
   return {chaoticGradient(x, v)};
 }
@@ -106,8 +106,8 @@ ItemGradient turnsGradient(TapeBody body, float x, int turns) {
 ItemGradient nestGradient(TapeBody body, float x, uint32_t item) {
   double v = x, derivative = 1;
   float w = x;
-  for (uint32_t k = 0; k < outerTurns; ++k) {
-    int inner = innerTurnsOf(item, k);
+  for (uint32_t k = 0; k < outerIterations; ++k) {
+    int inner = innerIterationsOf(item, k);
     derivative *= contracting(v, inner);
     derivative *= v;
     v = mixed(v);
@@ -118,21 +118,21 @@ ItemGradient nestGradient(TapeBody body, float x, uint32_t item) {
   return {body == TapeBody::Proof ? chaoticGradient(x, w) : derivative};
 }
 
-int fixedPointTurns(float x, float scale) {
+int fixedPointIterations(float x, float scale) {
   float v = x, change = 1;
-  int turns = 0;
-  while (turns < mostTurns && !(change < settled)) {
+  int iterations = 0;
+  while (iterations < maxTripCount && !(change < tolerance)) {
     float w = scale * std::sin(v);
     change = std::fabs(w - v);
     v = w;
-    ++turns;
+    ++iterations;
   }
-  return turns;
+  return iterations;
 }
 
-ItemGradient fixedPointGradient(float x, float scale, int turns) {
+ItemGradient fixedPointGradient(float x, float scale, int iterations) {
   double v = x, byX = 1, byScale = 0;
-  for (int k = 0; k < turns; ++k) {
+  for (int k = 0; k < iterations; ++k) {
     byScale = byScale * scale * std::cos(v) + std::sin(v);
     byX *= scale * std::cos(v);
     v = scale * std::sin(v);
@@ -142,14 +142,14 @@ ItemGradient fixedPointGradient(float x, float scale, int turns) {
 
 ItemGradient chaoticLoopGradient(float x) {
   float v = x;
-  int turns = 0;
+  int iterations = 0;
   bool goesOn = true;
-  while (turns < mostTurns && goesOn) {
+  while (iterations < maxTripCount && goesOn) {
     v = chaos(v);
     goesOn = !(v < leaves);
-    ++turns;
+    ++iterations;
   }
-  return {chaoticGradient(x, v), double(share) * turns * g(double(v))};
+  return {chaoticGradient(x, v), double(share) * iterations * g(double(v))};
 }
 
 //===-- Their inputs ------------------------------------------------------===//
@@ -184,8 +184,8 @@ TapeWork raggedWork(const char *name, TapeBody body,
       [=](ArrayRef<float, 1> x, ArrayRef<int32_t, 1> n, ArrayRef<float, 1> y) {
         parallel(x.size(), [&](Index i) {
           Var<float> v = x(i);
-          FOR (turnIndex, 0, n(i)) {
-            v = turn(body, v);
+          FOR (iterationIndex, 0, n(i)) {
+            v = iteration(body, v);
           }
           y(i) += v;
         });
@@ -193,7 +193,7 @@ TapeWork raggedWork(const char *name, TapeBody body,
       optionsFor(body));
   TapeWork work{name, body, k, inputs(body, depth.size()), {}, depth, {}, {}};
   work.expected = [body, x = work.x, depth](size_t i) {
-    return std::vector{turnsGradient(body, x[i], depth[i])};
+    return std::vector{iterationsGradient(body, x[i], depth[i])};
   };
   return work;
 }
@@ -205,23 +205,29 @@ const char *nameOf(TapeBody body) {
   return names[static_cast<int>(body)];
 }
 
-TapeWork uniformWork(TapeBody body, size_t items, int32_t turns) {
+TapeWork uniformWork(TapeBody body, size_t items, int32_t iterations) {
   Kernel k = kernel(
       "uniform",
       [=](ArrayRef<float, 1> x, ArrayRef<float, 1> y, Scalar<int32_t> n) {
         parallel(x.size(), [&](Index i) {
           Var<float> v = x(i);
-          FOR (turnIndex, 0, n) {
-            v = turn(body, v);
+          FOR (iterationIndex, 0, n) {
+            v = iteration(body, v);
           }
           y(i) += v;
         });
       },
       optionsFor(body));
-  TapeWork work{
-      std::to_string(turns), body, k, inputs(body, items), {}, {}, turns, {}};
-  work.expected = [body, x = work.x, turns](size_t i) {
-    return std::vector{turnsGradient(body, x[i], turns)};
+  TapeWork work{std::to_string(iterations),
+                body,
+                k,
+                inputs(body, items),
+                {},
+                {},
+                iterations,
+                {}};
+  work.expected = [body, x = work.x, iterations](size_t i) {
+    return std::vector{iterationsGradient(body, x[i], iterations)};
   };
   return work;
 }
@@ -246,16 +252,17 @@ TapeWork nestWork(TapeBody body, size_t items) {
         parallel(x.size(), [&](Index i) {
           Var<float> v = x(i);
           FOR (m, 0, outer) {
-            FOR (j, 0, innerTurns(i, m)) {
-              v = turn(body, v);
+            FOR (j, 0, innerIterations(i, m)) {
+              v = iteration(body, v);
             }
-            v = outerTurn(body, v);
+            v = outerIteration(body, v);
           }
           y(i) += v;
         });
       },
       optionsFor(body));
-  TapeWork work{"nest", body, k, inputs(body, items), {}, {}, outerTurns, {}};
+  TapeWork work{"nest",          body, k, inputs(body, items), {}, {},
+                outerIterations, {}};
   work.expected = [body, x = work.x](size_t i) {
     return std::vector{nestGradient(body, x[i], static_cast<uint32_t>(i))};
   };
@@ -271,13 +278,13 @@ TapeWork whileWork(TapeBody body, size_t items) {
         parallel(x.size(), [&](Index i) {
           Var<float> v = x(i);
           Expr<float> s = scale(i);
-          Var<int32_t> turns = 0;
-          WHILE (turns < mostTurns) {
-            Expr<float> w = isChaotic ? chaoticTurn(v, s) : s * sin(v);
+          Var<int32_t> iterations = 0;
+          WHILE (iterations < maxTripCount) {
+            Expr<float> w = isChaotic ? chaoticIteration(v, s) : s * sin(v);
             Expr<float> change = abs(w - v);
             v = w;
-            turns += 1;
-            IF (isChaotic ? w < leaves : change < settled) {
+            iterations += 1;
+            IF (isChaotic ? w < leaves : change < tolerance) {
               BREAK;
             }
           }
@@ -294,8 +301,8 @@ TapeWork whileWork(TapeBody body, size_t items) {
     std::vector<ItemGradient> any;
     if (isChaotic)
       return std::vector{chaoticLoopGradient(x[i])};
-    int turns = fixedPointTurns(x[i], scale[i]);
-    for (int t = std::max(1, turns - 1); t <= turns + 1; ++t)
+    int iterations = fixedPointIterations(x[i], scale[i]);
+    for (int t = std::max(1, iterations - 1); t <= iterations + 1; ++t)
       any.push_back(fixedPointGradient(x[i], scale[i], t));
     return any;
   };
@@ -305,7 +312,7 @@ TapeWork whileWork(TapeBody body, size_t items) {
 //===-- On a device -------------------------------------------------------===//
 
 BoundWork::BoundWork(const TapeWork &work, const Device &device, size_t items)
-    : kernel(work.kernel), turns(work.turns) {
+    : kernel(work.kernel), iterations(work.iterations) {
   auto place = [&](auto &array, const auto &values, Flags flags) {
     using T = typename std::remove_cvref_t<decltype(values)>::value_type;
     if (values.empty())
@@ -328,8 +335,8 @@ void BoundWork::launch(detail::Mode mode) const {
   if (depth)
     arguments.emplace_back(depth);
   arguments.emplace_back(y);
-  if (turns)
-    arguments.emplace_back(*turns);
+  if (iterations)
+    arguments.emplace_back(*iterations);
   kernel.launch_with(mode, arguments);
 }
 

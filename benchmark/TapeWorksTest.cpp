@@ -21,7 +21,7 @@ class TapeWorks : public testing::TestWithParam<TapeBody> {};
 
 TEST_P(TapeWorks, HaveTheGradientsOfPlainLoops) {
   Device device = test::openDevice();
-  // Functions of a GPU that approximate also change numbers of turns.
+  // Functions of a GPU that approximate also change trip counts.
   bool approximates =
       GetParam() == TapeBody::Fast && test::hasOwnFunctions(device);
   for (const TapeWork &work : allWorks(GetParam(), 3000)) {
@@ -62,7 +62,7 @@ TEST(TapeWorks, ProofsKeepTheSizeOfTheirGradients) {
     }
 }
 
-TEST(TapeWorks, ChaoticLoopsEndAfterManyTurnsButNotTheSame) {
+TEST(TapeWorks, ChaoticLoopsEndAfterManyIterationsButNotTheSame) {
   TapeWork work = whileWork(TapeBody::Proof, 3000);
   double sum = 0, most = 0;
   for (size_t i = 0; i < 3000; ++i) {

@@ -1,4 +1,4 @@
-/// Derivatives by a number that all iterations read: one sum over all of them.
+/// Derivatives by a number that all work items read: one sum over all of them.
 /// By hand in CUDA: cuda/reductions.cu.
 
 #include "Bench.h"
@@ -89,7 +89,7 @@ void uniformRead(const Options &options, Results &results) {
 }
 
 Registration registration("uniform-read",
-                          "gradients by a number that all iterations read",
+                          "gradients by a number that all work items read",
                           uniformRead);
 
 } // namespace

@@ -1,8 +1,8 @@
 /// How must the cue ball be hit, so that a certain ball stops at a given place?
 /// A game is computed from one collision to the next, of balls or with a
-/// cushion: the turns of its WHILE are as many as it takes. The state of a game
-/// is in private arrays, which every collision overwrites. Gradient descent
-/// improves many shots at the same time, of which the best is played.
+/// cushion: the iterations of its WHILE are as many as it takes. The state of a
+/// game is in private arrays, which every collision overwrites. Gradient
+/// descent improves many shots at the same time, of which the best is played.
 ///
 /// Balls slow down in proportion to their speed. So how far they have come, and
 /// not the time, is the clock: between collisions balls go straight ahead, by
@@ -102,11 +102,11 @@ Kernel play = kernel(
         }
         speed[0] = shots(s);
         Var<double> left = 1.0;
-        Var<int> turns = 0;
+        Var<int> iterations = 0;
         FOR (b, 0, balls) {
           path(s, 0, b) = place[b];
         }
-        WHILE ((left > 0) & (turns < mostEvents)) {
+        WHILE ((left > 0) & (iterations < mostEvents)) {
           Event next = {left};
           FOR (i, 0, balls) {
             meetCushion(next, place[i].x(), speed[i].x(), tableLength, i, -1);
@@ -115,10 +115,10 @@ Kernel play = kernel(
               meetBall(next, place, speed, i, j);
             }
           }
-          turns += 1;
+          iterations += 1;
           FOR (b, 0, balls) {
             place[b] += next.when * speed[b];
-            path(s, turns, b) = place[b];
+            path(s, iterations, b) = place[b];
           }
           left -= next.when;
           IF (next.ball >= 0) {
@@ -126,7 +126,7 @@ Kernel play = kernel(
           }
         }
         ASSERT(left <= 0, "game {} has more than {} collisions", s, mostEvents);
-        events(s) = turns;
+        events(s) = iterations;
         loss(s) = norm_sqr(place[wanted] - goal);
       });
     });

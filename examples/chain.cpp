@@ -38,16 +38,16 @@ Kernel reach =
                        ArrayRef<double, 0> loss) {
       Index poses = angles.size(0);
       parallel(poses, [&](Index p) {
-        Vec<double, 4> turn = quaternion::identity<double>();
+        Vec<double, 4> rotation = quaternion::identity<double>();
         Vec<double, 3> place;
         Var<double> penalty = 0.0;
         FOR (k, 0, axes.size()) { // along the arm
           ASSERT(abs(norm(axes(k)) - 1.0) < 1e-9, "axis {} is no direction", k);
           Expr<double> angle = angles(p, k);
-          turn = quaternion::multiply(
-              turn, quaternion::from_axis_angle(axes(k), angle));
+          rotation = quaternion::multiply(
+              rotation, quaternion::from_axis_angle(axes(k), angle));
           VecExpr<double, 3> link =
-              quaternion::rotate(turn, vec(0.0, 0.0, lengths(k)));
+              quaternion::rotate(rotation, vec(0.0, 0.0, lengths(k)));
           penalty += inBall(place + 0.5 * link) + inBall(place + link);
           place += link;
           joints(p, k) = place;

@@ -1,4 +1,4 @@
-/// Which wind turns a cloud into a letter? Smoke drifts in a fluid that cannot
+/// Which wind makes a letter of a cloud? Smoke drifts in a fluid that cannot
 /// be compressed; what is sought is how the fluid moves at the start, so that
 /// in the end the smoke is a C. Gradient descent goes through the simulation:
 /// stable fluids (Stam, SIGGRAPH 1999) with semi-Lagrangian advection and a

@@ -113,7 +113,7 @@ class Process:
 
 
 def run_batch(binary, device, names, limit):
-    """Tests behind one that ends the process run in another."""
+    """Tests after one that ends the process run in another."""
     outcomes = {}
     while names:
         process = Process(binary, device, names, limit)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the texts of the tree: no paths of one machine, no package hosts, no
-tabs in sources, and no dead links between documents."""
+tabs in sources, no words that the glossary has retired, and no dead links
+between documents."""
 
 import re
 import subprocess
@@ -16,6 +17,19 @@ FORBIDDEN = re.compile("|".join([
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 EXEMPT = {"LICENSE"}
+GLOSSARY = ROOT / "docs/glossary.md"
+PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def retired():
+    """Words, and phrases, of the last table of the glossary."""
+    table = GLOSSARY.read_text().split("## Words that are not used")[1]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")][2:]
+    return [word.strip() for row in rows for word in row.split(",")]
+
+
+WORDS = {word for word in retired() if " " not in word}
+PHRASES = [word for word in retired() if " " in word]
 
 
 def files():
@@ -31,6 +45,12 @@ def text_of(path):
         return ""
 
 
+def retired_in(line):
+    """The retired words of a line, also those that are parts of names."""
+    found = {part.lower() for part in PARTS.findall(line)} & WORDS
+    return sorted(found | {phrase for phrase in PHRASES if re.search(rf"\b{phrase}\b", line)})
+
+
 def check(path, problems):
     name = path.relative_to(ROOT)
     text = text_of(path)
@@ -39,6 +59,8 @@ def check(path, problems):
             problems.append(f"{name}:{number}: names a place of one machine: {line.strip()}")
         if "\t" in line and path.suffix in (".cpp", ".h", ".td", ".py"):
             problems.append(f"{name}:{number}: contains a tab")
+        for word in retired_in(line) if path != GLOSSARY else []:
+            problems.append(f"{name}:{number}: `{word}` is not used here, see docs/glossary.md")
     if path.suffix == ".md":
         for link in LINK.findall(CODE.sub("", text)):
             if not (path.parent / link).exists():

@@ -28,17 +28,17 @@ Vec3 cross(const Vec3 &a, const Vec3 &b) {
 /// Rodrigues' rotation of `x` about `r` by |r|.
 Vec3 rotate(const Vec3 &r, const Vec3 &x) {
   Real squared = dot(r, r);
-  Vec3 turned = cross(r, x);
+  Vec3 rotated = cross(r, x);
   Var<double> result[3];
   IF (squared == 0.0) {
     for (int i = 0; i < 3; ++i)
-      result[i] = x[i] + turned[i];
+      result[i] = x[i] + rotated[i];
   }
   ELSE {
     Real angle = sqrt(squared), cosine = cos(angle), sine = sin(angle) / angle;
     Real along = dot(r, x) / squared * (1.0 - cosine);
     for (int i = 0; i < 3; ++i)
-      result[i] = x[i] * cosine + turned[i] * sine + r[i] * along;
+      result[i] = x[i] * cosine + rotated[i] * sine + r[i] * along;
   }
   return {Real(result[0]), Real(result[1]), Real(result[2])};
 }

@@ -35,7 +35,7 @@ static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf, I
   return squares;
 }
 
-/// Component k owns an iteration of the two large ranges, so no two iterations
+/// Component k owns a work item of the two large ranges, so no two work items
 /// add to the adjoint of one parameter.
 static Kernel makeKernel() {
   return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
@@ -78,7 +78,7 @@ static Kernel makeKernel() {
   });
 }
 
-/// For thousands of threads: an iteration for each entry of a component and for
+/// For thousands of threads: a work item for each entry of a component and for
 /// each pair of a component and a point. Distances stand in an array, so that a
 /// pair adds to the adjoint of each entry of a mean once, and neighbours have
 /// neighbouring entries.

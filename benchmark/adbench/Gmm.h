@@ -12,7 +12,7 @@ class Gmm {
 public:
   /// With `grad | dual`, also for products with the Hessian.
   Gmm(const Device &device, const GmmInput &input, Flags flags = grad);
-  /// `isWide`: as other devices than the CPU have it, with more iterations.
+  /// `isWide`: as other devices than the CPU have it, with more work items.
   Gmm(const Device &device, const GmmInput &input, Flags flags, bool isWide);
 
   void runObjective();

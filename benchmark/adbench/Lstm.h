@@ -29,7 +29,7 @@ private:
 
   Kernel kernel;
   Array<double> main, extra, sequence;
-  std::vector<Array<double>> states; ///< before each launch and behind the last
+  std::vector<Array<double>> states; ///< before each launch and after the last
   Array<double> output, loss;
   int64_t steps, stepsOfLaunch;
 };

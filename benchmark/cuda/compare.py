@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """costate-bench beside what is written by hand in CUDA, in the same run.
 
-Builds the programs of this folder with nvcc, runs each of them in turn with the
+Builds the programs of this folder with nvcc, runs each of them alternately with the
 benchmarks that do the same, keeps the best of the rounds, and prints a table for
 each. Needs a GPU, nvcc, and costate-bench in ../bin, ../../../bin or --costate.
 """
@@ -214,7 +214,7 @@ def reads(mine, theirs):
         rows.append([case, number(row.get("gradient_ms")), number(a), number(b), f"{number(ways[name])} {name[:-3]}", ratio(a, ways[name]),
                      number(hand["deterministic_ms"]), ratio(b, hand["deterministic_ms"]), number(hand["stream_ms"]),
                      ratio(row.get("gradient_ms"), hand["stream_ms"]), number(row.get("rel_err"), 2), number(row.get("launches"))])
-    table("Derivatives by a number that all iterations read, ms",
+    table("Derivatives by a number that all work items read, ms",
           ["case", "ours, in a stream", "in a graph", "deterministic, in a graph", "best by hand, in a graph",
            "ours / it", "deterministic by hand, in a graph", "ours / it", "in a stream", "ours / it", "rel. error", "launches"], rows)
 
@@ -226,7 +226,7 @@ def sines(mine, theirs):
         same = "yes" if row.get("checksum") == hand["checksum"] else f"no: {row.get('checksum')}, {hand['checksum']}"
         rows.append([key[1], number(row.get("primal_ms")), number(hand["cuda_ms"]),
                      ratio(row.get("primal_ms"), hand["cuda_ms"]), number(hand["same_ms"]), same])
-    table("Sines, 64 turns of 1,048,576, ms",
+    table("Sines, 64 iterations of 1,048,576, ms",
           ["case", "ours", "CUDA's", "ours / it", "ours, compiled by nvcc", "the same bits"], rows)
 
 

@@ -1,4 +1,4 @@
-// A yardstick: derivatives by a number that all iterations read, by hand.
+// A yardstick: derivatives by a number that all work items read, by hand.
 //   nvcc -std=c++20 -O3 -arch=sm_90 -o reductions reductions.cu && ./reductions
 //
 // y_i = w w x_i, as in ../UniformRead.cpp: the sum of 2 w x_i, or of seed_i 2 w

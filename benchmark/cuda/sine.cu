@@ -28,14 +28,14 @@ template <class F, bool isSine> __device__ float call(float x) {
 }
 
 constexpr unsigned items = 1 << 20;
-constexpr int turns = 64;
+constexpr int iterations = 64;
 
 template <class F, bool isSine>
 __global__ void repeated(const float *x, float *y) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   float v = x[i];
 #pragma unroll 1
-  for (int k = 0; k < turns; ++k)
+  for (int k = 0; k < iterations; ++k)
     v = 2.5f * call<F, isSine>(v);
   y[i] = v;
 }

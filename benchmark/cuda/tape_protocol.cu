@@ -2,9 +2,9 @@
 //   nvcc -std=c++20 -O3 -arch=sm_90 -o tape_protocol tape_protocol.cu
 //   ./tape_protocol [ITEMS [REPLAYS [CASES]]]
 //
-// The works are those of ../TapeWorks.cpp; the dear body calls the sine that
-// Costate compiles (sine.h). One JSON object per case on standard output, with
-// the bench and the case that costate-bench has for it:
+// The works are those of ../TapeWorks.cpp; the expensive body calls the sine
+// that Costate compiles (sine.h). One JSON object per case on standard output,
+// with the bench and the case that costate-bench has for it:
 // - hand_ms: plain kernels that know the need; the best of storing all and of
 //   sqrt checkpoints, with 16 K to 270 K threads.
 // - columns: the protocol below, with a heap for all residents, with a part of
@@ -13,9 +13,9 @@
 // the
 //   seed and adds to the gradient, as Costate must.
 // - pair_ms: one row of {primal, adjoint} per thread, 65,536 threads.
-// Cases that end in -sorted count the items' depths and order the items by them,
-// deepest first, in every launch. CASES: only those with this text in the name.
-// On standard error the same for people, with what growth does.
+// Cases that end in -sorted count the items' depths and order the items by
+// them, deepest first, in every launch. CASES: only those with this text in the
+// name. On standard error the same for people, with what growth does.
 //
 // One launch is a fixed row of kernels, captured once in a graph: [size_tapes],
 // sweep, drain.
@@ -24,11 +24,11 @@
 // - It lies in shared memory (nothing to size or to allocate), or in a fixed
 //   heap; then the device decides how many warps are resident and how many rows
 //   each has, from the heap cell and the need.
-// - A tile (32 iterations, one warp) that is too deep for its rows keeps its
+// - A tile (32 work items, one warp) that is too deep for its rows keeps its
 //   first records and recomputes the rest from checkpoints, in place. From n
 //   records down to 2 sqrt(n) rows that always fits; the time grows smoothly.
 // - What does not fit even so goes on a list with its exact need; the drain,
-//   always enqueued behind, runs the list with fewer and longer tapes in shared
+//   always enqueued after, runs the list with fewer and longer tapes in shared
 //   memory, or on the heap where more tiles can run at a time. If one tile fits
 //   nowhere: the error cell, and later launches do nothing until the host
 //   clears it. Gradients are written only after all has fitted.
@@ -143,7 +143,7 @@ __device__ Split split(Need n, u32 rows, u32 words) {
   return {n.rows - rest, s,
           n.rows - rest + s + n.unit - 1 + words * (rest / s + 1) <= rows};
 }
-__device__ u32 fewest_rows(Need n, u32 words) {
+__device__ u32 min_rows(Need n, u32 words) {
   const u32 s = max(1u, (u32)ceilf(sqrtf((float)words * n.rows)));
   return min(n.rows, s + n.unit + 1 + words * (n.rows / s + 2));
 }
@@ -158,10 +158,10 @@ __device__ Plan plan(u64 words, u32 rows, u32 least, u32 most) {
 
 // ---- the work
 
-// 0 a cheap body, 1 a dear one; 2 the proof: a chaotic map, and for adjoint a
-// fingerprint of every record in order. (The sine maps contract, so their
-// gradients forget most records, or underflow: equal gradients alone would
-// prove little about the tape.)
+// 0 a cheap body, 1 an expensive one; 2 the proof: a chaotic map, and for
+// adjoint a fingerprint of every record in order. (The sine maps contract, so
+// their gradients forget most records, or underflow: equal gradients alone
+// would prove little about the tape.)
 template <int A> struct Maths {
   static __device__ float sin(float v) {
     return A == 1 ? costateSine(v) : __sinf(v);
@@ -383,8 +383,8 @@ template <class Body> struct Loop : Body {
 };
 
 template <int A>
-struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
-              // own
+struct Nest { // `outer` times: an inner loop of 0..15 iterations, then a step
+              // of its own
   static constexpr bool sized = true;
   static constexpr u32 checkpoint_words = 2;
   const float *x;
@@ -392,7 +392,7 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
   float *unused;
   u32 n, outer;
   Ends ends;
-  __device__ u32 turns(u32 i, u32 k) const {
+  __device__ u32 iterations(u32 i, u32 k) const {
     u32 h = i * 2654435761u + k * 40503u;
     h ^= h >> 15;
     h *= 2246822519u;
@@ -417,15 +417,15 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
   __device__ Need count(u32 i, const Lane &) const {
     Need n{0, 1};
     for (u32 k = 0; k < outer; k++) {
-      u32 m = __reduce_max_sync(everyone, turns(i, k)) + 1;
+      u32 m = __reduce_max_sync(everyone, iterations(i, k)) + 1;
       n.rows += m;
       n.unit = max(n.unit, m);
     }
     return n;
   }
   template <bool Guard, bool Store = true>
-  __device__ u32 turn(u32 i, Lane &l, Tape t, u32 k, u32 p) const {
-    const u32 c = turns(i, k);
+  __device__ u32 iteration(u32 i, Lane &l, Tape t, u32 k, u32 p) const {
+    const u32 c = iterations(i, k);
     for (u32 j = 0; j < c; j++) {
       if (Store)
         t.put<Guard>(p + j, l.v);
@@ -438,9 +438,9 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
     l.v = __fmaf_rn(__fmul_rn(l.v, l.v), 0.5f, 0.4f);
     return p + 1;
   }
-  __device__ void unturn(u32 i, Lane &l, Tape t, u32 k, u32 &p) const {
+  __device__ void undoIteration(u32 i, Lane &l, Tape t, u32 k, u32 &p) const {
     l.adjoint = outer_chain(l.adjoint, t.get(--p));
-    const int c = turns(i, k), m = __reduce_max_sync(everyone, (u32)c);
+    const int c = iterations(i, k), m = __reduce_max_sync(everyone, (u32)c);
     p -= m;
 #pragma unroll 4
     for (int j = m - 1; j >= 0; j--) {
@@ -452,7 +452,7 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
   template <bool Guard> __device__ Need forward(u32 i, Lane &l, Tape t) const {
     Need n{0, 1};
     for (u32 k = 0; k < outer; k++) {
-      u32 p = turn<Guard>(i, l, t, k, n.rows);
+      u32 p = iteration<Guard>(i, l, t, k, n.rows);
       n.unit = max(n.unit, p - n.rows);
       n.rows = p;
     }
@@ -460,18 +460,18 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
   }
   __device__ void reverse(u32 i, Lane &l, Tape t, Need n) const {
     for (u32 k = outer; k-- > 0;)
-      unturn(i, l, t, k, n.rows);
+      undoIteration(i, l, t, k, n.rows);
   }
   __device__ bool recompute(u32 i, Lane &l, Tape t, Need n)
-      const { // pieces are whole turns; {v, k} of each, from the top down
+      const { // pieces are whole iterations; {v, k} of each, from the top down
     const Split c = split(n, t.rows, 2);
     if (!c.fits)
       return false;
     u32 k = 0, p = 0, segments = 0, deepest = 0;
     for (; k < outer &&
-           p + __reduce_max_sync(everyone, turns(i, k)) + 1 <= c.first;
+           p + __reduce_max_sync(everyone, iterations(i, k)) + 1 <= c.first;
          k++)
-      p = turn<false>(i, l, t, k, p);
+      p = iteration<false>(i, l, t, k, p);
     const u32 kept = k, bottom = p;
     for (u32 base = p; k < outer; k++) {
       if (k == kept || p - base >= c.segment) {
@@ -482,7 +482,7 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
           t.put<false>(t.rows - 2 * segments + 1, __uint_as_float(k));
         }
       }
-      p = turn<false, false>(i, l, t, k, p);
+      p = iteration<false, false>(i, l, t, k, p);
       deepest = max(deepest, p - base);
     }
     if (bottom + deepest + 2 * segments > t.rows)
@@ -492,19 +492,19 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
       const u32 from = __float_as_uint(t.get(t.rows - 2 * segments + 1));
       p = bottom;
       for (k = from; k < end; k++)
-        p = turn<false>(i, l, t, k, p);
+        p = iteration<false>(i, l, t, k, p);
       for (k = end; k-- > from;)
-        unturn(i, l, t, k, p);
+        undoIteration(i, l, t, k, p);
       end = from;
     }
     for (k = kept; k-- > 0;)
-      unturn(i, l, t, k, p);
+      undoIteration(i, l, t, k, p);
     return true;
   }
   template <class T> __device__ void naive(u32 i, Lane &l, T t) const {
     u32 p = 0;
     for (u32 k = 0; k < outer; k++) {
-      u32 c = turns(i, k);
+      u32 c = iterations(i, k);
       for (u32 j = 0; j < c; j++) {
         t.template put<false>(p++, l.v);
         l.v = Maths<A>::step(l.v);
@@ -514,7 +514,7 @@ struct Nest { // `outer` times: an inner loop of 0..15 turns, then a step of its
     }
     for (u32 k = outer; k-- > 0;) {
       l.adjoint = outer_chain(l.adjoint, t.get(--p));
-      u32 c = turns(i, k);
+      u32 c = iterations(i, k);
       for (u32 j = 0; j < c; j++)
         l.adjoint = Maths<A>::chain(l.adjoint, t.get(--p));
     }
@@ -634,7 +634,7 @@ __global__ void __launch_bounds__(threads)
   Plan p{gridDim.x * warps_per_block, m.shared_rows};
   if (!Shared) {
     const Need need = m.fixed.rows ? m.fixed : W::sized ? c->seen : c->known;
-    p = plan(c->words, fewest_rows(need, W::checkpoint_words), m.least, m.most);
+    p = plan(c->words, min_rows(need, W::checkpoint_words), m.least, m.most);
   }
   if (warp >= p.warps)
     return;
@@ -677,7 +677,7 @@ __global__ void __launch_bounds__(threads)
   extern __shared__ float shared[];
   const u32 listed = c->listed, lane = lane_id();
   if (!c->error && listed) {
-    const u32 rows = fewest_rows(c->seen, W::checkpoint_words),
+    const u32 rows = min_rows(c->seen, W::checkpoint_words),
               shared_rows = m.drain_bytes / 128;
     const u32 here = min(warps_per_block, shared_rows / rows),
               heap = (u32)min((u64)gridDim.x * warps_per_block,
@@ -721,7 +721,7 @@ __global__ void __launch_bounds__(threads)
   c->next = c->listed = c->again = c->ticket = 0;
 }
 
-// ---- yardsticks: hand kernels with the need known and ample memory
+// ---- yardsticks: hand kernels with the need known and sufficient memory
 
 template <class W>
 __global__ void __launch_bounds__(threads)
@@ -738,7 +738,7 @@ __global__ void __launch_bounds__(threads)
 template <class W>
 __global__ void __launch_bounds__(threads)
     hand_checkpointed(W w, float *heap, Need need, u32 warps) {
-  const u32 warp = warp_id(), rows = fewest_rows(need, W::checkpoint_words);
+  const u32 warp = warp_id(), rows = min_rows(need, W::checkpoint_words);
   if (warp < warps)
     for (u32 tile = warp; tile * 32 < w.n; tile += warps)
       gradient(w, tile, Tape{heap + (u64)warp * rows * 32 + lane_id(), rows});
@@ -802,10 +802,10 @@ struct Device {
     CHECK(cudaEventElapsedTime(&ms, start, stop));
     return ms;
   }
-  template <class F> float best(F f, int turns = 7) {
+  template <class F> float best(F f, int iterations = 7) {
     f();
     float ms = 1e9;
-    for (int k = 0; k < turns; k++)
+    for (int k = 0; k < iterations; k++)
       ms = std::min(ms, once(f));
     return ms;
   }

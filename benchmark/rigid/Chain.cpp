@@ -26,21 +26,21 @@ void kinematics(Index n, Index e, ArrayRef<int32_t, 1> parent, ArrayRef<double, 
                 ArrayRef<double, 1> length, ArrayRef<double, 2> angle, Links frame, Links origin,
                 Links axis, Links tip) {
   FOR (l, 0, n) {
-    Vec<double, 4> turned = quaternion::identity<double>();
+    Vec<double, 4> rotated = quaternion::identity<double>();
     Vec<double, 3> start = vec(Real(0), Real(0), Real(0));
     Index above = parent(l);
     IF (above >= 0) {
-      turned = vec(Real(frame(above, 0, e)), Real(frame(above, 1, e)), Real(frame(above, 2, e)),
-                   Real(frame(above, 3, e)));
+      rotated = vec(Real(frame(above, 0, e)), Real(frame(above, 1, e)),
+                    Real(frame(above, 2, e)), Real(frame(above, 3, e)));
       start = at(tip, above, e);
     }
     Real3 own = vec(Real(axes(l, 0)), Real(axes(l, 1)), Real(axes(l, 2)));
-    Vec<double, 4> q =
-        quaternion::multiply(turned, quaternion::from_axis_angle(own, Real(angle(l, e))));
+    Vec<double, 4> q = quaternion::multiply(
+        rotated, quaternion::from_axis_angle(own, Real(angle(l, e))));
     for (int k = 0; k < 4; ++k)
       frame(l, k, e) = q[k];
     put(origin, l, e, start);
-    put(axis, l, e, quaternion::rotate(turned, own));
+    put(axis, l, e, quaternion::rotate(rotated, own));
     put(tip, l, e, start + quaternion::rotate(q, vec(Real(length(l)), Real(0), Real(0))));
   }
 }
@@ -73,8 +73,8 @@ void composite(Index n, Index e, ArrayRef<int32_t, 1> parent, ArrayRef<double, 1
   }
 }
 
-/// The mass matrix, by the momentum of a turn of each joint and what it does to
-/// the joints above; and the forces of gravity and damping.
+/// The mass matrix, by the momentum of a rotation of each joint and what it
+/// does to the joints above; and the forces of gravity and damping.
 void dynamics(Index n, Index e, ArrayRef<int32_t, 1> parent, ArrayRef<double, 2> speed, Links origin,
               Links axis, Links moment, Links inertia, Links matrix, ArrayRef<double, 2> force) {
   FOR (i, 0, n) {
@@ -83,11 +83,12 @@ void dynamics(Index n, Index e, ArrayRef<int32_t, 1> parent, ArrayRef<double, 2>
     Real m = moment(i, 0, e);
     Real3 first = vec(Real(moment(i, 1, e)), Real(moment(i, 2, e)), Real(moment(i, 3, e)));
     auto entry = [&](int k) -> Real { return inertia(i, k, e); };
-    Real3 turned = vec(entry(0) * w[0] + entry(1) * w[1] + entry(3) * w[2],
-                       entry(1) * w[0] + entry(2) * w[1] + entry(4) * w[2],
-                       entry(3) * w[0] + entry(4) * w[1] + entry(5) * w[2]);
+    Real3 rotated = vec(entry(0) * w[0] + entry(1) * w[1] + entry(3) * w[2],
+                        entry(1) * w[0] + entry(2) * w[1] + entry(4) * w[2],
+                        entry(3) * w[0] + entry(4) * w[1] + entry(5) * w[2]);
     Vec<double, 3> linear = cross(w, first - m * o);
-    Vec<double, 3> angular = turned - cross(o, cross(w, first)) - cross(first, cross(w, o)) +
+    Vec<double, 3> angular = rotated - cross(o, cross(w, first)) -
+                             cross(first, cross(w, o)) +
                              m * cross(o, cross(w, o));
     Var<int64_t> j = i;
     WHILE (j >= 0) {

@@ -38,8 +38,9 @@ TEST(Chain, APendulumFalls) {
   in.masses = {3};
   in.angles = {0.5};
   Chain chain(Device::best(), in);
-  double torque = 3 * 9.81 * std::cos(0.5), turn = 3 * 4 / 4.0 + 3 * 4 / 12.0 + 1e-3;
-  double speed = 0.01 * torque / turn, height = 2 * std::sin(-0.5);
+  double torque = 3 * 9.81 * std::cos(0.5),
+         inertia = 3 * 4 / 4.0 + 3 * 4 / 12.0 + 1e-3;
+  double speed = 0.01 * torque / inertia, height = 2 * std::sin(-0.5);
   EXPECT_NEAR(chain.run(), height * height + 0.1 * speed * speed, 1e-12);
 }
 

@@ -65,11 +65,11 @@ struct OutsideMemory {
   /// if it is not adopted after all. Must not throw.
   std::function<void()> release = {};
   /// Whoever else writes the memory says so by written_outside(). Otherwise
-  /// every launch counts as one behind such a write: Error(CannotReplay) for
+  /// every launch counts as one after such a write: Error(CannotReplay) for
   /// gradients that look at what the memory held before.
   bool announced = false;
   /// `release` need not wait for what the device has queued: the memory is used
-  /// again only behind it, on the same stream.
+  /// again only after it, on the same stream.
   bool stream_ordered = false;
 };
 

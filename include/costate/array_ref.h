@@ -26,7 +26,7 @@ template <class T, int N, Layout L> struct ElementsOf {
   }
 };
 
-/// Their numbers stand in a dimension of their own: in front, or behind.
+/// Their numbers stand in a dimension of their own: in front, or after.
 template <Composite T, int N, Layout L> struct ElementsOf<T, N, L> {
   static_assert(N >= 0 && N < maxRank,
                 "an array of vectors, matrices or structs has 0 to 7 "

@@ -60,8 +60,8 @@ public:
     std::vector<std::array<Number, count>> numbers(values.size());
     if (!values.empty())
       std::memcpy(numbers.data(), values.data(), bytesOf(values));
-    if (behind() > 1 && values.size() == static_cast<size_t>(size()))
-      numbers = permuted(numbers, behind(), true);
+    if (trailing() > 1 && values.size() == static_cast<size_t>(size()))
+      numbers = permuted(numbers, trailing(), true);
     write(numbers.data(), bytesOf(values), loc);
   }
   /// All elements, row-major.
@@ -69,8 +69,8 @@ public:
     std::vector<Host> values(static_cast<size_t>(size()));
     std::vector<std::array<Number, count>> numbers(values.size());
     read(numbers.data(), bytesOf(values));
-    if (behind() > 1)
-      numbers = permuted(numbers, behind(), false);
+    if (trailing() > 1)
+      numbers = permuted(numbers, trailing(), false);
     if (!values.empty())
       std::memcpy(values.data(), numbers.data(), bytesOf(values));
     return values;
@@ -87,7 +87,7 @@ private:
     return values.size() * sizeof(Host);
   }
   /// The number of elements whose first components stand side by side.
-  size_t behind() const {
+  size_t trailing() const {
     size_t product = 1;
     std::vector<int64_t> extents = AnyArray::shape();
     for (size_t dim = size_t(component_dim()) + 1; dim < extents.size(); ++dim)

@@ -174,12 +174,12 @@ inline void
 break_(std::source_location place = std::source_location::current()) {
   detail::jumpBreak(place);
 }
-/// Goes on with the next turn of the innermost loop.
+/// Goes on with the next iteration of the innermost loop.
 inline void
 continue_(std::source_location place = std::source_location::current()) {
   detail::jumpContinue(place);
 }
-/// Ends the iteration of `parallel`; in serial code, the kernel.
+/// Ends the work item of `parallel`; in serial code, the kernel.
 inline void
 return_(std::source_location place = std::source_location::current()) {
   detail::jumpReturn(place);

@@ -29,17 +29,17 @@ namespace costate {
 ///     }};
 /// ```
 ///
-/// Under a Tape, `primal` is one entry: nothing inside is recorded by that
-/// tape. It may use the arrays that are named, and those that it makes itself;
+/// Under a Tape, `primal` is one entry: nothing inside is an entry of its
+/// own. It may use the arrays that are named, and those that it makes itself;
 /// Error(BadArgument) for others. In its `backward`, `gradient` runs in the
 /// place of the entry. Then arrays in `reads` hold what `primal` found in them,
 /// and arrays that are only in `writes` what it left in them;
 /// Error(BadArgument) if it reads others, but for gradients and what it has
-/// written itself. What it writes to arrays of the tape, other than gradients,
+/// written itself. What it writes to arrays of the recording, other than gradients,
 /// is put back when it returns.
 ///
 /// `gradient` keeps the convention of all gradients: it adds to `.grad()` of
-/// what `primal` reads, and clears `.grad()` of what it overwrites. A tape
+/// what `primal` reads, and clears `.grad()` of what it overwrites. A Tape
 /// copies the functions; what they refer to must live as long.
 struct CustomLaunch {
   std::string name = {};             ///< for messages
@@ -48,12 +48,12 @@ struct CustomLaunch {
   /// Those of them whose values `gradient` does not look at: no copies of them
   /// are kept.
   std::vector<AnyArray> unneeded = {};
-  /// Instead of these lists: the arrays are those that `primal` turns out to
+  /// Instead of these lists: the arrays are those that `primal` is found to
   /// use, and `gradient` finds in all of them what `primal` left. They are kept
   /// as long as there is memory; Error(CannotReplay) if `gradient` reads one
   /// that was not, or another array that has been written since. Without a
   /// `gradient`, derivatives pass by: what `primal` writes is no part of the
-  /// tape.
+  /// recording.
   bool finds_arrays = false;
   std::function<void()> primal = {};
   std::function<void()> gradient = {};

@@ -29,7 +29,7 @@ concept Decomposable =
     FloatSquare<A> && std::is_floating_point_v<ElementOf<A>> &&
     (rowsOf<A> == 2 || rowsOf<A> == 3);
 
-template <class T> Table<T, 2, 2> turn(const Located<T> &angle) {
+template <class T> Table<T, 2, 2> rotation(const Located<T> &angle) {
   Located<T> c = cos(angle), s = sin(angle);
   return {{{c, -s}, {s, c}}};
 }
@@ -154,8 +154,8 @@ Svd<detail::ElementOf<A>, detail::rowsOf<A>> svd(const A &a, COSTATE_PLACE) {
     auto q = parts.length(e, parts.h), r = parts.length(f, parts.g);
     auto a1 = detail::binary(Op::Atan2, parts.g, f, place);
     auto a2 = detail::binary(Op::Atan2, parts.h, e, place);
-    auto u = detail::turn(parts.half(a2 + a1));
-    auto v = detail::turn(parts.half(a1 - a2));
+    auto u = detail::rotation(parts.half(a2 + a1));
+    auto v = detail::rotation(parts.half(a1 - a2));
     return {detail::tensorOf<Shape<2, 2>>(u),
             VecExpr<T, 2>(Expr<T>(q + r), Expr<T>(q - r)),
             detail::tensorOf<Shape<2, 2>>(v)};
@@ -188,7 +188,7 @@ Polar<detail::ElementOf<A>, detail::rowsOf<A>> polar_decompose(const A &a,
   detail::Table<T, n, n> r;
   if constexpr (n == 2) {
     detail::Halves<T> parts(m);
-    r = detail::turn(
+    r = detail::rotation(
         detail::binary(detail::Op::Atan2, parts.h, parts.e, place));
   } else {
     auto unit = detail::dividedBy<T>(detail::sizeOf<T>(m), m);
@@ -225,7 +225,7 @@ SymEig<detail::ElementOf<A>, detail::rowsOf<A>> sym_eig(const A &a,
   if constexpr (n == 2) {
     detail::Halves<T> parts(m);
     auto f = parts.keptAway(parts.f, parts.g), r = parts.length(f, parts.g);
-    // Of the larger value; the other one is a quarter turn behind.
+    // Of the larger value; the other one is rotated by 90 degrees.
     auto angle =
         parts.half(detail::binary(detail::Op::Atan2, parts.g, f, place));
     auto c = cos(angle), s = sin(angle);

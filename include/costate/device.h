@@ -27,7 +27,7 @@ struct DeviceOptions {
   /// On a GPU: checks that whatever the runtime asks of the driver stays within
   /// memory that is allocated, and reports what is never released; for the
   /// search for defects of Costate itself. The environment variable
-  /// COSTATE_VALIDATE=1 turns it on for all devices.
+  /// COSTATE_VALIDATE=1 switches it on for all devices.
   bool validate = false;
   /// Bytes of the memory of a GPU that tapes may take, besides its on-chip
   /// memory, which they take first. What does not fit is computed again, so
@@ -41,7 +41,7 @@ struct DeviceOptions {
 struct ArrayOptions {
   /// Directions of the tangents of an array with `dual`, 1 to 16: `jvp` then
   /// takes as many derivatives at once, and the shape of `dual()` is that of
-  /// the array behind an outermost extent for them. 0: one direction, and
+  /// the array after an outermost extent for them. 0: one direction, and
   /// `dual()` has the shape of the array.
   int directions = 0;
   /// Of vectors, matrices and structs.
@@ -108,8 +108,8 @@ public:
   void synchronize() const;
 
   /// From here on the device queues its work on `stream`, a CUstream or
-  /// cudaStream_t of the caller (null: CUDA's default stream): behind what the
-  /// caller has queued there, and behind what the device was asked to do
+  /// cudaStream_t of the caller (null: CUDA's default stream): after what the
+  /// caller has queued there, and after what the device was asked to do
   /// before. Holds for all threads. The stream must live until the device goes
   /// back to its own one. Costs nothing if it is the stream already, else an
   /// event. Error(BadArgument) on devices other than `cuda`;

@@ -25,7 +25,7 @@ enum class ErrorCode {
   CannotCapture,
   /// An index outside an array, in a kernel with `debug`.
   OutOfRange,
-  /// One iteration of a range stores an element that another one uses, in a
+  /// One work item of a range stores an element that another one uses, in a
   /// kernel with `debug`.
   Race,
   /// An ASSERT does not hold, in a kernel with `debug`.

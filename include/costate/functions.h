@@ -56,7 +56,7 @@ template <class T> Located<bool> truth(Handle handle, const Located<T> &like) {
 
 /// Whether a remainder other than 0 has not the sign of the divisor.
 template <class T>
-Handle needsTurn(const Located<T> &rest, const Located<T> &divisor) {
+Handle needsCorrection(const Located<T> &rest, const Located<T> &divisor) {
   Located<T> zero = rest.same(0);
   Located<bool> some = truth(rest.compare(Op::Ne, zero), rest);
   Located<bool> below = truth(rest < zero, rest);
@@ -74,14 +74,15 @@ inline constexpr auto signOf = [](auto x) {
 };
 inline constexpr auto modOf = [](auto a, auto b) {
   auto rest = a.apply(Op::Rem, b);
-  return choose(needsTurn(rest, b), rest + b, rest);
+  return choose(needsCorrection(rest, b), rest + b, rest);
 };
 inline constexpr auto floorDivOf = [](auto a, auto b) {
   using T = typename decltype(a)::Element;
   if constexpr (FloatElement<T>)
     return (a / b).apply(Op::Floor);
   else
-    return choose(needsTurn(a.apply(Op::Rem, b), b), a / b - a.same(1), a / b);
+    return choose(needsCorrection(a.apply(Op::Rem, b), b), a / b - a.same(1),
+                  a / b);
 };
 inline constexpr auto fractOf = [](auto x) { return x - x.apply(Op::Floor); };
 inline constexpr auto mixOf = [](auto a, auto b, auto t) {

@@ -21,7 +21,7 @@ public:
   explicit Graph(std::shared_ptr<detail::GraphImpl> impl)
       : impl(std::move(impl)) {}
 
-  /// Launches everything once more, in order, behind what the device has been
+  /// Launches everything once more, in order, after what the device has been
   /// asked to do so far: with what arrays hold by then, and with scalars and
   /// shapes as they were captured. Throws what the launches would throw.
   /// Error(CannotCapture) while this thread captures or records a `Tape`.

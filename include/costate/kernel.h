@@ -19,9 +19,9 @@ namespace costate {
 
 struct KernelOptions {
   /// Checks every index, in derivatives too: Error(OutOfRange) instead of
-  /// undefined behaviour; and that iterations of a range do not get in each
-  /// other's way: Error(Race). The environment variable COSTATE_DEBUG=1 turns
-  /// it on for all kernels.
+  /// undefined behaviour; and that work items of a range do not get in each
+  /// other's way: Error(Race). The environment variable COSTATE_DEBUG=1
+  /// switches it on for all kernels.
   bool debug = false;
   /// Results are the same to the last bit for any number of threads.
   bool deterministic = false;
@@ -29,7 +29,7 @@ struct KernelOptions {
   bool fast_math = false;
   /// Stops a launch at the first operation that gives inf or NaN for finite
   /// operands, in derivatives too: Error(NotFinite). The environment variable
-  /// COSTATE_FIND_NAN=1 turns it on for all kernels.
+  /// COSTATE_FIND_NAN=1 switches it on for all kernels.
   bool find_nan = false;
 };
 

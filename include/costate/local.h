@@ -1,5 +1,5 @@
 #pragma once
-/// Private arrays: small memory of one iteration, or of the serial code.
+/// Private arrays: small memory of one work item, or of the serial code.
 
 #include "costate/control.h"
 
@@ -69,9 +69,9 @@ template <class T, int N> class Local {
                               "each member");
 };
 
-/// An array of N elements that is private to an iteration, or to the serial
-/// code. It starts with zeros where it is declared: in a loop, each turn has
-/// another one. Initialising with another one, or assigning it, copies.
+/// An array of N elements that is private to a work item, or to the serial
+/// code. It starts with zeros where it is declared: in a loop, each iteration
+/// has another one. Initialising with another one, or assigning it, copies.
 template <Element T, int N> class Local<T, N> {
   static_assert(N >= 1 && N * sizeOf(dtypeOf<T>) <= 65536,
                 "a private array has 1 or more elements, and 64 KiB at most");

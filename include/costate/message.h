@@ -86,12 +86,12 @@ private:
 } // namespace detail
 
 /// Prints a line to the standard output: the kernel, the place in its source,
-/// the iteration, and `text`, in which each `{}` stands for the next value, a
+/// the work item, and `text`, in which each `{}` stands for the next value, a
 /// number, vector or matrix (at most 8 numbers; `{{` and `}}` for braces).
-/// Lines of different iterations come in any order; devices other than CPUs
+/// Lines of different work items come in any order; devices other than CPUs
 /// print at the end of the range, and the first 16,384 lines only. A gradient
-/// prints nothing, its primal has; with `initial_state` it runs the primal, which
-/// prints.
+/// prints nothing, its primal has; with `initial_state` it runs the primal,
+/// which prints.
 template <detail::Printable... A>
 void print(detail::MessageText text, const A &...values) {
   detail::Message message(text.text, text.loc, values...);

@@ -22,7 +22,7 @@ elements(const ArrayRef<T, N, L> &array,
   return {values, place};
 }
 
-/// For an array without dimensions: one iteration, `body()`.
+/// For an array without dimensions: one work item, `body()`.
 template <class F> void parallel(const detail::Box<0> &range, F &&body) {
   std::array one{detail::constant(DType::I64, 1, range.loc)};
   detail::RangeScope<1> scope(one, range.loc);

@@ -1,5 +1,5 @@
 #pragma once
-/// Reductions: a value from all iterations of a range.
+/// Reductions: a value from all work items of a range.
 ///
 ///     Expr<double> total = sum(n, [&](Index i) { return x(i) * y(i); });
 ///     Vec<double, 3> centre = sum(n, [&](Index i) { return p(i) / n; });
@@ -54,7 +54,7 @@ public:
   template <size_t K, class F>
   std::array<Handle, K> sums(const std::array<DType, K> &types,
                              F &&term) const {
-    if (!inIteration())
+    if (!inWorkItem())
       return foldRange<K>(Op::Add, term);
     std::array<Handle, K> sums;
     for (size_t k = 0; k < K; ++k)
@@ -76,8 +76,8 @@ public:
   /// several, -1 if there is none. The greatest key does not count if
   /// `hasMissing`.
   template <class F> Handle least(bool hasMissing, F &&key) const {
-    return inIteration() ? leastInLoop(hasMissing, key)
-                         : leastInRange(hasMissing, key);
+    return inWorkItem() ? leastInLoop(hasMissing, key)
+                        : leastInRange(hasMissing, key);
   }
 
   Handles indicesOf(Handle position) const {

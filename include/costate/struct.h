@@ -87,7 +87,7 @@ public:
 #define COSTATE_MEMBER_STORE(Name, member) this->member = costateFrom.member;
 
 /// Registers the struct `Name` with these members, which are all it has, in
-/// order. Stands behind it, in its namespace.
+/// order. Stands after it, in its namespace.
 #define COSTATE_STRUCT(Name, ...)                                              \
   struct CostateHost##Name {                                                   \
     COSTATE_EACH(COSTATE_MEMBER_HOST, Name, __VA_ARGS__)                       \

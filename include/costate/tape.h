@@ -39,7 +39,7 @@ struct BackwardOptions {
   bool all_or_nothing = false;
 };
 
-/// What a tape holds.
+/// What a recording holds.
 struct TapeReport {
   struct Copy {
     std::string array;          ///< "f64 array of shape (64, 3)"
@@ -50,7 +50,7 @@ struct TapeReport {
   size_t entries = 0;
   std::vector<Copy> copies;
   size_t bytes = 0;      ///< of all copies
-  size_t peak_bytes = 0; ///< most of that since the tape was made or cleared
+  size_t peak_bytes = 0; ///< most since it was made or cleared
 };
 
 std::ostream &operator<<(std::ostream &out, const TapeReport &report);
@@ -69,13 +69,13 @@ std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 ///
 /// Before anything overwrites a value that the gradient of a recorded launch
 /// needs, that value is copied, and nothing else is: by a launch or by the
-/// host, recorded or not, on any thread, as long as the tape holds the entry.
+/// host, recorded or not, on any thread, as long as the recording holds the entry.
 /// `backward` puts the copies in place and afterwards the newest values back.
 /// Copies count against the memory of the device. If there is no room, the
 /// overwriting call is Error(OutOfMemory) and has written nothing.
 ///
 /// Not for use by two threads at once. While `backward` runs, arrays hold old
-/// values: other threads that read those, or write what the tape needs, get
+/// values: other threads that read those, or write what the recording needs, get
 /// Error(BadArgument). Using one that has been moved from is Error(BadArgument)
 /// too.
 class Tape {
@@ -96,7 +96,7 @@ public:
 
   Tape(TapeOptions options = {});
 
-  /// Starts to record what this thread does, behind what the tape holds
+  /// Starts to record what this thread does, after what is recorded
   /// already. Error(BadArgument) if this thread is recording already, or this
   /// tape is on another thread.
   [[nodiscard]] Recording record();

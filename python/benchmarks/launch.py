@@ -1,6 +1,6 @@
 """What a launch costs from Python, beside the same launch from C++ in the same run.
 
-The kernel has four array arguments and one iteration, so that its own work is
+The kernel has four array arguments and one work item, so that its own work is
 as good as nothing. Microseconds per launch, the best of several rounds.
 """
 

@@ -34,7 +34,7 @@ static void bindGraph(nb::module_ &module) {
                     "What `Device.capture` has kept. Arrays and kernels stay "
                     "alive as long as it does.")
       .def("replay", &Graph::replay, Release(),
-           "Launches everything once more, in order, behind what the device "
+           "Launches everything once more, in order, after what the device "
            "has been asked to do so far.")
       .def("__len__", &Graph::size);
 }

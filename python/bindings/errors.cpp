@@ -127,7 +127,7 @@ void bindErrors(nb::module_ &module) {
   add(ErrorCode::OutOfRange, "OutOfRange",
       "An index outside an array, in a kernel with `debug`.", PyExc_IndexError);
   add(ErrorCode::Race, "Race",
-      "One iteration of a range stores an element that another one uses, in "
+      "One work item of a range stores an element that another one uses, in "
       "a kernel with `debug`.");
   add(ErrorCode::AssertionFailed, "AssertionFailed",
       "An assert of a kernel with `debug` does not hold.",

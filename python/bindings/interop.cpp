@@ -180,7 +180,7 @@ void bindInterop(nb::class_<AnyArray> &array) {
           "memory of `device` (the best one by default).\n\n"
           "Others may write the memory at any time: gradients that look at "
           "what it held before raise CannotReplay, unless with `announced` "
-          "you call `written_outside` behind each such write.")
+          "you call `written_outside` after each such write.")
       .def_static(
           "adopt", &adopt, "device"_a, "dtype"_a, "shape"_a, "address"_a,
           "owner"_a.none(), nb::kw_only(), "grad_address"_a = 0,
@@ -198,7 +198,7 @@ void bindInterop(nb::class_<AnyArray> &array) {
            "be written at any time: gradients that look at what the array "
            "held before raise CannotReplay.")
       .def("__dlpack__", &toDlpack, "kwargs"_a,
-           "Behind all that the device was asked to do. While it is in use, "
+           "After all that the device was asked to do. While it is in use, "
            "the array counts as written by others at any time. BufferError on "
            "`vulkan`.")
       .def("__dlpack_device__", [](const AnyArray &array) {

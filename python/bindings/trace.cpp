@@ -286,15 +286,15 @@ static void bindBlocks(TraceClass &trace) {
       .def("begin_range", recorded(range), "extents"_a, "loc"_a,
            "Returns one index for each extent, i64.")
       .def("end", recorded([] { end(); }))
-      .def("in_iteration", recorded([] { return inIteration(); }),
-           "Whether this is the code of an iteration, or a term.")
+      .def("in_work_item", recorded([] { return inWorkItem(); }),
+           "Whether this is the code of a work item, or a term.")
       .def("end_fold", recorded([](Op op, const Values &values, Loc loc) {
              std::vector<Handle> results = handles(values);
              endFold(op, results, loc);
              return valuesOf(results);
            }),
            "op"_a, "values"_a, "loc"_a,
-           "Ends a range with the sum of each of `values` over its iterations, "
+           "Ends a range with the sum of each of `values` over its work items, "
            "or with `Op.min` the least pair of two i64; instead of `end`.")
       .def("begin_term", recorded([] { return beginTerm(); }))
       .def("end_term", recorded([](uint32_t outer) { endTerm(outer); }),

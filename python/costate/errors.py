@@ -86,7 +86,7 @@ class OutOfRange(_core.OutOfRange, QuadrantsAssertionError):
 
 
 class Race(_core.Race, QuadrantsAssertionError):
-    """Iterations of one range get in each other's way, in debug mode."""
+    """Work items of one range get in each other's way, in debug mode."""
 
 
 class AssertionFailed(_core.AssertionFailed, QuadrantsAssertionError):

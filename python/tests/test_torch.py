@@ -76,7 +76,7 @@ def reloading(t):
 
 
 def power(t):
-    """sum[] += x[i] ** n[i] * h by a loop whose turns memory decides."""
+    """sum[] += x[i] ** n[i] * h by a loop whose iterations memory decides."""
     x, n, sum_ = t.array(DType.f64, 1), t.array(DType.i64, 1), t.array(DType.f64, 0)
     h = t.scalar(DType.f64)
 
@@ -243,7 +243,7 @@ def test_a_kernel_is_a_function(device, trace):
     assert not f(x.detach()).requires_grad
 
 
-def test_a_loop_whose_turns_memory_decides(device, trace):
+def test_a_loop_whose_iterations_memory_decides(device, trace):
     f = torch_function(trace("power", power), outputs={2: ()})
     x, n = tensor(0.5, 2, 3, grad=True), tensor(0, 3, 2, dtype=torch.int64)
     assert torch.autograd.gradcheck(lambda x: f(x, n, 2.0), (x,))

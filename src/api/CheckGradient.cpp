@@ -331,7 +331,7 @@ static std::string advice(const GradientCheck &check) {
                  "from differences)\n";
   if (modesDiffer)
     return "  reverse and forward mode differ: look for races between "
-           "iterations with KernelOptions::debug;\n"
+           "work items with KernelOptions::debug;\n"
            "  if there is none, this is a defect of Costate\n";
   return "  both modes agree, differences do not: is there a kink or a jump "
          "near these arguments, or something\n"

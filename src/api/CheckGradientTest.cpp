@@ -19,10 +19,10 @@ protected:
   Array<double> y = device.array<double>({100}, grad | dual);
 
   /// v <- v sin v, n[i] times.
-  Kernel loop = kernel("loop", [](X from, ArrayRef<int, 1> turns, X to) {
+  Kernel loop = kernel("loop", [](X from, ArrayRef<int, 1> iterations, X to) {
     parallel(from.size(), [&](Index i) {
       Var<double> v = from(i);
-      FOR (k, 0, turns(i)) {
+      FOR (k, 0, iterations(i)) {
         v = v * sin(v);
       }
       to(i) = v;
@@ -56,11 +56,11 @@ protected:
 } // namespace
 
 TEST_F(CheckGradient, LeavesTheArgumentsAlone) {
-  Array<int> turns = device.array<int>({100});
-  turns.fill(7);
+  Array<int> iterations = device.array<int>({100});
+  iterations.fill(7);
   std::vector<double> before = x.to_host();
   x.grad().fill(5);
-  GradientCheck check = check_gradient(loop, x, turns, y);
+  GradientCheck check = check_gradient(loop, x, iterations, y);
   std::ostringstream text;
   text << check;
   EXPECT_TRUE(check.ok) << text.str();
@@ -70,7 +70,7 @@ TEST_F(CheckGradient, LeavesTheArgumentsAlone) {
   EXPECT_EQ(x.grad().to_host()[0], 5);
   Kernel counts = kernel("counts", [](ArrayRef<int, 1> a) { a(0) = 1; });
   expectError(ErrorCode::MissingGradient, {"`counts`"},
-              [&] { check_gradient(counts, turns); });
+              [&] { check_gradient(counts, iterations); });
 }
 
 TEST_F(CheckGradient, SinglePrecision) {
@@ -164,7 +164,7 @@ TEST_F(CheckGradient, ReadsWell) {
 }
 
 TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
-  // What another iteration does is not done yet in the primal, and is done when
+  // What another work item does is not done yet in the primal, and is done when
   // the gradient looks.
   Kernel k = kernel(
       "peek", [](ArrayRef<int, 1> at, X from, X to, ArrayRef<int, 1> done) {
@@ -198,7 +198,7 @@ TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
   EXPECT_GT(wrong.worst.forward_error, 0.9);
 }
 
-TEST_F(CheckGradient, RefusesWhatOtherIterationsWrite) {
+TEST_F(CheckGradient, RefusesWhatOtherWorkItemsWrite) {
   Kernel k = kernel("scatter", [](ArrayRef<int, 1> at, X from, X to) {
     parallel(from.size(), [&](Index i) { to(at(i)) = sin(from(i)); });
   });
@@ -209,7 +209,7 @@ TEST_F(CheckGradient, RefusesWhatOtherIterationsWrite) {
   at.from_host({2, 0, 2});
   expectError(
       ErrorCode::CannotReplay,
-      {"`scatter` at", "CheckGradientTest.cpp:", "several iterations", "as at"},
+      {"`scatter` at", "CheckGradientTest.cpp:", "several work items", "as at"},
       [&] { check_gradient(k, at, from, to); });
 }
 
@@ -386,7 +386,7 @@ TEST_F(CheckGradient, ThatFailsLeavesTheArgumentsAlone) {
 }
 
 TEST_F(CheckGradient, TakesAKernelAndNotItsDerivative) {
-  auto turns = device.array<int>({100});
+  auto iterations = device.array<int>({100});
   expectError(ErrorCode::BadArgument, {"`loop`", "derivative"},
-              [&] { check_gradient(loop.gradient(), x, turns, y); });
+              [&] { check_gradient(loop.gradient(), x, iterations, y); });
 }

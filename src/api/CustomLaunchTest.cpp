@@ -211,7 +211,7 @@ TEST_F(CustomLaunches, MakeCheckpoints) {
   EXPECT_EQ(innerBytes, size_t(segment - 1) * n * 8);
 }
 
-/// The inner tape is recorded by the primal and stays as it is.
+/// The inner recording is made by the primal and stays as it is.
 TEST_F(CustomLaunches, MayBeARecordingOfTheirOwn) {
   Tape inner;
   CustomLaunch part{.name = "part",
@@ -556,7 +556,7 @@ TEST_F(CustomLaunches, KeepTheirTapeToThemselves) {
       expectError(ErrorCode::BadArgument,
                   {"a write by the host", "another thread"},
                   [&] { x.fill(1); });
-      z.fill(1); // is not on the tape
+      z.fill(1); // is not in the recording
     }).join();
   };
   record();

@@ -1,5 +1,5 @@
 #pragma once
-/// What code of the user may touch while it runs as an entry of a tape.
+/// What code of the user may touch while it runs as an entry of a recording.
 
 #include "api/TapeEntry.h"
 
@@ -8,7 +8,7 @@
 namespace costate::detail {
 
 /// While it lives, what code of the user is about to write to arrays of the
-/// tape is kept, and put back at the end.
+/// recording is kept, and put back at the end.
 class Guard {
 public:
   explicit Guard(const Reversing &with) : with(with) {}

@@ -51,7 +51,7 @@ TEST_F(FoundArrays, HoldWhatTheLaunchLeft) {
     EXPECT_EQ(y.to_host()[1], 9);
     square.grad(x, y);
     x.fill(100);
-    z.fill(5); // is not on the tape
+    z.fill(5); // is not in the recording
   });
   record([&] {
     custom();

@@ -39,7 +39,7 @@ TEST_P(Interrupt, EndsSerialLoops) {
   }));
 }
 
-TEST_P(Interrupt, EndsLoopsOfAllIterations) {
+TEST_P(Interrupt, EndsLoopsOfAllWorkItems) {
   expectInterrupted(kernel("endless", [](ArrayRef<double, 1> x) {
     parallel(x.size(), [&](Index i) {
       WHILE (x(i) > -1.0) {
@@ -49,7 +49,7 @@ TEST_P(Interrupt, EndsLoopsOfAllIterations) {
   }));
 }
 
-TEST_P(Interrupt, EndsLoopsOfOneIteration) {
+TEST_P(Interrupt, EndsLoopsOfOneWorkItem) {
   expectInterrupted(kernel("endless", [](ArrayRef<double, 1> x) {
     parallel(x.size(), [&](Index i) {
       IF (i == 999) {

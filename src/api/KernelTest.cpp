@@ -29,11 +29,11 @@ protected:
       });
   /// v <- v sin v, n[i] times.
   Kernel loop =
-      kernel("loop", [](ArrayRef<double, 1> from, ArrayRef<int, 1> turns,
+      kernel("loop", [](ArrayRef<double, 1> from, ArrayRef<int, 1> iterations,
                         ArrayRef<double, 1> to) {
         parallel(from.size(0), [&](Index i) {
           Var<double> v = from(i);
-          FOR (k, 0, turns(i)) {
+          FOR (k, 0, iterations(i)) {
             v = v * sin(v);
           }
           to(i) = v;
@@ -217,11 +217,11 @@ TEST_F(Kernels, RefuseAGradientThatReloadsWhatIsNoLongerThere) {
 }
 
 TEST_F(Kernels, ReportWhatTheyCompiled) {
-  Array<int> turns = device.array<int>({100});
-  turns.fill(5);
-  loop(x, turns, y);
+  Array<int> iterations = device.array<int>({100});
+  iterations.fill(5);
+  loop(x, iterations, y);
   y.grad().fill(1);
-  loop.grad(x, turns, y);
+  loop.grad(x, iterations, y);
   std::string report = loop.report();
   for (const char *part : {"`loop`", "f64 array of rank 1",
                            "primal: compiled in", "gradient", "saves each time"})
@@ -237,20 +237,20 @@ TEST_F(Kernels, RunOutOfTapeWithoutChangingAGradient) {
         Device::open("cpu", {.threads = 2, .memory_limit = 16u << 20});
     Array<double> from = small.array<double>({n}, grad);
     Array<double> to = small.array<double>({n}, grad);
-    Array<int> turns = small.array<int>({n});
+    Array<int> iterations = small.array<int>({n});
     from.fill(1);
     std::vector<int> depth(n, 3);
     depth[n - 13] = 10000000;
-    turns.from_host(depth);
+    iterations.from_host(depth);
     from.grad().fill(7);
     to.grad().fill(1);
     expectError(ErrorCode::OutOfMemory, {"`loop`", "KernelTest.cpp:", "16 MiB"},
-                [&] { loop.grad(from, turns, to); });
+                [&] { loop.grad(from, iterations, to); });
     EXPECT_EQ(from.grad().to_host(), std::vector<double>(n, 7));
     EXPECT_EQ(to.grad().to_host(), std::vector<double>(n, 1));
     depth[n - 13] = 100000; // fits, and moves the tape
-    turns.from_host(depth);
-    loop.grad(from, turns, to);
+    iterations.from_host(depth);
+    loop.grad(from, iterations, to);
     EXPECT_NE(from.grad().to_host()[0], 7);
     EXPECT_LE(small.peak_bytes(), 16u << 20);
   }

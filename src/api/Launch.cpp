@@ -356,7 +356,7 @@ static void announceReads(const KernelImpl &kernel, Mode mode,
       announceRead(*arrays[i], [&] { return kernel.title(); });
 }
 
-/// Tells the tapes that need what the launch is about to overwrite.
+/// Tells the recordings that need what the launch is about to overwrite.
 static void announceWrites(const KernelImpl &kernel, Mode mode,
                            const Call &call, const KernelCode &code,
                            const Arrays &arrays) {

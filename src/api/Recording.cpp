@@ -21,7 +21,7 @@ void RecordingState::end() {
   }
 }
 
-/// Forgets a recording that has ended, perhaps on another thread, or whose tape
+/// Forgets a recording that has ended, perhaps on another thread, or whose Tape
 /// is gone.
 static std::shared_ptr<RecordingState> &current() {
   if (currentRecording &&

@@ -15,13 +15,13 @@ struct RecordingState {
   std::atomic<bool> hasEnded = false;
 };
 
-/// The tape that records this thread, or null.
+/// The Tape that records this thread, or null.
 std::shared_ptr<TapeImpl> recordingTape();
 
 /// Makes this thread record. BadArgument if it does already.
 void startRecording(const std::shared_ptr<RecordingState> &state);
 
-/// Tells the tapes that need what `elements` hold before they change; throws if
+/// Tells the recordings that need what `elements` hold before they change; throws if
 /// one refuses.
 void announceWrite(runtime::ArrayStorage &array, const runtime::Box &elements,
                    std::function<std::string()> writer);
@@ -29,7 +29,7 @@ void announceWrite(runtime::ArrayStorage &array, const runtime::Box &elements,
 void announceWrite(runtime::ArrayStorage &array,
                    std::function<std::string()> writer);
 
-/// Tells the tapes that somebody looks at `array`; throws if one refuses.
+/// Tells the recordings that somebody looks at `array`; throws if one refuses.
 void announceRead(runtime::ArrayStorage &array,
                   const std::function<std::string()> &reader);
 

@@ -6,8 +6,8 @@ using namespace costate;
 
 namespace {
 
-/// What stands behind the line of `text` that contains `part`.
-std::string behind(const std::string &text, const std::string &part) {
+/// What stands after the line of `text` that contains `part`.
+std::string textAfter(const std::string &text, const std::string &part) {
   return text.substr(text.find('\n', text.find(part)) + 1);
 }
 
@@ -22,7 +22,7 @@ TEST(Report, SaysThatStraightCodeSavesNothing) {
   k(x, y);
   EXPECT_EQ(k.report().find("saved"), std::string::npos);
   k.grad(x, y);
-  EXPECT_EQ(behind(k.report(), "gradient with respect to"),
+  EXPECT_EQ(textAfter(k.report(), "gradient with respect to"),
             "    nothing is saved or computed again\n"
             "    largest tape of the last launch: 0 bytes\n");
 }
@@ -68,11 +68,11 @@ TEST(Report, SaysHowLargeTapesInLoopsWere) {
 // The lines from here on are those of another file.
 TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
 #line 10 "walk.cpp"
-  Kernel k = kernel("walk", [](ArrayRef<double, 1> x, ArrayRef<int, 1> turns,
+  Kernel k = kernel("walk", [](ArrayRef<double, 1> x, ArrayRef<int, 1> trips,
                                ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
-      FOR (k, 0, turns(i)) {
+      FOR (k, 0, trips(i)) {
         Var<int> n = 0;
         WHILE (v > 2.0) {
           v = v / 2.0;
@@ -88,12 +88,12 @@ TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
   });
   Device device = Device::open("cpu", {.threads = 1});
   auto x = device.array<double>({3}, grad), y = device.array<double>({3}, grad);
-  auto turns = device.array<int>({3});
+  auto trips = device.array<int>({3});
   x.fill(9);
-  turns.fill(4);
-  k.grad(x, turns, y);
+  trips.fill(4);
+  k.grad(x, trips, y);
   EXPECT_EQ(
-      behind(k.report(), "gradient with respect to"),
+      textAfter(k.report(), "gradient with respect to"),
       R"(    line         saves each time        computes again  loads again
     walk.cpp:16  16 bytes (trip count)               1            -
     walk.cpp:20  1 bit (condition)                   -            -

@@ -13,7 +13,7 @@ using runtime::Box;
 using runtime::VersionLog;
 using Loss = VersionLog::Loss;
 
-/// Entries that are fetched before their turn.
+/// Entries that are fetched early.
 static constexpr size_t distance = 4;
 
 /// Gradients of up to this size are copied if memory is not short.

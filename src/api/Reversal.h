@@ -9,10 +9,10 @@
 namespace costate::detail {
 
 /// Everything that can be checked is checked before the first gradient changes.
-/// While it lives the tape is in use.
+/// While it lives the recording is in use.
 class Reversal {
 public:
-  /// Throws BadArgument while the tape records or is reversed.
+  /// Throws BadArgument while the Tape records or is reversed.
   explicit Reversal(std::shared_ptr<TapeImpl> tape);
   ~Reversal();
   Reversal(const Reversal &) = delete;

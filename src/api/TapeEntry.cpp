@@ -80,7 +80,7 @@ LaunchEntry::LaunchEntry(std::shared_ptr<KernelImpl> launched, Chain chain,
     recordParts(active, tape);
 }
 
-/// Small versions share memory with others of the tape.
+/// Small versions share memory with others of the recording.
 static std::shared_ptr<runtime::CopyMemory>
 memoryFor(const Call &call, const runtime::KernelCode &code, VersionLog &log) {
   constexpr size_t small = 4096;
@@ -326,7 +326,7 @@ void CustomEntry::wantBefore(VersionLog &log) {
 }
 
 void CustomEntry::wantAfter(VersionLog &log) {
-  writesBehind = runtime::writeCount();
+  writesAfter = runtime::writeCount();
   bool optional = findsArrays();
   if (optional && !launch.gradient)
     return;

@@ -35,7 +35,7 @@ struct Reversing {
   /// By device; used by one entry at a time.
   std::map<const runtime::Device *, std::shared_ptr<runtime::CopyMemory>>
       &scratch;
-  /// The arrays of the tape and their last uses by an entry.
+  /// The arrays of the recording and their last uses by an entry.
   const std::map<const runtime::ArrayStorage *, TapeArgument *> &lastUse;
   /// ArrayStorage::lastWrite before `backward` of what code of the user has
   /// written in it, by identity.
@@ -157,10 +157,10 @@ public:
   void reverse(const Reversing &with) const override;
 
   bool findsArrays() const { return launch.finds_arrays; }
-  /// What `primal` turned out to use.
+  /// What `primal` was found to use.
   void setFound(std::vector<TapeArgument> found);
-  /// runtime::writeCount() behind `primal`.
-  uint64_t endCount() const { return writesBehind; }
+  /// runtime::writeCount() after `primal`.
+  uint64_t endCount() const { return writesAfter; }
   /// The argument that is `array`, if it is named or found.
   std::optional<size_t> find(const runtime::ArrayStorage &array) const;
   /// Whether `gradient` may look at its values.
@@ -172,7 +172,7 @@ private:
 
   const CustomLaunch launch;
   std::map<uint64_t, size_t> positions; ///< of what is found, by identity
-  uint64_t writesBehind = 0;
+  uint64_t writesAfter = 0;
 };
 
 /// A gradient by hand: nothing to reverse, but what it leaves in `derivatives`
@@ -188,10 +188,10 @@ private:
   const std::string text;
 };
 
-/// Who writes while a tape is reversed.
+/// Who writes while a recording is reversed.
 std::string reverserText();
 
-/// Sets elements, or all, as `backward` of a tape does.
+/// Sets elements, or all, as `backward` of a Tape does.
 void fillGradient(runtime::ArrayStorage &gradient, double value,
                   const runtime::Box &elements);
 void fillGradient(runtime::ArrayStorage &gradient, double value);

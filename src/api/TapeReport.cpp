@@ -1,4 +1,4 @@
-/// What a tape holds, for people.
+/// What a recording holds, for people.
 
 #include "api/TapeImpl.h"
 #include "runtime/Text.h"

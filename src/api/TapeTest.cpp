@@ -127,7 +127,7 @@ TEST_F(Tapes, KeepWhatTheHostOverwrites) {
   EXPECT_EQ(x.to_host()[1], 7);
 }
 
-TEST_F(Tapes, KeepWhatIsOverwrittenBehindTheRecording) {
+TEST_F(Tapes, KeepWhatIsOverwrittenAfterTheRecording) {
   const std::function<void()> writes[] = {
       [&] { x.fill(1); }, [&] { x.from_host(std::vector<double>(10)); },
       [&] { std::fill_n(x.mutable_data(), 10, 5.0); }, [&] { square(y, x); },
@@ -774,7 +774,7 @@ TEST_F(Tapes, OutliveTheirHandleWhileTheyRecord) {
   x.fill(1);
 }
 
-/// A gradient of another tape is a derivative that the recording cannot know.
+/// A gradient of another recording is a derivative that the recording cannot know.
 TEST_F(Tapes, NameAGradientOfAnotherTapeThatALaunchReads) {
   Tape other;
   {
@@ -824,11 +824,11 @@ namespace {
 class FailingTapes : public Tapes {
 protected:
   Kernel deep =
-      kernel("deep", [](ArrayRef<double, 1> from, ArrayRef<int, 0> turns,
+      kernel("deep", [](ArrayRef<double, 1> from, ArrayRef<int, 0> iterations,
                         ArrayRef<double, 1> to) {
         parallel(1, [&](Index) {
           Var<double> v = from(0);
-          FOR (k, 0, turns()) {
+          FOR (k, 0, iterations()) {
             v = sin(v);
           }
           to(0) += v;
@@ -839,27 +839,27 @@ protected:
     a = small.array<double>({size}, grad);
     b = small.array<double>({size}, grad);
     total = small.array<double>({}, grad);
-    turns = small.array<int>({});
-    turns.fill(3);
+    iterations = small.array<int>({});
+    iterations.fill(3);
     a.fill(3);
     auto recording = tape.record();
-    deep(a, turns, b);
+    deep(a, iterations, b);
     square(a, b);
     sum(b, total);
   }
   void makeDeep() {
     // The bound is needed too: the copy is what backward sees.
     tape.clear();
-    turns.fill(2000000);
+    iterations.fill(2000000);
     auto recording = tape.record();
-    deep(a, turns, b);
+    deep(a, iterations, b);
     square(a, b);
     sum(b, total);
   }
 
   Device small = device;
   Array<double> a, b, total;
-  Array<int> turns;
+  Array<int> iterations;
 };
 } // namespace
 
@@ -876,8 +876,8 @@ TEST_F(FailingTapes, LeaveSmallGradientsAsTheyWere) {
   EXPECT_EQ(b.grad().to_host(), std::vector<double>(100, 2));
   EXPECT_EQ(total.grad().to_host()[0], 3);
   EXPECT_EQ(a.to_host(), std::vector<double>(100, 4));
-  a.fill(5);     // the tape is not in use any more
-  turns.fill(2); // and neither is the bound that backward used
+  a.fill(5);          // the recording is not in use any more
+  iterations.fill(2); // and neither is the bound that backward used
   expectError(ErrorCode::OutOfMemory, {"`deep`"},
               [&] { tape.backward(total); });
 }

@@ -111,7 +111,7 @@ LogicalResult refuseGradient(ir::KernelOp kernel) {
           << "take that of the kernel that makes no copies";
       return WalkResult::interrupt();
     }
-    if (!isa<tape::PushOp, tape::TurnOp, ir::AtomicTakeOp>(op))
+    if (!isa<tape::PushOp, tape::PivotOp, ir::AtomicTakeOp>(op))
       return WalkResult::advance();
     op->emitError("a gradient has no gradient").attachNote()
         << "take its forward derivative: it gives the same second "
@@ -187,7 +187,7 @@ SmallVector<std::optional<Location>> passedOnLoads(ir::KernelOp primal,
   return places;
 }
 
-/// Whether loads of what the iteration has stored read memory.
+/// Whether loads of what the work item has stored read memory.
 enum class Reloads { Kept, Forwarded };
 
 /// How a gradient is made.
@@ -214,14 +214,15 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   if (way.owners == Owners::Asked)
     checkOwners(gradient, active);
   normalizeLoops(gradient);
-  auto turns = countTurns(gradient);
-  expressInductions(gradient, turns);
+  auto tripCounts = countIterations(gradient);
+  expressInductions(gradient, tripCounts);
   probeExtrema(gradient, active);
   versions.mark(gradient);
   OwningOpRef<ir::KernelOp> marked(copyOf(gradient, ".marked"));
   forgetFetches(gradient);
   auto adjoints = appendAdjoints(gradient, active);
-  if (failed(Reverser(gradient, std::move(adjoints), std::move(turns)).run())) {
+  if (failed(Reverser(gradient, std::move(adjoints), std::move(tripCounts))
+                 .run())) {
     gradient.erase();
     return failure();
   }
@@ -242,12 +243,13 @@ static FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
     if (failed(round))
       return failure();
     auto needed = neededLoads(*round->marked, round->gradient);
-    FailureOr<bool> settled = versions.settle(*round->marked, needed, refusal);
-    if (failed(settled) || !*settled)
+    FailureOr<bool> resolved =
+        versions.resolve(*round->marked, needed, refusal);
+    if (failed(resolved) || !*resolved)
       round->gradient.erase();
-    if (failed(settled))
+    if (failed(resolved))
       return failure();
-    if (!*settled)
+    if (!*resolved)
       continue;
     Derivative derivative;
     derivative.kernel = round->gradient;

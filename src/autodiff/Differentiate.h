@@ -66,7 +66,7 @@ struct Refusal {
 /// primal memory is not written. Needed values come from memory as the launch
 /// left it; where that has been overwritten, from further arrays that hold
 /// versions (`costate.version_of`), or scratch arrays (`costate.scratch_of`).
-/// Where it takes a run to tell whose elements iterations use, it finds that
+/// Where it takes a run to tell whose elements work items use, it finds that
 /// out first, unless somebody else looks for races.
 enum class Owners { Asked, Watched };
 mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
@@ -101,7 +101,7 @@ mlir::LogicalResult checkExactExtrema(ir::KernelOp primal,
 
 /// For deterministic kernels, whose ranges make additions at their end: refuses
 /// a range that reads or stores elements of an array that it also adds to,
-/// unless each iteration certainly has its own elements.
+/// unless each work item certainly has its own elements.
 mlir::LogicalResult checkLateAdditions(ir::KernelOp kernel);
 
 /// For deterministic kernels: refuses atomics in ranges whose result, or what

@@ -128,7 +128,7 @@ private:
     }
     for (Operation &op :
          llvm::make_early_inc_range(source.without_terminator()))
-      if (isa<tape::TurnOp>(op))
+      if (isa<tape::PivotOp>(op))
         op.erase();
       else
         op.moveBefore(end);

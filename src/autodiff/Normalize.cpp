@@ -34,7 +34,8 @@ static bool isNormal(scf::ForOp loop) {
          loop.getUpperBound().getType().isInteger(64);
 }
 
-/// The index of turn `counter` takes the place of the old induction variable.
+/// The index of iteration `counter` takes the place of the old induction
+/// variable.
 static void reindex(ImplicitLocOpBuilder &b, scf::ForOp loop, Value lo,
                     Value step, Type type) {
   Value counter = loop.getInductionVar();
@@ -105,36 +106,37 @@ static scf::WhileOp withCounter(scf::WhileOp loop) {
   return counted;
 }
 
-llvm::DenseMap<Operation *, Value> countTurns(ir::KernelOp kernel) {
+llvm::DenseMap<Operation *, Value> countIterations(ir::KernelOp kernel) {
   SmallVector<scf::WhileOp> loops;
   kernel.walk([&](scf::WhileOp loop) { loops.push_back(loop); });
-  llvm::DenseMap<Operation *, Value> turns;
+  llvm::DenseMap<Operation *, Value> tripCounts;
   for (scf::WhileOp loop : loops) {
     scf::WhileOp counted = withCounter(loop);
-    turns[counted] = counted.getResults().back();
+    tripCounts[counted] = counted.getResults().back();
   }
-  return turns;
+  return tripCounts;
 }
 
 //===-- Inductions --------------------------------------------------------===//
 
-/// A value that is `init` in turn 0 and grows by `step` from turn to turn.
+/// A value that is `init` in iteration 0 and grows by `step` from one iteration
+/// to the next.
 struct Induction {
   Value init, step;
   bool wraps = true; ///< perhaps
 
-  Value at(ImplicitLocOpBuilder &b, Value turn) const {
+  Value at(ImplicitLocOpBuilder &b, Value iteration) const {
     Type type = init.getType();
     if (!wraps && !type.isInteger(64))
-      return exactAt(b, turn, type);
-    Value count = fromI64(b, turn, type);
+      return exactAt(b, iteration, type);
+    Value count = fromI64(b, iteration, type);
     Value change = arith::MulIOp::create(b, count, step);
     return arith::AddIOp::create(b, init, change);
   }
 
-  Value exactAt(ImplicitLocOpBuilder &b, Value turn, Type type) const {
+  Value exactAt(ImplicitLocOpBuilder &b, Value iteration, Type type) const {
     Value wideStep = asI64(b, step, false), wideInit = asI64(b, init, false);
-    Value change = arith::MulIOp::create(b, turn, wideStep);
+    Value change = arith::MulIOp::create(b, iteration, wideStep);
     Value sum = arith::AddIOp::create(b, wideInit, change);
     return arith::TruncIOp::create(b, type, sum,
                                    arith::IntegerOverflowFlags::nsw);
@@ -178,24 +180,24 @@ static Value stepOf(Operation *loop, Value current, Value next) {
 
 /// Puts the formula of `induction` in the place of `value`, an argument of
 /// `block`, but for the terminator, so that the carried value becomes dead.
-static void expressArgument(Value value, Block &block, Value turn,
+static void expressArgument(Value value, Block &block, Value iteration,
                             const Induction &induction) {
   ImplicitLocOpBuilder b(value.getLoc(), &block, block.begin());
-  Value formula = induction.at(b, turn);
+  Value formula = induction.at(b, iteration);
   Operation *terminator = block.getTerminator();
   value.replaceUsesWithIf(
       formula, [&](OpOperand &use) { return use.getOwner() != terminator; });
 }
 
-static void expressResult(Operation *loop, unsigned index, Value turns,
+static void expressResult(Operation *loop, unsigned index, Value tripCount,
                           const Induction &induction) {
   ImplicitLocOpBuilder b(loop->getLoc(), loop->getContext());
   b.setInsertionPointAfter(loop);
-  loop->getResult(index).replaceAllUsesWith(induction.at(b, turns));
+  loop->getResult(index).replaceAllUsesWith(induction.at(b, tripCount));
 }
 
-/// A loop that runs no turn at all has a negative bound, perhaps.
-static Value turnsOf(scf::ForOp loop) {
+/// A loop that runs no iteration at all has a negative bound, perhaps.
+static Value tripCountOf(scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value zero = loop.getLowerBound();
   return arith::MaxSIOp::create(b, loop.getUpperBound(), zero);
@@ -211,11 +213,11 @@ static void expressInductions(scf::ForOp loop) {
     expressArgument(argument, *loop.getBody(), loop.getInductionVar(),
                     induction);
     if (!loop.getResult(i).use_empty())
-      expressResult(loop, i, turnsOf(loop), induction);
+      expressResult(loop, i, tripCountOf(loop), induction);
   }
 }
 
-static void expressInductions(scf::WhileOp loop, Value turns) {
+static void expressInductions(scf::WhileOp loop, Value tripCount) {
   Block &before = *loop.getBeforeBody(), &after = *loop.getAfterBody();
   unsigned counter = loop.getInits().size() - 1;
   for (unsigned j = 0; j + 1 < loop.getNumResults(); ++j) {
@@ -237,17 +239,17 @@ static void expressInductions(scf::WhileOp loop, Value turns) {
                         !rises || !impliesBelow(condition, source)};
     expressArgument(source, before, before.getArguments().back(), induction);
     expressArgument(argument, after, after.getArguments().back(), induction);
-    expressResult(loop, j, turns, induction);
+    expressResult(loop, j, tripCount, induction);
   }
 }
 
 void expressInductions(ir::KernelOp kernel,
-                       const llvm::DenseMap<Operation *, Value> &turns) {
+                       const llvm::DenseMap<Operation *, Value> &tripCounts) {
   kernel.walk([&](Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op))
       expressInductions(loop);
     else if (auto loop = dyn_cast<scf::WhileOp>(op))
-      expressInductions(loop, turns.lookup(loop));
+      expressInductions(loop, tripCounts.lookup(loop));
   });
 }
 

@@ -11,16 +11,17 @@ namespace costate::autodiff {
 /// step 1.
 void normalizeLoops(mlir::Operation *root);
 
-/// Makes every `scf.while` of `kernel` carry the number of its turns; returns
-/// that result, by loop.
-llvm::DenseMap<mlir::Operation *, mlir::Value> countTurns(ir::KernelOp kernel);
+/// Makes every `scf.while` of `kernel` carry the number of its iterations;
+/// returns that result, by loop.
+llvm::DenseMap<mlir::Operation *, mlir::Value>
+countIterations(ir::KernelOp kernel);
 
-/// Replaces integers that change by the same amount in every turn of a loop by
-/// start + turn * amount, so that the reverse sweep need not save them. The
-/// loops must be as the two functions above leave them; `turns` is what
-/// countTurns has returned.
+/// Replaces integers that change by the same amount in every iteration of a
+/// loop by start + iteration * amount, so that the reverse sweep need not save
+/// them. The loops must be as the two functions above leave them; `tripCounts`
+/// is what countIterations has returned.
 void expressInductions(
     ir::KernelOp kernel,
-    const llvm::DenseMap<mlir::Operation *, mlir::Value> &turns);
+    const llvm::DenseMap<mlir::Operation *, mlir::Value> &tripCounts);
 
 } // namespace costate::autodiff

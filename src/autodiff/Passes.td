@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
   let summary = "append the gradient of every kernel";
   let description = [{
-    The gradient runs the forward sweep of each iteration without its stores,
+    The gradient runs the forward sweep of each work item without its stores,
     saving what the reverse sweep needs on a tape, and then the reverse sweep.
 
     ```mlir
@@ -19,7 +19,7 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
     // after: %x_grad and %y_grad are new arguments
     costate.range (%i) in (%n) {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
-      tape.turn
+      tape.pivot
       %g = costate.load %y_grad[%i] : !costate.array<f64, 1>
       costate.store %zero, %y_grad[%i] : !costate.array<f64, 1>
       %c = costate.cos %v : f64
@@ -72,8 +72,8 @@ def NormalizeLoops : Pass<"normalize-loops"> {
     scf.for %k = %lo to %hi step %step : i64 { ... }
     // after
     %n = costate.trip_count %lo to %hi by %step
-    scf.for %turn = %zero to %n step %one : i64 {
-      %change = arith.muli %turn, %step : i64
+    scf.for %iteration = %zero to %n step %one : i64 {
+      %change = arith.muli %iteration, %step : i64
       %k = arith.addi %lo, %change : i64
       ...
     }
@@ -117,7 +117,7 @@ def WatchAccesses : Pass<"watch-accesses", "::costate::ir::KernelOp"> {
   let summary = "mark the accesses of ranges that only a run can clear of races";
   let description = [{
     Marks every access to an array that its range stores to, or both reads and
-    updates, unless each iteration certainly has elements of its own. An access
+    updates, unless each work item certainly has elements of its own. An access
     to an adjoint is named after what it reverses.
 
     ```mlir
@@ -130,7 +130,7 @@ def WatchAccesses : Pass<"watch-accesses", "::costate::ir::KernelOp"> {
 }
 
 def ForwardStores : Pass<"forward-stores", "::costate::ir::KernelOp"> {
-  let summary = "values in the place of loads of what the iteration has stored";
+  let summary = "values in the place of loads of what the work item has stored";
   let description = [{
     ```mlir
     // before
@@ -145,7 +145,7 @@ def ForwardStores : Pass<"forward-stores", "::costate::ir::KernelOp"> {
 def ExpandFetches : Pass<"expand-fetches", "::costate::ir::KernelOp"> {
   let summary = "loads and stores in the place of atomics that nobody interrupts";
   let description = [{
-    In serial code, and where each iteration of a range has elements of its own
+    In serial code, and where each work item of a range has elements of its own
     (see `mark-exclusive`):
 
     ```mlir

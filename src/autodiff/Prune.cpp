@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  /// What a numbered record holds is live if it is used behind its pop.
+  /// What a numbered record holds is live if it is used after its pop.
   static bool isRoot(Operation *op) {
     if (isa<tape::PushOp, tape::PopOp>(op))
       return !op->hasAttr("record");

@@ -6,8 +6,8 @@
 namespace costate::autodiff {
 
 /// Erases the operations and loop-carried values of `kernel` that no store,
-/// update or other effect needs, also those that only feed themselves from turn
-/// to turn, and what numbered records hold for nobody.
+/// update or other effect needs, also those that only feed themselves from
+/// iteration to iteration, and what numbered records hold for nobody.
 void prune(ir::KernelOp kernel);
 
 /// The same, but ranges stay, so that parts keep their numbers.

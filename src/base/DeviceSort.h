@@ -1,7 +1,7 @@
 #pragma once
-/// What device code and the runtime share about sorting iterations by depth: by
-/// the turns of their loops, so that lanes of a warp have about as many. C,
-/// since device code is C as well.
+/// What device code and the runtime share about sorting work items by depth: by
+/// the iterations of their loops, so that lanes of a warp have about as many.
+/// C, since device code is C as well.
 
 #include "base/DeviceTape.h"
 
@@ -14,26 +14,26 @@ extern "C" {
 enum { SortBuckets = 384, SortGroups = SortBuckets / 32 };
 enum { SortStats = 4 };
 
-/// What the depths of a range are, for the host: of all iterations together,
+/// What the depths of a range are, for the host: of all work items together,
 /// once as they are, and once as deep as the deepest of their tile before
-/// sorting. Passing: iterations that have any effect.
+/// sorting. Passing: work items that have any effect.
 struct SortReport {
-  unsigned long long turns, rounds, deepest, passing, iterations;
+  unsigned long long iterations, rounds, deepest, passing, workItems;
 };
 
 /// One per stream; between launches all 0, but for `ordered`.
 struct SortControl {
-  unsigned totals[SortBuckets]; ///< iterations in each
-  unsigned long long turns, rounds, passing, deepest;
+  unsigned totals[SortBuckets]; ///< work items in each
+  unsigned long long iterations, rounds, passing, deepest;
   /// High half: chunks that have been taken, or asked for; low: counted.
   unsigned long long progress;
   unsigned long long left;   ///< blocks that need nothing of the above any more
   unsigned long long placed; ///< chunks
   unsigned long long passed; ///< blocks that know that all chunks are placed
-  unsigned long long ordered; ///< iterations in the order
+  unsigned long long ordered; ///< work items in the order
 };
 
-/// What a function whose iterations may be sorted is called with, behind its
+/// What a function whose work items may be sorted is called with, after its
 /// other words.
 struct SortCall {
   struct SortControl *control;
@@ -41,15 +41,15 @@ struct SortCall {
   unsigned *order;           ///< to be filled; null: only the report is
   unsigned *bases;           ///< for each chunk, where it starts in each bucket
   unsigned *before;          ///< for each chunk, the one its block took before
-  unsigned long long iterations;
+  unsigned long long workItems;
   unsigned long long blocks, blockThreads; ///< of the launch
   unsigned long long chunks;               ///< 0: nothing is to be done
-  unsigned long long chunk; ///< iterations of one, a multiple of 32
+  unsigned long long chunk; ///< work items of one, a multiple of 32
   unsigned long long keeps; ///< a block has memory for those of a chunk
 };
 
-/// Of a block; behind it, if it keeps a chunk, `keys` and `sorted`, a word for
-/// each iteration.
+/// Of a block; after it, if it keeps a chunk, `keys` and `sorted`, a word for
+/// each work item.
 struct SortMemory {
   unsigned bins[SortBuckets];   ///< of a chunk: how many; then places
   unsigned starts[SortBuckets]; ///< in the order
@@ -66,13 +66,14 @@ struct SortWorker {
   unsigned *keys, *sorted;
   unsigned runs; ///< there is anything to be done
   unsigned thread, threads, chunk;
-  unsigned latest;  ///< chunk to be placed behind the kept one; none: all ones
+  unsigned latest;  ///< chunk to be placed after the kept one; none: all ones
   unsigned kept;    ///< the chunk that is kept; none: all ones
   unsigned reports; ///< the block tells the host
   unsigned places;  ///< all chunks are counted
   unsigned counted; ///< chunks, by this block
   unsigned left;    ///< blocks that have left before, in the first thread
-  unsigned long long turns, rounds, passing, deepest; ///< of a chunk; then all
+  unsigned long long iterations, rounds, passing,
+      deepest; ///< of a chunk; then all
 };
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@ namespace costate {
 /// The words that every device function starts with; those of the function
 /// follow. Addresses are of the device.
 enum DeviceWord : size_t {
-  IterationsWord,   ///< of the range; 1 for serial code
+  WorkItemsWord,    ///< of the range; 1 for serial code
   TapeBaseWord,     ///< ranges: tapes of all warps
   TapeBytesWord,    ///< of one thread; a warp has 32 times that, interleaved
   PartialsWord,     ///< f64, for each sum one of each block
@@ -19,11 +19,11 @@ enum DeviceWord : size_t {
   /// Null: a later launch finishes. The partials themselves: the block with the
   /// highest number waits for them; they are 0 between launches.
   TicketWord,
-  FrameWord,  ///< 8-byte slots; slot 0: top of the tape of the serial code
-  ErrorsWord, ///< a DeviceErrorCell
-  NeedWord,   ///< measuring: u64, the largest tape of a thread so far
-  TurnsWord,  ///< iterations that each thread runs,
-  RestWord,   ///< and how many threads run one more
+  FrameWord,     ///< 8-byte slots; slot 0: top of the tape of the serial code
+  ErrorsWord,    ///< a DeviceErrorCell
+  NeedWord,      ///< measuring: u64, the largest tape of a thread so far
+  PerThreadWord, ///< work items that each thread runs,
+  RestWord,      ///< and how many threads run one more
   firstOwnWord,
 };
 
@@ -35,11 +35,11 @@ inline constexpr size_t sumMemory = 65 * 8;
 
 /// A line that a thread prints.
 struct DeviceMessage {
-  int64_t site, text, count, iteration;
+  int64_t site, text, count, workItem;
   int64_t words[8];
 };
 
-/// What threads report; of one function, the smallest iteration wins.
+/// What threads report; of one function, the smallest work item wins.
 struct DeviceErrorCell {
   enum Kind : uint32_t {
     None,
@@ -53,7 +53,7 @@ struct DeviceErrorCell {
   };
   uint32_t lock;
   uint32_t kind;
-  int64_t iteration;
+  int64_t workItem;
   int64_t site;
   int64_t words[6];
   // What they print: so many lines, of which as many are kept as there is room

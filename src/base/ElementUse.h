@@ -1,5 +1,5 @@
 #pragma once
-/// How an iteration of a range uses an element of an array.
+/// How a work item of a range uses an element of an array.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@ enum class ElementUse : uint8_t {
   Load = 1,
   Store = 2,
   Update = 4,
-  SharedStore = 8, ///< of a value that all iterations have in common
+  SharedStore = 8, ///< of a value that all work items have in common
   Minimum = 16,
   Maximum = 32,
   // Updates that do not add; races do not tell them from those that do.

@@ -12,7 +12,7 @@ namespace costate {
 inline constexpr size_t mostPrinted = 8, mostAsserted = 4;
 
 /// A text that begins with it is printed as it is: no kernel, place and
-/// iteration in front, and no end of the line behind.
+/// work item in front, and no end of the line after.
 inline constexpr char plainText = '\x02';
 
 /// Whether `form` is how a number is written: nothing, or a colon and what

@@ -1,5 +1,5 @@
 #pragma once
-/// How the results of a range are made of what its iterations give: words of 8
+/// How the results of a range are made of what its work items give: words of 8
 /// bytes. In C, also for device code.
 
 // NOLINTBEGIN
@@ -14,7 +14,7 @@ enum CostateSums {
 /// So many parts of a sum a warp adds up, and may wait for.
 enum { costateFewParts = 256 };
 
-/// The result of no iterations.
+/// The result of no work items.
 static inline __attribute__((always_inline)) double costateNoSum(long kind) {
   long greatest = 0x7fffffffffffffffl;
   return kind >= costateIntegerMinima ? __builtin_bit_cast(double, greatest)

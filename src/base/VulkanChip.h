@@ -10,7 +10,7 @@
 
 namespace costate {
 
-// F(member, text), in the order of the texts. Numbers behind names: bits.
+// F(member, text), in the order of the texts. Numbers after names: bits.
 // clang-format off
 #define COSTATE_VULKAN_FEATURES(F)                                             \
   /* Subgroup operations. */                                                   \
@@ -20,8 +20,6 @@ namespace costate {
   F(denorm16, "denorm16") F(denorm32, "denorm32") F(denorm64, "denorm64")      \
   /* Division is rounded correctly. */                                         \
   F(div32, "div32") F(div64, "div64")                                          \
-  /* An f64 that has just been made can be exchanged as its bits. */           \
-  F(exchangedF64, "exchangedf64")                                              \
   /* Subgroup operations on integers of 8, 16 and 64 bits, and on f16. */      \
   F(extendedTypes, "extendedtypes")                                            \
   F(f16, "f16") F(f64, "f64")                                                  \
@@ -30,44 +28,49 @@ namespace costate {
   /* Fma of GLSL rounds once. */                                               \
   F(fma32, "fma32") F(fma64, "fma64")                                          \
   F(fullSubgroups, "fullsubgroups")                                            \
-  /* An f32 that becomes an f16 and an f32 again has been rounded. */          \
-  F(halfRounding, "halfrounding")                                              \
   F(i16, "i16")                                                                \
   F(i64Atomics, "i64atomics")                                                  \
-  /* Integers of 64 bits are divided correctly. */                             \
-  F(i64Division, "i64division")                                                  \
   F(i8, "i8")                                                                  \
   /* The Vulkan memory model, with the scope of the device. */                 \
   F(memoryModel, "memorymodel")                                                \
   /* Zeros have signs, inf and NaN count, if an execution mode asks for it. */ \
   F(nan16, "nan16") F(nan32, "nan32") F(nan64, "nan64")                        \
-  /* Minima of three numbers of 32 bits, one of them negated, are right. */    \
-  F(negation, "negation")                                                      \
-  /* Memory of a thread or a block may be accessed at a sum of numbers. */     \
-  F(placeSums, "placesums")                                                    \
   /* Threads of a subgroup come together again where SPIR-V says that branches   \
      and loops end. */                                                         \
   F(reconvergence, "reconvergence")                                            \
   /* Rounding to nearest even can be asked for. */                             \
   F(rte16, "rte16") F(rte32, "rte32") F(rte64, "rte64")                        \
-  /* Saturated sums and differences of 64 bits are right. */                   \
-  F(saturation, "saturation")                                                  \
   /* Atomic operations in the memory of a block. */                            \
   F(sharedFadd32, "sharedfadd32") F(sharedFadd64, "sharedfadd64")              \
   F(sharedI64Atomics, "sharedi64atomics")                                      \
-  /* All loops of a thread together make 65535 turns at most. Then they end,   \
-     whatever their conditions say. */                                         \
-  F(shortLoops, "shortloops")                                                  \
   F(shuffle, "shuffle")                                                        \
   F(shuffleRelative, "shufflerelative")                                        \
-  /* What is sign-extended from 32 to 64 bits compares correctly. */           \
-  F(signExtension, "signextension")                                            \
   F(sqrt32, "sqrt32") F(sqrt64, "sqrt64")                                      \
   /* Loads and stores of so many bits in buffers. */                           \
   F(storage16, "storage16") F(storage8, "storage8")                            \
   F(vote, "vote")                                                              \
   /* Subgroups are warps of 32 threads, of which a block may have several. */  \
   F(warps, "warps")
+
+// What drivers do wrong, and code for them avoids.
+#define COSTATE_VULKAN_DEFECTS(F)                                              \
+  /* The bits of an f64 that has just been made are exchanged. */              \
+  F(crashesOnExchangedF64, "crashesonexchangedf64")                            \
+  /* All loops of a thread together make 65535 iterations at most. Then they   \
+     end, whatever their conditions say. */                                    \
+  F(endsLongLoops, "endslongloops")                                            \
+  /* Integers of 64 bits are divided. */                                       \
+  F(miscompilesI64Division, "miscompilesi64division")                          \
+  /* A minimum of three numbers of 32 bits, one of them negated. */            \
+  F(miscompilesNegatedMinimum, "miscompilesnegatedminimum")                    \
+  /* Memory of a thread or a block is accessed at a sum of numbers. */         \
+  F(miscompilesPlaceSums, "miscompilesplacesums")                              \
+  /* Saturated sums and differences of 64 bits. */                             \
+  F(miscompilesSaturation, "miscompilessaturation")                            \
+  /* What is sign-extended from 32 to 64 bits is compared. */                  \
+  F(miscompilesSignExtension, "miscompilessignextension")                      \
+  /* An f32 that becomes an f16 and an f32 again is not rounded. */            \
+  F(skipsHalfRounding, "skipshalfrounding")
 // clang-format on
 
 struct VulkanFeatures {
@@ -75,11 +78,12 @@ struct VulkanFeatures {
   int subgroup = 32; ///< lanes of every subgroup
 #define COSTATE_VULKAN_MEMBER(member, text) bool member = false;
   COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_MEMBER)
+  COSTATE_VULKAN_DEFECTS(COSTATE_VULKAN_MEMBER)
 #undef COSTATE_VULKAN_MEMBER
 
   bool operator==(const VulkanFeatures &) const = default;
 
-  /// All of them, those that are defects as well, with Vulkan 1.3.
+  /// All features and no defect, with Vulkan 1.3.
   static VulkanFeatures everything() {
     VulkanFeatures features;
     features.minor = 3;
@@ -100,7 +104,7 @@ struct VulkanFeatures {
   /// Lanes that are together can add up what they add to one element.
   bool gathers() const {
     return reconvergence && arithmetic && vote && fadd32 && fadd64 &&
-           !shortLoops;
+           !endsLongLoops;
   }
 };
 
@@ -113,13 +117,14 @@ inline std::string vulkanChip(const VulkanFeatures &features) {
   if (features.member)                                                         \
     text += ";" name;
   COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_PRINT)
+  COSTATE_VULKAN_DEFECTS(COSTATE_VULKAN_PRINT)
 #undef COSTATE_VULKAN_PRINT
   return text;
 }
 
 namespace detail {
 
-/// Takes `start` and the number behind it off `text`.
+/// Takes `start` and the number after it off `text`.
 inline bool takeNumber(std::string_view &text, std::string_view start,
                        int &number) {
   if (!text.starts_with(start))
@@ -131,6 +136,7 @@ inline bool takeNumber(std::string_view &text, std::string_view start,
   return error == std::errc();
 }
 
+/// Whether `name` is one of a feature, or of a defect, which is then there.
 inline bool setFeature(VulkanFeatures &features, std::string_view name,
                        bool value) {
 #define COSTATE_VULKAN_SET(member, text)                                       \
@@ -139,6 +145,11 @@ inline bool setFeature(VulkanFeatures &features, std::string_view name,
     return true;                                                               \
   }
   COSTATE_VULKAN_FEATURES(COSTATE_VULKAN_SET)
+#undef COSTATE_VULKAN_SET
+#define COSTATE_VULKAN_SET(member, text)                                       \
+  if (name == text)                                                            \
+    return features.member = true;
+  COSTATE_VULKAN_DEFECTS(COSTATE_VULKAN_SET)
 #undef COSTATE_VULKAN_SET
   return false;
 }
@@ -176,15 +187,15 @@ inline std::optional<VulkanFeatures> parseVulkanChip(std::string_view text) {
   return features;
 }
 
-/// What is left without `names`, as `warps;f16`; none if one of them is not the
-/// name of something that may be missing.
+/// What is left without `names`, as `warps;f16`, and with the defects among
+/// them; none if one of them is not the name of a feature or of such a defect.
 inline std::optional<VulkanFeatures> without(VulkanFeatures features,
                                              std::string_view names) {
-  bool endsLoops = features.shortLoops; // no feature but a defect
+  bool endsLoops = features.endsLongLoops; // who counts loops has been decided
   if (!names.empty() && !detail::setFeatures(features, names, false))
     return std::nullopt;
   features.warps &= features.canHaveWarps();
-  if (features.shortLoops != endsLoops)
+  if (features.endsLongLoops != endsLoops)
     return std::nullopt;
   return features;
 }

@@ -129,7 +129,7 @@ private:
 };
 
 /// Reads what a Writer has written. Bytes that are anything else leave values
-/// behind that are not to be used.
+/// after that are not to be used.
 class Reader {
 public:
   /// `names` keeps names of files that are read; `origin` is where that of the

@@ -47,7 +47,7 @@ TEST_F(CacheSettings, TheFolderIsTheFirstThatSomebodyNames) {
   EXPECT_EQ(folder(), std::filesystem::current_path() / "here");
 }
 
-TEST_F(CacheSettings, TheEnvironmentCanTurnItOff) {
+TEST_F(CacheSettings, TheEnvironmentCanSwitchItOff) {
   EXPECT_TRUE(settingsFor({})->enabled);
   EXPECT_FALSE(settingsFor({.enabled = false})->enabled);
   setenv("COSTATE_CACHE", "1", 1);

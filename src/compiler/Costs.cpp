@@ -19,7 +19,7 @@ bool steersBranch(Value value) {
   });
 }
 
-bool countsTurns(Value value) {
+bool countsIterations(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
     auto loop = dyn_cast<scf::ForOp>(use.getOwner());
     return loop && &loop.getUpperBoundMutable() == &use;
@@ -35,7 +35,7 @@ public:
         continue;
       line->savedBits += value.getType().getIntOrFloatBitWidth();
       line->condition |= pop && steersBranch(pop.getValues()[k]);
-      line->tripCount |= pop && countsTurns(pop.getValues()[k]);
+      line->tripCount |= pop && countsIterations(pop.getValues()[k]);
     }
   }
 

@@ -52,7 +52,7 @@ INLINE COLLECTIVE static double shuffleDown(double value, int lanes) {
   return __builtin_bit_cast(double, (long)high << 32 | (unsigned)low);
 }
 
-INLINE COLLECTIVE static double valueBehind(double value, int lanes) {
+INLINE COLLECTIVE static double valueAfter(double value, int lanes) {
   if (costate_device_has_warps())
     return shuffleDown(value, lanes);
   exchange(__builtin_bit_cast(unsigned long, value));
@@ -66,7 +66,7 @@ INLINE COLLECTIVE double costate_device_warp_fold(double value, long kind) {
   int lane = thread % warpSize;
   int lanes = __nvvm_read_ptx_sreg_ntid_x() - (thread - lane);
   for (int step = warpSize / 2; step; step /= 2) {
-    double other = valueBehind(value, step);
+    double other = valueAfter(value, step);
     value = costateAddUp(kind, value,
                          lane + step < lanes ? other : costateNoSum(kind));
   }

@@ -1,22 +1,22 @@
 // What threads of a GPU call to report an error, of which the smallest
-// iteration wins, or to print. For bitcode that is linked into device code; see
+// work item wins, or to print. For bitcode that is linked into device code; see
 // CMakeLists.txt. Layouts are those of base/DeviceWords.h and
 // conversion/KernelToLLVM/Runtime.h.
 
 typedef struct {
-  long site, text, count, iteration, words[8];
+  long site, text, count, workItem, words[8];
 } Message;
 
 typedef struct {
   unsigned lock, kind;
-  long iteration, site, words[6];
+  long workItem, site, words[6];
   unsigned long printed, room;
   Message *messages;
 } Cell;
 
 typedef struct {
   char *tapeTop, *tapeEnd, *tapeBase;
-  long iteration, lane;
+  long workItem, lane;
   Cell *errors;
 } Worker;
 
@@ -46,19 +46,19 @@ __attribute__((noreturn)) static void costate_device_exit(void) {
 static _Bool costate_device_opaque(_Bool value) { return value; }
 #endif
 
-static void write(volatile Cell *cell, long iteration, unsigned kind, long site,
+static void write(volatile Cell *cell, long workItem, unsigned kind, long site,
                   const long *words) {
-  if (cell->kind && iteration >= cell->iteration)
+  if (cell->kind && workItem >= cell->workItem)
     return;
   cell->kind = kind;
-  cell->iteration = iteration;
+  cell->workItem = workItem;
   cell->site = site;
   for (int k = 0; k < 6; ++k)
     cell->words[k] = words[k];
 }
 
-// Whoever has the lock gives it back in the turn that it got it in: lanes may
-// run in lockstep.
+// Whoever has the lock gives it back in the iteration that it got it in: lanes
+// may run in lockstep.
 NOINLINE __attribute__((noreturn)) static void report(Worker *worker,
                                                       unsigned kind, long site,
                                                       long a, long b, long c,
@@ -70,7 +70,7 @@ NOINLINE __attribute__((noreturn)) static void report(Worker *worker,
     if (__atomic_exchange_n(&worker->errors->lock, 1u, __ATOMIC_RELAXED))
       continue;
     __nvvm_membar_gl();
-    write(cell, worker->iteration, kind, site, words);
+    write(cell, worker->workItem, kind, site, words);
     __nvvm_membar_gl();
     __atomic_store_n(&worker->errors->lock, 0u, __ATOMIC_RELAXED);
     done = costate_device_opaque(1);
@@ -128,7 +128,7 @@ NOINLINE void costate_device_print(Worker *worker, long site, long text,
   message->site = site;
   message->text = text;
   message->count = count;
-  message->iteration = worker->iteration;
+  message->workItem = worker->workItem;
   long words[] = {a, b, c, d, e, f, g, h};
   for (int k = 0; k < 8; ++k)
     message->words[k] = words[k];

@@ -26,7 +26,7 @@ declare i64 @costate_device_tape_place()
 declare i64 @costate_device_tape_drains(ptr)
 declare i64 @costate_device_sort_begin(ptr, ptr, i64, ptr, i64)
 declare i64 @costate_device_sort_rounds(ptr)
-declare i64 @costate_device_sort_item(ptr, i64)
+declare i64 @costate_device_sort_work_item(ptr, i64)
 declare void @costate_device_sort_take(ptr, i64, i64, i64)
 declare i64 @costate_device_sort_next(ptr)
 declare void @costate_device_sort_end(ptr)
@@ -43,7 +43,7 @@ more:
   br i1 %goes, label %chunk, label %end
 chunk:
   %rounds = call i64 @costate_device_sort_rounds(ptr %worker)
-  %item = call i64 @costate_device_sort_item(ptr %worker, i64 %rounds)
+  %item = call i64 @costate_device_sort_work_item(ptr %worker, i64 %rounds)
   call void @costate_device_sort_take(ptr %worker, i64 %rounds, i64 %item, i64 %rounds)
   %next = call i64 @costate_device_sort_next(ptr %worker)
   br label %more

@@ -138,7 +138,7 @@ float _Z4exp2f(float x) {
 //===-- Logarithms --------------------------------------------------------===//
 
 typedef struct {
-  float rest; // behind 1, from sqrt(1/2) to sqrt(2)
+  float rest; // after 1, from sqrt(1/2) to sqrt(2)
   float exponent;
 } Split;
 

@@ -51,11 +51,11 @@ INLINE static unsigned lanesOf(Block block) {
   return left < warpSize ? left : warpSize;
 }
 
-// In the first thread. Two rows in turn: while it reads one, other warps may
+// In the first thread. Two rows alternate: while it reads one, other warps may
 // be at the next.
-INLINE static double blockSum(Block block, double *memory, long turn, long kind,
+INLINE static double blockSum(Block block, double *memory, long pass, long kind,
                               double value) {
-  double *row = memory + turn % 2 * mostWarps;
+  double *row = memory + pass % 2 * mostWarps;
   double sum = costate_device_warp_fold(value, kind);
   if (block.thread % warpSize == 0)
     row[block.thread / warpSize] = sum;
@@ -114,11 +114,11 @@ INLINE void costate_device_add_up(double *partials, long count, long first,
 }
 
 // The same in all threads of a block: whoever comes here has read it in front
-// of the barrier of the next turn.
-INLINE static double blockLeast(Block block, double *memory, long turn,
+// of the barrier of the next pass.
+INLINE static double blockLeast(Block block, double *memory, long pass,
                                 double value) {
-  double least = blockSum(block, memory, turn, costateIntegerMinima, value);
-  double *row = memory + turn % 2 * mostWarps;
+  double least = blockSum(block, memory, pass, costateIntegerMinima, value);
+  double *row = memory + pass % 2 * mostWarps;
   if (block.thread == 0)
     row[0] = least;
   costate_device_block_barrier();
@@ -130,12 +130,12 @@ typedef struct {
 } Pair;
 
 // The least pair of a block, in its first thread.
-INLINE static Pair blockPair(Block block, double *memory, long turn, Pair own) {
-  double key = blockLeast(block, memory, turn, own.words[0]);
+INLINE static Pair blockPair(Block block, double *memory, long pass, Pair own) {
+  double key = blockLeast(block, memory, pass, own.words[0]);
   double place = bitsOf(own.words[0]) == bitsOf(key)
                      ? own.words[1]
                      : costateNoSum(costateIntegerMinima);
-  place = blockSum(block, memory, turn + 1, costateIntegerMinima, place);
+  place = blockSum(block, memory, pass + 1, costateIntegerMinima, place);
   return (Pair){{key, place}};
 }
 
@@ -267,9 +267,9 @@ INLINE static void finishMany(const double *partials, unsigned count,
 }
 
 // One after the other.
-INLINE static void finishInTurn(const double *partials, unsigned count,
-                                Block block, double *memory, long sums,
-                                long kind, double *to) {
+INLINE static void finishSerially(const double *partials, unsigned count,
+                                  Block block, double *memory, long sums,
+                                  long kind, double *to) {
   for (long k = 0; k < sums; ++k) {
     const double *row = partials + k * count;
     double own = stride(row, count, block.thread, block.threads, kind);
@@ -322,6 +322,6 @@ INLINE long costate_device_finish_sums(double *partials, long count,
   else if (warpsFinish && !isOne)
     finishMany(partials, (unsigned)count, block, sums, kind, to);
   else
-    finishInTurn(partials, (unsigned)count, block, memory, sums, kind, to);
+    finishSerially(partials, (unsigned)count, block, memory, sums, kind, to);
   return block.thread == 0;
 }

@@ -15,7 +15,7 @@
 using namespace costate;
 using namespace costate::runtime;
 
-/// DeviceSumsInTurn.c: as for Vulkan.
+/// DeviceSumsSerial.c: as for Vulkan.
 extern "C" int64_t costate_test_finish_sums(double *, int64_t, uint64_t *,
                                             int64_t, int64_t, double *, int64_t,
                                             int64_t, double *);
@@ -32,7 +32,7 @@ struct Call {
   double *to;
   bool (*stops)(int64_t thread);
   int64_t kind = costateFloatSums, sums = sumCount;
-  bool inTurn = false;         ///< finishes as code for Vulkan does
+  bool isSerial = false;       ///< finishes as code for Vulkan does
   std::atomic<int> spoilt = 0; ///< words of warps that others have overwritten
 };
 
@@ -49,10 +49,10 @@ double term(int64_t thread, int64_t k) {
 void useMemory(Call &call, int64_t thread, double *memory) {
   int64_t threads = costate_device_block_threads();
   int64_t warp = (thread % threads / 32 + 1) % (threads / 32 + 1);
-  for (int turn = 0; turn < 3; ++turn) {
-    memory[warp] = static_cast<double>(100 * turn + warp);
+  for (int pass = 0; pass < 3; ++pass) {
+    memory[warp] = static_cast<double>(100 * pass + warp);
     costate_device_warp_max(0);
-    call.spoilt += memory[warp] != static_cast<double>(100 * turn + warp);
+    call.spoilt += memory[warp] != static_cast<double>(100 * pass + warp);
     costate_device_warp_max(0);
   }
 }
@@ -78,7 +78,7 @@ void addUp(const uint64_t *words, int64_t thread, int64_t threads,
       costate_device_add_up(call.partials, call.count, call.first, thread,
                             shared, k, call.kind, word(k));
   auto *finish =
-      call.inTurn ? costate_test_finish_sums : costate_device_finish_sums;
+      call.isSerial ? costate_test_finish_sums : costate_device_finish_sums;
   finish(call.partials, call.count, call.ticket, thread, threads, shared,
          call.sums, call.kind, call.to);
 }
@@ -113,11 +113,11 @@ void launch(Call &&call, gpu::Grid grid, uint64_t seed, Entry *entry = addUp) {
 using Sums = std::vector<double>;
 
 Sums sumsOf(gpu::Grid grid, uint64_t seed, int64_t count = sumCount,
-            bool inTurn = false) {
+            bool isSerial = false) {
   std::vector<double> partials(count * grid.blocks), sums(count);
   uint64_t ticket = 0;
   launch({partials.data(), grid.blocks, 0, &ticket, sums.data(), nullptr,
-          costateFloatSums, count, inTurn},
+          costateFloatSums, count, isSerial},
          grid, seed);
   EXPECT_EQ(ticket, 0u);
   return sums;
@@ -244,7 +244,7 @@ TEST(DeviceSums, AreAddedInTheOrderOfTheGrid) {
 TEST(DeviceSums, OfVulkanAreFinishedByTheBlock) {
   for (int64_t count : {1, 3})
     for (gpu::Grid grid : {gpu::Grid{1, 32}, {70, 64}, {300, 64}}) {
-      Sums sums = sumsOf(grid, 5, count, /*inTurn=*/true);
+      Sums sums = sumsOf(grid, 5, count, /*isSerial=*/true);
       for (int64_t k = 0; k < count; ++k)
         EXPECT_EQ(sums[k], inOrder(grid, k, grid.blockThreads)) << k;
     }

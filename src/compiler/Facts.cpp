@@ -121,8 +121,8 @@ static uint64_t bytesOf(tape::PushOp push) {
   return conversion::RecordLayout(push.getValues().getTypes()).size();
 }
 
-/// The most turns that `loop` makes, if that is known.
-static std::optional<uint64_t> mostTurns(Operation *loop) {
+/// The most iterations that `loop` makes, if that is known.
+static std::optional<uint64_t> maxTripCount(Operation *loop) {
   auto forLoop = dyn_cast<scf::ForOp>(loop);
   APInt lo, hi, step;
   if (!forLoop || !matchPattern(forLoop.getLowerBound(), m_ConstantInt(&lo)) ||
@@ -132,7 +132,7 @@ static std::optional<uint64_t> mostTurns(Operation *loop) {
   return hi.sgt(lo) ? (hi - lo).getZExtValue() : 0;
 }
 
-/// The most bytes that `push` puts on the tape in an iteration of a range or in
+/// The most bytes that `push` puts on the tape in a work item of a range or in
 /// the serial code; the largest number if that is not known.
 static uint64_t mostBytes(tape::PushOp push) {
   uint64_t bytes = bytesOf(push);
@@ -141,8 +141,9 @@ static uint64_t mostBytes(tape::PushOp push) {
        parent = parent->getParentOp()) {
     if (isa<scf::IfOp>(parent))
       continue;
-    std::optional<uint64_t> turns = mostTurns(parent);
-    bytes = turns ? llvm::SaturatingMultiply(bytes, *turns) : UINT64_MAX;
+    std::optional<uint64_t> iterations = maxTripCount(parent);
+    bytes =
+        iterations ? llvm::SaturatingMultiply(bytes, *iterations) : UINT64_MAX;
   }
   return bytes;
 }

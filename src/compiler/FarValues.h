@@ -9,7 +9,7 @@ namespace costate::compiler {
 /// the allocation of registers slow: it takes time quadratic in their number.
 bool isLong(const llvm::Function &function);
 
-/// Lets each use that is far behind its definition, in the order of the
+/// Lets each use that is far after its definition, in the order of the
 /// instructions, load the value from the stack. It would have been spilled
 /// anyway. So do constants of floats, which a block keeps from its first use
 /// on.

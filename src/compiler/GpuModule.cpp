@@ -410,30 +410,31 @@ struct KeepLoopsThatCall : PassInfoMixin<KeepLoopsThatCall> {
   }
 };
 
-/// Small loops of few turns are unrolled here by a small factor, and not again
-/// by the assembler of the GPU: what stands around the turns would take longer.
+/// Small loops of few iterations are unrolled here by a small factor, and not
+/// again by the assembler of the GPU: what stands around the iterations would
+/// take longer.
 struct UnrollShortLoopsOnce : PassInfoMixin<UnrollShortLoopsOnce> {
   PreservedAnalyses run(Function &function, FunctionAnalysisManager &analyses) {
     auto &evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);
     for (Loop *loop :
          analyses.getResult<LoopAnalysis>(function).getLoopsInPreorder())
-      if (isSmall(*loop) && hasFewTurns(*loop, evolution))
+      if (isSmall(*loop) && hasFewIterations(*loop, evolution))
         addStringMetadataToLoop(loop, "llvm.loop.unroll.count", factor);
     return PreservedAnalyses::all();
   }
 
 private:
-  /// LLVM may unroll loops of fewer turns fully, larger ones by less.
-  static constexpr unsigned fewest = 9, most = 16, factor = 4, largest = 16;
+  /// LLVM may unroll loops of fewer iterations fully, larger ones by less.
+  static constexpr unsigned least = 9, most = 16, factor = 4, largest = 16;
 
   static bool isSmall(const Loop &loop) {
     return loop.getNumBlocks() == 1 && !calls(loop) &&
            loop.getHeader()->sizeWithoutDebug() <= largest;
   }
 
-  static bool hasFewTurns(Loop &loop, ScalarEvolution &evolution) {
-    unsigned turns = evolution.getSmallConstantMaxTripCount(&loop);
-    return fewest <= turns && turns <= most &&
+  static bool hasFewIterations(Loop &loop, ScalarEvolution &evolution) {
+    unsigned iterations = evolution.getSmallConstantMaxTripCount(&loop);
+    return least <= iterations && iterations <= most &&
            evolution.getSmallConstantTripCount(&loop) == 0 &&
            !getBooleanLoopAttribute(&loop, "llvm.loop.unroll.disable");
   }
@@ -445,7 +446,7 @@ void optimise(Module &module, TargetMachine &machine, const GpuForm &form) {
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = false;
   auto passes = [&](PassBuilder &builder) {
-    // Loops of few turns are unrolled before: their arrays become values.
+    // Loops of few iterations are unrolled before: their arrays become values.
     builder.registerVectorizerStartEPCallback(
         [&](FunctionPassManager &passes, OptimizationLevel) {
           if (form.callsScalarOnly)

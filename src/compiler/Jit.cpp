@@ -22,7 +22,7 @@ using namespace llvm::orc;
 namespace costate::compiler {
 namespace {
 
-/// LLVM does not tell why memory for code, or a library, was not to be had.
+/// LLVM does not tell why memory for code, or a library, was not available.
 Failure internal(llvm::Error error) {
   std::string text = toString(std::move(error));
   if (!hasMemoryToCompile())
@@ -85,15 +85,15 @@ SymbolMap runtimeSymbols(LLJIT &jit) {
   add("costate_device_tape_ahead", &costate_device_tape_ahead);
   add("costate_device_tape_begin", &costate_device_tape_begin);
   add("costate_device_tape_tile", &costate_device_tape_tile);
-  add("costate_device_tape_iteration", &costate_device_tape_iteration);
+  add("costate_device_tape_work_item", &costate_device_tape_work_item);
   add("costate_device_tape_next", &costate_device_tape_next);
-  add("costate_device_tape_settle", &costate_device_tape_settle);
+  add("costate_device_tape_report", &costate_device_tape_report);
   add("costate_device_tape_end", &costate_device_tape_end);
   add("costate_device_tape_kept", &costate_device_tape_kept);
   add("costate_device_tape_segment", &costate_device_tape_segment);
-  add("costate_device_tape_fewest", &costate_device_tape_fewest);
+  add("costate_device_tape_min_rows", &costate_device_tape_min_rows);
   add("costate_device_sort_begin", &costate_device_sort_begin);
-  add("costate_device_sort_item", &costate_device_sort_item);
+  add("costate_device_sort_work_item", &costate_device_sort_work_item);
   add("costate_device_sort_take", &costate_device_sort_take);
   add("costate_device_sort_next", &costate_device_sort_next);
   add("costate_device_sort_rounds", &costate_device_sort_rounds);
@@ -215,7 +215,7 @@ Result<SessionPointer> sharedSession() {
   return shared().session = *kept;
 }
 
-/// Symbols that could not be had once cannot be had again: what is linked later
+/// Symbols that were not found once are not found again: what is linked later
 /// comes to another one.
 void abandon(const SessionPointer &session) {
   std::lock_guard lock(shared().mutex);

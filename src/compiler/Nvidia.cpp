@@ -189,22 +189,22 @@ Value *bothHold(IRBuilder<> &builder, Value *g, Value *runs) {
                       isDouble ? "=b,d,b" : "=b,f,b");
 }
 
-/// Turns of a loop that only some lanes have, `select(runs, g * f, g)`: with
-/// the guard of the product one comparison and one predicated product. LLVM
-/// would make selects of both conditions, one behind the other.
+/// Iterations of a loop that only some lanes have, `select(runs, g * f, g)`:
+/// with the guard of the product one comparison and one predicated product.
+/// LLVM would make selects of both conditions, one after the other.
 void joinGuards(Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
-      auto *turn = dyn_cast<SelectInst>(&instruction);
-      if (!turn)
+      auto *choice = dyn_cast<SelectInst>(&instruction);
+      if (!choice)
         continue;
-      Value *product = guarded(turn->getTrueValue(), turn->getFalseValue());
+      Value *product = guarded(choice->getTrueValue(), choice->getFalseValue());
       if (!product)
         continue;
-      IRBuilder<> builder(turn);
-      turn->setCondition(
-          bothHold(builder, turn->getFalseValue(), turn->getCondition()));
-      turn->setTrueValue(product);
+      IRBuilder<> builder(choice);
+      choice->setCondition(
+          bothHold(builder, choice->getFalseValue(), choice->getCondition()));
+      choice->setTrueValue(product);
     }
 }
 

@@ -34,12 +34,12 @@ TEST(Nvidia, NegationsInAMinimumAreNotSeen) {
   EXPECT_TRUE(hidden("add i32 %n, %m"));
 }
 
-/// `strong_mul` in a turn that only some lanes have.
-const std::string guardedTurn = "  %q = fmul T %x, 3.5\n"
-                                "  %z = fcmp oeq T %x, 0.0\n"
-                                "  %g = select i1 %z, T %x, T %q\n"
-                                "  %r = fcmp olt T %x, 7.0\n"
-                                "  %y = select i1 %r, T %g, T %x\n";
+/// `strong_mul` in an iteration that only some lanes have.
+const std::string guardedIteration = "  %q = fmul T %x, 3.5\n"
+                                     "  %z = fcmp oeq T %x, 0.0\n"
+                                     "  %g = select i1 %z, T %x, T %q\n"
+                                     "  %r = fcmp olt T %x, 7.0\n"
+                                     "  %y = select i1 %r, T %g, T %x\n";
 
 std::string replaced(std::string text, const std::string &from,
                      const std::string &to) {
@@ -52,7 +52,8 @@ std::string replaced(std::string text, const std::string &from,
 TEST(Nvidia, AGuardedProductOfSomeLanesHasOneCondition) {
   for (std::string bits : {"32", "64"}) {
     std::string type = bits == "32" ? "float" : "double";
-    std::string text = ptx(withNumber(type, replaced(guardedTurn, "T", type)));
+    std::string text =
+        ptx(withNumber(type, replaced(guardedIteration, "T", type)));
     std::string zero = bits == "32" ? "0f00000000" : "0d0000000000000000";
     std::string joined = "mul.rn.fN[ \t]+([^,]+), ([^,]+), .*"
                          "setp.lt.fN[ \t]+([^,]+), \\2, .*"
@@ -69,13 +70,14 @@ TEST(Nvidia, WhatIsNoGuardIsNotJoined) {
       {"%z, T %x", "%z, T %q"},           {"oeq T %x, 0.0", "une T %x, 0.0"},
       {"oeq T %x, 0.0", "oeq T %x, 1.0"}, {"oeq T %x, 0.0", "oeq T %q, 0.0"}};
   for (const auto &[from, to] : changes) {
-    std::string body = replaced(replaced(guardedTurn, from, to), "T", "float");
+    std::string body =
+        replaced(replaced(guardedIteration, from, to), "T", "float");
     EXPECT_FALSE(contains(ptx(withNumber("float", body)), "setp.neu.and"))
         << from << " becomes " << to;
   }
 }
 
-/// Asked behind the branch of the block that loads it, but not in a loop.
+/// Asked after the branch of the block that loads it, but not in a loop.
 TEST(Nvidia, WhetherALoadedNumberIsZeroIsAskedLate) {
   auto asked = [](const std::string &inOther, const std::string &type) {
     return ptx(withNumber(
@@ -98,20 +100,20 @@ TEST(Nvidia, WhetherALoadedNumberIsZeroIsAskedLate) {
   EXPECT_GT(straight.find(question), straight.find("bra")) << straight;
 
   std::string loop =
-      asked("other:\n  br label %turn\n"
-            "turn:\n  %k = phi i64 [ 0, %other ], [ %l, %turn ]\n"
+      asked("other:\n  br label %iteration\n"
+            "iteration:\n  %k = phi i64 [ 0, %other ], [ %l, %iteration ]\n"
             "  %f = sitofp i64 %k to float\n"
             "  %v = select i1 %z, float %f, float 5.0\n"
             "  store volatile float %v, ptr %p\n  %l = add i64 %k, 1\n"
             "  %m = icmp ult i64 %l, %threads\n"
-            "  br i1 %m, label %turn, label %end\n",
+            "  br i1 %m, label %iteration, label %end\n",
             "float");
   EXPECT_GE(countOf(loop, question), 2u) << loop;
   EXPECT_GT(loop.find(question), loop.find("bra")) << loop;
   for (size_t at = loop.find(question); at != std::string::npos;
        at = loop.find(question, at + 1)) {
-    std::string behind = loop.substr(at, loop.find(store, at) - at);
-    EXPECT_EQ(contains(behind, "cvt.rn.f32"), contains(behind, "$L__")) << loop;
+    std::string after = loop.substr(at, loop.find(store, at) - at);
+    EXPECT_EQ(contains(after, "cvt.rn.f32"), contains(after, "$L__")) << loop;
   }
 
   // The bits of a half are none of a float.
@@ -124,29 +126,29 @@ TEST(Nvidia, WhetherALoadedNumberIsZeroIsAskedLate) {
   EXPECT_EQ(countOf(here, question), 1u) << here;
 }
 
-TEST(Nvidia, SmallLoopsOfFewTurnsAreUnrolledOnceByASmallFactor) {
-  auto loop = [](const std::string &turns, size_t products = 1) {
+TEST(Nvidia, SmallLoopsOfFewIterationsAreUnrolledOnceByASmallFactor) {
+  auto loop = [](const std::string &iterations, size_t products = 1) {
     std::string squares, last = "%d0";
     for (size_t k = 1; k < products; ++k) {
       std::string next = "%d" + std::to_string(k);
       squares += "  " + next + " = mul i32 " + last + ", " + last + "\n";
       last = next;
     }
-    return ptx(
-        withNumber("i32", "  %n = " + turns +
-                              "\n  %e = icmp eq i32 %n, 0\n"
-                              "  br i1 %e, label %end, label %turn\n"
-                              "turn:\n"
-                              "  %k = phi i32 [ 0, %0 ], [ %l, %turn ]\n"
-                              "  %c = phi i32 [ %x, %0 ], [ %b, %turn ]\n"
-                              "  %d0 = mul i32 %c, %c\n" +
-                              squares + "  %b = xor i32 " + last +
-                              ", %n\n"
-                              "  %l = add i32 %k, 1\n"
-                              "  %m = icmp ult i32 %l, %n\n"
-                              "  br i1 %m, label %turn, label %end\n"
-                              "end:\n"
-                              "  %y = phi i32 [ %x, %0 ], [ %b, %turn ]\n"));
+    return ptx(withNumber(
+        "i32", "  %n = " + iterations +
+                   "\n  %e = icmp eq i32 %n, 0\n"
+                   "  br i1 %e, label %end, label %iteration\n"
+                   "iteration:\n"
+                   "  %k = phi i32 [ 0, %0 ], [ %l, %iteration ]\n"
+                   "  %c = phi i32 [ %x, %0 ], [ %b, %iteration ]\n"
+                   "  %d0 = mul i32 %c, %c\n" +
+                   squares + "  %b = xor i32 " + last +
+                   ", %n\n"
+                   "  %l = add i32 %k, 1\n"
+                   "  %m = icmp ult i32 %l, %n\n"
+                   "  br i1 %m, label %iteration, label %end\n"
+                   "end:\n"
+                   "  %y = phi i32 [ %x, %0 ], [ %b, %iteration ]\n"));
   };
   std::string few = loop("and i32 %x, 15"), any = loop("lshr i32 %x, 1");
   EXPECT_EQ(countOf(few, "xor.b32"), 4u + 1u);

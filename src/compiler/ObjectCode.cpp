@@ -16,12 +16,13 @@ COSTATE_FIELDS(costate::ArraySection, dims);
 COSTATE_FIELDS(costate::runtime::Parameter, role, argument, rank, part, order);
 COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
                reloaded, passedOn, neededSection, writtenSection);
-COSTATE_FIELDS(costate::runtime::gpu::SortCosts, turn, strayItem, strayTurn);
+COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,
+               uncoalescedIteration);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
-               measuredInPlace, serial, afterTurn, effects, ordered, collective,
-               addsUp, tiles, dear, barelyDear, turnRows, sharedSymbol,
-               drainSymbol, sorts, sortSymbol, sortCosts, sums, least, sumSlot,
-               oneSum, words, site, tapeSite);
+               measuredInPlace, serial, afterPivot, effects, ordered,
+               collective, addsUp, tiles, expensive, moderatelyExpensive,
+               iterationRows, sharedSymbol, drainSymbol, sorts, sortSymbol,
+               sortCosts, sums, least, sumSlot, oneSum, words, site, tapeSite);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {

@@ -9,7 +9,7 @@ namespace costate::compiler {
 
 /// Makes calls of `costate_device_warp_max` tell their place, so that lanes
 /// that meet at different ones are found. For optimised code: what comes
-/// behind it copies calls, and the copies are one place.
+/// after it copies calls, and the copies are one place.
 void tellPlaces(llvm::Module &module);
 
 } // namespace costate::compiler

@@ -24,6 +24,7 @@ namespace costate::compiler {
 inline VulkanFeatures all() {
   auto features = VulkanFeatures::everything();
   features.reconvergence = false; // younger than Debian's spirv-val
+  features.endsLongLoops = true;
   return features;
 }
 
@@ -34,6 +35,10 @@ inline VulkanFeatures least() {
   features.f64 = features.i64Atomics = true;
   features.storage8 = features.storage16 = features.i8 = features.i16 = true;
   features.f16 = true;
+#define COSTATE_VULKAN_ON(member, text) features.member = true;
+  COSTATE_VULKAN_DEFECTS(COSTATE_VULKAN_ON)
+#undef COSTATE_VULKAN_ON
+  features.endsLongLoops = false;
   return features;
 }
 

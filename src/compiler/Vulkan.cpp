@@ -33,7 +33,7 @@ Result<std::string> emitSpirv(std::unique_ptr<Module> module,
   form.reconverges = features->gathers();
   form.fusesFloats = features->fma32;
   form.fusesDoubles = features->fma64;
-  form.dividesLongs = features->i64Division;
+  form.dividesLongs = !features->miscompilesI64Division;
   form.callsScalarOnly = true;
   if (Result<> made = makeKernels(*module, **machine, form); !made)
     return made.error();

@@ -18,7 +18,7 @@ TEST_F(Spirv, PlacesInArraysAreHiddenFromSomeDrivers) {
                         "  %y = fptosi double %d to i64\n");
   VulkanFeatures features = all();
   EXPECT_FALSE(contains(checked(ir, features), "OpShiftRightArithmetic"));
-  features.placeSums = false;
+  features.miscompilesPlaceSums = true;
   EXPECT_TRUE(contains(checked(ir, features), "OpShiftRightArithmetic"));
 }
 
@@ -31,24 +31,24 @@ TEST_F(Spirv, SignExtensionsAreHiddenFromSomeDrivers) {
                                      "  %y = sub i64 %w, %x\n");
   VulkanFeatures features = all();
   EXPECT_TRUE(contains(checked(ir, features), "OpSConvert"));
-  features.signExtension = false;
+  features.miscompilesSignExtension = true;
   EXPECT_FALSE(contains(checked(ir, features), "OpSConvert"));
 }
 
-/// How many selections more hide numbers of `ir` where the feature is left out.
-int64_t hiddenBy(bool VulkanFeatures::*feature, const std::string &ir) {
+/// How many selections more hide numbers of `ir` where there is the defect.
+int64_t hiddenBy(bool VulkanFeatures::*defect, const std::string &ir) {
   auto choices = [&](bool has) {
     VulkanFeatures features = all();
-    features.*feature = has;
+    features.*defect = has;
     return static_cast<int64_t>(countOf(checked(ir, features), "OpSelect "));
   };
-  return choices(false) - choices(true);
+  return choices(true) - choices(false);
 }
 
 TEST_F(Spirv, NegationsAreHiddenFromSomeDrivers) {
   auto hidden = [&](const std::string &type, const std::string &from) {
     std::string least = "@llvm.smin." + type;
-    return hiddenBy(&VulkanFeatures::negation,
+    return hiddenBy(&VulkanFeatures::miscompilesNegatedMinimum,
                     withNumber(type,
                                "  %n = sub " + type + " " + from +
                                    ", %x\n  %t = add " + type +
@@ -129,7 +129,7 @@ constexpr const char *unsaturated[] = {
     "  %d = sub TYPE 0, %z\n  %y = select i1 %c, TYPE %d, TYPE %z\n",
     "  %c = icmp eq TYPE %x, 0\n  %d = add TYPE %x, 1\n"
     "  %y = select i1 %c, TYPE 7, TYPE %d\n",
-    // a counter behind one of two exits
+    // a counter after one of two exits
     "  br label %loop\n"
     "loop:\n  %i = phi TYPE [ 0, %0 ], [ %n, %next ]\n"
     "  %v = load volatile TYPE, ptr %p\n  %k = icmp eq TYPE %v, 77\n"
@@ -143,7 +143,8 @@ TEST_F(Spirv, SaturationIsHiddenFromSomeDrivers) {
   auto hidden = [&](std::string body, const std::string &type) {
     for (size_t at; (at = body.find("TYPE")) != body.npos;)
       body.replace(at, 4, type);
-    return hiddenBy(&VulkanFeatures::saturation, withNumber(type, body));
+    return hiddenBy(&VulkanFeatures::miscompilesSaturation,
+                    withNumber(type, body));
   };
   for (std::string body : saturated) {
     EXPECT_EQ(hidden(body, "i64"), 1) << body;
@@ -158,7 +159,8 @@ TEST_F(Spirv, BitsThatAreExchangedAreHiddenFromSomeDrivers) {
     std::string made = "  %n = sitofp i64 %thread to " + type +
                        "\n  %y = atomicrmw xchg ptr %p, " + type +
                        " %n monotonic\n";
-    return hiddenBy(&VulkanFeatures::exchangedF64, withNumber(type, made));
+    return hiddenBy(&VulkanFeatures::crashesOnExchangedF64,
+                    withNumber(type, made));
   };
   EXPECT_EQ(hidden("double"), 1);
   EXPECT_EQ(hidden("float"), 0);
@@ -171,7 +173,7 @@ TEST_F(Spirv, RoundingToHalfIsHiddenFromSomeDrivers) {
         whole + "  %h = sitofp i16 %t to half\n",
         whole + "  %h = uitofp i16 %t to half\n"})
     EXPECT_EQ(
-        hiddenBy(&VulkanFeatures::halfRounding,
+        hiddenBy(&VulkanFeatures::skipsHalfRounding,
                  withNumber("float", half + "  %y = fpext half %h to float\n")),
         1)
         << half;

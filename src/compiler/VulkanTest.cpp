@@ -32,7 +32,7 @@ TEST_F(Spirv, BarriersOfABlockAreForTheBlock) {
   EXPECT_TRUE(code.substr(0, code.find('\n', at)).ends_with(" 2")) << code;
 }
 
-/// In all entry points, behind the extension.
+/// In all entry points, after the extension.
 TEST(SpirvModes, ThreadsComeTogetherAgainWhereTheDeviceCan) {
   auto count = [](bool reconverges) {
     VulkanFeatures features = all();
@@ -54,7 +54,7 @@ TEST(SpirvModes, ThreadsComeTogetherAgainWhereTheDeviceCan) {
 }
 
 /// A kernel that only sorts, for devices whose blocks have several warps.
-TEST(SpirvModes, IterationsAreSortedWhereSubgroupsAreWarps) {
+TEST(SpirvModes, WorkItemsAreSortedWhereSubgroupsAreWarps) {
   for (bool hasWarps : {false, true}) {
     VulkanFeatures features = all();
     features.warps = hasWarps;
@@ -111,7 +111,7 @@ TEST_F(Spirv, QuotientsAndRootsAreRoundedCorrectly) {
 
 TEST_F(Spirv, QuotientsThatADeviceHasNotAreNotAskedFor) {
   VulkanFeatures features = all();
-  features.i64Division = false;
+  features.miscompilesI64Division = true;
   for (const char *divisor : {"4", "10", "-8", "%threads"})
     for (const char *op : {"sdiv", "srem", "udiv", "urem"}) {
       std::string line = std::string("  %y = ") + op + " i64 %x, " + divisor;
@@ -146,7 +146,8 @@ TEST_F(Spirv, LoopsAndBranchesAreStructured) {
   EXPECT_TRUE(contains(code, "OpSelectionMerge")) << code;
 }
 
-/// As one becomes whose condition no turn changes, once that is asked in front.
+/// As one becomes whose condition no iteration changes, once that is asked in
+/// front.
 TEST_F(Spirv, ALoopMayHaveNoEnd) {
   std::string code =
       text(withNumber("double", "  %never = fcmp oeq double %x, 0.0\n"

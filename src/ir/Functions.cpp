@@ -78,7 +78,7 @@ private:
     WalkResult result = function.walk([](Operation *op) {
       bool isPart =
           isa<RangeOp, SerialOp, CopyOp>(op) ||
-          (isa<func::FuncOp>(op->getParentOp()) && isa<tape::TurnOp>(op));
+          (isa<func::FuncOp>(op->getParentOp()) && isa<tape::PivotOp>(op));
       if (!isPart)
         return WalkResult::advance();
       op->emitError("stands in a function, but is a part of a kernel");

@@ -68,7 +68,7 @@ inline constexpr llvm::StringLiteral partAttr = "costate.part";
 inline constexpr llvm::StringLiteral scratchOfAttr = "costate.scratch_of";
 inline constexpr llvm::StringLiteral ownersOfAttr = "costate.owners_of";
 
-/// Whether `array` tells which iterations write elements. Several may write to
+/// Whether `array` tells which work items write elements. Several may write to
 /// one element of it, whichever is the last.
 bool holdsOwners(mlir::Value array);
 
@@ -81,7 +81,7 @@ std::string argumentText(mlir::BlockArgument argument);
 /// the number of its part.
 inline constexpr llvm::StringLiteral replayedAttr = "costate.replayed";
 
-/// On an access whose element several iterations of a range may use: `"load"`,
+/// On an access whose element several work items of a range may use: `"load"`,
 /// `"store"`, `"shared_store"`, `"update"`, `"minimum"`, `"maximum"`, `"bits"`
 /// or `"exchange"`, in terms of the primal.
 inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";

@@ -59,7 +59,7 @@ def Costate_Array : TypeDef<Costate_Dialect, "Array"> {
 
 def Costate_Local : TypeDef<Costate_Dialect, "Local"> {
   let mnemonic = "local";
-  let summary = "a private array of one iteration, or of the serial code";
+  let summary = "a private array of one work item, or of the serial code";
   let description = [{
     `!costate.local<f64, 8>`: elements like those of arrays, and how many there
     are: 1 or more, of 64 KiB at most.
@@ -113,7 +113,7 @@ def Costate_KernelOp : Costate_Op<"kernel", [
     that it belongs to. Likewise `costate.version_of` marks what the argument
     held before the part of the primal with the number `costate.part`, and
     `costate.scratch_of` a copy of it to work on, and `costate.owners_of` an
-    array of i64 of its shape, for the iterations that write its elements.
+    array of i64 of its shape, for the work items that write its elements.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -142,11 +142,11 @@ def Costate_RangeOp : Costate_Op<"range", [
     RecursiveMemoryEffects, AutomaticAllocationScope,
     DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getLoopRegions"]>,
     SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "independent iterations over a box of indices";
+  let summary = "independent work items over a box of indices";
   let description = [{
     Runs the body once for every index tuple below the extents, in any order
     and at the same time. An extent below 0 counts as 0. Each result is the sum
-    over all iterations of what they yield, added in an order that depends on
+    over all work items of what they yield, added in an order that depends on
     the extents only. Results are all floats, which are added in f64, or all
     i64. With `minima` they are two i64: the least key, and the least place of
     those that come with this key; both 2^63 - 1 if there are none.
@@ -178,7 +178,7 @@ def Costate_SerialOp : Costate_Op<"serial", [
   let description = [{
     Where host code drives a kernel, serial code that touches memory or computes
     with floats stands in such regions. Results stay on the device unless the
-    host needs them. `afterTurn` marks what belongs to the reverse sweep.
+    host needs them. `afterPivot` marks what belongs to the reverse sweep.
 
     ```mlir
     %s = costate.serial -> f64 {
@@ -188,16 +188,16 @@ def Costate_SerialOp : Costate_Op<"serial", [
     }
     ```
   }];
-  let arguments = (ins UnitAttr:$afterTurn);
+  let arguments = (ins UnitAttr:$afterPivot);
   let results = (outs Variadic<Costate_Value>:$values);
   let regions = (region SizedRegion<1>:$bodyRegion);
-  let assemblyFormat = "(`after_turn` $afterTurn^)? (`->` type($values)^)? $bodyRegion attr-dict";
+  let assemblyFormat = "(`after_pivot` $afterPivot^)? (`->` type($values)^)? $bodyRegion attr-dict";
   let hasRegionVerifier = 1;
 }
 
 def Costate_YieldOp : Costate_Op<"yield", [Pure, Terminator,
     ParentOneOf<["RangeOp", "CustomOp", "SerialOp"]>]> {
-  let summary = "end of an iteration, with its contributions to the sums; of a region of `custom`; or of serial code";
+  let summary = "end of a work item, with its contributions to the sums; of a region of `custom`; or of serial code";
   let arguments = (ins Variadic<Costate_Value>:$values);
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
@@ -246,7 +246,7 @@ def Costate_StoreOp : Costate_AccessOp<"store", [
   let assemblyFormat = "$value `,` $array `[` $indices `]` attr-dict `:` qualified(type($array))";
 }
 
-/// An update is one indivisible step. With `exclusive` no other iteration of
+/// An update is one indivisible step. With `exclusive` no other work item of
 /// the range touches the element, so a plain load and store does the same.
 class Costate_UpdateOp<string mnemonic> : Costate_AccessOp<mnemonic, [
     TypesMatchWith<"the value has the value type of the array", "array", "value",
@@ -262,7 +262,7 @@ class Costate_UpdateOp<string mnemonic> : Costate_AccessOp<mnemonic, [
 def Costate_AtomicAddOp : Costate_UpdateOp<"atomic_add"> {
   let summary = "add to one element, as one indivisible step";
   let description = [{
-    With `exclusive` no other iteration of the range touches the element, so a
+    With `exclusive` no other work item of the range touches the element, so a
     plain load, addition and store does the same.
   }];
 }
@@ -285,7 +285,7 @@ def Costate_AtomicTakeOp : Costate_AccessOp<"atomic_take", [
                    "::llvm::cast<ArrayType>($_self).getValueType()">]> {
   let summary = "read one element and leave 0, as one indivisible step";
   let description = [{
-    Of several iterations that take one element, one gets it and the others
+    Of several work items that take one element, one gets it and the others
     get 0: how the adjoint of a minimum goes to one of those that have it.
     `exclusive` as in `atomic_add`.
 
@@ -311,7 +311,7 @@ def Costate_AtomicFetchOp : Costate_AccessOp<"atomic_fetch", [
     Kinds: `add`, `min` and `max` as `atomic_add`, `atomic_min` and
     `atomic_max`; `mul` multiplies; `and`, `or`, `xor` of integers and bools;
     `exchange` stores the value.
-    Where no other iteration interferes, `expand-fetches` makes a load and a
+    Where no other work item interferes, `expand-fetches` makes a load and a
     store of it.
 
     ```mlir
@@ -474,7 +474,7 @@ def Costate_PhiloxOp : Costate_Op<"philox", [Pure]> {
 }
 
 def Costate_TripCountOp : Costate_Op<"trip_count", [NoMemoryEffect]> {
-  let summary = "number of turns of a loop from `lo` to `hi` (excluded) by `step`";
+  let summary = "trip count of a loop from `lo` to `hi` (excluded) by `step`";
   let description = [{
     ceil((hi - lo) / step) for a positive step, ceil((lo - hi) / -step) for a
     negative one, 0 if there is nothing between; an unsigned 64-bit number.
@@ -629,7 +629,7 @@ def Costate_PrintOp : Costate_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     In the text `{i}` stands for the next value as an integer, `{u}` as one
     without sign, `{b}` for a truth value, `{f}` for a float; `{{` and `}}` for
-    braces. Kernel, place and iteration are printed in front of it. The primal
+    braces. Kernel, place and work item are printed in front of it. The primal
     and forward derivatives print, gradients do not.
 
     ```mlir
@@ -646,7 +646,7 @@ def Costate_AssertOp : Costate_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     The error has a text like that of `print`, with at most four values. Not in
     gradients; but with `refuses`, which is in all builds, a gradient that would
-    depend on the order of iterations ends with `CannotReplay`.
+    depend on the order of work items ends with `CannotReplay`.
 
     ```mlir
     costate.assert %positive, "{f} is not positive" %x : f64
@@ -669,7 +669,7 @@ def Costate_CheckFiniteOp : Costate_Op<"check_finite", [
   let description = [{
     Ends the launch if `value` is inf or NaN, `condition` holds, and all
     `operandValues` are finite. In the text of the error, each % stands for the next
-    of these and then for the value, and # for the iteration:
+    of these and then for the value, and # for the work item:
 
     ```mlir
     costate.check_finite "log(%) gives %#; ..." %y if %c from %x : (f64) -> f64
@@ -691,7 +691,7 @@ def Costate_CheckElementOp : Costate_Op<"check_element", [
     `value` has been loaded from the element. With `added` it is finite, or not
     to be checked, and has been added to the element, which is read again here.
     In the text of the error, @ stands for the element, % for the value (with
-    `added` for the value and then for the element), and # for the iteration.
+    `added` for the value and then for the element), and # for the work item.
 
     ```mlir
     costate.check_element "@ holds %#; ..." %v, %x[%i] if %c : f64, !costate.array<f64, 1>

@@ -19,14 +19,14 @@ void TapeDialect::initialize() {
       >();
 }
 
-LogicalResult TurnOp::verify() {
+LogicalResult PivotOp::verify() {
   Block *block = (*this)->getBlock();
-  bool isOnly = llvm::hasSingleElement(block->getOps<TurnOp>());
+  bool isOnly = llvm::hasSingleElement(block->getOps<PivotOp>());
   if (isOnly &&
       !isa_and_nonnull<scf::SCFDialect>((*this)->getParentOp()->getDialect()))
     return success();
   return emitOpError("is a second one, or in a loop or branch; there is one in "
-                     "each iteration, and one in the serial code");
+                     "each work item, and one in the serial code");
 }
 
 template <class Op> static LogicalResult verifyNumber(Op op) {

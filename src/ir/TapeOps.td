@@ -9,7 +9,7 @@ def Tape_Dialect : Dialect {
   let cppNamespace = "::costate::tape";
   let summary = "what the forward sweep of a gradient saves for its reverse sweep";
   let description = [{
-    One tape belongs to each iteration of a range, and one to the serial code of
+    One tape belongs to each work item of a range, and one to the serial code of
     a launch; which of the two is meant follows from where an op stands. A tape
     is last in, first out. A record holds the values that one execution of a
     nested region saves; its bools are packed into bits.
@@ -56,11 +56,11 @@ def Tape_PopOp : Tape_Op<"pop", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<T
   let hasVerifier = 1;
 }
 
-def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
-  let summary = "from the forward to the reverse sweep of an iteration or of serial code";
+def Tape_PivotOp : Tape_Op<"pivot", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
+  let summary = "from the forward to the reverse sweep of a work item or of serial code";
   let description = [{
-    Stands once in each iteration, and once in the serial code, between the
-    sweeps. A launch that only measures its tapes ends the iteration here.
+    Stands once in each work item, and once in the serial code, between the
+    sweeps. A launch that only measures its tapes ends the work item here.
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
@@ -71,11 +71,11 @@ def Tape_TurnOp : Tape_Op<"turn", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite
 def Tape_Warp : Resource<"::costate::tape::Warp">;
 
 def Tape_ActiveOp : Tape_Op<"active", [Pure]> {
-  let summary = "whether this lane has an iteration";
+  let summary = "whether this lane has a work item";
   let description = [{
     Ranges that are marked `costate.tiles` run in warps of 32 lanes, each with
     one tape: rows of 32 words of 4 bytes, one for each lane. All lanes of a warp
-    come to the same operations of a warp; those without iteration as well.
+    come to the same operations of a warp; those without a work item as well.
   }];
   let results = (outs I1:$active);
   let assemblyFormat = "attr-dict";
@@ -87,15 +87,15 @@ def Tape_RowsOp : Tape_Op<"rows", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Tape_FrugalOp : Tape_Op<"frugal", [Pure]> {
-  let summary = "whether a loop should take the fewest rows, for those behind it";
-  let results = (outs I1:$frugal);
+def Tape_LowMemoryOp : Tape_Op<"low_memory", [Pure]> {
+  let summary = "whether a loop should take the minimum of rows, for those after it";
+  let results = (outs I1:$lowMemory);
   let assemblyFormat = "attr-dict";
 }
 
-def Tape_AmpleOp : Tape_Op<"ample", [Pure]> {
+def Tape_SufficientOp : Tape_Op<"sufficient", [Pure]> {
   let summary = "whether the rows are enough for all loops";
-  let results = (outs I1:$ample);
+  let results = (outs I1:$sufficient);
   let assemblyFormat = "attr-dict";
 }
 
@@ -146,61 +146,66 @@ def Tape_ReadOp : Tape_Op<"read", [MemoryEffects<[MemRead<Tape_Memory>]>]> {
 }
 
 def Tape_KeptOp : Tape_Op<"kept", [Pure]> {
-  let summary = "how many first turns of a loop a tape that is too short keeps";
+  let summary = "how many first iterations of a loop a tape that is too short keeps";
   let description = [{
     The other ones are recomputed, piece by piece, from checkpoints of
-    `checkpoint` rows; a turn takes `unit` rows at most. All ones: even so
+    `checkpoint` rows; an iteration takes `unit` rows at most. All ones: even so
     `rows` rows are too few.
   }];
-  let arguments = (ins I32:$turns, I32:$unit, I32:$checkpoint, I32:$rows);
+  let arguments = (ins I32:$iterations, I32:$unit, I32:$checkpoint, I32:$rows);
   let results = (outs I32:$kept);
   let assemblyFormat = "operands attr-dict";
 }
 
 def Tape_SegmentOp : Tape_Op<"segment", [Pure]> {
-  let summary = "turns from one checkpoint to the next, of a rest of `turns`";
-  let arguments = (ins I32:$turns, I32:$unit, I32:$checkpoint);
+  let summary = "iterations from one checkpoint to the next, of a rest of `iterations`";
+  let arguments = (ins I32:$iterations, I32:$unit, I32:$checkpoint);
   let results = (outs I32:$segment);
   let assemblyFormat = "operands attr-dict";
 }
 
-def Tape_FewestOp : Tape_Op<"fewest", [Pure]> {
-  let summary = "the fewest rows that a loop can do with";
-  let arguments = (ins I32:$turns, I32:$unit, I32:$checkpoint);
+def Tape_MinRowsOp : Tape_Op<"min_rows", [Pure]> {
+  let summary = "the minimum of rows that a loop can do with";
+  let arguments = (ins I32:$iterations, I32:$unit, I32:$checkpoint);
   let results = (outs I32:$rows);
   let assemblyFormat = "operands attr-dict";
 }
 
 def Tape_ExpectOp : Tape_Op<"expect"> {
-  let summary = "what the host knows of the tapes of the range behind it";
+  let summary = "what the host knows of the tapes of the range after it";
   let description = [{
-    No tile needs more than `need` rows, and `fewest` are enough. Stands right
+    No tile needs more than `need` rows, and `minRows` are enough. Stands right
     in front of a range, where all its loops that push have bounds from outside
     of it.
   }];
-  let arguments = (ins I64:$need, I64:$fewest);
+  let arguments = (ins I64:$need, I64:$minRows);
   let assemblyFormat = "operands attr-dict";
 }
 
 def Tape_DepthOp : Tape_Op<"depth", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
-  let summary = "how many turns the loops of an iteration will take, about";
+  let summary = "how many iterations the loops of a work item will take, about";
   let description = [{
     Stands in ranges that run in tiles; only what it follows from is before it.
-    Iterations may be sorted by it. `turn`: issue slots of a lane for each turn;
-    `stray_item`, `stray_turn`: what an iteration and a turn lose if lanes have
-    iterations that are not neighbours in memory.
+    Work items may be sorted by it. `iteration`: issue slots of a lane for each
+    iteration; `uncoalesced_work_item`, `uncoalesced_iteration`: what a work
+    item and an iteration lose if lanes have work items that are not neighbours
+    in memory.
   }];
-  let arguments = (ins I64:$turns, I64Attr:$turn, I64Attr:$stray_item, I64Attr:$stray_turn);
-  let assemblyFormat = "$turns `cost` `(` $turn `,` $stray_item `,` $stray_turn `)` attr-dict";
+  let arguments = (ins I64:$iterations, I64Attr:$iteration, I64Attr:$uncoalesced_work_item,
+                       I64Attr:$uncoalesced_iteration);
+  let assemblyFormat = [{
+    $iterations `cost` `(` $iteration `,` $uncoalesced_work_item `,`
+    $uncoalesced_iteration `)` attr-dict
+  }];
 }
 
-def Tape_SettleOp : Tape_Op<"settle", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
+def Tape_ReportOp : Tape_Op<"report", [MemoryEffects<[MemRead<Tape_Warp>, MemWrite<Tape_Warp>]>]> {
   let summary = "what the forward sweep of a tile has come to";
   let description = [{
-    Stands in the place of `tape.turn`. `need`: rows that would keep everything;
-    `fewest`: with recomputation. A tile that does not fit runs again later.
+    Stands in the place of `tape.pivot`. `need`: rows that would keep everything;
+    `minRows`: with recomputation. A tile that does not fit runs again later.
   }];
-  let arguments = (ins I1:$fits, I32:$need, I32:$fewest);
+  let arguments = (ins I1:$fits, I32:$need, I32:$minRows);
   let assemblyFormat = "operands attr-dict";
 }
 

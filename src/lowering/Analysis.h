@@ -22,11 +22,11 @@ struct Jumps {
 };
 
 /// Jumps become assignments of bool variables, the *flags*, which are numbered
-/// behind the variables of the kernel.
+/// after the variables of the kernel.
 struct Facts {
   /// The variables and flags from outside that it may assign, in order.
   std::vector<VarId> assigned;
-  /// The same for the statements behind it in its block, if it may jump.
+  /// The same for the statements after it in its block, if it may jump.
   std::vector<VarId> rest;
   Jumps jumps;
   VarId breakFlag = syntax::none;    ///< of a loop, if it is left by BREAK

@@ -73,14 +73,14 @@ std::vector<VarId> Lowering::carriedBy(const Statement &statement) {
   return carried;
 }
 
-/// One turn of a FOR: its index is lo + k * step.
-void Lowering::turn(const Statement &statement, Value k) {
+/// One iteration of a FOR: its index is lo + k * step.
+void Lowering::iteration(const Statement &statement, Value k) {
   Location loc = at(statement);
   Value lo = values[statement.operands[0]],
         step = values[statement.operands[2]];
   Value offset = b.createOrFold<arith::MulIOp>(loc, k, step);
   values[statement.value] = b.createOrFold<arith::AddIOp>(loc, offset, lo);
-  enterTurn(statement);
+  enterIteration(statement);
   lower(statement.blocks[0]);
 }
 
@@ -91,7 +91,7 @@ void Lowering::lowerCountedFor(const Statement &statement, Value count) {
   Value zero = i64(loc, 0), one = i64(loc, 1);
   auto body = [&](OpBuilder &, Location, Value k, ValueRange state) {
     setCurrent(carried, state);
-    turn(statement, k);
+    iteration(statement, k);
     scf::YieldOp::create(b, loc, currentOf(carried, loc));
   };
   auto op = scf::ForOp::create(b, loc, zero, count, one,
@@ -107,8 +107,8 @@ Jumps Lowering::leaving(const Statement &statement) {
   return jumps;
 }
 
-/// A turn begins only if no jump has left the loop.
-void Lowering::enterTurn(const Statement &statement) {
+/// An iteration begins only if no jump has left the loop.
+void Lowering::enterIteration(const Statement &statement) {
   Jumps jumps = leaving(statement);
   Location loc = at(statement);
   if (jumps.breaks)
@@ -118,7 +118,7 @@ void Lowering::enterTurn(const Statement &statement) {
   clear(flags.continueFlag, loc);
 }
 
-/// A loop that a jump may leave counts its turns itself.
+/// A loop that a jump may leave counts its iterations itself.
 void Lowering::lowerLeavableFor(const Statement &statement, Value count) {
   Location loc = at(statement);
   llvm::SaveAndRestore scope(flags, enterLoop(statement));
@@ -135,7 +135,7 @@ void Lowering::lowerLeavableFor(const Statement &statement, Value count) {
   };
   auto after = [&](OpBuilder &, Location, ValueRange state) {
     setCurrent(carried, state.drop_front());
-    turn(statement, state[0]);
+    iteration(statement, state[0]);
     Value one = i64(loc, 1);
     SmallVector<Value> next = {arith::AddIOp::create(b, loc, state[0], one)};
     next.append(currentOf(carried, loc));
@@ -178,7 +178,7 @@ void Lowering::lowerWhile(const Statement &statement) {
   };
   auto after = [&](OpBuilder &, Location, ValueRange state) {
     setCurrent(carried, state);
-    enterTurn(statement);
+    enterIteration(statement);
     lower(statement.blocks[1]);
     scf::YieldOp::create(b, loc, currentOf(carried, loc));
   };
@@ -189,7 +189,7 @@ void Lowering::lowerWhile(const Statement &statement) {
 
 //===-- Ranges ------------------------------------------------------------===//
 
-/// The types of what all iterations of a range give.
+/// The types of what all work items of a range give.
 SmallVector<Type> Lowering::foldedBy(const Statement &range) {
   SmallVector<Type> types;
   for (size_t k = 0; k < range.defines(); ++k)

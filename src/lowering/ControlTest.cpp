@@ -88,7 +88,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i1) {
 )");
 }
 
-TEST_F(LowerControl, ALoopCountsItsTurnsFromZero) {
+TEST_F(LowerControl, ALoopCountsItsIterationsFromZero) {
   EXPECT_EQ(lower([](ArrayRef<double, 0> x, Scalar<int64_t> lo,
                      Scalar<int64_t> hi, Scalar<int64_t> step) {
               Var<double> s = 0;
@@ -266,7 +266,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 0>) {
 )");
 }
 
-TEST_F(LowerControl, ReturnLeavesAllLoopsOfTheIteration) {
+TEST_F(LowerControl, ReturnLeavesAllLoopsOfTheWorkItem) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               parallel(n, [&](Index i) {
                 FOR (j, 0, n) {
@@ -321,7 +321,7 @@ costate.kernel @k(%arg0: !costate.array<f64, 1>, %arg1: i64) {
 )");
 }
 
-TEST_F(LowerControl, StatementsBehindAJumpAreDropped) {
+TEST_F(LowerControl, StatementsAfterAJumpAreDropped) {
   EXPECT_EQ(lower([](ArrayRef<double, 1> x, Scalar<int64_t> n) {
               FOR (i, 0, n) {
                 CONTINUE;

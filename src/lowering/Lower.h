@@ -9,7 +9,7 @@
 
 namespace costate::lowering {
 
-/// Appends `kernel` to `module` as a verified KernelOp, behind the functions
+/// Appends `kernel` to `module` as a verified KernelOp, after the functions
 /// that it calls: BREAK, CONTINUE and
 /// RETURN as flags, variables in SSA form, loops normalised to
 /// `scf.for %k = 0 to trip_count step 1`. Fails with BadKernel and a text that

@@ -70,9 +70,9 @@ private:
   llvm::SmallVector<mlir::Type> foldedBy(const Statement &range);
   void lowerCountedFor(const Statement &statement, mlir::Value count);
   void lowerLeavableFor(const Statement &statement, mlir::Value count);
-  void turn(const Statement &statement, mlir::Value k);
+  void iteration(const Statement &statement, mlir::Value k);
   Jumps leaving(const Statement &statement);
-  void enterTurn(const Statement &statement);
+  void enterIteration(const Statement &statement);
   mlir::Value condition(const Statement &statement);
   std::vector<VarId> carriedBy(const Statement &statement);
   Flags enterLoop(const Statement &statement);
@@ -84,8 +84,8 @@ private:
   void lowerAfterReturn(const Run &run, size_t first);
   void lowerSegment(const Run &run, size_t begin, size_t end);
   void findLastUses(const Statement &statement, uint32_t part);
-  std::vector<VarId> variablesBehind(const Run &run, size_t begin, size_t end);
-  std::vector<ValueId> valuesBehind(const Run &run, size_t begin, size_t end);
+  std::vector<VarId> variablesAfter(const Run &run, size_t begin, size_t end);
+  std::vector<ValueId> valuesAfter(const Run &run, size_t begin, size_t end);
 
   // Values.cpp
   mlir::Location at(Loc loc);
@@ -113,7 +113,7 @@ private:
   llvm::SmallVector<mlir::Value> arguments;
   std::vector<mlir::Value> values; ///< of each ValueId
   std::vector<mlir::Value> locals; ///< private arrays
-  /// Of each variable and flag here; behind them, of the slots of Serial.cpp.
+  /// Of each variable and flag here; after them, of the slots of Serial.cpp.
   std::vector<mlir::Value> current;
   std::vector<DType> slotTypes;
   std::vector<uint32_t> position; ///< scratch space of Guards

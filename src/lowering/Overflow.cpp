@@ -80,9 +80,9 @@ Value Overflow::product() {
     return wrong;
   Value least = emitConstant(b, loc, type, uint64_t(1) << 63);
   Value ones = emitConstant(b, loc, type, ~uint64_t(0));
-  Value turned = both(compare(arith::CmpIPredicate::eq, operands[0], ones),
-                      compare(arith::CmpIPredicate::eq, operands[1], least));
-  return arith::OrIOp::create(b, loc, wrong, turned);
+  Value wraps = both(compare(arith::CmpIPredicate::eq, operands[0], ones),
+                     compare(arith::CmpIPredicate::eq, operands[1], least));
+  return arith::OrIOp::create(b, loc, wrong, wraps);
 }
 
 Value Overflow::shift() {

@@ -59,9 +59,9 @@ void Lowering::findLastUses(const Statement &statement, uint32_t part) {
       findLastUses(inner, part);
 }
 
-/// What a segment assigns or declares for statements behind it.
-std::vector<VarId> Lowering::variablesBehind(const Run &run, size_t begin,
-                                             size_t end) {
+/// What a segment assigns or declares for statements after it.
+std::vector<VarId> Lowering::variablesAfter(const Run &run, size_t begin,
+                                            size_t end) {
   std::set<VarId> found = {flags.returnFlag};
   for (size_t at = begin; at < end; ++at) {
     const Statement &statement = run.block[at];
@@ -75,8 +75,8 @@ std::vector<VarId> Lowering::variablesBehind(const Run &run, size_t begin,
   return {found.begin(), found.end()};
 }
 
-std::vector<ValueId> Lowering::valuesBehind(const Run &run, size_t begin,
-                                            size_t end) {
+std::vector<ValueId> Lowering::valuesAfter(const Run &run, size_t begin,
+                                           size_t end) {
   std::vector<ValueId> found;
   for (size_t at = begin; at < end; ++at)
     if (run.block[at].value != none &&
@@ -85,12 +85,12 @@ std::vector<ValueId> Lowering::valuesBehind(const Run &run, size_t begin,
   return found;
 }
 
-/// Serial statements behind a possible RETURN, the last of which may have one,
+/// Serial statements after a possible RETURN, the last of which may have one,
 /// with 0 for what they leave to later statements.
 void Lowering::lowerSegment(const Run &run, size_t begin, size_t end) {
   Location loc = at(run.block[begin]);
-  std::vector<VarId> results = variablesBehind(run, begin, end);
-  std::vector<ValueId> escaping = valuesBehind(run, begin, end);
+  std::vector<VarId> results = variablesAfter(run, begin, end);
+  std::vector<ValueId> escaping = valuesAfter(run, begin, end);
   for (ValueId value : escaping) {
     results.push_back(current.size());
     slotTypes.push_back(kernel.values[value]);

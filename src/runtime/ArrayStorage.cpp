@@ -147,7 +147,7 @@ static Result<> checkShape(const Plan &plan) {
       return Failure{ErrorCode::BadArgument, what + " has a negative extent"};
   int64_t bytes = static_cast<int64_t>(sizeOf(plan.dtype));
   bool overflow = false;
-  // A zero behind an overflow does not make the strides fit.
+  // A zero after an overflow does not make the strides fit.
   for (int64_t extent : extents)
     overflow |= __builtin_mul_overflow(bytes, extent ? extent : 1, &bytes);
   if (overflow)

@@ -85,7 +85,7 @@ public:
   virtual Result<> synchronize() = 0;
 
   /// From here on work goes to `stream`, a handle of the API of the device, or
-  /// back to the device's own one for none; behind all that was queued before.
+  /// back to the device's own one for none; after all that was queued before.
   /// BadArgument if the device has no streams.
   virtual Result<> useStream(std::optional<void *> stream) = 0;
 

@@ -13,13 +13,13 @@ static Failure failure(ErrorCode code, const KernelCode &kernel, int64_t site,
                     text};
 }
 
-std::string IterationPlace::text() const {
-  return "iteration " + indexText(number, extents);
+std::string WorkItemPlace::text() const {
+  return "work item " + indexText(number, extents);
 }
 
-/// `, in iteration 5`, or nothing.
-static std::string suffix(const IterationPlace &iteration) {
-  return iteration.number < 0 ? "" : ", in " + iteration.text();
+/// `, in work item 5`, or nothing.
+static std::string suffix(const WorkItemPlace &workItem) {
+  return workItem.number < 0 ? "" : ", in " + workItem.text();
 }
 
 /// In the words of the user, for whom components are no dimension.
@@ -34,20 +34,19 @@ static std::string dimensionText(const KernelCode &code, size_t argument,
 
 Failure indexFailure(const LaunchRequest &request, int64_t site,
                      int64_t parameter, int64_t dim, int64_t index,
-                     int64_t extent, IterationPlace iteration) {
+                     int64_t extent, WorkItemPlace workItem) {
   const KernelCode &code = *request.code;
   if (parameter < 0)
     return failure(ErrorCode::OutOfRange, code, site,
                    "index " + std::to_string(index) +
                        " is outside of a private array of " +
-                       std::to_string(extent) + " elements" +
-                       suffix(iteration));
+                       std::to_string(extent) + " elements" + suffix(workItem));
   size_t argument = code.parameters[static_cast<size_t>(parameter)].argument;
   return failure(ErrorCode::OutOfRange, code, site,
                  "index " + std::to_string(index) + " is outside " +
                      dimensionText(code, argument, dim) + " of " +
                      argumentText(code, argument) + ", whose extent is " +
-                     std::to_string(extent) + suffix(iteration));
+                     std::to_string(extent) + suffix(workItem));
 }
 
 Failure stepFailure(const KernelCode &code, int64_t site) {
@@ -58,14 +57,14 @@ Failure stepFailure(const KernelCode &code, int64_t site) {
 
 Failure countFailure(const KernelCode &code, int64_t site) {
   return failure(ErrorCode::KernelFailed, code, site,
-                 "this range has more iterations than can be counted; give it "
+                 "this range has more work items than can be counted; give it "
                  "smaller extents");
 }
 
-/// The text with its numbers, element and iteration.
+/// The text with its numbers, element and work item.
 static std::string filled(const KernelCode &code, int64_t text,
                           std::span<const double> numbers,
-                          const IterationPlace &iteration,
+                          const WorkItemPlace &workItem,
                           const std::string &element = "") {
   std::string result;
   for (char c : code.texts[static_cast<size_t>(text)]) {
@@ -75,7 +74,7 @@ static std::string filled(const KernelCode &code, int64_t text,
     } else if (c == '@') {
       result += element;
     } else if (c == '#') {
-      result += suffix(iteration);
+      result += suffix(workItem);
     } else {
       result += c;
     }
@@ -84,41 +83,39 @@ static std::string filled(const KernelCode &code, int64_t text,
 }
 
 Failure finiteFailure(const LaunchRequest &request, int64_t site, int64_t text,
-                      std::span<const double> numbers,
-                      IterationPlace iteration) {
+                      std::span<const double> numbers, WorkItemPlace workItem) {
   return failure(ErrorCode::NotFinite, *request.code, site,
-                 filled(*request.code, text, numbers, iteration));
+                 filled(*request.code, text, numbers, workItem));
 }
 
 Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
                        int64_t parameter, int64_t element,
                        std::span<const double> numbers,
-                       IterationPlace iteration) {
+                       WorkItemPlace workItem) {
   return failure(ErrorCode::NotFinite, *request.code, site,
-                 filled(*request.code, text, numbers, iteration,
+                 filled(*request.code, text, numbers, workItem,
                         elementText(request, static_cast<size_t>(parameter),
                                     element, Naming::OfParameter)));
 }
 
 Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
-                      std::span<const int64_t> words,
-                      IterationPlace iteration) {
+                      std::span<const int64_t> words, WorkItemPlace workItem) {
   return failure(ErrorCode::AssertionFailed, code, site,
-                 messageText(code, text, words) + suffix(iteration));
+                 messageText(code, text, words) + suffix(workItem));
 }
 
 Failure refusal(const KernelCode &code, int64_t site, int64_t text,
-                std::span<const int64_t> sites, IterationPlace iteration) {
+                std::span<const int64_t> sites, WorkItemPlace workItem) {
   std::string places;
   for (int64_t other : sites)
     places += (places.empty() ? "" : " or") + siteText(code, other);
   return failure(ErrorCode::CannotReplay, code, site,
-                 filled(code, text, {}, iteration, places) + suffix(iteration));
+                 filled(code, text, {}, workItem, places) + suffix(workItem));
 }
 
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents) {
-  IterationPlace iteration{cell.iteration, extents};
+  WorkItemPlace workItem{cell.workItem, extents};
   const int64_t *w = cell.words;
   double numbers[4];
   auto floats = [&](int first, size_t count) {
@@ -128,22 +125,22 @@ Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
   };
   switch (cell.kind) {
   case DeviceErrorCell::IndexError:
-    return indexFailure(request, cell.site, w[0], w[1], w[2], w[3], iteration);
+    return indexFailure(request, cell.site, w[0], w[1], w[2], w[3], workItem);
   case DeviceErrorCell::NotFinite:
     return finiteFailure(request, cell.site, w[0],
-                         floats(2, static_cast<size_t>(w[1])), iteration);
+                         floats(2, static_cast<size_t>(w[1])), workItem);
   case DeviceErrorCell::ElementNotFinite:
     return elementFailure(request, cell.site, w[0], w[1], w[2], floats(3, 1),
-                          iteration);
+                          workItem);
   case DeviceErrorCell::SumNotFinite:
     return elementFailure(request, cell.site, w[0], w[1], w[2], floats(3, 2),
-                          iteration);
+                          workItem);
   case DeviceErrorCell::AssertFailed:
     return assertFailure(*request.code, cell.site, w[0],
-                         {w + 2, static_cast<size_t>(w[1])}, iteration);
+                         {w + 2, static_cast<size_t>(w[1])}, workItem);
   case DeviceErrorCell::Refused:
     return refusal(*request.code, cell.site, w[0],
-                   {w + 2, static_cast<size_t>(w[1])}, iteration);
+                   {w + 2, static_cast<size_t>(w[1])}, workItem);
   default:
     return stepFailure(*request.code, cell.site);
   }

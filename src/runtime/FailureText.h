@@ -7,35 +7,33 @@
 
 namespace costate::runtime {
 
-/// The iteration of a range in which something happened.
-struct IterationPlace {
+/// The work item of a range in which something happened.
+struct WorkItemPlace {
   int64_t number = -1; ///< counted row-major; -1: not known
   std::span<const int64_t> extents = {};
 
-  /// `iteration (2, 5)`
+  /// `work item (2, 5)`
   std::string text() const;
 };
 
 Failure indexFailure(const LaunchRequest &request, int64_t site,
                      int64_t parameter, int64_t dim, int64_t index,
-                     int64_t extent, IterationPlace iteration);
+                     int64_t extent, WorkItemPlace workItem);
 Failure stepFailure(const KernelCode &code, int64_t site);
-/// More iterations than can be counted.
+/// More work items than can be counted.
 Failure countFailure(const KernelCode &code, int64_t site);
 /// `text` indexes KernelCode::texts, and is filled with the numbers.
 Failure finiteFailure(const LaunchRequest &request, int64_t site, int64_t text,
-                      std::span<const double> numbers,
-                      IterationPlace iteration);
+                      std::span<const double> numbers, WorkItemPlace workItem);
 Failure elementFailure(const LaunchRequest &request, int64_t site, int64_t text,
                        int64_t parameter, int64_t element,
-                       std::span<const double> numbers,
-                       IterationPlace iteration);
+                       std::span<const double> numbers, WorkItemPlace workItem);
 /// `text` indexes KernelCode::texts, and is filled with the words.
 Failure assertFailure(const KernelCode &code, int64_t site, int64_t text,
-                      std::span<const int64_t> words, IterationPlace iteration);
+                      std::span<const int64_t> words, WorkItemPlace workItem);
 /// `@` of the text stands for `sites`.
 Failure refusal(const KernelCode &code, int64_t site, int64_t text,
-                std::span<const int64_t> sites, IterationPlace iteration);
+                std::span<const int64_t> sites, WorkItemPlace workItem);
 /// What threads of a GPU have reported; `extents` of the range that ran.
 Failure deviceFailure(const LaunchRequest &request, const DeviceErrorCell &cell,
                       std::span<const int64_t> extents);

@@ -30,13 +30,13 @@ struct sigaction formerAction;
 struct Runner {
   ~Runner();
   std::atomic<InterruptScope *> scope = nullptr;
-  std::atomic<uint64_t> turn = 0; ///< of its outermost scope
+  std::atomic<uint64_t> generation = 0; ///< of its outermost scope
   std::atomic<bool> isDue = false;
   pid_t thread = 0;
   uint32_t forks = 0;
   bool isKnown = false;
   Runner *next = nullptr;
-  uint64_t seenTurn = 0; ///< by the clock, as what follows
+  uint64_t seenGeneration = 0; ///< by the clock, as what follows
   int ticks = 0;
 };
 thread_local Runner runner;
@@ -52,10 +52,10 @@ std::atomic<ReminderClock *> reminderClock = nullptr;
 
 bool remind(Runner &runner) {
   bool works = runner.scope.load() != nullptr;
-  uint64_t turn = runner.turn.load();
-  bool isSame = works && turn == runner.seenTurn;
+  uint64_t generation = runner.generation.load();
+  bool isSame = works && generation == runner.seenGeneration;
   runner.ticks = isSame ? runner.ticks + 1 : 0;
-  runner.seenTurn = turn;
+  runner.seenGeneration = generation;
   if (runner.ticks >= patience)
     tgkill(getpid(), runner.thread, reminder);
   return works;
@@ -148,7 +148,7 @@ uintptr_t addressIn(void *context) {
 }
 
 /// Compiled code holds no lock and owns no memory, so it may be left anywhere;
-/// what it calls is left alone, and looks at `isDue` behind each chunk.
+/// what it calls is left alone, and looks at `isDue` after each chunk.
 void onReminder(int number, siginfo_t *info, void *context) {
   if (info->si_code != SI_TKILL) {
     if (formerAction.sa_flags & SA_SIGINFO)
@@ -196,7 +196,7 @@ void setInterruptCheck(InterruptCheck check) {
   static const bool installed = [] {
     struct sigaction action = {};
     action.sa_sigaction = onReminder;
-    // Not blocked behind a longjmp.
+    // Not blocked after a longjmp.
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
     return sigaction(reminder, &action, &formerAction) == 0;
   }();
@@ -230,7 +230,7 @@ InterruptScope::InterruptScope(Interruptible &work, void (*leave)(void *),
     makeKnown(runner);
   if (!around) {
     runner.isDue.store(false, std::memory_order_relaxed);
-    ++runner.turn;
+    ++runner.generation;
   }
   runner.scope = this;
   ReminderClock *clock = reminderClock.load(std::memory_order_relaxed);

@@ -19,13 +19,13 @@ struct Launch;
 
 /// State of one worker thread during a launch. Compiled code reads and writes
 /// these words; the tape grows from `tapeTop` towards `tapeEnd`. At the start
-/// of an iteration of a range the tape is empty: `tapeTop == tapeBase`.
+/// of a work item of a range the tape is empty: `tapeTop == tapeBase`.
 struct Worker {
   std::byte *tapeTop;
   std::byte *tapeEnd;
   std::byte *tapeBase;
-  int64_t iteration; ///< debug kernels, and those that print: which one runs,
-                     ///< counted row-major
+  int64_t workItem; ///< debug kernels, and those that print: which one runs,
+                    ///< counted row-major
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
@@ -33,7 +33,7 @@ struct Worker {
 using Entry = void (*)(Launch *launch, Worker *serial,
                        const uint64_t *arguments);
 
-/// Runs iterations [begin, end) of a range, counted row-major over its extents.
+/// Runs work items [begin, end) of a range, counted row-major over its extents.
 /// `frame` holds whatever the entry has put there. Stores what this chunk
 /// contributes to `sums`: words of 8 bytes.
 using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
@@ -41,15 +41,15 @@ using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
 
 /// Functions that compiled code calls, by these symbol names. `site` indexes
 /// KernelCode::sites. Those that do not return leave the generated code by
-/// longjmp to the runtime, which turns them into an error of the launch.
+/// longjmp to the runtime, which makes them an error of the launch.
 extern "C" {
-/// Runs `body` over all iterations, in chunks whose borders depend on the
-/// number of iterations only, and returns when all are done. sums[k] gets the
+/// Runs `body` over all work items, in chunks whose borders depend on the
+/// number of work items only, and returns when all are done. sums[k] gets the
 /// sum over the chunks in order, as `kind`, a CostateSums, says. A negative
-/// number of iterations means that there are more than can be counted: an
+/// number of work items means that there are more than can be counted: an
 /// error.
 void costate_range(Launch *launch, RangeBody body, const void *frame,
-                   int64_t iterations, double *sums, int64_t sumCount,
+                   int64_t workItems, double *sums, int64_t sumCount,
                    int64_t kind, int64_t site);
 /// All `bytes` of one array into another.
 void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);
@@ -73,7 +73,7 @@ void costate_add_later_f16(Worker *worker, f16 *address, float value);
 /// Debug kernels, and those that print, before costate_range: the extents of
 /// the range, `rank` of them, which stay there until its end.
 void costate_begin_range(Launch *launch, const int64_t *extents, int64_t rank);
-/// Debug kernels: the iteration of `worker` is about to use an element, counted
+/// Debug kernels: the work item of `worker` is about to use an element, counted
 /// row-major, of a watched array. `use` is an ElementUse. Leaves the kernel if
 /// that is a race.
 void costate_use(Worker *worker, int64_t site, int64_t parameter,
@@ -148,7 +148,7 @@ struct LineCost {
   int64_t computed = 0;   ///< values computed again in the reverse sweep
   int64_t loaded = 0;     ///< values loaded again
   bool condition = false; ///< something saved says which branch was taken
-  bool tripCount = false; ///< or how often a loop has turned
+  bool tripCount = false; ///< or the trip count of a loop
 };
 
 /// Compiled code of one kernel in one mode, ready to run on the host.
@@ -168,11 +168,11 @@ struct KernelCode {
   std::vector<uint32_t> watched; ///< parameters that costate_use is called for
   std::vector<Loc> sites;        ///< source places, by site number
   /// What the search for inf and NaN says. `%` stands for the next number, `@`
-  /// for the element, `#` for the iteration. Of messages: base/Message.h.
+  /// for the element, `#` for the work item. Of messages: base/Message.h.
   std::vector<std::string> texts;
   size_t objectBytes = 0;
-  bool growsTape = false;      ///< a tape of it can grow beyond a few kilobytes
-  int64_t recordBytes = 0;     ///< bytes of all records that one turn pushes
+  bool growsTape = false;  ///< a tape of it can grow beyond a few kilobytes
+  int64_t recordBytes = 0; ///< bytes of all records that one iteration pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
   std::string overwritten;     ///< Gradient: why it needs versions; else empty
   std::shared_ptr<const gpu::DeviceCode> device; ///< null for a CPU

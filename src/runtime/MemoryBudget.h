@@ -35,7 +35,7 @@ std::string leftText(const MemoryBudget &budget);
 inline constexpr const char *raiseLimit =
     "raise the limit (DeviceOptions::memory_limit, COSTATE_MEMORY_LIMIT)";
 
-/// Why an array of `bytes` cannot be had.
+/// Why an array of `bytes` cannot be allocated.
 Failure noRoomFailure(const MemoryBudget &budget, size_t bytes);
 
 /// Why a gradient cannot run, where `need` says who needs how much:

@@ -55,14 +55,14 @@ std::string messageText(const KernelCode &code, int64_t text,
 }
 
 void printMessage(const KernelCode &code, int64_t site, int64_t text,
-                  std::span<const int64_t> words, IterationPlace iteration) {
+                  std::span<const int64_t> words, WorkItemPlace workItem) {
   std::string line = messageText(code, text, words);
   if (line.starts_with(plainText)) {
     line.erase(0, 1);
   } else {
     std::string head = "kernel `" + code.name + "`" + siteText(code, site);
-    if (iteration.number >= 0)
-      head += ", " + iteration.text();
+    if (workItem.number >= 0)
+      head += ", " + workItem.text();
     line = head + ": " + line + "\n";
   }
   std::fputs(line.c_str(), stdout);

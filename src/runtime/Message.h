@@ -11,6 +11,6 @@ std::string messageText(const KernelCode &code, int64_t text,
 
 /// Prints a line.
 void printMessage(const KernelCode &code, int64_t site, int64_t text,
-                  std::span<const int64_t> words, IterationPlace iteration);
+                  std::span<const int64_t> words, WorkItemPlace workItem);
 
 } // namespace costate::runtime

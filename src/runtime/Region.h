@@ -32,7 +32,7 @@ public:
   const Intervals &intervals() const { return parts; }
   bool operator==(const IndexSet &) const = default;
 
-  /// What comes behind all others.
+  /// What comes after all others.
   void append(Interval part);
 
 private:

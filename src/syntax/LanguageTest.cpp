@@ -339,12 +339,12 @@ TEST(Language, HostControlFlowUnrolls) {
 }
 
 template <class T> Expr<T> square(Expr<T> x) { return x * x; }
-Vec2 turned(const Vec2 &a) { return {-a.y, a.x}; }
+Vec2 rotated(const Vec2 &a) { return {-a.y, a.x}; }
 
 TEST(Language, StructuresAndFunctionsAreBuildingBlocks) {
   EXPECT_EQ(trace([](ArrayRef<double, 1> x) {
               Vec2 a{x(0), 1}, b;
-              b = turned(a);
+              b = rotated(a);
               x(0) = square<double>(b.x);
             }),
             R"(kernel k(a0: array f64 1)

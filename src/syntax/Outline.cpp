@@ -232,7 +232,7 @@ private:
 
   struct CallSite {
     Statement *call;
-    size_t caller; ///< number of a function, or of the kernel behind them
+    size_t caller; ///< number of a function, or of the kernel after them
   };
 
   /// A parameter that is the same constant in all calls becomes one. Callers

@@ -172,7 +172,7 @@ void end() noexcept {
     currentTracer->end();
 }
 
-bool inIteration() { return tracer().inIteration(); }
+bool inWorkItem() { return tracer().inWorkItem(); }
 void endFold(Op op, std::span<Handle> values, Loc loc) {
   tracer().endFold(op, values, loc);
 }
@@ -191,7 +191,7 @@ void leaveFunction() noexcept {
 }
 
 void noTile(int64_t size, Loc loc) {
-  tracer().fail(loc, "a tile of " + std::to_string(size) + " iterations",
+  tracer().fail(loc, "a tile of " + std::to_string(size) + " work items",
                 "tiles have 1 or more in each dimension");
 }
 

@@ -43,7 +43,7 @@ Tracer::Handle Tracer::scalar(DType type) {
 }
 
 detail::TracedKernel Tracer::finish() {
-  settle();
+  closeBranches();
   if (frames.size() != 1)
     fail(top().owner.loc, "a block is left open", "each `begin` has its `end`");
   kernel.body = std::move(frames.front().block);
@@ -160,14 +160,14 @@ void Tracer::addIndices(Statement &statement, const Place &place, Loc loc) {
 void Tracer::print(std::string_view text, std::span<const Handle> values,
                    Loc loc) {
   checkEffect("prints", loc);
-  settle();
+  closeBranches();
   addMessage(make(Kind::Print, loc), text, values, mostPrinted);
 }
 
 void Tracer::check(Handle condition, std::string_view text,
                    std::span<const Handle> values, Loc loc) {
   checkEffect("asserts", loc);
-  settle();
+  closeBranches();
   Statement statement = make(Kind::Assert, loc);
   statement.operands.push_back(use(condition, loc));
   addMessage(std::move(statement), text, values, mostAsserted);
@@ -235,7 +235,7 @@ void Tracer::assign(Handle variable, Handle value, Loc loc) {
   uint32_t depth = scopes[statement.variable].depth;
   if (top().range != none && depth < top().range)
     fail(loc, "a `Var` from outside of `parallel` is assigned inside",
-         "iterations run at the same time: declare it inside, or add to an "
+         "work items run at the same time: declare it inside, or add to an "
          "array element with `+=`");
   if ((top().condition != none && depth < top().condition) ||
       (top().term != none && depth < top().term))
@@ -309,7 +309,7 @@ void Tracer::pop() {
 }
 
 /// Closes the branches that an ELIF left open.
-void Tracer::settle() {
+void Tracer::closeBranches() {
   while (top().elif)
     pop();
 }
@@ -338,7 +338,7 @@ Statement Tracer::make(Kind kind, Loc loc) {
 }
 
 Statement &Tracer::append(Kind kind, Loc loc) {
-  settle();
+  closeBranches();
   return top().block.emplace_back(make(kind, loc));
 }
 

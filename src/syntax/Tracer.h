@@ -58,7 +58,7 @@ public:
   /// Continues the IF that ended last.
   void beginElse(Loc loc);
   /// The else branch of the IF that ended last, for its condition; it stays
-  /// open behind `end` until something else than an ELSE or ELIF follows.
+  /// open after `end` until something else than an ELSE or ELIF follows.
   void beginElif(Loc loc);
   void beginElifBody(Handle condition, Loc loc);
   void beginWhile(Loc loc);
@@ -68,8 +68,8 @@ public:
   void end();
 
   /// Whether reductions are loops here: in a range, or in a term of another.
-  bool inIteration() { return top().range != none || top().term != none; }
-  /// Ends a range with what becomes of `values` over all iterations.
+  bool inWorkItem() { return top().range != none || top().term != none; }
+  /// Ends a range with what becomes of `values` over all work items.
   void endFold(Op op, std::span<Handle> values, Loc loc);
   /// A term only computes. Returns the one around it, for `endTerm`.
   uint32_t beginTerm();
@@ -118,7 +118,7 @@ private:
   void requireOpen(Kind kind, size_t block, const char *what);
   void push(Statement owner);
   void pop();
-  void settle();
+  void closeBranches();
   Statement &append(Kind kind, Loc loc);
   Statement &update(Kind kind, Op op, const Place &place,
                     std::initializer_list<Handle> values, Loc loc);

@@ -11,7 +11,7 @@
 namespace costate::syntax {
 
 void Tracer::beginIf(Handle condition, Loc loc) {
-  settle();
+  closeBranches();
   checkStraight(loc);
   Statement statement = make(Kind::If, loc);
   statement.operands.push_back(use(condition, loc));
@@ -43,7 +43,7 @@ void Tracer::beginElse(Loc loc) {
 void Tracer::beginElif(Loc loc) { beginElse(loc); }
 
 void Tracer::beginElifBody(Handle condition, Loc loc) {
-  settle();
+  closeBranches();
   requireOpen(Kind::If, 1, "`begin_elif_body`");
   top().elif = true;
   Statement statement = make(Kind::If, loc);
@@ -52,7 +52,7 @@ void Tracer::beginElifBody(Handle condition, Loc loc) {
 }
 
 void Tracer::beginWhile(Loc loc) {
-  settle();
+  closeBranches();
   checkStraight(loc);
   push(make(Kind::While, loc));
   top().inLoop = false;
@@ -60,7 +60,7 @@ void Tracer::beginWhile(Loc loc) {
 }
 
 void Tracer::beginWhileBody(Handle condition, Loc loc) {
-  settle();
+  closeBranches();
   requireOpen(Kind::While, 0, "`begin_while_body`");
   Statement statement = std::move(top().owner);
   statement.condition = use(condition, loc);
@@ -72,7 +72,7 @@ void Tracer::beginWhileBody(Handle condition, Loc loc) {
 }
 
 Tracer::Handle Tracer::beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
-  settle();
+  closeBranches();
   checkStraight(loc);
   Statement statement = make(Kind::For, loc);
   statement.operands = {use(lo, loc), use(hi, loc), use(step, loc)};
@@ -86,7 +86,7 @@ Tracer::Handle Tracer::beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
 
 void Tracer::beginRange(std::span<const Handle> extents, Handle *indices,
                         Loc loc) {
-  settle();
+  closeBranches();
   checkEffect("has a `parallel`", loc);
   if (top().range != none)
     fail(loc, "`parallel` inside `parallel`",
@@ -104,7 +104,7 @@ void Tracer::beginRange(std::span<const Handle> extents, Handle *indices,
 }
 
 void Tracer::end() {
-  settle();
+  closeBranches();
   const Statement &owner = top().owner;
   if (frames.size() == 1 || owner.kind == Kind::Custom ||
       (owner.kind == Kind::While && owner.blocks.empty()))
@@ -114,7 +114,7 @@ void Tracer::end() {
 }
 
 void Tracer::endFold(Op op, std::span<Handle> values, Loc loc) {
-  settle();
+  closeBranches();
   requireOpen(Kind::Range, 0, "`end_fold`");
   std::vector<ValueId> results;
   for (Handle value : values)
@@ -131,12 +131,12 @@ void Tracer::endFold(Op op, std::span<Handle> values, Loc loc) {
 
 /// What it declares itself, it may assign.
 uint32_t Tracer::beginTerm() {
-  settle();
+  closeBranches();
   return std::exchange(top().term, static_cast<uint32_t>(frames.size() - 1));
 }
 
 void Tracer::endTerm(uint32_t outer) {
-  settle();
+  closeBranches();
   top().term = outer;
 }
 
@@ -160,7 +160,7 @@ void Tracer::enterFunction(const void *id, const char *name, Loc loc) {
 void Tracer::leaveFunction() {
   if (functions.empty())
     return;
-  settle();
+  closeBranches();
   if (top().number == blocksOfFunctions.back())
     top().block.emplace_back().kind = Kind::Leave;
   functions.pop_back();
@@ -169,7 +169,7 @@ void Tracer::leaveFunction() {
 
 void Tracer::beginCustom(std::span<const Handle> inputs, Handle *arguments,
                          Loc loc) {
-  settle();
+  closeBranches();
   Statement statement = make(Kind::Custom, loc);
   for (Handle input : inputs)
     statement.operands.push_back(use(input, loc));
@@ -190,7 +190,7 @@ void Tracer::openCustom(Statement statement, Handle *arguments) {
 }
 
 void Tracer::beginPartials(Handle result, Handle *arguments, Loc loc) {
-  settle();
+  closeBranches();
   requireOpen(Kind::Custom, 0, "`begin_partials`");
   ValueId value = use(result, loc);
   Statement statement = std::move(top().owner);
@@ -207,7 +207,7 @@ void Tracer::beginPartials(Handle result, Handle *arguments, Loc loc) {
 }
 
 Tracer::Handle Tracer::endCustom(std::span<const Handle> partials, Loc loc) {
-  settle();
+  closeBranches();
   requireOpen(Kind::Custom, 1, "`end_custom`");
   for (Handle partial : partials)
     top().owner.results.push_back(use(partial, loc));
@@ -224,7 +224,7 @@ void Tracer::jump(Kind kind, Loc loc) {
     return;
   const char *name = kind == Kind::Break ? "`BREAK`" : "`CONTINUE`";
   fail(loc, std::string(name) + " outside a loop",
-       "it belongs into a `FOR` or `WHILE`; `RETURN` ends an iteration of "
+       "it belongs into a `FOR` or `WHILE`; `RETURN` ends a work item of "
        "`parallel`");
 }
 

@@ -15,9 +15,8 @@ void Tracer::checkEffect(const char *what, Loc loc) {
     fail(loc, std::string("the condition of a `WHILE` ") + what,
          "a condition only computes: do this in the body");
   if (top().term != none)
-    fail(
-        loc, std::string("the term of a reduction ") + what,
-        "a term only computes: do this in front of the reduction or behind it");
+    fail(loc, std::string("the term of a reduction ") + what,
+         "a term only computes: do this before the reduction or after it");
   if (top().custom != none)
     fail(loc, std::string("a `custom_derivative` ") + what,
          "it only computes: do this with its result");

@@ -38,7 +38,7 @@ TEST(Tracer, TheTextNamesPlaceSituationAndWayOut) {
   const std::string &text = traced->failure->text;
   EXPECT_NE(text.find(":" + std::to_string(line) + ":"), std::string::npos);
   EXPECT_NE(text.find("error: `BREAK` outside a loop\nnote: it belongs into a "
-                      "`FOR` or `WHILE`; `RETURN` ends an iteration of "
+                      "`FOR` or `WHILE`; `RETURN` ends a work item of "
                       "`parallel`"),
             std::string::npos)
       << text;
@@ -100,7 +100,7 @@ TEST(Tracer, ConditionsAndCustomDerivativesChangeNoPrivateArray) {
             "a `Local` from outside is used in a `custom_derivative`");
 }
 
-TEST(Tracer, JumpsNeedALoopOfTheSameIteration) {
+TEST(Tracer, JumpsNeedALoopOfTheSameWorkItem) {
   EXPECT_EQ(mistakeOf([](X x) {
               FOR (k, 0, 3) {
                 parallel(x.size(), [&](Index) { BREAK; });
@@ -157,7 +157,7 @@ TEST(Tracer, VariablesStayInTheirBlock) {
             "a `Var` is used outside of the block that declared it");
 }
 
-TEST(Tracer, IterationsDoNotAssignSharedVariables) {
+TEST(Tracer, WorkItemsDoNotAssignSharedVariables) {
   EXPECT_EQ(mistakeOf([](X x) {
               Var<double> sum;
               parallel(x.size(), [&](Index i) { sum += x(i); });

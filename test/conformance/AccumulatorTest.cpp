@@ -1,4 +1,4 @@
-/// Sums, minima and masks of integers that all iterations of a range make in
+/// Sums, minima and masks of integers that all work items of a range make in
 /// one element.
 
 #include "conformance/Gradients.h"
@@ -97,7 +97,7 @@ TYPED_TEST(IntegerAccumulator, KnowsBranchesAndLoops) {
   EXPECT_EQ(to.to_host(), (std::vector<T>{count, sum}));
 }
 
-TEST(IntegerAccumulator, AnElementThatNoIterationComesToNeedNotBeThere) {
+TEST(IntegerAccumulator, AnElementThatNoWorkItemComesToNeedNotBeThere) {
   Array<int> x = constant<int>(std::vector<int>(1000, 1));
   Array<int> none = constant<int>({});
   Kernel k = kernel("never", [](ArrayRef<int, 1> x, ArrayRef<int, 1> to) {

@@ -82,7 +82,7 @@ TYPED_TEST(Atomics, MinimumAndMaximum) {
   using T = TypeParam;
   this->run(2000, [](auto e, auto i) { return atomic_min(e, i + 7); });
   EXPECT_EQ(this->left(), T(7));
-  // What was there has come from some iteration, or from the start.
+  // What was there has come from some work item, or from the start.
   for (T value : this->old.to_host())
     EXPECT_TRUE(value >= 7 && (value < 1007 || value == 2000)) << value;
   EXPECT_EQ(sorted(this->old).back(), T(2000));
@@ -442,7 +442,7 @@ TEST(Atomic, ResultsWithDerivativesAreRefused) {
     for (bool forward : {false, true})
       expectError(
           ErrorCode::NotDifferentiable,
-          {here(__FILE__, line), "depends on the order of iterations"},
+          {here(__FILE__, line), "depends on the order of work items"},
           [&] { forward ? k.jvp(x, total, out) : k.grad(x, total, out); });
   };
   refused([](auto x, auto total, auto out) {
@@ -482,7 +482,7 @@ TEST(Atomic, SumsAndExtremaWithoutResultsHaveDerivatives) {
   EXPECT_EQ(x.grad().to_host(), (Values{1, 19, 5}));
 }
 
-/// In serial code, and on elements of its own, an iteration is not interrupted.
+/// In serial code, and on elements of its own, a work item is not interrupted.
 TEST(Atomic, DerivativesWhereNobodyInterrupts) {
   Kernel k = kernel("own", [](X x, X y, S last) {
     parallel(x.size(), [&](Index i) {
@@ -526,10 +526,10 @@ TEST(Atomic, DerivativesWhereNobodyInterrupts) {
 /// A counter of serial code may steer anything.
 TEST(Atomic, CountersOfSerialCodeSteerGradients) {
   Kernel k = kernel("serial", [](X x, ArrayRef<int, 0> count, X y) {
-    Expr<int> turn = atomic_add(count(), 2);
+    Expr<int> ticket = atomic_add(count(), 2);
     Expr<int> next = atomic_add(count(), 1);
     parallel(x.size(), [&](Index i) {
-      IF (turn == 4) {
+      IF (ticket == 4) {
         y(i) = x(i) * cast<double>(next);
       }
       ELSE { y(i) = sin(x(i)); }

@@ -62,15 +62,15 @@ Kernel makeRelax(KernelOptions options = {}) {
         Expr<double> scale = h * 2.0;
         parallel({u.size(0), u.size(1)}, [&](Index i, Index j) {
           Var<double> v = u(i, j);
-          Var<int> turns = 0;
-          WHILE (turns < sweeps[i]) {
+          Var<int> iterations = 0;
+          WHILE (iterations < sweeps[i]) {
             v = 0.5 * (v + scale * f(i, j) / v);
-            turns += 1;
+            iterations += 1;
             IF (abs(v * v - scale * f(i, j)) < 1e-12) {
               BREAK;
             }
           }
-          FOR (k, 0, turns) {
+          FOR (k, 0, iterations) {
             v = v * sin(v) + 0.25;
           }
           y(i, j) = v;
@@ -339,7 +339,7 @@ TEST_F(UsesCache, WithoutAFolderEverythingWorksAndTheReportSaysSo) {
   EXPECT_NE(cache_statistics().problem, "");
 }
 
-TEST_F(UsesCache, ItCanBeTurnedOff) {
+TEST_F(UsesCache, ItCanBeSwitchedOff) {
   use_cache({.enabled = false});
   EXPECT_EQ(cache_statistics().folder, "");
   Kernel k = kernel("one", [](ArrayRef<double, 0> x) { x() = 1.0; });
@@ -354,13 +354,13 @@ namespace {
 #line 10 "moved.cpp"
 Kernel walkAt10() {
   return kernel("walk",
-                [](ArrayRef<int, 1> turns, ArrayRef<double, 1> x) {
-                  parallel(turns.size(), [&](Index i) {
-                    Var<double> v = x(turns(i));
-                    FOR (k, 0, turns(i)) {
+                [](ArrayRef<int, 1> iterations, ArrayRef<double, 1> x) {
+                  parallel(iterations.size(), [&](Index i) {
+                    Var<double> v = x(iterations(i));
+                    FOR (k, 0, iterations(i)) {
                       v = v * sin(v);
                     }
-                    x(turns(i)) = v;
+                    x(iterations(i)) = v;
                   });
                 },
                 {.debug = true});
@@ -368,13 +368,13 @@ Kernel walkAt10() {
 #line 910 "moved.cpp"
 Kernel walkAt910() {
   return kernel("walk",
-                [](ArrayRef<int, 1> turns, ArrayRef<double, 1> x) {
-                  parallel(turns.size(), [&](Index i) {
-                    Var<double> v = x(turns(i));
-                    FOR (k, 0, turns(i)) {
+                [](ArrayRef<int, 1> iterations, ArrayRef<double, 1> x) {
+                  parallel(iterations.size(), [&](Index i) {
+                    Var<double> v = x(iterations(i));
+                    FOR (k, 0, iterations(i)) {
                       v = v * sin(v);
                     }
-                    x(turns(i)) = v;
+                    x(iterations(i)) = v;
                   });
                 },
                 {.debug = true});
@@ -382,14 +382,14 @@ Kernel walkAt910() {
 #line 10 "moved.cpp"
 Kernel walkWithALineMore() {
   return kernel("walk",
-                [](ArrayRef<int, 1> turns, ArrayRef<double, 1> x) {
-                  parallel(turns.size(), [&](Index i) {
-                    Var<double> v = x(turns(i));
-                    FOR (k, 0, turns(i)) {
+                [](ArrayRef<int, 1> iterations, ArrayRef<double, 1> x) {
+                  parallel(iterations.size(), [&](Index i) {
+                    Var<double> v = x(iterations(i));
+                    FOR (k, 0, iterations(i)) {
                       v = v * sin(v);
                     }
 
-                    x(turns(i)) = v;
+                    x(iterations(i)) = v;
                   });
                 },
                 {.debug = true});
@@ -397,13 +397,13 @@ Kernel walkWithALineMore() {
 #line 10 "other.cpp"
 Kernel walkElsewhere() {
   return kernel("walk",
-                [](ArrayRef<int, 1> turns, ArrayRef<double, 1> x) {
-                  parallel(turns.size(), [&](Index i) {
-                    Var<double> v = x(turns(i));
-                    FOR (k, 0, turns(i)) {
+                [](ArrayRef<int, 1> iterations, ArrayRef<double, 1> x) {
+                  parallel(iterations.size(), [&](Index i) {
+                    Var<double> v = x(iterations(i));
+                    FOR (k, 0, iterations(i)) {
                       v = v * sin(v);
                     }
-                    x(turns(i)) = v;
+                    x(iterations(i)) = v;
                   });
                 },
                 {.debug = true});
@@ -421,12 +421,12 @@ std::string errorOf(const std::function<void()> &failing) {
 } // namespace
 
 TEST_F(UsesCache, AKernelThatMovesInItsFileTakesItsLinesAlong) {
-  auto turns = device.array<int>({1});
+  auto iterations = device.array<int>({1});
   auto x = device.array<double>({3}, grad);
-  turns.fill(3);
+  iterations.fill(3);
   auto errorAt = [&](const Kernel &walk) {
     return errorOf([&] {
-      walk(turns, x);
+      walk(iterations, x);
       device.synchronize();
     });
   };
@@ -445,16 +445,16 @@ TEST_F(UsesCache, AKernelThatMovesInItsFileTakesItsLinesAlong) {
 }
 
 TEST_F(UsesCache, ReportsAndTextsNameTheLinesOfToday) {
-  auto turns = device.array<int>({1});
+  auto iterations = device.array<int>({1});
   auto x = device.array<double>({3}, grad);
-  turns.fill(2);
+  iterations.fill(2);
   for (Kernel (*make)() : {walkAt10, walkAt910, walkAt910}) {
     Kernel walk = make();
     std::string line = make == walkAt910 ? "moved.cpp:91" : "moved.cpp:1";
-    walk.grad(initial_state, turns, x);
+    walk.grad(initial_state, iterations, x);
     EXPECT_NE(walk.report().find(line + "6 "), std::string::npos)
         << walk.report();
-    std::string error = errorOf([&] { walk.grad(turns, x); });
+    std::string error = errorOf([&] { walk.grad(iterations, x); });
     EXPECT_NE(error.find(line + "8"), std::string::npos) << error;
   }
 }

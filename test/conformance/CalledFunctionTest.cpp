@@ -87,18 +87,18 @@ TEST_F(CalledFunction, ComputesWithItsArguments) {
 TEST_F(CalledFunction, LoopsAndBranches) {
   auto f = function("f", [](Real x, Index n) {
     Var<double> v = x;
-    Var<int> turns = 0;
+    Var<int> iterations = 0;
     FOR (k, 0, n) {
       v = v * sin(v) + 0.3;
       IF (v > 1.5) {
         BREAK;
       }
-      turns += 1;
+      iterations += 1;
     }
     WHILE (v > 0.2) {
       v *= 0.6;
     }
-    IF (turns > 2) {
+    IF (iterations > 2) {
       v = v * x;
     }
     ELSE { v = v + x * x; }
@@ -172,14 +172,14 @@ TEST_F(CalledFunction, HasPrivateArrays) {
 }
 
 TEST_F(CalledFunction, ReturnsSeveralValues) {
-  auto turn = function("turn", [](Vec<double, 2> v, Real angle) {
+  auto rotate = function("rotate", [](Vec<double, 2> v, Real angle) {
     Real c = cos(angle), s = sin(angle);
     return Vec<double, 2>(c * v[0] - s * v[1], s * v[0] + c * v[1]);
   });
   auto body = [&](X x, X y) {
     parallel(x, [&](Index i) {
-      Vec<double, 2> v = turn(Vec<double, 2>(x(i), 1.0), x(0));
-      v = turn(v, v[0]);
+      Vec<double, 2> v = rotate(Vec<double, 2>(x(i), 1.0), x(0));
+      v = rotate(v, v[0]);
       y(i) = v[0] * v[1];
     });
   };

@@ -1,4 +1,4 @@
-/// Elements that all iterations of a range read, or add to: their adjoints are
+/// Elements that all work items of a range read, or add to: their adjoints are
 /// sums over the range.
 
 #include "conformance/Gradients.h"
@@ -18,7 +18,7 @@ Array<double> one(double value) {
 }
 
 /// By w: of the sum of sin(w x_i + b_1) over i, b_1 another element that all
-/// iterations read.
+/// work items read.
 TEST(CommonElement, AScalarAndAConstantIndex) {
   Kernel k = kernel("wave", [](Scalar w, X b, X x, X y) {
     parallel(x.size(), [&](Index i) { y(i) = sin(w() * x(i) + b(1)) * b(2); });
@@ -30,7 +30,7 @@ TEST(CommonElement, AScalarAndAConstantIndex) {
   expectGradients({w, b}, {y}, k, w, b, x, y);
 }
 
-/// Some iterations only, in both branches, and more than once.
+/// Some work items only, in both branches, and more than once.
 TEST(CommonElement, Branches) {
   Kernel k = kernel("branches", [](Scalar w, X x, X y) {
     parallel(x.size(), [&](Index i) {
@@ -52,7 +52,7 @@ TEST(CommonElement, Branches) {
   expectGradients({w, x}, {y}, k, w, x, y);
 }
 
-/// Turns of loops of different length, one adjoint.
+/// Iterations of loops of different length, one adjoint.
 TEST(CommonElement, Loops) {
   Kernel k = kernel("loops", [](Scalar w, ArrayRef<int, 1> depth, X x, X y) {
     parallel(x.size(), [&](Index i) {
@@ -78,7 +78,7 @@ TEST(CommonElement, Loops) {
   expectGradients({w, x}, {y}, k, w, depth, x, y);
 }
 
-/// A polynomial: the loop decides which coefficient all iterations read.
+/// A polynomial: the loop decides which coefficient all work items read.
 TEST(CommonElement, ElementsThatALoopCounts) {
   Kernel k = kernel("polynomial", [](X c, X x, X y) {
     parallel(x.size(), [&](Index i) {
@@ -136,7 +136,7 @@ TEST(CommonElement, AreAddedTo) {
   EXPECT_EQ(parts.to_host()[0], 0);
 }
 
-/// An element that no iteration reads is not touched, wherever it would be.
+/// An element that no work item reads is not touched, wherever it would be.
 TEST(CommonElement, AnElementThatIsNotThereIsNotTouched) {
   Kernel k = kernel("guarded", [](X w, X x, X y) {
     parallel(x.size(), [&](Index i) {
@@ -153,7 +153,7 @@ TEST(CommonElement, AnElementThatIsNotThereIsNotTouched) {
   expectClosedForm({w}, {y}, {{6, 0}}, k, w, x, y);
 }
 
-TEST(CommonElement, NoIterations) {
+TEST(CommonElement, NoWorkItems) {
   Kernel k = kernel("none", [](Scalar w, ArrayRef<int, 1> n, X x, X y) {
     parallel(n.size(), [&](Index i) { y(i) = w() * x(i); });
   });

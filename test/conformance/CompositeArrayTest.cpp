@@ -140,7 +140,7 @@ TEST(CompositeArray, WrongArguments) {
 
 /// A tape copies what a launch overwrites, and names it.
 TEST(CompositeArray, OnATape) {
-  Kernel k = kernel("turn", [](ArrayRef<Vec3, 1> x) {
+  Kernel k = kernel("rotate", [](ArrayRef<Vec3, 1> x) {
     parallel(x.size(), [&](Index i) {
       VecExpr<double, 3> old = x(i);
       x(i) = cross(old, vec(1.0, 2.0, 3.0)) * norm_sqr(old);

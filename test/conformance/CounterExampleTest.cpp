@@ -44,7 +44,7 @@ protected:
   }
 };
 
-TEST_F(CounterExample, StoresOfAllIterationsToOneElement) {
+TEST_F(CounterExample, StoresOfAllWorkItemsToOneElement) {
   int line = 0;
   Kernel k = kernel("all_store", [&](X x, X y) {
     line = __LINE__ + 1;
@@ -52,7 +52,7 @@ TEST_F(CounterExample, StoresOfAllIterationsToOneElement) {
   });
   k(x, y);
   expectError(ErrorCode::CannotReplay,
-              {here(__FILE__, line), "several iterations", "`+=`"},
+              {here(__FILE__, line), "several work items", "`+=`"},
               [&] { k.grad(x, y); });
   expectNear(x.grad().to_host(), {1, 1, 1});
 }
@@ -239,7 +239,7 @@ TEST_F(CounterExample, ALoopThatOverwritesWhatItReads) {
   expectNear(x.grad().to_host(), want);
 }
 
-TEST_F(CounterExample, ABoundThatItsOwnIterationHasStored) {
+TEST_F(CounterExample, ABoundThatItsOwnWorkItemHasStored) {
   Kernel k = kernel("own_bound", [](X x, X y, ArrayRef<int, 1> m) {
     parallel(x.size(), [&](Index i) {
       m(i) = 3;
@@ -277,7 +277,7 @@ TEST_F(CounterExample, InnerLoopsOfUnequalDepth) {
   Values want;
   for (double v : {0.5, 1.5, -0.8}) {
     double slope = 1;
-    for (int turn = 0; turn < 10; ++turn, v = std::sin(v))
+    for (int iteration = 0; iteration < 10; ++iteration, v = std::sin(v))
       slope *= std::cos(v);
     want.push_back(1 + slope);
   }

@@ -28,7 +28,7 @@ auto root() {
 
 double rootOf(double a) {
   double r = a;
-  for (int turn = 0; turn < 100; ++turn)
+  for (int iteration = 0; iteration < 100; ++iteration)
     r -= (r * r * r + r - a) / (3 * r * r + 1);
   return r;
 }
@@ -129,19 +129,19 @@ TEST(CustomDerivative, OfSeveralArguments) {
   EXPECT_EQ(y.dual().to_host(), (std::vector<double>{14, -6.75}));
 }
 
-/// The result of one turn is the argument of the next one.
+/// The result of one iteration is the argument of the next one.
 TEST(CustomDerivative, InLoopsAndBranches) {
-  Kernel k = kernel("loops", [](ArrayRef<int, 1> turns, X x, X y) {
+  Kernel k = kernel("loops", [](ArrayRef<int, 1> iterations, X x, X y) {
     auto f = root();
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
-      FOR (t, 0, turns(i)) {
+      FOR (t, 0, iterations(i)) {
         IF (v > 0.2) {
           v = v + sin(f(v * x(i)));
         }
         ELSE { v = f(v) - x(i); }
       }
-      Var<int> left = turns(i);
+      Var<int> left = iterations(i);
       WHILE (left > 0) {
         v = f(v) * 1.5;
         left -= 1;
@@ -149,9 +149,9 @@ TEST(CustomDerivative, InLoopsAndBranches) {
       y(i) = v * f(v);
     });
   });
-  auto turns = constant<int>({0, 1, 4, 7, 3});
+  auto iterations = constant<int>({0, 1, 4, 7, 3});
   auto x = active(points), y = active(std::vector<double>(5, 0.0));
-  expectGradients({x}, {y}, k, turns, x, y);
+  expectGradients({x}, {y}, k, iterations, x, y);
 }
 
 /// Conditions guard the loads of its arguments.

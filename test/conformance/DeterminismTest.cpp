@@ -132,7 +132,7 @@ TEST(DeterminismConformance, AdjointsOfGathersAndOfSharedValues) {
 /// The derivatives by `w` and the loss are the same in all runs, on the CPU for
 /// any number of threads; without `deterministic`.
 void expectSharedSumsAgree(const Kernel &k, size_t count = 100003,
-                           int turns = 4,
+                           int iterations = 4,
                            std::optional<size_t> budget = std::nullopt) {
   std::vector<double> values = randomValues(count, -1, 1, 5);
   double firstLoss = 0;
@@ -149,9 +149,9 @@ void expectSharedSumsAgree(const Kernel &k, size_t count = 100003,
     for (int run = 0; run < 5; ++run) {
       w.grad().fill(0);
       loss.fill(0);
-      k(w, x, loss, turns);
+      k(w, x, loss, iterations);
       loss.grad().fill(1);
-      k.grad(w, x, loss, turns);
+      k.grad(w, x, loss, iterations);
       if (first.empty()) {
         first = w.grad().to_host();
         firstLoss = loss.to_host()[0];
@@ -162,7 +162,7 @@ void expectSharedSumsAgree(const Kernel &k, size_t count = 100003,
   }
 }
 
-/// `F()(i, most)` turns in iteration `i`.
+/// `F()(i, most)` iterations in work item `i`.
 template <class F>
 Kernel sharedSums(const char *name, F, KernelOptions options = {}) {
   return kernel(
@@ -183,26 +183,26 @@ Kernel sharedSums(const char *name, F, KernelOptions options = {}) {
       options);
 }
 
-TEST(DeterminismConformance, WhatAllIterationsAddTo) {
+TEST(DeterminismConformance, WhatAllWorkItemsAddTo) {
   expectSharedSumsAgree(
       sharedSums("fit", [](Index, Scalar<int>) { return 2; }));
 }
 
-TEST(DeterminismConformance, WhatAllIterationsAddToWithATape) {
+TEST(DeterminismConformance, WhatAllWorkItemsAddToWithATape) {
   expectSharedSumsAgree(
       sharedSums("fit_long", [](Index, Scalar<int> most) { return most; }));
 }
 
 /// On a GPU none fits into what a sweep has.
-TEST(DeterminismConformance, WhatAllIterationsAddToWithTapesThatAreCut) {
-  auto turns = [](Index, Scalar<int> most) { return most; };
+TEST(DeterminismConformance, WhatAllWorkItemsAddToWithTapesThatAreCut) {
+  auto iterations = [](Index, Scalar<int> most) { return most; };
   for (bool deterministic : {false, true})
     expectSharedSumsAgree(
-        sharedSums("fit_deep", turns, {.deterministic = deterministic}), 401,
-        6000, /*budget=*/0);
+        sharedSums("fit_deep", iterations, {.deterministic = deterministic}),
+        401, 6000, /*budget=*/0);
 }
 
-TEST(DeterminismConformance, WhatAllIterationsAddToWithTapesOfAnyDepth) {
+TEST(DeterminismConformance, WhatAllWorkItemsAddToWithTapesOfAnyDepth) {
   if (!isOnCpu())
     GTEST_SKIP() << "tiles go to any warp of a GPU";
   expectSharedSumsAgree(

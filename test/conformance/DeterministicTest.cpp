@@ -1,4 +1,4 @@
-/// Deterministic ranges make shared additions at their end; what an iteration
+/// Deterministic ranges make shared additions at their end; what a work item
 /// adds to its own elements it can read at once.
 
 #include "conformance/Gradients.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr KernelOptions deterministic{.deterministic = true};
 
-TEST(Deterministic, AnIterationReadsWhatItHasAdded) {
+TEST(Deterministic, AWorkItemReadsWhatItHasAdded) {
   auto body = [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(0), [&](Index i) {
       x(i) += 0.5;
@@ -58,7 +58,7 @@ TEST(Deterministic, BitsDoNotDependOnEarlierLaunches) {
         });
       },
       deterministic);
-  auto gradient = [&](const Device &device, int turns) {
+  auto gradient = [&](const Device &device, int iterations) {
     auto x = device.array<double>({4000}, grad),
          w = device.array<double>({1}, grad),
          y = device.array<double>({4000}, grad);
@@ -68,7 +68,7 @@ TEST(Deterministic, BitsDoNotDependOnEarlierLaunches) {
     x.from_host(start);
     w.fill(0.1);
     auto n = device.array<int>({4000});
-    n.fill(turns);
+    n.fill(iterations);
     y.grad().fill(1);
     k.grad(x, w, n, y);
     return w.grad().to_host();

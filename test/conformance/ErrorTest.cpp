@@ -201,7 +201,7 @@ TEST(ErrorConformance, AStepOfZero) {
   EXPECT_NEAR(x.grad().to_host()[0], 4 * std::pow(0.9, 3), 1e-14);
 }
 
-TEST(ErrorConformance, MoreIterationsThanCanBeCounted) {
+TEST(ErrorConformance, MoreWorkItemsThanCanBeCounted) {
   Kernel k = kernel(
       "vast", [](ArrayRef<int, 1> x, Scalar<int64_t> n, Scalar<int64_t> m) {
         line = __LINE__ + 1;
@@ -241,7 +241,7 @@ TEST(ErrorConformance, AnIndexOutsideInEveryMode) {
         "dimension 0",
         "argument 2",
         "extent is 3",
-        "in iteration 37"};
+        "in work item 37"};
     expectError(ErrorCode::OutOfRange, parts, [&] { k(at, x, y); });
     expectError(ErrorCode::OutOfRange, parts, [&] { k.grad(at, x, y); });
     expectError(ErrorCode::OutOfRange, parts, [&] { k.jvp(at, x, y); });
@@ -282,7 +282,7 @@ TEST(ErrorConformance, AnOverwriteNamesBothLines) {
               [&] { k.grad(x, y); });
 }
 
-TEST(ErrorConformance, StoresOfSeveralIterationsAreRefusedWithoutDebug) {
+TEST(ErrorConformance, StoresOfSeveralWorkItemsAreRefusedWithoutDebug) {
   Kernel k = kernel("last", [](ArrayRef<double, 2> x, ArrayRef<double, 1> y) {
     parallel({x.size(0), x.size(1)}, [&](Index i, Index j) {
       line = __LINE__ + 1;
@@ -295,7 +295,7 @@ TEST(ErrorConformance, StoresOfSeveralIterationsAreRefusedWithoutDebug) {
               [&] { k.grad(x, y); });
 }
 
-/// A range whose iteration 5 wants more tape than the device has.
+/// A range whose work item 5 wants more tape than the device has.
 class OutOfMemory : public testing::TestWithParam<bool> {
 protected:
   Kernel deep =
@@ -324,9 +324,9 @@ TEST_P(OutOfMemory, InATapeChangesNothing) {
   if (!isOnCpu())
     GTEST_SKIP() << "warps of a GPU run again what does not fit";
   x.fill(1.3);
-  std::vector<int> turns(64, 100);
-  turns[5] = 4000000;
-  n.from_host(turns);
+  std::vector<int> iterations(64, 100);
+  iterations[5] = 4000000;
+  n.from_host(iterations);
   std::vector<double> before = randomValues(64, -1, 1);
   x.grad().from_host(before);
   y.grad().from_host(before);
@@ -342,8 +342,8 @@ TEST_P(OutOfMemory, InATapeChangesNothing) {
   EXPECT_EQ(z.grad().to_host(), std::vector<double>(64, 1));
   EXPECT_EQ(z.to_host(), values);
 
-  turns[5] = 3;
-  n.from_host(turns);
+  iterations[5] = 3;
+  n.from_host(iterations);
   deep(x, y, n, z);
   deep.grad(x, y, n, z);
   EXPECT_NE(x.grad().to_host(), before);
@@ -351,10 +351,10 @@ TEST_P(OutOfMemory, InATapeChangesNothing) {
 
 TEST(ErrorConformance, OutOfMemoryInSerialCode) {
   Kernel k = kernel("serial", [](ArrayRef<double, 0> x, ArrayRef<double, 0> y,
-                                 Scalar<int> turns) {
+                                 Scalar<int> iterations) {
     Var<double> v = x();
     line = __LINE__ + 1;
-    FOR (t, 0, turns) {
+    FOR (t, 0, iterations) {
       v = v * sin(v) + 0.1;
     }
     y() = v;

@@ -259,7 +259,7 @@ TEST(Extremum, InSerialCode) {
   EXPECT_EQ(most.dual().to_host()[0], 7);
 }
 
-/// Each iteration has an element of its own.
+/// Each work item has an element of its own.
 TEST(Extremum, OfOwnElements) {
   Kernel k = kernel("rows", [](ArrayRef<double, 2> x, X least) {
     parallel(x.size(0), [&](Index i) {

@@ -1,4 +1,4 @@
-/// Iterations of gradients on GPUs, sorted by depth: the same gradients.
+/// Work items of gradients on GPUs, sorted by depth: the same gradients.
 
 #include "TestDevice.h"
 #include "costate/costate.h"
@@ -11,7 +11,7 @@
 namespace costate::test {
 namespace {
 
-Var<double> turned(const Var<double> &v) { return v + 0.1 * sin(3.0 * v); }
+Var<double> rotated(const Var<double> &v) { return v + 0.1 * sin(3.0 * v); }
 
 Kernel ragged() {
   return kernel("ragged", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
@@ -19,7 +19,7 @@ Kernel ragged() {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
       FOR (t, 0, n(i)) {
-        v = turned(v);
+        v = rotated(v);
       }
       y(i) = v;
     });
@@ -35,29 +35,29 @@ Kernel gated() {
       IF (n(i) > 3) {
         IF (n(i) % 5 != 0) {
           FOR (t, 0, 9) {
-            v = turned(v);
+            v = rotated(v);
           }
         }
         ELSE {
           FOR (t, 0, min(n(n(i) % 2) * 2 + n(i), 90)) {
-            v = turned(v) * 1.001;
+            v = rotated(v) * 1.001;
           }
         }
         v = v * v / 2.0;
       }
-      Var<int> turns = 0;
+      Var<int> iterations = 0;
       IF (x(i) > 0.5) {
-        turns = n(i) / 3;
+        iterations = n(i) / 3;
       }
-      FOR (k, 0, turns) {
-        v = turned(v);
+      FOR (k, 0, iterations) {
+        v = rotated(v);
       }
       y(i) = v;
     });
   });
 }
 
-/// Most iterations do nothing at all.
+/// Most work items do nothing at all.
 Kernel sparse() {
   return kernel("sparse", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                              ArrayRef<double, 1> y) {
@@ -66,7 +66,7 @@ Kernel sparse() {
       IF (n(i) > 45) {
         Var<double> v = first;
         FOR (t, 0, 12) {
-          v = turned(v);
+          v = rotated(v);
         }
         y(i) = v;
       }
@@ -74,7 +74,7 @@ Kernel sparse() {
   });
 }
 
-/// The same, with turns that nobody knows.
+/// The same, with iterations that nobody knows.
 Kernel sparseOpen() {
   return kernel("sparse_open", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                                   ArrayRef<double, 1> y) {
@@ -82,7 +82,7 @@ Kernel sparseOpen() {
       IF (n(i) % 7 == 2) {
         Var<double> v = x(i);
         WHILE (v < 1.9) {
-          v = turned(v) + 0.2;
+          v = rotated(v) + 0.2;
         }
         y(i) = v;
       }
@@ -90,7 +90,7 @@ Kernel sparseOpen() {
   });
 }
 
-/// Iterations with two indices.
+/// Work items with two indices.
 Kernel flat() {
   return kernel("flat", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                            ArrayRef<double, 1> y) {
@@ -99,7 +99,7 @@ Kernel flat() {
       Var<double> v = x(k);
       FOR (t, 0, n(k) / 2) {
         FOR (s, 0, (t + cast<int64_t>(n(k))) % 3) {
-          v = turned(v);
+          v = rotated(v);
         }
       }
       y(k) = v;
@@ -133,7 +133,7 @@ std::vector<Case> cases() {
       {"equal", filled(500, [](int) { return 30; })},
       {"empty", {}},
       {"one", {17}},
-      {"no turns", filled(100, [](int) { return 0; })},
+      {"no iterations", filled(100, [](int) { return 0; })},
       {"less than none", filled(77, [](int i) { return i % 40 - 20; })},
       {"part of a tile", filled(31, ragged)},
       {"a tile and one", filled(33, ragged)},
@@ -270,7 +270,7 @@ TEST(GpuSort, TakesNoLaunchOfItsOwnIfThereIsADrain) {
 }
 
 /// Where none differ, those without effect are left out all the same.
-TEST(GpuSort, LeavesOutIterationsWithoutEffect) {
+TEST(GpuSort, LeavesOutWorkItemsWithoutEffect) {
   if (!sorts())
     GTEST_SKIP() << "this device does not sort";
   Sorting always("always");
@@ -376,7 +376,7 @@ TEST_P(GpuSortGraph, FollowsDepthsThatChange) {
 INSTANTIATE_TEST_SUITE_P(Kernels, GpuSortGraph,
                          testing::Values(&ragged, &sparse, &sparseOpen));
 
-/// All iterations add to one element, and to one adjoint.
+/// All work items add to one element, and to one adjoint.
 Kernel weighted(KernelOptions options) {
   return kernel(
       "weighted",

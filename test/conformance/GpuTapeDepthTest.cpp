@@ -1,12 +1,12 @@
-/// Gradients of nests on GPUs, with turns that are deeper than all rows of a
-/// tape.
+/// Gradients of nests on GPUs, with iterations that are deeper than all rows of
+/// a tape.
 
 #include "GpuTapes.h"
 
 namespace costate::test {
 namespace {
 
-//===-- Turns that are deeper than all rows -------------------------------===//
+//===-- Iterations that are deeper than all rows --------------------------===//
 
 std::vector<Loops> deepLoops() {
   using Ints = ArrayRef<int, 1>;
@@ -17,15 +17,15 @@ std::vector<Loops> deepLoops() {
   add("inner", [](Var<double> &v, Ints n, Index i) {
     FOR (a, 0, cast<int64_t>(i) % 3 + 1) {
       FOR (c, 0, n(i) - 100 * a) {
-        v = turned(v);
+        v = rotated(v);
       }
       v = v + 0.3 + 0.1 * sin(v);
     }
   });
-  add("many_outer_turns", [](Var<double> &v, Ints n, Index i) {
+  add("many_outer_iterations", [](Var<double> &v, Ints n, Index i) {
     FOR (a, 0, n(i) / 8) {
       FOR (c, 0, select(a % 300 == 7, n(i), 2)) {
-        v = turned(v);
+        v = rotated(v);
       }
       v = v + 0.3 + 0.1 * sin(v);
     }
@@ -34,7 +34,7 @@ std::vector<Loops> deepLoops() {
     FOR (a, 0, 3) {
       Var<int> k = 0;
       WHILE (k < n(i) & v < 10000.0) {
-        v = turned(v) + 1e-5;
+        v = rotated(v) + 1e-5;
         k += 1;
       }
       v = v + 0.3 + 0.1 * sin(v);
@@ -44,7 +44,7 @@ std::vector<Loops> deepLoops() {
     Var<int> k = 0;
     WHILE (k *k < n(i) / 100) {
       FOR (j, 0, n(i) / (k + 1)) {
-        v = turned(v);
+        v = rotated(v);
       }
       k += 1;
       IF (v < 0.0) {
@@ -56,7 +56,7 @@ std::vector<Loops> deepLoops() {
     FOR (a, 0, 3) {
       IF ((cast<int64_t>(i) + a) % 2 == 0) {
         FOR (c, 0, n(i)) {
-          v = turned(v);
+          v = rotated(v);
         }
       }
       Var<float> s = cast<float>(v);
@@ -66,29 +66,29 @@ std::vector<Loops> deepLoops() {
       v = v + sin(cast<double>(s));
     }
     FOR (c, 0, n(i) / 3) {
-      v = turned(v);
+      v = rotated(v);
     }
   });
   add("middle", [](Var<double> &v, Ints n, Index i) {
     FOR (a, 0, 2) {
       FOR (c, 0, n(i) / 10) {
         FOR (e, 0, (a + c) % 7) {
-          v = turned(v);
+          v = rotated(v);
         }
         v = v + 0.1 * sin(v);
       }
-      v = turned(v);
+      v = rotated(v);
     }
   });
   add("innermost", [](Var<double> &v, Ints n, Index i) {
     FOR (a, 0, 2) {
       FOR (c, 0, 2) {
         FOR (e, 0, n(i)) {
-          v = turned(v);
+          v = rotated(v);
         }
         v = v + 0.1 * sin(v);
       }
-      v = turned(v);
+      v = rotated(v);
     }
   });
   return all;
@@ -119,14 +119,14 @@ TEST_P(DeepGpuTape, HasTheGradientOfTheCpu) {
 }
 
 /// Memory that a heap could have is of no use to a launch that is queued.
-TEST_P(DeepGpuTape, IsRightWhenTurnsGrow) {
+TEST_P(DeepGpuTape, IsRightWhenIterationsGrow) {
   Device device = openDevice();
   for (int longest : {50, 10000, 100})
     expectSame(gradient(device, loop.kernel, {8, longest}, 1),
                gradient(Device::open("cpu"), loop.kernel, {8, longest}, 1));
 }
 
-/// Adjoints of what all turns of all iterations read.
+/// Adjoints of what all iterations of all work items read.
 TEST(DeepGpuTapes, AddToCommonElements) {
   Kernel k = kernel("common", [](ArrayRef<double, 1> x, ArrayRef<double, 1> w,
                                  ArrayRef<int, 1> n, ArrayRef<double, 1> y) {
@@ -148,7 +148,7 @@ TEST(DeepGpuTapes, AddToCommonElements) {
     Array<int> n = device.array<int>({40});
     x.fill(0.3);
     w.from_host({0.62, 0.1, 0.07});
-    n.from_host(turnsOf({40, 3000}));
+    n.from_host(tripCountsOf({40, 3000}));
     y.grad().fill(1);
     k.grad(x, w, n, y);
     std::vector<double> all = x.grad().to_host();
@@ -172,7 +172,7 @@ TEST(DeepGpuTapes, NeedNoMoreThanTheirBranch) {
                                    ArrayRef<double, 1> y, Scalar<int> most) {
     parallel(x.size(), [&](Index i) {
       Var<double> a = x(i), c = 0.1, d = 0.2, e = 0.3;
-      auto turn = [&] {
+      auto iteration = [&] {
         a = sin(c + sin(a * w()));
         c = sin(d * 1.1);
         d = sin(e + a);
@@ -180,12 +180,12 @@ TEST(DeepGpuTapes, NeedNoMoreThanTheirBranch) {
       };
       IF (sin(x(i)) > 0) {
         FOR (t, 0, most) {
-          turn();
+          iteration();
         }
       }
       ELSE {
         FOR (t, 0, most) {
-          turn();
+          iteration();
         }
       }
       y(i) = a + c + d + e;

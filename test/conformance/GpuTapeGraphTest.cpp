@@ -8,17 +8,19 @@ namespace {
 /// What repeated gradients of loops work on.
 struct Step {
   Step(const Device &device, Case c)
-      : device(device), x(device.array<double>({c.iterations}, grad)),
-        y(device.array<double>({c.iterations}, grad)),
-        n(device.array<int>({c.iterations})) {
+      : device(device), x(device.array<double>({c.workItems}, grad)),
+        y(device.array<double>({c.workItems}, grad)),
+        n(device.array<int>({c.workItems})) {
     std::vector<double> start;
-    for (int i = 0; i < c.iterations; ++i)
+    for (int i = 0; i < c.workItems; ++i)
       start.push_back(0.2 + double(i * 31 % 101) / 60);
     x.from_host(start);
-    setTurns(c.longest);
+    setIterations(c.longest);
   }
 
-  void setTurns(int longest) { n.from_host(turnsOf({x.size(), longest})); }
+  void setIterations(int longest) {
+    n.from_host(tripCountsOf({x.size(), longest}));
+  }
   void run(const Kernel &kernel, int times) {
     x.grad().fill(0);
     for (int k = 0; k < times; ++k) {
@@ -53,7 +55,7 @@ TEST_P(GpuTapeGraph, RunsManyLaunches) {
   Graph graph = device.capture([&] { step.run(loop.kernel, times); });
   auto replay = [&](int longest) {
     SCOPED_TRACE(longest);
-    step.setTurns(longest);
+    step.setIterations(longest);
     device.synchronize();
     device.reset_statistics();
     graph.replay();
@@ -73,7 +75,7 @@ TEST_P(GpuTapeGraph, RunsManyLaunches) {
   replay(3);
 }
 
-/// Arrays come first: tapes are made again, or turns are run again.
+/// Arrays come first: tapes are made again, or iterations are run again.
 TEST_P(GpuTapeGraph, OutlivesTheHeap) {
   constexpr size_t mebi = size_t(1) << 20;
   Loops loop = loops()[GetParam()];
@@ -111,7 +113,7 @@ TEST(GpuTapes, OnAStreamOfTheUser) {
   Step step(device, {200, 20});
   for (int longest : {20, 3000, 100, 5000}) {
     device.use_stream(nullptr);
-    step.setTurns(longest);
+    step.setIterations(longest);
     step.run(k, 2);
     device.use_own_stream();
     step.run(k, 2);
@@ -119,7 +121,7 @@ TEST(GpuTapes, OnAStreamOfTheUser) {
   }
   step.run(tooDeep, 1);
   device.use_stream(nullptr);
-  step.setTurns(1 << 21);
+  step.setIterations(1 << 21);
   step.run(tooDeep, 1);
   device.use_own_stream();
   EXPECT_THROW(device.synchronize(), Error);

@@ -13,7 +13,7 @@ protected:
 
 TEST_P(GpuTape, HasTheGradientOfTheCpuWhateverFits) {
   for (Case c : {Case{1, 9}, {33, 500}, {1000, 3000}, {70, 20000}}) {
-    SCOPED_TRACE(std::to_string(c.iterations) + " iterations");
+    SCOPED_TRACE(std::to_string(c.workItems) + " work items");
     std::vector<double> expected =
         gradient(Device::open("cpu"), loop.kernel, c, 1);
     for (size_t budget : {size_t(0), size_t(1) << 20, size_t(64) << 20}) {
@@ -38,15 +38,15 @@ TEST_P(GpuTape, FollowsDepthsThatChange) {
                gradient(Device::open("cpu"), loop.kernel, {200, longest}, 1));
 }
 
-/// Turns that the host knows: nothing is left over for a drain, and nobody
+/// Iterations that the host knows: nothing is left over for a drain, and nobody
 /// looks whether all has fitted.
-TEST(GpuTapes, OfTurnsThatTheHostKnowsTakeOneLaunch) {
+TEST(GpuTapes, OfIterationsThatTheHostKnowsTakeOneLaunch) {
   Kernel k = kernel(
       "known", [](ArrayRef<double, 1> x, Scalar<int> n, ArrayRef<double, 1> y) {
         parallel(x.size(), [&](Index i) {
           Var<double> v = x(i);
           FOR (t, 0, n) {
-            v = turned(v);
+            v = rotated(v);
           }
           FOR (t, 0, n / 2) {
             v = v - 0.01 * sin(v);
@@ -54,13 +54,13 @@ TEST(GpuTapes, OfTurnsThatTheHostKnowsTakeOneLaunch) {
           y(i) = v;
         });
       });
-  auto run = [&](const Device &device, int turns) {
+  auto run = [&](const Device &device, int iterations) {
     Array<double> x = device.array<double>({1000}, grad),
                   y = device.array<double>({1000}, grad);
     x.fill(0.7);
     y.grad().fill(1);
     device.reset_statistics();
-    k.grad(x, turns, y);
+    k.grad(x, iterations, y);
     if (device.name() != "cpu") {
       EXPECT_EQ(device.statistics().launches, 1u);
       EXPECT_EQ(device.statistics().synchronizations, 0u);
@@ -70,13 +70,13 @@ TEST(GpuTapes, OfTurnsThatTheHostKnowsTakeOneLaunch) {
   };
   for (size_t budget : {0, 1 << 20}) {
     Device device = openDevice({.tape_budget = budget});
-    for (int turns : {0, 1, 60, 400, 100})
-      expectSame(run(device, turns), run(Device::open("cpu"), turns));
+    for (int iterations : {0, 1, 60, 400, 100})
+      expectSame(run(device, iterations), run(Device::open("cpu"), iterations));
   }
 }
 
-/// One record takes nearly all rows, and the loop behind it the rest.
-TEST(GpuTapes, OfTurnsOfDifferentSizeFitTogether) {
+/// One record takes nearly all rows, and the loop after it the rest.
+TEST(GpuTapes, OfIterationsOfDifferentSizeFitTogether) {
   Kernel k = kernel(
       "wide", [](ArrayRef<double, 1> x, Scalar<int> n, ArrayRef<double, 1> y) {
         parallel(x.size(), [&](Index i) {
@@ -140,7 +140,7 @@ TEST(GpuTapes, OfOthersThatDoNotFitAreSaid) {
       Error);
 }
 
-/// From the third launch on, one drain behind each sweep, and no waiting.
+/// From the third launch on, one drain after each sweep, and no waiting.
 TEST(GpuTapes, OfDepthsInMemoryTakeADrain) {
   Sorting never("never");
   Device device = openDevice();
@@ -150,7 +150,7 @@ TEST(GpuTapes, OfDepthsInMemoryTakeADrain) {
   Array<double> x = device.array<double>({500}, grad),
                 y = device.array<double>({500}, grad);
   Array<int> n = device.array<int>({500});
-  n.from_host(turnsOf({500, 300}));
+  n.from_host(tripCountsOf({500, 300}));
   for (int k = 0; k < 2; ++k) // the second one may make the heap
     loop.kernel.grad(x, n, y);
   device.reset_statistics();
@@ -168,13 +168,13 @@ TEST(GpuTapes, OnTheHeapAreThoseOfTwentyWarpsIfRecordsAreWide) {
   Array<double> x = device.array<double>({2048}, grad),
                 y = device.array<double>({2048}, grad);
   Array<int> n = device.array<int>({2048});
-  constexpr int turns = 300;
-  n.fill(turns);
+  constexpr int iterations = 300;
+  n.fill(iterations);
   size_t before = device.current_bytes();
   for (int k = 0; k < 2; ++k)
     loop.kernel.grad(x, n, y);
   device.synchronize();
-  size_t tape = 2 * turns * 128, taken = device.current_bytes() - before;
+  size_t tape = 2 * iterations * 128, taken = device.current_bytes() - before;
   EXPECT_GE(taken, 20 * tape);
   EXPECT_LE(taken, 24 * tape);
 }
@@ -188,11 +188,12 @@ TEST(GpuTapes, OfLaunchesThatGetDeeperFitIntoTheBudget) {
       std::vector<Var<double>> v;
       for (int c = 0; c < width; ++c)
         v.emplace_back(x(i) + 0.1 * c);
-      Var<int> turn = 0, turns = select(i < 64, cast<int>(deepest), 2);
-      WHILE (turn < turns) {
+      Var<int> iteration = 0,
+               iterations = select(i < 64, cast<int>(deepest), 2);
+      WHILE (iteration < iterations) {
         for (int c = 0; c < width; ++c)
           v[static_cast<size_t>(c)] += 0.1 * sin(v[static_cast<size_t>(c)]);
-        turn += 1;
+        iteration += 1;
       }
       Var<double> sum = 0.0;
       for (int c = 0; c < width; ++c)
@@ -216,8 +217,9 @@ TEST(GpuTapes, OfLaunchesThatGetDeeperFitIntoTheBudget) {
              gradient(Device::open("cpu"), {1700}));
 }
 
-/// Running a sine again is dearer than a word there, and cheaper elsewhere.
-/// Where another interface would give more, memory has to be granted.
+/// Running a sine again is more expensive than a word there, and cheaper
+/// elsewhere. Where another interface would give more, memory has to be
+/// granted.
 TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
   Sorting never("never");
   Kernel k = kernel("short", [](ArrayRef<float, 1> x, ArrayRef<int, 1> n,
@@ -257,8 +259,8 @@ TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
   EXPECT_GT(taken("48", "228", 1 << 30), 16 * warp);
 }
 
-/// A product of derivatives, from every turn of every iteration: 64 of them by
-/// another device, the others are the same.
+/// A product of derivatives, from every iteration of every work item: 64 of
+/// them by another device, the others are the same.
 TEST(GpuTapes, OfManyGiBAreRightAtBothEnds) {
   Device device = openDevice();
   size_t most = size_t(24) << 30;
@@ -277,7 +279,7 @@ TEST(GpuTapes, OfManyGiBAreRightAtBothEnds) {
         });
       });
   constexpr int64_t distinct = 64, many = 400000;
-  constexpr int turns = 20000;
+  constexpr int iterations = 20000;
   auto gradients = [&](const Device &on, int64_t count) {
     Array<double> x = on.array<double>({count}, grad),
                   y = on.array<double>({count}, grad);
@@ -286,7 +288,7 @@ TEST(GpuTapes, OfManyGiBAreRightAtBothEnds) {
       start[i] = 0.1 + 0.01 * static_cast<double>(i % distinct);
     x.from_host(start);
     y.grad().fill(1);
-    k.grad(x, turns, y);
+    k.grad(x, iterations, y);
     return x.grad().to_host();
   };
   std::vector<double> expected = gradients(Device::open("cpu"), distinct);
@@ -307,17 +309,17 @@ TEST(GpuTapes, ThatFitNowhereAreAnErrorOnce) {
                 y = device.array<double>({64}, grad);
   Array<int> n = device.array<int>({64});
   x.fill(0.7);
-  auto launch = [&](int turns) {
+  auto launch = [&](int iterations) {
     x.grad().fill(0);
     y.grad().fill(1);
-    n.fill(turns);
+    n.fill(iterations);
     k.grad(x, n, y);
     return x.grad().to_host();
   };
   std::vector<double> right = launch(20);
   try {
     launch(1 << 21);
-    FAIL() << "so many turns fit into the memory of a block";
+    FAIL() << "so many iterations fit into the memory of a block";
   } catch (const Error &error) {
     EXPECT_EQ(error.code(), ErrorCode::OutOfMemory);
     for (const char *part : {"`uncut`", "GpuTapes.h", "tape_budget"})

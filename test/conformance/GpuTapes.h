@@ -11,9 +11,9 @@
 
 namespace costate::test {
 
-/// Goes round in a circle: after any number of turns the derivative is not far
+/// Goes round in a circle: after any trip count the derivative is not far
 /// from 1, so that no record is without effect.
-inline Var<double> turned(const Var<double> &v) {
+inline Var<double> rotated(const Var<double> &v) {
   return v + 0.62 + 0.1 * sin(3.0 * v);
 }
 
@@ -44,13 +44,13 @@ inline std::vector<Loops> loops() {
   };
   add("one", [](Var<double> &v, Ints n, Index i) {
     FOR (k, 0, n(i)) {
-      v = turned(v);
+      v = rotated(v);
     }
   });
   add("open", [](Var<double> &v, Ints n, Index i) {
     Var<int> k = 0;
     WHILE (k < n(i) & v < 10000.0) {
-      v = turned(v) + 0.01;
+      v = rotated(v) + 0.01;
       k += 1;
       IF (v > 9000.0) {
         BREAK;
@@ -65,7 +65,7 @@ inline std::vector<Loops> loops() {
   add("nest", [](Var<double> &v, Ints n, Index i) {
     FOR (k, 0, n(i) / 8) {
       FOR (j, 0, (k * 7 + cast<int64_t>(n(i))) % 5) {
-        v = turned(v);
+        v = rotated(v);
       }
       v = v + 0.3 + 0.1 * sin(v);
     }
@@ -76,19 +76,19 @@ inline std::vector<Loops> loops() {
       WHILE (w < 1.5 + 0.3 * cos(2.0 * v)) {
         w = w + 0.1 + 0.05 * sin(w);
       }
-      v = turned(v) + 1e-4 * w;
+      v = rotated(v) + 1e-4 * w;
     }
   });
   add("open_without_records", [](Var<double> &v, Ints n, Index i) {
     FOR (k, 0, n(i) / 8) {
       Var<int64_t> m = k + cast<int64_t>(i) + 2;
       Var<int> steps = 0;
-      WHILE (m > 1) { // decides the turns of the loop behind it
+      WHILE (m > 1) { // decides the iterations of the loop after it
         m = select(m % 2 == 0, m / 2, 3 * m + 1);
         steps += 1;
       }
       FOR (j, 0, steps % 5) {
-        v = turned(v);
+        v = rotated(v);
       }
       v = v + 0.3 + 0.1 * sin(v);
     }
@@ -97,18 +97,18 @@ inline std::vector<Loops> loops() {
     Var<int> k = 0;
     WHILE (k *k < n(i)) {
       FOR (j, 0, k % 4) {
-        v = turned(v);
+        v = rotated(v);
       }
       k += 1;
     }
   });
   add("in_a_row", [](Var<double> &v, Ints n, Index i) {
     FOR (k, 0, n(i) / 2) {
-      v = turned(v);
+      v = rotated(v);
     }
     v = v + v * v / (1.0 + v * v);
     FOR (k, 0, n(i) / 3) {
-      v = turned(v) - 0.001;
+      v = rotated(v) - 0.001;
     }
     Var<double> w = v;
     FOR (k, 0, 4) {
@@ -122,7 +122,7 @@ inline std::vector<Loops> loops() {
         IF (v > 1.0) {
           v = v + 0.3 - 0.2 * sin(v);
         }
-        ELSE { v = turned(v) * 1.01; }
+        ELSE { v = rotated(v) * 1.01; }
       }
     }
     ELSE {
@@ -138,7 +138,7 @@ inline std::vector<Loops> loops() {
     FOR (a, 0, n(i) % 7) {
       FOR (c, 0, a + 1) {
         FOR (e, 0, (a + c) % 3) {
-          v = turned(v);
+          v = rotated(v);
         }
         IF (v > 0.7) {
           FOR (e, 0, 2 * c) {
@@ -146,7 +146,7 @@ inline std::vector<Loops> loops() {
           }
         }
       }
-      v = turned(v);
+      v = rotated(v);
     }
   });
   add("single_before_a_nest", [](Var<double> &v, Ints n, Index i) {
@@ -157,7 +157,7 @@ inline std::vector<Loops> loops() {
     v = cast<double>(s);
     FOR (k, 0, 3) {
       FOR (j, 0, n(i) % 19) {
-        v = turned(v);
+        v = rotated(v);
       }
       v = v * sin(v) + 0.3;
     }
@@ -178,28 +178,28 @@ inline Kernel uncut(const char *name) {
 }
 
 struct Case {
-  int64_t iterations;
-  int longest; ///< turns of a few; others are shorter
+  int64_t workItems;
+  int longest; ///< iterations of a few; others are shorter
 };
 
-inline std::vector<int> turnsOf(Case c) {
-  std::vector<int> turns;
-  for (int64_t i = 0; i < c.iterations; ++i)
-    turns.push_back(i % 37 == 5 ? c.longest : int(i * 7919 % 61));
-  return turns;
+inline std::vector<int> tripCountsOf(Case c) {
+  std::vector<int> iterations;
+  for (int64_t i = 0; i < c.workItems; ++i)
+    iterations.push_back(i % 37 == 5 ? c.longest : int(i * 7919 % 61));
+  return iterations;
 }
 
 inline std::vector<double> gradient(const Device &device, const Kernel &kernel,
                                     Case c, int launches = 2) {
-  auto size = static_cast<size_t>(c.iterations);
-  Array<double> x = device.array<double>({c.iterations}, grad),
-                y = device.array<double>({c.iterations}, grad);
-  Array<int> n = device.array<int>({c.iterations});
+  auto size = static_cast<size_t>(c.workItems);
+  Array<double> x = device.array<double>({c.workItems}, grad),
+                y = device.array<double>({c.workItems}, grad);
+  Array<int> n = device.array<int>({c.workItems});
   std::vector<double> start(size);
   for (size_t i = 0; i < size; ++i)
     start[i] = 0.2 + double(i * 31 % 101) / 60;
   x.from_host(start);
-  n.from_host(turnsOf(c));
+  n.from_host(tripCountsOf(c));
   for (int k = 0; k < launches; ++k) {
     x.grad().fill(0);
     y.grad().fill(1);

@@ -114,7 +114,7 @@ TEST_F(Graphs, ReplayWithoutWaitingAndCountWhatTheyDo) {
   EXPECT_EQ(seen.uploads + seen.downloads + seen.copies, 0u);
 }
 
-/// The gradient for what all iterations share is a sum over them.
+/// The gradient for what all work items share is a sum over them.
 Kernel scaled() {
   return kernel("scaled", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     Var<double> s = x(0);

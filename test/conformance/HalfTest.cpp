@@ -275,8 +275,8 @@ TEST(Half, GradientsAddUpInSingle) {
     EXPECT_EQ(g, n / 10);
 }
 
-/// The same within an iteration: in a loop, and in a private array.
-TEST(Half, AdjointsOfAnIterationAreSingle) {
+/// The same within a work item: in a loop, and in a private array.
+TEST(Half, AdjointsOfAWorkItemAreSingle) {
   Kernel k = kernel("loops", [](ArrayRef<f16, 1> x, ArrayRef<double, 1> y) {
     parallel(y.size(), [&](Index i) {
       Local<f16, 3> a;

@@ -97,7 +97,7 @@ TEST_F(InPlace, ARecordingReversesProductsOfProducts) {
   Tape tape;
   {
     auto recording = tape.record();
-    for (int turn = 0; turn < 4; ++turn)
+    for (int iteration = 0; iteration < 4; ++iteration)
       times(a, x);
   }
   a.grad().fill(1);
@@ -131,14 +131,14 @@ TEST_F(InPlace, ALoopMayHalveItsOwnCondition) {
   {
     auto recording = tape.record();
     halve(r);
-    halve(r); // has no turns
+    halve(r); // has no iterations
   }
   r.grad().fill(1);
   tape.backward();
   expectNear(r.grad().to_host(), slopes, 1e-14);
 }
 
-/// Where an iteration finds its element only the data tells.
+/// Where a work item finds its element only the data tells.
 TEST_F(InPlace, ElementsMayBeFoundByIndex) {
   Kernel k = kernel("permuted", [](ArrayRef<int, 1> at, X a) {
     parallel(at.size(), [&](Index i) {
@@ -190,7 +190,7 @@ TEST_F(InPlace, ARangeWithoutEffectDoesNotMoveVersions) {
   expectInPlace({a}, k, a);
 }
 
-/// A moving average that every turn overwrites, and reads in the next.
+/// A moving average that every iteration overwrites, and reads in the next.
 TEST_F(InPlace, AnAverageInMemoryRunsThroughALoop) {
   Kernel k = kernel("average", [](X x, ArrayRef<double, 0> mean, X out) {
     FOR (t, 0, x.size()) {
@@ -266,7 +266,7 @@ TEST_F(InPlace, ABoundOfALaterRangeMayBeOverwritten) {
   EXPECT_EQ(n.to_host()[0], 2);
 }
 
-/// The element is added to, read and overwritten by the one iteration that owns
+/// The element is added to, read and overwritten by the one work item that owns
 /// it.
 TEST_F(InPlace, OwnSumsAndStoresMix) {
   auto body = [](X a, X v) {
@@ -308,8 +308,8 @@ TEST_F(InPlace, JumpsLeaveElementsAsTheyAre) {
   expectInPlace({limit, a}, k, limit, a);
 }
 
-/// Gauss-Seidel: serial code reads what it has stored in earlier turns, and
-/// what it will store in later ones.
+/// Gauss-Seidel: serial code reads what it has stored in earlier iterations,
+/// and what it will store in later ones.
 TEST_F(InPlace, SerialSweepsReadOldAndNewElements) {
   Kernel k = kernel("sweeps", [](X a, Scalar<int> count) {
     FOR (t, 0, count) {
@@ -422,7 +422,7 @@ TEST_F(Wave, AThousandStepsInOneKernel) {
              1e-12);
 }
 
-TEST_F(Wave, AThousandStepsInEveryIteration) {
+TEST_F(Wave, AThousandStepsInEveryWorkItem) {
   Kernel k = kernel(
       "strings", [](ArrayRef<double, 2> here, ArrayRef<double, 2> before) {
         parallel(here.size(0), [&](Index s) {

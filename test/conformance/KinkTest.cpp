@@ -498,10 +498,10 @@ template <class T> Kernel gated(Form form) {
             apply();
           }
         } else if (form == Form::While) {
-          Var<int> turn = 0;
-          WHILE (turn < gate()) {
+          Var<int> iteration = 0;
+          WHILE (iteration < gate()) {
             apply();
-            turn += 1;
+            iteration += 1;
           }
         }
         y(op, i) = v;

@@ -50,20 +50,20 @@ TEST(LanguageConformance, LoopsAtTheBordersOfTheirType) {
   std::vector<int64_t> got = out.to_host();
   for (int64_t i = 0; i < count; ++i) {
     auto [lo, hi, step] = loops[i];
-    int64_t turns = 0, last = -1;
-    for (__int128 at = lo; (step > 0 ? at < hi : at > hi) && turns < 20;
-         at += step, ++turns)
+    int64_t iterations = 0, last = -1;
+    for (__int128 at = lo; (step > 0 ? at < hi : at > hi) && iterations < 20;
+         at += step, ++iterations)
       last = static_cast<int64_t>(at);
-    EXPECT_EQ(got[2 * i], turns) << "loop " << i;
+    EXPECT_EQ(got[2 * i], iterations) << "loop " << i;
     EXPECT_EQ(got[2 * i + 1], last) << "loop " << i;
   }
 }
 
 /// The kernel `Nest` below, in C++. Returns the result and whether it came to
 /// the end.
-std::pair<int64_t, bool> nest(int turns) {
+std::pair<int64_t, bool> nest(int iterations) {
   int64_t s = 0;
-  for (int64_t p = 0; p < turns; ++p) {
+  for (int64_t p = 0; p < iterations; ++p) {
     if (p % 3 == 1)
       continue;
     int q = 0;
@@ -94,57 +94,58 @@ std::pair<int64_t, bool> nest(int turns) {
 }
 
 TEST(LanguageConformance, JumpsInNests) {
-  Kernel k = kernel("nest", [](ArrayRef<int, 1> turns, ArrayRef<int64_t, 1> out,
-                               ArrayRef<bool, 1> ended) {
-    parallel(turns.size(), [&](Index i) {
-      Var<int64_t> s = 0;
-      FOR (p, 0, turns(i)) {
-        IF (p % 3 == 1) {
-          CONTINUE;
-        }
-        Var<int> q = 0;
-        WHILE (q < 10) {
-          q += 1;
-          IF (q % 2 == 0) {
-            CONTINUE;
-          }
-          IF (q > 7) {
-            BREAK;
-          }
-          FOR (z, q, -1, -2) {
-            s += z * p;
-            IF (s > 500) {
-              out(i) = s;
-              RETURN;
+  Kernel k =
+      kernel("nest", [](ArrayRef<int, 1> iterations, ArrayRef<int64_t, 1> out,
+                        ArrayRef<bool, 1> ended) {
+        parallel(iterations.size(), [&](Index i) {
+          Var<int64_t> s = 0;
+          FOR (p, 0, iterations(i)) {
+            IF (p % 3 == 1) {
+              CONTINUE;
             }
-            IF (z == 1) {
+            Var<int> q = 0;
+            WHILE (q < 10) {
+              q += 1;
+              IF (q % 2 == 0) {
+                CONTINUE;
+              }
+              IF (q > 7) {
+                BREAK;
+              }
+              FOR (z, q, -1, -2) {
+                s += z * p;
+                IF (s > 500) {
+                  out(i) = s;
+                  RETURN;
+                }
+                IF (z == 1) {
+                  BREAK;
+                }
+              }
+              s += 1;
+            }
+            IF (s > 400) {
               BREAK;
             }
+            ELIF (s > 200) {
+              s += 5;
+              CONTINUE;
+            }
+            ELSE { s += 11; }
           }
-          s += 1;
-        }
-        IF (s > 400) {
-          BREAK;
-        }
-        ELIF (s > 200) {
-          s += 5;
-          CONTINUE;
-        }
-        ELSE { s += 11; }
-      }
-      out(i) = s;
-      ended(i) = true;
-    });
-  });
-  std::vector<int> turns(40);
+          out(i) = s;
+          ended(i) = true;
+        });
+      });
+  std::vector<int> iterations(40);
   for (int i = 0; i < 40; ++i)
-    turns[i] = i - 3;
-  auto in = constant<int>(turns);
+    iterations[i] = i - 3;
+  auto in = constant<int>(iterations);
   auto out = cpu().array<int64_t>({40});
   auto ended = cpu().array<bool>({40});
   k(in, out, ended);
   for (int i = 0; i < 40; ++i) {
-    auto [value, whole] = nest(turns[i]);
+    auto [value, whole] = nest(iterations[i]);
     EXPECT_EQ(out.to_host()[i], value) << i;
     EXPECT_EQ(ended.to_host()[i], whole) << i;
   }

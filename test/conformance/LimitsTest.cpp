@@ -133,13 +133,13 @@ TEST(Limits, ABoundMayBeAnyExpression) {
   std::vector<int> n{4, 7, 1, 12};
   Values start{0.9, 2.5, 1.5, 0.1}, want;
   for (int i = 0; i < 4; ++i) {
-    double v = start[i], turns = 0;
+    double v = start[i], iterations = 0;
     for (int a = n[i] % 3; a < (n[i] > 5 ? n[i] / 2 : n[n[i] % 4]); ++a)
       for (int b = 0, most = int(std::sqrt(n[i] + 10 * v)) - a; b < most;
-           ++b, ++turns)
+           ++b, ++iterations)
         v = v / (1 + v);
-    EXPECT_GT(turns, 0);
-    want.push_back(1 / std::pow(1 + turns * start[i], 2));
+    EXPECT_GT(iterations, 0);
+    want.push_back(1 / std::pow(1 + iterations * start[i], 2));
   }
   auto x = active(start), y = active(Values(4, 0.0));
   expectClosedForm({x}, {y}, {want}, k, constant(n), x, y);

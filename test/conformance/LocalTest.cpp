@@ -179,25 +179,26 @@ TEST(Local, RingInAWhileLoop) {
   expectAll(k, {0.3, 0.9, 1.4, 2.1, -0.8}, 5);
 }
 
-/// Each turn has an array of its own, which starts with zeros.
+/// Each iteration has an array of its own, which starts with zeros.
 TEST(Local, DeclaredInALoop) {
-  Kernel k = kernel("turns", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
-    parallel(y.size(), [&](Index i) {
-      Var<double> sum = x[i];
-      FOR (t, 0, 5) {
-        Local<double, 4> a;
-        a[t % 4] = sum * x[(i + t) % x.size()];
-        a[(t + 1) % 4] += a[t % 4] * a[t % 4];
-        IF (t % 2 == 0) {
-          a[t % 4] = 0.5;
-        }
-        FOR (j, 0, 4) {
-          sum += 0.3 * sin(a[j]) * a[(j + 1) % 4];
-        }
-      }
-      y[i] = sum;
-    });
-  });
+  Kernel k =
+      kernel("iterations", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+        parallel(y.size(), [&](Index i) {
+          Var<double> sum = x[i];
+          FOR (t, 0, 5) {
+            Local<double, 4> a;
+            a[t % 4] = sum * x[(i + t) % x.size()];
+            a[(t + 1) % 4] += a[t % 4] * a[t % 4];
+            IF (t % 2 == 0) {
+              a[t % 4] = 0.5;
+            }
+            FOR (j, 0, 4) {
+              sum += 0.3 * sin(a[j]) * a[(j + 1) % 4];
+            }
+          }
+          y[i] = sum;
+        });
+      });
   expectAll(k, {0.3, 0.9, 1.4, -0.7}, 4);
 }
 
@@ -245,7 +246,7 @@ TEST(Local, InSerialCodeOnBothSidesOfARange) {
   expectAll(k, {0.3, 0.9, 1.4, -0.7}, 5);
 }
 
-/// Kept in the frame of a GPU, and zeros again in each turn.
+/// Kept in the frame of a GPU, and zeros again in each iteration.
 TEST(Local, AroundARangeInASerialLoop) {
   Kernel k = kernel("loop", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     Local<double, 3> sums;
@@ -264,13 +265,13 @@ TEST(Local, AroundARangeInASerialLoop) {
   x.dual().from_host({0, 0, 1, 0});
   y.dual().fill(0);
   k.jvp(x, y);
-  // b = 1, 0, 9, 0; y = x, x, 10 x, 10 x behind the four ranges
+  // b = 1, 0, 9, 0; y = x, x, 10 x, 10 x after the four ranges
   EXPECT_EQ(y.to_host(), (Values{1 + 640 + 2 * 8 + 3 * 270, 20, 30, 40}));
   // by x[2]: y[2] = x2 + x2^3, y[3] = 4 + 4 x2^2, sums[2] = x2^2 (x2 + x2^3)
   EXPECT_EQ(y.dual().to_host(), (Values{16 * 24 + 3 * (27 + 405), 12, 28, 24}));
 }
 
-TEST(Local, SerialBehindAReturn) {
+TEST(Local, SerialAfterAReturn) {
   Kernel k = kernel("leave", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     IF (x[0] > 5.0) {
       RETURN;
@@ -406,7 +407,7 @@ TEST(Local, IndexIsCheckedInDebugKernels) {
   auto x = active<double>({1, 2, 3, 4}), y = active<double>({0, 0, 0, 0});
   std::initializer_list<std::string> parts = {
       here(__FILE__, line),
-      "index 4 is outside of a private array of 4 elements, in iteration 2"};
+      "index 4 is outside of a private array of 4 elements, in work item 2"};
   expectError(ErrorCode::OutOfRange, parts, [&] { k(at, x, y); });
   expectError(ErrorCode::OutOfRange, parts, [&] { k.grad(at, x, y); });
   expectError(ErrorCode::OutOfRange, parts, [&] { k.jvp(at, x, y); });
@@ -496,7 +497,7 @@ TEST(Local, TooMuchOfThemIsNamed) {
 using Vec2 = std::array<double, 2>;
 
 /// What the kernel below does, on the host.
-double turnsOfVectors(const std::vector<double> &x, int n) {
+double iterationsOfVectors(const std::vector<double> &x, int n) {
   Vec2 a[4] = {};
   double m[3][2][2] = {};
   for (int t = 0; t < n; ++t) {
@@ -540,7 +541,8 @@ TEST(Local, OfVectorsAndMatrices) {
   auto n = constant<int>({0, 1, 3, 7});
   k(x, n, y);
   for (size_t i = 0; i < 4; ++i)
-    EXPECT_NEAR(y.to_host()[i], turnsOfVectors(values, n.to_host()[i]), 1e-13);
+    EXPECT_NEAR(y.to_host()[i], iterationsOfVectors(values, n.to_host()[i]),
+                1e-13);
   expectGradients({x}, {y}, k, x, n, y);
 }
 

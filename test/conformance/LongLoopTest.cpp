@@ -8,12 +8,12 @@
 namespace costate::test {
 namespace {
 
-/// In each of `turns` turns more loops run, some of them not at all.
+/// In each of `iterations` iterations more loops run, some of them not at all.
 Kernel nest() {
-  return kernel("nest", [](ArrayRef<double, 1> y, Scalar<int64_t> turns) {
+  return kernel("nest", [](ArrayRef<double, 1> y, Scalar<int64_t> iterations) {
     parallel(y.size(), [&](Index i) {
       Var<double> sum = 0.0;
-      FOR (k, 0, turns) {
+      FOR (k, 0, iterations) {
         FOR (j, 0, (i + k) % 7) {
           sum += 1.0 / (sum + 1.0);
         }
@@ -28,9 +28,9 @@ Kernel nest() {
   });
 }
 
-double sumOf(int64_t i, int64_t turns) {
+double sumOf(int64_t i, int64_t iterations) {
   double sum = 0;
-  for (int64_t k = 0; k < turns; ++k) {
+  for (int64_t k = 0; k < iterations; ++k) {
     for (int64_t j = 0; j < (i + k) % 7; ++j)
       sum += 1.0 / (sum + 1.0);
     for (int64_t j = 0; k % 5 == i % 5 && j < 3; ++j)
@@ -44,13 +44,13 @@ TEST(LongLoops, AreRightOrAnErrorThatNamesTheKernel) {
   Device device = openDevice();
   Kernel k = nest();
   Array<double> y = device.array<double>({40});
-  for (int64_t turns : {100, 4000, 9000, 12000, 40000, 100}) {
+  for (int64_t iterations : {100, 4000, 9000, 12000, 40000, 100}) {
     try {
-      k(y, turns);
+      k(y, iterations);
       device.synchronize();
     } catch (const Error &error) {
       EXPECT_EQ(kindOf(device), "vulkan");
-      EXPECT_GT(turns, 4000);
+      EXPECT_GT(iterations, 4000);
       EXPECT_EQ(error.code(), ErrorCode::KernelFailed);
       EXPECT_NE(std::string(error.what()).find("`nest."), std::string::npos)
           << error.what();
@@ -58,8 +58,9 @@ TEST(LongLoops, AreRightOrAnErrorThatNamesTheKernel) {
     }
     std::vector<double> got = y.to_host();
     for (int64_t i = 0; i < 40; ++i)
-      EXPECT_NEAR(got[size_t(i)], sumOf(i, turns), 1e-9 * sumOf(i, turns))
-          << turns << " turns";
+      EXPECT_NEAR(got[size_t(i)], sumOf(i, iterations),
+                  1e-9 * sumOf(i, iterations))
+          << iterations << " iterations";
   }
 }
 

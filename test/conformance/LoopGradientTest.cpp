@@ -60,13 +60,13 @@ TEST(LoopGradient, SearchWithBreak) {
                                  ArrayRef<double, 1> y, ArrayRef<int, 1> steps) {
     parallel(limit.size(0), [&](Index i) {
       Var<double> sum = 0;
-      Var<int> turns = 0;
+      Var<int> iterations = 0;
       FOR (j, 0, x.size(0)) {
         sum += x(j) * x(j);
-        turns += 1;
+        iterations += 1;
         IF (sum > limit(i)) { BREAK; }
       }
-      steps(i) = turns;
+      steps(i) = iterations;
       y(i) = sum * limit(i);
     });
   });
@@ -226,8 +226,8 @@ TEST(LoopGradient, StepsOfEitherSign) {
   expectGradients({x}, {y}, k, x, bounds, y);
 }
 
-/// That all iterations take the same steps is seen once a gradient is derived,
-/// behind what each of them loads; a step may be 0, so a launch measures.
+/// That all work items take the same steps is seen once a gradient is derived,
+/// after what each of them loads; a step may be 0, so a launch measures.
 TEST(LoopGradient, StepsThatSerialCodeDecides) {
   Kernel k = kernel("late", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                                Scalar<double> p, ArrayRef<double, 1> y) {

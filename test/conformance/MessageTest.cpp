@@ -31,7 +31,7 @@ std::string at(int line) {
   return " at MessageTest.cpp:" + std::to_string(line);
 }
 
-TEST(Messages, NameKernelPlaceAndIteration) {
+TEST(Messages, NameKernelPlaceAndWorkItem) {
   int line = __LINE__ + 4;
   Kernel k = kernel("chatty", [](ArrayRef<float, 2> x) {
     parallel({x.size(0), x.size(1)}, [&](Index i, Index j) {
@@ -47,8 +47,8 @@ TEST(Messages, NameKernelPlaceAndIteration) {
   std::string name = "kernel `chatty`";
   EXPECT_EQ(linesOf([&] { k(x); }),
             (std::vector<std::string>{
-                name + at(line) + ", iteration (0, 0): x = 0.1, {i} = 0",
-                name + at(line) + ", iteration (1, 1): x = -2.5, {i} = 1",
+                name + at(line) + ", work item (0, 0): x = 0.1, {i} = 0",
+                name + at(line) + ", work item (1, 1): x = -2.5, {i} = 1",
                 name + at(line + 3) + ": done: true 18446744073709551615 7 0.1",
                 name + at(line + 4) + ": -3"}));
 }
@@ -109,7 +109,7 @@ TEST(Messages, AreNotPrintedByGradients) {
   EXPECT_DOUBLE_EQ(y.dual().to_host()[0], 4 * 27);
 }
 
-TEST(Messages, OfManyIterations) {
+TEST(Messages, OfManyWorkItems) {
   Kernel k = kernel("many", [](X x) {
     parallel(x.size(), [&](Index i) {
       print("{}", x[i]);
@@ -152,7 +152,7 @@ TEST(Asserts, EndTheLaunchOfDebugKernels) {
   x.from_host({1, -2});
   expectError(ErrorCode::AssertionFailed,
               {"kernel `asserting` at ", "MessageTest.cpp",
-               "x[1] = -2 is not positive, in iteration 1"},
+               "x[1] = -2 is not positive, in work item 1"},
               [&] { k(x, y); });
   x.from_host({400, 1});
   expectError(ErrorCode::AssertionFailed,

@@ -108,7 +108,7 @@ TEST(NarrowInteger, FloatsSaturate) {
                              2e9,     -2e9,   inf,    -inf,    std::nan("")});
 }
 
-/// Elements that no iteration touches lie between and behind the others.
+/// Elements that no work item touches lie between and after the others.
 template <class T> Kernel updates() {
   return kernel("updates", [](ArrayRef<T, 1> sum, ArrayRef<T, 1> least,
                               ArrayRef<T, 1> most, Scalar<int> n) {

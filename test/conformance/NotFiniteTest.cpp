@@ -86,7 +86,7 @@ TEST(NotFinite, ManyChecksInALoop) {
     GTEST_SKIP() << "the driver does not assemble so large a kernel";
   auto x = active<double>({0.7, 0.0}), y = active<double>({0, 0});
   expectError(ErrorCode::NotFinite,
-              {"NotFiniteTest.cpp:", "gives inf", "in iteration 1"}, [&] {
+              {"NotFiniteTest.cpp:", "gives inf", "in work item 1"}, [&] {
                 finds(x, y);
                 cpu().synchronize();
               });
@@ -100,9 +100,9 @@ TEST(NotFinite, NamesTheFirstOperation) {
     return sin(log(x)) * x + 1.0;
   });
   expectPrimal({"`mapped`", here(__FILE__, line), "log(-1) gives nan",
-                "in iteration 2", "branch"},
+                "in work item 2", "branch"},
                first, {1, 2, -1});
-  expectPrimal({"0 / 0 gives nan", "in iteration 1"},
+  expectPrimal({"0 / 0 gives nan", "in work item 1"},
                mapped([](E x) { return x / x; }), {1, 0});
   expectPrimal({"log(0) gives -inf"}, mapped([](E x) { return log(x); }), {0});
   expectPrimal({"exp(1000) gives inf"},
@@ -145,7 +145,7 @@ TEST(NotFinite, TracesItThroughOperationsThatOnlyPassItOn) {
               [&] { k(x, y); });
 }
 
-TEST(NotFinite, ReportsTheLowestIterationOnAnyNumberOfThreads) {
+TEST(NotFinite, ReportsTheLowestWorkItemOnAnyNumberOfThreads) {
   Kernel k = mapped([](E x) { return log(x); });
   for (int threads : {1, 3}) {
     Device device = openDevice({.threads = threads});
@@ -155,12 +155,12 @@ TEST(NotFinite, ReportsTheLowestIterationOnAnyNumberOfThreads) {
       values[bad] = -bad;
     x.from_host(values);
     for (int repeat = 0; repeat < 5; ++repeat)
-      expectError(ErrorCode::NotFinite, {"log(-71234) ", "in iteration 71234;"},
+      expectError(ErrorCode::NotFinite, {"log(-71234) ", "in work item 71234;"},
                   [&] { k(x, y); });
   }
 }
 
-TEST(NotFinite, NamesAllIndicesOfAnIteration) {
+TEST(NotFinite, NamesAllIndicesOfAWorkItem) {
   Kernel k = kernel(
       "plane",
       [](ArrayRef<double, 2> x) {
@@ -170,7 +170,7 @@ TEST(NotFinite, NamesAllIndicesOfAnIteration) {
       finding);
   auto x = cpu().array<double>({2, 3});
   x.from_host({1, 1, 1, 1, 0, 1});
-  expectError(ErrorCode::NotFinite, {"1 / 0 gives inf, in iteration (1, 1);"},
+  expectError(ErrorCode::NotFinite, {"1 / 0 gives inf, in work item (1, 1);"},
               [&] { k(x); });
 }
 
@@ -210,7 +210,7 @@ TEST(NotFinite, SaysWhatAnArrayHolds) {
   auto at = constant<int>({0, 1, 2});
   std::initializer_list<std::string> parts = {
       "`gather`", here(__FILE__, line),
-      "element (2, 1) of argument 2 holds nan, in iteration 2;"};
+      "element (2, 1) of argument 2 holds nan, in work item 2;"};
   expectError(ErrorCode::NotFinite, parts, [&] { k(at, x, y); });
   expectError(ErrorCode::NotFinite, parts, [&] { k.jvp(at, x, y); });
   y.grad().from_host({0, -inf, 1});
@@ -231,12 +231,12 @@ TEST(NotFinite, SaysInWhichSweepItArises) {
   EXPECT_NO_THROW(gradient(root, {4, 0}, {1, 0}));
   expectError(ErrorCode::NotFinite,
               {"in the reverse sweep of the gradient, the derivative of `sqrt` "
-               "computes 0.5 / 0, which gives inf, in iteration 1;"},
+               "computes 0.5 / 0, which gives inf, in work item 1;"},
               [&] { gradient(root, {4, 0}, {1, 2}); });
   EXPECT_NO_THROW(tangent(root, {4, 0}, {1, 0}));
   expectError(ErrorCode::NotFinite,
               {"the derivative of `sqrt` computes 0.5 / 0, which gives inf, in "
-               "iteration 1;"},
+               "work item 1;"},
               [&] { tangent(root, {4, 0}, {1, 2}); });
   Kernel forward = mapped([](E x) { return sin(log(x)); });
   expectError(ErrorCode::NotFinite,
@@ -265,7 +265,7 @@ TEST(NotFinite, IgnoresWhatDoesNotCount) {
   EXPECT_NO_THROW(gradient(chain, {1, 0, -1}, {1, 1, 1}));
   EXPECT_NO_THROW(tangent(chain, {1, 0, -1}, {1, 1, 1}));
   Kernel wrong = mapped([](E x) { return select(x > -1.0, 0.0, log(x)); });
-  expectError(ErrorCode::NotFinite, {"log(-1) gives nan", "in iteration 2"},
+  expectError(ErrorCode::NotFinite, {"log(-1) gives nan", "in work item 2"},
               [&] { tangent(wrong, {1, 0, -1}, {1, 1, 1}); });
   Kernel branch = mapped([](E x) {
     Var<double> v = 0;
@@ -282,13 +282,13 @@ TEST(NotFinite, IgnoresWhatDoesNotCount) {
 }
 
 /// The same, where the value goes through the tape.
-TEST(NotFinite, IgnoresWhatDoesNotCountBehindATape) {
+TEST(NotFinite, IgnoresWhatDoesNotCountAfterATape) {
   Kernel k = kernel(
       "saved",
-      [](X x, ArrayRef<int, 1> turns, X y) {
+      [](X x, ArrayRef<int, 1> iterations, X y) {
         parallel(x.size(), [&](Index i) {
           Var<double> v = x(i);
-          FOR (k, 0, turns(i)) {
+          FOR (k, 0, iterations(i)) {
             v = select(v > 0.5, sin(sqrt(v - 0.5)), v * v);
           }
           y(i) = v;
@@ -296,22 +296,22 @@ TEST(NotFinite, IgnoresWhatDoesNotCountBehindATape) {
       },
       finding);
   auto x = active<double>({0.9, 0.1, 0.4}), y = active<double>({0, 0, 0});
-  auto turns = constant<int>({3, 4, 5});
-  EXPECT_NO_THROW(k(x, turns, y));
+  auto iterations = constant<int>({3, 4, 5});
+  EXPECT_NO_THROW(k(x, iterations, y));
   y.grad().fill(1);
-  EXPECT_NO_THROW(k.grad(x, turns, y));
+  EXPECT_NO_THROW(k.grad(x, iterations, y));
   x.dual().fill(1);
-  EXPECT_NO_THROW(k.jvp(x, turns, y));
+  EXPECT_NO_THROW(k.jvp(x, iterations, y));
 }
 
 TEST(NotFinite, DoesNotRunWhatWasHoisted) {
   Kernel k = kernel(
       "hoisted",
-      [](X x, ArrayRef<int, 1> turns, X y) {
+      [](X x, ArrayRef<int, 1> iterations, X y) {
         parallel(x.size(), [&](Index i) {
           Var<double> v = 1;
           Expr<double> at = x(i);
-          FOR (k, 0, turns(i)) {
+          FOR (k, 0, iterations(i)) {
             v += 1.0 / at;
           }
           y(i) = v;
@@ -320,7 +320,7 @@ TEST(NotFinite, DoesNotRunWhatWasHoisted) {
       finding);
   auto x = active<double>({2, 0}), y = active<double>({0, 0});
   EXPECT_NO_THROW(k(x, constant<int>({3, 0}), y));
-  expectError(ErrorCode::NotFinite, {"1 / 0 gives inf, in iteration 1"},
+  expectError(ErrorCode::NotFinite, {"1 / 0 gives inf, in work item 1"},
               [&] { k(x, constant<int>({3, 1}), y); });
 }
 

@@ -1,5 +1,5 @@
 /// Minima and maxima of elements that nobody else touches: what they return,
-/// and what the same iteration does with the element besides, has derivatives.
+/// and what the same work item does with the element besides, has derivatives.
 
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"

@@ -270,7 +270,7 @@ TEST(PeerCases, TheLeastOfManyIsTheOneThatWasKept) {
 }
 
 /// The gradient needs y(j) + z(j), which it computes again.
-TEST(PeerCases, WhatALoopCarriesLinearlyTakesNoMemoryPerTurn) {
+TEST(PeerCases, WhatALoopCarriesLinearlyTakesNoMemoryPerIteration) {
   Kernel k = kernel("carry", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
                                 ArrayRef<double, 1> z, Scalar<int> n,
                                 ArrayRef<double, 1> out) {
@@ -291,12 +291,12 @@ TEST(PeerCases, WhatALoopCarriesLinearlyTakesNoMemoryPerTurn) {
   y.fill(3);
   z.fill(4);
   out.grad().fill(1);
-  auto bytesOf = [&](int turns) {
-    k(x, y, z, turns, out);
+  auto bytesOf = [&](int iterations) {
+    k(x, y, z, iterations, out);
     out.grad().fill(1);
     device.reset_peak_bytes();
     size_t before = device.current_bytes();
-    k.grad(x, y, z, turns, out);
+    k.grad(x, y, z, iterations, out);
     return device.peak_bytes() - before;
   };
   size_t few = bytesOf(10), many = bytesOf(10'000);

@@ -49,7 +49,7 @@ TEST(PeerLoops, AnAccumulatorMayStartAnywhereAndBeUsedNonLinearly) {
   expectClosedForm({x}, {y}, {{22, 22, 22}}, k, x, constant<int>({3}), y);
 }
 
-TEST(PeerLoops, AValueFromBeforeTheLoopIsUsedBehindIt) {
+TEST(PeerLoops, AValueFromBeforeTheLoopIsUsedAfterIt) {
   Kernel k = kernel("around", [](ArrayRef<double, 1> x, ArrayRef<double, 1> s,
                                  Scalar<int> n, ArrayRef<double, 1> y) {
     parallel(y.size(), [&](Index i) {
@@ -71,9 +71,9 @@ TEST(PeerLoops, AValueFromBeforeTheLoopIsUsedBehindIt) {
       k, x, s, 3, y);
 }
 
-/// The winner differs from iteration to iteration: where x < 0, it is the
+/// The winner differs from work item to work item: where x < 0, it is the
 /// negative coefficient.
-TEST(PeerLoops, AMaximumWithContinueFindsEachIterationsWinner) {
+TEST(PeerLoops, AMaximumWithContinueFindsEachWorkItemsWinner) {
   Kernel k = kernel("winner", [](ArrayRef<double, 2> c, ArrayRef<double, 1> x,
                                  ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {
@@ -126,9 +126,9 @@ TEST(PeerLoops, RotationsChainThroughNestedLoops) {
           FOR (body, bodies(i), bodies(i + 1)) {
             FOR (j, joints(body), joints(body + 1)) {
               Expr<double> s = sin(0.5 * angle(j)), c = cos(0.5 * angle(j));
-              Quaternion turn{c, s * axis(j, 0), s * axis(j, 1),
-                              s * axis(j, 2)};
-              Quaternion q = times(Quaternion{w, x, y, z}, turn);
+              Quaternion rotation{c, s * axis(j, 0), s * axis(j, 1),
+                                  s * axis(j, 2)};
+              Quaternion q = times(Quaternion{w, x, y, z}, rotation);
               w = q.w;
               x = q.x;
               y = q.y;
@@ -165,7 +165,7 @@ TEST(PeerLoops, RotationsChainThroughNestedLoops) {
 }
 
 /// Divides a vector by its norm.
-TEST(PeerLoops, ANormIsUsedBehindTheLoopThatAddsItUp) {
+TEST(PeerLoops, ANormIsUsedAfterTheLoopThatAddsItUp) {
   Kernel k =
       kernel("normalise", [](ArrayRef<double, 2> x, ArrayRef<double, 2> y) {
         parallel(x.size(0), [&](Index i) {
@@ -193,7 +193,7 @@ TEST(PeerLoops, ANormIsUsedBehindTheLoopThatAddsItUp) {
 
 /// A return map of perfect plasticity: element i + 1 of the history is made
 /// from element i.
-TEST(PeerLoops, AHistoryIsReadOneStepBehindItsStore) {
+TEST(PeerLoops, AHistoryIsReadOneStepAfterItsStore) {
   static constexpr double stiffness = 1000, limit = 2;
   constexpr int steps = 60;
   Kernel k = kernel("plasticity", [](ArrayRef<double, 1> strain,
@@ -236,16 +236,16 @@ TEST(PeerLoops, AHistoryIsReadOneStepBehindItsStore) {
                    amplitude, plastic, sum);
 }
 
-TEST(PeerLoops, DepthsFromAFewToTenThousandTurns) {
+TEST(PeerLoops, DepthsFromAFewToTenThousandIterations) {
   Kernel k = kernel("deep", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                                ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {
-      Var<double> v = x(i), turns = 0.0;
+      Var<double> v = x(i), iterations = 0.0;
       FOR (j, 0, n(i)) {
         v = v / (1.0 + v);
-        turns += 1.0;
+        iterations += 1.0;
       }
-      y(i) = v * turns;
+      y(i) = v * iterations;
     });
   });
   std::vector<int> depths{1, 30, 31, 32, 146, 147, 10'000};
@@ -387,7 +387,7 @@ TEST(PeerLoops, ALoopWithItsConditionAtTheEnd) {
   expectClosedForm({x}, {y}, {expected}, k, x, y);
 }
 
-TEST(PeerLoops, TheTurnThatBreaksCountsTheNextOnesDoNot) {
+TEST(PeerLoops, TheIterationThatBreaksCountsTheNextOnesDoNot) {
   Kernel k = kernel("broken", [](ArrayRef<double, 1> u, ArrayRef<double, 1> y) {
     parallel(u.size(), [&](Index i) {
       Var<double> sum = 0;
@@ -404,7 +404,7 @@ TEST(PeerLoops, TheTurnThatBreaksCountsTheNextOnesDoNot) {
   expectClosedForm({u}, {y}, {{3}}, k, u, y);
 }
 
-TEST(PeerLoops, ATurnThatEndsWithContinueCounts) {
+TEST(PeerLoops, AnIterationThatEndsWithContinueCounts) {
   Kernel k =
       kernel("continued", [](ArrayRef<double, 1> u, ArrayRef<double, 1> y) {
         parallel(u.size(), [&](Index i) {
@@ -453,14 +453,14 @@ TEST(PeerLoops, SquaresAreIteratedAsOftenAsTheDataSays) {
       y(i) = v;
     });
   });
-  std::vector<int> turns{0, 1, 3, 6, 10};
+  std::vector<int> iterations{0, 1, 3, 6, 10};
   Values start{5, 3, -1.5, 1.1, 0.999}, expected;
-  for (size_t i = 0; i < turns.size(); ++i) {
-    double power = std::pow(2, turns[i]);
+  for (size_t i = 0; i < iterations.size(); ++i) {
+    double power = std::pow(2, iterations[i]);
     expected.push_back(power * std::pow(start[i], power - 1));
   }
   auto x = active(start), y = active(Values(5, 0.0));
-  expectClosedForm({x}, {y}, {expected}, k, x, constant(turns), y);
+  expectClosedForm({x}, {y}, {expected}, k, x, constant(iterations), y);
 }
 
 /// v = a + cos(v) / 2, so dv/da = 1 / (1 + sin(v) / 2).
@@ -469,10 +469,10 @@ TEST(PeerLoops, AFixedPointHasTheDerivativeOfItsEquation) {
       kernel("fixed_point", [](ArrayRef<double, 1> a, ArrayRef<double, 1> y) {
         parallel(a.size(), [&](Index i) {
           Var<double> v = 0;
-          Var<int> turns = 0;
-          WHILE (turns < 100) {
+          Var<int> iterations = 0;
+          WHILE (iterations < 100) {
             v = a(i) + 0.5 * cos(v);
-            turns += 1;
+            iterations += 1;
           }
           y(i) = v;
         });
@@ -480,7 +480,7 @@ TEST(PeerLoops, AFixedPointHasTheDerivativeOfItsEquation) {
   Values start{-1, 0, 0.4, 2.5}, expected;
   for (double a : start) {
     double v = 0;
-    for (int turn = 0; turn < 200; ++turn)
+    for (int iteration = 0; iteration < 200; ++iteration)
       v = a + 0.5 * std::cos(v);
     expected.push_back(1 / (1 + 0.5 * std::sin(v)));
   }
@@ -488,8 +488,8 @@ TEST(PeerLoops, AFixedPointHasTheDerivativeOfItsEquation) {
   expectClosedForm({a}, {y}, {expected}, k, a, y);
 }
 
-TEST(PeerLoops, ManyIterationsOfManyTurnsNeedLittleMemory) {
-  constexpr int iterations = 100'000, turns = 100;
+TEST(PeerLoops, ManyWorkItemsOfManyIterationsNeedLittleMemory) {
+  constexpr int workItems = 100'000, iterations = 100;
   Kernel k = kernel("many", [](ArrayRef<double, 1> x, ArrayRef<int, 1> n,
                                ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {
@@ -501,24 +501,24 @@ TEST(PeerLoops, ManyIterationsOfManyTurnsNeedLittleMemory) {
     });
   });
   Device device = openDevice({.memory_limit = 8 << 20});
-  auto x = device.array<double>({iterations}, grad);
-  auto y = device.array<double>({iterations}, grad);
+  auto x = device.array<double>({workItems}, grad);
+  auto y = device.array<double>({workItems}, grad);
   auto n = device.array<int>({1});
-  Values start = randomValues(iterations, 0.5, 2);
+  Values start = randomValues(workItems, 0.5, 2);
   x.from_host(start);
-  n.fill(turns);
+  n.fill(iterations);
   y.grad().fill(1);
   k(x, n, y);
   k.grad(x, n, y);
   Values gradient = x.grad().to_host();
   double worst = 0;
-  for (int i = 0; i < iterations; ++i)
-    worst = std::max(worst,
-                     std::abs(gradient[i] / slopeAfter(start[i], turns) - 1));
+  for (int i = 0; i < workItems; ++i)
+    worst = std::max(
+        worst, std::abs(gradient[i] / slopeAfter(start[i], iterations) - 1));
   EXPECT_LT(worst, 1e-13);
 }
 
-TEST(PeerLoops, LoopsMayHaveNoTurns) {
+TEST(PeerLoops, LoopsMayHaveNoIterations) {
   Kernel k = kernel("empty", [](ArrayRef<int, 1> outer, ArrayRef<int, 1> inner,
                                 ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {

@@ -1,4 +1,4 @@
-/// Debug kernels find races between the iterations of a range, wherever they
+/// Debug kernels find races between the work items of a range, wherever they
 /// hide, and nothing else.
 
 #include "conformance/Errors.h"
@@ -75,7 +75,7 @@ const KernelOptions debug{.debug = true};
 
 } // namespace
 
-TEST_P(Races, AStoreByTwoIterations) {
+TEST_P(Races, AStoreByTwoWorkItems) {
   Kernel k = kernel(
       "scatter",
       [](At at, X x, X y) {
@@ -92,7 +92,7 @@ TEST_P(Races, AStoreByTwoIterations) {
   order[17] = order[n - 1];
   expectRace({here(__FILE__, line),
               "element " + std::to_string(order[17]) + " ", "argument 3",
-              "iteration 17", "iteration " + std::to_string(n - 1), "stores",
+              "work item 17", "work item " + std::to_string(n - 1), "stores",
               "`+=`"},
              k, array(order), x, y);
   // The device and the arrays are as good as before.
@@ -120,7 +120,7 @@ TEST_P(Races, AStoreAndAnUpdate) {
   std::vector<int> zeros(50, 0), others(50, 1);
   others[0] = 0;
   expectNone(k, array(others), x, y);
-  expectRace({here(__FILE__, storeLine), here(__FILE__, line), "iteration 0",
+  expectRace({here(__FILE__, storeLine), here(__FILE__, line), "work item 0",
               "element 0", "argument 3"},
              k, array(zeros), x, y);
 }
@@ -172,7 +172,7 @@ TEST_P(Races, AStoreInsideALoop) {
   std::vector<int> counts(30, 1);
   expectNone(k, array(counts), x, y);
   counts[4] = 2;
-  expectRace({here(__FILE__, line), "iteration 4", "iteration 5", "element 5"},
+  expectRace({here(__FILE__, line), "work item 4", "work item 5", "element 5"},
              k, array(counts), x, y);
 }
 
@@ -190,7 +190,7 @@ TEST_P(Races, TwoIndicesThatMeet) {
   auto y = numbers(20);
   x.fill(1);
   expectNone(k, x, y, 3);
-  expectRace({here(__FILE__, line), "iteration (0, ", "argument 2", "element "},
+  expectRace({here(__FILE__, line), "work item (0, ", "argument 2", "element "},
              k, x, y, 2);
 }
 
@@ -261,7 +261,7 @@ TEST_P(Races, SharingThatIsNoRace) {
   EXPECT_NO_THROW(k.jvp(at, x, y, z));
 }
 
-TEST_P(Races, AFlagThatAnyIterationRaises) {
+TEST_P(Races, AFlagThatAnyWorkItemRaises) {
   Kernel k = kernel(
       "flags",
       [](X x, At flags, Scalar<int> at) {
@@ -300,7 +300,7 @@ TEST_P(Races, AFunctionThatStoresTwoValuesInCommon) {
               [&] { k(x, flags, 0); });
 }
 
-TEST_P(Races, AValueInCommonThatManyIterationsStore) {
+TEST_P(Races, AValueInCommonThatManyWorkItemsStore) {
   Kernel k = kernel(
       "common",
       [](X x, At at, X y) {
@@ -384,7 +384,7 @@ TEST_P(Races, AreFoundInDeterministicKernels) {
   std::vector<int> order = permutation(n);
   expectNone(k, array(order), x, y, sum);
   order[3000] = order[0];
-  expectRace({here(__FILE__, line), "iteration 3000", "iteration 0"}, k,
+  expectRace({here(__FILE__, line), "work item 3000", "work item 0"}, k,
              array(order), x, y, sum);
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr int n = 4, slots = 3;
 
 /// The variables of a program.
-enum Name { A, B, C, Slots, Weights, At, Turns, nameCount };
+enum Name { A, B, C, Slots, Weights, At, Iterations, nameCount };
 
 bool isReal(Name name) { return name <= Slots; }
 
@@ -31,7 +31,7 @@ struct Variables {
     arrays[Slots] = device.array<double>({slots, n}, grad);
     arrays[Weights] = device.array<double>({n});
     arrays[At] = device.array<int>({n});
-    arrays[Turns] = device.array<int>({n});
+    arrays[Iterations] = device.array<int>({n});
   }
 };
 
@@ -228,7 +228,7 @@ public:
     case 4:
       return step(gather, {At, x, y}, {false, false, true});
     case 5:
-      return step(power, {Turns, x, y}, {false, false, true});
+      return step(power, {Iterations, x, y}, {false, false, true});
     case 6:
       return step(weigh, {Weights, x, y}, {false, false, true});
     case 7:
@@ -252,7 +252,7 @@ public:
     case 16:
       return step(patch, {x, Slots}, {false, true}, {time(slots), time(n)});
     default:
-      return overwriting(step(count, {Turns, x}, {true, true}));
+      return overwriting(step(count, {Iterations, x}, {true, true}));
     }
   }
 
@@ -260,7 +260,7 @@ public:
     Name name = static_cast<Name>(random() % nameCount);
     Step step{nullptr, {name}, {true}};
     for (int k = 0; k < (name == Slots ? slots * n : n); ++k)
-      step.values.push_back(name == At || name == Turns
+      step.values.push_back(name == At || name == Iterations
                                 ? double(random() % n)
                                 : double(random() % 1000) / 1000);
     return step;
@@ -317,10 +317,10 @@ private:
   Kernel gather = kernel("gather", [](Integers at, Vector x, Vector y) {
     parallel(n, [&](Index i) { y(i) = x(at(i)) * x(i); });
   });
-  Kernel power = kernel("power", [](Integers turns, Vector x, Vector y) {
+  Kernel power = kernel("power", [](Integers iterations, Vector x, Vector y) {
     parallel(n, [&](Index i) {
       Var<double> v = 1;
-      FOR (k, 0, turns(i)) {
+      FOR (k, 0, iterations(i)) {
         v = v * cos(x(i));
       }
       y(i) = v;
@@ -372,12 +372,12 @@ private:
       y(i) += p;
     });
   });
-  Kernel count = kernel("count", [](Integers turns, Vector x) {
+  Kernel count = kernel("count", [](Integers iterations, Vector x) {
     parallel(n, [&](Index i) {
-      FOR (k, 0, turns(i)) {
+      FOR (k, 0, iterations(i)) {
         x(i) = sin(x(i)) + 0.5;
       }
-      turns(i) = (turns(i) + 1) % 4;
+      iterations(i) = (iterations(i) + 1) % 4;
     });
   });
 };
@@ -388,7 +388,7 @@ struct RandomProgram {
 
 RandomProgram randomProgram(const Pool &pool, std::mt19937 &random) {
   RandomProgram program;
-  for (Name name : {A, B, C, Slots, Weights, At, Turns}) {
+  for (Name name : {A, B, C, Slots, Weights, At, Iterations}) {
     Step step;
     do
       step = pool.randomHostWrite(random);

@@ -139,7 +139,7 @@ TEST(Ranges, TilesOfNothing) {
       parallel(tiles(x.size(), 0), [&](Tile<1> tile) { x(tile.begin()) = 1; });
     });
   };
-  expectError(ErrorCode::BadKernel, {"a tile of 0 iterations"}, build);
+  expectError(ErrorCode::BadKernel, {"a tile of 0 work items"}, build);
   expectError(ErrorCode::BadKernel, {here(__FILE__, line)}, build);
 }
 

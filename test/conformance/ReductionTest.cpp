@@ -65,8 +65,8 @@ TEST(Reduction, Values) {
   }
 }
 
-/// The same inside of an iteration, where they are loops.
-TEST(Reduction, ValuesInIterations) {
+/// The same inside of a work item, where they are loops.
+TEST(Reduction, ValuesInWorkItems) {
   Kernel k = kernel("rows", [](M m, M out, ArrayRef<int64_t, 2> at) {
     parallel(m.size(0), [&](Index r) {
       auto row = [&](Index j) { return m(r, j); };
@@ -96,14 +96,14 @@ TEST(Reduction, ValuesInIterations) {
   }
 }
 
-/// Both ways: a range of serial code, and a loop of an iteration.
+/// Both ways: a range of serial code, and a loop of a work item.
 template <class T> struct Extremes {
   T least, most;
   int64_t first, last, where;
 };
 
 template <class T>
-Extremes<T> extremesOf(const std::vector<T> &values, bool inIteration) {
+Extremes<T> extremesOf(const std::vector<T> &values, bool inWorkItem) {
   using V = ArrayRef<T, 1>;
   Kernel k = kernel("extremes", [&](V x, V out, ArrayRef<int64_t, 1> at) {
     auto all = [&] {
@@ -115,7 +115,7 @@ Extremes<T> extremesOf(const std::vector<T> &values, bool inIteration) {
       auto [a, b] = argmin({x.size(), 2}, [&](Index i, Index) { return x(i); });
       at(2) = 2 * a + b;
     };
-    if (inIteration)
+    if (inWorkItem)
       parallel(1, [&](Index) { all(); });
     else
       all();
@@ -128,27 +128,27 @@ Extremes<T> extremesOf(const std::vector<T> &values, bool inIteration) {
 }
 
 TEST(Reduction, TiesMissingValuesAndEmptyRanges) {
-  for (bool inIteration : {false, true}) {
-    SCOPED_TRACE(inIteration);
-    auto tied = extremesOf<double>({3, 1, 4, 1, 4, 2}, inIteration);
+  for (bool inWorkItem : {false, true}) {
+    SCOPED_TRACE(inWorkItem);
+    auto tied = extremesOf<double>({3, 1, 4, 1, 4, 2}, inWorkItem);
     EXPECT_EQ(tied.least, 1);
     EXPECT_EQ(tied.most, 4);
     EXPECT_EQ(tied.first, 1);
     EXPECT_EQ(tied.last, 2);
     EXPECT_EQ(tied.where, 2);
-    auto missing = extremesOf<double>({nan, inf, -nan, -inf, nan}, inIteration);
+    auto missing = extremesOf<double>({nan, inf, -nan, -inf, nan}, inWorkItem);
     EXPECT_EQ(missing.least, -inf);
     EXPECT_EQ(missing.most, inf);
     EXPECT_EQ(missing.first, 3);
     EXPECT_EQ(missing.last, 1);
-    auto infinite = extremesOf<double>({nan, inf, inf}, inIteration);
+    auto infinite = extremesOf<double>({nan, inf, inf}, inWorkItem);
     EXPECT_EQ(infinite.least, inf);
     EXPECT_EQ(infinite.first, 1);
-    auto zeros = extremesOf<double>({0.0, -0.0, 0.0, -0.0}, inIteration);
+    auto zeros = extremesOf<double>({0.0, -0.0, 0.0, -0.0}, inWorkItem);
     EXPECT_EQ(zeros.first, 1);
     EXPECT_EQ(zeros.last, 0);
     for (const Values &none : {Values{}, Values{nan, nan}}) {
-      auto nothing = extremesOf<double>(none, inIteration);
+      auto nothing = extremesOf<double>(none, inWorkItem);
       EXPECT_EQ(nothing.least, inf);
       EXPECT_EQ(nothing.most, -inf);
       EXPECT_EQ(nothing.first, -1);
@@ -160,22 +160,22 @@ TEST(Reduction, TiesMissingValuesAndEmptyRanges) {
 
 template <class T> void expectExtremesOfType() {
   using Limits = std::numeric_limits<T>;
-  for (bool inIteration : {false, true}) {
+  for (bool inWorkItem : {false, true}) {
     std::vector<T> values{T(3),          Limits::lowest(), Limits::max(), T(5),
                           Limits::max(), Limits::lowest(), T(0)};
-    auto found = extremesOf<T>(values, inIteration);
+    auto found = extremesOf<T>(values, inWorkItem);
     EXPECT_EQ(found.least, Limits::lowest());
     EXPECT_EQ(found.most, Limits::max());
     EXPECT_EQ(found.first, 1);
     EXPECT_EQ(found.last, 2);
-    auto greatest = extremesOf<T>({Limits::max(), Limits::max()}, inIteration);
+    auto greatest = extremesOf<T>({Limits::max(), Limits::max()}, inWorkItem);
     EXPECT_EQ(greatest.first, 0);
     EXPECT_EQ(greatest.last, 0);
-    auto least = extremesOf<T>({Limits::lowest()}, inIteration);
+    auto least = extremesOf<T>({Limits::lowest()}, inWorkItem);
     EXPECT_EQ(least.first, 0);
     EXPECT_EQ(least.last, 0);
     if constexpr (std::is_integral_v<T>) {
-      auto none = extremesOf<T>({}, inIteration);
+      auto none = extremesOf<T>({}, inWorkItem);
       EXPECT_EQ(none.least, Limits::max());
       EXPECT_EQ(none.most, Limits::lowest());
       EXPECT_EQ(none.first, -1);
@@ -329,7 +329,7 @@ TEST(Reduction, GradientsGoToTheWinner) {
                   loss);
 }
 
-TEST(Reduction, GradientsOfIterations) {
+TEST(Reduction, GradientsOfWorkItems) {
   Kernel k = kernel("rows", [](M m, X y) {
     parallel(m.size(0), [&](Index r) {
       auto row = [&](Index j) { return m(r, j); };
@@ -347,13 +347,13 @@ TEST(Reduction, GradientsOfIterations) {
 
 /// On ties the first one; nothing from a range without numbers.
 TEST(Reduction, GradientsAtTies) {
-  for (bool inIteration : {false, true}) {
+  for (bool inWorkItem : {false, true}) {
     Kernel k = kernel("ties", [&](X x, S y) {
       auto all = [&] {
         y() += 2.0 * minimum(x.size(), [&](Index i) { return x(i); }) +
                3.0 * maximum(x.size(), [&](Index i) { return x(i); });
       };
-      if (inIteration)
+      if (inWorkItem)
         parallel(1, [&](Index) { all(); });
       else
         all();

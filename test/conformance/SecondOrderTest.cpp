@@ -77,7 +77,7 @@ public:
 
   void expectProduct(const Values &direction) {
     Values expected = differences(direction), found = product(direction);
-    // Iterations may add to one element, in any order.
+    // Work items may add to one element, in any order.
     Values gradient = x.grad().to_host(), alone = gradientAt(start);
     for (size_t i = 0; i < found.size(); ++i)
       EXPECT_NEAR(gradient[i], alone[i], 1e-13 * std::max(1.0, std::abs(alone[i])));
@@ -93,19 +93,19 @@ public:
 };
 
 /// v <- v exp(v) or v + sin(v) x while below a bound that v itself moves:
-/// records hold varied values and the number of turns differs.
-Kernel turningKernel() {
-  return kernel("turning", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+/// records hold varied values and the trip count differs.
+Kernel loopingKernel() {
+  return kernel("looping", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
-      Var<int> turns = 0;
+      Var<int> iterations = 0;
       WHILE (v *v < 9.0 + 0.1 * v) {
         IF (v > 1.0) {
           v = v * exp(0.3 * v);
         }
         ELSE { v = v + sin(v) * x(i); }
-        turns += 1;
-        IF (turns > 6) {
+        iterations += 1;
+        IF (iterations > 6) {
           BREAK;
         }
       }
@@ -114,8 +114,8 @@ Kernel turningKernel() {
   });
 }
 
-TEST(SecondOrder, ThroughLoopsWhoseTurnsDifferAndBranches) {
-  HessianCase(turningKernel(), {0.4, 0.9, 1.3, 2.2})
+TEST(SecondOrder, ThroughLoopsWhoseIterationsDifferAndBranches) {
+  HessianCase(loopingKernel(), {0.4, 0.9, 1.3, 2.2})
       .expectProduct({1, -0.5, 2, 0.7});
 }
 
@@ -460,7 +460,7 @@ TEST_F(SquareTwice, TangentsOfOwnStoresAreReadBack) {
   EXPECT_EQ(s.grad().to_host(), Values{1});
 }
 
-TEST_F(SquareTwice, StoresOfTheSameIterationNeedNoLaunchBefore) {
+TEST_F(SquareTwice, StoresOfTheSameWorkItemNeedNoLaunchBefore) {
   k = kernel("square_at_once", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
                                   ArrayRef<double, 0> s) {
     parallel(x.size(), [&](Index i) {
@@ -691,7 +691,7 @@ TEST(Curves, TheGradientHasHigherDerivativesToo) {
 }
 
 TEST(Curves, SecondDerivativesThroughLoopsAgreeWithDifferences) {
-  Kernel k = turningKernel();
+  Kernel k = loopingKernel();
   const Values start = {0.4, 0.9, 1.3, 2.2}, direction = {1, -0.5, 2, 0.7},
                bend = {-1, 0.5, 0.3, 0.1};
   auto x = active(start), y = active<double>(Values(4));
@@ -823,11 +823,11 @@ TEST(SecondOrder, GradientsOfGradientsAndOfTangentsAreRefusedByName) {
 }
 
 TEST(SecondOrder, DerivedKernelsSayWhatTheyAre) {
-  Kernel k = turningKernel();
-  EXPECT_NE(k.gradient().ir().find("@turning.grad("), std::string::npos);
+  Kernel k = loopingKernel();
+  EXPECT_NE(k.gradient().ir().find("@looping.grad("), std::string::npos);
   EXPECT_EQ(k.gradient().ir(), k.ir(Mode::Gradient));
   std::string text = k.gradient().ir(Mode::Tangent);
-  EXPECT_NE(text.find("@turning.grad.jvp("), std::string::npos);
+  EXPECT_NE(text.find("@looping.grad.jvp("), std::string::npos);
   EXPECT_NE(text.find("costate.tangent_of = 2"),
             std::string::npos); // of an adjoint
   EXPECT_EQ(k.gradient().tangent().ir(), text);
@@ -853,10 +853,10 @@ TEST(SecondOrder, ATapeThatDoesNotFitHasChangedNothing) {
     GTEST_SKIP() << "warps of a GPU run again what does not fit";
   Device device = openDevice({.threads = 1, .memory_limit = 6 << 20});
   Kernel k = kernel("long", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y,
-                               Scalar<int> turns) {
+                               Scalar<int> iterations) {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
-      FOR (j, 0, turns) {
+      FOR (j, 0, iterations) {
         v = sin(v) * x(i) + 0.1;
       }
       y(i) = v;
@@ -920,8 +920,8 @@ TEST(SecondOrder, RunsInDebugAndDeterministicKernels) {
 //===-- As text -----------------------------------------------------------===//
 
 TEST(SecondOrder, TheTextOfAGradientWithATapeHasATangent) {
-  Kernel k = turningKernel();
-  Kernel gradient = Kernel::from_ir(k.ir(Mode::Gradient), "turning.grad");
+  Kernel k = loopingKernel();
+  Kernel gradient = Kernel::from_ir(k.ir(Mode::Gradient), "looping.grad");
   HessianCase c(k, {0.4, 0.9, 1.3, 2.2});
   const Values direction = {1, -0.5, 2, 0.7};
   Values expected = c.product(direction);

@@ -22,7 +22,7 @@ TEST(Semantics, OnlyNeededValuesMustStay) {
     parallel(x.size(), [&](Index i) {
       Var<double> product = x(i), sum = 0.0;
       FOR (j, 0, 5) {
-        product = product * x(i); // nothing uses it behind the loop
+        product = product * x(i); // nothing uses it after the loop
         sum += v(i);
       }
       x(i) = 2.0 * x(i) + 1.0 + sum;
@@ -33,7 +33,7 @@ TEST(Semantics, OnlyNeededValuesMustStay) {
   expectClosedForm({x, v}, {x}, {{2, 2}, {5, 5}}, unused, x, v);
 }
 
-TEST(Semantics, AnIterationReloadsWhatItStored) {
+TEST(Semantics, AWorkItemReloadsWhatItStored) {
   Kernel k = kernel("own", [](X x, X y, X z) {
     parallel(x.size(), [&](Index i) {
       y(i) = sin(x(i));
@@ -76,8 +76,8 @@ TEST(Semantics, SerialCodeReadsWhatItAdds) {
   expectClosedForm({x, s}, {y}, {{9, 6, 3}, {9}}, k, x, s, y);
 }
 
-/// The everyday step of a simulation: the element belongs to one iteration.
-TEST(Semantics, AnIterationReadsItsOwnSum) {
+/// The everyday step of a simulation: the element belongs to one work item.
+TEST(Semantics, AWorkItemReadsItsOwnSum) {
   Kernel k = kernel("advance", [](X x, X v, X y) {
     parallel(x.size(), [&](Index i) {
       x(i) += 0.5 * v(i);
@@ -89,7 +89,7 @@ TEST(Semantics, AnIterationReadsItsOwnSum) {
   expectClosedForm({x, v}, {y}, {{4, 2}, {2, 1}}, k, x, v, y);
 }
 
-TEST(Semantics, ASharedValueGetsTheSumOfAllIterationsOnce) {
+TEST(Semantics, ASharedValueGetsTheSumOfAllWorkItemsOnce) {
   Kernel k = kernel("shared", [](ArrayRef<double, 0> p, X x, X y) {
     Expr<double> scale = p() * p();
     parallel(x.size(), [&](Index i) {
@@ -148,7 +148,7 @@ TEST(Semantics, ConstantsClearAndIntegersCarryNothing) {
 
 /// The element's adjoint is taken and cleared at the place of the store: what
 /// an earlier read adds to it comes after that.
-TEST(Semantics, ReadsInFrontOfAStoreAddBehindTheClear) {
+TEST(Semantics, ReadsInFrontOfAStoreAddAfterTheClear) {
   Kernel k = kernel("in_place", [](X x, X y) {
     parallel(x.size(), [&](Index i) {
       y(i) = 5.0 * x(i);

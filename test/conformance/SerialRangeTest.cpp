@@ -60,9 +60,9 @@ TEST(SerialRanges, ConjugateGradients) {
       return (3.0 + b(i)) * p(t, i) - p(t, (i + 1) % n) - p(t, (i + n - 1) % n);
     };
     Var<double> rest = norm(0);
-    Var<int64_t> turn = 0;
-    WHILE ((rest > 1e-3) & (turn < 6)) {
-      Index t = turn;
+    Var<int64_t> iteration = 0;
+    WHILE ((rest > 1e-3) & (iteration < 6)) {
+      Index t = iteration;
       Expr<double> a =
           rest / sum(n, [&](Index i) { return p(t, i) * times(t, i); });
       parallel(n, [&](Index i) {
@@ -74,9 +74,9 @@ TEST(SerialRanges, ConjugateGradients) {
         p(t + 1, i) = r(t + 1, i) + next / rest * p(t, i);
       });
       rest = next;
-      turn += 1;
+      iteration += 1;
     }
-    parallel(n, [&](Index i) { y(i) = u(turn, i) * (1.0 + rest); });
+    parallel(n, [&](Index i) { y(i) = u(iteration, i) * (1.0 + rest); });
   });
   auto slices = [] { return active<double>(Values(21, 0.0), {7, 3}); };
   Array<double> b = active<double>({0.3, 1, 0.7}), y = active(Values(3, 0.0));
@@ -156,7 +156,7 @@ TEST(SerialRanges, CountsOfTheReverseSweepAreNotMeasured) {
 
 /// The condition reads what the ranges have added up.
 TEST(SerialRanges, AWhileLoopStopsByAResult) {
-  Kernel k = kernel("newton", [](X2 u, X a, X residual, X turns, X loss) {
+  Kernel k = kernel("newton", [](X2 u, X a, X residual, X iterations, X loss) {
     Var<int> t = 0;
     WHILE (t < 20) {
       parallel(a.size(), [&](Index i) {
@@ -169,17 +169,18 @@ TEST(SerialRanges, AWhileLoopStopsByAResult) {
         BREAK;
       }
     }
-    turns(0) = cast<double>(t);
+    iterations(0) = cast<double>(t);
     parallel(a.size(), [&](Index i) { loss(0) += u(t, i) * a(i); });
   });
   Array<double> u = overTime(20, 3), a = active<double>({2, 3, 1.7}),
                 residual = active<double>(Values(20, 0.0)),
-                turns = scalarResult(), loss = scalarResult();
-  k(u, a, residual, turns, loss);
-  double count = turns.to_host()[0];
+                iterations = scalarResult(), loss = scalarResult();
+  k(u, a, residual, iterations, loss);
+  double count = iterations.to_host()[0];
   EXPECT_GT(count, 1);
   EXPECT_LT(count, 10);
-  expectGradients({u, a}, {residual, loss}, k, u, a, residual, turns, loss);
+  expectGradients({u, a}, {residual, loss}, k, u, a, residual, iterations,
+                  loss);
 }
 
 TEST(SerialRanges, BranchesDriveRanges) {
@@ -201,8 +202,8 @@ TEST(SerialRanges, BranchesDriveRanges) {
     expectGradients({x, scale}, {y}, k, x, y, which, scale);
 }
 
-/// Serial values that change from turn to turn flow into ranges, and sums of
-/// ranges into serial code.
+/// Serial values that change from one iteration to the next flow into ranges,
+/// and sums of ranges into serial code.
 TEST(SerialRanges, SerialValuesAreCarried) {
   Kernel k =
       kernel("carried", [](X2 u, X rate, X sums, Scalar<int> steps, X last) {
@@ -242,7 +243,7 @@ TEST(SerialRanges, LoopsNest) {
   expectGradients({u, w}, {u}, k, u, w, inner);
 }
 
-TEST(SerialRanges, ExtremaOfATurn) {
+TEST(SerialRanges, ExtremaOfAnIteration) {
   Kernel k = kernel("largest", [](X2 u, X most, Scalar<int> steps) {
     FOR (t, 0, steps) {
       parallel(u.size(1), [&](Index i) { atomic_max(most(t), u(t, i)); });
@@ -287,8 +288,8 @@ TEST(SerialRanges, PrivateArraysAndEarlyEnds) {
 }
 
 /// Kernels whose tapes are measured on GPUs: by counts that only serial code of
-/// the turn knows.
-TEST(SerialRanges, CountsOfATurnReachTheIterations) {
+/// the iteration knows.
+TEST(SerialRanges, CountsOfAnIterationReachTheWorkItems) {
   for (KernelOptions options : {KernelOptions{}, KernelOptions{.debug = true},
                                 KernelOptions{.deterministic = true}}) {
     Kernel k = kernel(
@@ -296,13 +297,13 @@ TEST(SerialRanges, CountsOfATurnReachTheIterations) {
         [](X2 u, X w, Count counts, X sums) {
           Var<double> scale = w(0);
           FOR (t, 0, counts.size()) {
-            Expr<int> turns = counts(t);
+            Expr<int> iterations = counts(t);
             Expr<double> own = scale;
-            IF (turns > 0) {
+            IF (iterations > 0) {
               parallel(u.size(1), [&](Index i) {
                 Local<double, 2> last;
                 last(0) = u(t, i);
-                FOR (j, 0, turns + cast<int>(i)) {
+                FOR (j, 0, iterations + cast<int>(i)) {
                   last((j + 1) % 2) = sin(last(j % 2)) * own;
                 }
                 u(t + 1, i) = last(0) + w(1) * last(1);
@@ -363,7 +364,7 @@ TEST(SerialRanges, SecondDerivatives) {
     EXPECT_NEAR(product[k], (above[k] - below[k]) / 2e-5, 1e-6);
 }
 
-/// What is overwritten behind the loop is had from before the launch.
+/// What is overwritten after the loop is taken from before the launch.
 TEST(SerialRanges, ARecordingKeepsWhatALaterPartOverwrites) {
   Kernel k = kernel("overwritten", [](X x, X2 u, Scalar<int> steps) {
     parallel(x.size(), [&](Index i) { u(0, i) = x(i) * x(i); });
@@ -402,7 +403,7 @@ TEST(SerialRanges, ARecordingKeepsWhatALaterPartOverwrites) {
   }
 }
 
-TEST(SerialRanges, OverwritingInALaterTurnIsRefused) {
+TEST(SerialRanges, OverwritingInALaterIterationIsRefused) {
   Kernel k = kernel("in_place", [](X u, X v, Scalar<int> steps) {
     FOR (t, 0, steps) {
       parallel(u.size(), [&](Index i) { v(i) = u(i) * u(i); });

@@ -43,7 +43,7 @@ TEST(StopGradient, IsAConstantInHigherDerivatives) {
   EXPECT_EQ(gx.dual().to_host(), (std::vector<double>{0, 0}));
 }
 
-/// A truncated sum: only the last turn of the loop has a derivative.
+/// A truncated sum: only the last iteration of the loop has a derivative.
 TEST(StopGradient, CutsLoops) {
   Kernel k = kernel("cut", [](X x, X y) {
     parallel(x.size(), [&](Index i) {
@@ -70,7 +70,7 @@ TEST(StopGradient, CutsLoops) {
 
 /// What only feeds a constant needs no gradient, whatever its derivative is.
 TEST(StopGradient, NothingComesThrough) {
-  Kernel k = kernel("behind", [](X x, X y) {
+  Kernel k = kernel("after", [](X x, X y) {
     parallel(x.size(), [&](Index i) {
       y(i) = x(i) + stop_gradient(sqrt(x(i)) + 1.0 / (1.0 + x(i)));
     });

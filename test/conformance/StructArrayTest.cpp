@@ -39,9 +39,9 @@ COSTATE_STRUCT(Half, value, weight)
 
 struct Wind {
   Vec<double, 2> force;
-  Var<int> turns;
+  Var<int> iterations;
 };
-COSTATE_STRUCT(Wind, force, turns)
+COSTATE_STRUCT(Wind, force, iterations)
 
 } // namespace cells
 
@@ -141,7 +141,7 @@ template <Layout L, Layout K> Kernel step() {
       Particle one = p(i), other;
       other = one;
       IF (~one.state.fixed & one.alive) {
-        FOR (t, 0, one.kind + wind.turns) {
+        FOR (t, 0, one.kind + wind.iterations) {
           one.state.velocity += 0.1 * wind.force * one.charge / one.mass;
           one.state.position += 0.1 * one.state.velocity;
         }
@@ -321,7 +321,7 @@ TEST(StructArray, GradientsAreArguments) {
 
 /// A tape copies those parts that a launch overwrites.
 TEST(StructArray, OnATape) {
-  Kernel turn = kernel("turn", [](ArrayRef<Particle, 1> p) {
+  Kernel rotate = kernel("rotate", [](ArrayRef<Particle, 1> p) {
     parallel(p.size(), [&](Index i) {
       Particle one = p(i);
       one.mass = one.mass * one.state.position.x() + cast<double>(one.charge);
@@ -346,8 +346,8 @@ TEST(StructArray, OnATape) {
     Tape tape;
     {
       auto recording = tape.record();
-      turn(p);
-      turn(p);
+      rotate(p);
+      rotate(p);
       total(p, s);
     }
     tape.backward(s);
@@ -385,11 +385,11 @@ TEST(StructArray, OnATape) {
   tape.never_copy(p);
   {
     auto recording = tape.record();
-    turn(p);
-    turn(p);
+    rotate(p);
+    rotate(p);
     total(p, s);
   }
-  expectError(ErrorCode::CannotReplay, {"`turn`"}, [&] { tape.backward(s); });
+  expectError(ErrorCode::CannotReplay, {"`rotate`"}, [&] { tape.backward(s); });
 }
 
 TEST(StructArray, InAGraph) {

@@ -23,11 +23,11 @@ COSTATE_STRUCT(Particle, state, mass, strain)
 struct Material {
   Var<double> stiffness;
   Vec<double, 2> pull;
-  Var<int> turns;
+  Var<int> iterations;
   State start;
   Var<bool> damped;
 };
-COSTATE_STRUCT(Material, stiffness, pull, turns, start, damped)
+COSTATE_STRUCT(Material, stiffness, pull, iterations, start, damped)
 
 } // namespace particles
 
@@ -117,11 +117,11 @@ TEST(Struct, Messages) {
 TEST(Struct, IsAnArgument) {
   using particles::Material;
   Kernel k = kernel("pulled", [](ArrayRef<double, 1> x, Scalar<Material> m,
-                                 Scalar<Mat<double, 2, 2>> turn,
+                                 Scalar<Mat<double, 2, 2>> rotation,
                                  ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) {
-      Vec<double, 2> v = turn * m.pull + x(i) * m.start.velocity;
-      FOR (t, 0, m.turns) {
+      Vec<double, 2> v = rotation * m.pull + x(i) * m.start.velocity;
+      FOR (t, 0, m.iterations) {
         v = v * m.stiffness + m.start.position;
       }
       IF (m.damped) {
@@ -131,11 +131,11 @@ TEST(Struct, IsAnArgument) {
     });
   });
   Host<Material> m{2.0, {1, -1}, 2, {{0.5, 0.25}, {3, 1}}, true};
-  std::array<std::array<double, 2>, 2> turn{{{0, 1}, {1, 0}}};
+  std::array<std::array<double, 2>, 2> rotation{{{0, 1}, {1, 0}}};
   Array<double> x = active<double>({0, 2}), y = active<double>({0, 0});
-  k(x, m, turn, y);
+  k(x, m, rotation, y);
   y.grad().fill(1);
-  k.grad(x, m, turn, y);
+  k.grad(x, m, rotation, y);
   std::vector<double> values, slopes;
   for (double at : {0.0, 2.0}) {
     double a = 0.5 * (4 * (-1 + 3 * at) + 1.5), b = 0.5 * (4 * (1 + at) + 0.75);
@@ -144,7 +144,7 @@ TEST(Struct, IsAnArgument) {
   }
   EXPECT_EQ(y.to_host(), values);
   EXPECT_EQ(x.grad().to_host(), slopes);
-  EXPECT_TRUE(check_gradient(k, x, m, turn, y).ok);
+  EXPECT_TRUE(check_gradient(k, x, m, rotation, y).ok);
   expectError(ErrorCode::BadArgument, {"`pulled`", "argument 3 has 4 parts, but was given 1"},
               [&] { k(x, m, 1.0, y); });
 }

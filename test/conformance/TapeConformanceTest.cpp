@@ -131,7 +131,7 @@ TEST_F(TapeConformance, ALaunchMayOverwriteWhatAnEarlierOneNeeds) {
   EXPECT_EQ(x.grad().to_host(), (std::vector<double>{1, 3, -1.6}));
 }
 
-TEST_F(TapeConformance, WritesBehindTheRecordingAreExact) {
+TEST_F(TapeConformance, WritesAfterTheRecordingAreExact) {
   {
     auto recording = tape.record();
     square(x, y);
@@ -150,11 +150,11 @@ TEST_F(TapeConformance, IndicesAndBoundsCountAsNeeded) {
         parallel(at.size(), [&](Index i) { sum() += x(at(i)); });
       });
   Kernel power =
-      kernel("power", [](ArrayRef<int, 1> turns, ArrayRef<double, 1> x,
+      kernel("power", [](ArrayRef<int, 1> iterations, ArrayRef<double, 1> x,
                          ArrayRef<double, 0> sum) {
-        parallel(turns.size(), [&](Index i) {
+        parallel(iterations.size(), [&](Index i) {
           Var<double> v = 1;
-          FOR (k, 0, turns(i)) {
+          FOR (k, 0, iterations(i)) {
             v = v * x(i);
           }
           WHILE (v > 100.0) {
@@ -163,21 +163,21 @@ TEST_F(TapeConformance, IndicesAndBoundsCountAsNeeded) {
           sum() += v;
         });
       });
-  auto at = constant<int>({0, 2, 2}), turns = constant<int>({2, 3, 5});
+  auto at = constant<int>({0, 2, 2}), iterations = constant<int>({2, 3, 5});
   {
     auto recording = tape.record();
     gather(at, x, loss);
     at.fill(1);
     gather(at, x, loss);
-    power(turns, x, loss);
-    turns.fill(1000);
+    power(iterations, x, loss);
+    iterations.fill(1000);
     power(at, x, loss);
   }
   at.fill(-7);
   tape.backward(loss);
   // Of x: 1 + 2x + 1, 3 + 3x^2 + 1, 2 + 5x^4 / 4 + 1.
   EXPECT_EQ(x.grad().to_host(), (std::vector<double>{4, 16, 104.25}));
-  EXPECT_EQ(turns.to_host()[0], 1000);
+  EXPECT_EQ(iterations.to_host()[0], 1000);
 }
 
 TEST_F(TapeConformance, AHostWriteEndsWhatTheArrayCarried) {

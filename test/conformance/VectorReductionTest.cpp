@@ -23,8 +23,8 @@ COSTATE_STRUCT(Momentum, linear, angular, inertia)
 
 using V = ArrayRef<Vec<double, 3>, 1>;
 
-/// In one pass over the range; `inIteration`: in a loop.
-Kernel sumsOfVectors(bool inIteration) {
+/// In one pass over the range; `inWorkItem`: in a loop.
+Kernel sumsOfVectors(bool inWorkItem) {
   return kernel("vectors", [&](V x, M w, ArrayRef<Vec<double, 3>, 0> centre,
                                ArrayRef<Mat<double, 3, 3>, 0> moment,
                                ArrayRef<Momentum, 0> all) {
@@ -41,15 +41,15 @@ Kernel sumsOfVectors(bool inIteration) {
         return one;
       });
     };
-    if (inIteration)
+    if (inWorkItem)
       parallel(1, [&](Index) { body(); });
     else
       body();
   });
 }
 
-void expectSumsOfVectors(bool inIteration, int64_t n) {
-  Kernel k = sumsOfVectors(inIteration);
+void expectSumsOfVectors(bool inWorkItem, int64_t n) {
+  Kernel k = sumsOfVectors(inWorkItem);
   Device device = cpu();
   auto x = device.array<Vec<double, 3>>({n}, grad | dual);
   auto w = device.array<double>({2, n}, grad | dual);
@@ -114,9 +114,9 @@ void expectSumsOfVectors(bool inIteration, int64_t n) {
 }
 
 TEST(Reduction, SumsOfVectors) {
-  for (bool inIteration : {false, true})
+  for (bool inWorkItem : {false, true})
     for (int64_t n : {1, 6, 5000})
-      expectSumsOfVectors(inIteration, n);
+      expectSumsOfVectors(inWorkItem, n);
 }
 
 TEST(Reduction, SumsOfVectorsHaveTheSameBitsForAnyNumberOfThreads) {

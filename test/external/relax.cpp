@@ -5,14 +5,21 @@ using namespace costate;
 Kernel relax = kernel("relax", [](ArrayRef<double, 2> u, ArrayRef<double, 2> f, ArrayRef<int, 1> sweeps, ArrayRef<double, 0> loss, Scalar<double> h) {
   parallel({u.size(0), u.size(1)}, [&](Index i, Index j) {
     Var<double> v = u(i, j);           // x(i) and x[i] for rank 1, a() for rank 0
-    Var<int> turns = 0;
-    WHILE (turns < sweeps[i]) {        // bound read from memory
+    Var<int> iterations = 0;
+    WHILE (iterations < sweeps[i]) { // bound read from memory
       v = 0.5 * (v + h * f(i, j) / v);
-      turns += 1;
+      iterations += 1;
       IF (abs(v * v - h * f(i, j)) < 1e-12) { BREAK; }
     }
-    FOR (k, 0, turns) { v = v * sin(v); }
-    IF ((i > 0) & (j > 0)) { loss() += v; } ELSE { loss() += 2.0 * v * cast<double>(turns); }   // += on an array element is an atomic add
+    FOR (k, 0, iterations) {
+      v = v * sin(v);
+    }
+    IF ((i > 0) & (j > 0)) {
+      loss() += v;
+    }
+    ELSE {
+      loss() += 2.0 * v * cast<double>(iterations);
+    } // += on an array element is an atomic add
   });
 });
 

@@ -19,7 +19,7 @@ void expect(const char *what, double got, double expected) {
   ++failures;
 }
 
-/// A projectile in a wind that turns, with a drag matrix.
+/// A projectile in a wind that rotates, with a drag matrix.
 void projectile() {
   Kernel fly = kernel("fly", [](ArrayRef<double, 1> start, ArrayRef<double, 0> reached, Scalar<int> steps) {
     Vec<double, 3> p, v(start(0), start(1), start(2));

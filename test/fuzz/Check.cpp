@@ -55,25 +55,25 @@ Properties Properties::sampled(uint64_t seed) {
   struct {
     Property property;
     int percent;
-  } const dear[] = {{Property::Verifies, 10},
-                    {Property::Prints, 2},
-                    {Property::Passes, 8},
-                    {Property::Steers, 10},
-                    {Property::Sections, 20},
-                    {Property::Still, 6},
-                    {Property::Entries, 5},
-                    {Property::Differences, 6},
-                    {Property::Order, 10},
-                    {Property::Needs, 20},
-                    {Property::ByHand, 15},
-                    {Property::SmallTape, 15},
-                    {Property::Subset, 15},
-                    {Property::Prepared, 12},
-                    {Property::Optimised, 5},
-                    {Property::Second, 5},
-                    {Property::SecondDifferences, 2},
-                    {Property::Curves, 2}};
-  for (auto [property, percent] : dear)
+  } const expensive[] = {{Property::Verifies, 10},
+                         {Property::Prints, 2},
+                         {Property::Passes, 8},
+                         {Property::Steers, 10},
+                         {Property::Sections, 20},
+                         {Property::Still, 6},
+                         {Property::Entries, 5},
+                         {Property::Differences, 6},
+                         {Property::Order, 10},
+                         {Property::Needs, 20},
+                         {Property::ByHand, 15},
+                         {Property::SmallTape, 15},
+                         {Property::Subset, 15},
+                         {Property::Prepared, 12},
+                         {Property::Optimised, 5},
+                         {Property::Second, 5},
+                         {Property::SecondDifferences, 2},
+                         {Property::Curves, 2}};
+  for (auto [property, percent] : expensive)
     if (random.chance(percent))
       some.add(property);
   return some;
@@ -258,9 +258,9 @@ void Checker::passes() {
   launch(launchable, memory, Property::Passes);
   std::string text = difference(kernel, memory.arrays, after.arrays,
                                 change.rounds ? roundings() : 0);
-  // A rounding may turn a comparison, but not one of several.
+  // A rounding may flip a comparison, but not one of several.
   if (!text.empty() && (!change.rounds || differsNearby(launchable)))
-    throw Mismatch{Property::Passes, "behind " + change.name + ", " + text};
+    throw Mismatch{Property::Passes, "after " + change.name + ", " + text};
 }
 
 /// Whether `launchable` and the kernel disagree for three inputs near the one
@@ -286,7 +286,7 @@ Memory Checker::nudged() {
 }
 
 /// A debug kernel looks only at accesses that are marked. `race` says which
-/// argument the iterations of a range do not share as they should.
+/// argument the work items of a range do not share as they should.
 void Checker::watches(StringRef race) {
   unsigned argument = 0;
   race = race.split("of argument ").second;
@@ -317,7 +317,7 @@ void Checker::prepared() {
   Checker checker(session, *changed, before, isSingular, seed, inner);
   Verdict verdict = checker.run();
   if (verdict.kind == Verdict::Wrong)
-    throw Mismatch{Property::Prepared, "behind " + change.name + ", " +
+    throw Mismatch{Property::Prepared, "after " + change.name + ", " +
                                            nameOf(verdict.property).str() +
                                            ": " + verdict.text};
 }

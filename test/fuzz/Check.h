@@ -25,12 +25,12 @@ enum class Property : unsigned {
   KeepsMemory, ///< a gradient leaves primal memory as it found it
   Entries,     ///< entries of the gradient agree with forward mode
   Differences, ///< both agree with central differences
-  Order,       ///< the order of iterations does not matter to a gradient
+  Order,       ///< the order of work items does not matter to a gradient
   Needs,       ///< a gradient needs no element but those it says it needs
   ByHand,      ///< arrays that are not reloaded may be in their initial state
   SmallTape,   ///< a tape that is too small is an error, one that fits is not
   Subset,      ///< the same with derivatives of some arrays only
-  Prepared,    ///< the same behind the passes for the primal
+  Prepared,    ///< the same after the passes for the primal
   Optimised,   ///< the passes for derivatives do not change a derivative
   Second,      ///< forward over reverse agrees with forward over forward
   SecondDifferences, ///< and with differences of gradients
@@ -62,7 +62,7 @@ struct Verdict {
   enum Kind {
     Right,
     Refused, ///< it has no gradient, and says why; all else is right
-    Racy,    ///< its results depend on the order of iterations
+    Racy,    ///< its results depend on the order of work items
     Wild,    ///< values are too large to compare
     Long,    ///< it runs for too long
     Wrong

@@ -116,7 +116,7 @@ Arrays Checker::along(const Derived &forward, const Memory &from,
   Memory memory = extended(from, forward.kernel, direction);
   auto report = launch(forward.launchable, memory, Property::Forward);
   if (&from == &before)
-    expectPrimal(Property::Forward, "memory behind the tangent", memory, after);
+    expectPrimal(Property::Forward, "memory after the tangent", memory, after);
   Arrays tangents = extraOf(memory, forward.kernel, before.arrays.size());
   refuseWild(tangents, report);
   return tangents;
@@ -135,7 +135,7 @@ std::vector<Recorded> Checker::recordedFor(const Derived &gradient,
   Memory memory = extended(from, recording, {});
   launch(translate(recording, Property::Records), memory, Property::Records);
   if (&from == &before)
-    expectPrimal(Property::Records, "memory behind the recording", memory,
+    expectPrimal(Property::Records, "memory after the recording", memory,
                  after);
   return versionsOf(memory, recording);
 }
@@ -157,7 +157,7 @@ Arrays Checker::pulled(const Derived &gradient, const Memory &from,
   ir::KernelOp of = gradient.kernel;
   Memory memory = extended(from, of, weights, versions);
   auto report = launch(gradient.launchable, memory, property, options);
-  expectPrimal(Property::KeepsMemory, "memory behind the gradient", memory,
+  expectPrimal(Property::KeepsMemory, "memory after the gradient", memory,
                from);
   if (!areUnchanged(versionsOf(memory, of), versions))
     throw Mismatch{Property::KeepsMemory, "the gradient changes a version"};
@@ -249,11 +249,11 @@ static bool looksForExtremum(Operation *op) {
 /// A float that is computed again may differ from the first one in the last
 /// bit, on some device: what it decides must have been saved.
 void Checker::steers(ir::KernelOp gradient) {
-  gradient.walk([&](tape::TurnOp turn) {
-    for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
+  gradient.walk([&](tape::PivotOp pivot) {
+    for (Operation *op = pivot->getNextNode(); op; op = op->getNextNode()) {
       op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
         if (isa<ir::RangeOp>(inner))
-          return WalkResult::skip(); // it has a turn of its own
+          return WalkResult::skip(); // it has a pivot of its own
         if (isa<arith::CmpFOp, ir::ToIntOp>(inner) &&
             !looksForExtremum(inner) && steeredBy(inner->getResult(0)))
           throw Mismatch{Property::Steers,

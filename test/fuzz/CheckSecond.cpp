@@ -45,7 +45,7 @@ std::optional<Arrays> Checker::forwardTwice(const Derived &forward,
       directions[k] = other[k];
   Memory all = extended(memory, twice->kernel, directions);
   auto report = launch(twice->launchable, all, Property::Second);
-  expectPrimal(Property::Second, "memory behind two tangents", all, after);
+  expectPrimal(Property::Second, "memory after two tangents", all, after);
   size_t count = before.arrays.size();
   Arrays tangents =
       derivedFrom(once, ir::tangentOfAttr, count,
@@ -169,7 +169,7 @@ void Checker::curves(const Derived &forward, const Arrays &direction) {
     memory.scalars.emplace_back();
   }
   auto report = launch(curve->launchable, memory, Property::Curves);
-  expectPrimal(Property::Curves, "memory behind a curve", memory, after);
+  expectPrimal(Property::Curves, "memory after a curve", memory, after);
   Arrays second(count);
   for (unsigned k = count; k < of.getNumArguments(); ++k)
     second[origins[k - count]] = memory.arrays[k]; // the last one is of order 2

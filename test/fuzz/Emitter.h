@@ -28,12 +28,12 @@ inline bool isFloat(Kind kind) {
 /// What the range, or the serial code, that is being written may do with an
 /// array.
 enum class Role {
-  Own,   ///< load, store and update the elements that belong to an iteration
+  Own,   ///< load, store and update the elements that belong to a work item
   Write, ///< the same without loads
   Read,  ///< load any element
   Sum,   ///< add to any element
   Most,  ///< take minima, or maxima, or combine bits, of any element
-  Common ///< store a value that all iterations have in common, in one place
+  Common ///< store a value that all work items have in common, in one place
 };
 
 using Values = llvm::SmallVector<mlir::Value>;
@@ -48,9 +48,9 @@ struct Array {
   Role role = Role::Read;
   bool takesMaxima = false; ///< Most
   std::string bits;         ///< Most: takes no extrema, but and, or or xor
-  /// Emits the indices of an element that belongs to the iteration.
+  /// Emits the indices of an element that belongs to the work item.
   std::function<Values()> own;
-  mlir::Value column; ///< of an array of rank 2, if the iteration owns it all
+  mlir::Value column; ///< of an array of rank 2, if the work item owns it all
 };
 
 /// A value that statements assign; regions that assign it carry it.

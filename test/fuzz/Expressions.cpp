@@ -344,14 +344,14 @@ Value Expressions::custom(Kind kind, int depth) {
   Value a = primal->addArgument(type, loc);
   Value count = primal->addArgument(b.getI64Type(), loc);
   Value sum = primal->addArgument(type, loc);
-  auto turns = [&](Value value) {
+  auto iterations = [&](Value value) {
     Value three = integer(3);
     auto rest = ir::RemOp::create(b, here(), value, three);
     rest.setIsUnsigned(true);
     return Value(rest);
   };
   Value zero = integer(0), one = integer(1);
-  auto loop = scf::ForOp::create(b, here(), zero, turns(count), one, sum);
+  auto loop = scf::ForOp::create(b, here(), zero, iterations(count), one, sum);
   {
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToEnd(loop.getBody());
@@ -369,7 +369,7 @@ Value Expressions::custom(Kind kind, int depth) {
   Value unit = real(1, kind);
   Value low = make<arith::SubFOp>(unit, y), high = make<arith::AddFOp>(unit, y);
   Value slope = make<arith::MulFOp>(low, high);
-  Value times = make<arith::UIToFPOp>(type, turns(count));
+  Value times = make<arith::UIToFPOp>(type, iterations(count));
   Value byX = make<arith::MulFOp>(slope, times);
   ir::YieldOp::create(b, here(), ValueRange{byX, slope});
   return op.getResult();

@@ -49,7 +49,7 @@ std::optional<Finding> Fuzzer::check(uint64_t seed) {
 Finding Fuzzer::shrunk(const Case &subject, uint64_t seed,
                        const Verdict &verdict) {
   Properties only = Properties::of({verdict.property});
-  // Others turn invalid while a kernel shrinks.
+  // Others become invalid while a kernel shrinks.
   if (verdict.property != Property::Still)
     only.add(Property::Forward);
   if (verdict.property == Property::SecondDifferences)

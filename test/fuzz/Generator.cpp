@@ -134,14 +134,14 @@ private:
 
   /// Unless kernels work in place, arrays that were written are only read later
   /// on, and inputs are never written.
-  void settle() {
+  void chooseConstants() {
     for (Array &array : arrays)
       if (!inPlace && random.chance(60))
         array.isConstant = true;
   }
 
   void parts() {
-    settle();
+    chooseConstants();
     if (llvm::all_of(arrays, [](Array &array) { return array.isConstant; }))
       arrays.front().isConstant = false;
     static constexpr int counts[] = {1, 1, 1, 2, 2, 3};
@@ -152,14 +152,14 @@ private:
       if (random.chance(40) || rangePercent)
         serial();
       range();
-      settle();
+      chooseConstants();
     }
     serialRoles();
     if (random.chance(30))
       serial();
   }
 
-  /// In serial code every element belongs to the only iteration.
+  /// In serial code every element belongs to the only work item.
   void serialRoles() {
     for (Array &array : arrays) {
       array.role = array.isConstant ? Role::Read
@@ -224,7 +224,7 @@ private:
     Flags outer = std::exchange(flags, Flags{});
     SmallVector<int> outerRaised = std::exchange(raised, {});
     counted(bounds, [&] {
-      auto [t, next] = timesOfTurn(array, runsDown);
+      auto [t, next] = timesOfIteration(array, runsDown);
       time = Time{&array, t, next};
       range();
       time = {};
@@ -295,7 +295,7 @@ private:
     declare(kindOf(value), value);
   }
 
-  /// A RETURN in front of a range leaves it no iterations.
+  /// A RETURN in front of a range leaves it no work items.
   void emptyIfReturned(SmallVectorImpl<Value> &counts) {
     Value calm = noneRaised(raised), none = integer(0);
     for (Value &count : counts)
@@ -323,7 +323,7 @@ private:
         column = {};
       if (column)
         readRow();
-      iteration(sums);
+      workItem(sums);
       if (column)
         writeRow(op, column);
     }
@@ -334,7 +334,7 @@ private:
     flags = outerFlags;
   }
 
-  /// What is read in this turn; nothing else touches the array.
+  /// What is read in this iteration; nothing else touches the array.
   void readRow() {
     Array &array = *time.array;
     array.role = Role::Common;
@@ -357,7 +357,7 @@ private:
                         ValueRange{time.next, column});
   }
 
-  void iteration(ArrayRef<Kind> sums) {
+  void workItem(ArrayRef<Kind> sums) {
     if (random.chance(30))
       flags.returns = declareFlag();
     declareSome(random.between(1, 2));
@@ -419,7 +419,7 @@ private:
 
   using Owning = std::function<Values()>;
 
-  /// Indices that no other iteration of the range uses; null if none are found.
+  /// Indices that no other work item of the range uses; null if none are found.
   Owning owning(Array &array, ValueRange indices, ArrayRef<Extent> extents) {
     SmallVector<Owning> found;
     if (array.extents.size() == 1 && indices.size() == 1)

@@ -32,7 +32,7 @@ struct Recorded {
 };
 
 /// What `derived` is launched on: `memory`, which is for the kernel that it was
-/// derived from, and for each argument behind that what its attributes ask for,
+/// derived from, and for each argument after that what its attributes ask for,
 /// of `extra` (adjoints or tangents), of `versions`, or garbage.
 Memory extended(const Memory &memory, ir::KernelOp derived, const Arrays &extra,
                 llvm::ArrayRef<Recorded> versions = {});

@@ -16,7 +16,7 @@ void Statements::declareLocal() {
       b.getContext(), isNarrow ? narrowType(kind) : typeOf(kind), size);
   Value array = make<ir::LocalOp>(type);
   locals.push_back({kind, size, array});
-  // Turns differ in the elements that they store, and in those that are 0.
+  // Iterations differ in the elements that they store, and in those that are 0.
   if (loops == 0 || random.chance(30))
     return;
   storeLocal(locals.back());

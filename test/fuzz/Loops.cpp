@@ -78,7 +78,7 @@ Value Statements::asCounter(Value induction) {
 //===-- for ---------------------------------------------------------------===//
 
 void Statements::counted(const Bounds &bounds,
-                         llvm::function_ref<void()> turn) {
+                         llvm::function_ref<void()> iteration) {
   Carried carried = chooseCarried(50);
   auto op = scf::ForOp::create(b, here(), bounds.lo, bounds.hi, bounds.step,
                                currentOf(carried));
@@ -96,7 +96,7 @@ void Statements::counted(const Bounds &bounds,
       within(counter, bounds.bound);
     counters.push_back(counter);
     ++loops;
-    turn();
+    iteration();
     --loops;
     counters.pop_back();
     scf::YieldOp::create(b, here(), currentOf(carried));
@@ -123,7 +123,7 @@ void Statements::forLoop(int depth) {
   raised = outerRaised;
 }
 
-/// Up to 9 turns around a carried value and a tally.
+/// Up to 9 iterations around a carried value and a tally.
 void Statements::longLoop() {
   Kind kind = hasSingles && random.chance(30) ? Kind::F32 : Kind::F64;
   Value lo = integer(0), one = integer(1);
@@ -149,7 +149,7 @@ void Statements::longLoop() {
   offer(tamed(scaled));
 }
 
-/// An array of rank 2 of which an iteration owns a column.
+/// An array of rank 2 of which a work item owns a column.
 Array *Statements::timeIndexed() {
   SmallVector<Array *> found;
   for (Array &array : arrays)
@@ -167,8 +167,8 @@ Statements::Bounds Statements::timeBounds(const Array &array) {
   return bounds;
 }
 
-std::pair<Value, Value> Statements::timesOfTurn(const Array &array,
-                                                bool runsDown) {
+std::pair<Value, Value> Statements::timesOfIteration(const Array &array,
+                                                     bool runsDown) {
   Value t = counters.back(), one = integer(1);
   if (!runsDown)
     return {t, make<arith::AddIOp>(t, one)};
@@ -185,7 +185,7 @@ void Statements::timeLoop(int depth) {
   Flags outer = std::exchange(flags, Flags{});
   bool runsDown = random.chance(30);
   counted(bounds, [&] {
-    auto [t, next] = timesOfTurn(array, runsDown);
+    auto [t, next] = timesOfIteration(array, runsDown);
     if (random.chance(20))
       std::swap(t, next);
     Value now = make<ir::LoadOp>(typeOf(array.kind), array.argument,
@@ -216,7 +216,8 @@ struct Statements::While {
   SmallVector<int> leave; ///< flags that end it
   bool computes = false;  ///< the before-region does more than to decide
   bool isFor = false;     ///< as the front end writes a `for` that is left
-  llvm::function_ref<void()> turn = nullptr; ///< emitted first in each turn
+  llvm::function_ref<void()> iteration =
+      nullptr; ///< emitted first in each iteration
 };
 
 /// The counter is below its limit, and no jump has left the loop, and perhaps
@@ -274,8 +275,8 @@ void Statements::after(While &loop, int depth) {
   if (random.chance(20))
     flags.continues = declareFlag();
   ++loops;
-  if (loop.turn)
-    loop.turn();
+  if (loop.iteration)
+    loop.iteration();
   body(depth, 4);
   --loops;
   if (!advancesFirst)
@@ -371,14 +372,14 @@ void Statements::leavableLoop(int depth) {
   loop.leave.push_back(declareFlag());
   loop.counter = declare(Kind::I64, integer(0));
   variables[loop.counter].isFlag = true;
-  auto turn = [&] {
+  auto iteration = [&] {
     Value change =
         make<arith::MulIOp>(variables[loop.counter].current, bounds.step);
     Value index = offer(make<arith::AddIOp>(change, bounds.lo));
     if (bounds.bound)
       within(index, bounds.bound);
   };
-  loop.turn = turn;
+  loop.iteration = iteration;
   emit(loop, depth);
 }
 

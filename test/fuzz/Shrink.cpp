@@ -87,7 +87,7 @@ private:
     return true;
   }
 
-  /// One turn of a `for`, none of a `while`.
+  /// One iteration of a `for`, none of a `while`.
   bool unroll(int &number) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (!isAmong(number, 1))

@@ -18,7 +18,7 @@ void Statements::statements(int count, int depth) {
   }
 }
 
-/// The statements behind one that may have jumped.
+/// The statements after one that may have jumped.
 void Statements::guarded(int count, int depth) {
   Value calm = noneRaised(raised);
   branch(calm, [&] { statements(count, depth); }, nullptr);
@@ -82,7 +82,7 @@ void Statements::assign() {
   variables[k].current = tamed(value);
 }
 
-/// v = v + something that is often the same in every turn.
+/// v = v + something that is often the same in every iteration.
 void Statements::count() {
   for (Variable &variable : llvm::reverse(variables)) {
     if (!variable.isAssignable || variable.isFlag || isFloat(variable.kind) ||
@@ -124,7 +124,7 @@ Value Statements::fetch(const Array &array, StringRef kind) {
                                      array.argument, indices);
 }
 
-/// Of an element that belongs to the iteration, so that it is what it was.
+/// Of an element that belongs to the work item, so that it is what it was.
 void Statements::fetchOwn(const Array &array) {
   static constexpr const char *ofAll[] = {
       "add", "add", "exchange", "exchange", "compare", "min", "max"};
@@ -169,7 +169,7 @@ void Statements::write() {
   if (array.role == Role::Common)
     return storeCommon(array);
   // Of floats in serial code only: in a range it may not be known that the
-  // element belongs to the iteration, and then there is no derivative.
+  // element belongs to the work item, and then there is no derivative.
   bool mayFetch =
       array.role == Role::Own && (!isFloat(array.kind) || !array.own);
   if (mayFetch && random.chance(12))

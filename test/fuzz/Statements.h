@@ -46,19 +46,19 @@ protected:
   std::vector<bool> freeze(const Carried &carried);
   void restore(const std::vector<bool> &assignable);
 
-  /// A loop around `turn`, which finds the index in `counters`.
+  /// A loop around `iteration`, which finds the index in `counters`.
   struct Bounds {
     mlir::Value lo, hi, step;
     int64_t bound = 0; ///< the index is less, and not negative; 0: not known
     bool isUnsigned = false;
   };
   Bounds normalBounds();
-  /// Of a loop over the times of `array`; in a turn, the time and the one that
-  /// it makes.
+  /// Of a loop over the times of `array`; in an iteration, the time and the one
+  /// that it makes.
   Bounds timeBounds(const Array &array);
-  std::pair<mlir::Value, mlir::Value> timesOfTurn(const Array &array,
-                                                  bool runsDown);
-  void counted(const Bounds &bounds, llvm::function_ref<void()> turn);
+  std::pair<mlir::Value, mlir::Value> timesOfIteration(const Array &array,
+                                                       bool runsDown);
+  void counted(const Bounds &bounds, llvm::function_ref<void()> iteration);
 
 private:
   void statement(int depth);

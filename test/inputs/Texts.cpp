@@ -233,7 +233,7 @@ const std::vector<std::string> operations = {
     "costate.check_element",
     "tape.push",
     "tape.pop",
-    "tape.turn",
+    "tape.pivot",
     "tape.push record(0)",
     "tape.pop record(0)",
     "builtin.module",

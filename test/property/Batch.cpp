@@ -156,7 +156,7 @@ public:
   Work(const BatchOptions &options, Board &board, size_t index)
       : options(options), board(board), mine(board.workers[index]) {}
 
-  /// Until all is done, or a program was wrong: behind that, an error of the
+  /// Until all is done, or a program was wrong: after that, an error of the
   /// GPU may concern all launches.
   void run() {
     setenv("COSTATE_DEVICE", options.device.c_str(), 1);

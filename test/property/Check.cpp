@@ -232,7 +232,7 @@ public:
 private:
   //===-- On the interpreter ---------------------------------------------===//
 
-  /// False if iterations race.
+  /// False if work items race.
   bool primal() {
     results = inputs.memory;
     ir::InterpreterReport report;
@@ -257,7 +257,7 @@ private:
   /// If results are chaotic in sums, as derivatives will tell, orders differ.
   void compareOrders(const Memory &shuffled) {
     try {
-      compare("another order of iterations", shuffled, results,
+      compare("another order of work items", shuffled, results,
               isNarrow() && !half ? tolerance() : orderTolerance());
     } catch (const Mismatch &mismatch) {
       byOrder = mismatch;
@@ -295,7 +295,7 @@ private:
     expected = inputs.weights;
     Memory memory = inputs.memory;
     ir::InterpreterReport report = oracle.gradient(memory, expected);
-    compare("memory behind the gradient", memory, results, 0);
+    compare("memory after the gradient", memory, results, 0);
     tame &= isFinite(expected, 1e6) && report.largestAddend < 1e9;
     if (tame)
       scale = std::max(scale, largest(expected));
@@ -323,7 +323,7 @@ private:
   /// Results of different precision or order of additions.
   double tolerance() const { return (single ? 1e-3 : 1e-10) * scale; }
 
-  /// Of sums over thousands of iterations, of which functions may be steep.
+  /// Of sums over thousands of work items, of which functions may be steep.
   double orderTolerance() const { return (single ? 1e-1 : 1e-6) * scale; }
 
   /// Where derivatives are compared: everywhere, or at random.
@@ -446,7 +446,7 @@ private:
 
   bool isNarrow() const { return inputs.width <= 64; }
 
-  /// On the CPU ranges of few iterations run in the order of the interpreter,
+  /// On the CPU ranges of few work items run in the order of the interpreter,
   /// but add up what all of them add to one element before it is added there;
   /// the threads of a GPU add as they come, also on the host.
   bool inOrder() const {
@@ -527,12 +527,11 @@ private:
     bench.putTangents(direction);
     bench.putAdjoints(inputs.weights);
     bench.launchFromStart(kernel.gradient(), Mode::Tangent);
-    compareRun("gradient behind its tangent", bench.adjoints(), expected,
-               false);
+    compareRun("gradient after its tangent", bench.adjoints(), expected, false);
     double most = isFinite(product, 1e12) ? largest(product) : 0;
     compareRun("compiled tangents of a gradient", bench.adjointTangents(),
                product, false, most);
-    compare("memory behind the tangent of a gradient", bench.get(),
+    compare("memory after the tangent of a gradient", bench.get(),
             inputs.memory, 0);
     cover(Covered::Second);
   }
@@ -547,7 +546,7 @@ private:
     gradientOf("compiled", kernel, 1);
   }
 
-  /// What iterations read of one element has an adjoint that all add to.
+  /// What work items read of one element has an adjoint that all add to.
   void gradientOf(const std::string &what, const Kernel &of, int threads,
                   bool sameOrder = false) {
     Workbench bench(device(threads), inputs);
@@ -575,7 +574,7 @@ private:
     bench.launchFromStart(kernel, Mode::Gradient);
     compareRun("gradient from the initial state", bench.adjoints(), expected,
                false);
-    compare("memory behind a gradient from the initial state", bench.get(),
+    compare("memory after a gradient from the initial state", bench.get(),
             inputs.memory, 0);
   }
 
@@ -635,7 +634,7 @@ private:
   Oracle oracle;
   bool single, half, adds, tame = true, refused = false;
   Coverage *coverage;
-  std::optional<Mismatch> byOrder; ///< if iterations run in another order
+  std::optional<Mismatch> byOrder; ///< if work items run in another order
   Memory results;                  ///< what the primal leaves
   Values expected;                 ///< the gradient
   Values direction;                ///< of tangents

@@ -11,7 +11,7 @@ struct Verdict {
     Right,
     Refused, ///< Error(CannotReplay): it has no gradient, the rest is right
     Wild,    ///< values too large to judge derivatives, the rest is right
-    Racing,  ///< iterations meet on an element, and debug kernels say so
+    Racing,  ///< work items meet on an element, and debug kernels say so
     Invalid, ///< no program: a name is missing
     Wrong
   } kind = Right;

@@ -100,21 +100,21 @@ private:
     });
   }
 
-  /// (while most condition ...): at most `most` turns.
+  /// (while most condition ...): at most `most` iterations.
   /// (decay start limit ...): shrinks a value until it is below the limit.
   void whileLoop(const Node &node) {
     environment.note(node.text);
     if (node.is("while")) {
-      Var<int> turns = 0;
+      Var<int> iterations = 0;
       Expr<int> most = environment.value<int>(node[0]);
       return while_(
           [&] {
             Environment::Inside inside(environment, While);
-            return (turns < most) & condition(node[1]);
+            return (iterations < most) & condition(node[1]);
           },
           [&] {
             Environment::Inside inside(environment, While);
-            turns += 1;
+            iterations += 1;
             statements(node);
           });
     }

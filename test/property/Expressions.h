@@ -19,7 +19,7 @@ struct Name {
 };
 
 /// How the current range, or serial code, may use an array. Of a shuffled one
-/// each iteration fetches from an element of its own, which no proof knows.
+/// each work item fetches from an element of its own, which no proof knows.
 enum class Role { Own, Gather, Scatter, Shuffled, Locked };
 
 class Expressions {
@@ -75,7 +75,7 @@ protected:
   std::mt19937 engine;
   std::vector<Name> names;
   std::map<std::string, Role> roles;
-  std::vector<Node> own;           ///< indices of this iteration
+  std::vector<Node> own;           ///< indices of this work item
   std::map<std::string, int> flip; ///< arrays whose own index runs down
   std::set<std::string> read;      ///< arrays that must not change any more
   std::set<std::string> written;   ///< in the outermost loop that is open
@@ -86,7 +86,7 @@ protected:
   bool inRange = false, single = false;
   bool wild = false;    ///< few statements, many of them hard to reverse
   bool inPlace = false; ///< overwrites what it has read
-  std::string racing;   ///< an array whose iterations meet, perhaps
+  std::string racing;   ///< an array whose work items meet, perhaps
 
 private:
   static const std::vector<Wish> &wishes();

@@ -113,10 +113,10 @@ private:
     return result;
   }
 
-  /// `turn`: empty, or a row of u and the one that follows.
-  Node range(const std::vector<Node> &turn = {}) {
+  /// `iteration`: empty, or a row of u and the one that follows.
+  Node range(const std::vector<Node> &iteration = {}) {
     size_t outer = names.size();
-    bool pair = turn.empty() && chance(18), triple = pair && chance(30);
+    bool pair = iteration.empty() && chance(18), triple = pair && chance(30);
     outside();
     Node most = extent(pair ? 3 : width);
     if (!pair && !extents.empty() && chance(50))
@@ -138,7 +138,7 @@ private:
     roles["s"] = chance(30) ? Role::Scatter : Role::Gather;
     if (roles["c"] == Role::Scatter)
       roles["c"] = Role::Gather; // bools do not add
-    if (!turn.empty())
+    if (!iteration.empty())
       roles["u"] = Role::Locked;
     if (roles["l"] == Role::Scatter)
       roles["l"] = Role::Gather; // the order of additions to f16 shows
@@ -166,8 +166,8 @@ private:
     for (Name &name : names)
       name.writable = false;
     Node result = list("range", {head});
-    if (!turn.empty())
-      times.push_back(list("load", {atom("u"), turn[0], own[0]}));
+    if (!iteration.empty())
+      times.push_back(list("load", {atom("u"), iteration[0], own[0]}));
     for (int count = between(1, 3); count > 0; --count)
       result.children.push_back(declare());
     if (shuffled)
@@ -175,11 +175,11 @@ private:
         result.children.push_back(*node);
     for (int count = wild ? 2 : between(2, 7); count > 0; --count)
       result.children.push_back(statement(3));
-    if (!turn.empty()) {
+    if (!iteration.empty()) {
       Node value = list("sin", {list("add", {times.front(), real(3)})});
       times.clear();
       result.children.push_back(
-          list("store", {atom("u"), turn[1], own[0], value}));
+          list("store", {atom("u"), iteration[1], own[0], value}));
     }
     finish(result);
     names = std::move(serialNames);
@@ -518,7 +518,7 @@ private:
     return result;
   }
 
-  /// Walks to the end of the arrays, behind which its condition must not look.
+  /// Walks to the end of the arrays, after which its condition must not look.
   Node scan(int depth) {
     std::string k = fresh("k");
     names.push_back({k, "i64", false, width});

@@ -100,7 +100,7 @@ private:
 } // namespace
 
 ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
-                                  uint64_t iterations) {
+                                  uint64_t workItems) {
   Result &made = code(mode, order);
   if (!made)
     throw Stopped{made.error()};
@@ -123,7 +123,7 @@ ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
         {isArray ? arrayOf(parameter) : nullptr, inputs.q, inputs.p});
   }
   auto report = made->interpreter.run(
-      arguments, {.order = iterations, .steps = mostOperations});
+      arguments, {.order = workItems, .steps = mostOperations});
   if (!report)
     throw Stopped{report.error(), mode == Mode::Primal};
   derivatives.copyBack();

@@ -50,7 +50,7 @@ private:
   compiler::Derivation derivation(compiler::Mode mode, unsigned order) const;
   Result &code(compiler::Mode mode, unsigned order = 0);
   ir::InterpreterReport run(compiler::Mode mode, unsigned order, State &state,
-                            uint64_t iterations = 0);
+                            uint64_t workItems = 0);
   ir::InterpreterReport runGradient(unsigned order, State &state);
 
   std::shared_ptr<compiler::Program> program;

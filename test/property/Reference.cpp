@@ -351,15 +351,15 @@ private:
     return Then::Next;
   }
 
-  /// A RETURN ends its iteration.
+  /// A RETURN ends its work item.
   void range(const Statement &statement) {
     int64_t total = 1;
     for (ValueId extent : statement.operands)
       total *= std::max<int64_t>(values[extent], 0);
     std::vector<uint64_t> results(statement.defines(),
                                   statement.op == Op::Min ? INT64_MAX : 0);
-    for (int64_t iteration = 0; iteration < total; ++iteration) {
-      uint64_t rest = iteration;
+    for (int64_t workItem = 0; workItem < total; ++workItem) {
+      uint64_t rest = workItem;
       for (size_t dim = statement.indices.size(); dim-- > 0;) {
         uint64_t extent = operand(statement, dim);
         values[statement.indices[dim]] = rest % extent;

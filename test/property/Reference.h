@@ -8,7 +8,7 @@
 
 namespace costate::property {
 
-/// Runs `kernel`: the iterations of a range one after the other, functions of
+/// Runs `kernel`: the work items of a range one after the other, functions of
 /// the host's libm, no operation fused with another one. False if it stops: at
 /// a step of 0, at a write out of range, or because it takes too long.
 bool evaluate(const syntax::Kernel &kernel,

@@ -135,7 +135,7 @@ TEST(Reference, FunctionsWithPartialDerivatives) {
 }
 
 /// `&` decides whether its right operand is needed.
-TEST(Reference, ReadsBehindTheEndOnlyWhereNotNeeded) {
+TEST(Reference, ReadsAfterTheEndOnlyWhereNotNeeded) {
   auto body = [](ArrayRef<double, 1> x) {
     FOR (i, 0, 3) {
       IF ((i < 2) & (x(i) > 1.0)) {

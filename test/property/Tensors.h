@@ -22,7 +22,7 @@ const std::vector<TensorOperation> &vectorOperations();
 const std::vector<TensorOperation> &matrixOperations();
 /// To a number.
 const std::vector<TensorOperation> &tensorReductions();
-/// Behind the name of the variable.
+/// After the name of the variable.
 const std::vector<TensorOperation> &tensorStatements();
 
 } // namespace costate::property

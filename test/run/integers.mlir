@@ -2,8 +2,8 @@
 // RUN: costate-run %s --kernel integers --arg 'i64[7]=7,-7,7,-9223372036854775808,5,-1,3' --arg 'i64[7]=2,2,-2,-1,0,65,64' --arg 'i64[7,4]:0' --print 2 | FileCheck %s
 // CHECK: 2: i64[7,4]=3,1,28,1,-3,-1,-28,4611686018427387902,-3,1,-4611686018427387904,0,-9223372036854775808,0,0,1,0,0,5,5,0,-1,-2,9223372036854775807,0,3,3,3
 
-// RUN: costate-run %s --kernel turns --arg 'i64[6,3]=0,10,1,0,10,3,10,0,-3,10,0,1,-9223372036854775808,9223372036854775807,1,5,5,1' --arg 'i64[6]:0' --print 1 | FileCheck %s --check-prefix=TURNS
-// TURNS: 1: i64[6]=10,4,4,0,-1,0
+// RUN: costate-run %s --kernel iterations --arg 'i64[6,3]=0,10,1,0,10,3,10,0,-3,10,0,1,-9223372036854775808,9223372036854775807,1,5,5,1' --arg 'i64[6]:0' --print 1 | FileCheck %s --check-prefix=ITERATIONS
+// ITERATIONS: 1: i64[6]=10,4,4,0,-1,0
 
 // RUN: costate-run %s --kernel to_int --arg 'f64[6]=1.9,-1.9,nan,inf,-inf,4e9' --arg 'i32[6]:0' --arg 'u32[6]:0' | FileCheck %s --check-prefix=TOINT
 // TOINT: 1: i32[6]=1,-1,0,2147483647,-2147483648,2147483647
@@ -29,7 +29,7 @@ costate.kernel @integers(%a: !costate.array<i64, 1>, %b: !costate.array<i64, 1>,
   }
 }
 
-costate.kernel @turns(%a: !costate.array<i64, 2>, %o: !costate.array<i64, 1>) {
+costate.kernel @iterations(%a: !costate.array<i64, 2>, %o: !costate.array<i64, 1>) {
   %n = costate.extent %o[0] : !costate.array<i64, 1>
   %k0 = arith.constant 0 : i64
   %k1 = arith.constant 1 : i64

@@ -48,7 +48,7 @@ costate.kernel @fourth(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
 // RUN: not costate-run %s --interpret --kernel shift --arg 'f64[3]=1,2,3' --arg i64=3 2>&1 | FileCheck %s --check-prefix=OUTSIDE
 // OUTSIDE: kernel `shift` at {{.*}}interpret.mlir:[[#]]: index 3 is outside dimension 0 of argument 1, whose extent is 3
 // RUN: not costate-run %s --interpret --kernel first --arg 'f64[3]=1,2,3' 2>&1 | FileCheck %s --check-prefix=FIRST
-// FIRST: kernel `first` at {{.*}}interpret.mlir:[[#]]: element [0] of argument 1 is used by iterations 0 and 1 of one range, and stored by one of them, so the result depends on their order
+// FIRST: kernel `first` at {{.*}}interpret.mlir:[[#]]: element [0] of argument 1 is used by work items 0 and 1 of one range, and stored by one of them, so the result depends on their order
 costate.kernel @shift(%x: !costate.array<f64, 1>, %by: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {

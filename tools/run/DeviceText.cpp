@@ -14,7 +14,6 @@ namespace costate::run {
 
 static std::string usualVulkan() {
   auto features = VulkanFeatures::everything();
-  features.shortLoops = false;
   features.reconvergence = false; // younger than Debian's SPIRV-Tools
   features.warps = features.canHaveWarps();
   return vulkanChip(features);

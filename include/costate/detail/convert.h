@@ -101,7 +101,7 @@ template <class T> uint64_t bitsOf(T value) {
 
 template <class T, class A> Handle literal(A value, Loc loc) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-    if (!std::in_range<T>(+value)) // + turns a char into a number
+    if (!std::in_range<T>(+value)) // + makes a number of a char
       return unfitting(dtypeOf<T>, loc);
   return constant(dtypeOf<T>, bitsOf(static_cast<T>(value)), loc);
 }

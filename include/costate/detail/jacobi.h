@@ -7,7 +7,7 @@
 
 namespace costate::detail {
 
-/// Enough for all numbers of T: convergence is quadratic behind the third.
+/// Enough for all numbers of T: convergence is quadratic after the third.
 template <class T>
 inline constexpr int jacobiSweeps = std::is_same_v<T, float> ? 6 : 8;
 
@@ -23,9 +23,9 @@ public:
     m(i, j, place) = Source<T>(Expr<T>(value), place);
   }
   Table<T, 3, 3> all() const { return tableOf<T>(m, place); }
-  /// Turns columns p and q: p becomes c p - s q, and q becomes s p + c q.
-  void turnColumns(size_t p, size_t q, const Located<T> &c,
-                   const Located<T> &s) {
+  /// Rotates columns p and q: p becomes c p - s q, and q becomes s p + c q.
+  void rotateColumns(size_t p, size_t q, const Located<T> &c,
+                     const Located<T> &s) {
     for (size_t k = 0; k < 3; ++k) {
       Located<T> a = (*this)(k, p), b = (*this)(k, q);
       set(k, p, c * a - s * b);
@@ -65,8 +65,8 @@ rotationFor(const Located<T> &a, const Located<T> &b, const Located<T> &c) {
   return {cosine, t * cosine};
 }
 
-/// Exchanges columns i and j where that is due; one of them turns round, so
-/// that a rotation stays one.
+/// Exchanges columns i and j where that is due; one of them changes its sign,
+/// so that a rotation stays one.
 template <class T>
 void exchangeColumns(Handle due, Table<T, 3, 3> &m, size_t i, size_t j) {
   for (size_t k = 0; k < 3; ++k) {
@@ -112,13 +112,13 @@ Table<T, 4, 3> jacobiEig(const Table<T, 3, 3> &given,
   Working<T> a(constantOf(given), place), v(unitLike(given), place);
   sweep(jacobiSweeps<T>, place, [&](size_t p, size_t q) {
     auto [c, s] = rotationFor(a(p, p), a(p, q), a(q, q));
-    a.turnColumns(p, q, c, s);
+    a.rotateColumns(p, q, c, s);
     for (size_t k = 0; k < 3; ++k) { // the rows
       Located<T> x = a(p, k), y = a(q, k);
       a.set(p, k, c * x - s * y);
       a.set(q, k, s * x + c * y);
     }
-    v.turnColumns(p, q, c, s);
+    v.rotateColumns(p, q, c, s);
   });
   Table<T, 3, 3> q = v.all();
   std::array<Located<T>, 3> values{a(0, 0), a(1, 1), a(2, 2)};
@@ -201,8 +201,8 @@ Table<T, 7, 3> jacobiSvd(const Table<T, 3, 3> &given,
   };
   sweep(jacobiSweeps<T>, place, [&](size_t p, size_t q) {
     auto [c, s] = rotationFor(product(p, p), product(p, q), product(q, q));
-    b.turnColumns(p, q, c, s);
-    w.turnColumns(p, q, c, s);
+    b.rotateColumns(p, q, c, s);
+    w.rotateColumns(p, q, c, s);
   });
   std::array<Located<T>, 3> squares{product(0, 0), product(1, 1),
                                     product(2, 2)};

@@ -67,9 +67,9 @@ Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc); ///< the index
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
 void end() noexcept;
 
-/// Whether this is the code of an iteration, or a term.
-bool inIteration();
-/// Ends a range with the sum of each of `values` over its iterations, or with
+/// Whether this is the code of a work item, or a term.
+bool inWorkItem();
+/// Ends a range with the sum of each of `values` over its work items, or with
 /// `op` Min the least pair of them; they take the place of the values. Instead
 /// of `end`.
 void endFold(Op op, std::span<Handle> values, Loc loc);

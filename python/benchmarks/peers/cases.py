@@ -42,14 +42,14 @@ def differences(value, x):
     return slope.reshape(x.shape)
 
 
-def turns(x, n, body):
+def iterations(x, n, body):
     for k in range(n):
         x = body(x, k)
     return x
 
 
-PACE = {31: 0.01, 147: 0.01, 10000: 3e-4}  # of loops that many turns long
-NESTED = {"angles": [0.3, 0.5, -0.4], "turns": [2, 0, 3]}
+PACE = {31: 0.01, 147: 0.01, 10000: 3e-4}  # of loops that many iterations long
+NESTED = {"angles": [0.3, 0.5, -0.4], "iterations": [2, 0, 3]}
 PLASTICITY = (1000.0, 2.0, 60)
 RAYS, CELLS = 3, 16
 rng = np.random.default_rng(7)
@@ -59,7 +59,7 @@ INITIAL = rng.uniform(0.1, 1.0, 100000)
 
 def quaternions(x):
     q = (1.0, 0.0, 0.0, 0.0)
-    for angle, n in zip(x, NESTED["turns"]):
+    for angle, n in zip(x, NESTED["iterations"]):
         for j in range(n):
             c, s = math.cos(angle), math.sin(angle) * 0.6
             r = math.sin(angle) * 0.8
@@ -145,7 +145,7 @@ def running_minimum(x):
 
 
 def swing(v, n):
-    return turns(v, n, lambda v, k: v * math.sin(v))
+    return iterations(v, n, lambda v, k: v * math.sin(v))
 
 
 CASES = [
@@ -161,19 +161,19 @@ CASES = [
          [3, 4, 12], lambda x: x[0] / math.sqrt(sum(v * v for v in x))),
     Case("component", "components of array elements, assigned one by one", "warp#248",
          [1.5, 2], lambda x: sum(v * v * 3 * v for v in x)),
-    Case("carried", "array element read and written from turn to turn", "taichi#8802",
+    Case("carried", "array element read and written from one iteration to the next", "taichi#8802",
          [0.0045], plasticity),
     Case("update", "`x[i] += y[j]` in a loop over `y`", "taichi#8356",
          [1, 2, 3], gradient=lambda x: [5, 5, 5]),
-    *[Case(f"turns{n}", f"a loop of {n:,} turns", "taichi#8027",
-           [0.7], lambda x, n=n: turns(x[0], n, lambda v, k: v + PACE[n] * math.sin(v)))
+    *[Case(f"iterations{n}", f"a loop of {n:,} iterations", "taichi#8027",
+           [0.7], lambda x, n=n: iterations(x[0], n, lambda v, k: v + PACE[n] * math.sin(v)))
       for n in PACE],
     Case("perceptron", "layers 2-32-32-3 as nested loops", "slang#13000", [0.3, -0.7], perceptron),
     Case("vector", "a function that returns a vector from behind a loop", "slangpy#1055",
          [0.7], vector_of_loop),
     Case("negative", "a loop that starts below 0", "slangpy#1051",
-         [0.7], lambda x: x[0] + turns(x[0], 7, lambda v, k: v + 0.1 * (k - 3) * math.sin(v)) ** 2),
-    Case("return", "`return` inside the loop, statements behind it", "slang#6394",
+         [0.7], lambda x: x[0] + iterations(x[0], 7, lambda v, k: v + 0.1 * (k - 3) * math.sin(v)) ** 2),
+    Case("return", "`return` inside the loop, statements after it", "slang#6394",
          [1.1, 3, 1.2], early_return),
     Case("do", "`while True` with a `break` at the end", "slang#2914",
          [0.7], lambda x: swing(x[0] + 1, 3)),
@@ -185,14 +185,14 @@ CASES = [
     Case("fixed", "a fixed point by `while`", "jax#2469", [0.9], fixed_point),
     Case("renderer", "volume renderer: `while` with `break`", "Enzyme, discussion 1083",
          [0.5 + 0.1 * i for i in range(CELLS)], renderer),
-    Case("many", "100,000 items of 100 turns", "Enzyme#2871", INITIAL, gradient=many),
+    Case("many", "100,000 items of 100 iterations", "Enzyme#2871", INITIAL, gradient=many),
     Case("guard", "`select(x > 0, log(x), 0)` at 0", "jax#347", [0, 4], gradient=lambda x: [0, 0.25]),
     Case("bound", "bound array changed between launch and gradient", "Quadrants' guide, autodiff",
          [1.3], lambda x: swing(x[0], 5)),
-    Case("zero", "no turns for some items", "-", [1.1, 1.3, 1.7, 2.0],
+    Case("zero", "no iterations for some items", "-", [1.1, 1.3, 1.7, 2.0],
          lambda x: sum(swing(v, n) for v, n in zip(x, (0, 3, 0, 5)))),
     Case("minimum", "running minimum by `if`", "Enzyme#2002", [3, 1.5, 2], running_minimum),
-    Case("carry", "`c + x * (y + z)`, 1,000 turns", "jax#3186",
+    Case("carry", "`c + x * (y + z)`, 1,000 iterations", "jax#3186",
          [2, 3, 4], gradient=lambda x: [1000 * (x[1] + x[2]), 1000 * x[0], 1000 * x[0]]),
 ]
 

@@ -52,7 +52,7 @@ def least(call):
 
 
 def ragged(items, dtype):
-    """Inputs and 0 to 100 turns, 50 on average."""
+    """Inputs and 0 to 100 iterations, 50 on average."""
     random = np.random.default_rng(3)
     return random.uniform(0.5, 1.5, items).astype(dtype), random.integers(0, 101, items).astype(np.int32)
 

@@ -87,7 +87,7 @@ def argmax(given):
 
 @case
 def quaternions(given):
-    x, n, m, loss = field(given), counts(cases.NESTED["turns"]), counts([3]), number()
+    x, n, m, loss = field(given), counts(cases.NESTED["iterations"]), counts([3]), number()
 
     @qd.kernel
     def run():
@@ -183,8 +183,8 @@ def update(given):
     return slopes(loss, y, run, add)
 
 
-def turns_of(length):
-    def turns(given):
+def iterations_of(length):
+    def iterations(given):
         x, n, loss = field(given), counts([length]), number()
         pace = cases.PACE[length]
 
@@ -198,11 +198,11 @@ def turns_of(length):
 
         return slopes(loss, x, run)
 
-    TABLE[f"turns{length}"] = turns
+    TABLE[f"iterations{length}"] = iterations
 
 
 for length in cases.PACE:
-    turns_of(length)
+    iterations_of(length)
 
 
 @case
@@ -238,9 +238,9 @@ def vector(given):
     x, n, loss = field(given), counts([4]), number()
 
     @qd.func
-    def spin(a, turns):
+    def spin(a, iterations):
         p = qd.Vector([a, 1.0])
-        for k in range(turns):
+        for k in range(iterations):
             p = qd.Vector([p[0] * p[1], p[1] + 0.1 * p[0]])
         return p
 

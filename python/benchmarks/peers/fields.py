@@ -22,7 +22,7 @@ QUADRANTS = SYSTEM == "quadrants"
 field_cases.qd = qd
 # Quadrants reads compiled kernels without their Python source if asked (its guide, "Fastcache").
 pure_kernel = qd.kernel(fastcache=True) if QUADRANTS else qd.kernel
-# Taichi keeps 32 values of a variable unless told otherwise; the loops here turn up to 100 times.
+# Taichi keeps 32 values of a variable unless told otherwise; the loops here take up to 100 iterations.
 DEEP = {"ad_stack_size": 128} if SYSTEM == "taichi" else {}
 Array = qd.types.ndarray
 
@@ -55,7 +55,7 @@ def launch():
     return {"call": common.per_call(lambda: touch(*arrays), qd.sync)}
 
 
-# A recurrence of as many turns as the item says.
+# A recurrence of as many iterations as the item says.
 
 def recurrences(dtype):
     @pure_kernel
@@ -88,23 +88,23 @@ def recurrences(dtype):
 def arrays_of(dtype, x, n):
     items = len(x)
     a, y = (qd.ndarray(dtype, shape=(items,), needs_grad=True) for _ in range(2))
-    turns = qd.ndarray(qd.i32, shape=(items,))
+    iterations = qd.ndarray(qd.i32, shape=(items,))
     a.from_numpy(x)
-    turns.from_numpy(n)
-    return a, turns, y
+    iterations.from_numpy(n)
+    return a, iterations, y
 
 
 def first():
     begin = common.clock()
     start(default_fp=qd.f32, **DEEP)
     x, n = common.ragged(100, np.float32)
-    a, turns, y = arrays_of(qd.f32, x, n)
+    a, iterations, y = arrays_of(qd.f32, x, n)
     swing = recurrences(qd.f32)["swing"]
-    swing(a, turns, y)
+    swing(a, iterations, y)
     qd.sync()
     primal = common.since(begin)
     y.grad.fill(1.0)
-    swing.grad(a, turns, y)
+    swing.grad(a, iterations, y)
     qd.sync()
     return {"import": IMPORT, "primal": primal, "gradient": common.since(begin)}
 
@@ -122,15 +122,15 @@ def recurrence():
 
 def bodies_of(kind, dtype):
     x, n = common.ragged(common.ITEMS, dtype)
-    a, turns, y = arrays_of(kind, x, n)
+    a, iterations, y = arrays_of(kind, x, n)
     for body, kernel in recurrences(kind).items():
         def gradient():
             y.grad.fill(1.0)
-            kernel.grad(a, turns, y)
+            kernel.grad(a, iterations, y)
             qd.sync()
 
         def primal():
-            kernel(a, turns, y)
+            kernel(a, iterations, y)
             qd.sync()
 
         primal()

@@ -4,7 +4,7 @@
 
 Each peer gets a virtual environment of its own, outside of the tree; Costate is the one that
 this Python imports (PYTHONPATH=build/release/python). Times are the least of all rounds; the
-systems take turns, so that what else the machine does hits all of them. Prints a page.
+systems alternate, so that what else the machine does hits all of them. Prints a page.
 """
 
 import argparse
@@ -59,13 +59,13 @@ def call(system, python, part, cache):
 def measure(systems, rounds):
     answers = {system: {part: [] for part in PARTS} for system in systems}
     for part in PARTS:
-        for turn in range(1 if part == "conformance" else rounds):
+        for iteration in range(1 if part == "conformance" else rounds):
             for system, python in systems.items():
                 with tempfile.TemporaryDirectory() as cache:
                     if part == "cached":
                         call(system, python, part, cache)
                     answers[system][part].append(call(system, python, part, cache))
-                print(f"{part} {turn + 1}: {system}", file=sys.stderr)
+                print(f"{part} {iteration + 1}: {system}", file=sys.stderr)
     return answers
 
 

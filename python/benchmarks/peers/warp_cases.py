@@ -34,11 +34,11 @@ def slopes(x, loss, *launches):
     return x.grad.numpy()
 
 
-def simple(name, turns):
-    """A case whose kernel takes x, the numbers of turns, and the loss; an item per number."""
+def simple(name, iterations):
+    """A case whose kernel takes x, the trip counts, and the loss; an item per number."""
     def register(kernel):
         def run(given):
-            x, n, loss = floats(given), counts(turns(given) if callable(turns) else turns), floats([0])
+            x, n, loss = floats(given), counts(iterations(given) if callable(iterations) else iterations), floats([0])
             return slopes(x, loss, (kernel, n.shape[0], [x, n, loss]))
         TABLE[name] = run
         return kernel
@@ -90,7 +90,7 @@ def quaternions_kernel(x: Floats, n: Ints, m: Ints, loss: Floats):
 
 @case
 def quaternions(given):
-    x, n, m, loss = floats(given), counts(cases.NESTED["turns"]), counts([3]), floats([0])
+    x, n, m, loss = floats(given), counts(cases.NESTED["iterations"]), counts([3]), floats([0])
     return slopes(x, loss, (quaternions_kernel, 1, [x, n, m, loss]))
 
 
@@ -163,7 +163,7 @@ def update(given):
 
 
 @alone
-def turns(x: Floats, n: Ints, pace: wp.float64, loss: Floats):
+def iterations(x: Floats, n: Ints, pace: wp.float64, loss: Floats):
     i = wp.tid()
     v = x[i]
     for k in range(n[i]):
@@ -171,16 +171,16 @@ def turns(x: Floats, n: Ints, pace: wp.float64, loss: Floats):
     wp.atomic_add(loss, 0, v)
 
 
-def turns_of(length):
+def iterations_of(length):
     def run(given):
         x, n, loss = floats(given), counts([length]), floats([0])
-        return slopes(x, loss, (turns, 1, [x, n, cases.PACE[length], loss]))
+        return slopes(x, loss, (iterations, 1, [x, n, cases.PACE[length], loss]))
 
-    TABLE[f"turns{length}"] = run
+    TABLE[f"iterations{length}"] = run
 
 
 for length in cases.PACE:
-    turns_of(length)
+    iterations_of(length)
 
 
 @alone
@@ -207,9 +207,9 @@ def perceptron(given):
 
 
 @wp.func
-def spin(a: wp.float64, turns: wp.int32):
+def spin(a: wp.float64, iterations: wp.int32):
     p = wp.vec2d(a, f64(1.0))
-    for k in range(turns):
+    for k in range(iterations):
         p = wp.vec2d(p[0] * p[1], p[1] + f64(0.1) * p[0])
     return p
 

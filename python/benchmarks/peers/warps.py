@@ -43,7 +43,7 @@ def launch():
     return {"call": call, "recorded": common.per_call(recorded.launch, wp.synchronize)}
 
 
-# A recurrence of as many turns as the item says: as it is written, and with every value of the
+# A recurrence of as many iterations as the item says: as it is written, and with every value of the
 # loop in an array, as the guide advises where the loop is not replayed.
 
 def recurrences(kind):

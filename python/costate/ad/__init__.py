@@ -1,4 +1,4 @@
-"""Derivatives: tapes, forward mode, gradients of your own, checks."""
+"""Derivatives: recordings, forward mode, gradients of your own, checks."""
 
 from costate.ad.check import check_gradient, hessian_vector_product, hvp, report
 from costate.ad.clear import clear_all_gradients

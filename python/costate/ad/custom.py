@@ -50,8 +50,8 @@ def grad_replaced(function):
 
     Inside of a `Tape` the launches of the function are not recorded; in their place the gradient
     function is called with the same arguments. It adds to gradients itself. It finds the arrays that
-    the function uses as they were when that returned; what it writes to arrays of the tape, other
-    than gradients, is put back behind it.
+    the function uses as they were when that returned; what it writes to arrays of the recording, other
+    than gradients, is put back after it.
     """
     from costate.lang.kernel import Kernel
     if isinstance(function, Kernel):

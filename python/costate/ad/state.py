@@ -1,4 +1,4 @@
-"""What surrounds a launch: a tape, forward mode, or a function with a gradient of its own."""
+"""What surrounds a launch: a recording, forward mode, or a function with a gradient of its own."""
 
 import threading
 import weakref
@@ -55,17 +55,17 @@ def quiet():
 
 
 def records():
-    """Whether a tape records what happens now."""
+    """Whether a `Tape` records what happens now."""
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
 
 
 def is_custom():
-    """Whether a function of the user is an entry of a tape, or runs backwards."""
+    """Whether a function of the user is an entry of a recording, or runs backwards."""
     return state.hidden or state.reversing
 
 
 def unrecorded(function):
-    """Calls a function that the active tape does not see."""
+    """Calls a function that the active `Tape` does not see."""
     tape = state.tape if records() else None
     if tape is not None:
         tape.suspend()

@@ -15,7 +15,7 @@ from costate.lang.storage import Storage
 
 
 def check_loss(loss, what="Tape"):
-    """The loss of a tape: one number with a gradient."""
+    """The loss of a recording: one number with a gradient."""
     if loss is None:
         return None
     if hasattr(loss, "_unwrap"):
@@ -100,7 +100,7 @@ class Tape:
         if self.validation and not runtime.runtime().config.debug:
             warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
                           "specify `init(debug=True)` to enable the check.", stacklevel=2)
-        state.hidden = 0    # whatever a tape that failed has left
+        state.hidden = 0    # whatever a recording that failed has left
         storage.flush()
         if self.grad_check:
             from costate.ad.check import Saved
@@ -144,7 +144,7 @@ class Tape:
             self._saved.add(field)
 
     def claimed(self, field):
-        """A field is used that this tape has not begun with."""
+        """A field is used that this recording has not begun with."""
         unrecorded(lambda: self._begin(field))
 
     def _clear_loss(self):
@@ -162,7 +162,7 @@ class Tape:
     # -- recording -----------------------------------------------------------------
 
     def resume(self):
-        """Records again, behind what is recorded."""
+        """Records again, after what is recorded."""
         self._recording = self.core.record()
         self._recording.__enter__()
 
@@ -360,7 +360,7 @@ def _bytes_of(array):
 
 
 class hidden:
-    """What is launched inside is no part of a tape."""
+    """What is launched inside is no part of a recording."""
 
     def __init__(self, keys=None):
         self.keys = keys    # of random numbers, by specialisation; None if nobody asks

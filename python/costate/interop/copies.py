@@ -1,4 +1,4 @@
-"""Tensors of PyTorch whose memory the device cannot use: copied before launches, and back behind them."""
+"""Tensors of PyTorch whose memory the device cannot use: copied before launches, and back after them."""
 
 from __future__ import annotations
 

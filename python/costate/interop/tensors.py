@@ -79,7 +79,7 @@ def _version_of(tensor: torch.Tensor) -> int | None:
 def adopt(tensor: torch.Tensor, gradient: torch.Tensor | None, device: _core.Device,
           announced: bool, dual: bool = False) -> _core.Array:
     if tensor.is_cuda:
-        # Its memory is used again only behind what this stream is to do.
+        # Its memory is used again only after what this stream is to do.
         for used in (tensor, gradient):
             if used is not None:
                 used.record_stream(torch.cuda.current_stream(used.device))

@@ -1,4 +1,4 @@
-"""What stands behind the parameters of kernels: `types.ndarray()`, `template()`, ..."""
+"""What stands after the parameters of kernels: `types.ndarray()`, `template()`, ..."""
 
 import numpy as np
 

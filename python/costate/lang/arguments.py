@@ -1,6 +1,6 @@
 """Arguments of a kernel: what is compiled in, and what is passed at each launch.
 
-For each parameter there is a `Parameter` that turns an argument into a key (of the
+For each parameter there is a `Parameter` that makes an argument a key (of the
 specialisation) and into what the launch passes on, and traces it.
 """
 
@@ -33,7 +33,7 @@ class Values:
     def __init__(self):
         self.items = []    # numbers and arrays of the library
         self.key = []
-        self.after = []    # what happens behind the launch
+        self.after = []    # what happens after the launch
         self.kept = []
         self.counts = []   # how many items each parameter has
         self.tensors = {}  # position of an item -> the tensor of PyTorch that it is

@@ -74,7 +74,7 @@ def truediv(a, b):
     return pure(Op.div, dtypes.true_quotient(dtype_of(a), dtype_of(b)), a, b)
 
 
-def _needs_turn(rest, b):
+def _needs_correction(rest, b):
     """Whether a remainder other than 0 has not the sign of the divisor."""
     return bit_and(ne(rest, 0), ne(lt(rest, 0), lt(b, 0)))
 
@@ -94,9 +94,9 @@ def floordiv(a, b):
     if dtype.kind == "u":
         return quotient
     rest = pure(Op.rem, dtype, a, divisor)
-    turn = (bit_and(ne(rest, 0), lt(rest, 0)) if is_number(b) and b > 0
-            else _needs_turn(rest, divisor))
-    return select(turn, _as(sub(quotient, 1), dtype), quotient)
+    corrects = (bit_and(ne(rest, 0), lt(rest, 0)) if is_number(b) and b > 0
+            else _needs_correction(rest, divisor))
+    return select(corrects, _as(sub(quotient, 1), dtype), quotient)
 
 
 def mod(a, b):
@@ -107,8 +107,8 @@ def mod(a, b):
     rest = pure(Op.rem, dtype, a, divisor)
     if dtype.kind == "u":
         return rest
-    turn = lt(rest, 0) if is_number(b) and b > 0 else _needs_turn(rest, divisor)
-    return select(turn, _as(add(rest, divisor), dtype), rest)
+    corrects = lt(rest, 0) if is_number(b) and b > 0 else _needs_correction(rest, divisor)
+    return select(corrects, _as(add(rest, divisor), dtype), rest)
 
 
 def raw_div(a, b):

@@ -47,7 +47,7 @@ atomic_exchange.by_reference = atomic_cas.by_reference = True
 
 def atomic_mul(x, y):
     """x becomes x * y, atomically; returns the old x. Has a derivative where x is an element that
-    no other iteration uses."""
+    no other work item uses."""
     if isinstance(x, (ChosenElement, Element, ElementGroup)):
         return x.fetch("mul", _read(y))
     old = x.get()

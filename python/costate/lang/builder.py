@@ -57,7 +57,7 @@ class Builder:
         self.shared = frozenset()  # (code, name) of variables that parallel loops change, known from a first trace
         self.changed_in_range = set()  # those of them that the trace has found
         self.loop_hint = {}
-        self.random = None      # the stream of random numbers of the current iteration
+        self.random = None      # the stream of random numbers of the current work item
         self.ranges = 0
         self.changed_nodes = frozenset()  # sparse nodes whose cells become active or inactive, known from a first trace
         self.read_nodes, self.written_nodes = set(), set()
@@ -79,7 +79,7 @@ class Builder:
         return self.trace.pure(op, dtype.core, list(operands), self.loc)
 
     def changes(self, variable):
-        """A variable changes: one from outside of the range around it is shared by iterations."""
+        """A variable changes: one from outside of the range around it is shared by work items."""
         if self.in_range and not variable.in_range and variable.owner and not self.dry:
             self.changed_in_range.add(variable.owner)
 

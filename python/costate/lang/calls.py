@@ -278,7 +278,7 @@ def _warn_of_numbers_that_stay(function):
     owner = getattr(function, "__self__", None)
     if isinstance(owner, random.Random) or type(owner).__module__.startswith("numpy.random"):
         warnings.warn(f"`{function.__name__}` of Python gives a kernel one number, while it is compiled; use `ti.random()` for "
-                      "new ones at each launch and iteration", stacklevel=2)
+                      "new ones at each launch and work item", stacklevel=2)
 
 
 _CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add", "discard",

@@ -31,7 +31,7 @@ def _made(rows):
     return Matrix.of([e for row in rows for e in row], (len(rows), len(rows[0])))
 
 
-def _turn(angle):
+def _rotation(angle):
     c, s = ops.cos(angle), ops.sin(angle)
     return [[c, _neg(s)], [s, c]]
 
@@ -89,8 +89,8 @@ def _svd2(m):
     e, f = parts.away(parts.e, parts.h), parts.away(parts.f, parts.g)
     q, r = ops.hypot(e, parts.h), ops.hypot(f, parts.g)
     a1, a2 = ops.atan2(parts.g, f), ops.atan2(parts.h, e)
-    return (_turn(_mul(0.5, _add(a2, a1))), [_add(q, r), _sub(q, r)],
-            _turn(_mul(0.5, _sub(a1, a2))))
+    return (_rotation(_mul(0.5, _add(a2, a1))), [_add(q, r), _sub(q, r)],
+            _rotation(_mul(0.5, _sub(a1, a2))))
 
 
 def svd(A, dt=None):
@@ -140,7 +140,7 @@ def polar_decompose(A, dt=None):
     m = _table(A, "polar_decompose", dt)
     if len(m) == 2:
         parts = _Halves(m)
-        r = _turn(ops.atan2(parts.h, parts.e))
+        r = _rotation(ops.atan2(parts.h, parts.e))
     else:
         unit = divided(m, size_of(m))
         found = jacobi_svd(unit)

@@ -1,4 +1,4 @@
-"""`return` under a condition: a function with one is a loop of one turn, which `return` leaves."""
+"""`return` under a condition: a function with one is a loop of one iteration, which `return` leaves."""
 
 import ast
 
@@ -46,7 +46,7 @@ class Early:
         b.trace.jump_break(b.loc)
 
     def after_loop(self):
-        """Behind a loop in which the function may have returned."""
+        """After a loop in which the function may have returned."""
         if self.places is None:
             return
         b = require("return")

@@ -1,4 +1,4 @@
-"""Arrays of NumPy as arguments: copied before a launch, and back behind it, if nothing is lost by that."""
+"""Arrays of NumPy as arguments: copied before a launch, and back after it, if nothing is lost by that."""
 
 import numpy as np
 

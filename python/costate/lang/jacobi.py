@@ -83,13 +83,13 @@ class Working:
     def all(self):
         return [[c.get() for c in row] for row in self.cells]
 
-    def turn_columns(self, p, q, c, s):
+    def rotate_columns(self, p, q, c, s):
         for row in self.cells:
             a, b = row[p].get(), row[q].get()
             row[p].set(_sub(_mul(c, a), _mul(s, b)))
             row[q].set(_add(_mul(s, a), _mul(c, b)))
 
-    def turn_rows(self, p, q, c, s):
+    def rotate_rows(self, p, q, c, s):
         for k in range(3):
             a, b = self(p, k), self(q, k)
             self.cells[p][k].set(_sub(_mul(c, a), _mul(s, b)))
@@ -109,8 +109,8 @@ def rotation_for(a, b, c):
 
 def sweep(dtype, rotate):
     b = require("an iteration")
-    turns = 6 if dtype is f32 else 8
-    bounds = [b.constant(i64, k) for k in (0, turns, 1)]
+    sweeps = 6 if dtype is f32 else 8
+    bounds = [b.constant(i64, k) for k in (0, sweeps, 1)]
     b.trace.begin_for(*bounds, b.loc)
     with b.nested():
         for p, q in ((0, 1), (0, 2), (1, 2)):
@@ -155,9 +155,9 @@ def jacobi_eig(given):
 
     def rotate(p, q):
         c, s = rotation_for(a(p, p), a(p, q), a(q, q))
-        a.turn_columns(p, q, c, s)
-        a.turn_rows(p, q, c, s)
-        v.turn_columns(p, q, c, s)
+        a.rotate_columns(p, q, c, s)
+        a.rotate_rows(p, q, c, s)
+        v.rotate_columns(p, q, c, s)
     sweep(dtype, rotate)
     q, values = v.all(), [a(0, 0), a(1, 1), a(2, 2)]
     for i, j in ((0, 1), (1, 2), (0, 1)):
@@ -216,8 +216,8 @@ def jacobi_svd(given):
 
     def rotate(p, q):
         c, s = rotation_for(product(p, p), product(p, q), product(q, q))
-        b.turn_columns(p, q, c, s)
-        w.turn_columns(p, q, c, s)
+        b.rotate_columns(p, q, c, s)
+        w.rotate_columns(p, q, c, s)
     sweep(dtype, rotate)
     squares = [product(k, k) for k in range(3)]
     columns, v = b.all(), w.all()

@@ -216,7 +216,7 @@ class Kernel:
         return ad_state.launched(self, args)
 
     def run(self, args, mode="primal", initial_state=False):
-        """Launches without telling tapes."""
+        """Launches without recording."""
         found, values = self.specialise(args)
         result = found.launch(values, mode, initial_state)
         if mode == "primal":
@@ -228,7 +228,7 @@ class Kernel:
         return self.run(self._arguments(args, options), "jvp")
 
     def prepared(self, args, own=None):
-        """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens behind the launch), or
+        """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens after the launch), or
         with what another launch had."""
         found, values = self.specialise(args)
         if own is None:

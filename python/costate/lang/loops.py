@@ -87,7 +87,7 @@ class Loops:
 
     @contextmanager
     def counted(self, node):
-        """Counts the turns of a loop that carries values, if `ad_stack_size` limits them."""
+        """Counts the iterations of a loop that carries values, if `ad_stack_size` limits them."""
         cap = self.builder.cap
         if cap:
             cap.enter(self.carries(node))
@@ -105,7 +105,7 @@ class Loops:
         """The statements of a loop; `stop_grad` in them ends with them."""
         cap = self.builder.cap
         if cap and self.frame.loops[-1] == "loop":
-            cap.turn()
+            cap.iteration()
         stopped = len(self.builder.stopped)
         self.block(node.body)
         del self.builder.stopped[stopped:]
@@ -172,7 +172,7 @@ class Loops:
 
     @contextmanager
     def guarded(self, box, indices):
-        """The iterations at active cells, if the loop is over a sparse field."""
+        """The work items at active cells, if the loop is over a sparse field."""
         b = self.builder
         if not box.guard:
             yield
@@ -183,7 +183,7 @@ class Loops:
         b.trace.end()
 
     def start_random(self, indices, counts):
-        """Gives the iteration random numbers of its own."""
+        """Gives the work item random numbers of its own."""
         b = self.builder
         outer = b.random
         if outer is not None:
@@ -333,7 +333,7 @@ class Box:
         return i64 if wide or big else i32
 
     def count(self, k):
-        """The handle of the number of iterations; none, if it is negative."""
+        """The handle of the number of work items; none, if it is negative."""
         from costate.lang.builder import require
         b = require("a loop")
         lo, hi, step = self.ranges[k]
@@ -358,7 +358,7 @@ class Box:
         return [index_handle(arith.sub(value, lo)) for value, (lo, _, _) in zip(values, self.ranges)]
 
     def value(self, k, index):
-        """The loop variable of iteration `index`, a handle."""
+        """The loop variable of work item `index`, a handle."""
         from costate.lang.builder import require
         b = require("a loop")
         lo, _, step = self.ranges[k]

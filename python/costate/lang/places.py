@@ -151,7 +151,7 @@ class Chosen:
 
 
 class ChosenElement(Chosen):
-    """A component, at an index of run time, of a vector that iterations share: the others are left to them."""
+    """A component, at an index of run time, of a vector that work items share: the others are left to them."""
 
     def set(self, value):
         self._at_it(lambda place: place.set(value))

@@ -28,15 +28,15 @@ class NeedsRandom(BaseException):
 
 
 class Stream:
-    """The random numbers of an iteration."""
+    """The random numbers of a work item."""
 
-    def __init__(self, builder, key, iteration):
-        self.key, self.iteration = key, iteration
+    def __init__(self, builder, key, work_item):
+        self.key, self.work_item = key, work_item
         self.drawn = builder.trace.declare(u64.core, builder.constant(u64, 0), builder.loc)
 
     def bits(self, b):
         drawn = b.trace.read(u64.core, self.drawn, b.loc)
-        result = b.pure(Op.philox, u64, self.key, self.iteration, drawn)
+        result = b.pure(Op.philox, u64, self.key, self.work_item, drawn)
         more = b.pure(Op.add, u64, drawn, b.constant(u64, 1))
         b.trace.assign(self.drawn, more, b.loc)
         return Expr(result, u64)

@@ -110,7 +110,7 @@ class Results:
             part.store(one)
 
     def end(self, has_returned):
-        """Behind the last statement; who comes there without a `return` returns 0."""
+        """After the last statement; who comes there without a `return` returns 0."""
         if not self.parts and not has_returned and self.is_declared:
             raise QuadrantsSyntaxError(f"`{self.name}` has a return type but no return statement: "
                                        "kernel has a return type but does not have a return statement")

@@ -230,7 +230,7 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     it for the CPU.
     `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
-    `find_nan`. `ad_stack_size=N` refuses gradients of loops that need more than N turns of their
+    `find_nan`. `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
     values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
     them. Other options of Quadrants and Taichi are accepted and have no effect.

@@ -136,7 +136,7 @@ UNSUPPORTED = {
     ast.Set: ("a set", "use a vector or a field"),
     ast.SetComp: ("a set comprehension", "use a list comprehension over `ti.static(range(n))`"),
     ast.GeneratorExp: ("a generator", "use a list comprehension over `ti.static(range(n))`"),
-    ast.NamedExpr: ("`:=` behind `and`, `or` or `if`", "assign in a statement of its own"),
+    ast.NamedExpr: ("`:=` after `and`, `or` or `if`", "assign in a statement of its own"),
     ast.Starred: ("`*`", "write the elements out"),
     ast.AsyncFor: ("`async for`", "use `for`"),
     ast.AsyncWith: ("`async with`", "launch kernels from the host"),

@@ -285,7 +285,7 @@ class List:
 
 
 class Guard:
-    """Which iterations of a loop over a field or node are at active cells: as they are when the loop starts."""
+    """Which work items of a loop over a field or node are at active cells: as they are when the loop starts."""
 
     def __init__(self, node):
         self.node = node
@@ -309,7 +309,7 @@ class Guard:
         self.start = copy
 
     def condition(self, handles):
-        """Whether the cell of an iteration was active."""
+        """Whether the cell of a work item was active."""
         b = require("a loop")
         cell = Cell(self.above, _cells(handles, self.node, self.above))
         if self.start is None:

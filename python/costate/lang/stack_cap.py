@@ -1,8 +1,8 @@
-"""`init(ad_stack_size=N)`: gradients of loops that take more than N turns are refused.
+"""`init(ad_stack_size=N)`: gradients of loops that take more than N iterations are refused.
 
 Costate needs no such limit; programs that set it are told when it is exceeded, as Quadrants does:
-by loops that carry values from one turn to the next.
-Counters of the turns at each depth of loops run in the primal, and what they have reached at
+by loops that carry values from one iteration to the next.
+Counters of the iterations at each depth of loops run in the primal, and what they have reached at
 most is looked at before a gradient.
 """
 
@@ -43,7 +43,7 @@ class StackCap:
                 b.trace.assign(counter, b.constant(i32, 0), b.loc)
         self.level += 1
 
-    def turn(self):
+    def iteration(self):
         if not self.carrying[-1]:
             return
         b = self.builder
@@ -70,12 +70,12 @@ class StackCap:
         arrays[self.hidden].fill(0)
 
     def check(self, name, arrays):
-        """Raises if the last launch took too many turns; `arrays` is {Hidden: array}."""
-        turns = int(arrays[self.hidden].to_numpy())
-        if turns > self.most:
+        """Raises if the last launch took too many iterations; `arrays` is {Hidden: array}."""
+        iterations = int(arrays[self.hidden].to_numpy())
+        if iterations > self.most:
             self.clear(arrays)
             raise QuadrantsAssertionError(
-                f"Adstack overflow: a loop of kernel `{name}` that carries values takes {turns} turns, more than "
+                f"Adstack overflow: a loop of kernel `{name}` that carries values takes {iterations} iterations, more than "
                 f"`ad_stack_size={self.most}` allows; leave that option of `init` out, gradients "
                 "need no limit")
 

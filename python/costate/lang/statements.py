@@ -314,14 +314,14 @@ class Statements:
         b.trace.begin_while_body(condition, b.loc)
         self.frame.loops.append("loop")
         if b.cap:
-            b.cap.turn()
+            b.cap.iteration()
         self.inner(node.body)
         self.frame.loops.pop()
         b.trace.end()
         self.left(node)
 
     def left(self, loop):
-        """Behind a loop in which the function may have returned."""
+        """After a loop in which the function may have returned."""
         if self.frame.early and contains_return(loop):
             self.frame.early.after_loop()
 
@@ -329,7 +329,7 @@ class Statements:
         if self.jumps_now("break"):
             return
         if self.frame.loops[-1] == "range":
-            raise QuadrantsSyntaxError("Cannot break in the outermost loop: its iterations run in "
+            raise QuadrantsSyntaxError("Cannot break in the outermost loop: its work items run in "
                                        "parallel; use `ti.loop_config(serialize=True)` in front of "
                                        "it")
         self.builder.trace.jump_break(self.builder.loc)
@@ -348,7 +348,7 @@ class Statements:
         if not frame.loops:
             raise QuadrantsSyntaxError(f"`{what}` outside of a loop")
         if frame.loops[-1] == "once":
-            raise QuadrantsSyntaxError(f"`{what}` in a loop over a field of shape (), which has one turn; use a condition")
+            raise QuadrantsSyntaxError(f"`{what}` in a loop over a field of shape (), which has one iteration; use a condition")
         if frame.loops[-1] != "static":
             return False
         if self.builder.depth != frame.unrolled[-1]:

@@ -51,7 +51,7 @@ def _is_seen():
 
 
 def _repeated(one, function, *args):
-    """A tape that compares its gradients with differences repeats what the host writes."""
+    """A `Tape` that compares its gradients with differences repeats what the host writes."""
     if not _surroundings().loud:
         return
     from costate.ad import state
@@ -123,7 +123,7 @@ class Storage:
     """An array of numbers, vectors or matrices: base of fields and ndarrays.
 
     `shape` is that of the indices, `element_shape` that of an element; the device array has both,
-    one behind the other.
+    one after the other.
     """
 
     __slots__ = ("_companions", "__dict__", "__weakref__")

@@ -34,11 +34,11 @@ def test_tape(square):
 
 def test_tape_that_keeps_gradients(square):
     x, loss, k = square
-    for turn in (1, 2):
+    for iteration in (1, 2):
         loss[None] = 0
         with ti.ad.Tape(loss, clear_gradients=False):
             k()
-        assert x.grad.to_numpy().tolist() == [2 * turn, 4 * turn, 6 * turn, 8 * turn]
+        assert x.grad.to_numpy().tolist() == [2 * iteration, 4 * iteration, 6 * iteration, 8 * iteration]
 
 
 def test_tape_is_exact_where_arrays_are_overwritten():
@@ -79,11 +79,11 @@ def test_tape_with_ndarrays():
             loss[0] += y[i]
 
     x.fill(3)
-    for turn in (1, 2):
+    for iteration in (1, 2):
         with ti.ad.Tape(loss):
             a(x, y)
             b(y, loss)
-        assert x.grad.to_numpy().tolist() == [6 * turn] * 3
+        assert x.grad.to_numpy().tolist() == [6 * iteration] * 3
 
 
 def test_host_writes_inside_of_a_tape(square):
@@ -448,7 +448,7 @@ def test_ad_stack_size_is_a_cap_that_raises():
         if fits:
             k.grad(n, m)
         else:
-            with pytest.raises(ti.QuadrantsAssertionError, match=r"[Oo]verflow.*\d+ turns"):
+            with pytest.raises(ti.QuadrantsAssertionError, match=r"[Oo]verflow.*\d+ iterations"):
                 k.grad(n, m)
 
 
@@ -484,11 +484,11 @@ def test_ad_stack_size_is_about_values_that_loops_carry():
         if fits:
             kernel.grad(*args)
         else:
-            with pytest.raises(ti.QuadrantsAssertionError, match="that carries values takes 17 turns"):
+            with pytest.raises(ti.QuadrantsAssertionError, match="that carries values takes 17 iterations"):
                 kernel.grad(*args)
 
 
-def test_loops_are_refused_where_the_user_turned_them_off():
+def test_loops_are_refused_where_the_user_switched_them_off():
     ti.init(arch=ti.cpu, ad_stack_experimental_enabled=False)
     x = ti.field(ti.f32, shape=4, needs_grad=True)
 

@@ -157,8 +157,8 @@ def test_while_and_break(double):
 
     at = np.array([0.5, 1.21, 4, 9.0])
     _, slope = gradient(k, x, y, at)
-    turns = [next(n for n in range(100) if n * math.sqrt(v) > 3) for v in at]
-    assert slope == pytest.approx([n * 0.5 / math.sqrt(v) for n, v in zip(turns, at)], rel=1e-9)
+    iterations = [next(n for n in range(100) if n * math.sqrt(v) > 3) for v in at]
+    assert slope == pytest.approx([n * 0.5 / math.sqrt(v) for n, v in zip(iterations, at)], rel=1e-9)
 
 
 def test_newton_in_while_with_and(double):
@@ -387,10 +387,10 @@ def test_gradients_accumulate_and_stores_consume(double):
 
     x.fill(1)
     k()
-    for turn in range(1, 4):
+    for iteration in range(1, 4):
         y.grad.fill(1)
         k.grad()
-        assert x.grad.to_numpy().tolist() == [3 * turn] * 3
+        assert x.grad.to_numpy().tolist() == [3 * iteration] * 3
         assert y.grad.to_numpy().tolist() == [0] * 3
 
 

@@ -20,7 +20,7 @@ PRIMAL = {"rsqrt": lambda v: v ** -0.5, "abs": abs}
 @pytest.mark.parametrize("n", [1, 3, 10])
 @pytest.mark.parametrize("op", CARRIED)
 def test_unary_functions_in_a_loop(op, n, dtype):
-    """y = the sum over the turns of f(v), v = 0.4 v + 0.3 f(v) / (1 + f(v)^2)."""
+    """y = the sum over the iterations of f(v), v = 0.4 v + 0.3 f(v) / (1 + f(v)^2)."""
     ti.init(arch=ti.cpu, default_fp=dtype)
     f, points = getattr(ti, op), np.array([0.2, 0.35, 0.6])
     x = ti.field(dtype, shape=3, needs_grad=True)
@@ -169,7 +169,7 @@ def test_bounds_that_change_behind_the_launch_of_a_tape(double):
     assert loss[None] == 8 + 32 and x.grad[None] == 40
 
 
-def test_many_iterations_and_block_sizes():
+def test_many_work_items_and_block_sizes():
     x = ti.field(ti.f32, shape=65700, needs_grad=True)
     loss = ti.field(ti.f32, shape=(), needs_grad=True)
 

@@ -362,7 +362,7 @@ def test_to_numpy_without_a_copy():
 class Particle:
     x: ti.types.vector(2, ti.f64)
     mass: ti.f64
-    turns: ti.i32
+    iterations: ti.i32
 
     @ti.func
     def energy(self):
@@ -376,16 +376,16 @@ def test_ndarrays_of_structs(double):
     @ti.kernel
     def start(p: ti.types.ndarray()):
         for i in p:
-            p[i] = Particle(x=[i, i], mass=2.0, turns=i)
+            p[i] = Particle(x=[i, i], mass=2.0, iterations=i)
 
     @ti.kernel
     def run(p: ti.types.ndarray(dtype=Particle, ndim=1), out: ti.types.ndarray()):
         for i in p:
             v = p[i].mass
-            for _ in range(p[i].turns):
+            for _ in range(p[i].iterations):
                 v *= p[i].x[0]
             out[None] += p[i].energy() + v
-            p[i].turns += 1
+            p[i].iterations += 1
 
     start(particles)
     assert particles[2].mass == 2 and particles.x[2][1] == 2
@@ -393,8 +393,8 @@ def test_ndarrays_of_structs(double):
         run(particles, loss)
     assert particles.mass.grad.to_numpy().tolist() == [1, 2 + 1, 8 + 4]
     assert particles.x.grad.to_numpy().tolist() == [[0, 0], [4 + 2, 4], [8 + 8, 8]]
-    assert particles.turns.to_numpy().tolist() == [1, 2, 3]
-    with pytest.raises(TypeError, match="ndarray of structs with the members x, mass, turns"):
+    assert particles.iterations.to_numpy().tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match="ndarray of structs with the members x, mass, iterations"):
         run(loss, loss)
 
 

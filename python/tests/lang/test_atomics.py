@@ -1,4 +1,4 @@
-"""Atomic operations that many iterations make on one element."""
+"""Atomic operations that many work items make on one element."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import costate as ti
 
 
-def test_products_of_many_iterations():
+def test_products_of_many_work_items():
     n = 20000
     odd, x = ti.field(ti.u32, shape=()), ti.field(ti.f32, shape=2)
     odd[None], x[0], x[1] = 1, 1.0, float("nan")

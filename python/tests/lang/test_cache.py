@@ -81,7 +81,7 @@ def test_kernel_that_moves_takes_its_lines_along(run):
     assert int(line_in(moved[1])) == int(line_in(error)) + 1
 
 
-def test_it_can_be_turned_off(run, tmp_path):
+def test_it_can_be_switched_off(run, tmp_path):
     for found in (run(cached=False), run(COSTATE_CACHE="0")):
         assert found[2:] == [0, 0, ""]
         assert not (tmp_path / "cache").exists()

@@ -27,7 +27,7 @@ def test_it_changes_in_unrolled_loops():
     assert k() == 100 + 6 + 12
 
 
-def test_lists_that_a_turn_makes():
+def test_lists_that_an_iteration_makes():
     @ti.kernel
     def k(n: ti.i32) -> ti.i32:
         total = 0

@@ -475,7 +475,7 @@ def test_keyword_arguments_and_defaults():
     assert x[None] == 32
 
 
-def test_ranges_without_iterations():
+def test_ranges_without_work_items():
     x = ti.field(ti.i32, shape=())
 
     @ti.kernel

@@ -1,4 +1,4 @@
-"""Gradients of loops whose iterations use elements of an array that the loop writes: exact where each
+"""Gradients of loops whose work items use elements of an array that the loop writes: exact where each
 element has one user, else an error that names both lines."""
 
 import numpy as np
@@ -127,7 +127,7 @@ NEIGHBOURS = [by_branch, by_ternary, by_clamp, by_remainder, by_function, by_inn
 
 @pytest.mark.parametrize("make", NEIGHBOURS)
 @pytest.mark.parametrize("taped", [False, True])
-def test_what_another_iteration_writes_has_no_gradient(make, taped):
+def test_what_another_work_item_writes_has_no_gradient(make, taped):
     out, x = fields("out", "x")
     loss = ti.field(ti.f64, shape=(), needs_grad=True)
     k = make(out, x)
@@ -138,7 +138,7 @@ def test_what_another_iteration_writes_has_no_gradient(make, taped):
             loss[None] += out[i]
 
     x.fill(0.5)
-    with pytest.raises(ti.CannotReplay, match=r"test_gradient_neighbours.py:\d+.*iterations? of the range.*"
+    with pytest.raises(ti.CannotReplay, match=r"test_gradient_neighbours.py:\d+.*work items? of the range.*"
                                               r"test_gradient_neighbours.py:\d+"):
         if taped:
             with ad.Tape(loss):
@@ -149,7 +149,7 @@ def test_what_another_iteration_writes_has_no_gradient(make, taped):
             x.grad.to_numpy()
 
 
-def test_nothing_is_refused_where_iterations_do_not_meet():
+def test_nothing_is_refused_where_work_items_do_not_meet():
     out, x = fields("out", "x")
 
     @ti.kernel
@@ -201,7 +201,7 @@ def test_elements_that_memory_tells_are_told_apart():
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * np.cos(1), rtol=1e-14)
     at.from_numpy(np.array([2, 0, 2], np.int32))
     k(at, x, s, y)
-    with pytest.raises(ti.CannotReplay, match="another one writes|several iterations"):
+    with pytest.raises(ti.CannotReplay, match="another one writes|several work items"):
         k.grad(at, x, s, y)
         x.grad.to_numpy()
 
@@ -298,7 +298,7 @@ def test_products_of_vectors():
     assert v.grad[2].to_list() == [2.0, 3.0]
 
 
-def test_a_product_that_iterations_share_is_refused():
+def test_a_product_that_work_items_share_is_refused():
     x, y = fields("x", "y")
 
     @ti.kernel

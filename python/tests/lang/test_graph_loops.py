@@ -6,8 +6,8 @@ import costate as ti
 
 
 @pytest.mark.parametrize("spelling", ["graph_do_while", "graph.do_while"])
-@pytest.mark.parametrize("turns, wanted", [(5, 5), (1, 1)])
-def test_the_body_runs_until_the_counter_is_0(spelling, turns, wanted):
+@pytest.mark.parametrize("iterations, wanted", [(5, 5), (1, 1)])
+def test_the_body_runs_until_the_counter_is_0(spelling, iterations, wanted):
     if spelling == "graph_do_while":
         @ti.kernel(gpu_graph=True)
         def run(x: ti.types.ndarray(ti.i32, ndim=1), counter: ti.types.ndarray(ti.i32, ndim=0)):
@@ -26,7 +26,7 @@ def test_the_body_runs_until_the_counter_is_0(spelling, turns, wanted):
                     counter[()] = counter[()] - 1
 
     x, counter = ti.ndarray(ti.i32, 4), ti.ndarray(ti.i32, ())
-    counter.fill(turns)
+    counter.fill(iterations)
     run(x, counter)
     assert x.to_numpy().tolist() == [wanted] * 4 and counter[None] == 0
 

@@ -60,12 +60,12 @@ LOOPS = {
         while True:
             go[None] += 1
     """,
-    "in_one_iteration": """
+    "in_one_work_item": """
         for i in x:
             while x[i] >= 0.0 and i == 7:
                 x[i] += 1.0
     """,
-    "in_all_iterations": """
+    "in_all_work_items": """
         for i in x:
             while True:
                 x[i] = qd.sin(x[i]) + 1.0
@@ -116,10 +116,10 @@ def test_ctrl_c_ends_a_range_between_chunks():
 def test_ctrl_c_in_a_gradient_and_in_a_recording():
     ends_well("""
     @qd.kernel
-    def k(turns: qd.i32):
+    def k(iterations: qd.i32):
         for i in x:
             v = x[i]
-            for j in range(turns):
+            for j in range(iterations):
                 v = qd.sin(v) + 0.1
             loss[None] += v
     k(2)

@@ -229,9 +229,9 @@ def test_a_process_killed_while_it_fills_the_cache_leaves_it_usable(tmp_path):
     environment = dict(os.environ, COSTATE_CACHE="1", COSTATE_CACHE_DIR=str(tmp_path / "cache"))
     file = tmp_path / "program.py"
     file.write_text(program)
-    for turn in range(6):
+    for iteration in range(6):
         victim = subprocess.Popen([sys.executable, str(file)], env=environment)
-        time.sleep(0.6 + 0.15 * turn)
+        time.sleep(0.6 + 0.15 * iteration)
         victim.send_signal(signal.SIGKILL)
         victim.wait()
     ends_well("assert right(); assert right(lambda: other(1.0), 2 * np.linspace(0, 1, N))", cache=tmp_path / "cache")

@@ -410,5 +410,5 @@ def test_assignments_in_expressions():
             if a > 3 and (n := a) > 5:
                 o[0] = n
 
-    with pytest.raises(ti.QuadrantsSyntaxError, match="behind `and`"):
+    with pytest.raises(ti.QuadrantsSyntaxError, match="after `and`"):
         conditional(3)

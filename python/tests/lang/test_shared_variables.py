@@ -274,7 +274,7 @@ def test_gradients_through_functions(tape, double):
     assert gradient(k, x, y, tape=tape) == differences(expected, x.to_numpy())
 
 
-def test_components_at_indices_of_run_time_are_left_to_other_iterations():
+def test_components_at_indices_of_run_time_are_left_to_other_work_items():
     @ti.kernel
     def counts(n: ti.i32) -> ti.types.vector(5, ti.f64):
         v = ti.Vector([0.0] * 5, ti.f64)

@@ -73,14 +73,14 @@ def test_fill_and_from_numpy_write_what_is_active():
 
 
 def test_a_loop_is_over_what_is_active_at_its_start():
-    x, turns = ti.field(ti.f32), ti.field(ti.i32, shape=())
+    x, iterations = ti.field(ti.f32), ti.field(ti.i32, shape=())
     cells = ti.root.bitmasked(ti.i, 16)
     cells.place(x)
 
     @ti.kernel
     def grow():
         for i in x:
-            turns[None] += 1
+            iterations[None] += 1
             if i < 15:
                 x[i + 1] += 1.0
 
@@ -93,10 +93,10 @@ def test_a_loop_is_over_what_is_active_at_its_start():
     x[3] = 1
     for _ in range(3):
         grow()
-    assert turns[None] == 1 + 2 + 3 and x.to_numpy()[3:8].tolist() == [1, 3, 2, 1, 0]
+    assert iterations[None] == 1 + 2 + 3 and x.to_numpy()[3:8].tolist() == [1, 3, 2, 1, 0]
     shrink()
     grow()
-    assert turns[None] == 6 + 2
+    assert iterations[None] == 6 + 2
 
 
 def test_indices_of_levels():

@@ -9,7 +9,7 @@ import costate as ti
 
 
 @ti.func
-def turns(n: ti.template()):
+def iterations(n: ti.template()):
     r = 0
     for _ in ti.static(range(n)):
         r += 1
@@ -18,7 +18,7 @@ def turns(n: ti.template()):
 
 @ti.func
 def passed_on(a, n: ti.template() = 3):
-    return a * 100 + turns(n) + turns(n=n)
+    return a * 100 + iterations(n) + iterations(n=n)
 
 
 @ti.func
@@ -30,7 +30,7 @@ def test_through_functions():
     @ti.kernel
     def k(n: ti.template()) -> ti.i32:
         t = ti.static((n,))
-        return passed_on(1, n) + 1000 * passed_on(0) + 10000 * turns(*t)
+        return passed_on(1, n) + 1000 * passed_on(0) + 10000 * iterations(*t)
 
     assert k(4) == 108 + 6000 + 40000
     assert k(0) == 100 + 6000
@@ -60,7 +60,7 @@ def test_through_methods():
 
         @ti.func
         def inner(self, m: ti.template()):
-            return turns(m + self.n)
+            return iterations(m + self.n)
 
         @ti.func
         def outer(self, m: ti.template()):
@@ -102,7 +102,7 @@ def test_assigned():
             r += 10
         for _ in ti.static(range(b - a)):
             r += 100
-        return r + 1000 * turns(c) + 10000 * turns(ti.static(d))
+        return r + 1000 * iterations(c) + 10000 * iterations(ti.static(d))
 
     assert k(3, True) == 2 + 40 + 300 + 3000 + 50000
     assert k(1, False) == 3 + 20 + 100 + 1000 + 50000
@@ -157,7 +157,7 @@ def test_static_of_what_exists_at_run_time():
     @ti.kernel
     def k(n: ti.i32) -> ti.i32:
         m = n + 1
-        return turns(ti.static(m))
+        return iterations(ti.static(m))
 
     with pytest.raises(ti.QuadrantsTypeError, match="exists only when the kernel runs"):
         k(3)

@@ -172,10 +172,10 @@ def test_gradients_are_added_to_those_of_tensors(place):
     y = torch.zeros(4, device=place, requires_grad=True)
     squares(x, y)
     assert y.tolist() == [0, 2, 8, 18] and isinstance(x._costate, copies.Copied) == (tensors.memory_kind() != place)
-    for turn in (1, 2):
+    for iteration in (1, 2):
         y.grad = torch.ones_like(y)
         squares.grad(x, y)
-        assert x.grad.tolist() == [0, 4 * turn, 8 * turn, 12 * turn]
+        assert x.grad.tolist() == [0, 4 * iteration, 8 * iteration, 12 * iteration]
     with torch.no_grad():
         x += 1
     squares(x, y)
@@ -186,7 +186,7 @@ def test_a_tape_over_tensors(place):
     x = torch.full((3,), 2.0, device=place, requires_grad=True)
     y = torch.zeros(3, device=place, requires_grad=True)
     s = torch.zeros(1, device=place, requires_grad=True)
-    for turn in range(2):
+    for iteration in range(2):
         x.grad = y.grad = None
         with ti.ad.Tape(s):
             squares(x, y)

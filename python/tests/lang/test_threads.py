@@ -14,7 +14,7 @@ COUNT = 4
 
 @pytest.fixture(autouse=True)
 def shaken(double):
-    """Threads take turns as often as they can."""
+    """Threads alternate as often as they can."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield

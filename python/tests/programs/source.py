@@ -24,7 +24,7 @@ FUNCTIONS |= {"rem": "raw_mod", "fmod": "raw_mod", "div": "raw_div", "clamp": "c
 TENSORS = {"vplus": "({} + {})", "vminus": "({} - {})", "vtimes": "({} * {})",
            "vscale": "({} * {})", "cross": "{}.cross({})", "vsin": "sin({})",
            "vmax": "max({}, {})", "vunit": "tamed({})", "vselect": "select({}, {}, {})",
-           "swizzle": "turned({})", "vec3": "Vector([{}, {}, {}], ti.f64)",
+           "swizzle": "rotated({})", "vec3": "Vector([{}, {}, {}], ti.f64)",
            "mat4": "Matrix([[{}, {}], [{}, {}]], ti.f64)", "mplus": "({} + {})", "mm": "({} @ {})",
            "mscale": "({} * {})", "transpose": "{}.transpose()", "outer": "outer({}, {})",
            "mselect": "select({}, {}, {})", "mtame": "tamed({})", "dot": "{}.dot({})",
@@ -43,7 +43,7 @@ def tamed(whole):
     return whole / (cast(1.0, ti.f64) + whole.norm())
 
 @func
-def turned(a):
+def rotated(a):
     return Vector([a[2], a[0], a[0]], ti.f64)
 
 @func
@@ -119,12 +119,12 @@ class Source:
         self.body(node, node[0].text)
 
     def do_while(self, node, _):
-        turns, most = self.name("turns"), self.name("most")
-        self.line(f"{turns} = cast(0, ti.i32)")
+        iterations, most = self.name("iterations"), self.name("most")
+        self.line(f"{iterations} = cast(0, ti.i32)")
         self.line(f"{most} = {self.value(node[0], 'i32')}")
-        self.line(f"while ({turns} < {most}) & {self.value(node[1], 'u1')}:")
+        self.line(f"while ({iterations} < {most}) & {self.value(node[1], 'u1')}:")
         self.indent += 1
-        self.line(f"{turns} += cast(1, ti.i32)")
+        self.line(f"{iterations} += cast(1, ti.i32)")
         self.statements(node)
         self.indent -= 1
 

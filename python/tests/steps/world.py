@@ -6,7 +6,7 @@ import costate as ti
 from steps import members
 from steps.duals import Dual, constants, slopes_of, values_of
 
-#: Shapes, components behind the indices.
+#: Shapes, components after the indices.
 SHAPES = {"a": (3,), "b": (3,), "n": (3,), "v": (2, 2), "m": (2, 2, 2), "p": (2,), "q": (2, 2)}
 
 

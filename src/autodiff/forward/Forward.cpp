@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
-/// Emits the tangents of one operation behind it, and notes what it emits as
+/// Emits the tangents of one operation after it, and notes what it emits as
 /// the next tasks: a derivative of higher order is one of these operations.
 class Forward::Emission : public OpBuilder::Listener {
 public:
@@ -240,14 +240,14 @@ void Forward::clearLocal(ir::LocalClearOp clear, const Task &task,
 
 static LogicalResult refuseShared(Operation *update) {
   InFlightDiagnostic error = update->emitError(
-      "several iterations may give this minimum or maximum, and which of them "
-      "does is known behind the range only; so it has no forward derivative");
-  error.attachNote() << "take it in serial code, or let each iteration have an "
+      "several work items may give this minimum or maximum, and which of them "
+      "does is known after the range only; so it has no forward derivative");
+  error.attachNote() << "take it in serial code, or let each work item have an "
                         "element of its own; it has a reverse derivative";
   return failure();
 }
 
-/// Where no other iteration interferes, the tangent is that of the value if the
+/// Where no other work item interferes, the tangent is that of the value if the
 /// element has become that value.
 LogicalResult Forward::extremum(Operation *update, const Task &task,
                                 Emission &out) {

@@ -70,7 +70,7 @@ private:
                                            mlir::ValueRange indices,
                                            unsigned curve) const;
 
-  // Lists of values with tangents behind them: by value, by curve, by order.
+  // Lists of values with tangents after them: by value, by curve, by order.
   void appendTangents(Builder &b, mlir::Value value,
                       llvm::SmallVectorImpl<mlir::Value> &list);
   void receiveTangents(mlir::Value value,

@@ -29,7 +29,7 @@ inline bool isUpdate(mlir::Operation *op) {
          ir::fetchesElement(op);
 }
 
-/// Whether no other iteration touches the element of the update `op`.
+/// Whether no other work item touches the element of the update `op`.
 inline bool isExclusive(mlir::Operation *op) {
   return op->hasAttr("exclusive");
 }
@@ -56,20 +56,20 @@ inline bool isOwnPart(mlir::Operation *op) {
   return mlir::isa<ir::RangeOp>(op) || holdsRanges(op);
 }
 
-/// Whether all iterations of `range` have `value` in common.
+/// Whether all work items of `range` have `value` in common.
 bool isUniform(mlir::Value value, ir::RangeOp range);
 
 /// Whether `extent` is certainly no more than 1.
 bool isAtMostOne(mlir::Value extent);
 
-/// Whether each iteration of `range` makes `accesses`, to one array, to
-/// elements that no other iteration touches by them: for every index of the
+/// Whether each work item of `range` makes `accesses`, to one array, to
+/// elements that no other work item touches by them: for every index of the
 /// range there is a dimension in which all use the same multiple of that index
 /// plus constants that differ by less than the multiple.
 bool areExclusive(ir::RangeOp range, llvm::ArrayRef<ArrayAccess> accesses);
 
-/// The arrays of which each iteration of `range` touches elements that no other
-/// iteration touches.
+/// The arrays of which each work item of `range` touches elements that no other
+/// work item touches.
 llvm::DenseSet<mlir::Value> exclusiveArrays(ir::RangeOp range);
 
 /// Sets `exclusive` on the updates of `kernel` that need not be atomic.

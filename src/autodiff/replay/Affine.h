@@ -26,7 +26,7 @@ struct Affine {
 };
 
 /// Whether `high` is greater than `low` whatever counts come to: numbers from 0
-/// on, of turns, iterations and elements. A symbol that `varies` may have
+/// on, of iterations, work items and elements. A symbol that `varies` may have
 /// another value in each of the two.
 bool isAbove(const Affine &high, const Affine &low,
              llvm::function_ref<bool(mlir::Value)> varies,

@@ -27,7 +27,7 @@ static void refuse(const ArrayAccess &other, Operation *update) {
       "where the gradient goes");
   error.attachNote(update->getLoc()) << "the minimum or maximum is taken here";
   error.attachNote() << "do one of the two in a range of its own; or, if no "
-                        "other iteration uses the element, in a `Var` with "
+                        "other work item uses the element, in a `Var` with "
                         "`min` or `max`";
 }
 

@@ -133,7 +133,7 @@ static ir::LoadOp expand(Operation *op) {
   return old;
 }
 
-/// By range: the arrays of which each iteration has elements of its own.
+/// By range: the arrays of which each work item has elements of its own.
 using Exclusive = llvm::DenseMap<Operation *, llvm::DenseSet<Value>>;
 
 static bool isInterrupted(Operation *op, Exclusive &known) {
@@ -184,7 +184,7 @@ static bool isOfActive(Operation *op, ArrayRef<bool> active) {
   return active[cast<BlockArgument>(array).getArgNumber()];
 }
 
-/// Whether iterations may have elements of their own, which checkOwners finds
+/// Whether work items may have elements of their own, which checkOwners finds
 /// out.
 static bool mayBeOwn(Operation *op) {
   auto range = op->getParentOfType<ir::RangeOp>();
@@ -193,10 +193,10 @@ static bool mayBeOwn(Operation *op) {
 }
 
 static LogicalResult refuseProduct(Operation *op) {
-  op->emitError("`atomic_mul` of an element that several iterations of the "
+  op->emitError("`atomic_mul` of an element that several work items of the "
                 "range may multiply has no derivative here")
           .attachNote()
-      << "let each iteration have an element of its own and multiply them in "
+      << "let each work item have an element of its own and multiply them in "
          "serial code, or add logarithms";
   return failure();
 }
@@ -220,10 +220,10 @@ LogicalResult checkFetches(ir::KernelOp primal, ArrayRef<bool> active,
       return refuseProduct(op);
     op->emitError("this operation returns what an element with a derivative "
                   "was, or replaces it, at a time that depends on the order "
-                  "of iterations; so its derivative is not defined")
+                  "of work items; so its derivative is not defined")
             .attachNote()
         << "use `+=`, `atomic_min` or `atomic_max` and not what they return, "
-           "or do it in serial code, or on elements that no other iteration "
+           "or do it in serial code, or on elements that no other work item "
            "uses";
     return failure();
   }
@@ -252,7 +252,7 @@ LogicalResult checkForgotten(ir::KernelOp gradient, Refusal &refusal) {
       return WalkResult::advance();
     refusal.code = ErrorCode::CannotReplay;
     load.emitError("the gradient needs what this atomic operation has "
-                   "returned, which depends on the order of iterations and "
+                   "returned, which depends on the order of work items and "
                    "cannot be found again")
             .attachNote()
         << "do it in a kernel in front of this one that stores what it returns "
@@ -278,7 +278,7 @@ LogicalResult checkFixedFetches(ir::KernelOp kernel) {
     if (!op->getParentOfType<ir::RangeOp>() || isFixed(op))
       continue;
     op->emitError("what this atomic operation returns or leaves depends on the "
-                  "order of iterations; this kernel is deterministic")
+                  "order of work items; this kernel is deterministic")
             .attachNote()
         << "do it in serial code, or make the kernel without `deterministic`";
     return failure();

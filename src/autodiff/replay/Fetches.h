@@ -1,5 +1,5 @@
 #pragma once
-/// Atomics that tell what an element was: where iterations share the element,
+/// Atomics that tell what an element was: where work items share the element,
 /// that depends on their order.
 
 #include "autodiff/Differentiate.h"
@@ -8,11 +8,11 @@
 namespace costate::autodiff {
 
 /// Makes plain accesses of those that nobody interrupts: in serial code, and of
-/// arrays of which each iteration has elements of its own. Likewise of minima
+/// arrays of which each work item has elements of its own. Likewise of minima
 /// and maxima that an element takes which the same part uses otherwise.
 void expandFetches(ir::KernelOp kernel);
 
-/// Whether `atomic_mul` has a derivative where iterations turn out to have
+/// Whether `atomic_mul` has a derivative where work items are found to have
 /// elements of their own: in gradients, which find that out (Owners.h).
 enum class Products { Refused, OfOwn };
 

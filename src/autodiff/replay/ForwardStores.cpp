@@ -45,7 +45,7 @@ static Value valueFrom(Operation *op, ir::LoadOp load, bool &isOpen) {
   return store && relation == Relation::Same ? store.getValue() : Value();
 }
 
-/// The value that a store of the same iteration has left for `load`, if any.
+/// The value that a store of the same work item has left for `load`, if any.
 static Value storedValue(ir::LoadOp load) {
   bool isOpen = true;
   for (Operation *at = load; isOpen;) {

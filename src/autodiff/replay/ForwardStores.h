@@ -1,5 +1,5 @@
 #pragma once
-/// Store-to-load forwarding within one iteration.
+/// Store-to-load forwarding within one work item.
 
 #include "ir/Kernel.h"
 

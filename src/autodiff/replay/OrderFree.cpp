@@ -1,4 +1,4 @@
-/// Does a range depend on the order of its iterations?
+/// Does a range depend on the order of its work items?
 
 #include "autodiff/replay/Replay.h"
 
@@ -18,7 +18,7 @@ static LogicalResult refuseMixed(const ArrayAccess &load,
                                                        : "atomic updates";
   InFlightDiagnostic error = load.op->emitError()
                              << "this read may or may not see " << what
-                             << " that other iterations of the same range "
+                             << " that other work items of the same range "
                              << (takes ? "take" : "make")
                              << ", so the gradient is not defined";
   if (takes)
@@ -29,9 +29,9 @@ static LogicalResult refuseMixed(const ArrayAccess &load,
   return failure();
 }
 
-/// Whether iterations of `range` may have an element each, the only one that
-/// they use: if so, which checkOwners finds out, only the order within an
-/// iteration counts.
+/// Whether work items of `range` may have an element each, the only one that
+/// they use: if so, which checkOwners finds out, only the order within a
+/// work item counts.
 static bool mayHaveOneEach(ir::RangeOp range, ArrayRef<ArrayAccess> accesses) {
   auto isUniformIndex = [&](Value index) { return isUniform(index, range); };
   return !llvm::all_of(accesses.front().indices, isUniformIndex) &&
@@ -62,7 +62,7 @@ static LogicalResult checkMixed(ir::RangeOp range, ArrayRef<bool> active,
   return success();
 }
 
-/// Whether iterations of `range` that differ in one index only store to the
+/// Whether work items of `range` that differ in one index only store to the
 /// same element. An extent that is not known counts as more than 1.
 static bool isShared(ir::StoreOp store, ir::RangeOp range) {
   llvm::DenseSet<Value> used;
@@ -85,7 +85,7 @@ static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
       continue;
     refusal.code = ErrorCode::CannotReplay;
     InFlightDiagnostic error = store.emitError(
-        "several iterations of the range store to this element, so which value "
+        "several work items of the range store to this element, so which value "
         "remains is left to chance and the gradient is not defined");
     error.attachNote() << "add with `+=`, or store in serial code";
     return failure();
@@ -94,7 +94,7 @@ static LogicalResult checkSharedStores(ir::RangeOp range, Refusal &refusal) {
 }
 
 namespace {
-/// By how much each index of a range differs between the iteration that makes
+/// By how much each index of a range differs between the work item that makes
 /// one access and the one that makes another to the same element.
 class Shifts {
 public:
@@ -122,7 +122,7 @@ public:
     return known->second == shift;
   }
 
-  /// Whether the two iterations differ and exist. Extents that are not known
+  /// Whether the two work items differ and exist. Extents that are not known
   /// count as 2.
   bool isInside() const {
     bool differ = false;
@@ -144,7 +144,7 @@ private:
 };
 } // namespace
 
-/// Whether iterations next to each other access one element.
+/// Whether work items next to each other access one element.
 static bool neighboursMeet(ir::RangeOp range, const ArrayAccess &a,
                            const ArrayAccess &b) {
   Shifts shifts(range);
@@ -168,7 +168,7 @@ static LogicalResult checkNeighbours(ir::RangeOp range, Refusal &refusal) {
           continue;
         refusal.code = ErrorCode::CannotReplay;
         InFlightDiagnostic error = other.op->emitError(
-            "one iteration of the range uses the element that another one "
+            "one work item of the range uses the element that another one "
             "stores, so what it finds is left to chance and the gradient is "
             "not defined");
         error.attachNote(store.op->getLoc()) << "the element is stored here";

@@ -24,15 +24,15 @@ bool isOwnerCheck(Operation *op) { return op->hasAttr(checkAttr); }
 
 namespace {
 
-/// An access of an iteration: whether the element may then have no writer but
-/// this iteration, and whether this is one.
+/// An access of a work item: whether the element may then have no writer but
+/// this work item, and whether this is one.
 struct Use {
   ArrayAccess access;
   bool writes, asks;
 };
 using Uses = SmallVector<Use>;
 
-/// Finds the uses by which iterations of a range could get each other's
+/// Finds the uses by which work items of a range could get each other's
 /// derivatives.
 class Contests {
 public:
@@ -69,7 +69,7 @@ private:
     });
   }
 
-  /// Whether all iterations store one value, or none that has a derivative: who
+  /// Whether all work items store one value, or none that has a derivative: who
   /// is the last does not matter.
   bool areCommon(ir::RangeOp range, ArrayRef<ArrayAccess> stores) const {
     auto valueOf = [](const ArrayAccess &store) {
@@ -150,20 +150,20 @@ ArrayAttr placesOf(Builder &b, ArrayRef<Use> uses) {
 
 StringRef textOf(Operation *use) {
   if (isa<ir::StoreOp>(use))
-    return "several iterations of the range store to this element, as@, so "
+    return "several work items of the range store to this element, as@, so "
            "which value remains is left to chance and the gradient is not "
            "defined; add with `+=`, or store in serial code";
   if (use->hasAttr(productAttr))
-    return "`atomic_mul` has no derivative where another iteration of the "
-           "range writes to the element, as@; let each iteration have an "
+    return "`atomic_mul` has no derivative where another work item of the "
+           "range writes to the element, as@; let each work item have an "
            "element of its own, or multiply in serial code";
-  return "one iteration of the range uses the element that another one "
+  return "one work item of the range uses the element that another one "
          "writes@, so what it finds is left to chance and the gradient is not "
          "defined; write to another array, use one range for each, or do it "
          "in serial code";
 }
 
-/// The number of an iteration, row by row.
+/// The number of a work item, row by row.
 Value numberOf(Builder &b, ir::RangeOp range) {
   Value number = range.getBody()->getArgument(0);
   for (auto [extent, index] :

@@ -54,7 +54,7 @@ namespace {
 /// When two accesses that stand in common loops meet on one element.
 struct Meeting {
   enum Kind { Never, Always, After, Unknown } kind;
-  int64_t turns = 0; ///< After: this many turns after the first
+  int64_t iterations = 0; ///< After: this many iterations after the first
 };
 
 /// Combines what two dimensions say: elements are equal if all indices are.
@@ -62,7 +62,7 @@ Meeting both(Meeting a, Meeting b) {
   if (a.kind == Meeting::Never || b.kind == Meeting::Never)
     return {Meeting::Never};
   if (a.kind == Meeting::After && b.kind == Meeting::After)
-    return a.turns == b.turns ? a : Meeting{Meeting::Never};
+    return a.iterations == b.iterations ? a : Meeting{Meeting::Never};
   if (a.kind == Meeting::After)
     return a;
   if (b.kind == Meeting::After)
@@ -109,8 +109,8 @@ bool inOneRun(Operation *a, Operation *b) {
   return true;
 }
 
-/// Fixed within one iteration, too.
-bool isIterationValue(Value value) {
+/// Fixed within one work item, too.
+bool isWorkItemValue(Value value) {
   return isSerialValue(value) ||
          isa<ir::RangeOp>(value.getParentBlock()->getParentOp());
 }
@@ -158,9 +158,9 @@ public:
   }
 
   /// Whether `second` may access an element that `first` has accessed, later
-  /// in the same iteration or in a part that runs later. Loops are looked at
-  /// from the outside in: either the element is met in the same turn, and the
-  /// next loop decides, or the number of turns between the two does.
+  /// in the same work item or in a part that runs later. Loops are looked at
+  /// from the outside in: either the element is met in the same iteration, and
+  /// the next loop decides, or the number of iterations between the two does.
   bool mayFollow() {
     for (; !loops.empty(); loops.pop_back()) {
       if (isOver())
@@ -171,23 +171,23 @@ public:
         return false;
       if (meeting.kind != Meeting::After)
         return true;
-      if (meeting.turns != 0)
-        return meeting.turns > 0;
+      if (meeting.iterations != 0)
+        return meeting.iterations > 0;
     }
     return !isOver() && follows() && meetingIn({}).kind != Meeting::Never;
   }
 
 private:
-  /// Whether the first reads behind the part in which both stand; of loops
-  /// around parts only those are left in which the two may be in one turn.
+  /// Whether the first reads after the part in which both stand; of loops
+  /// around parts only those are left in which the two may be in one iteration.
   bool isOver() const {
-    return readsBehindPart(first.op) &&
+    return readsAfterPart(first.op) &&
            (loops.empty() || !holdsRanges(loops.back())) &&
            samePart(first.op, second.op);
   }
 
-  /// Whether the second runs after the first within one turn of the innermost
-  /// common loop.
+  /// Whether the second runs after the first within one iteration of the
+  /// innermost common loop.
   bool follows() const {
     if (firstAt->getBlock() == secondAt->getBlock())
       return firstAt->isBeforeInBlock(secondAt);
@@ -197,7 +197,7 @@ private:
            secondAt->getParentRegion()->getRegionNumber();
   }
 
-  /// The counter of a loop in the form of normalizeLoops and countTurns.
+  /// The counter of a loop in the form of normalizeLoops and countIterations.
   static Value counterOf(Operation *loop) {
     if (auto forLoop = dyn_cast<scf::ForOp>(loop))
       return forLoop.getInductionVar();
@@ -205,7 +205,7 @@ private:
   }
 
   /// Whether `symbol` may differ where the elements meet: in loops that are
-  /// done with it is the same turn, and so the same value.
+  /// done with it is the same iteration, and so the same value.
   bool varies(Value symbol) const {
     return llvm::any_of(loops, [&](Operation *loop) {
       return loop->isAncestor(symbol.getParentBlock()->getParentOp());
@@ -219,14 +219,15 @@ private:
     return meeting;
   }
 
-  static bool isCountOrTurn(Value value) {
+  static bool isCountOrIteration(Value value) {
     auto loop = dyn_cast<scf::WhileOp>(value.getParentBlock()->getParentOp());
     return isCount(value) || (loop && value == counterOf(loop));
   }
 
   Meeting meetingOf(const Affine &a, const Affine &b, Value counter) const {
     if (areApart(
-            a, b, [&](Value symbol) { return varies(symbol); }, isCountOrTurn))
+            a, b, [&](Value symbol) { return varies(symbol); },
+            isCountOrIteration))
       return {Meeting::Never};
     for (const Affine *form : {&a, &b})
       for (auto [symbol, coefficient] : form->terms)
@@ -302,8 +303,7 @@ bool readsOwnStore(const Writes &writes, ir::LoadOp load) {
   return llvm::any_of(writes.lookup(read.array), [&](const ArrayAccess &write) {
     bool same = isa<ir::RangeOp>(statementOf(load)) &&
                 statementOf(write.op) == statementOf(load);
-    return !certainlyApart(read, write,
-                           same ? isIterationValue : isSerialValue);
+    return !certainlyApart(read, write, same ? isWorkItemValue : isSerialValue);
   });
 }
 
@@ -317,7 +317,7 @@ static LogicalResult checkLateAdditions(ir::RangeOp range) {
   for (const ArrayAccess &access : accesses)
     if (auto take = dyn_cast<ir::AtomicTakeOp>(access.op);
         take && !take.getExclusive()) {
-      take.emitError("several iterations may give the element this value, and "
+      take.emitError("several work items may give the element this value, and "
                      "which of them gets the gradient is left to chance; this "
                      "kernel is deterministic")
               .attachNote()

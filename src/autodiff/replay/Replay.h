@@ -8,9 +8,9 @@
 namespace costate::autodiff {
 
 /// Refuses what no replay can get right, because it depends on the order of
-/// iterations: a plain read of an array that the same range updates
-/// atomically, an element that several iterations certainly store, an element
-/// that one iteration certainly stores and the next one uses.
+/// work items: a plain read of an array that the same range updates
+/// atomically, an element that several work items certainly store, an element
+/// that one work item certainly stores and the next one uses.
 mlir::LogicalResult checkOrderFree(ir::KernelOp primal,
                                    llvm::ArrayRef<bool> active,
                                    Refusal &refusal);
@@ -31,7 +31,7 @@ bool samePart(mlir::Operation *a, mlir::Operation *b);
 bool isFixedInPart(mlir::Value value);
 
 /// Whether two accesses certainly differ in a dimension, by symbols that do not
-/// change during the launch or the common iteration.
+/// change during the launch or the common work item.
 bool certainlyApart(const ArrayAccess &a, const ArrayAccess &b,
                     llvm::function_ref<bool(mlir::Value)> isFixed);
 
@@ -40,18 +40,18 @@ using Writes = llvm::DenseMap<mlir::Value, llvm::SmallVector<ArrayAccess>>;
 Writes writesOf(ir::KernelOp kernel);
 
 /// Final-state replay needs that no store or update that can follow `load`, in
-/// its own iteration or in a later part, may hit its element: the first one
+/// its own work item or in a later part, may hit its element: the first one
 /// that may.
 std::optional<Overwrite> findOverwrite(const Writes &writes, ir::LoadOp load);
 
-/// Whether `load` may read what has been written before by its own iteration
+/// Whether `load` may read what has been written before by its own work item
 /// or serial run; around ranges, by its own loop or branch.
 bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load);
 
 /// Whether `load` reads what its part leaves in the element: what a minimum or
 /// maximum that the part takes has become.
 inline constexpr llvm::StringLiteral behindPartAttr = "costate.behind_part";
-inline bool readsBehindPart(mlir::Operation *load) {
+inline bool readsAfterPart(mlir::Operation *load) {
   return load->hasAttr(behindPartAttr);
 }
 
@@ -65,11 +65,11 @@ bool disturbsExtremum(const ArrayAccess &update, const ArrayAccess &other);
 mlir::LogicalResult checkExtrema(ir::KernelOp primal,
                                  llvm::ArrayRef<bool> active, Refusal &refusal);
 
-/// Puts behind each minimum and maximum that an element of an `active` array
-/// takes a load that reads behind the part.
+/// Puts after each minimum and maximum that an element of an `active` array
+/// takes a load that reads after the part.
 void probeExtrema(ir::KernelOp kernel, llvm::ArrayRef<bool> active);
 
-/// Marks the accesses of ranges whose elements several iterations may use in
+/// Marks the accesses of ranges whose elements several work items may use in
 /// ways that exclude each other (see the pass `watch-accesses`).
 void watchAccesses(ir::KernelOp kernel);
 

@@ -22,7 +22,7 @@ static unsigned argumentOf(Value array) {
 /// What a part leaves is what the next one finds.
 static std::pair<unsigned, unsigned> placeOf(const ArrayAccess &access) {
   return {argumentOf(access.array),
-          partNumber(access.op) + readsBehindPart(access.op)};
+          partNumber(access.op) + readsAfterPart(access.op)};
 }
 
 static std::optional<unsigned> numberOf(Operation *op, StringRef attribute) {
@@ -52,7 +52,7 @@ void Versions::mark(ir::KernelOp kernel) const {
     return;
   for (const ArrayAccess &access : accessesIn(kernel))
     if (Place place = placeOf(access);
-        scratch.contains(place) && !readsBehindPart(access.op))
+        scratch.contains(place) && !readsAfterPart(access.op))
       access.op->setAttr(ir::replayedAttr,
                          builder.getI64IntegerAttr(place.second));
 }
@@ -81,9 +81,9 @@ static void refuseVersions(const Overwrite &overwrite, Operation *around) {
          "and record the launches with a Tape";
 }
 
-FailureOr<bool> Versions::settle(ir::KernelOp primal,
-                                 ArrayRef<ir::LoadOp> needed,
-                                 Refusal &refusal) {
+FailureOr<bool> Versions::resolve(ir::KernelOp primal,
+                                  ArrayRef<ir::LoadOp> needed,
+                                  Refusal &refusal) {
   Writes writes = writesOf(primal);
   for (auto &[array, accesses] : writes)
     for (const ArrayAccess &access : accesses)
@@ -94,7 +94,7 @@ FailureOr<bool> Versions::settle(ir::KernelOp primal,
   size_t known = scratch.size();
   for (ir::LoadOp load : needed) {
     Place place = placeOf(*accessOf(load));
-    if (scratch.contains(place) && !readsBehindPart(load))
+    if (scratch.contains(place) && !readsAfterPart(load))
       continue;
     std::optional<Overwrite> reason = findOverwrite(writes, load);
     if (!reason) {
@@ -103,15 +103,14 @@ FailureOr<bool> Versions::settle(ir::KernelOp primal,
     }
     if (!overwrite)
       overwrite = reason;
-    bool behind = readsBehindPart(load),
-         rerun = mayFollowOwnWrite(writes, load);
+    bool after = readsAfterPart(load), rerun = mayFollowOwnWrite(writes, load);
     Operation *around = statementOf(load);
-    if (holdsRanges(around) && (behind || rerun)) {
+    if (holdsRanges(around) && (after || rerun)) {
       refusal.code = ErrorCode::CannotReplay;
       refuseVersions(*reason, around);
       return failure();
     }
-    if (!behind && rerun)
+    if (!after && rerun)
       scratch.insert(place);
     else
       versionOf[*numberOf(load, originAttr)] = add(place);

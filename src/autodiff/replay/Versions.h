@@ -12,7 +12,7 @@
 namespace costate::autodiff {
 
 /// Finds the versions that a gradient needs, in rounds: mark a fresh copy of
-/// the primal, differentiate it, settle; until all are settled.
+/// the primal, differentiate it, resolve; until all are resolved.
 class Versions {
 public:
   /// Numbers the loads of `kernel` and marks the accesses that its forward
@@ -21,10 +21,10 @@ public:
 
   /// Chooses what each needed load of `primal`, a copy of the marked kernel,
   /// reads. False if that asks for another round. Fails if it had to be a
-  /// version of each turn of a loop around ranges.
-  mlir::FailureOr<bool> settle(ir::KernelOp primal,
-                               llvm::ArrayRef<ir::LoadOp> needed,
-                               Refusal &refusal);
+  /// version of each iteration of a loop around ranges.
+  mlir::FailureOr<bool> resolve(ir::KernelOp primal,
+                                llvm::ArrayRef<ir::LoadOp> needed,
+                                Refusal &refusal);
 
   /// Gives `gradient` the arrays that its loads need, and lets them read those.
   void redirect(ir::KernelOp gradient);

@@ -17,7 +17,7 @@ public:
   Watch(ir::RangeOp range, Value array, ArrayRef<ArrayAccess> accesses)
       : range(range), array(cast<BlockArgument>(array)), accesses(accesses) {}
 
-  /// Whether two iterations could use one element in ways that exclude each
+  /// Whether two work items could use one element in ways that exclude each
   /// other.
   bool mayConflict() const {
     auto isOwnUpdate = [](const ArrayAccess &access) {
@@ -99,7 +99,7 @@ private:
   }
 
   /// A load of the primal is reversed by an update, an update by a load, a
-  /// store by a load and a store, by an atomic take if iterations may share it,
+  /// store by a load and a store, by an atomic take if work items may share it,
   /// or by a store if the value has no derivative.
   StringRef useOfAdjoint(Operation *op) const {
     if (auto update = dyn_cast<ir::AtomicAddOp>(op))

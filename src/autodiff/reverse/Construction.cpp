@@ -26,7 +26,7 @@ scf::ForOp ReverseLoop::close(Builder &outer, Value count,
   return cast<scf::ForOp>(outer.create(state));
 }
 
-Value ReverseLoop::turn(Builder &at, Value count) {
+Value ReverseLoop::iteration(Builder &at, Value count) {
   Value one = constant(at, 1);
   Value last = arith::SubIOp::create(at, count, one);
   return arith::SubIOp::create(at, last, counter);

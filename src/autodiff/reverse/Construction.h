@@ -13,7 +13,7 @@ class ReverseLoop {
 public:
   ReverseLoop(mlir::Location loc, mlir::Type counter);
 
-  /// Adds a carried adjoint; the value at the start of a turn.
+  /// Adds a carried adjoint; the value at the start of an iteration.
   mlir::Value carry(mlir::Type type) {
     return block->addArgument(type, b.getLoc());
   }
@@ -24,9 +24,9 @@ public:
                          llvm::ArrayRef<mlir::Value> inits,
                          llvm::ArrayRef<mlir::Value> next);
 
-  /// The number of the turn that is being reversed, of `count`: counters run
-  /// down, they are inverted and not saved.
-  mlir::Value turn(mlir::ImplicitLocOpBuilder &at, mlir::Value count);
+  /// The number of the iteration that is being reversed, of `count`: counters
+  /// run down, they are inverted and not saved.
+  mlir::Value iteration(mlir::ImplicitLocOpBuilder &at, mlir::Value count);
 
   /// A constant of the type of the counter.
   mlir::Value constant(mlir::ImplicitLocOpBuilder &at, int64_t value);

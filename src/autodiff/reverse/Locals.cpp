@@ -35,7 +35,7 @@ static bool isInLoop(Operation *op) {
 }
 
 /// A declaration, or a clear, leaves zeros: what has come together in the
-/// adjoints of these goes nowhere. The turn before has other elements.
+/// adjoints of these goes nowhere. The iteration before has other elements.
 void Reverser::reverseLocal(Operation *op, Sweep &sweep) {
   if (auto load = dyn_cast<ir::LocalLoadOp>(op))
     return reverseLocalLoad(load, sweep);

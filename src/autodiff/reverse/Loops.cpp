@@ -8,7 +8,7 @@ using namespace mlir;
 namespace costate::autodiff {
 
 /// Ends a reversed loop. Adjoints of values from outside of it that are still
-/// in `adjoints` are summed over its turns.
+/// in `adjoints` are summed over its iterations.
 void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
                          Adjoints &adjoints, Sweep &sweep) {
   for (Value captured : adjoints.remaining()) {
@@ -29,9 +29,9 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
   Builder &b = reversed.b;
   SmallVector<unsigned> carried = variedAmong(loop.getRegionIterArgs());
   SmallVector<Value> inits, next;
-  Value turn = reversed.turn(b, count);
+  Value iteration = reversed.iteration(b, count);
   Scope scope(*loop.getBody(), sweep.scope, b);
-  scope.provide(loop.getInductionVar(), turn);
+  scope.provide(loop.getInductionVar(), iteration);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
   for (unsigned i : carried) {
@@ -57,13 +57,13 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
 
 /// Reverses the before-region: `forwarded` holds the adjoints of what it passes
 /// on (varied results only), and comes back as those of its own arguments.
-LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value turn,
+LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
                                       SmallVectorImpl<Value> &forwarded,
                                       Sweep &sweep) {
   Block &before = *loop.getBeforeBody();
   auto condition = cast<scf::ConditionOp>(before.getTerminator());
   Scope scope(before, sweep.scope, sweep.b);
-  scope.provide(before.getArguments().back(), turn);
+  scope.provide(before.getArguments().back(), iteration);
   Sweep inner{sweep.b, scope, sweep.adjoints};
   for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
     add(inner, condition.getArgs()[i], forwarded[at]);
@@ -79,15 +79,15 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value turn,
   return success();
 }
 
-/// Reverses the body in turn `turn`: `carried` holds the adjoints of the varied
-/// before-arguments of the next turn, and comes back as those of the varied
-/// after-arguments.
-LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value turn,
+/// Reverses the body in iteration `iteration`: `carried` holds the adjoints of
+/// the varied before-arguments of the next iteration, and comes back as those
+/// of the varied after-arguments.
+LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value iteration,
                                     SmallVectorImpl<Value> &carried,
                                     Sweep &sweep) {
   Block &body = *loop.getAfterBody();
   Scope scope(body, sweep.scope, sweep.b);
-  scope.provide(body.getArguments().back(), turn);
+  scope.provide(body.getArguments().back(), iteration);
   Sweep inner{sweep.b, scope, sweep.adjoints};
   for (auto [at, i] : llvm::enumerate(variedAmong(loop.getBeforeArguments())))
     add(inner, body.getTerminator()->getOperand(i), carried[at]);
@@ -103,9 +103,9 @@ LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value turn,
   return success();
 }
 
-/// The body, in every turn but the first; in the first turn, `results` take the
-/// place of what it would compute.
-LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
+/// The body, in every iteration but the first; in the first iteration,
+/// `results` take the place of what it would compute.
+LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value iteration,
                                          Value isLater,
                                          SmallVectorImpl<Value> &carried,
                                          ValueRange results, Sweep &sweep) {
@@ -116,7 +116,7 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
   inNone.setInsertionPointToEnd(none);
   Adjoints adjoints;
   Sweep inner{inSome, sweep.scope, adjoints};
-  if (failed(reverseBody(loop, turn, carried, inner)))
+  if (failed(reverseBody(loop, iteration, carried, inner)))
     return failure();
   SmallVector<Value> skipped(results), captured = adjoints.remaining();
   for (Value value : captured) {
@@ -125,12 +125,12 @@ LogicalResult Reverser::reverseLaterBody(scf::WhileOp loop, Value turn,
   }
   scf::YieldOp::create(inSome, carried);
   scf::YieldOp::create(inNone, skipped);
-  SmallVector<Value> adjointsOfTurn =
+  SmallVector<Value> adjointsOfIteration =
       createIf(sweep.b, isLater, TypeRange(ValueRange(carried)), some, none);
-  carried.assign(adjointsOfTurn.begin(),
-                 adjointsOfTurn.begin() + results.size());
+  carried.assign(adjointsOfIteration.begin(),
+                 adjointsOfIteration.begin() + results.size());
   for (auto [at, value] : llvm::enumerate(captured))
-    add(sweep, value, adjointsOfTurn[results.size() + at]);
+    add(sweep, value, adjointsOfIteration[results.size() + at]);
   return success();
 }
 
@@ -164,13 +164,13 @@ SmallVector<Value> Reverser::throughBefore(scf::WhileOp loop, ValueRange g,
 }
 
 /// A while evaluates its before-region n+1 times and its body n times. Unless
-/// the before-region has no reverse, the reverse makes n+1 turns: the body (not
-/// in the first turn), then the before-region.
+/// the before-region has no reverse, the reverse makes n+1 iterations: the body
+/// (not in the first iteration), then the before-region.
 LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
                                      Sweep &sweep) {
   Builder &outer = sweep.b;
   bool simple = passesThrough(loop);
-  Value count = sweep.scope.use(turns.lookup(loop));
+  Value count = sweep.scope.use(tripCounts.lookup(loop));
   SmallVector<Value> results, inits, receivers, carried;
   for (unsigned i : variedAmong(loop.getResults()))
     results.push_back(zeroIfNull(outer, g[i], loop.getResult(i).getType()));
@@ -189,8 +189,8 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
   Adjoints adjoints;
   Sweep inner{b, sweep.scope, adjoints};
   if (simple) {
-    Value turn = reversed.turn(b, count);
-    if (failed(reverseBody(loop, turn, carried, inner)))
+    Value iteration = reversed.iteration(b, count);
+    if (failed(reverseBody(loop, iteration, carried, inner)))
       return failure();
     carried = throughBefore(loop, carried, b);
   } else {
@@ -198,10 +198,10 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
         b, arith::CmpIPredicate::ne, reversed.counter, reversed.constant(b, 0));
     Value one = reversed.constant(outer, 1);
     count = arith::AddIOp::create(outer, count, one);
-    Value turn = reversed.turn(b, count);
-    if (failed(
-            reverseLaterBody(loop, turn, isLater, carried, results, inner)) ||
-        failed(reverseBefore(loop, turn, carried, inner)))
+    Value iteration = reversed.iteration(b, count);
+    if (failed(reverseLaterBody(loop, iteration, isLater, carried, results,
+                                inner)) ||
+        failed(reverseBefore(loop, iteration, carried, inner)))
       return failure();
   }
   closeLoop(reversed, count, {inits, carried, receivers}, adjoints, sweep);

@@ -54,7 +54,7 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
   Block &body = *range.getBody();
   Builder b(range.getLoc(), body.getTerminator());
   SmallVector<Operation *> ops = operationsOf(body);
-  tape::TurnOp::create(b);
+  tape::PivotOp::create(b);
   declareAdjoints(body, b);
   Scope scope(body, records);
   Adjoints adjoints;

@@ -43,9 +43,9 @@ SmallVector<Operation *> operationsOf(Block &block) {
 
 Reverser::Reverser(ir::KernelOp kernel,
                    llvm::DenseMap<Value, Value> adjointArrays,
-                   llvm::DenseMap<Operation *, Value> turns)
+                   llvm::DenseMap<Operation *, Value> tripCounts)
     : kernel(kernel), adjointArrays(std::move(adjointArrays)),
-      turns(std::move(turns)), activity(kernel, [this](Value array) {
+      tripCounts(std::move(tripCounts)), activity(kernel, [this](Value array) {
         return this->adjointArrays.contains(array);
       }) {}
 
@@ -69,7 +69,7 @@ LogicalResult Reverser::run() {
   });
   Builder b(kernel.getLoc(), block.getTerminator());
   SmallVector<Operation *> ops = operationsOf(block);
-  tape::TurnOp::create(b);
+  tape::PivotOp::create(b);
   declareAdjoints(block, b);
   Scope scope(block, records);
   Adjoints adjoints;
@@ -231,7 +231,7 @@ Value Reverser::loadFinal(Operation *update, ValueRange indices, Builder &b) {
   return load;
 }
 
-/// Whether several iterations may write to one element through `write`: an
+/// Whether several work items may write to one element through `write`: an
 /// extremum, or a store of a value that they have in common.
 bool Reverser::isShared(Operation *write) const {
   auto range = write->getParentOfType<ir::RangeOp>();
@@ -241,7 +241,7 @@ bool Reverser::isShared(Operation *write) const {
   return !store || isUniform(store.getValue(), range);
 }
 
-/// The adjoint of an element, which is 0 then. One iteration gets all of it.
+/// The adjoint of an element, which is 0 then. One work item gets all of it.
 Value Reverser::take(Operation *write, Value adjoint, ValueRange indices,
                      Builder &b) {
   Type type = write->getOperand(0).getType();

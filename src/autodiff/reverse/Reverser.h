@@ -1,5 +1,5 @@
 #pragma once
-/// Reverse mode: turns a copy of a kernel into its gradient, in place.
+/// Reverse mode: makes a copy of a kernel its gradient, in place.
 
 #include "autodiff/Differentiate.h"
 #include "autodiff/activity/Activity.h"
@@ -29,13 +29,13 @@ private:
 /// `kernel` starts as a copy of the primal with adjoint arrays appended. Its
 /// own operations become the forward sweep, without stores but for those marked
 /// `costate.replayed`; the reverse sweep
-/// is put behind them, for a range at the end of each iteration. Ranges move
-/// behind the serial code, last one first.
+/// is put after them, for a range at the end of each work item. Ranges move
+/// after the serial code, last one first.
 class Reverser {
 public:
   Reverser(ir::KernelOp kernel,
            llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays,
-           llvm::DenseMap<mlir::Operation *, mlir::Value> turns);
+           llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts);
   mlir::LogicalResult run();
 
 private:
@@ -85,21 +85,23 @@ private:
   mlir::LogicalResult reverseWhile(mlir::scf::WhileOp loop, Results g,
                                    Sweep &sweep);
   mlir::LogicalResult reverseRange(ir::RangeOp range, Results g, Sweep &sweep);
-  /// What a reversed loop carries: adjoints before its first turn and behind
-  /// each turn, and the forward values that they end up with.
+  /// What a reversed loop carries: adjoints before its first iteration and
+  /// after each iteration, and the forward values that they end up with.
   struct Carried {
     llvm::SmallVectorImpl<mlir::Value> &inits, &next, &receivers;
   };
   void closeLoop(ReverseLoop &loop, mlir::Value count, Carried carried,
                  Adjoints &adjoints, Sweep &sweep);
-  mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop, mlir::Value turn,
+  mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop,
+                                    mlir::Value iteration,
                                     llvm::SmallVectorImpl<mlir::Value> &carried,
                                     Sweep &sweep);
-  mlir::LogicalResult reverseBody(mlir::scf::WhileOp loop, mlir::Value turn,
+  mlir::LogicalResult reverseBody(mlir::scf::WhileOp loop,
+                                  mlir::Value iteration,
                                   llvm::SmallVectorImpl<mlir::Value> &carried,
                                   Sweep &sweep);
   mlir::LogicalResult
-  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value turn,
+  reverseLaterBody(mlir::scf::WhileOp loop, mlir::Value iteration,
                    mlir::Value isLater,
                    llvm::SmallVectorImpl<mlir::Value> &carried,
                    mlir::ValueRange results, Sweep &sweep);
@@ -114,7 +116,7 @@ private:
   ir::KernelOp kernel;
   llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays;
   llvm::DenseMap<mlir::Value, mlir::Value> adjointLocals; ///< of those that vary
-  llvm::DenseMap<mlir::Operation *, mlir::Value> turns; ///< of each while
+  llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts; ///< of each while
   Activity activity;
   llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects
   llvm::DenseSet<mlir::Value> exclusive;       ///< arrays, in the current range

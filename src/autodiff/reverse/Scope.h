@@ -13,7 +13,7 @@ namespace costate::autodiff {
 /// `plan`, when all that is needed is known.
 class Scope {
 public:
-  /// The outermost block of an iteration or of the serial code: its values are
+  /// The outermost block of a work item or of the serial code: its values are
   /// still in scope. `records` counts the records of the kernel.
   Scope(mlir::Block &forward, int64_t &records)
       : forward(forward), records(records) {}
@@ -24,7 +24,7 @@ public:
   /// The forward value `value`, visible in the reverse of this block.
   mlir::Value use(mlir::Value value);
 
-  /// Says that `value` is had as `known`, without a tape.
+  /// Says that `value` is available as `known`, without a tape.
   void provide(mlir::Value value, mlir::Value known) {
     provided[value] = known;
   }

@@ -55,8 +55,9 @@ Factor remRule(const RuleArguments &a, unsigned index) {
     return {Factor::One, {}};
   Formula f(a);
   Value multiple = f.sub(a.operand(0), a.result());
-  Value turns = math::RoundEvenOp::create(a.b, f.div(multiple, a.operand(1)));
-  return times(f.neg(turns));
+  Value quotient =
+      math::RoundEvenOp::create(a.b, f.div(multiple, a.operand(1)));
+  return times(f.neg(quotient));
 }
 
 /// min and max: the derivative goes where the value came from; on a tie, half

@@ -13,7 +13,7 @@ namespace costate::autodiff {
 namespace {
 
 /// Additions that one recomputation may cost, rather than a slot on the tape.
-constexpr unsigned dearest = 12;
+constexpr unsigned mostCost = 12;
 
 bool isFloat(Value value) { return isa<FloatType>(value.getType()); }
 
@@ -35,7 +35,7 @@ unsigned costOf(Operation *op) {
   if (isa<math::MathDialect>(op->getDialect()) ||
       op->hasTrait<ir::OpTrait::IsFunction>() ||
       isa<arith::RemFOp, ir::PhiloxOp, func::CallOp>(op))
-    return 2 * dearest;
+    return 2 * mostCost;
   return 1;
 }
 
@@ -51,7 +51,7 @@ struct Closure {
   unsigned newBits = 0;
 
   void add(Value value) {
-    if (cost > dearest || problem.isAvailable(value) || isConstant(value) ||
+    if (cost > mostCost || problem.isAvailable(value) || isConstant(value) ||
         saved.contains(value) || !seen.insert(value).second)
       return;
     if (!isRecomputable(value)) {
@@ -102,7 +102,7 @@ SavePlan planSaves(const SaveProblem &problem) {
     Closure closure{problem, saved, {}};
     closure.add(value);
     bool smaller = closure.newBits == 0 || closure.newBits < sizeOf(value);
-    if (closure.cost > dearest || !smaller)
+    if (closure.cost > mostCost || !smaller)
       saved.insert(value);
     else
       for (Value leaf : closure.seen)

@@ -7,7 +7,7 @@
 
 namespace costate::autodiff {
 
-/// The needed values of one forward block, and what can be had without the
+/// The needed values of one forward block, and what is available without the
 /// tape: values of enclosing blocks, constants, inverted counters.
 struct SaveProblem {
   mlir::Block &block;
@@ -23,15 +23,15 @@ struct SavePlan {
 
 /// Whether the reverse sweep may recompute `value` from its operands: the
 /// operation is pure or a load from memory that the sweeps do not change, has
-/// no regions, and does not turn a float into something that steers control or
+/// no regions, and does not make a float something that steers control or
 /// addresses.
 bool isRecomputable(mlir::Value value);
 
 /// Whether `plan` provides every needed value.
 bool verifyPlan(const SaveProblem &problem, const SavePlan &plan);
 
-/// Saves what cannot be recomputed; of the rest, what is dear to recompute or
-/// would make the record larger.
+/// Saves what cannot be recomputed; of the rest, what is expensive to recompute
+/// or would make the record larger.
 SavePlan planSaves(const SaveProblem &problem);
 
 } // namespace costate::autodiff

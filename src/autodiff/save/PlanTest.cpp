@@ -120,7 +120,7 @@ TEST_F(Plans, NothingIsSavedOfWhatMemoryAndArithmeticGiveBack) {
   EXPECT_TRUE(planSaves(problem(all({"load", "double", "sum"}))).saved.empty());
 }
 
-TEST_F(Plans, WhatIsDearToComputeIsSaved) {
+TEST_F(Plans, WhatIsExpensiveToComputeIsSaved) {
   EXPECT_EQ(planSaves(problem(all({"load", "sine"}))).saved, all({"sine"}));
 }
 

@@ -24,15 +24,15 @@ func.func private @saves(%x: f64, %n: i64) -> f64 {
 
 // A range in a serial loop.
 // CHECK-LABEL: costate.kernel @driven.grad
-// CHECK: tape.turn
+// CHECK: tape.pivot
 // CHECK: scf.for
 // CHECK: costate.range
 // CHECK: func.call @f.grad
-costate.kernel @driven(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %turns: i64) {
+costate.kernel @driven(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %iterations: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  scf.for %t = %zero to %turns step %one : i64 {
+  scf.for %t = %zero to %iterations step %one : i64 {
     costate.range (%i) in (%n) {
       %u = costate.load %x[%i] : !costate.array<f64, 1>
       %s, %m = func.call @f(%u, %i, %u) : (f64, i64, f64) -> (f64, i64)
@@ -45,7 +45,7 @@ costate.kernel @driven(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
 // CHECK: %[[U:.*]] = costate.load
 // CHECK: %[[ONE:.*]]:2 = func.call @f(%[[U]], %[[I:.*]], %[[U]])
 // CHECK: %[[TWO:.*]]:2 = func.call @f(%[[ONE]]#0, %[[ONE]]#1, %[[U]])
-// CHECK: tape.turn
+// CHECK: tape.pivot
 // CHECK: %[[G:.*]] = costate.load %{{.*}}[%[[TWO]]#1]
 // CHECK: %[[A:.*]]:2 = func.call @f.grad(%[[ONE]]#0, %[[ONE]]#1, %[[U]], %[[G]]) : (f64, i64, f64, f64) -> (f64, f64)
 // CHECK: %[[B:.*]]:2 = func.call @f.grad(%[[U]], %[[I]], %[[U]], %[[A]]#0)

@@ -9,7 +9,7 @@
 // GRAD:           scf.while
 // GRAD-NOT:       tape.push
 // GRAD:         } : (f64, i64) -> f64
-// GRAD:         tape.turn
+// GRAD:         tape.pivot
 // GRAD:         %[[G:.*]] = costate.load
 // GRAD-NOT:     costate.exp
 // GRAD:         %[[P:.*]] = arith.divf %{{.*}}, %[[R]] : f64
@@ -55,7 +55,7 @@ costate.kernel @root(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
-// In a loop its result is saved, since the turns before cannot be had again.
+// In a loop its result is saved, since the iterations before cannot be run again.
 // GRAD-LABEL: costate.kernel @loop.grad
 // GRAD:         scf.for
 // GRAD:           %[[R:.*]] = costate.custom
@@ -81,7 +81,7 @@ costate.kernel @loop(%x: !costate.array<f64, 0>, %n: i64) {
 
 // Nothing comes through stop_gradient.
 // GRAD-LABEL: costate.kernel @stopped.grad
-// GRAD:         tape.turn
+// GRAD:         tape.pivot
 // GRAD-NOT:     costate.atomic_add
 // JVP-LABEL:  costate.kernel @stopped.jvp
 // JVP:          %[[ZERO:.*]] = arith.constant 0.0

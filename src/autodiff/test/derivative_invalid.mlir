@@ -10,7 +10,7 @@ costate.kernel @saves(%x: !costate.array<f64, 1>, %n: i64) {
     // expected-note @+1 {{take its forward derivative: it gives the same second derivatives, a column or a combination of columns at a time}}
     tape.push record(0) %v : f64
   }
-  tape.turn
+  tape.pivot
   scf.for %k = %zero to %n step %one : i64 {
     %w = tape.pop record(0) : f64
     costate.atomic_add %w, %x[%zero] : !costate.array<f64, 1>

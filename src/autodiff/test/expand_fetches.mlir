@@ -1,6 +1,6 @@
 // RUN: costate-opt %s --expand-fetches | FileCheck %s
 
-// In serial code nobody interrupts; nor in a range whose iterations have
+// In serial code nobody interrupts; nor in a range whose work items have
 // elements of their own.
 // CHECK-LABEL: costate.kernel @alone
 // CHECK-SAME:    %[[X:.*]]: !costate.array<f64, 1>, %[[C:.*]]: !costate.array<i64, 0>, %[[ONE:.*]]: i64, %[[V:.*]]: f64)
@@ -48,7 +48,7 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %c: !costate.array<i64, 0>, %
 
 // Of floats the derivative of a minimum goes where the value comes from: NaN is
 // no minimum, and -0 is less than 0. So are minima that the element takes
-// which the iteration uses otherwise.
+// which the work item uses otherwise.
 // CHECK-LABEL: costate.kernel @extrema
 // CHECK-SAME:    (%[[M:.*]]: !costate.array<f64, 1>, %[[P:.*]]: !costate.array<f64, 1>, %[[Q:.*]]: !costate.array<f64, 1>, %[[V:.*]]: f64)
 // CHECK:         costate.range (%[[I:.*]]) in

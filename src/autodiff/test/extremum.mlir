@@ -1,11 +1,11 @@
 // RUN: costate-opt %s --mark-exclusive --differentiate-reverse="active=0,1" --canonicalize --cse | FileCheck %s
 
-// The iterations whose value the range has left take the adjoint: whoever comes
+// The work items whose value the range has left take the adjoint: whoever comes
 // first gets it.
 // CHECK-LABEL: costate.kernel @shared.grad
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         %[[V:.*]] = arith.mulf
-// CHECK-NEXT:    tape.turn
+// CHECK-NEXT:    tape.pivot
 // CHECK-NEXT:    %[[FINAL:.*]] = costate.load %arg1[] {costate.behind_part}
 // CHECK-NEXT:    %[[WINS:.*]] = arith.cmpf oeq, %[[V]], %[[FINAL]]
 // CHECK-NEXT:    %[[G:.*]] = scf.if %[[WINS]] -> (f64) {
@@ -26,9 +26,9 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
 
 // A constant takes it as well; an element of its own needs no atomics.
 // CHECK-LABEL: costate.kernel @constant.grad
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK-NEXT:    costate.range
-// CHECK-NEXT:      tape.turn
+// CHECK-NEXT:      tape.pivot
 // CHECK-NEXT:      %[[FINAL:.*]] = costate.load %arg1[%[[I:.*]]] {costate.behind_part}
 // CHECK-NEXT:      %[[WINS:.*]] = arith.cmpf oeq, %{{.*}}, %[[FINAL]]
 // CHECK-NEXT:      scf.if %[[WINS]] {

@@ -14,7 +14,7 @@ costate.kernel @added(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 1>, %j
 
 // -----
 
-// Elements of other iterations, as far as anybody knows.
+// Elements of other work items, as far as anybody knows.
 costate.kernel @stored(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 1>, %j: i64, %one: f64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
@@ -43,13 +43,13 @@ costate.kernel @both(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 1>, %j:
 
 // -----
 
-// Integers have no gradient, but what an iteration reads has no order.
+// Integers have no gradient, but what a work item reads has no order.
 costate.kernel @read(%x: !costate.array<f64, 1>, %m: !costate.array<i64, 0>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     // expected-note @+1 {{they are taken here}}
     costate.atomic_max %i, %m[] : !costate.array<i64, 0>
-    // expected-error @+2 {{this read may or may not see minima or maxima that other iterations of the same range take, so the gradient is not defined}}
+    // expected-error @+2 {{this read may or may not see minima or maxima that other work items of the same range take, so the gradient is not defined}}
     // expected-note @+1 {{in a range of its own}}
     %j = costate.load %m[] : !costate.array<i64, 0>
     %v = costate.load %x[%j] : !costate.array<f64, 1>

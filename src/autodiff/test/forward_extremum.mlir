@@ -37,7 +37,7 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    // expected-error @+2 {{several iterations may give this minimum or maximum, and which of them does is known behind the range only; so it has no forward derivative}}
+    // expected-error @+2 {{several work items may give this minimum or maximum, and which of them does is known after the range only; so it has no forward derivative}}
     // expected-note @+1 {{it has a reverse derivative}}
     costate.atomic_min %v, %m[] : !costate.array<f64, 0>
   }

@@ -2,7 +2,7 @@
 // RUN: costate-opt %s --differentiate-reverse="active=0,1" --canonicalize --cse --differentiate-forward="active=0,1,4,5" --canonicalize --cse | FileCheck %s --check-prefix=SHARP
 // RUN: costate-opt %s --differentiate-reverse --differentiate-forward | costate-opt --mlir-print-op-generic | costate-opt | FileCheck %s --check-prefix=AGAIN
 
-// What a gradient saves has tangents, which stand behind it in the record.
+// What a gradient saves has tangents, which stand after it in the record.
 // AGAIN-LABEL: costate.kernel @iterate.grad.jvp
 // AGAIN:         tape.push record(0) {{.*}} : f64, f64, f64, f64
 
@@ -15,7 +15,7 @@
 // CHECK:           %[[COS:.*]] = costate.cos %[[A]]
 // CHECK:           %[[DSIN:.*]] = costate.strong_mul %[[DA]], %[[COS]]
 // CHECK:           tape.push record(0) %[[A]], %[[SIN]], %[[DA]], %[[DSIN]] : f64, f64, f64, f64
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         costate.load %[[GY]]
 // CHECK:         costate.load %[[DGY]]
 // CHECK:         costate.store %{{.*}}, %[[GY]]
@@ -64,7 +64,7 @@ costate.kernel @sharp(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %c
   }
 }
 
-// A serial value that all iterations use: its adjoint is a sum over the range,
+// A serial value that all work items use: its adjoint is a sum over the range,
 // and so is the tangent of that.
 // CHECK-LABEL: costate.kernel @shared.grad.jvp
 // CHECK:         %[[SUMS:.*]]:2 = costate.range {{.*}} -> (f64, f64)

@@ -7,7 +7,7 @@ costate.kernel @unnumbered(%x: !costate.array<f64, 1>) {
   // expected-error @+2 {{the derivative of a record without a number is not known}}
   // expected-note @+1 {{give its push and its pop the same `record(N)`}}
   tape.push %v : f64
-  tape.turn
+  tape.pivot
   %w = tape.pop : f64
   costate.store %w, %x[%zero] : !costate.array<f64, 1>
 }

@@ -1,16 +1,16 @@
 // RUN: costate-opt %s --differentiate-reverse --canonicalize --cse | FileCheck %s
 
-// An integer that grows by the same amount in every turn follows from the
+// An integer that grows by the same amount in every iteration follows from the
 // counter; only the float is saved.
 // CHECK-LABEL: costate.kernel @counted.grad
 // CHECK:         scf.for
 // CHECK:           tape.push record({{[0-9]+}}) %{{[a-z0-9]+}} : f64
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         scf.for %[[J:.*]] = %{{.*}} to %[[N:.*]] step
 // CHECK-NEXT:      %[[LAST:.*]] = arith.subi %[[N]], %{{.*}}
-// CHECK-NEXT:      %[[TURN:.*]] = arith.subi %[[LAST]], %[[J]]
+// CHECK-NEXT:      %[[ITERATION:.*]] = arith.subi %[[LAST]], %[[J]]
 // CHECK-NEXT:      tape.pop record({{[0-9]+}}) : f64
-// CHECK:           %[[SHORT:.*]] = arith.trunci %[[TURN]]
+// CHECK:           %[[SHORT:.*]] = arith.trunci %[[ITERATION]]
 // CHECK:           arith.muli %[[SHORT]]
 costate.kernel @counted(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %stride: i32) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
@@ -31,11 +31,11 @@ costate.kernel @counted(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
   }
 }
 
-// The same in a while, whose own turns are counted.
+// The same in a while, whose own iterations are counted.
 // CHECK-LABEL: costate.kernel @until.grad
 // CHECK:         scf.while
 // CHECK:           tape.push record({{[0-9]+}}) %{{[a-z0-9]+}} : f64
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         tape.pop record({{[0-9]+}}) : f64
 costate.kernel @until(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>

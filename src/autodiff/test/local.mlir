@@ -11,7 +11,7 @@
 // CHECK:           %[[S:.*]] = costate.sin %[[V]]
 // CHECK:           costate.local_store %[[S]], %[[A]]
 // CHECK:           tape.push record(0) %[[V]] : f64
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         %[[G:.*]] = costate.local
 // CHECK:         scf.for
 // CHECK:           %[[OLD:.*]] = tape.pop record(0) : f64
@@ -49,17 +49,17 @@ costate.kernel @state(%x: !costate.array<f64, 1>, %m: i64) {
   }
 }
 
-// Each turn declares another one. Its adjoint is one array for all turns, which
+// Each iteration declares another one. Its adjoint is one array for all iterations, which
 // the declaration clears: what came together for its zeros belongs to no element
-// of the turn before.
-// CHECK-LABEL: costate.kernel @turns.grad
+// of the iteration before.
+// CHECK-LABEL: costate.kernel @iterations.grad
 // CHECK-NOT:     costate.local :
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         %[[G:.*]] = costate.local
 // CHECK:         scf.for
 // CHECK:           costate.local_clear %[[G]]
 // CHECK-NEXT:    }
-costate.kernel @turns(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %m: i64, %j: i64) {
+costate.kernel @iterations(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %m: i64, %j: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -80,7 +80,7 @@ costate.kernel @turns(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %m
 // CHECK-NOT:     costate.local :
 // CHECK:         costate.local_store %{{.*}}, %[[K]]
 // CHECK:         costate.local_load %[[K]]
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK-NOT:     costate.local
 costate.kernel @unused(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %k: !costate.array<i64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>

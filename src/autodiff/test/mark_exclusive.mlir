@@ -34,7 +34,7 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
   }
 }
 
-// A multiple of the index separates iterations if the constants next to it
+// A multiple of the index separates work items if the constants next to it
 // differ by less.
 // CHECK-LABEL: costate.kernel @strided
 // CHECK:         costate.atomic_add exclusive %{{.*}}, %arg0

@@ -6,7 +6,7 @@
 // CHECK-LABEL: costate.kernel @square.grad(
 // CHECK-SAME:    !costate.array<f32, 1> {costate.adjoint_of = 0 : i64}, %{{.*}}: !costate.array<f32, 1> {costate.adjoint_of = 1 : i64}
 // CHECK:         %[[V:.*]] = costate.load %{{.*}} : !costate.array<f16, 1>
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK-NEXT:    %[[G:.*]] = costate.load %{{.*}} : !costate.array<f32, 1>
 // CHECK-NEXT:    costate.store %{{.*}} : !costate.array<f32, 1>
 // CHECK-NEXT:    %[[H:.*]] = costate.strong_mul %[[G]], %[[V]] : f32
@@ -28,8 +28,8 @@ costate.kernel @square(%x: !costate.array<f16, 1>, %y: !costate.array<f16, 1>) {
 
 // So are those of the elements of private arrays.
 // CHECK-LABEL: costate.kernel @local.grad(
-// CHECK:         tape.turn
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
+// CHECK:         tape.pivot
 // CHECK-NEXT:    costate.local : !costate.local<f32, 2>
 // JVP-LABEL:   costate.kernel @local.jvp(
 // JVP:           costate.local : !costate.local<f16, 2>

@@ -14,7 +14,7 @@ costate.kernel @down(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>, %lo
   }
 }
 
-// An unsigned comparison: from 4294967294 to 3 there is no turn.
+// An unsigned comparison: from 4294967294 to 3 there is no iteration.
 // CHECK-LABEL: costate.kernel @no_sign
 // CHECK:         %[[LO:.*]] = arith.extui
 // CHECK:         %[[HI:.*]] = arith.extui

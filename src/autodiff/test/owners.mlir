@@ -17,9 +17,9 @@
 // CHECK:           } else {
 // CHECK:             %[[OWNER:.*]] = costate.load %[[OWNERS]]
 // CHECK:             arith.cmpi eq, %[[OWNER]], %[[I]]
-// CHECK:             costate.assert refuses %{{.*}}, "one iteration of the range uses the element that another one writes@, so {{.*}} {costate.places = [#loc{{.*}}, #loc{{.*}}]}
+// CHECK:             costate.assert refuses %{{.*}}, "one work item of the range uses the element that another one writes@, so {{.*}} {costate.places = [#loc{{.*}}, #loc{{.*}}]}
 // CHECK-NOT:         costate.assert
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 costate.kernel @neighbour(%x: !costate.array<f64, 0>, %out: !costate.array<f64, 1>) {
   %n = costate.extent %out[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
@@ -38,14 +38,14 @@ costate.kernel @neighbour(%x: !costate.array<f64, 0>, %out: !costate.array<f64, 
   }
 }
 
-// Iterations are numbered row by row. Nothing has to be forgotten where all
+// Work items are numbered row by row. Nothing has to be forgotten where all
 // that is asked about is written.
 // CHECK-LABEL: costate.kernel @stores.grad
 // CHECK:         costate.range (%[[I:.*]], %[[J:.*]]) in (%{{.*}}, %[[M:.*]]) attributes {costate.owner_check}
 // CHECK:           %[[ROW:.*]] = arith.muli %[[I]], %[[M]]
 // CHECK:           %[[NUMBER:.*]] = arith.addi %[[ROW]], %[[J]]
 // CHECK:           costate.store %[[NUMBER]], %{{.*}}[%{{.*}}]
-// CHECK:           costate.assert refuses %{{.*}}, "several iterations of the range store to this element
+// CHECK:           costate.assert refuses %{{.*}}, "several work items of the range store to this element
 costate.kernel @stores(%x: !costate.array<f64, 2>, %to: !costate.array<i64, 2>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 2>
   %m = costate.extent %x[1] : !costate.array<f64, 2>
@@ -77,7 +77,7 @@ costate.kernel @certain(%x: !costate.array<f64, 2>, %at: !costate.array<i64, 1>,
 
 // A product of an element of one's own has become a load and a store.
 // CHECK-LABEL: costate.kernel @product.grad
-// CHECK:         costate.assert refuses %{{.*}}, "`atomic_mul` has no derivative where another iteration of the range writes to the element
+// CHECK:         costate.assert refuses %{{.*}}, "`atomic_mul` has no derivative where another work item of the range writes to the element
 costate.kernel @product(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %factor: f64) {
   %n = costate.extent %at[0] : !costate.array<i64, 1>
   costate.range (%i) in (%n) {

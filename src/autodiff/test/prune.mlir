@@ -1,6 +1,6 @@
 // RUN: costate-opt %s --prune | FileCheck %s
 
-// %s only feeds itself; so does the load behind it.
+// %s only feeds itself; so does the load after it.
 // CHECK-LABEL: costate.kernel @carried
 // CHECK:         scf.for {{.*}} iter_args(%{{[a-z0-9]+}} = %{{[a-z0-9_]+}}) -> (f64)
 // CHECK-NOT:       costate.load
@@ -60,7 +60,7 @@ costate.kernel @nothing(%x: !costate.array<f64, 1>) {
   }
 }
 
-// Nobody uses %q and the second record behind their pops.
+// Nobody uses %q and the second record after their pops.
 // CHECK-LABEL: costate.kernel @records
 // CHECK:         tape.push record(0) %{{.*}} : f64
 // CHECK-NOT:     tape.push
@@ -78,7 +78,7 @@ costate.kernel @records(%x: !costate.array<f64, 1>, %n: i64) {
     %v = costate.load %x[%k] : !costate.array<f64, 1>
     tape.push record(1) %v : f64
   }
-  tape.turn
+  tape.pivot
   scf.for %k = %zero to %n step %one : i64 {
     %v = tape.pop record(1) : f64
     %w = costate.cos %v : f64
@@ -100,7 +100,7 @@ costate.kernel @one_end(%x: !costate.array<f64, 1>, %n: i64, %never: i1) {
     %v = costate.load %x[%zero] : !costate.array<f64, 1>
     tape.push record(0) %v : f64
   }
-  tape.turn
+  tape.pivot
   scf.if %never {
     %p = tape.pop record(1) : f64
     costate.store %p, %x[%zero] : !costate.array<f64, 1>

@@ -100,8 +100,8 @@ costate.kernel @until(%u: !costate.array<f64, 1>) {
   }
 }
 
-// Elements of different iterations that do not meet: every second one, another
-// slice, fewer iterations than the distance.
+// Elements of different work items that do not meet: every second one, another
+// slice, fewer work items than the distance.
 // CHECK: @apart.grad
 costate.kernel @apart(%x: !costate.array<f64, 1>, %u: !costate.array<f64, 2>, %t: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -147,7 +147,7 @@ costate.kernel @other_element(%x: !costate.array<f64, 1>, %u: !costate.array<f64
   costate.store %f0, %x[%one] : !costate.array<f64, 1>
 }
 
-// The same iteration stores first and reads then.
+// The same work item stores first and reads then.
 // CHECK: @own_store.grad
 costate.kernel @own_store(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, %s: !costate.array<f64, 0>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -178,7 +178,7 @@ costate.kernel @sides(%x: !costate.array<f64, 1>, %c: i1, %s: !costate.array<f64
 }
 
 // With strides: even elements are read, odd ones stored; or what is stored was
-// read in earlier turns only.
+// read in earlier iterations only.
 // CHECK: @strides.grad
 costate.kernel @strides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -199,7 +199,7 @@ costate.kernel @strides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) 
   }
 }
 
-// What is carried from turn to turn, and never used, needs nothing.
+// What is carried from one iteration to the next, and never used, needs nothing.
 // CHECK: @carried.grad
 costate.kernel @carried(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
@@ -217,9 +217,9 @@ costate.kernel @carried(%x: !costate.array<f64, 1>) {
   }
 }
 
-// Turns of serial code: row t is read, row t+1 written, by any iteration.
-// CHECK: @turns.grad
-costate.kernel @turns(%u: !costate.array<f64, 2>) {
+// Iterations of serial code: row t is read, row t+1 written, by any work item.
+// CHECK: @iterations.grad
+costate.kernel @iterations(%u: !costate.array<f64, 2>) {
   %n = costate.extent %u[1] : !costate.array<f64, 2>
   %m = costate.extent %u[0] : !costate.array<f64, 2>
   %zero = arith.constant 0 : i64
@@ -235,8 +235,8 @@ costate.kernel @turns(%u: !costate.array<f64, 2>) {
 }
 
 // The same with a 32-bit counter, which cannot wrap.
-// CHECK: @turns_of_while.grad
-costate.kernel @turns_of_while(%u: !costate.array<f64, 2>, %stop: !costate.array<f64, 1>) {
+// CHECK: @iterations_of_while.grad
+costate.kernel @iterations_of_while(%u: !costate.array<f64, 2>, %stop: !costate.array<f64, 1>) {
   %n = costate.extent %u[1] : !costate.array<f64, 2>
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -268,7 +268,7 @@ costate.kernel @turns_of_while(%u: !costate.array<f64, 2>, %stop: !costate.array
   }
 }
 
-// Slice 0 is read, slices behind it are written: an index of a loop is never
+// Slice 0 is read, slices after it are written: an index of a loop is never
 // negative.
 // CHECK: @first.grad
 costate.kernel @first(%u: !costate.array<f64, 2>, %s: !costate.array<f64, 0>) {

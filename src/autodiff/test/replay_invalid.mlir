@@ -33,7 +33,7 @@ costate.kernel @later_part(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1
 
 // -----
 
-// The wrong way through time: element t is read at turn t-1 and stored at t.
+// The wrong way through time: element t is read at iteration t-1 and stored at t.
 costate.kernel @backwards(%u: !costate.array<f64, 1>) {
   %n = costate.extent %u[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
@@ -54,7 +54,7 @@ costate.kernel @backwards(%u: !costate.array<f64, 1>) {
 costate.kernel @mixed(%x: !costate.array<f64, 1>, %to: !costate.array<i64, 1>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
-    // expected-error @+2 {{this read may or may not see additions that other iterations of the same range make, so the gradient is not defined}}
+    // expected-error @+2 {{this read may or may not see additions that other work items of the same range make, so the gradient is not defined}}
     // expected-note @+1 {{read the array in a range of its own, before or after}}
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     %j = costate.load %to[%i] : !costate.array<i64, 1>
@@ -70,7 +70,7 @@ costate.kernel @all_store(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>
   %zero = arith.constant 0 : i64
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
-    // expected-error @+2 {{several iterations of the range store to this element, so which value remains is left to chance and the gradient is not defined}}
+    // expected-error @+2 {{several work items of the range store to this element, so which value remains is left to chance and the gradient is not defined}}
     // expected-note @+1 {{add with `+=`, or store in serial code}}
     costate.store %v, %y[%zero] : !costate.array<f64, 1>
   }
@@ -86,7 +86,7 @@ costate.kernel @rows_store(%x: !costate.array<f64, 2>, %y: !costate.array<f64, 1
   costate.range (%i, %j) in (%n, %m) {
     %v = costate.load %x[%i, %j] : !costate.array<f64, 2>
     costate.store %zero, %y[%i] : !costate.array<f64, 1>
-    // expected-error @+2 {{several iterations of the range store to this element}}
+    // expected-error @+2 {{several work items of the range store to this element}}
     // expected-note @+1 {{add with `+=`, or store in serial code}}
     costate.store %v, %y[%i] : !costate.array<f64, 1>
   }
@@ -113,8 +113,8 @@ costate.kernel @under_a_loop(%x: !costate.array<f64, 1>) {
 
 // -----
 
-// What turn t reads was there before the loop, and is overwritten in turn t + 1.
-costate.kernel @turns_back(%u: !costate.array<f64, 2>) {
+// What iteration t reads was there before the loop, and is overwritten in iteration t + 1.
+costate.kernel @iterations_back(%u: !costate.array<f64, 2>) {
   %n = costate.extent %u[1] : !costate.array<f64, 2>
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -202,13 +202,13 @@ costate.kernel @in_the_slice(%u: !costate.array<f64, 2>) {
 
 // -----
 
-// Iteration i reads the element that iteration i+1 stores.
+// Work item i reads the element that work item i+1 stores.
 costate.kernel @neighbours(%x: !costate.array<f64, 2>, %at: i64) {
   %n = costate.extent %x[0] : !costate.array<f64, 2>
   %one = arith.constant 1 : i64
   costate.range (%i, %j) in (%n, %n) {
     %next = arith.addi %i, %one : i64
-    // expected-error @+1 {{one iteration of the range uses the element that another one stores, so what it finds is left to chance and the gradient is not defined}}
+    // expected-error @+1 {{one work item of the range uses the element that another one stores, so what it finds is left to chance and the gradient is not defined}}
     %v = costate.load %x[%next, %j] : !costate.array<f64, 2>
     %w = arith.addf %v, %v : f64
     // expected-note @+2 {{the element is stored here}}
@@ -262,7 +262,7 @@ costate.kernel @condition(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1
 
 // -----
 
-// Turn t reads the element that turn t+2 stores.
+// Iteration t reads the element that iteration t+2 stores.
 costate.kernel @stride_back(%x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64

@@ -11,7 +11,7 @@
 // CHECK-NEXT:      %[[S:.*]] = math.sqrt
 // CHECK:           %[[T:.*]] = costate.exp %[[S]]
 // CHECK-NEXT:      scf.yield %[[T]]
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         scf.if %[[C]]
 costate.kernel @direct(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
@@ -30,13 +30,13 @@ costate.kernel @direct(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
-// What the inner branch yields is needed behind it, and it gets another result.
+// What the inner branch yields is needed after it, and it gets another result.
 // CHECK-LABEL: costate.kernel @nested.grad
 // CHECK-NOT:     tape.push
 // CHECK:         %[[KEPT:[0-9]+]]:{{[0-9]+}} = scf.if
 // CHECK:           %[[INNER:[0-9]+]]:{{[0-9]+}} = scf.if
 // CHECK:           scf.yield %{{.*}}, %[[INNER]]#0
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         costate.cos %[[KEPT]]#
 costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
@@ -66,7 +66,7 @@ costate.kernel @nested(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK:           scf.if
 // CHECK:             tape.push record({{[0-9]+}}) %{{.*}} : f64{{$}}
 // CHECK:           tape.push record({{[0-9]+}}) %{{.*}} : f64, i1
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         scf.for
 // CHECK-NEXT:      tape.pop record({{[0-9]+}}) : f64, i1
 // CHECK:           scf.if

@@ -4,11 +4,11 @@
 // What a gradient contains parses and verifies again.
 // AGAIN: costate.kernel @iterate.grad
 // AGAIN: tape.push
-// AGAIN: tape.turn
+// AGAIN: tape.pivot
 // AGAIN: tape.pop
 
-// v <- v * sin(v): the carried value and the dear sine are saved in one record
-// per turn; the trip count is in scope, the counter is inverted.
+// v <- v * sin(v): the carried value and the expensive sine are saved in one record
+// per iteration; the trip count is in scope, the counter is inverted.
 // CHECK-LABEL: costate.kernel @iterate.grad
 // CHECK-SAME:    %[[GX:[a-z0-9]+]]: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}
 // CHECK-SAME:    %[[GY:[a-z0-9]+]]: !costate.array<f64, 1> {costate.adjoint_of = 2 : i64}
@@ -17,7 +17,7 @@
 // CHECK:           scf.for {{.*}} iter_args(%[[A:.*]] =
 // CHECK:             %[[SIN:.*]] = costate.sin %[[A]]
 // CHECK:             tape.push record({{[0-9]+}}) %[[A]], %[[SIN]] : f64, f64
-// CHECK:           tape.turn
+// CHECK:           tape.pivot
 // CHECK:           %[[G:.*]] = costate.load %[[GY]][%[[I]]]
 // CHECK:           costate.store %{{.*}}, %[[GY]][%[[I]]]
 // CHECK:           %[[R:.*]] = scf.for %{{.*}} to %[[N]] {{.*}} iter_args(%[[H:.*]] = %[[G]])
@@ -70,7 +70,7 @@ costate.kernel @sum(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK:             tape.push record({{[0-9]+}}) %{{.*}} : f64{{$}}
 // CHECK:           scf.if
 // CHECK:           tape.push {{.*}}i1
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 costate.kernel @nested(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %y: !costate.array<f64, 1>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   %zero = arith.constant 0 : i64

@@ -1,12 +1,12 @@
 // RUN: costate-opt %s --differentiate-reverse | FileCheck %s
 
-// The serial value of a turn is on the serial tape; its adjoint is the sum that
+// The serial value of an iteration is on the serial tape; its adjoint is the sum that
 // the range returns.
 // CHECK-LABEL: costate.kernel @driven.grad(
 // CHECK: scf.for
 // CHECK-NOT: costate.range
 // CHECK: tape.push
-// CHECK: tape.turn
+// CHECK: tape.pivot
 // CHECK: scf.for %[[T:.*]] = {{.*}} iter_args
 // CHECK: %[[S:[0-9]+]] = tape.pop
 // CHECK: costate.range {{.*}} -> f64

@@ -6,7 +6,7 @@
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: !costate.array<f64, 1>, %[[Y:[a-z0-9]+]]: !costate.array<f64, 1>, %[[C:[a-z0-9]+]]: !costate.array<f64, 1>, %[[GX:[a-z0-9]+]]: {{.*}}adjoint_of = 0{{.*}}, %[[GY:[a-z0-9]+]]: {{.*}}adjoint_of = 1
 // CHECK:         costate.range (%[[I:.*]]) in
 // CHECK-NEXT:      %[[FACTOR:.*]] = costate.load %[[C]][%[[I]]]
-// CHECK-NEXT:      tape.turn
+// CHECK-NEXT:      tape.pivot
 // CHECK-NEXT:      %[[G:.*]] = costate.load %[[GY]][%[[I]]]
 // CHECK-NEXT:      costate.store %{{.*}}, %[[GY]][%[[I]]]
 // CHECK-NEXT:      %[[SCALED:.*]] = arith.mulf %[[G]], %{{.*}}
@@ -26,7 +26,7 @@ costate.kernel @straight(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>,
 
 // CHECK-LABEL: costate.kernel @constants_clear.grad
 // CHECK:         costate.range
-// CHECK-NEXT:      tape.turn
+// CHECK-NEXT:      tape.pivot
 // CHECK-NEXT:      costate.store
 // CHECK-NEXT:    }
 costate.kernel @constants_clear(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
@@ -37,7 +37,7 @@ costate.kernel @constants_clear(%x: !costate.array<f64, 1>, %y: !costate.array<f
   }
 }
 
-// Other iterations may touch the same element: the update is atomic.
+// Other work items may touch the same element: the update is atomic.
 // CHECK-LABEL: costate.kernel @gather.grad
 // CHECK:         costate.atomic_add %
 costate.kernel @gather(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %to: !costate.array<i64, 1>) {
@@ -53,7 +53,7 @@ costate.kernel @gather(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
 // is reversed before the serial code.
 // CHECK-LABEL: costate.kernel @serial.grad
 // CHECK:         %[[S:.*]] = costate.sin
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         %[[SUM:.*]] = costate.range {{.*}} -> f64
 // CHECK:           costate.yield
 // CHECK:         %[[COS:.*]] = costate.cos
@@ -70,7 +70,7 @@ costate.kernel @serial(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
   }
 }
 
-// Several iterations may store a value that they have in common, and only one
+// Several work items may store a value that they have in common, and only one
 // of them may take its adjoint.
 // CHECK-LABEL: costate.kernel @common.grad
 // CHECK:         %[[SUM:.*]] = costate.range

@@ -1,11 +1,11 @@
 // RUN: costate-opt %s --differentiate-reverse --canonicalize --cse | FileCheck %s
 
-// The condition has no reverse: as many turns as the loop had, counted by the
+// The condition has no reverse: as many iterations as the loop had, counted by the
 // forward sweep.
 // CHECK-LABEL: costate.kernel @newton.grad
 // CHECK:         %[[W:.*]]:2 = scf.while
 // CHECK:           tape.push record({{[0-9]+}}) %{{.*}} : f64{{$}}
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         scf.for %{{.*}} to %[[W]]#1
 // CHECK-NEXT:      tape.pop record({{[0-9]+}}) : f64
 costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
@@ -39,9 +39,9 @@ costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK:           scf.condition
 // CHECK:           tape.push
 // CHECK:           scf.yield
-// CHECK:         tape.turn
-// CHECK:         %[[TURNS:.*]] = arith.addi %[[W]]#1
-// CHECK:         scf.for %[[J:.*]] = %{{.*}} to %[[TURNS]]
+// CHECK:         tape.pivot
+// CHECK:         %[[ITERATIONS:.*]] = arith.addi %[[W]]#1
+// CHECK:         scf.for %[[J:.*]] = %{{.*}} to %[[ITERATIONS]]
 // CHECK:           scf.if
 // CHECK:             tape.pop
 // CHECK:           tape.pop

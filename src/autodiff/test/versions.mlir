@@ -5,7 +5,7 @@
 // CHECK-SAME: [[V:%arg2]]: {{.*}}costate.part = 0 : i64, costate.version_of = 0
 // CHECK-NOT: costate.copy
 // CHECK: costate.load [[V]]
-// CHECK: tape.turn
+// CHECK: tape.pivot
 // CHECK-LABEL: @square.record
 // CHECK-SAME: [[X:%.*]]: !costate.array<f64, 1>, [[V:%.*]]: !costate.array
 // CHECK-NEXT: costate.copy [[X]] to [[V]]
@@ -28,7 +28,7 @@ costate.kernel @square(%x: !costate.array<f64, 1>) {
 // CHECK: [[L:%.*]] = costate.load [[S]]
 // CHECK: costate.store {{.*}}, [[S]]
 // CHECK: tape.push record(0) [[L]] : f64
-// CHECK: tape.turn
+// CHECK: tape.pivot
 // CHECK-NOT: costate.load [[S]]
 // CHECK-LABEL: @cube.record
 costate.kernel @cube(%x: !costate.array<f64, 1>) {
@@ -77,7 +77,7 @@ costate.kernel @two(%x: !costate.array<f64, 1>) {
 // CHECK: costate.copy
 // CHECK: scf.for
 // CHECK: costate.store {{.*}}costate.replayed = 0
-// CHECK: tape.turn
+// CHECK: tape.pivot
 // CHECK: costate.range
 // CHECK-LABEL: @serial.record
 costate.kernel @serial(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
@@ -100,7 +100,7 @@ costate.kernel @serial(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
   }
 }
 
-// What the iteration has stored is known without memory.
+// What the work item has stored is known without memory.
 // CHECK-LABEL: @forwarded.grad
 // CHECK-SAME: adjoint_of = 1 : i64})
 // CHECK-NOT: version_of

@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --watch-accesses | FileCheck %s
 
 // Indices that come from memory may meet. An array that is only read, or only
-// updated, needs no watch; nor does one of which iterations have elements of
+// updated, needs no watch; nor does one of which work items have elements of
 // their own.
 // CHECK-LABEL: costate.kernel @scatter
 // CHECK:         costate.load %arg0[%{{.*}}] : !costate.array<i64, 1>
@@ -23,7 +23,7 @@ costate.kernel @scatter(%at: !costate.array<i64, 1>, %x: !costate.array<f64, 1>,
   }
 }
 
-// What all iterations store alike is told apart; reads and updates exclude each
+// What all work items store alike is told apart; reads and updates exclude each
 // other; serial code is free.
 // CHECK-LABEL: costate.kernel @mixed
 // CHECK:         costate.store %{{.*}}, %arg0[%{{.*}}] : !costate.array<f64, 1>

@@ -14,20 +14,21 @@ namespace {
 class Sweeps {
 public:
   explicit Sweeps(ir::KernelOp kernel) {
-    kernel.walk([&](tape::TurnOp turn) { turns[turn->getBlock()] = turn; });
+    kernel.walk(
+        [&](tape::PivotOp pivot) { pivots[pivot->getBlock()] = pivot; });
   }
 
   std::string textOf(Operation *op) const {
     for (; op; op = op->getParentOp())
-      if (Operation *turn = turns.lookup(op->getBlock()))
+      if (Operation *pivot = pivots.lookup(op->getBlock()))
         return std::string("in the ") +
-               (op->isBeforeInBlock(turn) ? "forward" : "reverse") +
+               (op->isBeforeInBlock(pivot) ? "forward" : "reverse") +
                " sweep of the gradient, ";
     return "";
   }
 
 private:
-  llvm::DenseMap<Block *, Operation *> turns;
+  llvm::DenseMap<Block *, Operation *> pivots;
 };
 
 /// A value to be checked: the result of an operation, of a load or an atomic
@@ -77,7 +78,7 @@ private:
     if (!isFloat(value))
       return;
     CheckPlace place = relevance.placeOf(value);
-    // What is not checked behind the pop has been checked before the push.
+    // What is not checked after the pop has been checked before the push.
     if (place.ever &&
         (place.conditional || !value.getDefiningOp<tape::PopOp>()))
       candidates.push_back({value, place});
@@ -87,8 +88,8 @@ private:
     const CheckPlace &place = candidate.place;
     Operation *op = candidate.value.getDefiningOp();
     ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
-    if (place.behind)
-      b.setInsertionPointAfter(place.behind);
+    if (place.after)
+      b.setInsertionPointAfter(place.after);
     else
       b.setInsertionPointToStart(place.block);
     Value condition;
@@ -135,7 +136,7 @@ private:
       return "a value that the forward sweep saved is %#; a launch of the "
              "kernel itself shows where it arises";
     if (isa<ir::RangeOp>(op))
-      return "the sum over all iterations of this range is %; one of its terms "
+      return "the sum over all work items of this range is %; one of its terms "
              "is too large";
     Wording wording = *wordingOf(op);
     StringRef name = userNameOf(op->getLoc());

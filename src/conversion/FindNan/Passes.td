@@ -17,10 +17,10 @@ def NameOperations : Pass<"name-operations", "::costate::ir::KernelOp"> {
 }
 
 def FindNan : Pass<"find-nan", "::costate::ir::KernelOp"> {
-  let summary = "check that nothing turns finite numbers into inf or NaN";
+  let summary = "check that nothing makes inf or NaN of finite numbers";
   let description = [{
-    Behind every operation that can, its result is checked; behind a load, what
-    it found; behind an update, the element.
+    After every operation that can, its result is checked; after a load, what
+    it found; after an update, the element.
 
     ```mlir
     %y = costate.log %x : f64
@@ -30,7 +30,7 @@ def FindNan : Pass<"find-nan", "::costate::ir::KernelOp"> {
     What does not count is not checked: a result that only reaches the side of a
     `select` that is not taken, or a `strong_mul` whose other factor is 0, or
     that is used in a branch or loop only (it may have been hoisted). A value
-    that the forward sweep saves for such a use is checked behind the `pop`.
+    that the forward sweep saves for such a use is checked after the `pop`.
 
     ```mlir
     %r = arith.divf %half, %y : f64

@@ -104,15 +104,15 @@ CheckPlace Relevance::placeOf(Value value) {
   CheckPlace place;
   place.block = blockOfUses(value);
   Operation *op = value.getDefiningOp();
-  place.behind = op->getBlock() == place.block ? op : nullptr;
+  place.after = op->getBlock() == place.block ? op : nullptr;
   Guards guards;
   Need need = needOf(value, place.block, 0, guards);
   place.ever = need != Need::Never;
   place.conditional = need == Need::Sometimes;
   if (place.conditional)
     for (Operation *guard : guards)
-      if (!place.behind || place.behind->isBeforeInBlock(guard))
-        place.behind = guard;
+      if (!place.after || place.after->isBeforeInBlock(guard))
+        place.after = guard;
   return place;
 }
 

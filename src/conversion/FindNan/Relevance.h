@@ -13,7 +13,7 @@ namespace costate::conversion {
 /// there.
 struct CheckPlace {
   mlir::Block *block = nullptr;
-  mlir::Operation *behind = nullptr; ///< null: the start of `block`
+  mlir::Operation *after = nullptr; ///< null: the start of `block`
   bool conditional = false; ///< it matters only if Relevance::emit says so
   bool ever = true;         ///< else the value need not be checked here
 };
@@ -22,7 +22,7 @@ class Relevance {
 public:
   explicit Relevance(ir::KernelOp kernel);
 
-  /// The place behind `value`, in the block of its uses if these are all in one
+  /// The place after `value`, in the block of its uses if these are all in one
   /// branch or loop.
   CheckPlace placeOf(mlir::Value value);
 

@@ -60,8 +60,8 @@ void DeviceFunction::fillOuter() {
   Value worker = LLVM::AllocaOp::create(b, pointer, b.getI64Type(), count, 8);
   Value errors = loadSlot(b, pointer, args, ErrorsWord);
   storeSlot(b, errors, worker, errorSlot);
-  Value iteration = constant(b, -1);
-  storeSlot(b, iteration, worker, iterationSlot);
+  Value workItem = constant(b, -1);
+  storeSlot(b, workItem, worker, workItemSlot);
   if (!tiled)
     storeTape(b, args, worker, thread);
   LLVM::CallOp::create(b, body,

@@ -3,7 +3,7 @@
 #include "conversion/KernelToDevice/DeviceFunction.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToDevice/Reductions.h"
-#include "conversion/KernelToDevice/SortIterations.h"
+#include "conversion/KernelToDevice/SortWorkItems.h"
 #include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
@@ -23,7 +23,7 @@ struct Launcher {
   ModuleOp module;
   Runtime &runtime;
   std::string kernel;
-  bool namesIterations;
+  bool namesWorkItems;
   bool measures;          ///< a launch may begin with one that only measures
   int64_t frameSlots = 1; ///< slot 0: top of the tape of the serial code
   SmallVector<Attribute> functions;
@@ -67,12 +67,12 @@ private:
   }
 
   int64_t results() { return range ? range.getNumResults() : 0; }
-  /// Its results, and behind them what goes to elements.
+  /// Its results, and after them what goes to elements.
   int64_t sums() { return results() + reductions.size(); }
   /// Those that need an order; of others, blocks add their parts to the
   /// element.
   int64_t gridSums() { return isInOrder() ? sums() : results(); }
-  /// Whether the same threads add up the same iterations in each launch. Other
+  /// Whether the same threads add up the same work items in each launch. Other
   /// tiles go to whichever warp is free, or to the drain; sums of deterministic
   /// kernels have none.
   bool isInOrder() { return !tiled || part->hasAttr(inOrderAttr); }
@@ -106,20 +106,20 @@ private:
     return launcher.runtime.site((deepest ? deepest : part)->getLoc());
   }
 
-  int64_t turnRows() {
-    auto rows = part->getAttrOfType<IntegerAttr>(turnRowsAttr);
+  int64_t iterationRows() {
+    auto rows = part->getAttrOfType<IntegerAttr>(iterationRowsAttr);
     return rows ? rows.getInt() : 0;
   }
 
-  bool isAfterTurn() {
+  bool isAfterPivot() {
     auto serial = dyn_cast<ir::SerialOp>(part);
-    return serial ? serial.getAfterTurn() : part->hasAttr(afterTurnAttr);
+    return serial ? serial.getAfterPivot() : part->hasAttr(afterPivotAttr);
   }
 
   /// What a reversed loop, or serial code of the reverse sweep, hands to a
   /// range is not there in a launch that only measures.
   bool isMeasuredInPlace() {
-    return measured && isAfterTurn() &&
+    return measured && isAfterPivot() &&
            (part->hasAttr(measuredInPlaceAttr) ||
             !isa<LLVM::LLVMFuncOp>(part->getParentOp()));
   }
@@ -139,7 +139,7 @@ private:
 
   /// What a launch that only measures leaves out must not serve it later.
   LogicalResult checkSkipped() {
-    bool skipped = launcher.measures && !measured && !isAfterTurn() &&
+    bool skipped = launcher.measures && !measured && !isAfterPivot() &&
                    contains(region, isEffect);
     if (!skipped || (part->use_empty() && !writesSharedLocal()))
       return success();
@@ -160,14 +160,15 @@ private:
     };
     SmallVector<int64_t> costs;
     if (depth)
-      costs.assign({int64_t(depth.getTurn()), int64_t(depth.getStrayItem()),
-                    int64_t(depth.getStrayTurn())});
+      costs.assign({int64_t(depth.getIteration()),
+                    int64_t(depth.getUncoalescedWorkItem()),
+                    int64_t(depth.getUncoalescedIteration())});
     launcher.functions.push_back(b.getDictionaryAttr(
         {named("symbol", b.getStringAttr(nameOf("device"))),
          named("measure", b.getStringAttr(measured ? nameOf("measure") : "")),
          named("measured_in_place", b.getBoolAttr(isMeasuredInPlace())),
          named("serial", b.getBoolAttr(!range)),
-         named("after_turn", b.getBoolAttr(isAfterTurn())),
+         named("after_pivot", b.getBoolAttr(isAfterPivot())),
          named("effects", b.getBoolAttr(contains(region, isEffect))),
          named("ordered",
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
@@ -175,9 +176,10 @@ private:
          named("adds_up", b.getBoolAttr(sums())),
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
-         named("dear", b.getBoolAttr(part->hasAttr(dearAttr))),
-         named("barely_dear", b.getBoolAttr(part->hasAttr(barelyDearAttr))),
-         named("turn_rows", b.getI64IntegerAttr(turnRows())),
+         named("expensive", b.getBoolAttr(part->hasAttr(expensiveAttr))),
+         named("moderately_expensive",
+               b.getBoolAttr(part->hasAttr(moderatelyExpensiveAttr))),
+         named("iteration_rows", b.getI64IntegerAttr(iterationRows())),
          named("sorts", b.getBoolAttr(bool(depth))),
          named("sort_costs", b.getDenseI64ArrayAttr(costs)),
          named("sums", b.getI64IntegerAttr(gridSums())),
@@ -229,7 +231,7 @@ private:
     if (tiled)
       emitTiles(b, function, cast<ir::RangeOp>(op), own, place);
     else if (range)
-      emitIterations(b, function, cast<ir::RangeOp>(op), own, measures);
+      emitWorkItems(b, function, cast<ir::RangeOp>(op), own, measures);
     else
       emitSerial(b, function, cast<ir::SerialOp>(op));
     function.end(b);
@@ -251,10 +253,10 @@ private:
       storeSlot(b, value, frame, firstSlot + k);
   }
 
-  /// for (k = thread; k < iterations; k += threads) iteration(k), in a form
+  /// for (k = thread; k < workItems; k += threads) workItem(k), in a form
   /// that LLVM unrolls.
-  void emitIterations(ImplicitLocOpBuilder &b, DeviceFunction &function,
-                      ir::RangeOp op, const Captures &own, bool measures) {
+  void emitWorkItems(ImplicitLocOpBuilder &b, DeviceFunction &function,
+                     ir::RangeOp op, const Captures &own, bool measures) {
     Values extents;
     for (Value extent : op.getExtents())
       extents.push_back(own.mapping.lookup(extent));
@@ -265,12 +267,13 @@ private:
       carried = zeros(b, sums());
     }
     carried.push_back(function.thread());
-    auto turn = [&](OpBuilder &nested, Location loc, Value, ValueRange args) {
+    auto iteration = [&](OpBuilder &nested, Location loc, Value,
+                         ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
       Value k = args.back();
       args = args.drop_back();
-      if (launcher.namesIterations)
-        storeSlot(inner, k, function.worker(), iterationSlot);
+      if (launcher.namesWorkItems)
+        storeSlot(inner, k, function.worker(), workItemSlot);
       useIndices(op, indicesOf(inner, k, extents));
       Values next = measures ? measure(inner, function, op, args[0])
                              : iterate(inner, op, args);
@@ -278,8 +281,9 @@ private:
       scf::YieldOp::create(inner, next);
     };
     Value zero = constant(b, 0), one = constant(b, 1);
-    Value turns = turnsOf(b, function);
-    auto loop = scf::ForOp::create(b, zero, turns, one, carried, turn);
+    Value iterations = tripCountOf(b, function);
+    auto loop =
+        scf::ForOp::create(b, zero, iterations, one, carried, iteration);
     if (measures)
       commitNeed(b, function, loop.getResult(0));
     else
@@ -287,14 +291,14 @@ private:
   }
 
   /// Of a thread; without a division.
-  Value turnsOf(ImplicitLocOpBuilder &b, DeviceFunction &function) {
+  Value tripCountOf(ImplicitLocOpBuilder &b, DeviceFunction &function) {
     auto word = [&](DeviceWord number) {
       return loadSlot(b, b.getI64Type(), function.words(), number);
     };
     Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                          function.thread(), word(RestWord));
     Value more = arith::ExtUIOp::create(b, b.getI64Type(), isMore);
-    return arith::AddIOp::create(b, word(TurnsWord), more);
+    return arith::AddIOp::create(b, word(PerThreadWord), more);
   }
 
   Values zeros(ImplicitLocOpBuilder &b, unsigned count) {
@@ -310,7 +314,7 @@ private:
       argument.replaceAllUsesWith(index);
   }
 
-  /// for (tile = first; tile != none; tile = next) 32 iterations, one per lane
+  /// for (tile = first; tile != none; tile = next) 32 work items, one per lane
   void emitTiles(ImplicitLocOpBuilder &b, DeviceFunction &function,
                  ir::RangeOp op, const Captures &own, Value place) {
     Values extents;
@@ -332,7 +336,7 @@ private:
     };
     auto after = [&](OpBuilder &nested, Location loc, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
-      Value k = runtime.callTape(inner, "iteration", true, {worker, args[0]});
+      Value k = runtime.callTape(inner, "work_item", true, {worker, args[0]});
       useIndices(op, indicesOf(inner, k, extents));
       Values next{Value()};
       next.append(iterate(inner, op, args.drop_front()));
@@ -345,7 +349,7 @@ private:
     addUp(b, function, loop.getResults().drop_front(), own);
   }
 
-  /// Sorts the iterations by depth, if the words say so.
+  /// Sorts the work items by depth, if the words say so.
   void emitSort(ImplicitLocOpBuilder &b, DeviceFunction &function,
                 Value place) {
     // Standing in the kernel it can be mapped like the part itself.
@@ -357,16 +361,16 @@ private:
     for (Value extent : copy.getExtents())
       extents.push_back(own.mapping.lookup(extent));
     Value call = slot(b, function.words(), sortWord());
-    sortIterations(b, launcher.runtime, copy, extents,
-                   {call, function.thread(), function.memory(), place});
+    sortWorkItems(b, launcher.runtime, copy, extents,
+                  {call, function.thread(), function.memory(), place});
     copy->erase();
   }
 
   Values iterate(ImplicitLocOpBuilder &b, ir::RangeOp op, ValueRange sums) {
     Block *body = op.getBody();
-    for (tape::TurnOp turn :
-         llvm::make_early_inc_range(body->getOps<tape::TurnOp>()))
-      turn.erase();
+    for (tape::PivotOp pivot :
+         llvm::make_early_inc_range(body->getOps<tape::PivotOp>()))
+      pivot.erase();
     auto yield = cast<ir::YieldOp>(body->getTerminator());
     reductions.clear(b);
     splice(b, body, body->begin(), yield->getIterator());
@@ -381,9 +385,9 @@ private:
   Values measure(ImplicitLocOpBuilder &b, DeviceFunction &function,
                  ir::RangeOp op, Value most) {
     Block *body = op.getBody();
-    auto turns = body->getOps<tape::TurnOp>();
-    Block::iterator end = turns.empty() ? body->getTerminator()->getIterator()
-                                        : (*turns.begin())->getIterator();
+    auto pivots = body->getOps<tape::PivotOp>();
+    Block::iterator end = pivots.empty() ? body->getTerminator()->getIterator()
+                                         : (*pivots.begin())->getIterator();
     splice(b, body, body->begin(), end);
     Type pointer = pointerType(b.getContext());
     Value base = loadSlot(b, pointer, function.worker(), tapeBaseSlot);
@@ -462,7 +466,7 @@ private:
 
   //===-- The host -------------------------------------------------------===//
 
-  /// `value` with as many zeros behind it as make 8 bytes.
+  /// `value` with as many zeros after it as make 8 bytes.
   static Value widened(ImplicitLocOpBuilder &b, Value value) {
     if (value.getType().isF32())
       value = arith::BitcastOp::create(b, b.getI32Type(), value);
@@ -489,19 +493,19 @@ private:
     if (tiled)
       tellNeed(b, words);
     Value which = constant(b, number);
-    Value iterations =
-        range ? iterationsOf(b, range.getExtents()) : constant(b, 1);
-    if (launcher.namesIterations && range)
+    Value workItems =
+        range ? workItemsOf(b, range.getExtents()) : constant(b, 1);
+    if (launcher.namesWorkItems && range)
       tellExtents(b, entry.getArgument(0), top);
     launcher.runtime.callDeviceRun(
-        b, {entry.getArgument(0), which, words, iterations});
+        b, {entry.getArgument(0), which, words, workItems});
   }
 
   /// The first words of a TapeCall.
   void tellNeed(ImplicitLocOpBuilder &b, Value words) {
     Value none = constant(b, 0);
     storeSlot(b, known ? known.getNeed() : none, words, callWord());
-    storeSlot(b, known ? known.getFewest() : none, words, callWord() + 1);
+    storeSlot(b, known ? known.getMinRows() : none, words, callWord() + 1);
     if (known)
       known.erase();
   }
@@ -593,7 +597,7 @@ public:
   }
 
 private:
-  /// No other iteration interferes with serial code.
+  /// No other work item interferes with serial code.
   static void runAlone(ir::SerialOp serial) {
     serial.walk([](Operation *op) {
       if (isa<ir::AtomicAddOp, ir::AtomicMinOp, ir::AtomicMaxOp,
@@ -619,7 +623,7 @@ struct OutlineDevice : impl::OutlineDeviceBase<OutlineDevice> {
       Launcher launcher{.module = module,
                         .runtime = runtime,
                         .kernel = kernel.getName().str(),
-                        .namesIterations =
+                        .namesWorkItems =
                             debug || contains(kernel.getRegion(), isPrint),
                         .measures = contains(kernel.getRegion(), isPush),
                         .functions = {}};

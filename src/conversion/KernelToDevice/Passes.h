@@ -12,8 +12,8 @@
 
 namespace costate::conversion {
 
-/// On a range behind the turn of the kernel.
-inline constexpr llvm::StringLiteral afterTurnAttr = "costate.after_turn";
+/// On a range after the pivot of the kernel.
+inline constexpr llvm::StringLiteral afterPivotAttr = "costate.after_pivot";
 /// On such a range that needs values of the serial code there before it knows
 /// how much it pushes.
 inline constexpr llvm::StringLiteral measuredInPlaceAttr =

@@ -11,10 +11,10 @@ def SplitSerial : Pass<"split-serial", "::costate::ir::KernelOp"> {
     `costate.serial`, as large as the ranges, the copies and the control flow
     around them allow.
 
-    A launch that only measures tapes leaves out what is behind a `tape.turn`, but
-    for ranges with tapes. What their forward sweeps use moves in front of the
-    turn, if it follows from nothing behind it; other such ranges are measured
-    right before they run (`costate.measured_in_place`).
+    A launch that only measures tapes leaves out what is after a `tape.pivot`,
+    but for ranges with tapes. What their forward sweeps use moves in front of
+    the pivot, if it follows from nothing after it; other such ranges are
+    measured right before they run (`costate.measured_in_place`).
 
     ```mlir
     %n = costate.extent %x[0] : !costate.array<f64, 1>      // before
@@ -43,8 +43,8 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
       and calls `costate_device_run` with the number of a device function and
       its words, in program order;
     - `NAME.device0(words, thread, threads, memory)` for each range and serial
-      part, run by every thread of a grid. Iterations are taken with a stride of the
-      number of threads; serial code is run by thread 0;
+      part, run by every thread of a grid. Work items are taken with a stride of
+      the number of threads; serial code is run by thread 0;
     - `NAME.measure0`, where it pushes onto a tape: its forward sweep, which
       only counts the bytes that it would push.
 
@@ -57,7 +57,7 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     The attribute `costate.functions` of the module lists the functions.
   }];
   let options = [Option<"debug", "debug", "bool", "false",
-                        "let errors name the iteration">];
+                        "let errors name the work item">];
   let dependentDialects = ["::costate::ir::CostateDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 }

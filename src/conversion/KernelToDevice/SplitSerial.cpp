@@ -14,7 +14,7 @@ namespace {
 
 /// Whether the host begins `op`, or control flow around such operations.
 bool isOfHost(Operation *op) {
-  if (isa<ir::RangeOp, ir::CopyOp, tape::TurnOp>(op) ||
+  if (isa<ir::RangeOp, ir::CopyOp, tape::PivotOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>())
     return true;
   return op
@@ -40,24 +40,24 @@ void forEachUse(Operation *op, function_ref<void(Value)> f) {
 void forEachUseInFront(ir::RangeOp range, function_ref<void(Value)> f) {
   llvm::for_each(range->getOperands(), f);
   for (Operation &op : *range.getBody()) {
-    if (isa<tape::TurnOp>(op))
+    if (isa<tape::PivotOp>(op))
       return;
     forEachUse(&op, f);
   }
 }
 
 /// A launch that only measures leaves out the reverse sweep, but for ranges
-/// with tapes. What their forward sweeps use moves in front of the turn, as far
-/// as it follows from nothing behind it; ranges that need more are measured
+/// with tapes. What their forward sweeps use moves in front of the pivot, as
+/// far as it follows from nothing after it; ranges that need more are measured
 /// right before they run.
 class ForwardNeeds {
 public:
-  explicit ForwardNeeds(tape::TurnOp turn) : turn(turn) {}
+  explicit ForwardNeeds(tape::PivotOp pivot) : pivot(pivot) {}
 
   void provide() {
     collect();
     Operation *next = nullptr;
-    for (Operation *op = turn->getNextNode(); op; op = next) {
+    for (Operation *op = pivot->getNextNode(); op; op = next) {
       next = op->getNextNode();
       auto range = dyn_cast<ir::RangeOp>(op);
       if (range && pushes(range) && isLate(range))
@@ -67,7 +67,7 @@ public:
       if (isOfHost(op) || !isMemoryEffectFree(op) || isLate(op))
         late.insert(op);
       else
-        op->moveBefore(turn);
+        op->moveBefore(pivot);
     }
   }
 
@@ -80,10 +80,10 @@ private:
   void collect() {
     auto want = [&](Value value) {
       Operation *op = value.getDefiningOp();
-      if (op && op->getBlock() == turn->getBlock())
+      if (op && op->getBlock() == pivot->getBlock())
         wanted.insert(op);
     };
-    for (Operation *op = &turn->getBlock()->back(); op != turn;
+    for (Operation *op = &pivot->getBlock()->back(); op != pivot;
          op = op->getPrevNode()) {
       if (wanted.contains(op))
         forEachUse(op, want);
@@ -104,7 +104,7 @@ private:
     return found;
   }
 
-  tape::TurnOp turn;
+  tape::PivotOp pivot;
   Operations wanted, late;
 };
 
@@ -114,8 +114,8 @@ public:
 
   void run() {
     Block &block = kernel.getRegion().front();
-    for (tape::TurnOp turn : block.getOps<tape::TurnOp>())
-      ForwardNeeds(turn).provide();
+    for (tape::PivotOp pivot : block.getOps<tape::PivotOp>())
+      ForwardNeeds(pivot).provide();
     split(block);
   }
 
@@ -135,14 +135,14 @@ private:
   }
 
   void enter(Operation *op) {
-    if (isa<tape::TurnOp>(op)) {
-      turned = true;
+    if (isa<tape::PivotOp>(op)) {
+      isPastPivot = true;
       op->erase();
       return;
     }
     if (isa<ir::RangeOp>(op)) {
-      if (turned)
-        op->setAttr(afterTurnAttr, UnitAttr::get(op->getContext()));
+      if (isPastPivot)
+        op->setAttr(afterPivotAttr, UnitAttr::get(op->getContext()));
       return;
     }
     for (Region &region : op->getRegions())
@@ -200,8 +200,8 @@ private:
                     [&](Value value) { return isUsedOutside(value); });
     OpBuilder b(end);
     Location loc = group.front()->getLoc();
-    auto serial =
-        ir::SerialOp::create(b, loc, ValueRange(results).getTypes(), turned);
+    auto serial = ir::SerialOp::create(b, loc, ValueRange(results).getTypes(),
+                                       isPastPivot);
     Block &body = serial.getBodyRegion().emplaceBlock();
     for (auto [value, result] : llvm::zip(results, serial.getValues()))
       value.replaceUsesWithIf(result, [&](OpOperand &use) {
@@ -218,7 +218,7 @@ private:
   ir::KernelOp kernel;
   llvm::DenseSet<Value> known; ///< to the host
   llvm::SetVector<Operation *> group;
-  bool turned = false;
+  bool isPastPivot = false;
 };
 
 struct SplitSerial : impl::SplitSerialBase<SplitSerial> {

@@ -1,5 +1,5 @@
 #pragma once
-/// Updates of one element by all iterations of a range (`mark-reductions`) go
+/// Updates of one element by all work items of a range (`mark-reductions`) go
 /// to a register first.
 
 #include "conversion/KernelToLLVM/Outline.h"
@@ -10,10 +10,10 @@ namespace costate::conversion {
 /// does not matter.
 enum class Update : uint8_t { Add, Min, Max, And, Or, Xor };
 
-/// Of one whose result nobody uses, that other iterations may make as well.
+/// Of one whose result nobody uses, that other work items may make as well.
 std::optional<Update> updateOf(mlir::Operation *op);
 
-/// The elements of arrays of integers that a thread updates in its iterations
+/// The elements of arrays of integers that a thread updates in its work items
 /// of a range: in places of its own, and at its end once in memory.
 class Accumulators {
 public:
@@ -22,7 +22,7 @@ public:
   /// Makes places at the start of a function, and lets the updates in `range`,
   /// a copy of the range, go there.
   void redirect(mlir::ImplicitLocOpBuilder &builder, mlir::Region &range);
-  /// Updates the elements, but for those that no iteration has come to:
+  /// Updates the elements, but for those that no work item has come to:
   /// perhaps they are not there. `values`: what arrays and indices outside of
   /// the range are here.
   void flush(mlir::ImplicitLocOpBuilder &builder,

@@ -197,10 +197,10 @@ public:
 
   Value drains() { return isSet(runtime.callTape(b, "drains", true, worker)); }
 
-  void settle(tape::SettleOp op) {
-    runtime.callTape(
-        b, "settle", false,
-        {worker, wide(op.getFits()), wide(op.getNeed()), wide(op.getFewest())});
+  void report(tape::ReportOp op) {
+    runtime.callTape(b, "report", false,
+                     {worker, wide(op.getFits()), wide(op.getNeed()),
+                      wide(op.getMinRows())});
   }
 
   void fence() { runtime.callTape(b, "fence", false, {}); }
@@ -297,7 +297,7 @@ private:
 
 void expandRows(Operation *op, Runtime &runtime) {
   if (!isa<tape::TapeDialect>(op->getDialect()) ||
-      isa<tape::PushOp, tape::PopOp, tape::TurnOp>(op))
+      isa<tape::PushOp, tape::PopOp, tape::PivotOp>(op))
     return;
   RowBuilder b(op, runtime);
   auto replace = [&](Value value) {
@@ -307,14 +307,14 @@ void expandRows(Operation *op, Runtime &runtime) {
     b.write(write);
   else if (auto read = dyn_cast<tape::ReadOp>(op))
     b.read(read);
-  else if (auto settle = dyn_cast<tape::SettleOp>(op))
-    b.settle(settle);
+  else if (auto report = dyn_cast<tape::ReportOp>(op))
+    b.report(report);
   else if (isa<tape::ActiveOp>(op))
     replace(b.flagValue(activeSlot));
-  else if (isa<tape::FrugalOp>(op))
-    replace(b.flagValue(frugalSlot));
-  else if (isa<tape::AmpleOp>(op))
-    replace(b.flagValue(ampleSlot));
+  else if (isa<tape::LowMemoryOp>(op))
+    replace(b.flagValue(lowMemorySlot));
+  else if (isa<tape::SufficientOp>(op))
+    replace(b.flagValue(sufficientSlot));
   else if (isa<tape::DrainsOp>(op))
     replace(b.drains());
   else if (isa<tape::FenceOp>(op))
@@ -325,7 +325,7 @@ void expandRows(Operation *op, Runtime &runtime) {
     replace(b.narrow(b.slotValue(rowsSlot)));
   else if (auto max = dyn_cast<tape::WarpMaxOp>(op))
     replace(b.warpMax(max.getValue()));
-  else if (isa<tape::KeptOp, tape::SegmentOp, tape::FewestOp>(op))
+  else if (isa<tape::KeptOp, tape::SegmentOp, tape::MinRowsOp>(op))
     replace(b.call(op->getName().stripDialect(), op->getOperands()));
   op->erase();
 }

@@ -1,4 +1,4 @@
-/// The least pair of a range: keys and places of some iterations are kept in
+/// The least pair of a range: keys and places of some work items are kept in
 /// memory, so that computing them and looking for the least key are loops that
 /// vectorise. Only where a key beats what there is, its place is looked for.
 
@@ -21,14 +21,14 @@ public:
   LeastPair(ImplicitLocOpBuilder &b, Value memory)
       : keys(memory), places(element(b, memory, constant(b, atOnce))) {}
 
-  /// For k < count: the pair of iteration (outer..., first + k).
+  /// For k < count: the pair of work item (outer..., first + k).
   void keep(ImplicitLocOpBuilder &b, Value first, Value count, ValueRange outer,
-            Iteration iteration) const {
+            WorkItem workItem) const {
     auto body = [&](OpBuilder &nested, Location loc, Value k, ValueRange) {
       ImplicitLocOpBuilder inner(loc, nested);
       Values indices(outer);
       indices.push_back(arith::AddIOp::create(inner, first, k));
-      Values pair = iteration(inner, indices);
+      Values pair = workItem(inner, indices);
       LLVM::StoreOp::create(inner, pair[0], element(inner, keys, k));
       LLVM::StoreOp::create(inner, pair[1], element(inner, places, k));
       scf::YieldOp::create(inner);
@@ -111,7 +111,7 @@ Value allocatePairs(ImplicitLocOpBuilder &b) {
 
 Values emitLeastPair(ImplicitLocOpBuilder &builder, Value memory, Value lo,
                      Value hi, ValueRange outer, ValueRange best,
-                     Iteration iteration) {
+                     WorkItem workItem) {
   LeastPair pair(builder, memory);
   Value step = constant(builder, atOnce);
   auto body = [&](OpBuilder &nested, Location loc, Value first,
@@ -119,7 +119,7 @@ Values emitLeastPair(ImplicitLocOpBuilder &builder, Value memory, Value lo,
     ImplicitLocOpBuilder b(loc, nested);
     Value left = arith::SubIOp::create(b, hi, first);
     Value count = arith::MinSIOp::create(b, left, step);
-    pair.keep(b, first, count, outer, iteration);
+    pair.keep(b, first, count, outer, workItem);
     scf::YieldOp::create(b, pair.take(b, count, args));
   };
   auto loop = scf::ForOp::create(builder, lo, hi, step, best, body);

@@ -56,19 +56,19 @@ namespace {
 
 using Values = SmallVector<Value>;
 
-/// for (k = lo; k < hi; ++k) iteration(outer..., k)
+/// for (k = lo; k < hi; ++k) workItem(outer..., k)
 Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
                ValueRange outer, ValueRange sums, Summation summation,
-               Iteration iteration) {
+               WorkItem workItem) {
   if (summation.kind == costateLeastPair)
     return emitLeastPair(builder, summation.memory, lo, hi, outer, sums,
-                         iteration);
+                         workItem);
   Value one = constant(builder, 1);
   auto body = [&](OpBuilder &nested, Location loc, Value k, ValueRange args) {
     ImplicitLocOpBuilder inner(loc, nested);
     Values indices(outer);
     indices.push_back(k);
-    Values terms = iteration(inner, indices);
+    Values terms = workItem(inner, indices);
     scf::YieldOp::create(
         inner, summation.add(inner, args, terms, /*inAnyOrder=*/true));
   };
@@ -96,14 +96,14 @@ Values nextRow(ImplicitLocOpBuilder &builder, ValueRange outer,
   return next;
 }
 
-/// The loop over rows; it carries the number of the next iteration, that
-/// iteration's index in its row, the outer indices and the sums.
+/// The loop over rows; it carries the number of the next work item, that
+/// work item's index in its row, the outer indices and the sums.
 class Rows {
 public:
   Rows(ImplicitLocOpBuilder &builder, Value end, ValueRange extents,
-       Summation summation, Iteration iteration)
+       Summation summation, WorkItem workItem)
       : builder(builder), end(end), extents(extents), summation(summation),
-        iteration(iteration) {}
+        workItem(workItem) {}
 
   Values emit(Value begin, Values sums) {
     Values carried = {begin};
@@ -136,7 +136,7 @@ private:
     Value last = arith::AddIOp::create(b, first, length);
     Values sums =
         emitRow(b, first, last, outer, args.drop_front(1 + extents.size()),
-                summation, iteration);
+                summation, workItem);
     Values next = {arith::AddIOp::create(b, number, length), constant(b, 0)};
     llvm::append_range(next, nextRow(b, outer, extents));
     llvm::append_range(next, sums);
@@ -147,7 +147,7 @@ private:
   Value end;
   ValueRange extents;
   Summation summation;
-  Iteration iteration;
+  WorkItem workItem;
 };
 
 } // namespace
@@ -167,15 +167,15 @@ SmallVector<Value> indicesOf(ImplicitLocOpBuilder &builder, Value number,
 
 SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
                              Value end, ValueRange extents, unsigned sumCount,
-                             Summation summation, Iteration iteration) {
+                             Summation summation, WorkItem workItem) {
   Values sums;
   for (unsigned k = 0; k < sumCount; ++k)
     sums.push_back(summation.none(builder));
   if (summation.kind == costateLeastPair)
     summation.memory = allocatePairs(builder);
   if (extents.size() == 1)
-    return emitRow(builder, begin, end, {}, sums, summation, iteration);
-  return Rows(builder, end, extents, summation, iteration).emit(begin, sums);
+    return emitRow(builder, begin, end, {}, sums, summation, workItem);
+  return Rows(builder, end, extents, summation, workItem).emit(begin, sums);
 }
 
 } // namespace costate::conversion

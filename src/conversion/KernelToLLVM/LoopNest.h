@@ -6,13 +6,13 @@
 
 namespace costate::conversion {
 
-/// How the results of a range are made of what its iterations yield.
+/// How the results of a range are made of what its work items yield.
 struct Summation {
   CostateSums kind = costateFloatSums;
   mlir::Value memory = {}; ///< of the loops over pairs
 
   static Summation of(ir::RangeOp range);
-  /// What no iterations give.
+  /// What no work items give.
   mlir::Value none(mlir::ImplicitLocOpBuilder &builder) const;
   llvm::SmallVector<mlir::Value> add(mlir::ImplicitLocOpBuilder &builder,
                                      mlir::ValueRange sums,
@@ -23,11 +23,11 @@ struct Summation {
                    mlir::Value value) const;
 };
 
-/// Emits one iteration at the given indices; returns its terms.
-using Iteration = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+/// Emits one work item at the given indices; returns its terms.
+using WorkItem = llvm::function_ref<llvm::SmallVector<mlir::Value>(
     mlir::ImplicitLocOpBuilder &, mlir::ValueRange indices)>;
 
-/// The indices of iteration `number`, counted row-major over `extents`.
+/// The indices of work item `number`, counted row-major over `extents`.
 llvm::SmallVector<mlir::Value> indicesOf(mlir::ImplicitLocOpBuilder &builder,
                                          mlir::Value number,
                                          mlir::ValueRange extents);
@@ -35,14 +35,14 @@ llvm::SmallVector<mlir::Value> indicesOf(mlir::ImplicitLocOpBuilder &builder,
 /// Memory for some pairs, which lives as long as the function runs.
 mlir::Value allocatePairs(mlir::ImplicitLocOpBuilder &builder);
 
-/// The least of the pair `best` and of those of the iterations (outer..., lo)
+/// The least of the pair `best` and of those of the work items (outer..., lo)
 /// to (outer..., hi - 1).
 llvm::SmallVector<mlir::Value>
 emitLeastPair(mlir::ImplicitLocOpBuilder &builder, mlir::Value memory,
               mlir::Value lo, mlir::Value hi, mlir::ValueRange outer,
-              mlir::ValueRange best, Iteration iteration);
+              mlir::ValueRange best, WorkItem workItem);
 
-/// Emits loops over the iterations [begin, end), counted row-major over
+/// Emits loops over the work items [begin, end), counted row-major over
 /// `extents`, and returns the `sumCount` results. Ranges of several dimensions
 /// are rows around an innermost loop over the last one, so that only the
 /// borders of rows cost index arithmetic.
@@ -50,6 +50,6 @@ llvm::SmallVector<mlir::Value> emitLoops(mlir::ImplicitLocOpBuilder &builder,
                                          mlir::Value begin, mlir::Value end,
                                          mlir::ValueRange extents,
                                          unsigned sumCount, Summation summation,
-                                         Iteration iteration);
+                                         WorkItem workItem);
 
 } // namespace costate::conversion

@@ -87,7 +87,7 @@ static Value cappedProduct(ImplicitLocOpBuilder &builder, Value a, Value b) {
   return arith::SelectOp::create(builder, fits, product.getLow(), capped);
 }
 
-Value iterationsOf(ImplicitLocOpBuilder &builder, ValueRange extents) {
+Value workItemsOf(ImplicitLocOpBuilder &builder, ValueRange extents) {
   Value zero = constant(builder, 0), product;
   for (Value extent : extents) {
     Value clamped = arith::MaxSIOp::create(builder, extent, zero);

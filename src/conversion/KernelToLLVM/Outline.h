@@ -38,14 +38,14 @@ bool isPush(mlir::Operation *op);
 /// Whether `op` changes memory that outlives a launch.
 bool isEffect(mlir::Operation *op);
 bool isPrint(mlir::Operation *op);
-/// Whether `op` adds to what other iterations add to as well: their order
+/// Whether `op` adds to what other work items add to as well: their order
 /// decides the bits.
 bool addsInAnyOrder(mlir::Operation *op);
 
-/// The product of the extents of a range; -1 if there are more iterations than
+/// The product of the extents of a range; -1 if there are more work items than
 /// an i64 can count.
-mlir::Value iterationsOf(mlir::ImplicitLocOpBuilder &builder,
-                         mlir::ValueRange extents);
+mlir::Value workItemsOf(mlir::ImplicitLocOpBuilder &builder,
+                        mlir::ValueRange extents);
 
 /// Makes the body of `kernel`, which it erases, that of a function
 /// `NAME.entry(launch, worker, arguments)`.

@@ -15,9 +15,9 @@ class RangeOutliner {
 public:
   RangeOutliner(ModuleOp module, Runtime &runtime, ir::RangeOp range,
                 StringRef kernel, unsigned number, bool measures,
-                bool namesIterations)
+                bool namesWorkItems)
       : module(module), runtime(runtime), range(range), kernel(kernel),
-        number(number), measures(measures), namesIterations(namesIterations),
+        number(number), measures(measures), namesWorkItems(namesWorkItems),
         summation(Summation::of(range)),
         uses(range.getRegion(), range.getExtents().drop_front()),
         accumulators(range.getRegion()),
@@ -90,28 +90,28 @@ private:
         emitLoops(builder, chunk.getArgument(2), chunk.getArgument(3), extents,
                   range.getNumResults(), summation,
                   [&](ImplicitLocOpBuilder &inner, ValueRange indices) {
-                    if (namesIterations)
+                    if (namesWorkItems)
                       storeSlot(inner, rowMajor(inner, indices, extents),
-                                worker, iterationSlot);
-                    return emitIteration(inner, indices);
+                                worker, workItemSlot);
+                    return emitWorkItem(inner, indices);
                   });
     for (auto [k, sum] : llvm::enumerate(sums))
       storeSlot(builder, sum, chunk.getArgument(0), k);
     accumulators.flush(builder, uses.mapping);
   }
 
-  Values emitIteration(ImplicitLocOpBuilder &builder, ValueRange indices) {
+  Values emitWorkItem(ImplicitLocOpBuilder &builder, ValueRange indices) {
     Block *body = range.getBody();
     for (auto [argument, index] : llvm::zip(body->getArguments(), indices))
       argument.replaceAllUsesWith(index);
-    auto turns = body->getOps<tape::TurnOp>();
-    if (turns.empty() || !dry) {
-      for (tape::TurnOp turn : llvm::make_early_inc_range(turns))
-        turn.erase();
+    auto pivots = body->getOps<tape::PivotOp>();
+    if (pivots.empty() || !dry) {
+      for (tape::PivotOp pivot : llvm::make_early_inc_range(pivots))
+        pivot.erase();
       return emitSweep(builder, body->begin());
     }
-    tape::TurnOp turn = *turns.begin();
-    splice(builder, body, body->begin(), turn->getIterator());
+    tape::PivotOp pivot = *pivots.begin();
+    splice(builder, body, body->begin(), pivot->getIterator());
     Values none = zeros(builder);
     SmallVector<Type> types = llvm::to_vector(ValueRange(none).getTypes());
     auto branch = scf::IfOp::create(builder, types, dry, true);
@@ -120,13 +120,13 @@ private:
     emptyTape(builder);
     yield(builder, branch.thenBlock(), none);
     builder.setInsertionPointToStart(branch.elseBlock());
-    Block::iterator reverse = std::next(turn->getIterator());
+    Block::iterator reverse = std::next(pivot->getIterator());
     yield(builder, branch.elseBlock(), emitSweep(builder, reverse));
-    turn.erase();
+    pivot.erase();
     return Values(branch.getResults());
   }
 
-  /// The tape may have moved, but an iteration starts at its base.
+  /// The tape may have moved, but a work item starts at its base.
   void emptyTape(ImplicitLocOpBuilder &builder) {
     Value base = loadSlot(builder, pointer, worker, tapeBaseSlot);
     LLVM::StoreOp::create(builder, base, worker);
@@ -146,7 +146,7 @@ private:
     scf::YieldOp::create(builder, values);
   }
 
-  /// The body from `first` on, without turns.
+  /// The body from `first` on, without pivots.
   Values emitSweep(ImplicitLocOpBuilder &builder, Block::iterator first) {
     Block *body = range.getBody();
     auto end = cast<ir::YieldOp>(body->getTerminator());
@@ -193,8 +193,8 @@ private:
     Value address = LLVM::AddressOfOp::create(builder, body);
     Value sumCount = constant(builder, range.getNumResults());
     Value site = constant(builder, runtime.site(range.getLoc()));
-    Value count = iterationsOf(builder, range.getExtents());
-    if (namesIterations)
+    Value count = workItemsOf(builder, range.getExtents());
+    if (namesWorkItems)
       describe(builder, launch);
     Value kind = constant(builder, summation.kind);
     runtime.callRange(
@@ -225,7 +225,7 @@ private:
   ir::RangeOp range;
   StringRef kernel;
   unsigned number;
-  bool measures, namesIterations;
+  bool measures, namesWorkItems;
   Summation summation;
   Captures uses;
   Accumulators accumulators;
@@ -240,12 +240,12 @@ public:
                  bool debug)
       : module(module), runtime(runtime), kernel(kernel),
         name(kernel.getName().str()),
-        namesIterations(debug || contains(kernel.getRegion(), isPrint)) {}
+        namesWorkItems(debug || contains(kernel.getRegion(), isPrint)) {}
 
   void run() {
     bool measures = contains(kernel.getRegion(), isPush);
     if (!measures)
-      eraseTurns();
+      erasePivots();
     entry = createEntry(module, kernel);
     callCopies(runtime, entry);
     expandTakes();
@@ -260,19 +260,19 @@ public:
     });
     for (auto [number, range] : llvm::enumerate(ranges))
       RangeOutliner(module, runtime, range, name, number, measures,
-                    namesIterations)
+                    namesWorkItems)
           .run();
     if (measures)
-      eraseTurns(entry);
+      erasePivots(entry);
   }
 
 private:
-  void eraseTurns() { eraseTurns(kernel); }
-  void eraseTurns(Operation *root) {
-    root->walk([](tape::TurnOp turn) { turn.erase(); });
+  void erasePivots() { erasePivots(kernel); }
+  void erasePivots(Operation *root) {
+    root->walk([](tape::PivotOp pivot) { pivot.erase(); });
   }
 
-  /// In serial code no other iteration interferes.
+  /// In serial code no other work item interferes.
   void expandTakes() {
     entry.walk([](ir::AtomicTakeOp take) {
       if (take->getParentOfType<ir::RangeOp>())
@@ -315,7 +315,7 @@ private:
   Runtime &runtime;
   ir::KernelOp kernel;
   std::string name;
-  bool namesIterations;
+  bool namesWorkItems;
   LLVM::LLVMFuncOp entry;
 };
 

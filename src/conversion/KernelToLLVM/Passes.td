@@ -42,16 +42,16 @@ def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
     ```
 
     In a kernel that pushes onto a tape, a launch that only measures
-    (`costate_dry_run`) leaves an iteration at `tape.turn` and performs no store
-    of the serial code; elsewhere `tape.turn` is erased. Sums are accumulated
+    (`costate_dry_run`) leaves a work item at `tape.pivot` and performs no store
+    of the serial code; elsewhere `tape.pivot` is erased. Sums are accumulated
     in f64, in an order that depends on the chunk only. Places of ranges go
     into the table of sites, attribute `costate.sites` of the module.
 
-    With `debug`, the worker knows which iteration it runs, and the runtime is
+    With `debug`, the worker knows which work item it runs, and the runtime is
     told the extents of a range before it begins.
   }];
   let options = [Option<"debug", "debug", "bool", "false",
-                        "let errors name the iteration">];
+                        "let errors name the work item">];
   let dependentDialects = dialects;
 }
 
@@ -85,7 +85,7 @@ def ExpandChecks : Pass<"expand-checks", "::mlir::ModuleOp"> {
     ```
 
     An access that `watch-accesses` has marked is reported to the runtime, which
-    ends the launch if another iteration uses the same element in a way that
+    ends the launch if another work item uses the same element in a way that
     excludes this one:
 
     ```mlir
@@ -147,7 +147,7 @@ def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
     %y = llvm.call_intrinsic "llvm.nvvm.sin.approx.f"(%x) : (f32) -> f32
     ```
 
-    With `deterministic`, additions to floats that several iterations may reach
+    With `deterministic`, additions to floats that several work items may reach
     are handed to the runtime, which performs them in order.
   }];
   let options = [

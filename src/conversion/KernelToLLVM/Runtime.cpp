@@ -344,9 +344,9 @@ Value Runtime::callTape(ImplicitLocOpBuilder &builder, StringRef name,
 
 Value Runtime::callSort(ImplicitLocOpBuilder &builder, StringRef name,
                         bool hasResult, ValueRange args) {
-  auto function = declare(("costate_sort_" + name).str(),
-                          hasResult ? i64 : none, TypeRange(args),
-                          {.collective = name != "item" && name != "rounds"});
+  auto function = declare(
+      ("costate_sort_" + name).str(), hasResult ? i64 : none, TypeRange(args),
+      {.collective = name != "work_item" && name != "rounds"});
   auto call = LLVM::CallOp::create(builder, function, args);
   return hasResult ? call.getResult() : Value();
 }

@@ -40,21 +40,21 @@ inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 
 /// The words of a worker (see runtime/KernelCode.h): top of its tape, end of
-/// the memory that it has, base, and the iteration that it runs.
-inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, iterationSlot = 3;
+/// the memory that it has, base, and the work item that it runs.
+inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3;
 /// Devices only: the lane of the thread, and the cell for errors.
 inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
-/// Where iterations run in tiles (base/DeviceTape.h): rows of the tape, whether
-/// the lane has an iteration, and whether rows are scarce.
-inline constexpr int64_t rowsSlot = 6, activeSlot = 7, frugalSlot = 8,
-                         ampleSlot = 9;
+/// Where work items run in tiles (base/DeviceTape.h): rows of the tape, whether
+/// the lane has a work item, and whether rows are scarce.
+inline constexpr int64_t rowsSlot = 6, activeSlot = 7, lowMemorySlot = 8,
+                         sufficientSlot = 9;
 inline constexpr int64_t tileWorkerSlots = sizeof(TapeWorker) / 8;
 static_assert(offsetof(TapeWorker, base) == 8 * tapeBaseSlot &&
               offsetof(TapeWorker, lane) == 8 * laneSlot &&
               offsetof(TapeWorker, rows) == 8 * rowsSlot &&
               offsetof(TapeWorker, active) == 8 * activeSlot &&
-              offsetof(TapeWorker, frugal) == 8 * frugalSlot &&
-              offsetof(TapeWorker, ample) == 8 * ampleSlot);
+              offsetof(TapeWorker, lowMemory) == 8 * lowMemorySlot &&
+              offsetof(TapeWorker, sufficient) == 8 * sufficientSlot);
 
 /// Of a float: f16, f32 or f64.
 llvm::StringRef nameOf(mlir::Type element);
@@ -75,7 +75,7 @@ mlir::Value castToArray(mlir::ImplicitLocOpBuilder &builder,
                         mlir::ValueRange parts, mlir::Type type,
                         int64_t parameter);
 
-/// The number of an element or iteration, counted row-major. 0 for no indices.
+/// The number of an element or work item, counted row-major. 0 for no indices.
 mlir::Value rowMajor(mlir::ImplicitLocOpBuilder &builder,
                      mlir::ValueRange indices, mlir::ValueRange extents);
 

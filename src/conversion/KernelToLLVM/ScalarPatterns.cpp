@@ -216,8 +216,8 @@ struct TripCountPattern : ScalarPattern<TripCountPattern, ir::TripCountOp> {
     Value some = LLVM::ICmpOp::create(b, greater, to, from);
     Value distance = LLVM::SubOp::create(b, to, from);
     Value last = LLVM::SubOp::create(b, distance, one);
-    Value turns = LLVM::UDivOp::create(b, last, stride);
-    Value count = LLVM::AddOp::create(b, turns, one);
+    Value iterations = LLVM::UDivOp::create(b, last, stride);
+    Value count = LLVM::AddOp::create(b, iterations, one);
     return LLVM::SelectOp::create(b, some, count, zero);
   }
 };

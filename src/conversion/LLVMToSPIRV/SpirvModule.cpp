@@ -97,11 +97,11 @@ spv::GlobalVariableOp SpirvModule::passes() {
 }
 
 uint64_t SpirvModule::placeTable(StringRef name, StringRef bytes) {
-  constexpr size_t alignment = 16, readBehind = 8;
+  constexpr size_t alignment = 16, readAfter = 8;
   auto [place, isNew] = tableStarts.try_emplace(name, tableBytes.size());
   if (isNew) {
     tableBytes += bytes;
-    tableBytes.resize(llvm::alignTo(tableBytes.size() + readBehind, alignment));
+    tableBytes.resize(llvm::alignTo(tableBytes.size() + readAfter, alignment));
   }
   return place->second;
 }

@@ -62,7 +62,7 @@ public:
 
   /// What the code needs and the device does not have; empty: it has all.
   std::string lacking() const;
-  /// Behind the last function.
+  /// After the last function.
   mlir::OwningOpRef<mlir::spirv::ModuleOp> finish();
 
 private:

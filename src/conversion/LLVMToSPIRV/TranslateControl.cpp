@@ -56,7 +56,7 @@ static int64_t loopsIn(Operation *code) {
 /// threads: where it ends, or where none has come to it. One thread of the
 /// subgroup counts for all.
 void Translator::countPass(Operation *code) {
-  if (!module.features().shortLoops)
+  if (!module.features().endsLongLoops)
     return;
   module.need(spv::Capability::GroupNonUniform);
   Value counts = spv::GroupNonUniformElectOp::create(b, b.getI1Type(),
@@ -69,7 +69,7 @@ void Translator::countPass(Operation *code) {
 
 /// At the end of a kernel.
 LogicalResult Translator::tellCut() {
-  if (!module.features().shortLoops || !isKernel(from))
+  if (!module.features().endsLongLoops || !isKernel(from))
     return success();
   constexpr int64_t passesOfThread = 65000; // 65535, and some to spare
   module.need(spv::Capability::GroupNonUniformArithmetic);
@@ -112,7 +112,7 @@ LogicalResult Translator::run() {
   if (isKernel(from)) {
     values[from.getArgument(0)] = launchWord(WordsOfLaunch);
     module.addEntryPoint(to);
-    if (module.features().shortLoops)
+    if (module.features().endsLongLoops)
       spv::StoreOp::create(
           b, spv::AddressOfOp::create(b, module.passes()).getResult(), i32(0));
     countPass(from);
@@ -299,15 +299,15 @@ struct LoopBlocks {
              ArrayRef<Location> locs)
       : entry(b.createBlock(&body)),
         header(b.createBlock(&body, body.end(), carried, locs)),
-        turn(b.createBlock(&body, body.end())),
+        iteration(b.createBlock(&body, body.end())),
         next(b.createBlock(&body, body.end(), carried, locs)),
         merge(b.createBlock(&body, body.end())) {}
 
-  Block *entry, *header, *turn, *next, *merge;
+  Block *entry, *header, *iteration, *next, *merge;
 };
 } // namespace
 
-/// What turns leave to the next one.
+/// What iterations leave to the next one.
 static SmallVector<unsigned> carriedArguments(scf::WhileOp op, bool all) {
   SmallVector<unsigned> found;
   for (auto [k, argument] : llvm::enumerate(op.getBeforeArguments()))
@@ -317,9 +317,9 @@ static SmallVector<unsigned> carriedArguments(scf::WhileOp op, bool all) {
 }
 
 /// Of the form that liftControlFlow leaves: all is in front of the condition.
-/// Loops end behind it, or in their header, if `endsInHeader`, with a flag.
+/// Loops end after it, or in their header, if `endsInHeader`, with a flag.
 LogicalResult Translator::loop(scf::WhileOp op) {
-  bool endsInHeader = module.features().shortLoops;
+  bool endsInHeader = module.features().endsLongLoops;
   SmallVector<Value> inits;
   SmallVector<Type> types, carriedTypes;
   SmallVector<unsigned> kept = carriedArguments(op, endsInHeader);
@@ -338,7 +338,7 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   SmallVector<Location> locs(carriedTypes.size(), op.getLoc());
   auto made = spv::LoopOp::create(b, types, spv::LoopControl::None);
   OpBuilder::InsertionGuard guard(b);
-  auto [entry, header, turn, next, merge] =
+  auto [entry, header, iteration, next, merge] =
       LoopBlocks(b, made.getBody(), carriedTypes, locs);
   b.setInsertionPointToEnd(entry);
   spv::BranchOp::create(b, header, inits);
@@ -346,11 +346,12 @@ LogicalResult Translator::loop(scf::WhileOp op) {
   for (auto [k, argument] : llvm::zip(kept, header->getArguments()))
     values[op.getBeforeArguments()[k]] = argument;
   if (endsInHeader)
-    spv::BranchConditionalOp::create(b, header->getArguments().back(), turn,
-                                     ValueRange(), merge, ValueRange());
+    spv::BranchConditionalOp::create(b, header->getArguments().back(),
+                                     iteration, ValueRange(), merge,
+                                     ValueRange());
   else
-    spv::BranchOp::create(b, turn);
-  b.setInsertionPointToEnd(turn);
+    spv::BranchOp::create(b, iteration);
+  b.setInsertionPointToEnd(iteration);
   countPass(op);
   if (failed(block(op.getBefore().front())))
     return failure();

@@ -126,7 +126,7 @@ FailureOr<Translator::Place> Translator::placeOf(Value pointer,
   return user->emitError("the memory behind a pointer is not known");
 }
 
-/// The element at a place, and so many behind it.
+/// The element at a place, and so many after it.
 Value Translator::at(const Place &place, Value element) {
   Type type = spv::PointerType::get(place.variable->element,
                                     spv::StorageClass::Function);
@@ -157,7 +157,7 @@ static Value quotient(ImplicitLocOpBuilder &b, Value bytes, unsigned log) {
 /// Numbers of elements stay what they are, so that drivers see where accesses
 /// are: not NVIDIA's, which makes wrong code of loops then.
 Value Translator::divided(Value bytes, unsigned log) {
-  bool inParts = module.features().placeSums;
+  bool inParts = !module.features().miscompilesPlaceSums;
   if (inParts || matchPattern(bytes, m_Constant()))
     if (Value whole = quotient(b, bytes, log))
       return whole;
@@ -286,7 +286,7 @@ Value Translator::sharedWord(Value bytes, unsigned index) {
       memory, ValueRange{word});
 }
 
-/// Seen by others behind a barrier.
+/// Seen by others after a barrier.
 Value Translator::loadSharedWord(Value bytes, unsigned index) {
   auto access = sharedAccess();
   return spv::LoadOp::create(b, sharedWord(bytes, index), access,

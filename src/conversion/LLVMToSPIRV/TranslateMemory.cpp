@@ -351,7 +351,8 @@ spv::MemorySemantics Translator::semantics(LLVM::AtomicOrdering order) {
 /// is an f64.
 Value Translator::exchanged(Value number) {
   bool mayBeF64 = number.getType().isInteger(64);
-  return mayBeF64 && !module.features().exchangedF64 ? perLane(number) : number;
+  return mayBeF64 && module.features().crashesOnExchangedF64 ? perLane(number)
+                                                             : number;
 }
 
 LogicalResult Translator::update(LLVM::AtomicRMWOp op) {

@@ -103,7 +103,7 @@ Value Translator::extended(Value word, unsigned bits) {
 Value Translator::widened(Value number, Type to) {
   if (number.getType() == to)
     return number;
-  if (module.features().signExtension)
+  if (!module.features().miscompilesSignExtension)
     return spv::SConvertOp::create(b, to, number);
   Value sign = i64(int64_t(1) << 31);
   Value wide = spv::UConvertOp::create(b, to, number);
@@ -182,7 +182,7 @@ LogicalResult Translator::integerOp(Operation *op) {
   if (bits == 1)
     return boolOp(op);
   Value x = operand(op, 0), y = operand(op, 1);
-  bool hidesSum = isWideSum(op) && !module.features().saturation;
+  bool hidesSum = isWideSum(op) && module.features().miscompilesSaturation;
   if (hidesSum) {
     x = hiddenExtremum(x, op->getOperand(0), op->getOperand(1));
     y = hiddenExtremum(y, op->getOperand(1), op->getOperand(0));
@@ -193,7 +193,7 @@ LogicalResult Translator::integerOp(Operation *op) {
     y = extended(y, bits);
   bool isNegation = isa<LLVM::SubOp>(op) && bits >= wordBits &&
                     matchPattern(op->getOperand(0), m_Zero());
-  if (isNegation && !module.features().negation)
+  if (isNegation && module.features().miscompilesNegatedMinimum)
     x = perLane(x);
   // The sign of a remainder of negative numbers is left open.
   auto remainder = [&]() -> Value {
@@ -412,7 +412,7 @@ LogicalResult Translator::castOp(Operation *op) {
           .Default([](Operation *) { return Value(); });
   bool rounds =
       type.isF16() && isa<LLVM::FPTruncOp, LLVM::SIToFPOp, LLVM::UIToFPOp>(op);
-  if (result && rounds && !module.features().halfRounding)
+  if (result && rounds && module.features().skipsHalfRounding)
     result = unknown(result);
   return result ? set(op, result) : none(op);
 }

@@ -61,7 +61,7 @@ void moveUp(Instructions &all, size_t from, size_t to) {
   std::rotate(all.begin() + to, all.begin() + from, all.begin() + from + 1);
 }
 
-/// A string of SPIR-V: bytes, a zero behind them.
+/// A string of SPIR-V: bytes, a zero after them.
 void addString(Instruction &one, StringRef text) {
   for (size_t at = 0; at <= text.size(); at += 4) {
     uint32_t word = 0;

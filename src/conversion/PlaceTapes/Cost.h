@@ -8,7 +8,7 @@ namespace costate::conversion {
 /// Issue slots of a lane of an H200 for which a word of 4 bytes is written and
 /// read: running again beats saving below that.
 inline constexpr int64_t slotsOfWord = 20;
-/// Likewise, in loops of few turns in other loops: few rows are under way.
+/// Likewise, in loops of few iterations in other loops: few rows are under way.
 inline constexpr int64_t slotsOfWordOfNest = 30;
 /// A sine of f32 where the cosine of the same number is computed as well.
 inline constexpr int64_t slotsOfTwin = 4;

@@ -17,7 +17,7 @@ using Builder = ImplicitLocOpBuilder;
 /// More operations than this take longer than they save.
 constexpr unsigned mostOps = 48;
 /// Of loops of which nothing is known before they run.
-constexpr int64_t guessedTurns = 16;
+constexpr int64_t guessedTripCount = 16;
 
 bool isCheap(Operation *op) {
   if (isa<ir::LoadOp, scf::YieldOp>(op))
@@ -33,7 +33,7 @@ public:
       : range(range), b(b), map(map) {}
 
   /// Null if it is not known, or the same for all.
-  Value turnsOf(Operation *op) {
+  Value tripCountOf(Operation *op) {
     auto loop = dyn_cast<scf::ForOp>(op);
     SmallVector<Gate> gates = gatesOf(op);
     if (!loop || (gates.empty() && isSame(loop.getUpperBound())))
@@ -45,16 +45,16 @@ public:
     return known ? emit(gates, loop.getUpperBound()) : nullptr;
   }
 
-  /// `turns`, or less than 0 where an iteration does not pass `gate`; null if
-  /// that is not known.
-  Value turnsBehind(Gate gate, Value turns) {
+  /// `iterations`, or less than 0 where a work item does not pass `gate`; null
+  /// if that is not known.
+  Value iterationsBehind(Gate gate, Value iterations) {
     unsigned left = mostOps;
     if (!isKnown(gate.condition, left))
       return nullptr;
     Value passes = compute(gate.condition);
     Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(-1));
-    return gate.isOpen ? arith::SelectOp::create(b, passes, turns, none)
-                       : arith::SelectOp::create(b, passes, none, turns);
+    return gate.isOpen ? arith::SelectOp::create(b, passes, iterations, none)
+                       : arith::SelectOp::create(b, passes, none, iterations);
   }
 
 private:
@@ -121,10 +121,11 @@ private:
     Region *regions[] = {&branch.getThenRegion(), &branch.getElseRegion()};
     for (bool isThen : {true, false}) {
       b.setInsertionPointToStart(&regions[isThen ? 0 : 1]->front());
-      Value turns = isThen == first.isOpen
-                        ? emit(gates.drop_front(), bound)
-                        : arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
-      scf::YieldOp::create(b, turns);
+      Value iterations =
+          isThen == first.isOpen
+              ? emit(gates.drop_front(), bound)
+              : arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+      scf::YieldOp::create(b, iterations);
     }
     return branch.getResult(0);
   }
@@ -134,12 +135,12 @@ private:
   IRMapping &map;
 };
 
-/// Before the turn nothing is written: what memory says there, it says in front
-/// of the range.
+/// Before the pivot nothing is written: what memory says there, it says in
+/// front of the range.
 bool isLeading(Value condition, const TapeShape &shape) {
   Operation *op = condition.getDefiningOp();
   return op && op->getBlock() == shape.body() &&
-         op->isBeforeInBlock(shape.turn);
+         op->isBeforeInBlock(shape.pivot);
 }
 
 } // namespace
@@ -153,18 +154,19 @@ Value emitDepth(ir::RangeOp range, const TapeShape &shape, OpBuilder &builder,
   Value sum;
   for (Operation *loop : shape.level(nullptr).loops) {
     IRMapping own = map;
-    Value turns = Depth(range, b, own).turnsOf(loop);
-    if (!turns)
+    Value iterations = Depth(range, b, own).tripCountOf(loop);
+    if (!iterations)
       continue;
-    turns = arith::MaxSIOp::create(b, turns, constant(0));
-    sum = sum ? arith::AddIOp::create(b, sum, turns).getResult() : turns;
+    iterations = arith::MaxSIOp::create(b, iterations, constant(0));
+    sum = sum ? arith::AddIOp::create(b, sum, iterations).getResult()
+              : iterations;
   }
   if (std::optional<Gate> gate = effectGateOf(range);
       gate && isLeading(gate->condition, shape)) {
-    Value turns = sum ? sum : constant(guessedTurns);
+    Value iterations = sum ? sum : constant(guessedTripCount);
     IRMapping own = map;
-    if (Value behind = Depth(range, b, own).turnsBehind(*gate, turns))
-      return behind;
+    if (Value gated = Depth(range, b, own).iterationsBehind(*gate, iterations))
+      return gated;
   }
   return sum;
 }

@@ -27,7 +27,7 @@ Value Emitter::zeroOf(Type type) {
   return arith::ConstantOp::create(b, b.getZeroAttr(type));
 }
 
-/// So that the back end can address rows of several turns by one register.
+/// So that the back end can address rows of several iterations by one register.
 constexpr auto exact =
     arith::IntegerOverflowFlags::nuw | arith::IntegerOverflowFlags::nsw;
 
@@ -55,8 +55,8 @@ Value Emitter::timesUpTo(Value a, int64_t factor) {
   return select(fitting, times(a, factor), i32(mostRows));
 }
 
-Value Emitter::index(Value turn) {
-  return arith::ExtUIOp::create(b, b.getI64Type(), turn);
+Value Emitter::index(Value iteration) {
+  return arith::ExtUIOp::create(b, b.getI64Type(), iteration);
 }
 
 Value Emitter::least(Value a, Value c) {
@@ -144,20 +144,20 @@ void Emitter::write(Builder &at, tape::PushOp push, ValueRange values,
   if (!place.writes())
     return;
   int64_t rows = RowLayout(values.getTypes()).rows;
-  auto behind = [&](Value row, int64_t distance) -> Value {
+  auto after = [&](Value row, int64_t distance) -> Value {
     Value rows = arith::ConstantOp::create(
         at, at.getI32IntegerAttr(static_cast<int32_t>(distance)));
     return arith::AddIOp::create(at, row, rows, exact);
   };
-  Value row = behind(place.row, shape.rowOf(*push.getRecord()));
+  Value row = after(place.row, shape.rowOf(*push.getRecord()));
   if (place.keep == Keep::Rows) {
     tape::WriteOp::create(at, values, row);
     return;
   }
   Value fit = place.fits;
   if (!fit)
-    fit = arith::CmpIOp::create(at, arith::CmpIPredicate::ule,
-                                behind(row, rows), place.limit);
+    fit = arith::CmpIOp::create(at, arith::CmpIPredicate::ule, after(row, rows),
+                                place.limit);
   auto branch = scf::IfOp::create(at, fit, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(at);
   at.setInsertionPointToStart(branch.thenBlock());

@@ -11,7 +11,7 @@ namespace costate::conversion {
 using Values = llvm::SmallVector<mlir::Value>;
 using Builder = mlir::ImplicitLocOpBuilder;
 
-/// What becomes of records when turns of the forward sweep run.
+/// What becomes of records when iterations of the forward sweep run.
 enum class Keep {
   Nothing, ///< rows are not even counted
   Size,    ///< rows are counted, and only what decides them runs
@@ -25,7 +25,7 @@ struct Place {
   Keep keep;
   mlir::Value row;       ///< of the first one; null with Keep::Nothing
   mlir::Value limit;     ///< with Keep::Guarded
-  mlir::Value fits = {}; ///< with Keep::Guarded, in a leaf: the turn does
+  mlir::Value fits = {}; ///< with Keep::Guarded, in a leaf: the iteration does
 
   bool counts() const { return keep != Keep::Nothing; }
   /// Perhaps more rows than any tape has.
@@ -34,41 +34,41 @@ struct Place {
   Place at(mlir::Value next) const { return {keep, next, limit}; }
 };
 
-/// Some turns of a loop.
-struct Turns {
+/// Some iterations of a loop.
+struct Iterations {
   mlir::Value first, end; ///< the same for all lanes
-  mlir::Value own;        ///< this lane has no turn from here on
+  mlir::Value own;        ///< this lane has no iteration from here on
 };
 
-/// What turns leave behind. Rows: none where they are not counted.
+/// What iterations leave behind. Rows: none where they are not counted.
 struct Outcome {
   Values state;
-  mlir::Value row;        ///< behind the last record
-  mlir::Value unit;       ///< rows of the deepest turn
-  mlir::Value turns = {}; ///< open loops: how many this lane took
+  mlir::Value row;             ///< after the last record
+  mlir::Value unit;            ///< rows of the deepest iteration
+  mlir::Value iterations = {}; ///< open loops: how many this lane took
 };
 
-/// A loop of the iteration itself, between the sweeps.
+/// A loop of the work item itself, between the sweeps.
 struct OpenLoop {
   LoopState state;
   Values inits = {};
   mlir::Value first = {};   ///< row
-  mlir::Value keptEnd = {}; ///< row behind the kept turns: of checkpoints
-  mlir::Value free = {};    ///< row behind them
-  mlir::Value most = {}, own = {}, kept = {}; ///< turns
+  mlir::Value keptEnd = {}; ///< row after the kept iterations: of checkpoints
+  mlir::Value free = {};    ///< row after them
+  mlir::Value most = {}, own = {}, kept = {}; ///< iterations
   mlir::Value fit = {};                       ///< whether it does
-  mlir::Value segment = {}, segments = {};    ///< turns of one; their number
-  mlir::Value inside = {};  ///< nests: whether turns are deeper than all rows
-  mlir::Value lastEnd = {}; ///< nests: row behind the last one, if it is stored
+  mlir::Value segment = {}, segments = {}; ///< iterations of one; their number
+  mlir::Value inside = {};  ///< nests: some are deeper than all rows
+  mlir::Value lastEnd = {}; ///< nests: row after the last one, if it is stored
   bool storesLast = false;
-  bool same = false; ///< all lanes with an iteration have as many turns
+  bool same = false; ///< all lanes with a work item have as many iterations
 };
 
-/// Turns of an OpenLoop that run together: the kept ones, or a segment.
+/// Iterations of an OpenLoop that run together: the kept ones, or a segment.
 struct Piece {
   mlir::Value number;
   mlir::Value isKept, isStored; ///< null: never
-  mlir::Value keptEnd;          ///< row behind the kept turns
+  mlir::Value keptEnd;          ///< row after the kept iterations
 };
 
 class Emitter {
@@ -88,15 +88,15 @@ public:
   mlir::Value runs() const { return running; }
 
 private:
-  /// One turn of a loop of `outer`, as an iteration of its own that starts at
-  /// `row`; `active`: of this lane.
+  /// One iteration of a loop of `outer`, as a work item of its own that starts
+  /// at `row`; `active`: of this lane.
   Emitter(const Emitter &outer, mlir::Value active, mlir::Value row);
 
   friend class LevelWalk;
   friend class ForwardWalk;
   friend class ReverseWalk;
 
-  // Values of the builder's place. Rows and turns are unsigned i32.
+  // Values of the builder's place. Rows and iterations are unsigned i32.
   mlir::Value i64(int64_t value);
   mlir::Value i32(int64_t value);
   mlir::Value zeroOf(mlir::Type type);
@@ -107,7 +107,7 @@ private:
   mlir::Value addUpTo(mlir::Value a, mlir::Value c);
   mlir::Value timesUpTo(mlir::Value a, int64_t factor);
   /// As an index of the kernel.
-  mlir::Value index(mlir::Value turn);
+  mlir::Value index(mlir::Value iteration);
   mlir::Value least(mlir::Value a, mlir::Value c);
   mlir::Value most(mlir::Value a, mlir::Value c);
   mlir::Value less(mlir::Value a, mlir::Value c);
@@ -136,49 +136,52 @@ private:
              const Place &place);
   Values read(Builder &at, tape::PopOp pop, mlir::Value row);
 
-  // Turns of the forward sweep.
-  Values turn(const LoopState &loop, mlir::ValueRange state, mlir::Value k,
-              mlir::Value pred, mlir::IRMapping at, Place &place);
-  /// Maps what a turn starts with; returns its body.
-  mlir::Block *enterTurn(const LoopState &loop, mlir::ValueRange state,
-                         mlir::Value k, mlir::Value pred, mlir::IRMapping &at);
+  // Iterations of the forward sweep.
+  Values iteration(const LoopState &loop, mlir::ValueRange state, mlir::Value k,
+                   mlir::Value pred, mlir::IRMapping at, Place &place);
+  /// Maps what an iteration starts with; returns its body.
+  mlir::Block *enterIteration(const LoopState &loop, mlir::ValueRange state,
+                              mlir::Value k, mlir::Value pred,
+                              mlir::IRMapping &at);
   Values passedOn(const LoopState &loop, mlir::ValueRange state,
                   mlir::Value pred, mlir::IRMapping &at);
   /// What the loop results in, once `state` is its last one.
   Values results(const LoopState &loop, mlir::ValueRange state,
                  mlir::Value pred, mlir::IRMapping at);
-  Outcome run(const LoopState &loop, const Turns &turns, mlir::ValueRange state,
-              const mlir::IRMapping &at, const Place &place);
-  Outcome runLeaf(const LoopState &loop, const Turns &turns,
+  Outcome run(const LoopState &loop, const Iterations &iterations,
+              mlir::ValueRange state, const mlir::IRMapping &at,
+              const Place &place);
+  Outcome runLeaf(const LoopState &loop, const Iterations &iterations,
                   mlir::ValueRange state, const mlir::IRMapping &at,
                   const Place &place);
-  Outcome runNest(const LoopState &loop, const Turns &turns,
+  Outcome runNest(const LoopState &loop, const Iterations &iterations,
                   mlir::ValueRange state, const mlir::IRMapping &at,
                   const Place &place);
   using OpenBody = llvm::function_ref<Values(mlir::ValueRange)>;
-  /// `before` leaves, behind what it passes on, whether the loop goes on.
+  /// `before` leaves, after what it passes on, whether the loop goes on.
   Values openLoop(mlir::TypeRange types, mlir::ValueRange inits,
                   OpenBody before, OpenBody after);
   Values condition(mlir::scf::WhileOp open, mlir::ValueRange state,
                    mlir::IRMapping at);
   struct OpenNest; ///< while it runs
   Values enterNest(const OpenNest &nest, mlir::ValueRange carried);
-  Values turnNest(const OpenNest &nest, mlir::ValueRange carried);
+  Values nestIteration(const OpenNest &nest, mlir::ValueRange carried);
   /// A `while`, to its end; leaves its results.
   Outcome runOpen(const LoopState &loop, mlir::Value pred,
                   mlir::ValueRange state, const mlir::IRMapping &at,
                   const Place &place);
-  Place leafTurn(const Place &place, mlir::Value turn, mlir::Value room,
-                 int64_t rows);
+  Place leafIteration(const Place &place, mlir::Value iteration,
+                      mlir::Value room, int64_t rows);
   mlir::Value roomOf(const Place &place, int64_t rows);
-  mlir::Value rowBehind(const Place &place, mlir::Value turns, int64_t rows);
+  mlir::Value rowAfter(const Place &place, mlir::Value iterations,
+                       int64_t rows);
   Outcome runOpenLeaf(const LoopState &loop, mlir::Value pred,
                       mlir::ValueRange state, const mlir::IRMapping &at,
                       const Place &place);
   Outcome runOpenNest(const LoopState &loop, mlir::Value pred,
                       mlir::ValueRange state, const mlir::IRMapping &at,
                       const Place &place);
-  /// A loop in a turn of another one.
+  /// A loop in an iteration of another one.
   void innerLoop(mlir::Operation *op, mlir::Value pred, mlir::IRMapping &at,
                  Place &place);
   void outerLoop(mlir::Operation *op, mlir::Value pred);
@@ -188,57 +191,57 @@ private:
   Values behindKept(OpenLoop &loop, const Outcome &whole, mlir::Value all);
   Values nextRecorded(const OpenLoop &loop, llvm::ArrayRef<RecordField> fields,
                       mlir::Value all);
-  Outcome runPiece(const OpenLoop &loop, const Piece &piece, const Turns &turns,
-                   mlir::ValueRange state);
+  Outcome runPiece(const OpenLoop &loop, const Piece &piece,
+                   const Iterations &iterations, mlir::ValueRange state);
   mlir::Value storesLast(const OpenLoop &loop);
   bool isUsedOnTheWay(const OpenLoop &loop) const;
-  mlir::Value runAgain(const OpenLoop &loop, const Turns &turns,
+  mlir::Value runAgain(const OpenLoop &loop, const Iterations &iterations,
                        mlir::Value isKept, mlir::Value isStored, Arm state);
   Values runPieces(OpenLoop &loop, mlir::ValueRange state);
   void writeState(const OpenLoop &loop, mlir::Value at, mlir::ValueRange state);
   Values mapped(mlir::ValueRange values, const mlir::IRMapping &at);
-  /// Loops up to less than 0 take no turn; else turns are unsigned.
-  mlir::Value turnsUpTo(mlir::Value bound);
-  mlir::Value ownTurns(mlir::Operation *loop, mlir::Value pred,
-                       const mlir::IRMapping &at);
-  /// Whether all lanes with an iteration have as many turns.
+  /// Loops up to less than 0 take no iteration; else iterations are unsigned.
+  mlir::Value iterationsUpTo(mlir::Value bound);
+  mlir::Value ownIterations(mlir::Operation *loop, mlir::Value pred,
+                            const mlir::IRMapping &at);
+  /// Whether all lanes with a work item have as many iterations.
   bool areSame(mlir::Operation *loop, mlir::Value pred);
   /// Of any lane; bounds from outside of the range are the same for all.
-  mlir::Value mostTurns(mlir::Operation *loop, mlir::Value pred,
-                        mlir::Value own);
+  mlir::Value maxTripCount(mlir::Operation *loop, mlir::Value pred,
+                           mlir::Value own);
 
-  // Turns of the reverse sweep.
+  // Iterations of the reverse sweep.
   bool isShort(mlir::scf::ForOp reversed, const TapeLevel &level) const;
   struct Undone; ///< a leaf while it is undone
-  Values undoTurn(const Undone &leaf, mlir::Value place, mlir::Value runs,
-                  const llvm::DenseMap<int64_t, Values> &read,
-                  mlir::ValueRange carried);
-  llvm::DenseMap<int64_t, Values> readTurn(const Undone &leaf,
-                                           mlir::Value start);
-  Values undoBatch(const Undone &leaf, int64_t size, mlir::Value behind,
+  Values undoIteration(const Undone &leaf, mlir::Value place, mlir::Value runs,
+                       const llvm::DenseMap<int64_t, Values> &read,
+                       mlir::ValueRange carried);
+  llvm::DenseMap<int64_t, Values> readIteration(const Undone &leaf,
+                                                mlir::Value start);
+  Values undoBatch(const Undone &leaf, int64_t size, mlir::Value after,
                    mlir::Value end, mlir::ValueRange carried);
   Values undoBatches(const Undone &leaf, mlir::Value count,
                      mlir::ValueRange carried);
   /// A leaf starts at `row`.
-  Values undoLeaf(mlir::scf::ForOp reversed, const Turns &turns,
+  Values undoLeaf(mlir::scf::ForOp reversed, const Iterations &iterations,
                   mlir::Value row, mlir::ValueRange adjoints,
                   const mlir::IRMapping &at, bool same = false);
   /// A nest ends at `row`, which becomes its start.
-  Values undoNest(mlir::scf::ForOp reversed, const Turns &turns,
+  Values undoNest(mlir::scf::ForOp reversed, const Iterations &iterations,
                   mlir::Value &row, mlir::ValueRange adjoints,
                   const mlir::IRMapping &at);
   void undoInner(mlir::scf::ForOp reversed, mlir::Value pred,
                  mlir::IRMapping &at, mlir::Value &row);
   void undoOuter(mlir::scf::ForOp reversed, mlir::Value pred);
   Values stateAt(const OpenLoop &loop, mlir::ValueRange saved,
-                 mlir::Value turn);
+                 mlir::Value iteration);
   Values restore(const OpenLoop &loop, mlir::Value at, mlir::Value from);
-  void settle();
+  void reportNeed();
 
-  // Turns that are deeper than all rows.
+  // Iterations that are deeper than all rows.
   void planInside(OpenLoop &loop, mlir::Value left);
   Values undoInside(const OpenLoop &loop, mlir::scf::ForOp reversed,
-                    const Turns &turns, mlir::ValueRange state,
+                    const Iterations &iterations, mlir::ValueRange state,
                     mlir::ValueRange adjoints);
   void start(const TapeLevel &level);
   Values sweepInside(const LoopState &loop, mlir::ValueRange state,
@@ -248,15 +251,15 @@ private:
 
   const TapeShape &shape;
   Builder &b;
-  mlir::IRMapping map; ///< of the iteration itself
+  mlir::IRMapping map; ///< of the work item itself
   bool tiles;
   Costs costs;
   mlir::Value active, running;
   // What the forward sweep has come to so far.
-  mlir::Value row, fits, need, fewest;
+  mlir::Value row, fits, need, minRows;
   unsigned loopsLeft = 0;
   llvm::DenseMap<mlir::Operation *, OpenLoop> open;
-  llvm::DenseMap<int64_t, Values> records; ///< of the iteration itself
+  llvm::DenseMap<int64_t, Values> records; ///< of the work item itself
 };
 
 } // namespace costate::conversion

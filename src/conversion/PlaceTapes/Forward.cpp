@@ -1,4 +1,4 @@
-/// Turns of the forward sweep.
+/// Iterations of the forward sweep.
 
 #include "conversion/PlaceTapes/Rows.h"
 #include "conversion/PlaceTapes/Walk.h"
@@ -21,8 +21,8 @@ Values Emitter::passedOn(const LoopState &loop, ValueRange state, Value pred,
   return mapped(open.getConditionOp().getArgs(), at);
 }
 
-Block *Emitter::enterTurn(const LoopState &loop, ValueRange state, Value k,
-                          Value pred, IRMapping &at) {
+Block *Emitter::enterIteration(const LoopState &loop, ValueRange state, Value k,
+                               Value pred, IRMapping &at) {
   if (auto counted = dyn_cast<scf::ForOp>(loop.op())) {
     at.map(counted.getInductionVar(), index(k));
     at.map(loop.arguments(), state);
@@ -34,9 +34,9 @@ Block *Emitter::enterTurn(const LoopState &loop, ValueRange state, Value k,
   return body;
 }
 
-Values Emitter::turn(const LoopState &loop, ValueRange state, Value k,
-                     Value pred, IRMapping at, Place &place) {
-  Block *body = enterTurn(loop, state, k, pred, at);
+Values Emitter::iteration(const LoopState &loop, ValueRange state, Value k,
+                          Value pred, IRMapping at, Place &place) {
+  Block *body = enterIteration(loop, state, k, pred, at);
   ForwardWalk walk(*this, shape.level(loop.op()), at, place, false);
   walk.walk(body->begin(), body->getTerminator()->getIterator(), pred);
   place.row = walk.end();
@@ -48,15 +48,15 @@ Values Emitter::results(const LoopState &loop, ValueRange state, Value pred,
   return loop.isCounted() ? Values(state) : passedOn(loop, state, pred, at);
 }
 
-Outcome Emitter::run(const LoopState &loop, const Turns &turns,
+Outcome Emitter::run(const LoopState &loop, const Iterations &iterations,
                      ValueRange state, const IRMapping &at,
                      const Place &place) {
   return shape.level(loop.op()).isLeaf()
-             ? runLeaf(loop, turns, state, at, place)
-             : runNest(loop, turns, state, at, place);
+             ? runLeaf(loop, iterations, state, at, place)
+             : runNest(loop, iterations, state, at, place);
 }
 
-/// Turns of `rows` rows each that can be written.
+/// Iterations of `rows` rows each that can be written.
 Value Emitter::roomOf(const Place &place, int64_t rows) {
   if (place.keep != Keep::Guarded)
     return {};
@@ -64,46 +64,46 @@ Value Emitter::roomOf(const Place &place, int64_t rows) {
   return rows == 1 ? left : arith::DivUIOp::create(b, left, i32(rows));
 }
 
-Place Emitter::leafTurn(const Place &place, Value turn, Value room,
-                        int64_t rows) {
+Place Emitter::leafIteration(const Place &place, Value iteration, Value room,
+                             int64_t rows) {
   if (!place.writes())
     return place;
-  Place here = place.at(add(place.row, times(turn, rows)));
+  Place here = place.at(add(place.row, times(iteration, rows)));
   if (room)
-    here.fits = less(turn, room);
+    here.fits = less(iteration, room);
   return here;
 }
 
-Value Emitter::rowBehind(const Place &place, Value turns, int64_t rows) {
-  return place.measures() ? addUpTo(place.row, timesUpTo(turns, rows))
-                          : add(place.row, times(turns, rows));
+Value Emitter::rowAfter(const Place &place, Value iterations, int64_t rows) {
+  return place.measures() ? addUpTo(place.row, timesUpTo(iterations, rows))
+                          : add(place.row, times(iterations, rows));
 }
 
-/// Each lane runs its own turns.
-Outcome Emitter::runLeaf(const LoopState &loop, const Turns &turns,
+/// Each lane runs its own iterations.
+Outcome Emitter::runLeaf(const LoopState &loop, const Iterations &iterations,
                          ValueRange state, const IRMapping &at,
                          const Place &place) {
   int64_t rows = shape.level(loop.op()).rows();
   Outcome out;
   if (place.keep != Keep::Size) {
     // Counted from 0, as the back end unrolls loops.
-    Value end = most(least(turns.end, turns.own), turns.first);
-    Value count = sub(end, turns.first);
+    Value end = most(least(iterations.end, iterations.own), iterations.first);
+    Value count = sub(end, iterations.first);
     Value room = roomOf(place, rows);
     out.state = this->loop(i32(0), count, state, [&](Value j, ValueRange s) {
-      Place here = leafTurn(place, j, room, rows);
-      return turn(loop, s, add(turns.first, j), {}, at, here);
+      Place here = leafIteration(place, j, room, rows);
+      return iteration(loop, s, add(iterations.first, j), {}, at, here);
     });
   }
   if (place.counts()) {
-    out.row = rowBehind(place, sub(turns.end, turns.first), rows);
+    out.row = rowAfter(place, sub(iterations.end, iterations.first), rows);
     out.unit = i32(rows);
   }
   return out;
 }
 
-/// All lanes run the turns of the one that has most: they meet in them.
-Outcome Emitter::runNest(const LoopState &loop, const Turns &turns,
+/// All lanes run the iterations of the one that has most: they meet in them.
+Outcome Emitter::runNest(const LoopState &loop, const Iterations &iterations,
                          ValueRange state, const IRMapping &at,
                          const Place &place) {
   Values inits(state);
@@ -111,12 +111,12 @@ Outcome Emitter::runNest(const LoopState &loop, const Turns &turns,
     inits.push_back(place.row);
     inits.push_back(i32(1));
   }
-  Values ends =
-      this->loop(turns.first, turns.end, inits, [&](Value k, ValueRange args) {
+  Values ends = this->loop(
+      iterations.first, iterations.end, inits, [&](Value k, ValueRange args) {
         ValueRange s = args.take_front(state.size());
-        Value own = less(k, turns.own);
+        Value own = less(k, iterations.own);
         Place here = place.counts() ? place.at(args[state.size()]) : place;
-        Values next = turn(loop, s, k, own, at, here);
+        Values next = iteration(loop, s, k, own, at, here);
         for (auto [value, old] : llvm::zip(next, s))
           value = select(own, value, old);
         if (place.counts()) {
@@ -163,12 +163,12 @@ Values Emitter::openLoop(TypeRange types, ValueRange inits, OpenBody before,
     Value goesOn = next.pop_back_val();
     scf::ConditionOp::create(b, goesOn, next);
   };
-  auto turn = [&](OpBuilder &, Location, ValueRange args) {
+  auto iteration = [&](OpBuilder &, Location, ValueRange args) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(args.front().getParentBlock());
     scf::YieldOp::create(b, after(args));
   };
-  auto loop = scf::WhileOp::create(b, types, inits, condition, turn);
+  auto loop = scf::WhileOp::create(b, types, inits, condition, iteration);
   return Values(loop.getResults());
 }
 
@@ -186,7 +186,7 @@ Outcome Emitter::runOpenLeaf(const LoopState &loop, Value pred,
   auto after = [&](ValueRange args) {
     IRMapping inner = at;
     inner.map(open.getAfterArguments(), args.drop_back());
-    Place here = leafTurn(place, args.back(), room, rows);
+    Place here = leafIteration(place, args.back(), room, rows);
     ForwardWalk walk(*this, shape.level(open), inner, here, false);
     Block *body = open.getAfterBody();
     walk.walk(body->begin(), body->getTerminator()->getIterator(), {});
@@ -202,27 +202,27 @@ Outcome Emitter::runOpenLeaf(const LoopState &loop, Value pred,
     return openLoop(types, inits, before, after);
   });
   Outcome out;
-  out.turns = ends.pop_back_val();
+  out.iterations = ends.pop_back_val();
   out.state = ends;
   if (place.counts()) {
-    out.row = rowBehind(place, warpMax(out.turns), rows);
+    out.row = rowAfter(place, warpMax(out.iterations), rows);
     out.unit = i32(rows);
   }
   return out;
 }
 
-/// All lanes turn until the last one is done.
+/// All lanes iterate until the last one is done.
 struct Emitter::OpenNest {
   const LoopState &loop;
   const IRMapping &at;
   const Place &place;
   scf::WhileOp open = cast<scf::WhileOp>(loop.op());
-  // Carried: the state, the results so far, and behind them
+  // Carried: the state, the results so far, and after them
   unsigned results = loop.inits().size();
   unsigned goesOn = results + open.getNumResults(); ///< whether this lane does
-  unsigned turns = goesOn + 1;
-  unsigned row = turns + 1;
-  unsigned unit = row + 1; ///< the deepest turn
+  unsigned iterations = goesOn + 1;
+  unsigned row = iterations + 1;
+  unsigned unit = row + 1; ///< the deepest iteration
 };
 
 Values Emitter::enterNest(const OpenNest &nest, ValueRange carried) {
@@ -242,7 +242,7 @@ Values Emitter::enterNest(const OpenNest &nest, ValueRange carried) {
   return next;
 }
 
-Values Emitter::turnNest(const OpenNest &nest, ValueRange carried) {
+Values Emitter::nestIteration(const OpenNest &nest, ValueRange carried) {
   scf::WhileOp open = nest.open;
   Value own = carried[nest.goesOn], start = carried[nest.row];
   IRMapping inner = nest.at;
@@ -257,7 +257,7 @@ Values Emitter::turnNest(const OpenNest &nest, ValueRange carried) {
   for (auto [k, value] : llvm::enumerate(mapped(nest.loop.yields(), inner)))
     next[k] = select(own, value, carried[k]);
   Value taken = arith::ExtUIOp::create(b, b.getI32Type(), own);
-  next[nest.turns] = addUpTo(carried[nest.turns], taken);
+  next[nest.iterations] = addUpTo(carried[nest.iterations], taken);
   if (counts) {
     next[nest.row] = walk.end();
     next[nest.unit] = most(carried[nest.unit], sub(next[nest.row], start));
@@ -281,10 +281,10 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
   Values ends = openLoop(
       llvm::to_vector(TypeRange(ValueRange(inits))), inits,
       [&](ValueRange carried) { return enterNest(nest, carried); },
-      [&](ValueRange carried) { return turnNest(nest, carried); });
+      [&](ValueRange carried) { return nestIteration(nest, carried); });
   Outcome out;
   out.state.assign(ends.begin() + nest.results, ends.begin() + nest.goesOn);
-  out.turns = ends[nest.turns];
+  out.iterations = ends[nest.iterations];
   if (place.counts()) {
     out.row = ends[nest.row];
     out.unit = ends[nest.unit];
@@ -294,24 +294,24 @@ Outcome Emitter::runOpenNest(const LoopState &loop, Value pred,
 
 //===-- Loops in a level --------------------------------------------------===//
 
-Value Emitter::turnsUpTo(Value bound) {
+Value Emitter::iterationsUpTo(Value bound) {
   if (auto count = bound.getDefiningOp<ir::TripCountOp>();
       count && matchPattern(count.getLo(), m_Zero()) &&
       matchPattern(count.getStep(), m_One()))
     bound = count.getHi();
   if (auto wider = bound.getDefiningOp<arith::ExtSIOp>();
       wider && wider.getIn().getType().isInteger(32)) {
-    Value turns = arith::MaxSIOp::create(b, wider.getIn(), i32(0));
-    return least(turns, i32(mostRows));
+    Value iterations = arith::MaxSIOp::create(b, wider.getIn(), i32(0));
+    return least(iterations, i32(mostRows));
   }
-  Value turns = arith::MaxSIOp::create(b, bound, i64(0));
-  turns = least(turns, i64(mostRows));
-  return arith::TruncIOp::create(b, b.getI32Type(), turns);
+  Value iterations = arith::MaxSIOp::create(b, bound, i64(0));
+  iterations = least(iterations, i64(mostRows));
+  return arith::TruncIOp::create(b, b.getI32Type(), iterations);
 }
 
-Value Emitter::ownTurns(Operation *loop, Value pred, const IRMapping &at) {
+Value Emitter::ownIterations(Operation *loop, Value pred, const IRMapping &at) {
   Value bound = at.lookupOrDefault(cast<scf::ForOp>(loop).getUpperBound());
-  return where(pred, turnsUpTo(bound));
+  return where(pred, iterationsUpTo(bound));
 }
 
 bool Emitter::areSame(Operation *op, Value pred) {
@@ -324,9 +324,9 @@ bool Emitter::areSame(Operation *op, Value pred) {
   return same && all;
 }
 
-Value Emitter::mostTurns(Operation *op, Value pred, Value own) {
+Value Emitter::maxTripCount(Operation *op, Value pred, Value own) {
   Value bound = cast<scf::ForOp>(op).getUpperBound();
-  return areSame(op, pred) ? turnsUpTo(map.lookupOrDefault(bound))
+  return areSame(op, pred) ? iterationsUpTo(map.lookupOrDefault(bound))
                            : warpMax(own);
 }
 
@@ -338,10 +338,10 @@ void Emitter::innerLoop(Operation *op, Value pred, IRMapping &at,
   if (!loop.isCounted()) {
     out = runOpen(loop, pred, inits, at, place);
   } else {
-    Value own = ownTurns(op, pred, at);
+    Value own = ownIterations(op, pred, at);
     Value end = own;
     if (place.counts() || !shape.level(op).isLeaf())
-      end = mostTurns(op, pred, own);
+      end = maxTripCount(op, pred, own);
     out = run(loop, {i32(0), end, own}, inits, at, place);
     if (place.keep == Keep::Size && shape.level(op).isLeaf())
       out.state = inits; // no number of rows follows from it

@@ -19,12 +19,12 @@ SmallVector<Gate> gatesOf(Operation *op) {
 
 namespace {
 
-/// Records are of the iteration alone.
+/// Records are of the work item alone.
 bool hasEffect(Operation *op) {
   return op
       ->walk([](Operation *nested) {
         bool isNone =
-            isa<ir::LoadOp, tape::PushOp, tape::PopOp, tape::TurnOp>(nested) ||
+            isa<ir::LoadOp, tape::PushOp, tape::PopOp, tape::PivotOp>(nested) ||
             nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
             isMemoryEffectFree(nested);
         return isNone ? WalkResult::advance() : WalkResult::interrupt();
@@ -73,7 +73,7 @@ private:
     return *gate == found;
   }
 
-  /// What was pushed, of a record of the iteration itself.
+  /// What was pushed, of a record of the work item itself.
   Value beforeTape(Value value) {
     auto pop = value.getDefiningOp<tape::PopOp>();
     if (!pop || !pop.getRecord() || pop->getBlock() != range.getBody())

@@ -1,5 +1,5 @@
 #pragma once
-/// Branches between an iteration and what it does.
+/// Branches between a work item and what it does.
 
 #include "conversion/PlaceTapes/Passes.h"
 
@@ -15,7 +15,7 @@ struct Gate {
 /// Those around `op` in its range, the outermost one first.
 llvm::SmallVector<Gate> gatesOf(mlir::Operation *op);
 
-/// The one behind which all is that iterations do to memory, if there is one:
+/// The one behind which all is that work items do to memory, if there is one:
 /// those that do not pass have no effect.
 std::optional<Gate> effectGateOf(ir::RangeOp range);
 

@@ -1,7 +1,7 @@
-/// Turns that are deeper than all rows: where nothing else is left to try, each
-/// of them runs from a checkpoint of its own, as an iteration whose loops are
-/// cut in turn. Two levels of checkpoints lead to it: segments, and the turns
-/// of one.
+/// Iterations that are deeper than all rows: where nothing else is left to try,
+/// each of them runs from a checkpoint of its own, as a work item whose loops
+/// are cut as well. Two levels of checkpoints lead to it: segments, and the
+/// iterations of one.
 
 #include "conversion/PlaceTapes/Walk.h"
 
@@ -15,15 +15,15 @@ Emitter::Emitter(const Emitter &outer, Value active, Value row)
 
 void Emitter::start(const TapeLevel &level) {
   loopsLeft = level.loops.size();
-  need = fewest = i32(0);
+  need = minRows = i32(0);
   fits = arith::ConstantOp::create(b, b.getBoolAttr(true));
 }
 
-/// The forward sweep of this turn; returns the state behind it.
+/// The forward sweep of this iteration; returns the state after it.
 Values Emitter::sweepInside(const LoopState &loop, ValueRange state, Value k) {
   const TapeLevel &level = shape.level(loop.op());
   start(level);
-  Block *body = enterTurn(loop, state, k, active, map);
+  Block *body = enterIteration(loop, state, k, active, map);
   ForwardWalk walk(*this, level, map, {Keep::Nothing, {}, {}}, true);
   walk.walk(body->begin(), body->getTerminator()->getIterator(), active);
   Values next = mapped(loop.yields(), map);
@@ -32,7 +32,7 @@ Values Emitter::sweepInside(const LoopState &loop, ValueRange state, Value k) {
   return next;
 }
 
-/// The reverse sweep of this turn, the `k`th that is undone.
+/// The reverse sweep of this iteration, the `k`th that is undone.
 Values Emitter::reverseInside(scf::ForOp reversed, Value k,
                               ValueRange adjoints) {
   map.map(reversed.getInductionVar(), k);
@@ -47,7 +47,7 @@ Values Emitter::reverseInside(scf::ForOp reversed, Value k,
   return next;
 }
 
-/// Runs all turns, to see whether the inside of each fits behind the
+/// Runs all iterations, to see whether the inside of each fits after the
 /// checkpoints.
 void Emitter::planInside(OpenLoop &loop, Value left) {
   Value one = i32(1);
@@ -80,27 +80,29 @@ void Emitter::planInside(OpenLoop &loop, Value left) {
   loop.segments = select(loop.inside, segments, loop.segments);
 }
 
-/// The turns of one segment; `state`: in front of it.
+/// The iterations of one segment; `state`: in front of it.
 Values Emitter::undoInside(const OpenLoop &loop, scf::ForOp reversed,
-                           const Turns &turns, ValueRange state,
+                           const Iterations &iterations, ValueRange state,
                            ValueRange adjoints) {
   int64_t words = loop.state.checkpointRows();
   auto checkpointOf = [&](Value k) {
-    return add(loop.free, times(sub(k, turns.first), words));
+    return add(loop.free, times(sub(k, iterations.first), words));
   };
-  this->loop(turns.first, turns.end, state, [&](Value k, ValueRange now) {
-    writeState(loop, checkpointOf(k), now);
-    Turns turn{k, add(k, i32(1)), turns.own};
-    return run(loop.state, turn, now, map, {Keep::Nothing, {}, {}}).state;
-  });
+  this->loop(
+      iterations.first, iterations.end, state, [&](Value k, ValueRange now) {
+        writeState(loop, checkpointOf(k), now);
+        Iterations iteration{k, add(k, i32(1)), iterations.own};
+        return run(loop.state, iteration, now, map, {Keep::Nothing, {}, {}})
+            .state;
+      });
   Value free = add(loop.free, times(loop.segment, words));
-  Value count = sub(turns.end, turns.first);
+  Value count = sub(iterations.end, iterations.first);
   return this->loop(i32(0), count, adjoints, [&](Value j, ValueRange carried) {
     tape::FenceOp::create(b);
-    Value k = sub(sub(turns.end, i32(1)), j);
-    Emitter inside(*this, less(k, turns.own), free);
+    Value k = sub(sub(iterations.end, i32(1)), j);
+    Emitter inside(*this, less(k, iterations.own), free);
     inside.sweepInside(loop.state, restore(loop, checkpointOf(k), k), k);
-    Value number = index(sub(sub(turns.own, i32(1)), k));
+    Value number = index(sub(sub(iterations.own, i32(1)), k));
     return inside.reverseInside(reversed, number, carried);
   });
 }

@@ -10,19 +10,21 @@
 
 namespace costate::conversion {
 
-/// On a range: it runs in tiles of 32 iterations, one for each lane of a warp.
+/// On a range: it runs in tiles of 32 work items, one for each lane of a warp.
 inline constexpr llvm::StringLiteral tilesAttr = "costate.tiles";
 
 /// On such a range: running its forward sweep again costs more than saving.
-inline constexpr llvm::StringLiteral dearAttr = "costate.dear";
+inline constexpr llvm::StringLiteral expensiveAttr = "costate.expensive";
 /// But not where a warp has many rows on the chip.
-inline constexpr llvm::StringLiteral barelyDearAttr = "costate.barely_dear";
+inline constexpr llvm::StringLiteral moderatelyExpensiveAttr =
+    "costate.moderately_expensive";
 
-/// On such a range: rows of a turn, of the loop that takes most.
-inline constexpr llvm::StringLiteral turnRowsAttr = "costate.turn_rows";
+/// On such a range: rows of an iteration, of the loop that takes most.
+inline constexpr llvm::StringLiteral iterationRowsAttr =
+    "costate.iteration_rows";
 
 /// On such a range: only the grid decides which warp runs a tile, and when. The
-/// host knows how deep its tapes are, and nothing sorts its iterations.
+/// host knows how deep its tapes are, and nothing sorts its work items.
 inline constexpr llvm::StringLiteral inOrderAttr = "costate.in_order";
 
 #define GEN_PASS_DECL

@@ -51,7 +51,7 @@ Value computeOnHost(Value value, ir::RangeOp range, OpBuilder &b,
   return done.lookup(value);
 }
 
-/// Numbers of turns that the host can compute come from there.
+/// Trip counts that the host can compute come from there.
 void hoistBounds(ir::RangeOp range) {
   SmallVector<scf::ForOp> loops;
   range.walk([&](scf::ForOp loop) { loops.push_back(loop); });
@@ -81,7 +81,7 @@ bool hasNest(const TapeShape &shape) {
   });
 }
 
-int64_t turnRows(const TapeShape &shape) {
+int64_t iterationRows(const TapeShape &shape) {
   int64_t most = 0;
   for (Operation *loop : shape.forwardLoops())
     if (shape.level(loop).isLeaf())
@@ -93,14 +93,14 @@ void tellCosts(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
   auto flag = UnitAttr::get(range.getContext());
   int64_t slots = slotsPerRow(shape, fastMath);
   if (slots > slotsOfWord)
-    range->setAttr(dearAttr, flag);
+    range->setAttr(expensiveAttr, flag);
   if (slots > slotsOfWord && slots <= slotsOfWordOfNest && hasNest(shape))
-    range->setAttr(barelyDearAttr, flag);
+    range->setAttr(moderatelyExpensiveAttr, flag);
   OpBuilder b(range.getContext());
-  range->setAttr(turnRowsAttr, b.getI64IntegerAttr(turnRows(shape)));
+  range->setAttr(iterationRowsAttr, b.getI64IntegerAttr(iterationRows(shape)));
 }
 
-/// Whether the host knows the turns of all loops.
+/// Whether the host knows the iterations of all loops.
 bool isKnown(ir::RangeOp range, const TapeShape &shape) {
   return llvm::all_of(shape.level(nullptr).loops, [&](Operation *op) {
     auto loop = dyn_cast<scf::ForOp>(op);
@@ -120,33 +120,35 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
     return arith::ConstantOp::create(
         b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
   };
-  Value need = i64(1), fewest = i64(1); // 0 says that nothing is known
+  Value need = i64(1), minRows = i64(1); // 0 says that nothing is known
   for (Operation *op : shape.level(nullptr).loops) {
-    Value turns = cast<scf::ForOp>(op).getUpperBound();
+    Value iterations = cast<scf::ForOp>(op).getUpperBound();
     int64_t unit = shape.level(op).rows();
-    turns = arith::MinUIOp::create(b, arith::MaxSIOp::create(b, turns, i64(0)),
-                                   i64(mostRows));
-    Value rows = arith::MulIOp::create(b, turns, i64(unit));
-    Value few = tape::FewestOp::create(
-        b, b.getI32Type(), arith::TruncIOp::create(b, b.getI32Type(), turns),
-        i32(unit), i32(LoopState(shape, op).checkpointRows()));
+    iterations = arith::MinUIOp::create(
+        b, arith::MaxSIOp::create(b, iterations, i64(0)), i64(mostRows));
+    Value rows = arith::MulIOp::create(b, iterations, i64(unit));
+    Value few = tape::MinRowsOp::create(
+        b, b.getI32Type(),
+        arith::TruncIOp::create(b, b.getI32Type(), iterations), i32(unit),
+        i32(LoopState(shape, op).checkpointRows()));
     few = arith::ExtUIOp::create(b, b.getI64Type(), few);
     need = arith::AddIOp::create(b, need, rows);
     few = arith::MinUIOp::create(b, few, rows);
-    fewest = arith::AddIOp::create(b, fewest, few);
+    minRows = arith::AddIOp::create(b, minRows, few);
   }
-  tape::ExpectOp::create(b, need, fewest);
+  tape::ExpectOp::create(b, need, minRows);
 }
 
-/// Says how many turns an iteration takes, if iterations differ; whether they
-/// do.
+/// Says how many iterations a work item takes, if work items differ; whether
+/// they do.
 bool tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
                const IRMapping &map, bool fastMath) {
-  Value turns = emitDepth(range, shape, b, map);
-  if (!turns)
+  Value iterations = emitDepth(range, shape, b, map);
+  if (!iterations)
     return false;
   SortCosts costs = sortCostsOf(range, shape, fastMath);
-  tape::DepthOp::create(b, turns, costs.turn, costs.strayItem, costs.strayTurn);
+  tape::DepthOp::create(b, iterations, costs.iteration,
+                        costs.uncoalescedWorkItem, costs.uncoalescedIteration);
   return true;
 }
 
@@ -189,8 +191,8 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
     range->setAttr(tilesAttr, b.getUnitAttr());
 }
 
-/// c g strongly times f becomes g strongly times c f: what turns pass to each
-/// other shall wait for one product, not for two. With `fast_math` only.
+/// c g strongly times f becomes g strongly times c f: what iterations pass to
+/// each other shall wait for one product, not for two. With `fast_math` only.
 void shortenChains(ir::RangeOp range) {
   range.walk([](ir::StrongMulOp product) {
     auto scaled = product.getG().getDefiningOp<arith::MulFOp>();
@@ -231,7 +233,7 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
                     [](Operation *op) { return op->hasAttr(reductionAttr); });
   }
 
-  /// Whether iterations may come in any order. Sums of the program are added up
+  /// Whether work items may come in any order. Sums of the program are added up
   /// in one that only extents decide.
   bool isFree(ir::RangeOp range) const {
     return range.getNumResults() == 0 &&

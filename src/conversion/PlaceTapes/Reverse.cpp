@@ -1,4 +1,4 @@
-/// Turns of the reverse sweep, and a whole range.
+/// Iterations of the reverse sweep, and a whole range.
 
 #include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Rows.h"
@@ -11,27 +11,27 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-/// Turns of which the rows are read before the first of them is undone: loads
-/// take longer than what they are for.
+/// Iterations of which the rows are read before the first of them is undone:
+/// loads take longer than what they are for.
 constexpr int64_t readAhead = 4;
-/// Of the code of one turn, and rows of a record, for which that pays.
+/// Of the code of one iteration, and rows of a record, for which that pays.
 constexpr int64_t shortest = 64;
 constexpr int64_t narrowest = 4;
 
 struct Emitter::Undone {
   scf::ForOp reversed;
   const TapeLevel &level;
-  Turns turns;
+  Iterations iterations;
   Value row;
   const IRMapping &at;
-  Value mine; ///< turns from the first one on that are this lane's
-  bool pure;  ///< see isPureTurn
-  bool same;  ///< all lanes that count have all turns
+  Value mine; ///< iterations from the first one on that are this lane's
+  bool pure;  ///< see isPureIteration
+  bool same;  ///< all lanes that count have all iterations
 };
 
-/// All records of the turn at `start`, whether it is this lane's or not.
-llvm::DenseMap<int64_t, Values> Emitter::readTurn(const Undone &leaf,
-                                                  Value start) {
+/// All records of the iteration at `start`, whether it is this lane's or not.
+llvm::DenseMap<int64_t, Values> Emitter::readIteration(const Undone &leaf,
+                                                       Value start) {
   llvm::DenseMap<int64_t, Values> values;
   for (int64_t record : leaf.level.groups.front().records) {
     Value at = add(start, i32(shape.rowOf(record)));
@@ -41,15 +41,15 @@ llvm::DenseMap<int64_t, Values> Emitter::readTurn(const Undone &leaf,
   return values;
 }
 
-/// Turn `first + place`, where `runs` holds; null: in all lanes.
-Values Emitter::undoTurn(const Undone &leaf, Value place, Value runs,
-                         const llvm::DenseMap<int64_t, Values> &read,
-                         ValueRange carried) {
+/// Iteration `first + place`, where `runs` holds; null: in all lanes.
+Values Emitter::undoIteration(const Undone &leaf, Value place, Value runs,
+                              const llvm::DenseMap<int64_t, Values> &read,
+                              ValueRange carried) {
   scf::ForOp reversed = leaf.reversed;
   auto body = [&] {
     IRMapping inner = leaf.at;
-    Value last = sub(leaf.turns.own, i32(1));
-    Value k = sub(sub(last, leaf.turns.first), place);
+    Value last = sub(leaf.iterations.own, i32(1));
+    Value k = sub(sub(last, leaf.iterations.first), place);
     inner.map(reversed.getInductionVar(), index(k));
     inner.map(reversed.getRegionIterArgs(), carried);
     auto known = std::exchange(records, read);
@@ -70,8 +70,9 @@ Values Emitter::undoTurn(const Undone &leaf, Value place, Value runs,
   return next;
 }
 
-/// Whether running a turn with any values changes nothing but what it leaves.
-static bool isPureTurn(scf::ForOp reversed) {
+/// Whether running an iteration with any values changes nothing but what it
+/// leaves.
+static bool isPureIteration(scf::ForOp reversed) {
   return llvm::all_of(
       reversed.getBody()->without_terminator(), [](Operation &op) {
         return isa<tape::PopOp>(op) || (op.getNumRegions() == 0 && isPure(&op));
@@ -102,96 +103,102 @@ bool Emitter::isShort(scf::ForOp reversed, const TapeLevel &level) const {
   return code <= shortest && level.rows() <= narrowest;
 }
 
-/// The `size` turns in front of turn `behind`, whose rows end at `end`.
-Values Emitter::undoBatch(const Undone &leaf, int64_t size, Value behind,
+/// The `size` iterations in front of iteration `after`, whose rows end at
+/// `end`.
+Values Emitter::undoBatch(const Undone &leaf, int64_t size, Value after,
                           Value end, ValueRange carried) {
   int64_t rows = leaf.level.rows();
   SmallVector<llvm::DenseMap<int64_t, Values>> read;
   for (int64_t k = 1; k <= size; ++k)
-    read.push_back(readTurn(leaf, sub(end, i32(k * rows))));
+    read.push_back(readIteration(leaf, sub(end, i32(k * rows))));
   if (size > 1)
     tape::AheadOp::create(b);
   bool free = leaf.pure && leaf.same;
   // One difference, which all of them compare.
-  Value more = free ? Value() : sub(leaf.mine, behind);
+  Value more = free ? Value() : sub(leaf.mine, after);
   Values now(carried);
   for (int64_t k = 1; k <= size; ++k) {
     Value runs;
     if (!free)
       runs = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, more, i32(-k));
-    now = undoTurn(leaf, sub(behind, i32(k)), runs, read[k - 1], now);
+    now = undoIteration(leaf, sub(after, i32(k)), runs, read[k - 1], now);
   }
   return now;
 }
 
-/// Batches of all sizes that make up `count` turns, one of each but the last.
+/// Batches of all sizes that make up `count` iterations, one of each but the
+/// last.
 Values Emitter::undoBatches(const Undone &leaf, Value count,
                             ValueRange carried) {
   int64_t rows = leaf.level.rows();
   Type i32Type = b.getI32Type();
   Values now(carried);
-  Value behind = count, none = i32(0);
-  auto endOf = [&](Value turns) { return add(leaf.row, times(turns, rows)); };
+  Value after = count, none = i32(0);
+  auto endOf = [&](Value iterations) {
+    return add(leaf.row, times(iterations, rows));
+  };
   for (int64_t size = 1; size < readAhead; size *= 2) {
     Value some =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
                               arith::AndIOp::create(b, count, i32(size)), none);
     now = branch(
         some, TypeRange(carried),
-        [&] { return undoBatch(leaf, size, behind, endOf(behind), now); },
+        [&] { return undoBatch(leaf, size, after, endOf(after), now); },
         [&] { return now; });
-    behind = arith::AndIOp::create(b, count, i32(-2 * size));
+    after = arith::AndIOp::create(b, count, i32(-2 * size));
   }
   SmallVector<Type> types = llvm::to_vector(TypeRange(ValueRange(now)));
   types.append({i32Type, i32Type});
-  now.append({behind, endOf(behind)});
+  now.append({after, endOf(after)});
   auto goesOn = [&](ValueRange args) {
     Values next(args);
     next.push_back(less(none, args[args.size() - 2]));
     return next;
   };
-  auto turn = [&](ValueRange args) {
-    Value behind = args[args.size() - 2], end = args.back();
-    Values next = undoBatch(leaf, readAhead, behind, end, args.drop_back(2));
-    next.append({sub(behind, i32(readAhead)), sub(end, i32(readAhead * rows))});
+  auto iteration = [&](ValueRange args) {
+    Value after = args[args.size() - 2], end = args.back();
+    Values next = undoBatch(leaf, readAhead, after, end, args.drop_back(2));
+    next.append({sub(after, i32(readAhead)), sub(end, i32(readAhead * rows))});
     return next;
   };
-  Values ends = openLoop(types, now, goesOn, turn);
+  Values ends = openLoop(types, now, goesOn, iteration);
   ends.truncate(carried.size());
   return ends;
 }
 
 /// Back from the last row that any lane has.
-Values Emitter::undoLeaf(scf::ForOp reversed, const Turns &turns, Value row,
-                         ValueRange adjoints, const IRMapping &at, bool same) {
+Values Emitter::undoLeaf(scf::ForOp reversed, const Iterations &iterations,
+                         Value row, ValueRange adjoints, const IRMapping &at,
+                         bool same) {
   const TapeLevel &level = shape.level(shape.forwardOf(reversed));
-  Value here = least(turns.own, turns.end);
-  Value mine = sub(most(here, turns.first), turns.first);
-  Undone leaf{reversed, level, turns, row, at, mine, isPureTurn(reversed),
-              same};
-  Value count = sub(turns.end, turns.first);
+  Value here = least(iterations.own, iterations.end);
+  Value mine = sub(most(here, iterations.first), iterations.first);
+  Undone leaf{
+      reversed, level, iterations, row, at, mine, isPureIteration(reversed),
+      same};
+  Value count = sub(iterations.end, iterations.first);
   if (isShort(reversed, level))
     return undoBatches(leaf, count, adjoints);
   return loop(i32(0), count, adjoints, [&](Value j, ValueRange args) {
     Value place = sub(sub(count, j), i32(1));
     Value start = add(leaf.row, times(place, level.rows()));
-    return undoTurn(leaf, place, less(place, leaf.mine), readTurn(leaf, start),
-                    args);
+    return undoIteration(leaf, place, less(place, leaf.mine),
+                         readIteration(leaf, start), args);
   });
 }
 
-Values Emitter::undoNest(scf::ForOp reversed, const Turns &turns, Value &row,
-                         ValueRange adjoints, const IRMapping &at) {
+Values Emitter::undoNest(scf::ForOp reversed, const Iterations &iterations,
+                         Value &row, ValueRange adjoints, const IRMapping &at) {
   const TapeLevel &level = shape.level(shape.forwardOf(reversed));
   Values inits(adjoints);
   inits.push_back(row);
-  Value count = sub(turns.end, turns.first);
+  Value count = sub(iterations.end, iterations.first);
   Values ends = loop(i32(0), count, inits, [&](Value j, ValueRange carried) {
-    Value k = sub(sub(turns.end, i32(1)), j);
-    Value mine = less(k, turns.own);
+    Value k = sub(sub(iterations.end, i32(1)), j);
+    Value mine = less(k, iterations.own);
     IRMapping inner = at;
     inner.map(reversed.getInductionVar(),
-              index(sub(sub(turns.own, i32(1)), k)));
+              index(sub(sub(iterations.own, i32(1)), k)));
     inner.map(reversed.getRegionIterArgs(), carried.drop_back());
     ReverseWalk walk(*this, level, inner, carried.back(), false);
     Block *body = reversed.getBody();
@@ -209,22 +216,24 @@ Values Emitter::undoNest(scf::ForOp reversed, const Turns &turns, Value &row,
 void Emitter::undoInner(scf::ForOp reversed, Value pred, IRMapping &at,
                         Value &row) {
   const TapeLevel &level = shape.level(shape.forwardOf(reversed));
-  Value own = ownTurns(reversed, pred, at);
-  Value most = mostTurns(reversed, pred, own);
+  Value own = ownIterations(reversed, pred, at);
+  Value most = maxTripCount(reversed, pred, own);
   Values inits = mapped(reversed.getInitArgs(), at);
-  Turns turns{i32(0), most, own};
+  Iterations iterations{i32(0), most, own};
   if (level.isLeaf()) {
     row = sub(row, times(most, level.rows()));
-    at.map(reversed.getResults(), undoLeaf(reversed, turns, row, inits, at));
+    at.map(reversed.getResults(),
+           undoLeaf(reversed, iterations, row, inits, at));
   } else {
-    at.map(reversed.getResults(), undoNest(reversed, turns, row, inits, at));
+    at.map(reversed.getResults(),
+           undoNest(reversed, iterations, row, inits, at));
   }
 }
 
-void Emitter::settle() {
+void Emitter::reportNeed() {
   if (!tiles)
     return;
-  tape::SettleOp::create(b, fits, need, fewest);
+  tape::ReportOp::create(b, fits, need, minRows);
   running = both(active, fits);
 }
 
@@ -236,12 +245,12 @@ void Emitter::emit() {
     start(level);
   }
   Block *body = shape.body();
-  tape::TurnOp turn = shape.turn;
+  tape::PivotOp pivot = shape.pivot;
   ForwardWalk forward(*this, level, map, {Keep::Nothing, {}, {}}, true);
-  forward.walk(body->begin(), turn->getIterator(), active);
-  settle();
+  forward.walk(body->begin(), pivot->getIterator(), active);
+  reportNeed();
   ReverseWalk reverse(*this, level, map, {}, true);
-  reverse.walk(std::next(turn->getIterator()),
+  reverse.walk(std::next(pivot->getIterator()),
                body->getTerminator()->getIterator(), running);
 }
 

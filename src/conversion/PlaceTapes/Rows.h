@@ -9,8 +9,8 @@ namespace costate::conversion {
 
 inline constexpr int64_t rowBytes = 128;
 
-/// No tape has as many rows, no loop that keeps records as many turns: numbers
-/// of both stop here. Twice as many are still an i32.
+/// No tape has as many rows, no loop that keeps records as many iterations:
+/// numbers of both stop here. Twice as many are still an i32.
 inline constexpr int64_t mostRows = (int64_t(1) << 30) - 1;
 
 /// Values of 8 bytes first, then those of 4, then bools, 32 in a word.

@@ -1,5 +1,5 @@
-/// Loops of the iteration itself: first turns that are kept, and segments of
-/// the rest, run again from checkpoints when they are undone.
+/// Loops of the work item itself: first iterations that are kept, and segments
+/// of the rest, run again from checkpoints when they are undone.
 
 #include "conversion/PlaceTapes/Emitter.h"
 
@@ -9,7 +9,7 @@ namespace costate::conversion {
 
 //===-- Forward -----------------------------------------------------------===//
 
-/// The need of all turns. Where no slice tells it they run, and write what
+/// The need of all iterations. Where no slice tells it they run, and write what
 /// fits into `left` rows.
 Outcome Emitter::count(OpenLoop &loop, Value pred, Value left) {
   Operation *op = loop.state.op();
@@ -18,13 +18,13 @@ Outcome Emitter::count(OpenLoop &loop, Value pred, Value left) {
     place = {Keep::Guarded, row, add(row, left)};
   if (!loop.state.isCounted()) {
     Outcome whole = runOpen(loop.state, pred, loop.inits, map, place);
-    loop.own = whole.turns;
+    loop.own = whole.iterations;
     loop.most = warpMax(loop.own);
     return whole;
   }
   loop.same = areSame(op, pred);
-  loop.own = ownTurns(op, pred, map);
-  // What follows from the turns shall not wait in registers.
+  loop.own = ownIterations(op, pred, map);
+  // What follows from the iterations shall not wait in registers.
   loop.most = warpMax(loop.own);
   return run(loop.state, {i32(0), loop.most, loop.own}, loop.inits, map, place);
 }
@@ -35,19 +35,19 @@ Value Emitter::share(Value left, Value few) {
   if (loopsLeft == 1)
     return left;
   Value part = arith::DivUIOp::create(b, left, i32(loopsLeft));
-  Value frugal = tape::FrugalOp::create(b, b.getI1Type());
-  Value ample = tape::AmpleOp::create(b, b.getI1Type());
-  part = select(ample, left, part);
-  return select(frugal, least(few, left), part);
+  Value lowMemory = tape::LowMemoryOp::create(b, b.getI1Type());
+  Value sufficient = tape::SufficientOp::create(b, b.getI1Type());
+  part = select(sufficient, left, part);
+  return select(lowMemory, least(few, left), part);
 }
 
-/// Decides which turns are kept and how the others are cut; what does not fit
-/// is one segment. Returns whether all are kept.
+/// Decides which iterations are kept and how the others are cut; what does not
+/// fit is one segment. Returns whether all are kept.
 Value Emitter::plan(OpenLoop &loop, const Outcome &whole, Value left) {
   Type i32Type = b.getI32Type();
   Value words = i32(loop.state.checkpointRows()), unit = whole.unit;
   Value rows = sub(whole.row, row);
-  Value few = tape::FewestOp::create(b, i32Type, loop.most, unit, words);
+  Value few = tape::MinRowsOp::create(b, i32Type, loop.most, unit, words);
   few = least(few, rows);
   Value mine = share(left, few), never = i32(-1);
   Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows, mine);
@@ -74,12 +74,12 @@ Value Emitter::plan(OpenLoop &loop, const Outcome &whole, Value left) {
   if (!shape.level(loop.state.op()).isLeaf())
     planInside(loop, left);
   need = addUpTo(need, rows);
-  fewest = addUpTo(fewest, few);
+  minRows = addUpTo(minRows, few);
   this->fits = both(this->fits, loop.fit);
   return all;
 }
 
-/// The state behind the turns that are kept, which counting has written.
+/// The state after the iterations that are kept, which counting has written.
 Values Emitter::behindKept(OpenLoop &loop, const Outcome &whole, Value all) {
   const LoopState &state = loop.state;
   const TapeLevel &level = shape.level(state.op());
@@ -96,7 +96,7 @@ Values Emitter::behindKept(OpenLoop &loop, const Outcome &whole, Value all) {
   return kept.state;
 }
 
-/// The same, where the first turn behind them has written it as well.
+/// The same, where the first iteration after them has written it as well.
 Values Emitter::nextRecorded(const OpenLoop &loop, ArrayRef<RecordField> fields,
                              Value all) {
   SmallVector<Type> types = loop.state.checkpoint();
@@ -126,17 +126,17 @@ void Emitter::writeState(const OpenLoop &loop, Value at, ValueRange state) {
   });
 }
 
-/// One of the pieces below: turns from `from` on.
+/// One of the pieces below: iterations from `from` on.
 Outcome Emitter::runPiece(const OpenLoop &loop, const Piece &piece,
-                          const Turns &turns, ValueRange state) {
+                          const Iterations &iterations, ValueRange state) {
   int64_t words = loop.state.checkpointRows();
   auto stored = [&](Value from) {
-    return run(loop.state, turns, state, map, {Keep::Rows, from, {}});
+    return run(loop.state, iterations, state, map, {Keep::Rows, from, {}});
   };
   auto passed = [&] {
     Value number = sub(piece.number, i32(1));
     writeState(loop, add(piece.keptEnd, times(number, words)), state);
-    return run(loop.state, turns, state, map, {Keep::Nothing, {}, {}});
+    return run(loop.state, iterations, state, map, {Keep::Nothing, {}, {}});
   };
   if (!piece.isStored)
     return passed();
@@ -177,14 +177,14 @@ bool Emitter::isUsedOnTheWay(const OpenLoop &loop) const {
   return op->getBlock() != body ||
          llvm::any_of(op->getUsers(), [&](Operation *user) {
            Operation *at = body->findAncestorOpInBlock(*user);
-           return !at || at->isBeforeInBlock(shape.turn);
+           return !at || at->isBeforeInBlock(shape.pivot);
          });
 }
 
-/// Runs all turns that have not been run, in pieces: those that are kept are
-/// piece 0, and stored. So is the last piece of the last loop, which is undone
-/// first. In front of each other one stands a checkpoint. Returns the state
-/// behind them.
+/// Runs all iterations that have not been run, in pieces: those that are kept
+/// are piece 0, and stored. So is the last piece of the last loop, which is
+/// undone first. In front of each other one stands a checkpoint. Returns the
+/// state after them.
 Values Emitter::runPieces(OpenLoop &loop, ValueRange state) {
   bool isSized = loop.state.isSized();
   bool isLeaf = shape.level(loop.state.op()).isLeaf();
@@ -198,8 +198,8 @@ Values Emitter::runPieces(OpenLoop &loop, ValueRange state) {
     keptEnd = add(row, times(loop.kept, shape.level(loop.state.op()).rows()));
   else if (isSized)
     keptEnd = row;
-  // Behind the state: the first turn; for nests the rows behind the kept turns
-  // and behind the last piece.
+  // After the state: the first iteration; for nests the rows after the kept
+  // iterations and after the last piece.
   unsigned values = state.size();
   Values inits(state);
   inits.push_back(from);
@@ -230,10 +230,10 @@ Values Emitter::runPieces(OpenLoop &loop, ValueRange state) {
     Values next = out.state;
     next.push_back(to);
     if (!isLeaf) {
-      Value behind = out.row ? out.row : piece.keptEnd;
-      next.push_back(isSized ? select(piece.isKept, behind, piece.keptEnd)
+      Value after = out.row ? out.row : piece.keptEnd;
+      next.push_back(isSized ? select(piece.isKept, after, piece.keptEnd)
                              : piece.keptEnd);
-      next.push_back(behind);
+      next.push_back(after);
     }
     return next;
   });
@@ -246,7 +246,7 @@ Values Emitter::runPieces(OpenLoop &loop, ValueRange state) {
   return ends;
 }
 
-/// A loop of the iteration: keeps what fits, and leaves checkpoints of the
+/// A loop of the work item: keeps what fits, and leaves checkpoints of the
 /// rest.
 void Emitter::outerLoop(Operation *op, Value pred) {
   OpenLoop loop{LoopState(shape, op)};
@@ -268,15 +268,17 @@ void Emitter::outerLoop(Operation *op, Value pred) {
 
 //===-- Reverse -----------------------------------------------------------===//
 
-/// The state in front of turn `turn`, of which a checkpoint has `saved`.
-Values Emitter::stateAt(const OpenLoop &loop, ValueRange saved, Value turn) {
+/// The state in front of iteration `iteration`, of which a checkpoint has
+/// `saved`.
+Values Emitter::stateAt(const OpenLoop &loop, ValueRange saved,
+                        Value iteration) {
   Values state;
   unsigned next = 0;
   for (auto [k, init] : llvm::enumerate(loop.inits)) {
     if (loop.state.isInCheckpoint(k)) {
       state.push_back(saved[next++]);
     } else if (auto gain = loop.state.gain(k)) {
-      Value sum = arith::MulIOp::create(b, index(turn), i64(*gain));
+      Value sum = arith::MulIOp::create(b, index(iteration), i64(*gain));
       state.push_back(arith::AddIOp::create(b, init, sum));
     } else {
       state.push_back(init);
@@ -286,18 +288,18 @@ Values Emitter::stateAt(const OpenLoop &loop, ValueRange saved, Value turn) {
 }
 
 /// The same, from the checkpoint at row `at`.
-Values Emitter::restore(const OpenLoop &loop, Value at, Value turn) {
+Values Emitter::restore(const OpenLoop &loop, Value at, Value iteration) {
   SmallVector<Type> types = loop.state.checkpoint();
   Values saved;
   if (!types.empty())
     saved = Values(tape::ReadOp::create(b, types, at).getResults());
-  return stateAt(loop, saved, turn);
+  return stateAt(loop, saved, iteration);
 }
 
-/// Writes the turns of a segment unless they are there; nests: returns the row
-/// behind them.
-Value Emitter::runAgain(const OpenLoop &loop, const Turns &turns, Value isKept,
-                        Value isStored, Arm state) {
+/// Writes the iterations of a segment unless they are there; nests: returns the
+/// row after them.
+Value Emitter::runAgain(const OpenLoop &loop, const Iterations &iterations,
+                        Value isKept, Value isStored, Arm state) {
   bool isLeaf = shape.level(loop.state.op()).isLeaf();
   SmallVector<Type> types;
   if (!isLeaf)
@@ -311,8 +313,8 @@ Value Emitter::runAgain(const OpenLoop &loop, const Turns &turns, Value isKept,
                                 : loop.keptEnd};
       },
       [&]() -> Values {
-        Outcome again =
-            run(loop.state, turns, state(), map, {Keep::Rows, loop.free, {}});
+        Outcome again = run(loop.state, iterations, state(), map,
+                            {Keep::Rows, loop.free, {}});
         if (isLeaf)
           return {};
         return {again.row};
@@ -320,18 +322,18 @@ Value Emitter::runAgain(const OpenLoop &loop, const Turns &turns, Value isKept,
   return isLeaf ? Value() : end[0];
 }
 
-/// Segments, the last one first, are run again and undone; then the turns that
-/// were kept. The last one may still be there.
+/// Segments, the last one first, are run again and undone; then the iterations
+/// that were kept. The last one may still be there.
 void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
   OpenLoop &loop = open.find(shape.forwardOf(reversed))->second;
   const TapeLevel &level = shape.level(loop.state.op());
   bool isLeaf = level.isLeaf();
-  Value own = ownTurns(reversed, pred, map);
+  Value own = ownIterations(reversed, pred, map);
   Value one = i32(1), none = i32(0), rounds = add(loop.segments, one);
   auto equal = [&](Value a, Value c) -> Value {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, c);
   };
-  // Behind the adjoints: the first turn of the piece, and the one behind it.
+  // After the adjoints: the first iteration of the piece, and the one after it.
   Values inits = mapped(reversed.getInitArgs(), map);
   unsigned values = inits.size();
   Value before = sub(loop.segments, one);
@@ -343,30 +345,30 @@ void Emitter::undoOuter(scf::ForOp reversed, Value pred) {
     tape::FenceOp::create(b);
     ValueRange carried = args.take_front(values);
     Value isKept = equal(j, loop.segments);
-    Turns turns{args[values], args[values + 1], own};
+    Iterations iterations{args[values], args[values + 1], own};
     Value number = sub(sub(loop.segments, one), j);
     auto restored = [&] {
       Value at = add(loop.keptEnd, times(number, loop.state.checkpointRows()));
-      return restore(loop, at, turns.first);
+      return restore(loop, at, iterations.first);
     };
     auto undo = [&] {
       Value row = select(isKept, loop.first, loop.free), isStored = isKept;
       if (loop.storesLast)
         isStored = select(isKept, isKept, equal(j, none));
-      Value end = runAgain(loop, turns, isKept, isStored, restored);
-      return isLeaf ? undoLeaf(reversed, turns, row, carried, map,
+      Value end = runAgain(loop, iterations, isKept, isStored, restored);
+      return isLeaf ? undoLeaf(reversed, iterations, row, carried, map,
                                loop.same && pred == running)
-                    : undoNest(reversed, turns, end, carried, map);
+                    : undoNest(reversed, iterations, end, carried, map);
     };
     auto undoDeep = [&] {
-      return undoInside(loop, reversed, turns, restored(), carried);
+      return undoInside(loop, reversed, iterations, restored(), carried);
     };
     Values next = isLeaf ? undo()
                          : branch(both(loop.inside, negated(isKept)),
                                   TypeRange(carried), undoDeep, undo);
-    Value further = sub(turns.first, loop.segment);
+    Value further = sub(iterations.first, loop.segment);
     next.push_back(select(equal(number, none), none, further));
-    next.push_back(turns.first);
+    next.push_back(iterations.first);
     return next;
   });
   ends.truncate(values);

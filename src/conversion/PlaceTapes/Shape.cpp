@@ -15,7 +15,7 @@ bool isConstant(Value value, int64_t wanted) {
   return matchPattern(value, m_ConstantInt(&found)) && found == wanted;
 }
 
-/// Turns are counted from 0 by 1.
+/// Iterations are counted from 0 by 1.
 bool isCounted(scf::ForOp loop) {
   return loop.getInductionVar().getType().isInteger(64) &&
          isConstant(loop.getLowerBound(), 0) && isConstant(loop.getStep(), 1);
@@ -60,8 +60,8 @@ void dropHalves(ir::RangeOp range,
 }
 
 /// Whether running the forward sweep again changes nothing.
-bool isRepeatable(Block *body, tape::TurnOp turn) {
-  for (Operation *op = &body->front(); op != turn; op = op->getNextNode()) {
+bool isRepeatable(Block *body, tape::PivotOp pivot) {
+  for (Operation *op = &body->front(); op != pivot; op = op->getNextNode()) {
     WalkResult result = op->walk([](Operation *nested) {
       if (isa<tape::PushOp>(nested) ||
           nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
@@ -124,12 +124,12 @@ private:
 
 std::optional<TapeShape> TapeShape::of(ir::RangeOp range) {
   TapeShape shape;
-  auto turns = range.getBody()->getOps<tape::TurnOp>();
-  if (turns.empty() || usesLocals(range))
+  auto pivots = range.getBody()->getOps<tape::PivotOp>();
+  if (pivots.empty() || usesLocals(range))
     return std::nullopt;
-  shape.turn = *turns.begin();
+  shape.pivot = *pivots.begin();
   if (!shape.findRecords(range) || !shape.pairLoops() ||
-      !isRepeatable(shape.body(), shape.turn) ||
+      !isRepeatable(shape.body(), shape.pivot) ||
       !shape.fillLevel(nullptr, nullptr))
     return std::nullopt;
   for (auto [reversed, forward] : shape.partners)
@@ -204,8 +204,8 @@ bool TapeShape::fillLevel(Operation *loop, Operation *reversed) {
     forward.add(bodyOf(loop)->begin(), bodyOf(loop)->end());
     backward.add(bodyOf(reversed)->begin(), bodyOf(reversed)->end());
   } else {
-    forward.add(body()->begin(), turn->getIterator());
-    backward.add(std::next(turn->getIterator()), body()->end());
+    forward.add(body()->begin(), pivot->getIterator());
+    backward.add(std::next(pivot->getIterator()), body()->end());
   }
   TapeLevel level = std::move(forward.level), &other = backward.level;
   if (level.loops.size() != other.loops.size())

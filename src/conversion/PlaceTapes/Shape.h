@@ -13,8 +13,8 @@ struct RecordGroup {
   int64_t rows = 0;
 };
 
-/// An iteration, or one turn of a loop: what it pushes itself, around the loops
-/// in it that push.
+/// A work item, or one iteration of a loop: what it pushes itself, around the
+/// loops in it that push.
 struct TapeLevel {
   llvm::SmallVector<RecordGroup> groups; ///< one more than loops
   llvm::SmallVector<mlir::Operation *> loops;
@@ -24,7 +24,7 @@ struct TapeLevel {
   int64_t rows() const { return groups.front().rows; }
 };
 
-/// The forward sweep stands before `turn`, the reverse sweep behind it. Each
+/// The forward sweep stands before `pivot`, the reverse sweep after it. Each
 /// loop that pushes is undone by one that pops the same records; groups of
 /// records come back in the opposite order.
 class TapeShape {
@@ -32,7 +32,7 @@ public:
   /// None: the range pushes nothing, or nests its records in another way.
   static std::optional<TapeShape> of(ir::RangeOp range);
 
-  mlir::Block *body() const { return turn->getBlock(); }
+  mlir::Block *body() const { return pivot->getBlock(); }
   /// Whether a record is pushed or popped in `op`.
   bool isOnTape(mlir::Operation *op) const { return touching.contains(op); }
   /// A `for` or `while` that pushes or pops.
@@ -45,7 +45,7 @@ public:
   mlir::Operation *forwardOf(mlir::Operation *reversed) const {
     return partners.lookup(reversed);
   }
-  /// Of a loop of the forward sweep; null: of the iteration.
+  /// Of a loop of the forward sweep; null: of the work item.
   const TapeLevel &level(mlir::Operation *loop) const {
     return levels.find(loop)->second;
   }
@@ -60,7 +60,7 @@ public:
     return records.find(record)->second.push;
   }
 
-  tape::TurnOp turn;
+  tape::PivotOp pivot;
 
 private:
   bool findRecords(ir::RangeOp range);

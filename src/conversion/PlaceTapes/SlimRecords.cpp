@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  /// Turns of loops around the push count down around the pop.
+  /// Iterations of loops around the push count down around the pop.
   void pairCounters() {
     Operation *forward = push->getParentOp(), *reversed = pop->getParentOp();
     auto climb = [&](Operation *&op) {
@@ -104,7 +104,7 @@ private:
     return true;
   }
 
-  /// Of all loops of the iteration.
+  /// Of all loops of the work item.
   bool isOutside(Value value) {
     return value.getParentBlock() == range.getBody() ||
            !range.getBodyRegion().isAncestor(value.getParentRegion());
@@ -138,7 +138,7 @@ private:
     pop.erase();
   }
 
-  /// The turn of the forward sweep that this one undoes.
+  /// The iteration of the forward sweep that this one undoes.
   Value countDown(OpBuilder &b, scf::ForOp undone) {
     Location loc = pop.getLoc();
     Value one = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(1));

@@ -8,9 +8,9 @@ namespace costate::conversion {
 
 namespace {
 
-constexpr int64_t guessedTurns = 8;
+constexpr int64_t guessedTripCount = 8;
 /// Of an access to memory that lanes do not share: 28 more bytes on an H200.
-constexpr int64_t straySlots = 200;
+constexpr int64_t uncoalescedSlots = 200;
 
 bool isNextTo(Value index, Value last) {
   if (index == last)
@@ -20,7 +20,7 @@ bool isNextTo(Value index, Value last) {
          llvm::is_contained(op->getOperands(), last);
 }
 
-/// Whether lanes with neighbouring iterations access neighbouring elements.
+/// Whether lanes with neighbouring work items access neighbouring elements.
 bool isShared(ir::RangeOp range, Operation *op) {
   auto access = dyn_cast<ir::ElementAccess>(op);
   if (!access || access.getIndices().empty())
@@ -33,7 +33,7 @@ int64_t timesOf(Operation *op, Operation *root) {
   int64_t times = 1;
   for (op = op->getParentOp(); op != root; op = op->getParentOp())
     if (isa<LoopLikeOpInterface>(op))
-      times *= guessedTurns;
+      times *= guessedTripCount;
   return times;
 }
 
@@ -44,7 +44,7 @@ SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
   SortCosts costs;
   range.walk<WalkOrder::PreOrder>([&](Operation *loop) {
     if (!shape.isLoop(loop)) {
-      costs.strayItem += isShared(range, loop) ? straySlots : 0;
+      costs.uncoalescedWorkItem += isShared(range, loop) ? uncoalescedSlots : 0;
       return WalkResult::advance();
     }
     int64_t runs = shape.forwardOf(loop) ? 1 : 2; // one more from a checkpoint
@@ -52,14 +52,15 @@ SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
       if (op == loop)
         return;
       int64_t times = runs * timesOf(op, loop);
-      costs.turn += times * slotsOf(op, fastMath);
-      costs.strayTurn += isShared(range, op) ? times * straySlots : 0;
+      costs.iteration += times * slotsOf(op, fastMath);
+      costs.uncoalescedIteration +=
+          isShared(range, op) ? times * uncoalescedSlots : 0;
     });
     return WalkResult::skip();
   });
   auto loops = static_cast<int64_t>(shape.level(nullptr).loops.size());
-  costs.turn /= loops;
-  costs.strayTurn /= loops;
+  costs.iteration /= loops;
+  costs.uncoalescedIteration /= loops;
   return costs;
 }
 

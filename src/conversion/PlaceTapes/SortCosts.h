@@ -1,16 +1,16 @@
 #pragma once
-/// What iterations of different depth cost a warp, and what sorting them costs.
+/// What work items of different depth cost a warp, and what sorting them costs.
 
 #include "conversion/PlaceTapes/Shape.h"
 
 namespace costate::conversion {
 
-/// Issue slots; turns of inner loops are guessed.
+/// Issue slots; iterations of inner loops are guessed.
 struct SortCosts {
-  int64_t turn = 0; ///< of the loops of the iteration, forth and back
-  /// What an iteration and a turn lose if lanes have iterations that are not
-  /// neighbours in memory.
-  int64_t strayItem = 0, strayTurn = 0;
+  int64_t iteration = 0; ///< of the loops of the work item, forth and back
+  /// What a work item and an iteration lose if lanes have work items that are
+  /// not neighbours in memory.
+  int64_t uncoalescedWorkItem = 0, uncoalescedIteration = 0;
 };
 
 SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape, bool fastMath);

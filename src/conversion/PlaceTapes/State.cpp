@@ -83,7 +83,7 @@ void LoopState::findNeeds(const TapeShape &shape) {
   });
 }
 
-/// What the loop passes to the next turn as it is now, seen from its end.
+/// What the loop passes to the next iteration as it is now, seen from its end.
 static Value throughCondition(Operation *loop, Value value) {
   auto open = dyn_cast<scf::WhileOp>(loop);
   auto argument = dyn_cast<BlockArgument>(value);
@@ -103,7 +103,7 @@ void LoopState::findGains() {
   }
 }
 
-static bool isDear(Operation *op) {
+static bool isExpensive(Operation *op) {
   return op->getNumRegions() > 0 || op->hasTrait<ir::OpTrait::IsFunction>() ||
          isa<math::MathDialect>(op->getDialect());
 }
@@ -128,7 +128,7 @@ void LoopState::findSize(const TapeShape &shape) {
     if (auto branch = dyn_cast<scf::IfOp>(op); branch && shape.containsLoop(op))
       trace(branch.getCondition(), ops, state);
   });
-  sized &= llvm::none_of(ops, isDear);
+  sized &= llvm::none_of(ops, isExpensive);
 }
 
 SmallVector<Type> LoopState::checkpoint() const {

@@ -1,6 +1,6 @@
 #pragma once
-/// What a loop carries from turn to turn, and how much of it a checkpoint
-/// holds.
+/// What a loop carries from one iteration to the next, and how much of it a
+/// checkpoint holds.
 
 #include "conversion/PlaceTapes/Shape.h"
 
@@ -12,7 +12,7 @@ struct RecordField {
   unsigned number;
 };
 
-/// A loop of the forward sweep, seen as turns that take values and leave
+/// A loop of the forward sweep, seen as iterations that take values and leave
 /// values.
 class LoopState {
 public:
@@ -21,31 +21,32 @@ public:
   mlir::Operation *op() const { return loop; }
   bool isCounted() const { return mlir::isa<mlir::scf::ForOp>(loop); }
   mlir::ValueRange inits() const;
-  /// What stands for the state in a turn.
+  /// What stands for the state in an iteration.
   mlir::ValueRange arguments() const;
-  /// What a turn leaves.
+  /// What an iteration leaves.
   mlir::ValueRange yields() const;
 
   /// Of each value: records follow from it, so a checkpoint holds it.
   bool isNeeded(unsigned k) const { return needed[k]; }
-  /// Of each value: what it gains in every turn, if that is a constant.
+  /// Of each value: what it gains in every iteration, if that is a constant.
   std::optional<int64_t> gain(unsigned k) const { return gains[k]; }
   bool isInCheckpoint(unsigned k) const { return needed[k] && !gains[k]; }
   llvm::SmallVector<mlir::Type> checkpoint() const;
   int64_t checkpointRows() const;
-  /// Where each turn of a leaf records what a checkpoint in front of it holds;
-  /// none: not all of that.
+  /// Where each iteration of a leaf records what a checkpoint in front of it
+  /// holds; none: not all of that.
   std::optional<llvm::SmallVector<RecordField>>
   recorded(const TapeShape &shape) const;
 
-  /// Whether the rows of its turns are known without computing much.
+  /// Whether the rows of its iterations are known without computing much.
   bool isSized() const { return sized; }
 
 private:
   void findNeeds(const TapeShape &shape);
   void findGains();
   void findSize(const TapeShape &shape);
-  /// Adds what `value` follows from, within a turn and from turn to turn.
+  /// Adds what `value` follows from, within an iteration and from one iteration
+  /// to the next.
   void trace(mlir::Value value, llvm::DenseSet<mlir::Operation *> &ops,
              llvm::SmallVectorImpl<bool> &state) const;
 

@@ -4,12 +4,12 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-/// Branches around loops on the tape; and around records of the iteration
+/// Branches around loops on the tape; and around records of the work item
 /// itself, whose values come into scope thereby.
 bool LevelWalk::isTakenApart(Operation *op) const {
   const TapeShape &shape = emitter.shape;
   return isa<scf::IfOp>(op) &&
-         (shape.containsLoop(op) || (isIteration && shape.isOnTape(op)));
+         (shape.containsLoop(op) || (isWorkItem && shape.isOnTape(op)));
 }
 
 void LevelWalk::takeApart(scf::IfOp branch, Value pred) {
@@ -48,7 +48,7 @@ void LevelWalk::walk(Block::iterator first, Block::iterator last, Value pred) {
     } else if (isTakenApart(&op)) {
       flush();
       takeApart(cast<scf::IfOp>(op), pred);
-    } else if (isIteration && isa<tape::PushOp, tape::PopOp>(op)) {
+    } else if (isWorkItem && isa<tape::PushOp, tape::PopOp>(op)) {
       flush();
       visitRecord(&op, pred);
     } else {
@@ -61,7 +61,7 @@ void LevelWalk::walk(Block::iterator first, Block::iterator last, Value pred) {
 //===-- Forward -----------------------------------------------------------===//
 
 Value ForwardWalk::behindGroup() {
-  int64_t rows = isIteration ? 0 : level.groups[group].rows;
+  int64_t rows = isWorkItem ? 0 : level.groups[group].rows;
   if (!current.counts() || rows == 0)
     return current.row;
   return current.measures() ? emitter.addUpTo(current.row, emitter.i32(rows))
@@ -69,7 +69,7 @@ Value ForwardWalk::behindGroup() {
 }
 
 void ForwardWalk::visitLoop(Operation *loop, Value pred) {
-  if (isIteration) {
+  if (isWorkItem) {
     emitter.outerLoop(loop, pred);
   } else {
     current.row = behindGroup();
@@ -86,21 +86,21 @@ void ForwardWalk::visitRecord(Operation *op, Value) {
 //===-- Reverse -----------------------------------------------------------===//
 
 ReverseWalk::ReverseWalk(Emitter &emitter, const TapeLevel &level,
-                         IRMapping &at, Value end, bool isIteration)
-    : LevelWalk(emitter, level, at, isIteration), row(end) {
+                         IRMapping &at, Value end, bool isWorkItem)
+    : LevelWalk(emitter, level, at, isWorkItem), row(end) {
   enterGroup(level.loops.size());
 }
 
 void ReverseWalk::enterGroup(unsigned number) {
   group = number;
   int64_t rows = level.groups[group].rows;
-  if (!isIteration && rows)
+  if (!isWorkItem && rows)
     row = emitter.sub(row, emitter.i32(rows));
 }
 
 void ReverseWalk::visitLoop(Operation *loop, Value pred) {
   auto reversed = cast<scf::ForOp>(loop);
-  if (isIteration)
+  if (isWorkItem)
     emitter.undoOuter(reversed, pred);
   else
     emitter.undoInner(reversed, pred, at, row);

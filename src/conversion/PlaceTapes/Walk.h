@@ -14,10 +14,10 @@ public:
             mlir::Value pred);
 
 protected:
-  /// `isIteration`: the values of its records are in scope.
+  /// `isWorkItem`: the values of its records are in scope.
   LevelWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
-            bool isIteration)
-      : emitter(emitter), level(level), at(at), isIteration(isIteration) {}
+            bool isWorkItem)
+      : emitter(emitter), level(level), at(at), isWorkItem(isWorkItem) {}
 
   virtual Place place() const = 0;
   virtual void visitLoop(mlir::Operation *loop, mlir::Value pred) = 0;
@@ -27,7 +27,7 @@ protected:
   Emitter &emitter;
   const TapeLevel &level;
   mlir::IRMapping &at;
-  bool isIteration;
+  bool isWorkItem;
 
 private:
   bool isTakenApart(mlir::Operation *op) const;
@@ -38,10 +38,10 @@ private:
 class ForwardWalk final : public LevelWalk {
 public:
   ForwardWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
-              Place start, bool isIteration)
-      : LevelWalk(emitter, level, at, isIteration), current(start) {}
+              Place start, bool isWorkItem)
+      : LevelWalk(emitter, level, at, isWorkItem), current(start) {}
 
-  /// Behind the last record.
+  /// After the last record.
   mlir::Value end() { return behindGroup(); }
 
 private:
@@ -55,11 +55,11 @@ private:
   unsigned group = 0;
 };
 
-/// Backward, from the row behind the last record.
+/// Backward, from the row after the last record.
 class ReverseWalk final : public LevelWalk {
 public:
   ReverseWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
-              mlir::Value end, bool isIteration);
+              mlir::Value end, bool isWorkItem);
 
   /// The first record.
   mlir::Value start() const { return row; }

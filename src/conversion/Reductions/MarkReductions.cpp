@@ -76,9 +76,9 @@ class Marker {
 public:
   explicit Marker(ir::RangeOp range)
       : range(range), region(range.getBodyRegion()), common(range) {
-    auto turns = range.getBody()->getOps<tape::TurnOp>();
-    if (!turns.empty())
-      turn = *turns.begin();
+    auto pivots = range.getBody()->getOps<tape::PivotOp>();
+    if (!pivots.empty())
+      pivot = *pivots.begin();
   }
 
   void run() {
@@ -144,7 +144,7 @@ private:
 
   bool isReverse(Operation *op) {
     Operation *top = range.getBody()->findAncestorOpInBlock(*op);
-    return !turn || turn->isBeforeInBlock(top);
+    return !pivot || pivot->isBeforeInBlock(top);
   }
 
   bool isFixed(Value value) {
@@ -198,7 +198,7 @@ private:
   static constexpr size_t mostReductions = 16;
   ir::RangeOp range;
   Region &region;
-  tape::TurnOp turn;
+  tape::PivotOp pivot;
   CommonValues common;
   SmallVector<ir::ElementAccess> elements; ///< one addition to each
   llvm::DenseMap<Value, Value> constants;  ///< in front of the range

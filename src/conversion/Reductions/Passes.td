@@ -4,12 +4,13 @@
 include "mlir/Pass/PassBase.td"
 
 def SumInLoops : Pass<"sum-in-loops", "::costate::ir::KernelOp"> {
-  let summary = "additions to one adjoint in each turn of a loop become one behind it";
+  let summary = "additions to one adjoint in each iteration of a loop become one after it";
   let description = [{
-    Where no turn of an `scf.for` reads or overwrites the array, the loop carries
-    the sum. Only adjoints: what a primal adds has the order that the user has
-    written down. A sum of 0 is not added: perhaps no turn has come to the element,
-    and there is none with such indices. A loop carries 16 of them at most.
+    Where no iteration of an `scf.for` reads or overwrites the array, the loop
+    carries the sum. Only adjoints: what a primal adds has the order that the
+    user has written down. A sum of 0 is not added: perhaps no iteration has
+    come to the element, and there is none with such indices. A loop carries 16
+    of them at most.
 
     ```mlir
     scf.for %k = ... {                                   // before
@@ -55,9 +56,9 @@ def SkipZeroAdjoints : Pass<"skip-zero-adjoints", "::costate::ir::KernelOp"> {
 }
 
 def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
-  let summary = "finds additions of many iterations to one element";
+  let summary = "finds additions of many work items to one element";
   let description = [{
-    An addition to a float whose indices are the same in all iterations of a
+    An addition to a float whose indices are the same in all work items of a
     range is marked `costate.reduction` with the number of its element, counted
     within the range: outlining makes it a sum of the range, which is added to
     the element once, in an order that depends on the extents only. Nothing else
@@ -80,12 +81,12 @@ def MarkReductions : Pass<"mark-reductions", "::costate::ir::KernelOp"> {
 }
 
 def SumInRanges : Pass<"sum-in-ranges", "::costate::ir::KernelOp"> {
-  let summary = "additions of all iterations to one element become a result of the range";
+  let summary = "additions of all work items to one element become a result of the range";
   let description = [{
     What `mark-reductions` has marked, unless it stands in a loop. A result of a
     range is a sum in an order that depends on the extents only, and vector code
-    can make it. Its sum is added to the element behind the range, if it is not 0:
-    perhaps no iteration has come to the element, and there is none.
+    can make it. Its sum is added to the element after the range, if it is not 0:
+    perhaps no work item has come to the element, and there is none.
 
     ```mlir
     costate.range (%i) in (%n) {                           // before

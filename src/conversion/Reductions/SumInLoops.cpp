@@ -11,7 +11,7 @@ namespace costate::conversion {
 
 namespace {
 
-/// An addition to one element in each turn of a loop becomes one behind it.
+/// An addition to one element in each iteration of a loop becomes one after it.
 class Summer {
 public:
   explicit Summer(scf::ForOp loop) : loop(loop) {}
@@ -56,7 +56,7 @@ private:
     auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
         rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, sums));
     loop = wider;
-    addBehind(loop, add, wider->getResults().back());
+    addAfter(loop, add, wider->getResults().back());
     add.erase();
   }
 

@@ -27,9 +27,9 @@ public:
       yield(adds);
     widen();
     auto sums = range.getResults().take_back(elements.size());
-    // Each is put right behind the range: the first one last.
+    // Each is put right after the range: the first one last.
     for (auto [element, sum] : llvm::reverse(llvm::zip_equal(elements, sums)))
-      addBehind(range, element.second.front(), sum);
+      addAfter(range, element.second.front(), sum);
     for (auto &[number, adds] : elements)
       for (ir::AtomicAddOp add : adds)
         add.erase();

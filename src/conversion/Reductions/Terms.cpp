@@ -80,7 +80,7 @@ Value valueIn(ir::AtomicAddOp add, Operation *around) {
   return term;
 }
 
-void addBehind(Operation *op, ir::AtomicAddOp add, Value sum) {
+void addAfter(Operation *op, ir::AtomicAddOp add, Value sum) {
   OpBuilder b(op->getContext());
   b.setInsertionPointAfter(op);
   Location loc = add.getLoc();
@@ -89,8 +89,8 @@ void addBehind(Operation *op, ir::AtomicAddOp add, Value sum) {
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, sum, zero);
   auto branch = scf::IfOp::create(b, loc, isAny, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
-  Operation *behind = b.clone(*add);
-  behind->setOperand(0, sum);
+  Operation *after = b.clone(*add);
+  after->setOperand(0, sum);
 }
 
 } // namespace costate::conversion

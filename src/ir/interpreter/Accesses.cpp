@@ -210,7 +210,7 @@ Handler selectLoad(Operation *op, Instruction &, Code &) {
                    []<class T>() -> Handler { return load<T>; });
 }
 
-/// Whether all iterations of the range around `op` have `value` in common.
+/// Whether all work items of the range around `op` have `value` in common.
 bool isShared(Value value, Operation *op) {
   auto range = op->getParentOfType<RangeOp>();
   return matchPattern(value, m_Constant()) ||
@@ -245,7 +245,7 @@ Handler byNumberOrByte(Value array, const Select &select) {
 }
 
 Handler selectAdd(Operation *op, Instruction &instruction, Code &) {
-  // An exclusive addition promises that no other iteration uses the element.
+  // An exclusive addition promises that no other work item uses the element.
   instruction.detail = cast<AtomicAddOp>(op).getExclusive() ? Stores : Updates;
   return byNumber(op->getOperand(1),
                   []<class T>() -> Handler { return add<T>; });
@@ -290,7 +290,7 @@ Handler selectExtent(Operation *op, Instruction &instruction, Code &) {
 
 bool push(Machine &m, const Instruction &op) { return m.push(op); }
 bool pop(Machine &m, const Instruction &op) { return m.pop(op); }
-bool turn(Machine &, const Instruction &) { return true; }
+bool pivot(Machine &, const Instruction &) { return true; }
 
 /// Where the record is listed; it is as large as in compiled code.
 uint32_t recordOf(std::optional<int64_t> number, TypeRange types, Code &code) {
@@ -336,7 +336,7 @@ llvm::ArrayRef<KnownOperation> accessOperations() {
       {"costate.copy", always<copy>},
       {"tape.push", selectPush},
       {"tape.pop", selectPop},
-      {"tape.turn", always<turn>},
+      {"tape.pivot", always<pivot>},
   };
   return known;
 }

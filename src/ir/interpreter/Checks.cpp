@@ -14,7 +14,7 @@ using namespace mlir;
 namespace costate::ir {
 namespace {
 
-/// The text of a check with its numbers, and with the number of the iteration.
+/// The text of a check with its numbers, and with the number of the work item.
 std::string filled(const Machine &m, const Check &check,
                    std::vector<double> numbers) {
   std::string text;
@@ -27,7 +27,7 @@ std::string filled(const Machine &m, const Check &check,
     else if (c != '#')
       text += c;
     else if (m.inRange)
-      text += ", in iteration " + std::to_string(m.iteration);
+      text += ", in work item " + std::to_string(m.workItem);
   return text;
 }
 
@@ -95,7 +95,7 @@ std::string message(Machine &m, const Instruction &op, uint32_t first) {
 bool print(Machine &m, const Instruction &op) {
   std::string text = m.code.describe(op.place);
   if (m.inRange)
-    text += ", iteration " + std::to_string(m.iteration);
+    text += ", work item " + std::to_string(m.workItem);
   std::puts((text + ": " + message(m, op, 0)).c_str());
   return true;
 }
@@ -105,7 +105,7 @@ bool check(Machine &m, const Instruction &op) {
     return true;
   std::string text = message(m, op, 1);
   if (m.inRange)
-    text += ", in iteration " + std::to_string(m.iteration);
+    text += ", in work item " + std::to_string(m.workItem);
   return m.fail(op,
                 m.code.checks[op.detail].refuses ? ErrorCode::CannotReplay
                                                  : ErrorCode::AssertionFailed,

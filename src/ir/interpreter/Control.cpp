@@ -54,17 +54,17 @@ bool countingLoop(Machine &m, const Instruction &op) {
   uint64_t lo = extended(m.operand(op, 0), op),
            hi = extended(m.operand(op, 1), op),
            step = extended(m.operand(op, 2), op);
-  std::optional<uint64_t> turns = turnsOf(lo, hi, step);
-  if (!turns)
+  std::optional<uint64_t> tripCount = tripCountOf(lo, hi, step);
+  if (!tripCount)
     return m.fail(op, ErrorCode::KernelFailed, stepIsZero);
   if (isUnsigned && lo >= hi)
-    turns = 0;
+    tripCount = 0;
   const Block &body = m.code.blocks[op.block];
   uint32_t carried = body.argument + 1;
   uint64_t mask = ~uint64_t(0) >> (64 - op.operandWidth);
   m.move(dropFront(op.operands, 3), carried);
-  for (uint64_t turn = 0; turn < *turns; ++turn) {
-    m.slots[body.argument] = (lo + turn * step) & mask;
+  for (uint64_t iteration = 0; iteration < *tripCount; ++iteration) {
+    m.slots[body.argument] = (lo + iteration * step) & mask;
     if (!m.run(op.block))
       return false;
     m.move(body.yields, carried);
@@ -94,8 +94,8 @@ bool conditionalLoop(Machine &m, const Instruction &op) {
 
 //===-- Ranges ------------------------------------------------------------===//
 
-/// The number of iterations, unless an i64 cannot count them.
-std::optional<uint64_t> iterationsOf(Machine &m, const Instruction &op) {
+/// The number of work items, unless an i64 cannot count them.
+std::optional<uint64_t> workItemsOf(Machine &m, const Instruction &op) {
   unsigned __int128 product = 1;
   bool isEmpty = false, isTooLarge = false;
   for (uint32_t k = 0; k < op.operands.count; ++k) {
@@ -119,12 +119,12 @@ std::vector<int64_t> permutation(uint64_t count, uint64_t seed) {
   return numbers;
 }
 
-void setIndices(Machine &m, const Instruction &op, uint64_t iteration) {
+void setIndices(Machine &m, const Instruction &op, uint64_t workItem) {
   uint32_t first = m.code.blocks[op.block].argument;
   for (uint32_t d = op.operands.count; d-- > 0;) {
     uint64_t extent = m.operand(op, d);
-    m.slots[first + d] = iteration % extent;
-    iteration /= extent;
+    m.slots[first + d] = workItem % extent;
+    workItem /= extent;
   }
 }
 
@@ -134,7 +134,7 @@ Sum kindOf(const Machine &m, const Instruction &op, uint32_t sum) {
   return static_cast<Sum>(m.code.lists[op.detail + sum]);
 }
 
-/// What the iteration yields, as it is added: floats as f64.
+/// What the work item yields, as it is added: floats as f64.
 uint64_t yielded(Machine &m, const Instruction &op, uint32_t sum) {
   const Block &body = m.code.blocks[op.block];
   uint64_t bits = m.slots[m.code.lists[body.yields.first + sum]];
@@ -147,26 +147,26 @@ uint64_t yielded(Machine &m, const Instruction &op, uint32_t sum) {
   return Machine::asBits(value);
 }
 
-/// The sums of a range. They are added in the order of the iterations, in
+/// The sums of a range. They are added in the order of the work items, in
 /// whichever order those run.
 class Sums {
 public:
-  Sums(Machine &m, const Instruction &op, uint64_t iterations, bool shuffled)
+  Sums(Machine &m, const Instruction &op, uint64_t workItems, bool shuffled)
       : m(m), op(op) {
     for (uint32_t k = 0; k < op.results; ++k)
       totals.push_back(kindOf(m, op, k) == Sum::LeastI64 ? INT64_MAX : 0);
     if (shuffled)
-      all.resize(iterations * op.results);
+      all.resize(workItems * op.results);
   }
 
-  void add(uint64_t iteration) {
+  void add(uint64_t workItem) {
     std::vector<uint64_t> values;
     for (uint32_t k = 0; k < op.results; ++k)
       values.push_back(yielded(m, op, k));
     if (all.empty())
       add(values.data());
     else
-      std::ranges::copy(values, all.begin() + iteration * op.results);
+      std::ranges::copy(values, all.begin() + workItem * op.results);
   }
 
   void finish() {
@@ -180,7 +180,7 @@ public:
   }
 
 private:
-  /// The results of one iteration.
+  /// The results of one work item.
   void add(const uint64_t *values) {
     if (op.results && kindOf(m, op, 0) == Sum::LeastI64)
       return addPair(values[0], values[1]);
@@ -215,21 +215,21 @@ bool iterate(Machine &m, const Instruction &op, uint64_t count) {
     order = permutation(count, m.options.order + m.ranges);
   Sums sums(m, op, count, shuffled);
   for (uint64_t n = 0; n < count; ++n) {
-    m.iteration = shuffled ? order[n] : n;
-    setIndices(m, op, m.iteration);
-    if (!m.run(op.block) || !m.checkEmpty(op, m.iterationTape))
+    m.workItem = shuffled ? order[n] : n;
+    setIndices(m, op, m.workItem);
+    if (!m.run(op.block) || !m.checkEmpty(op, m.workItemTape))
       return false;
-    sums.add(m.iteration);
+    sums.add(m.workItem);
   }
   sums.finish();
   return true;
 }
 
 bool range(Machine &m, const Instruction &op) {
-  std::optional<uint64_t> count = iterationsOf(m, op);
+  std::optional<uint64_t> count = workItemsOf(m, op);
   if (!count)
     return m.fail(op, ErrorCode::KernelFailed,
-                  "this range has more iterations than can be counted; give it "
+                  "this range has more work items than can be counted; give it "
                   "smaller extents");
   ++m.ranges;
   m.inRange = true;

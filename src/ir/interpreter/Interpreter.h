@@ -29,13 +29,13 @@ struct InterpreterArgument {
 };
 
 struct InterpreterOptions {
-  /// 0: the iterations of a range in order; else the seed of a random order.
+  /// 0: the work items of a range in order; else the seed of a random order.
   uint64_t order = 0;
   /// A push beyond this is OutOfMemory.
   size_t tapeBytes = SIZE_MAX;
   /// Operations that may run; one more is KernelFailed.
   uint64_t steps = UINT64_MAX;
-  /// Refuse, as Error(Race), an element that one iteration of a range stores
+  /// Refuse, as Error(Race), an element that one work item of a range stores
   /// and another one uses, or that one updates and another one loads.
   bool races = true;
 };
@@ -43,7 +43,7 @@ struct InterpreterOptions {
 struct InterpreterReport {
   uint64_t steps = 0;       ///< operations that ran
   uint64_t pushes = 0;      ///< records that were pushed
-  size_t peakTapeBytes = 0; ///< of the serial tape and an iteration's together
+  size_t peakTapeBytes = 0; ///< of the serial tape and a work item's together
   /// The largest magnitude that an addition of floats has seen: sums much
   /// smaller than this have lost digits.
   double largestAddend = 0;

@@ -411,7 +411,7 @@ TEST(Interpreter, CarriedValuesMoveTogether) {
 
 TEST(Interpreter, AConditionalLoopForwardsWhatItsConditionPasses) {
   Data<double> x({1}), y({0});
-  Data<int64_t> turns({0});
+  Data<int64_t> iterations({0});
   runs(R"(
 costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %t: !costate.array<i64, 1>) {
   %z = arith.constant 0 : i64
@@ -430,9 +430,9 @@ costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %t: !c
   costate.store %w, %y[%z] : !costate.array<f64, 1>
   costate.store %n, %t[%z] : !costate.array<i64, 1>
 })",
-       x, y, turns);
+       x, y, iterations);
   EXPECT_TRUE(equal(y.values(), {128}));
-  EXPECT_TRUE(equal(turns.values(), {6}));
+  EXPECT_TRUE(equal(iterations.values(), {6}));
 }
 
 TEST(Interpreter, ABranchRunsOneSide) {
@@ -489,7 +489,7 @@ costate.kernel @k(%x: !costate.array<f64, 1>, %s: !costate.array<f32, 1>, %n: i6
   costate.store %u, %s[%z] : !costate.array<f32, 1>
 })";
 
-TEST(Interpreter, SumsDoNotDependOnTheOrderOfIterations) {
+TEST(Interpreter, SumsDoNotDependOnTheOrderOfWorkItems) {
   Data<double> x({1e8, 1, -1e8, 0.5, 3e7, 1, 1, 1});
   Data<float> reference({0});
   ASSERT_TRUE(run(sumText, {{&x}, {&reference}, integer(8)}));
@@ -503,13 +503,13 @@ TEST(Interpreter, SumsDoNotDependOnTheOrderOfIterations) {
   EXPECT_TRUE(equal(none.values(), {0}));
 }
 
-TEST(Interpreter, TooManyIterationsAreAnError) {
+TEST(Interpreter, TooManyWorkItemsAreAnError) {
   const char *text = R"(costate.kernel @k(%n: i64, %m: i64) {
   costate.range (%i, %j, %k) in (%n, %n, %m) {
   }
 })";
   expectFailure(run(text, {integer(1ll << 32), integer(1)}),
-                ErrorCode::KernelFailed, "more iterations than can be counted");
+                ErrorCode::KernelFailed, "more work items than can be counted");
   EXPECT_TRUE(run(text, {integer(1ll << 32), integer(0)}));
   expectFailure(
       run(text, {integer(1 << 20), integer(1 << 20)}, {.steps = 1000}),
@@ -565,7 +565,7 @@ costate.kernel @k(%x: !costate.array<f64, 1>, %l: !costate.array<f64, 1>,
   EXPECT_TRUE(equal(n.values(), {7, ~0u}));
 }
 
-TEST(Interpreter, OneIterationTakes) {
+TEST(Interpreter, OneWorkItemTakes) {
   Data<double> x({7, 5}), y({0, 0, 0});
   runs(R"(
 costate.kernel @k(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
@@ -604,7 +604,7 @@ costate.kernel @k(%x: !costate.array<f64, 1>) {
 
 //===-- Races -------------------------------------------------------------===//
 
-/// `body` for each of three iterations %i; %v is the same for all.
+/// `body` for each of three work items %i; %v is the same for all.
 std::string rangeText(const std::string &body) {
   return R"(costate.kernel @k(%x: !costate.array<f64, 1>) {
   %z = arith.constant 0 : i64
@@ -643,7 +643,7 @@ TEST(Interpreter, RacesAreRefusedInAnyOrder) {
       Data<double> x({1, 2, 3});
       expectFailure(run(rangeText(body), {{&x}}, {.order = order}),
                     ErrorCode::Race,
-                    "element [0] of argument 1 is used by iterations ");
+                    "element [0] of argument 1 is used by work items ");
       EXPECT_TRUE(
           run(rangeText(body), {{&x}}, {.order = order, .races = false}));
     }
@@ -700,13 +700,13 @@ TEST(Interpreter, TapesAreLastInFirstOut) {
     %b = arith.mulf %a, %a : f64
     tape.push %a, %yes, %yes : f64, i1, i1
     tape.push %b : f64
-    tape.turn
+    tape.pivot
     %c = tape.pop : f64
     %d, %p, %q = tape.pop : f64, i1, i1
     %r = arith.subf %c, %d : f64
     costate.store %r, %x[%i] : !costate.array<f64, 1>
   }
-  tape.turn
+  tape.pivot
   %h, %y = tape.pop : f32, i1
   %w = arith.extf %h : f32 to f64
   costate.atomic_add %w, %x[%z] : !costate.array<f64, 1>
@@ -748,7 +748,7 @@ TEST(Interpreter, ARecordLeftOnATapeIsADefect) {
   Data<double> x({1, 2, 3});
   expectFailure(run(rangeText("tape.push %v : f64"), {{&x}}),
                 ErrorCode::Internal,
-                "iteration 0 ends with 1 records on its tape; the last is a "
+                "work item 0 ends with 1 records on its tape; the last is a "
                 "record of (f64)");
 }
 
@@ -760,9 +760,8 @@ TEST(Interpreter, ATapeHasALimit) {
   %b = tape.pop : f64
 })";
   EXPECT_TRUE(run(text, {real(1)}, {.tapeBytes = 16}));
-  expectFailure(
-      run(text, {real(1)}, {.tapeBytes = 15}), ErrorCode::OutOfMemory,
-      "k.mlir:3: a record of 8 bytes does not fit behind the 8 bytes");
+  expectFailure(run(text, {real(1)}, {.tapeBytes = 15}), ErrorCode::OutOfMemory,
+                "k.mlir:3: a record of 8 bytes does not fit after the 8 bytes");
 }
 
 //===-- The search for inf and NaN ----------------------------------------===//
@@ -818,7 +817,7 @@ TEST(Interpreter, ArgumentsAreChecked) {
   refused({{&x}, {&x}, real(1)}, "argument 2 is written, or the same array is");
 }
 
-TEST(Interpreter, PrivateArraysStartWithZerosInEachTurn) {
+TEST(Interpreter, PrivateArraysStartWithZerosInEachIteration) {
   std::string text =
       R"(costate.kernel @k(%x: !costate.array<f64, 1>, %i: i64) {
   %z = arith.constant 0 : i64

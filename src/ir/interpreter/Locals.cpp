@@ -29,7 +29,7 @@ bool clear(Machine &m, const Instruction &op) {
   return true;
 }
 
-/// An element of operand `position`, whose index is the one behind it; null if
+/// An element of operand `position`, whose index is the one after it; null if
 /// there is none.
 uint64_t *access(Machine &m, const Instruction &op, uint32_t position) {
   std::span<uint64_t> all = elements(m, m.operand(op, position));

@@ -49,7 +49,7 @@ static std::string indexText(const Array &array, size_t element) {
   return "[" + text + "]";
 }
 
-/// Whether several iterations may use an element in these ways.
+/// Whether several work items may use an element in these ways.
 static bool mayShare(uint8_t uses) {
   return std::has_single_bit(uses) && uses != Stores;
 }
@@ -71,8 +71,8 @@ bool Machine::watch(const Instruction &op, uint32_t argument, size_t element,
     array.marks.resize(array.size);
   Mark &mark = array.marks[element];
   if (mark.range != ranges)
-    mark = Mark{ranges, iteration, op.place, 0, false};
-  mark.shared |= mark.iteration != iteration;
+    mark = Mark{ranges, workItem, op.place, 0, false};
+  mark.shared |= mark.workItem != workItem;
   if (use == SharedStores && mark.place != op.place)
     use = Stores; // perhaps of another value
   mark.uses |= use;
@@ -81,8 +81,8 @@ bool Machine::watch(const Instruction &op, uint32_t argument, size_t element,
   return fail(op, ErrorCode::Race,
               "element " + indexText(array, element) + " of argument " +
                   std::to_string(code.parameters[argument].name) +
-                  " is used by iterations " + std::to_string(mark.iteration) +
-                  " and " + std::to_string(iteration) + " of one range, and " +
+                  " is used by work items " + std::to_string(mark.workItem) +
+                  " and " + std::to_string(workItem) + " of one range, and " +
                   describe(mark.uses) +
                   ", so the result depends on their order");
 }
@@ -91,11 +91,11 @@ bool Machine::watch(const Instruction &op, uint32_t argument, size_t element,
 
 bool Machine::push(const Instruction &op) {
   size_t bytes = code.records[op.detail].bytes;
-  size_t used = serialTape.bytes + iterationTape.bytes;
+  size_t used = serialTape.bytes + workItemTape.bytes;
   if (options.tapeBytes - used < bytes)
     return fail(op, ErrorCode::OutOfMemory,
                 "a record of " + std::to_string(bytes) +
-                    " bytes does not fit behind the " + std::to_string(used) +
+                    " bytes does not fit after the " + std::to_string(used) +
                     " bytes that the tapes hold");
   Tape &tape = this->tape();
   for (uint32_t k = 0; k < op.operands.count; ++k)
@@ -128,7 +128,7 @@ bool Machine::pop(const Instruction &op) {
 bool Machine::checkEmpty(const Instruction &op, const Tape &tape) {
   if (tape.records.empty())
     return true;
-  std::string where = inRange ? "iteration " + std::to_string(iteration)
+  std::string where = inRange ? "work item " + std::to_string(workItem)
                               : std::string("the kernel");
   return fail(op, ErrorCode::Internal,
               where + " ends with " + std::to_string(tape.records.size()) +

@@ -11,8 +11,8 @@
 
 namespace costate::ir {
 
-/// What an iteration does to an element. A shared store is one of a value that
-/// all iterations have in common.
+/// What a work item does to an element. A shared store is one of a value that
+/// all work items have in common.
 enum Use : uint8_t {
   Unwatched = 0,
   Loads = 1,
@@ -24,13 +24,13 @@ enum Use : uint8_t {
   Takes = 64
 };
 
-/// What the iterations of a range have done to an element.
+/// What the work items of a range have done to an element.
 struct Mark {
   uint64_t range = 0; ///< in which range; an older one counts as nothing
-  int64_t iteration = 0;
+  int64_t workItem = 0;
   uint32_t place = 0; ///< of the first use
   uint8_t uses = 0;
-  bool shared = false; ///< by several iterations
+  bool shared = false; ///< by several work items
 };
 
 struct Array {
@@ -92,14 +92,14 @@ public:
   bool run(uint32_t block);
   bool fail(const Instruction &op, ErrorCode code, const std::string &text);
 
-  /// Notes that iteration `iteration` uses an element; false in a race.
+  /// Notes that work item `workItem` uses an element; false in a race.
   bool watch(const Instruction &op, uint32_t argument, size_t element, Use use);
 
   bool push(const Instruction &op);
   bool pop(const Instruction &op);
   /// False if a record is left.
   bool checkEmpty(const Instruction &op, const Tape &tape);
-  Tape &tape() { return inRange ? iterationTape : serialTape; }
+  Tape &tape() { return inRange ? workItemTape : serialTape; }
 
   void noteAddend(double value) {
     if (value < 0)
@@ -114,10 +114,10 @@ public:
   std::vector<uint64_t> slots;
   std::vector<uint64_t> localElements; ///< of private arrays
   std::vector<Array> arrays; ///< by argument; scalars leave theirs empty
-  Tape serialTape, iterationTape;
+  Tape serialTape, workItemTape;
   bool inRange = false;
-  uint64_t ranges = 0;   ///< that have started
-  int64_t iteration = 0; ///< of the range that runs
+  uint64_t ranges = 0;  ///< that have started
+  int64_t workItem = 0; ///< of the range that runs
   std::optional<Failure> failure;
 
 private:

@@ -38,7 +38,7 @@ Handler always(mlir::Operation *, Instruction &, Code &) {
   return handler;
 }
 
-/// Operand `position` is an array; the operands behind it are the indices of
+/// Operand `position` is an array; the operands after it are the indices of
 /// an element. Its number, unless an index is out of range.
 std::optional<size_t> elementOf(Machine &machine, const Instruction &op,
                                 uint32_t position);
@@ -50,7 +50,7 @@ Handler callOf(mlir::Type type, unsigned operands);
 unsigned widthOf(mlir::Type type);
 
 /// What `costate.trip_count` counts; nothing for a step of 0.
-std::optional<uint64_t> turnsOf(int64_t lo, int64_t hi, int64_t step);
+std::optional<uint64_t> tripCountOf(int64_t lo, int64_t hi, int64_t step);
 
 inline constexpr const char *stepIsZero =
     "the step of this loop is 0, so it would not end; give it another step";

@@ -447,10 +447,10 @@ bool choose(Machine &m, const Instruction &op) {
 
 bool tripCount(Machine &m, const Instruction &op) {
   int64_t lo = m.operand(op, 0), hi = m.operand(op, 1), step = m.operand(op, 2);
-  std::optional<uint64_t> turns = turnsOf(lo, hi, step);
-  if (!turns)
+  std::optional<uint64_t> tripCount = tripCountOf(lo, hi, step);
+  if (!tripCount)
     return m.fail(op, ErrorCode::KernelFailed, stepIsZero);
-  m.put(op, *turns);
+  m.put(op, *tripCount);
   return true;
 }
 
@@ -462,7 +462,7 @@ Handler selectStrongMul(Operation *op, Instruction &instruction, Code &code) {
 
 } // namespace
 
-std::optional<uint64_t> turnsOf(int64_t lo, int64_t hi, int64_t step) {
+std::optional<uint64_t> tripCountOf(int64_t lo, int64_t hi, int64_t step) {
   if (step == 0)
     return {};
   if (step > 0 ? hi <= lo : lo <= hi)

@@ -92,7 +92,7 @@ private:
     return number + 1;
   }
 
-  /// Slots for `values`, one behind the other.
+  /// Slots for `values`, one after the other.
   uint32_t define(ValueRange values) {
     uint32_t first = code.constants.size();
     for (Value value : values) {

@@ -237,7 +237,7 @@ costate.kernel @shr_unsigned(%x: !costate.array<i32, 0>) {
 }
 
 // The distance of the bounds is a number of 64 bits without a sign: -1 stands
-// for 2^64 - 1 turns.
+// for 2^64 - 1 iterations.
 // CHECK-LABEL: costate.kernel @trip_count(
 costate.kernel @trip_count(%x: !costate.array<i64, 0>) {
   %p0 = arith.constant 0 : i64

@@ -172,7 +172,7 @@ costate.kernel @custom_effect(%x: f64) {
   // expected-error @+1 {{must not have effects}}
   %y = costate.custom(%x) {
   ^bb0(%a: f64):
-    tape.turn
+    tape.pivot
     costate.yield %a : f64
   } partials {
   ^bb0(%a: f64, %r: f64):

@@ -3,7 +3,7 @@
 // RUN: costate-opt %s --mlir-print-op-generic | costate-opt | FileCheck %s
 // RUN: costate-opt %s --canonicalize --cse | FileCheck %s
 
-// The adjoint of a loop that squares a value: a record per turn, taken off in
+// The adjoint of a loop that squares a value: a record per iteration, taken off in
 // the opposite order. No clean-up drops or merges an access to the tape.
 
 // CHECK-LABEL: costate.kernel @square.grad(
@@ -23,8 +23,8 @@ costate.kernel @square.grad(%x: !costate.array<f64, 1>, %n: i64,
       %square = arith.mulf %u, %u : f64
       scf.yield %square : f64
     }
-    // CHECK: tape.turn
-    tape.turn
+    // CHECK: tape.pivot
+    tape.pivot
     // CHECK: scf.for
     %dw = scf.for unsigned %k = %c0 to %n step %c1 iter_args(%du = %two) -> f64 : i64 {
       // CHECK: %{{.*}}:2 = tape.pop record(7) : f64, i1
@@ -41,8 +41,8 @@ costate.kernel @square.grad(%x: !costate.array<f64, 1>, %n: i64,
 costate.kernel @every_type(%a: i1, %b: i32, %c: i64, %d: f32, %e: f64) {
   // CHECK: tape.push %{{.*}} : i1, i32, i64, f32, f64
   tape.push %a, %b, %c, %d, %e : i1, i32, i64, f32, f64
-  // CHECK-NEXT: tape.turn
-  tape.turn
+  // CHECK-NEXT: tape.pivot
+  tape.pivot
   // CHECK-NEXT: tape.pop : i1, i32, i64, f32, f64
   %0:5 = tape.pop : i1, i32, i64, f32, f64
 }

@@ -31,19 +31,19 @@ costate.kernel @twice(%x: f64) {
 
 // -----
 
-costate.kernel @turn_in_a_branch(%c: i1) {
+costate.kernel @pivot_in_a_branch(%c: i1) {
   scf.if %c {
-    // expected-error @+1 {{is a second one, or in a loop or branch; there is one in each iteration, and one in the serial code}}
-    tape.turn
+    // expected-error @+1 {{is a second one, or in a loop or branch; there is one in each work item, and one in the serial code}}
+    tape.pivot
   }
 }
 
 // -----
 
-costate.kernel @two_turns() {
+costate.kernel @two_pivots() {
   // expected-error @+1 {{is a second one, or in a loop or branch}}
-  tape.turn
-  tape.turn
+  tape.pivot
+  tape.pivot
 }
 
 // -----

@@ -14,7 +14,7 @@
 namespace costate::runtime::conformance {
 namespace {
 
-/// Slots of a launch, and words of the device function behind the first ones.
+/// Slots of a launch, and words of the device function after the first ones.
 constexpr size_t Base = 0, Extent = 1, Factor = 2, Term = 3, slotCount = 4;
 constexpr size_t wordCount = firstOwnWord + slotCount;
 
@@ -52,14 +52,14 @@ void entry(Launch *launch, Worker *worker, const uint64_t *slots) {
 
 void simtFunction(const uint64_t *words, int64_t thread, int64_t threads,
                   std::byte *) {
-  auto iterations = static_cast<int64_t>(words[IterationsWord]);
-  for (int64_t i = thread; i < iterations; i += threads)
+  auto workItems = static_cast<int64_t>(words[WorkItemsWord]);
+  for (int64_t i = thread; i < workItems; i += threads)
     apply(words + firstOwnWord, i);
 }
 
 std::string ptx() {
   return cuda::stridedKernel("affine", wordCount,
-                             {{"%count", IterationsWord},
+                             {{"%count", WorkItemsWord},
                               {"%y", firstOwnWord + Base},
                               {"%factor", firstOwnWord + Factor},
                               {"%term", firstOwnWord + Term}},

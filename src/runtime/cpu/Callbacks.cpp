@@ -28,8 +28,8 @@ static void fail(CpuWorker &worker, Failure failure) {
   worker.launch->fail(worker.chunk, std::move(failure));
 }
 
-static IterationPlace placeOf(const CpuWorker &worker) {
-  return {worker.iteration, worker.launch->extents};
+static WorkItemPlace placeOf(const CpuWorker &worker) {
+  return {worker.workItem, worker.launch->extents};
 }
 
 [[gnu::noinline]] static bool growTape(CpuWorker &worker, size_t bytes,
@@ -45,7 +45,7 @@ static IterationPlace placeOf(const CpuWorker &worker) {
            tapeMemoryText(
                engine.budget,
                std::string(worker.chunk < 0 ? "the serial code"
-                                            : "one iteration of the range") +
+                                            : "one work item of the range") +
                    " needs more than " + bytesText(worker.tapeUsed() + bytes)));
   return false;
 }
@@ -58,8 +58,8 @@ static IterationPlace placeOf(const CpuWorker &worker) {
           "; split the range over several launches, or " + raiseLimit);
 }
 
-static std::string iterationText(const Launch &launch, int64_t iteration) {
-  return IterationPlace{iteration, launch.extents}.text();
+static std::string workItemText(const Launch &launch, int64_t workItem) {
+  return WorkItemPlace{workItem, launch.extents}.text();
 }
 
 [[gnu::noinline]] static void failIndex(CpuWorker &worker, int64_t site,
@@ -92,7 +92,7 @@ static std::string waysOut(const ElementTrace &trace, ElementUse use) {
   if (has(ElementUse::Update) || has(ElementUse::Minimum) ||
       has(ElementUse::Maximum))
     return "store in a range of its own, before or after";
-  return "let every iteration store elements of its own, or add with `+=`";
+  return "let every work item store elements of its own, or add with `+=`";
 }
 
 /// What is done to an element, with two forms of its first word.
@@ -114,14 +114,14 @@ static std::string verb(const ElementTrace &trace, bool plural) {
   return words(trace.updates() ? "update" : "read", "");
 }
 
-/// What the trace tells about the iterations before `now`.
+/// What the trace tells about the work items before `now`.
 static std::string usersText(const Launch &launch, const ElementTrace &trace,
                              int64_t now) {
-  bool known = trace.iteration != now;
-  std::string who =
-      !known          ? "other iterations "
-      : trace.several ? iterationText(launch, trace.iteration) + " and others "
-                      : iterationText(launch, trace.iteration) + " ";
+  bool known = trace.workItem != now;
+  std::string who = !known ? "other work items "
+                    : trace.several
+                        ? workItemText(launch, trace.workItem) + " and others "
+                        : workItemText(launch, trace.workItem) + " ";
   return who + verb(trace, !known || trace.several) +
          (known ? siteText(*launch.request.code, trace.site) : "");
 }
@@ -134,11 +134,11 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
   ElementTrace now{static_cast<uint8_t>(use)};
   fail(worker, ErrorCode::Race,
        siteText(*launch.request.code, site) + ": " +
-           iterationText(launch, worker.iteration) + " " + verb(now, false) +
+           workItemText(launch, worker.workItem) + " " + verb(now, false) +
            " " +
            elementText(launch.request, parameter, element, Naming::OfPrimal) +
-           ", which " + usersText(launch, trace, worker.iteration) +
-           "; iterations have no order, so the result and its gradient are "
+           ", which " + usersText(launch, trace, worker.workItem) +
+           "; work items have no order, so the result and its gradient are "
            "left to chance; " +
            waysOut(trace, use));
 }
@@ -147,7 +147,7 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
                                      int64_t parameter, int64_t element,
                                      ElementUse use) {
   std::optional<ElementTrace> before = worker.launch->shadow->add(
-      parameter, element, use, worker.iteration, site);
+      parameter, element, use, worker.workItem, site);
   if (before)
     failRace(worker, site, parameter, element, use, *before);
   return !before;
@@ -156,7 +156,7 @@ static std::string usersText(const Launch &launch, const ElementTrace &trace,
 [[gnu::noinline]] static void failCount(CpuWorker &worker, int64_t site) {
   fail(worker, ErrorCode::KernelFailed,
        siteText(*worker.launch->request.code, site) +
-           ": this range has more iterations than the search for races can "
+           ": this range has more work items than the search for races can "
            "tell apart; use smaller extents while `debug` is on");
 }
 
@@ -221,16 +221,16 @@ static bool addLater(CpuWorker &worker, T *address, V value) {
 extern "C" {
 
 void costate::runtime::costate_range(Launch *launch, RangeBody body,
-                                     const void *frame, int64_t iterations,
+                                     const void *frame, int64_t workItems,
                                      double *sums, int64_t sumCount,
                                      int64_t kind, int64_t site) {
-  bool tooMany = launch->shadow && iterations > ElementTrace::mostIterations;
-  if (iterations < 0)
+  bool tooMany = launch->shadow && workItems > ElementTrace::mostWorkItems;
+  if (workItems < 0)
     failRange(*launch->serial, site);
   else if (tooMany)
     failCount(*launch->serial, site);
-  if (iterations < 0 || tooMany ||
-      !cpu::runRange(*launch, {body, frame, iterations, sums, sumCount, kind}))
+  if (workItems < 0 || tooMany ||
+      !cpu::runRange(*launch, {body, frame, workItems, sums, sumCount, kind}))
     longjmp(launch->serial->escape, 1);
 }
 

@@ -27,8 +27,8 @@ struct Engine {
 /// adjoints are as they were.
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request);
 
-/// Iterations per chunk of a range; never depends on the number of threads.
-int64_t chunkSize(int64_t iterations, bool deterministic);
+/// Work items per chunk of a range; never depends on the number of threads.
+int64_t chunkSize(int64_t workItems, bool deterministic);
 
 } // namespace costate::runtime::cpu
 

@@ -18,8 +18,8 @@ struct Frame {
   std::atomic<int> *visits = nullptr;
   double *out = nullptr;
   double *sums = nullptr;
-  int64_t iterations = 0;
-  int64_t depth = 0; ///< f64 values that iteration `deep` pushes
+  int64_t workItems = 0;
+  int64_t depth = 0; ///< f64 values that work item `deep` pushes
   int64_t deep = 0;
   bool fails = false;
 };
@@ -76,11 +76,11 @@ static void visitBody(const void *raw, Worker *, int64_t begin, int64_t end,
 
 static void visitEntry(Launch *launch, Worker *, const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
-  costate_range(launch, visitBody, frame, frame->iterations, frame->sums, 2, 0,
+  costate_range(launch, visitBody, frame, frame->workItems, frame->sums, 2, 0,
                 0);
 }
 
-TEST(Launch, EveryIterationRunsOnceAndSumsDoNotDependOnThreads) {
+TEST(Launch, EveryWorkItemRunsOnceAndSumsDoNotDependOnThreads) {
   for (int64_t n : {0, 1, 2, 63, 64, 65, 1000, 4097, 300001}) {
     double first = 0;
     for (int threads : {1, 2, 7}) {
@@ -135,7 +135,7 @@ TEST(Launch, ThreadsMayExceedTheCores) {
   EXPECT_LE(mostAtOnce, 7);
 }
 
-/// Iteration i pushes i % 10 values, the deep one many; then pops them, and
+/// Work item i pushes i % 10 values, the deep one many; then pops them, and
 /// adds their sum to out[i].
 static void tapeBody(const void *raw, Worker *worker, int64_t begin,
                      int64_t end, double *) {
@@ -151,7 +151,7 @@ static void tapeBody(const void *raw, Worker *worker, int64_t begin,
     }
     for (int64_t k = depth; k-- > 0;)
       frame.out[i] += pop(worker);
-    if (frame.fails && i == frame.iterations / 2)
+    if (frame.fails && i == frame.workItems / 2)
       costate_index_error(worker, 0, 0, 0, 12, 10);
   }
 }
@@ -160,7 +160,7 @@ static void tapeEntry(Launch *launch, Worker *serial,
                       const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   push(serial, 42);
-  costate_range(launch, tapeBody, frame, frame->iterations, nullptr, 0, 0, 0);
+  costate_range(launch, tapeBody, frame, frame->workItems, nullptr, 0, 0, 0);
   if (pop(serial) != 42)
     costate_step_zero(serial, 0);
 }
@@ -171,7 +171,7 @@ protected:
     device = open(3, limit);
     adjoint = *device->allocate(static_cast<size_t>(n) * 8);
     frame.out = reinterpret_cast<double *>(adjoint.address);
-    frame.iterations = n;
+    frame.workItems = n;
   }
   void TearDown() override {
     if (device)
@@ -234,7 +234,7 @@ TEST_P(TapeLaunch, FewerThreadsRunIfTapesForAllDoNotFit) {
   EXPECT_LE(device->memory().peak, 24u << 20);
 }
 
-TEST_P(TapeLaunch, TheDeepIterationMayMoveToAnotherWorker) {
+TEST_P(TapeLaunch, TheDeepWorkItemMayMoveToAnotherWorker) {
   start(24u << 20);
   frame.depth = 1500000;
   for (int round = 0; round < 20; ++round) {
@@ -303,8 +303,7 @@ static void scatterEntry(Launch *launch, Worker *serial,
                          const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   costate_add_later_f64(serial, &frame->out[0], 0.5);
-  costate_range(launch, scatterBody, frame, frame->iterations, nullptr, 0, 0,
-                0);
+  costate_range(launch, scatterBody, frame, frame->workItems, nullptr, 0, 0, 0);
 }
 
 TEST(Launch, DeterministicScattersAreEqualToTheLastBit) {

@@ -15,9 +15,9 @@ static constexpr Clock::time_point never = Clock::time_point::max();
 /// A range that is done by then does not wake other threads.
 static constexpr std::chrono::microseconds aloneFor{10};
 
-int64_t chunkSize(int64_t iterations, bool deterministic) {
+int64_t chunkSize(int64_t workItems, bool deterministic) {
   auto pieces = [&](int64_t count) {
-    return iterations / count + (iterations % count != 0);
+    return workItems / count + (workItems % count != 0);
   };
   int64_t size = std::max(pieces(256), std::min<int64_t>(16, pieces(64)));
   if (size > 8)
@@ -66,7 +66,7 @@ static void endChunk(Progress &progress, CpuWorker &worker) {
     progress.launch.fail(
         worker.chunk, {ErrorCode::Internal,
                        "kernel `" + progress.launch.request.code->name +
-                           "`: the tape is not empty after an iteration; this "
+                           "`: the tape is not empty after a work item; this "
                            "is a defect of Costate"});
 #endif
   worker.tapeTop = worker.tape.base();
@@ -86,7 +86,7 @@ static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
     worker.additions.chunk = &progress.launch.additions->chunk(chunk);
   int64_t begin = chunk * progress.size;
   range.body(range.frame, &worker, begin,
-             std::min(begin + progress.size, range.iterations),
+             std::min(begin + progress.size, range.workItems),
              progress.partialSums.data() +
                  (chunk - progress.begin) * range.sumCount);
 }
@@ -215,9 +215,9 @@ static void runDeferred(Progress &progress) {
 }
 
 bool runRange(Launch &launch, const Range &range) noexcept try {
-  int64_t size = chunkSize(range.iterations, launch.additions != nullptr);
+  int64_t size = chunkSize(range.workItems, launch.additions != nullptr);
   Progress progress{launch, range, size,
-                    range.iterations / size + (range.iterations % size != 0)};
+                    range.workItems / size + (range.workItems % size != 0)};
   std::fill_n(range.sums, range.sumCount, costateNoSum(range.kind));
   if (launch.additions)
     runDeferred(progress);

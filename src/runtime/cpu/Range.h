@@ -8,7 +8,7 @@ namespace costate::runtime::cpu {
 struct Range {
   RangeBody body;
   const void *frame;
-  int64_t iterations;
+  int64_t workItems;
   double *sums;
   int64_t sumCount;
   int64_t kind; ///< a CostateSums

@@ -27,7 +27,7 @@ ElementTrace ElementTrace::after(ElementUse use, int64_t by,
   if (uses == 0)
     return {static_cast<uint8_t>(use), false, by, place};
   ElementTrace next = *this;
-  next.several |= by != iteration;
+  next.several |= by != workItem;
   // Two places share a value by chance only.
   if (use == ElementUse::SharedStore && stores() && place != site)
     use = ElementUse::Store;
@@ -43,13 +43,13 @@ static constexpr uint64_t mask(int bits) { return (uint64_t(1) << bits) - 1; }
 uint64_t ElementTrace::pack() const {
   uint64_t place = static_cast<uint64_t>(site) & mask(siteBits);
   uint64_t head = (uint64_t(several) << useBits | uses) << siteBits | place;
-  return head << iterationBits | static_cast<uint64_t>(iteration);
+  return head << workItemBits | static_cast<uint64_t>(workItem);
 }
 
 ElementTrace ElementTrace::unpack(uint64_t word) {
   ElementTrace trace;
-  trace.iteration = static_cast<int64_t>(word & mask(iterationBits));
-  word >>= iterationBits;
+  trace.workItem = static_cast<int64_t>(word & mask(workItemBits));
+  word >>= workItemBits;
   uint64_t place = word & mask(siteBits);
   trace.site = place == mask(siteBits) ? -1 : static_cast<int64_t>(place);
   word >>= siteBits;
@@ -121,7 +121,7 @@ void ShadowMemory::beginRange() {
 
 std::optional<ElementTrace> ShadowMemory::add(int64_t parameter,
                                               int64_t element, ElementUse use,
-                                              int64_t iteration, int64_t site) {
+                                              int64_t workItem, int64_t site) {
   auto *words = reinterpret_cast<uint64_t *>(shadows[parameter].pages);
   std::atomic_ref<uint64_t> word(words[element]);
   uint64_t old = word.load(std::memory_order_relaxed);
@@ -131,7 +131,7 @@ std::optional<ElementTrace> ShadowMemory::add(int64_t parameter,
     ElementTrace before;
     if (old >> epochShift == epoch)
       before = ElementTrace::unpack(old);
-    ElementTrace next = before.after(use, iteration, site);
+    ElementTrace next = before.after(use, workItem, site);
     if (next.isRace())
       return before;
     uint64_t packed = epoch << epochShift | next.pack();

@@ -13,10 +13,10 @@ namespace costate::runtime::cpu {
 
 /// What a range has done to one element so far.
 struct ElementTrace {
-  uint8_t uses = 0;      ///< a set of ElementUse; 0: none
-  bool several = false;  ///< by more than one iteration
-  int64_t iteration = 0; ///< a store if there is one, else the first use
-  int64_t site = -1;     ///< of that use
+  uint8_t uses = 0;     ///< a set of ElementUse; 0: none
+  bool several = false; ///< by more than one work item
+  int64_t workItem = 0; ///< a store if there is one, else the first use
+  int64_t site = -1;    ///< of that use
 
   bool has(ElementUse use) const { return uses & static_cast<uint8_t>(use); }
   /// Only in this way of updating.
@@ -30,17 +30,17 @@ struct ElementTrace {
     return has(ElementUse::Update) || has(ElementUse::Minimum) ||
            has(ElementUse::Maximum);
   }
-  /// Several iterations may only all read, all update in one way, or all store
+  /// Several work items may only all read, all update in one way, or all store
   /// the same.
   bool isRace() const;
-  ElementTrace after(ElementUse use, int64_t iteration, int64_t site) const;
+  ElementTrace after(ElementUse use, int64_t workItem, int64_t site) const;
 
   /// In `bits` bits. A site is below 2^siteBits - 1, or -1.
   uint64_t pack() const;
   static ElementTrace unpack(uint64_t word);
-  static constexpr int iterationBits = 40, siteBits = 11, useBits = 8;
-  static constexpr int bits = iterationBits + siteBits + useBits + 1;
-  static constexpr int64_t mostIterations = int64_t(1) << iterationBits;
+  static constexpr int workItemBits = 40, siteBits = 11, useBits = 8;
+  static constexpr int bits = workItemBits + siteBits + useBits + 1;
+  static constexpr int64_t mostWorkItems = int64_t(1) << workItemBits;
 };
 
 /// A word for each element of the watched arrays of a launch. Safe to use from
@@ -56,7 +56,7 @@ public:
   void beginRange();
   /// Adds a use. If that makes a race: what was there before.
   std::optional<ElementTrace> add(int64_t parameter, int64_t element,
-                                  ElementUse use, int64_t iteration,
+                                  ElementUse use, int64_t workItem,
                                   int64_t site);
 
 private:

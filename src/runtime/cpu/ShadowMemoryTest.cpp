@@ -20,13 +20,13 @@ constexpr ElementUse load = ElementUse::Load, store = ElementUse::Store,
 
 struct UseBy {
   ElementUse use;
-  int64_t iteration, site = 0;
+  int64_t workItem, site = 0;
 };
 
 bool isRace(std::initializer_list<UseBy> all) {
   ElementTrace trace;
   for (UseBy one : all)
-    trace = trace.after(one.use, one.iteration, one.site);
+    trace = trace.after(one.use, one.workItem, one.site);
   return trace.isRace();
 }
 
@@ -44,7 +44,7 @@ struct Watched {
 };
 } // namespace
 
-TEST(ElementTrace, OneIterationMayDoAnything) {
+TEST(ElementTrace, OneWorkItemMayDoAnything) {
   EXPECT_FALSE(isRace({{load, 4}, {store, 4}, {update, 4}, {shared, 4}}));
 }
 
@@ -76,18 +76,18 @@ TEST(ElementTrace, KeepsTheUseThatCountsMost) {
   EXPECT_EQ(trace.site, 11);
   trace = trace.after(load, 3, 12);
   EXPECT_EQ(trace.site, 11);
-  EXPECT_EQ(trace.iteration, 3);
+  EXPECT_EQ(trace.workItem, 3);
 }
 
 TEST(ElementTrace, FitsAWord) {
-  for (int64_t iteration : {int64_t(0), ElementTrace::mostIterations - 1})
+  for (int64_t workItem : {int64_t(0), ElementTrace::mostWorkItems - 1})
     for (int64_t site : {-1, 0, 2046}) {
-      ElementTrace trace{13, true, iteration, site};
+      ElementTrace trace{13, true, workItem, site};
       EXPECT_LT(trace.pack(), uint64_t(1) << ElementTrace::bits);
       ElementTrace back = ElementTrace::unpack(trace.pack());
       EXPECT_EQ(back.uses, 13);
       EXPECT_TRUE(back.several);
-      EXPECT_EQ(back.iteration, iteration);
+      EXPECT_EQ(back.workItem, workItem);
       EXPECT_EQ(back.site, site);
     }
 }
@@ -102,7 +102,7 @@ TEST(ShadowMemory, ForgetsAtTheStartOfEveryRange) {
       EXPECT_FALSE(memory->add(0, 99, store, range, 5));
       auto before = memory->add(0, 99, load, range + 1, 6);
       ASSERT_TRUE(before);
-      EXPECT_EQ(before->iteration, range);
+      EXPECT_EQ(before->workItem, range);
       EXPECT_EQ(before->site, 5);
     }
     EXPECT_GE(budget.current(), 800u);
@@ -135,18 +135,18 @@ TEST(ShadowMemory, FindsEveryRaceOfSeveralThreads) {
       uses[random() % 4] = {random() % 2 ? load : update,
                             int64_t(random() % 4)};
     ElementTrace all;
-    std::set<int64_t> iterations;
+    std::set<int64_t> workItems;
     for (UseBy one : uses) {
       all.uses |= static_cast<uint8_t>(one.use);
-      iterations.insert(one.iteration);
+      workItems.insert(one.workItem);
     }
-    all.several = iterations.size() > 1;
+    all.several = workItems.size() > 1;
     memory->beginRange();
     std::atomic<int> found = 0;
     std::vector<std::thread> threads;
     for (UseBy one : uses)
       threads.emplace_back([&, one] {
-        if (memory->add(0, 0, one.use, one.iteration, 0))
+        if (memory->add(0, 0, one.use, one.workItem, 0))
           ++found;
       });
     for (std::thread &thread : threads)

@@ -15,7 +15,7 @@ void CpuWorker::show(size_t bytes) {
 void CpuWorker::reset(size_t bytes) {
   tapeTop = tape.base();
   show(std::min(bytes, tape.capacity()));
-  iteration = -1;
+  workItem = -1;
   additions = {};
 }
 

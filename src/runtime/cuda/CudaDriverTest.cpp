@@ -244,7 +244,7 @@ TEST_F(CudaGpu, WorkGoesToTheStreamOfTheUserInOrder) {
     check(driver->launch(*module, "spin", {1, 1}, words));
     check(driver->useStream(stream));
     check(driver->copy(memory + 8, memory, 8));
-    // Of the user: behind the copy, in front of what we do next.
+    // Of the user: after the copy, in front of what we do next.
     ASSERT_EQ((*api)->fill32(reinterpret_cast<Address>(memory), 7, 1, stream),
               success);
     uint64_t add[] = {reinterpret_cast<uint64_t>(memory), 1, 10};

@@ -66,7 +66,7 @@ protected:
   std::shared_ptr<gpu::Module> module;
 };
 
-TEST_F(CudaQueue, ADownloadDoesNotWaitForWhatIsQueuedBehindIt) {
+TEST_F(CudaQueue, ADownloadDoesNotWaitForWhatIsQueuedAfterIt) {
   std::byte *memory = *driver->allocate(8);
   uint64_t five = 5;
   check(driver->upload(memory, &five, 8));

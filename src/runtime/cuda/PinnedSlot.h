@@ -5,7 +5,7 @@
 
 namespace costate::runtime::cuda {
 
-/// Made when it is first needed; `done` is behind the last copy that used it.
+/// Made when it is first needed; `done` is after the last copy that used it.
 struct PinnedSlot {
   using Status = cuda::Status;
   using Queue = Session;
@@ -15,7 +15,7 @@ struct PinnedSlot {
 
   Status open(Session &session, size_t bytes);
   void close(Session &session);
-  /// `done` is behind all that is queued so far.
+  /// `done` is after all that is queued so far.
   Status mark(Session &session);
   /// Until `done`; counts as waiting only if it is not yet.
   Status waitUntilFree(Session &session);

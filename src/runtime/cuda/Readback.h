@@ -1,5 +1,5 @@
 #pragma once
-/// Downloads: the host waits for the copy, not for what is queued behind it.
+/// Downloads: the host waits for the copy, not for what is queued after it.
 
 #include "runtime/cuda/PinnedSlot.h"
 

@@ -80,7 +80,7 @@ public:
   bool isCapturing() const { return capturer == std::this_thread::get_id(); }
 
   /// What is appended from here on goes to `stream`, or to our own one for
-  /// none, behind all that has been appended before.
+  /// none, after all that has been appended before.
   Status useStream(std::optional<Stream> stream);
 
   /// Of what is being captured, or of all the rest.

@@ -6,8 +6,8 @@
 
 namespace costate::runtime::cuda {
 
-/// The number behind the first `mark`; 0 if there is none.
-static size_t numberBehind(std::string_view text, std::string_view mark) {
+/// The number after the first `mark`; 0 if there is none.
+static size_t numberAfter(std::string_view text, std::string_view mark) {
   size_t at = text.find(mark), number = 0;
   if (at != text.npos)
     std::from_chars(text.data() + at + mark.size(), text.data() + text.size(),
@@ -18,7 +18,7 @@ static size_t numberBehind(std::string_view text, std::string_view mark) {
 /// `.local .align 8 .b8 __local_depot0[280];`
 static size_t ownBytes(std::string_view body) {
   size_t at = body.find("__local_depot");
-  return at == body.npos ? 0 : numberBehind(body.substr(at), "[");
+  return at == body.npos ? 0 : numberAfter(body.substr(at), "[");
 }
 
 std::vector<CrowdedKernel> crowdedKernels(const std::string &ptx) {
@@ -29,7 +29,7 @@ std::vector<CrowdedKernel> crowdedKernels(const std::string &ptx) {
     size_t end = std::min(next, ptx.find(".func ", at));
     std::string_view text = std::string_view(ptx).substr(at, end - at);
     std::string_view head = text.substr(0, text.find('{'));
-    size_t blocks = numberBehind(head, limit);
+    size_t blocks = numberAfter(head, limit);
     if (blocks > 2 && blocks < 10)
       kernels.push_back({std::string(head.substr(
                              entry.size(), head.find('(') - entry.size())),

@@ -5,7 +5,7 @@
 
 namespace costate::runtime::gpu {
 
-/// First a rehearsal: memory and code are had for real, but nothing of the
+/// First a rehearsal: memory and code are acquired for real, but nothing of the
 /// launch runs. Then, after keep(), `real` keeps what it is given, and there is
 /// nothing left to allocate. Whatever waits is CannotCapture: it would look at
 /// values that are not there yet.

@@ -13,9 +13,9 @@ struct Launch;
 
 extern "C" {
 /// What host code calls. Runs a device function: `words` are its own ones,
-/// behind room for the first ones.
+/// after room for the first ones.
 void costate_device_run(Launch *launch, int64_t function, uint64_t *words,
-                        int64_t iterations);
+                        int64_t workItems);
 /// A slot of the frame; waits for it.
 uint64_t costate_device_read(Launch *launch, int64_t slot);
 void costate_device_copy(Launch *launch, void *to, const void *from,
@@ -29,10 +29,10 @@ void costate_device_begin_range(Launch *launch, const int64_t *extents,
 
 namespace costate::runtime::gpu {
 
-/// Issue slots of a lane, about: of a turn, and what an iteration and a turn
-/// lose if lanes have iterations that are not neighbours in memory.
+/// Issue slots of a lane, about: of an iteration, and what a work item and an
+/// iteration lose if lanes have work items that are not neighbours in memory.
 struct SortCosts {
-  int64_t turn = 0, strayItem = 0, strayTurn = 0;
+  int64_t iteration = 0, uncoalescedWorkItem = 0, uncoalescedIteration = 0;
 };
 
 /// A range or a part of the serial code.
@@ -42,22 +42,24 @@ struct DeviceFunction {
   std::string measure = {};
   bool measuredInPlace = false; ///< right before it runs
   bool serial = false;
-  bool afterTurn = false; ///< of the reverse sweep alone
-  bool effects = false;   ///< stores to memory that outlives the launch
-  bool ordered = false;   ///< adds in an order that is left to chance
+  bool afterPivot = false; ///< of the reverse sweep alone
+  bool effects = false;    ///< stores to memory that outlives the launch
+  bool ordered = false;    ///< adds in an order that is left to chance
   /// Threads wait for others of their warp or block.
   bool collective = false;
   bool addsUp = false; ///< its blocks do, in memory of their own
-  /// Runs in tiles, with a TapeCall (base/DeviceTape.h) behind its other words.
+  /// Runs in tiles, with a TapeCall (base/DeviceTape.h) after its other words.
   bool tiles = false;
   /// Running its forward sweep again costs more than saving values.
-  bool dear = false;
-  bool barelyDear = false; ///< not where a warp has many rows on the chip
-  int64_t turnRows = 0; ///< of a tape, at most for a turn of an innermost loop
+  bool expensive = false;
+  /// Not where a warp has many rows on the chip.
+  bool moderatelyExpensive = false;
+  /// Of a tape, at most for an iteration of an innermost loop.
+  int64_t iterationRows = 0;
   /// The same function with tapes in shared memory, and for drains.
   std::string sharedSymbol = {}, drainSymbol = {};
-  /// Sorts the iterations by depth first, if a SortCall (base/DeviceSort.h)
-  /// behind its TapeCall says so.
+  /// Sorts the work items by depth first, if a SortCall (base/DeviceSort.h)
+  /// after its TapeCall says so.
   bool sorts = false;
   std::string sortSymbol = {}; ///< the same function, to do nothing else
   SortCosts sortCosts = {};

@@ -1,11 +1,11 @@
-// Sorts the iterations of a range by depth, the deepest ones first, before the
+// Sorts the work items of a range by depth, the deepest ones first, before the
 // same launch runs them, or in a launch of its own: blocks take chunks of them,
 // count how many fall into each bucket, wait until all chunks are counted, give
-// each iteration its place, and wait until all have one. Which of a bucket comes
-// first is left to chance. Linked into device code as bitcode, and into the
-// runtime for the device simt. All threads of a block call these functions
-// together, and the answers of `begin` and `next` are the same for all. Layouts:
-// base/DeviceSort.h.
+// each work item its place, and wait until all have one. Which of a bucket
+// comes first is left to chance. Linked into device code as bitcode, and into
+// the runtime for the device simt. All threads of a block call these functions
+// together, and the answers of `begin` and `next` are the same for all.
+// Layouts: base/DeviceSort.h.
 //
 // A block waits when no chunk is left to be taken, and has counted its own
 // ones, and then when it has placed them. So what it waits for is held by
@@ -94,7 +94,7 @@ SORT_INLINE static void sortScan(const struct SortWorker *worker,
 // Before a chunk is counted.
 SORT_INLINE static void sortClear(struct SortWorker *worker) {
   SORT_EACH_BUCKET(b) worker->memory->bins[b] = 0;
-  worker->turns = worker->rounds = worker->passing = worker->deepest = 0;
+  worker->iterations = worker->rounds = worker->passing = worker->deepest = 0;
   costate_device_block_barrier();
 }
 
@@ -111,16 +111,17 @@ SORT_INLINE static void sortEnd(const struct SortWorker *worker) {
   if (worker->thread == 0) {
     worker->memory->isLast = worker->left + 1 == worker->call->blocks;
     if (worker->reports)
-      *worker->call->report =
-          (struct SortReport){worker->turns, worker->rounds, worker->deepest,
-                              worker->passing, worker->call->iterations};
+      *worker->call->report = (struct SortReport){
+          worker->iterations, worker->rounds, worker->deepest, worker->passing,
+          worker->call->workItems};
   }
   costate_device_block_barrier();
   if (!worker->memory->isLast)
     return;
   SORT_EACH_BUCKET(b) control->totals[b] = 0;
   if (worker->thread == 0) {
-    control->turns = control->rounds = control->passing = control->deepest = 0;
+    control->iterations = control->rounds = control->passing =
+        control->deepest = 0;
     control->progress = control->left = 0;
   }
 }
@@ -164,20 +165,20 @@ costate_device_sort_begin(struct SortWorker *worker,
   return 0;
 }
 
-// How many iterations of a chunk each thread looks at.
+// How many work items of a chunk each thread looks at.
 SORT_INLINE unsigned long long
 costate_device_sort_rounds(const struct SortWorker *worker) {
   return (worker->call->chunk + worker->threads - 1) / worker->threads;
 }
 
-// The iteration that this thread looks at now; all ones: none.
+// The work item that this thread looks at now; all ones: none.
 SORT_INLINE unsigned long long
-costate_device_sort_item(const struct SortWorker *worker,
-                         unsigned long long round) {
+costate_device_sort_work_item(const struct SortWorker *worker,
+                              unsigned long long round) {
   const struct SortCall *call = worker->call;
   unsigned long long place = round * worker->threads + worker->thread;
   unsigned long long item = worker->chunk * call->chunk + place;
-  return place < call->chunk && item < call->iterations ? item : ~0ull;
+  return place < call->chunk && item < call->workItems ? item : ~0ull;
 }
 
 // `depth`: 0 for no item; less: the item has no effect, and no place.
@@ -193,7 +194,7 @@ SORT_INLINE void costate_device_sort_take(struct SortWorker *worker,
     depth = passes ? deepest : 0;
   if (!worker->places) {
     unsigned long long most = costate_device_warp_max(depth);
-    worker->turns += depth;
+    worker->iterations += depth;
     worker->rounds += isThere ? most : 0;
     worker->deepest = worker->deepest > most ? worker->deepest : most;
     worker->passing += passes;
@@ -216,12 +217,12 @@ SORT_INLINE void costate_device_sort_take(struct SortWorker *worker,
 SORT_INLINE static void sortLeaveStats(const struct SortWorker *worker) {
   struct SortMemory *memory = worker->memory;
   unsigned warp = worker->thread / 32;
-  double turns = costate_device_warp_add((double)worker->turns);
+  double iterations = costate_device_warp_add((double)worker->iterations);
   double rounds = costate_device_warp_add((double)worker->rounds);
   double passing = costate_device_warp_add((double)worker->passing);
   if (worker->thread % 32)
     return;
-  memory->stats[0][warp] = (unsigned long long)turns;
+  memory->stats[0][warp] = (unsigned long long)iterations;
   memory->stats[1][warp] = (unsigned long long)rounds;
   memory->stats[2][warp] = (unsigned long long)passing;
   memory->stats[3][warp] = worker->deepest;
@@ -238,7 +239,7 @@ SORT_INLINE static void sortAddStats(const struct SortWorker *worker) {
     most = most > row[warp] ? most : row[warp];
   }
   if (worker->thread < 3)
-    sortAdd(&control->turns + worker->thread, sum);
+    sortAdd(&control->iterations + worker->thread, sum);
   else
     __atomic_fetch_max(&control->deepest, most, __ATOMIC_RELAXED);
 }
@@ -263,7 +264,7 @@ SORT_INLINE static void sortKept(const struct SortWorker *worker) {
   const struct SortCall *call = worker->call;
   unsigned long long first = worker->chunk * call->chunk;
   for (unsigned long long k = worker->thread;
-       k < call->chunk && first + k < call->iterations; k += worker->threads) {
+       k < call->chunk && first + k < call->workItems; k += worker->threads) {
     unsigned key = worker->keys[k], bucket = key >> 16;
     if (key != SORT_NONE)
       worker->sorted[worker->memory->moved[bucket] + key % 65536] =
@@ -326,7 +327,7 @@ SORT_INLINE static void sortBeginPlaces(struct SortWorker *worker) {
   SORT_EACH_BUCKET(b)
   memory->bins[b] = __atomic_load_n(&control->totals[b], __ATOMIC_RELAXED);
   if (worker->reports && worker->thread == 0) {
-    worker->turns = sortLoad(&control->turns);
+    worker->iterations = sortLoad(&control->iterations);
     worker->rounds = sortLoad(&control->rounds);
     worker->passing = sortLoad(&control->passing);
     worker->deepest = sortLoad(&control->deepest);
@@ -365,7 +366,7 @@ SORT_INLINE static void sortBeginChunk(struct SortWorker *worker) {
   costate_device_block_barrier();
 }
 
-// Behind all rounds. Whether there are more: chunks to be counted, or those
+// After all rounds. Whether there are more: chunks to be counted, or those
 // that are not kept once more, to be placed.
 SORT_INLINE unsigned long long
 costate_device_sort_next(struct SortWorker *worker) {
@@ -385,7 +386,7 @@ costate_device_sort_next(struct SortWorker *worker) {
   return 0;
 }
 
-// Behind all chunks: the order is there, and the memory of the block is free.
+// After all chunks: the order is there, and the memory of the block is free.
 SORT_INLINE void costate_device_sort_end(const struct SortWorker *worker) {
   struct SortControl *control = worker->call->control;
   if (!worker->runs)

@@ -1,5 +1,5 @@
 // Tapes of warps, as device code sees them: which rows a warp has, which tiles
-// of 32 iterations it runs, and what becomes of those that do not fit.
+// of 32 work items it runs, and what becomes of those that do not fit.
 // Linked into device code as bitcode, and into the runtime for the device simt.
 // All lanes of a warp call these functions together; what they return is the
 // same for all of them. Layouts: base/DeviceWords.h, base/DeviceTape.h.
@@ -62,15 +62,17 @@ static unsigned tapeCeil(float value) {
 
 //===-- Loops that are too deep -------------------------------------------===//
 
-// Numbers of turns and rows that are as large stand for all larger ones.
+// Trip counts and rows that are as large stand for all larger ones.
 #define TAPE_MOST ((1u << 30) - 1)
 
-// Turns from one checkpoint to the next that need the fewest rows, or nearly.
-TAPE_INLINE unsigned costate_device_tape_segment(unsigned turns, unsigned unit,
+// Iterations from one checkpoint to the next that need the minimum of rows, or
+// nearly.
+TAPE_INLINE unsigned costate_device_tape_segment(unsigned iterations,
+                                                 unsigned unit,
                                                  unsigned checkpoint) {
   float each = unit == checkpoint ? 1.0f : (float)checkpoint / (float)unit;
-  unsigned segment = tapeCeil(tapeRoot(each * (float)turns));
-  segment = segment < turns ? segment : turns;
+  unsigned segment = tapeCeil(tapeRoot(each * (float)iterations));
+  segment = segment < iterations ? segment : iterations;
   return segment ? segment : 1;
 }
 
@@ -82,46 +84,49 @@ static unsigned long long tapeRowsOf(unsigned kept, unsigned rest,
          (unsigned long long)checkpoint * pieces;
 }
 
-// As many first turns as leave enough rows for the rest: with x = sqrt(rest),
-// unit x^2 - 2 sqrt(checkpoint unit) x = turns unit + unit + checkpoint - rows.
-// Where rounding makes that too few rows, a few turns more.
-TAPE_INLINE unsigned costate_device_tape_kept(unsigned turns, unsigned unit,
+// As many first iterations as leave enough rows for the rest: x = sqrt(rest),
+//   unit x^2 - 2 sqrt(checkpoint unit) x
+//     = iterations unit + unit + checkpoint - rows.
+// Where rounding makes that too few rows, a few iterations more.
+TAPE_INLINE unsigned costate_device_tape_kept(unsigned iterations,
+                                              unsigned unit,
                                               unsigned checkpoint,
                                               unsigned rows) {
   unsigned long long needed =
-      (unsigned long long)turns * unit + unit + checkpoint;
+      (unsigned long long)iterations * unit + unit + checkpoint;
   float c = checkpoint, over = needed > rows ? (float)(needed - rows) : 0;
   float root = tapeRoot(c) + tapeRoot(c + over);
   float most = root * root / (float)unit;
-  unsigned rest = most < (float)turns ? tapeCeil(most) : turns;
-  if (turns >= TAPE_MOST)
+  unsigned rest = most < (float)iterations ? tapeCeil(most) : iterations;
+  if (iterations >= TAPE_MOST)
     return ~0u;
-  while (rest && tapeRowsOf(turns - rest, rest, unit, checkpoint) > rows) {
-    if (rest >= turns)
+  while (rest && tapeRowsOf(iterations - rest, rest, unit, checkpoint) > rows) {
+    if (rest >= iterations)
       return ~0u;
     rest += rest / 64 + 1;
-    rest = rest < turns ? rest : turns;
+    rest = rest < iterations ? rest : iterations;
   }
-  return turns - rest;
+  return iterations - rest;
 }
 
-TAPE_INLINE unsigned costate_device_tape_fewest(unsigned turns, unsigned unit,
-                                                unsigned checkpoint) {
+TAPE_INLINE unsigned costate_device_tape_min_rows(unsigned iterations,
+                                                  unsigned unit,
+                                                  unsigned checkpoint) {
   unsigned long long rows =
-      tapeRowsOf(0, turns, unit, checkpoint) + unit + checkpoint;
+      tapeRowsOf(0, iterations, unit, checkpoint) + unit + checkpoint;
   return rows < TAPE_MOST ? rows : TAPE_MOST;
 }
 
 //===-- Warps and tiles ---------------------------------------------------===//
 
-// As many warps as the heap can give `fewest` rows, and enough to keep the
+// As many warps as the heap can give `minRows` rows, and enough to keep the
 // device busy.
 TAPE_INLINE static void tapePlan(const struct TapeControl *control,
                                  const struct TapeCall *call,
-                                 unsigned long long fewest, unsigned *warps,
+                                 unsigned long long minRows, unsigned *warps,
                                  unsigned long long *rows) {
   unsigned long long fit =
-      fewest ? control->heapRows / fewest : call->mostWarps;
+      minRows ? control->heapRows / minRows : call->mostWarps;
   if (fit < call->leastWarps)
     fit = call->leastWarps;
   *warps = fit < call->mostWarps ? fit : call->mostWarps;
@@ -139,9 +144,9 @@ TAPE_INLINE static void tapeBeginShared(struct TapeWorker *worker,
 TAPE_INLINE static void tapeBeginHeap(struct TapeWorker *worker) {
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
-  unsigned long long fewest =
-      call->hostFewest ? call->hostFewest : call->need->fewest;
-  tapePlan(control, call, fewest, &worker->warps, &worker->rows);
+  unsigned long long minRows =
+      call->hostMinRows ? call->hostMinRows : call->need->minRows;
+  tapePlan(control, call, minRows, &worker->warps, &worker->rows);
   worker->base = (char *)control->heap + worker->warp * worker->rows * 128;
   worker->tile = worker->warp < worker->warps ? worker->warp : TAPE_ALL;
 }
@@ -157,7 +162,7 @@ static unsigned long long tapeListed(const struct TapeCall *call,
   return place < end ? place : TAPE_ALL;
 }
 
-// With as many rows loops of thousands of turns find a way.
+// With as many rows loops of thousands of iterations find a way.
 #define TAPE_SOME_ROWS 1792
 
 // Where more tiles can run at a time: in shared memory or on the heap. Loops
@@ -166,7 +171,7 @@ TAPE_INLINE static void tapeBeginDrain(struct TapeWorker *worker,
                                        char *memory) {
   const struct TapeCall *call = worker->call;
   struct TapeControl *control = call->control;
-  unsigned long long rows = control->seenFewest ? control->seenFewest : 1;
+  unsigned long long rows = control->seenMinRows ? control->seenMinRows : 1;
   unsigned long long blocks = worker->warps / (call->blockThreads / 32);
   unsigned long long warpsOfBlock = call->blockThreads / 32;
   if (rows > call->drainRows && rows > control->heapRows) {
@@ -230,9 +235,9 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
   // Fewer warps than there are still spread over all multiprocessors.
   worker->warp = worker->threadOfBlock / 32 * blocks + block;
   worker->lane = worker->threadOfBlock % 32;
-  worker->need = worker->fewest = 0;
-  worker->frugal = call->frugal;
-  worker->ample = call->ample;
+  worker->need = worker->minRows = 0;
+  worker->lowMemory = call->lowMemory;
+  worker->sufficient = call->sufficient;
   if (place == TapeForSort || call->sortsOnly) {
     worker->tile = TAPE_ALL;
     return;
@@ -251,8 +256,8 @@ TAPE_INLINE void costate_device_tape_begin(struct TapeWorker *worker,
     worker->tile = TAPE_ALL;
 }
 
-static unsigned long long tapeIterations(const struct TapeCall *call) {
-  return call->order ? *call->ordered : call->iterations;
+static unsigned long long tapeWorkItems(const struct TapeCall *call) {
+  return call->order ? *call->ordered : call->workItems;
 }
 
 // The tile that the warp runs now; none: all ones.
@@ -263,16 +268,16 @@ costate_device_tape_tile(const struct TapeWorker *worker) {
     return TAPE_ALL;
   if (call->drains && !call->marksTiles)
     return call->list[worker->tile];
-  return 32 * worker->tile < tapeIterations(call) ? worker->tile : TAPE_ALL;
+  return 32 * worker->tile < tapeWorkItems(call) ? worker->tile : TAPE_ALL;
 }
 
 // The one that the lane has in a tile; 0 if it has none.
 TAPE_INLINE unsigned long long
-costate_device_tape_iteration(struct TapeWorker *worker,
+costate_device_tape_work_item(struct TapeWorker *worker,
                               unsigned long long tile) {
   const struct TapeCall *call = worker->call;
   unsigned long long place = 32 * tile + worker->lane;
-  worker->active = place < tapeIterations(call);
+  worker->active = place < tapeWorkItems(call);
   if (!worker->active)
     return 0;
   return call->order ? call->order[place] : place;
@@ -312,18 +317,18 @@ costate_device_tape_next(struct TapeWorker *worker) {
   return costate_device_tape_tile(worker);
 }
 
-// Behind the forward sweep of a tile.
-TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
+// After the forward sweep of a tile.
+TAPE_INLINE void costate_device_tape_report(struct TapeWorker *worker,
                                             unsigned long long fits,
                                             unsigned long long need,
-                                            unsigned long long fewest) {
+                                            unsigned long long minRows) {
   const struct TapeCall *call = worker->call;
-  unsigned rows = need, few = fewest;
+  unsigned rows = need, few = minRows;
   worker->need = worker->need > rows ? worker->need : rows;
-  worker->fewest = worker->fewest > few ? worker->fewest : few;
+  worker->minRows = worker->minRows > few ? worker->minRows : few;
 #if defined(__NVPTX__) && !defined(COSTATE_VULKAN)
-  // Here, and not behind the reverse sweep with all that they follow from.
-  __asm__ volatile("" : "+r"(worker->need), "+r"(worker->fewest));
+  // Here, and not after the reverse sweep with all that they follow from.
+  __asm__ volatile("" : "+r"(worker->need), "+r"(worker->minRows));
 #endif
   struct TapeControl *control = call->control;
   // The answer takes its time. Where tiles are as long as each other none is
@@ -347,7 +352,7 @@ TAPE_INLINE void costate_device_tape_settle(struct TapeWorker *worker,
 static void tapeCommit(const struct TapeCall *call) {
   struct TapeControl *control = call->control;
   struct TapeNeed need = {control->seenRows ? control->seenRows : 1,
-                          control->seenFewest ? control->seenFewest : 1,
+                          control->seenMinRows ? control->seenMinRows : 1,
                           control->listed, control->failed};
   const unsigned long long *failed = call->failed;
   if (!call->drains) { // nobody drains the list
@@ -363,10 +368,10 @@ static void tapeCommit(const struct TapeCall *call) {
     control->error = 1;
     call->failure->function = call->function;
     call->failure->tile = failed ? failed[0] : 0;
-    call->failure->rows = need.fewest;
+    call->failure->rows = need.minRows;
     call->failure->raised = 1;
   }
-  control->seenRows = control->seenFewest = 0;
+  control->seenRows = control->seenMinRows = 0;
   control->next = control->listed = control->failed = control->ticket = 0;
 }
 
@@ -377,7 +382,7 @@ TAPE_INLINE void costate_device_tape_end(struct TapeWorker *worker) {
     return;
   if (worker->lane == 0) {
     tapeRaise(&control->seenRows, worker->need);
-    tapeRaise(&control->seenFewest, worker->fewest);
+    tapeRaise(&control->seenMinRows, worker->minRows);
   }
   if (!call->commits)
     return;

@@ -32,11 +32,12 @@ struct Properties {
   size_t sharedOfChip = 0;
   size_t l2Bytes = 0;      ///< cache of the whole device
   int blockThreads = 1024; ///< of the largest block
-  /// Loops end after some turns of a thread, so that all should have as many.
+  /// Loops end after some iterations of a thread, so that all should have as
+  /// many.
   bool endsLoops = false;
   /// Blocks start and run on while one of them waits for others.
   bool blocksProgress = false;
-  /// Iterations are sorted by a launch of their own.
+  /// Work items are sorted by a launch of their own.
   bool sortsApart = false;
 };
 
@@ -110,7 +111,7 @@ public:
   virtual Result<> synchronize() = 0;
 
   /// From here on work goes to `stream`, a handle of the GPU's own API, or back
-  /// to our own one for none; behind all that was queued before. BadArgument if
+  /// to our own one for none; after all that was queued before. BadArgument if
   /// there are none.
   virtual Result<> useStream(std::optional<void *> stream) = 0;
 

@@ -213,7 +213,7 @@ Result<Rows> GpuDevice::memoryBetween(const Rows &rows) {
   return Rows(*made, rows.bytes, count, rows.bytes);
 }
 
-/// The first `count` of `rows`, or all; `rows` goes on behind them.
+/// The first `count` of `rows`, or all; `rows` goes on after them.
 Rows takeRows(Rows &rows, size_t count) {
   Rows first = rows;
   first.count = std::min(rows.count, count);

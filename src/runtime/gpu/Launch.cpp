@@ -34,7 +34,7 @@ static constexpr int usualBlockThreads = 128;
 static constexpr int blockThreadsOfSums[] = {sumBlockThreads,
                                              sumBlockThreads / 2};
 static constexpr size_t warp = 32;
-/// The cell for errors, and behind it the ticket of sums, parts that are waited
+/// The cell for errors, and after it the ticket of sums, parts that are waited
 /// for, and the need of each function.
 static constexpr size_t ticketOffset = 120, partsOffset = 128,
                         needOffset = partsOffset + 8 * costateFewParts;
@@ -64,7 +64,7 @@ static Result<> openMessages(Engine &engine) {
                                 sizeof cell - from);
 }
 
-/// In the order of the iterations.
+/// In the order of the work items.
 static Result<> printMessages(Launch &launch, uint64_t printed) {
   Engine &engine = launch.engine;
   std::vector<DeviceMessage> messages(std::min(printed, messageRoom));
@@ -75,13 +75,13 @@ static Result<> printMessages(Launch &launch, uint64_t printed) {
     return done;
   std::vector<std::pair<int64_t, size_t>> order;
   for (const DeviceMessage &message : messages)
-    order.emplace_back(message.iteration, order.size());
+    order.emplace_back(message.workItem, order.size());
   std::ranges::sort(order);
-  for (auto [iteration, number] : order) {
+  for (auto [workItem, number] : order) {
     const DeviceMessage &message = messages[number];
     printMessage(*launch.request.code, message.site, message.text,
                  {message.words, static_cast<size_t>(message.count)},
-                 {iteration, launch.extents});
+                 {workItem, launch.extents});
   }
   if (printed > messageRoom)
     std::printf("kernel `%s`: %llu more lines, for which there is no room\n",
@@ -110,7 +110,7 @@ static Result<> reported(Launch &launch) {
   return deviceFailure(launch.request, cell, launch.extents);
 }
 
-//===-- Room for tapes ---------------------------------------------------===//
+//===-- Room for tapes ----------------------------------------------------===//
 
 namespace {
 struct Needs {
@@ -130,7 +130,7 @@ static Failure tapeFailure(const Engine &engine, const KernelCode &code,
 
 /// Room for tapes of `bytes` for as many threads as memory allows, a warp at
 /// least; returns their number. It decides the bits of sums: deterministic
-/// kernels do not settle for the tapes that other launches have left.
+/// kernels do not make do with the tapes that other launches have left.
 static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
                                    const Needs &needs) {
   size_t bytes = needs.thread;
@@ -150,7 +150,7 @@ static Result<size_t> reserveTapes(Engine &engine, const LaunchRequest &request,
       return threads;
   }
   return tapeFailure(engine, *request.code, needs.threadSite,
-                     "32 iterations of the range need", bytes * warp);
+                     "32 work items of the range need", bytes * warp);
 }
 
 //===-- What the host code calls ------------------------------------------===//
@@ -204,9 +204,9 @@ static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
 }
 
 static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
-                           int64_t iterations) {
+                           int64_t workItems) {
   auto threads = static_cast<int64_t>(
-      std::min(mostThreads(launch, function), static_cast<size_t>(iterations)));
+      std::min(mostThreads(launch, function), static_cast<size_t>(workItems)));
   int usual = blockThreads(launch, usualBlockThreads);
   Grid most{threads / usual, usual};
   if (function.addsUp && !function.tiles && threads > most.blockThreads) {
@@ -240,7 +240,7 @@ static const std::string *chosen(const Launch &launch,
     return &function.symbol;
   if (!function.measure.empty() && !function.measuredInPlace)
     return &function.measure;
-  bool skipped = function.effects || function.afterTurn;
+  bool skipped = function.effects || function.afterPivot;
   return skipped ? nullptr : &function.symbol;
 }
 
@@ -260,13 +260,13 @@ static bool awaitsParts(const Launch &launch, const DeviceFunction &function,
 }
 
 static void setWords(Launch &launch, const DeviceFunction &function, Grid grid,
-                     int64_t iterations, uint64_t *words) {
+                     int64_t workItems, uint64_t *words) {
   auto address = [](std::byte *place) {
     return reinterpret_cast<uint64_t>(place);
   };
   Engine &engine = launch.engine;
   int64_t threads = grid.blocks * grid.blockThreads;
-  words[IterationsWord] = static_cast<uint64_t>(iterations);
+  words[WorkItemsWord] = static_cast<uint64_t>(workItems);
   words[TapeBaseWord] = address(engine.tapes.address());
   words[TapeBytesWord] = launch.tapeBytes;
   words[PartialsWord] = address(engine.partials.address());
@@ -279,15 +279,15 @@ static void setWords(Launch &launch, const DeviceFunction &function, Grid grid,
   if (awaitsParts(launch, function, grid))
     words[PartialsWord] = words[TicketWord] =
         address(engine.cells.address() + partsOffset);
-  words[TurnsWord] = static_cast<uint64_t>(iterations / threads);
-  words[RestWord] = static_cast<uint64_t>(iterations % threads);
+  words[PerThreadWord] = static_cast<uint64_t>(workItems / threads);
+  words[RestWord] = static_cast<uint64_t>(workItems % threads);
 }
 
 static Result<> runFunction(Launch &launch, const DeviceFunction &function,
                             const std::string &symbol, uint64_t *words,
-                            int64_t iterations) {
+                            int64_t workItems) {
   Engine &engine = launch.engine;
-  auto chosenGrid = gridOf(launch, function, iterations);
+  auto chosenGrid = gridOf(launch, function, workItems);
   if (!chosenGrid)
     return chosenGrid.error();
   Grid grid = *chosenGrid;
@@ -300,11 +300,11 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
     if (auto done = engine.partials.reserve(8 * count); !done)
       return done;
   }
-  setWords(launch, function, grid, iterations, words);
+  setWords(launch, function, grid, workItems, words);
   if (function.tiles)
     return engine.tiles.run({*launch.loaded.module, *launch.request.code,
                              function, *launch.loaded.needs,
-                             numberOf(launch, function), words, iterations,
+                             numberOf(launch, function), words, workItems,
                              engine.partials, words[TicketWord]});
   if (auto done =
           engine.driver().launch(*launch.loaded.module, symbol, grid,
@@ -316,7 +316,7 @@ static Result<> runFunction(Launch &launch, const DeviceFunction &function,
 
 /// Room for the tapes of `function`, whose words are known only now.
 static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
-                               uint64_t *words, int64_t iterations) {
+                               uint64_t *words, int64_t workItems) {
   static constexpr uint64_t zero = 0;
   Driver &driver = launch.engine.driver();
   std::byte *cell = needCell(launch, function);
@@ -327,7 +327,7 @@ static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
   size_t threads = std::exchange(launch.tapeThreads, 0);
   launch.dryRun = true;
   auto measured =
-      runFunction(launch, function, function.measure, words, iterations);
+      runFunction(launch, function, function.measure, words, workItems);
   launch.dryRun = false;
   needs.threads = std::max(launch.tapeThreads, threads);
   if (measured)
@@ -344,27 +344,27 @@ static Result<> measureInPlace(Launch &launch, const DeviceFunction &function,
 }
 
 static Result<> runChosen(Launch &launch, const DeviceFunction &function,
-                          uint64_t *words, int64_t iterations) {
+                          uint64_t *words, int64_t workItems) {
   const std::string *symbol = chosen(launch, function);
   if (!symbol)
     return {};
-  if (iterations == 0)
+  if (workItems == 0)
     return clearSums(launch, function);
   if (function.measuredInPlace)
-    if (auto done = measureInPlace(launch, function, words, iterations); !done)
+    if (auto done = measureInPlace(launch, function, words, workItems); !done)
       return done;
-  return runFunction(launch, function, *symbol, words, iterations);
+  return runFunction(launch, function, *symbol, words, workItems);
 }
 
 [[gnu::noinline]] static bool run(Launch &launch, int64_t number,
-                                  uint64_t *words, int64_t iterations) {
+                                  uint64_t *words, int64_t workItems) {
   const DeviceFunction &function =
       launch.code.functions[static_cast<size_t>(number)];
-  if (iterations < 0) {
+  if (workItems < 0) {
     launch.failure = countFailure(*launch.request.code, function.site);
     return false;
   }
-  return !failed(launch, runChosen(launch, function, words, iterations));
+  return !failed(launch, runChosen(launch, function, words, workItems));
 }
 
 [[gnu::noinline]] static bool read(Launch &launch, int64_t slot,
@@ -440,7 +440,7 @@ static Result<> resetSerialTape(Launch &launch) {
   return engine.driver().fill(engine.frame.address(), 8, &top, 8);
 }
 
-/// A dry run leaves the reverse sweep out: its loops shall find no turns.
+/// A dry run leaves the reverse sweep out: its loops shall find no iterations.
 static Result<> clearFrame(Launch &launch) {
   static constexpr uint64_t zero = 0;
   auto bytes = 8 * static_cast<size_t>(launch.code.frameSlots);
@@ -549,8 +549,8 @@ using costate::runtime::Launch;
 extern "C" {
 
 void costate::runtime::costate_device_run(Launch *launch, int64_t function,
-                                          uint64_t *words, int64_t iterations) {
-  if (!gpu::run(*launch, function, words, iterations))
+                                          uint64_t *words, int64_t workItems) {
+  if (!gpu::run(*launch, function, words, workItems))
     longjmp(launch->escape, 1);
 }
 

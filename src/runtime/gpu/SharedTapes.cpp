@@ -41,9 +41,9 @@ TapeShares SharedTapes::share(size_t warps) const {
 static size_t roundUp(uint64_t rows) { return (rows + 7) / 8 * 8; }
 
 /// As many warps as leave each its rows. Where memory is little, fewer warps
-/// than one block may have are slower than running turns again, so that only
-/// those have them who cannot do with less; where it is not, what no tile takes
-/// is left to the cache.
+/// than one block may have are slower than running iterations again, so that
+/// only those have them who cannot do with less; where it is not, what no tile
+/// takes is left to the cache.
 std::optional<TapePlan> SharedTapes::plan(uint64_t tiles,
                                           WantedRows wanted) const {
   for (size_t warps : {24, 16, 8, 6, 5, 4, 2, 1}) {
@@ -64,28 +64,30 @@ std::optional<TapePlan> SharedTapes::plan(uint64_t tiles,
   return std::nullopt;
 }
 
-/// Shared memory if everything fits there, or nearly; for what is dear to run
-/// again the heap; else shared memory with recomputation, if that is deep
+/// Shared memory if everything fits there, or nearly; for what is expensive to
+/// run again the heap; else shared memory with recomputation, if that is deep
 /// enough.
 TapePlacement SharedTapes::place(const RangeTapes &range) const {
   const TapeNeed &known = range.known;
   uint64_t most = range.isExact ? known.rows : UINT64_MAX;
-  bool dear = range.dear && (isLittle() || !range.barelyDear);
+  bool expensive =
+      range.expensive && (isLittle() || !range.moderatelyExpensive);
   if (known.rows == 0)
     if (auto shared = plan(range.tiles, {.rows = 1, .isLeast = true}))
       return {.shared = shared};
   if (auto shared = plan(range.tiles, {.rows = known.rows, .most = most}))
     return {.shared = shared};
   if (range.usual) {
-    uint64_t rows = std::max<uint64_t>(known.fewest, *range.usual);
+    uint64_t rows = std::max<uint64_t>(known.minRows, *range.usual);
     bool isBusy = rows <= share(16).rows;
     if (auto shared = plan(range.tiles, {.rows = rows, .most = most});
-        shared && (isBusy || !dear))
+        shared && (isBusy || !expensive))
       return {.shared = shared};
   }
-  return {.shared = plan(range.tiles,
-                         {.rows = known.fewest, .isLeast = true, .most = most}),
-          .wantsHeap = dear};
+  return {.shared =
+              plan(range.tiles,
+                   {.rows = known.minRows, .isLeast = true, .most = most}),
+          .wantsHeap = expensive};
 }
 
 } // namespace costate::runtime::gpu

@@ -21,8 +21,8 @@ struct TapeShares {
 /// What a range wants of a warp's tape.
 struct WantedRows {
   uint64_t rows;
-  /// Without them the range cannot run; else it may run turns again, or have a
-  /// heap.
+  /// Without them the range cannot run; else it may run iterations again, or
+  /// have a heap.
   bool isLeast = false;
   uint64_t most = UINT64_MAX; ///< that a tile takes
 };
@@ -36,13 +36,13 @@ struct TapePlan {
 
 /// What is known of the tapes of a range.
 struct RangeTapes {
-  uint64_t tiles; ///< of 32 iterations each
+  uint64_t tiles; ///< of 32 work items each
   TapeNeed known;
   bool isExact = false; ///< the host knows, not only from earlier launches
   /// Rows that most tiles do with; nullopt: not sorted.
   std::optional<uint64_t> usual = std::nullopt;
-  bool dear = false;       ///< to run again
-  bool barelyDear = false; ///< not where a warp has many rows
+  bool expensive = false;           ///< to run again
+  bool moderatelyExpensive = false; ///< not where a warp has many rows
 };
 
 struct TapePlacement {
@@ -69,7 +69,7 @@ public:
   bool isLittle() const;
   /// Of `warps` warps, in the largest blocks that get their part of it.
   TapeShares share(size_t warps) const;
-  /// For `tiles` of 32 iterations each; nullopt if no warp can have the rows.
+  /// For `tiles` of 32 work items each; nullopt if no warp can have the rows.
   std::optional<TapePlan> plan(uint64_t tiles, WantedRows wanted) const;
   /// Where the tapes of a range had best be.
   TapePlacement place(const RangeTapes &range) const;

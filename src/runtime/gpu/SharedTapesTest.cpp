@@ -8,7 +8,7 @@ namespace {
 constexpr size_t KiB = 1024;
 
 /// As CUDA has it on an H200, and as NVIDIA's Vulkan driver does.
-Properties ample() {
+Properties largeGpu() {
   Properties gpu;
   gpu.multiprocessors = 132;
   gpu.sharedPerBlock = 227 * KiB;
@@ -17,7 +17,7 @@ Properties ample() {
 }
 
 Properties little() {
-  Properties gpu = ample();
+  Properties gpu = largeGpu();
   gpu.sharedPerBlock = gpu.sharedPerMultiprocessor = 48 * KiB;
   return gpu;
 }
@@ -25,7 +25,7 @@ Properties little() {
 constexpr uint64_t many = 100000; // tiles
 
 TEST(SharedTapes, WarpsGetFewerTheMoreRowsTheyWant) {
-  Properties gpu = ample();
+  Properties gpu = largeGpu();
   SharedTapes tapes(gpu);
   int warps = 1 << 20;
   for (uint64_t rows : {1, 60, 75, 100, 150, 227}) {
@@ -43,7 +43,7 @@ TEST(SharedTapes, WarpsGetFewerTheMoreRowsTheyWant) {
 }
 
 TEST(SharedTapes, WhatNoTileTakesIsLeftToTheCache) {
-  Properties gpu = ample();
+  Properties gpu = largeGpu();
   auto all = SharedTapes(gpu).plan(many, {.rows = 20});
   auto exact = SharedTapes(gpu).plan(many, {.rows = 20, .most = 20});
   ASSERT_TRUE(all && exact);
@@ -53,14 +53,14 @@ TEST(SharedTapes, WhatNoTileTakesIsLeftToTheCache) {
 }
 
 TEST(SharedTapes, WhoCanDoWithFewerRowsHasThoseThatHeTakes) {
-  Properties gpu = ample();
+  Properties gpu = largeGpu();
   auto plan =
       SharedTapes(gpu).plan(many, {.rows = 20, .isLeast = true, .most = 60});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->sharedRows, 64u);
 }
 
-TEST(SharedTapes, WhereThereIsLittleTurnsRunAgainRatherThanWarpsIdle) {
+TEST(SharedTapes, WhereThereIsLittleIterationsRunAgainRatherThanWarpsIdle) {
   Properties gpu = little();
   SharedTapes tapes(gpu);
   EXPECT_TRUE(tapes.isLittle());
@@ -78,20 +78,20 @@ TEST(SharedTapes, WhereThereIsLittleTilesKeepAllRows) {
   EXPECT_GT(plan->sharedRows, 8u);
 }
 
-/// Of a body that is dear to run again.
+/// Of a body that is expensive to run again.
 TapePlacement placed(const SharedTapes &tapes, uint64_t rows,
                      std::optional<uint64_t> usual = {},
-                     bool barelyDear = false) {
+                     bool moderatelyExpensive = false) {
   return tapes.place({.tiles = many,
                       .known = {rows, 4, 0, 0},
                       .isExact = true,
                       .usual = usual,
-                      .dear = true,
-                      .barelyDear = barelyDear});
+                      .expensive = true,
+                      .moderatelyExpensive = moderatelyExpensive});
 }
 
-TEST(SharedTapes, WhatIsDearWantsAHeapIfItDoesNotFit) {
-  SharedTapes tapes(ample());
+TEST(SharedTapes, WhatIsExpensiveWantsAHeapIfItDoesNotFit) {
+  SharedTapes tapes(largeGpu());
   EXPECT_FALSE(placed(tapes, 64).wantsHeap);
   EXPECT_TRUE(placed(tapes, 1000).wantsHeap);
   EXPECT_TRUE(placed(tapes, 1000).shared);
@@ -99,7 +99,7 @@ TEST(SharedTapes, WhatIsDearWantsAHeapIfItDoesNotFit) {
 }
 
 TEST(SharedTapes, IfMostTilesOfASortedRangeFitItWantsNoHeap) {
-  SharedTapes tapes(ample());
+  SharedTapes tapes(largeGpu());
   for (uint64_t usual : {0, 60, 100})
     EXPECT_FALSE(placed(tapes, 1000, usual).wantsHeap) << usual;
   for (uint64_t usual : {200, 500}) // too few warps, or none
@@ -111,7 +111,7 @@ TEST(SharedTapes, WhatTheChipHasMayBeMoreThanAnInterfaceGives) {
   EXPECT_TRUE(placed(SharedTapes(gpu), 64).wantsHeap);
   EXPECT_TRUE(placed(SharedTapes(gpu).ofChip(), 64).wantsHeap); // not known
   gpu.sharedOfChip = 228 * KiB;
-  SharedTapes ofChip = SharedTapes(gpu).ofChip(), same(ample());
+  SharedTapes ofChip = SharedTapes(gpu).ofChip(), same(largeGpu());
   for (uint64_t rows : {64, 300, 1000})
     for (std::optional<uint64_t> usual :
          {std::optional<uint64_t>(), std::optional<uint64_t>(60),
@@ -124,7 +124,7 @@ TEST(SharedTapes, WhatTheChipHasMayBeMoreThanAnInterfaceGives) {
 }
 
 TEST(SharedTapes, FewTilesTakeFewBlocks) {
-  Properties gpu = ample();
+  Properties gpu = largeGpu();
   auto plan = SharedTapes(gpu).plan(5, {.rows = 1});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->grid.blocks, 5);

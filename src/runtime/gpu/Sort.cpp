@@ -16,7 +16,7 @@ static constexpr uint64_t lookEvery = 32;
 static constexpr uint64_t largestKept = 1 << 16;
 
 /// Issue slots of a lane, of which an H200 has 33e12 a second: of what blocks
-/// wait for each other, and per iteration, to look at it and to place it.
+/// wait for each other, and per work item, to look at it and to place it.
 static constexpr double waitSlots = 220e6;
 static constexpr double lookSlots = 250, placeSlots = 100;
 
@@ -34,26 +34,27 @@ Result<Sorting> chosenSorting(Sorting usual) {
 }
 
 bool sortingPays(const SortReport &seen, const SortCosts &costs,
-                 uint64_t iterations) {
-  if (seen.iterations == 0 || seen.rounds <= seen.turns)
+                 uint64_t workItems) {
+  if (seen.workItems == 0 || seen.rounds <= seen.iterations)
     return false;
   auto share =
-      static_cast<double>(iterations) / static_cast<double>(seen.iterations);
-  double idle = share * static_cast<double>(seen.rounds - seen.turns);
-  double turns = share * static_cast<double>(seen.turns);
+      static_cast<double>(workItems) / static_cast<double>(seen.workItems);
+  double idle = share * static_cast<double>(seen.rounds - seen.iterations);
+  double iterations = share * static_cast<double>(seen.iterations);
   auto passing = share * static_cast<double>(seen.passing);
-  double sort = waitSlots + lookSlots * static_cast<double>(iterations) +
+  double sort = waitSlots + lookSlots * static_cast<double>(workItems) +
                 placeSlots * passing;
-  double stray = passing * static_cast<double>(costs.strayItem) +
-                 turns * static_cast<double>(costs.strayTurn);
-  return idle * static_cast<double>(costs.turn) > sort + stray;
+  double uncoalesced =
+      passing * static_cast<double>(costs.uncoalescedWorkItem) +
+      iterations * static_cast<double>(costs.uncoalescedIteration);
+  return idle * static_cast<double>(costs.iteration) > sort + uncoalesced;
 }
 
 static uint64_t ceilOf(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 Ordering Sorter::decide(const SortedLaunch &launch) {
   const Properties &gpu = memory.driver().properties();
-  bool fits = launch.iterations > 32 && launch.iterations < uint64_t(1) << 32 &&
+  bool fits = launch.workItems > 32 && launch.workItems < uint64_t(1) << 32 &&
               gpu.blockThreads >= TAPE_BLOCK_THREADS &&
               gpu.sharedPerBlock >= leastSortMemory;
   if (when == Sorting::Never || !launch.function.sorts || !fits)
@@ -61,8 +62,8 @@ Ordering Sorter::decide(const SortedLaunch &launch) {
   bool isDue = launch.history.launches++ % lookEvery == 0;
   bool pays = when == Sorting::Always ||
               sortingPays(*launch.history.report, launch.function.sortCosts,
-                          launch.iterations);
-  if (pays && reserve(launch.iterations))
+                          launch.workItems);
+  if (pays && reserve(launch.workItems))
     return Ordering::Sort;
   return isDue && !memory.isCapturing() ? Ordering::Look : Ordering::Keep;
 }
@@ -78,15 +79,15 @@ Result<> Sorter::prepare() {
               : done;
 }
 
-uint64_t Sorter::mostChunks(uint64_t iterations) const {
+uint64_t Sorter::mostChunks(uint64_t workItems) const {
   int64_t most =
       chunksOfProcessor * memory.driver().properties().multiprocessors;
-  return std::min(ceilOf(iterations, 32), static_cast<uint64_t>(most));
+  return std::min(ceilOf(workItems, 32), static_cast<uint64_t>(most));
 }
 
 /// Before it is known how many blocks there will be.
-bool Sorter::reserve(uint64_t iterations) {
-  uint64_t words = mostChunks(iterations) * (SortBuckets + 1) + iterations;
+bool Sorter::reserve(uint64_t workItems) {
+  uint64_t words = mostChunks(workItems) * (SortBuckets + 1) + workItems;
   size_t bytes = words * sizeof(unsigned);
   if (bytes <= places.bytes())
     return true;
@@ -98,18 +99,18 @@ bool Sorter::reserve(uint64_t iterations) {
   return false;
 }
 
-/// A chunk for each block, if there are enough iterations.
+/// A chunk for each block, if there are enough work items.
 void Sorter::divide(SortCall &call, Grid grid) const {
   call.blocks = static_cast<uint64_t>(grid.blocks);
   call.blockThreads = static_cast<uint64_t>(grid.blockThreads);
   uint64_t most =
-      std::min<uint64_t>({mostChunks(call.iterations), call.blocks,
-                          ceilOf(call.iterations, call.blockThreads)});
-  call.chunk = 32 * ceilOf(call.iterations, 32 * most);
-  call.chunks = ceilOf(call.iterations, call.chunk);
+      std::min<uint64_t>({mostChunks(call.workItems), call.blocks,
+                          ceilOf(call.workItems, call.blockThreads)});
+  call.chunk = 32 * ceilOf(call.workItems, 32 * most);
+  call.chunks = ceilOf(call.workItems, call.chunk);
 }
 
-/// Whether there is block memory for the iterations of a chunk.
+/// Whether there is block memory for the work items of a chunk.
 void Sorter::keep(SortPlan &plan) const {
   const Properties &gpu = memory.driver().properties();
   uint64_t neighbours =
@@ -134,7 +135,7 @@ Result<SortPlan> Sorter::plan(const SortedLaunch &launch, Grid grid,
   SortCall &call = plan.call;
   call.control = reinterpret_cast<SortControl *>(control.address());
   call.report = launch.history.onDevice;
-  call.iterations = launch.iterations;
+  call.workItems = launch.workItems;
   divide(call, grid);
   if (decided == Ordering::Look)
     return plan;

@@ -1,14 +1,14 @@
 #pragma once
-/// Iterations in the order of their depth, so that lanes of a warp have about
-/// as many turns: a launch sorts them before it runs them, or one in front of
-/// it does. Code: DeviceSort.c.
+/// Work items in the order of their depth, so that lanes of a warp have about
+/// as many iterations: a launch sorts them before it runs them, or one in front
+/// of it does. Code: DeviceSort.c.
 
 #include "base/DeviceSort.h"
 #include "runtime/gpu/Memory.h"
 
 namespace costate::runtime::gpu {
 
-/// When iterations are sorted: never, if it pays, or, for tests, always.
+/// When work items are sorted: never, if it pays, or, for tests, always.
 enum class Sorting { Never, IfItPays, Always };
 /// COSTATE_SORT: `never` or `always`; else as `usual`.
 Result<Sorting> chosenSorting(Sorting usual);
@@ -22,19 +22,19 @@ struct SortHistory {
 
 /// Whether sorting takes less time than it saves.
 bool sortingPays(const SortReport &seen, const SortCosts &costs,
-                 uint64_t iterations);
+                 uint64_t workItems);
 
-/// What a launch does about the order of its iterations.
+/// What a launch does about the order of its work items.
 enum class Ordering { Keep, Look, Sort };
 
-/// A launch of a function whose iterations may be sorted.
+/// A launch of a function whose work items may be sorted.
 struct SortedLaunch {
   const DeviceFunction &function;
   SortHistory &history;
-  uint64_t iterations;
+  uint64_t workItems;
 };
 
-/// Chunks of iterations for each multiprocessor, at most: each has as many
+/// Chunks of work items for each multiprocessor, at most: each has as many
 /// counts as there are buckets.
 inline constexpr int64_t chunksOfProcessor = 4;
 
@@ -68,8 +68,8 @@ public:
   }
 
 private:
-  uint64_t mostChunks(uint64_t iterations) const;
-  bool reserve(uint64_t iterations);
+  uint64_t mostChunks(uint64_t workItems) const;
+  bool reserve(uint64_t workItems);
   Result<> prepare();
   void divide(SortCall &call, Grid grid) const;
   void keep(SortPlan &plan) const;

@@ -17,7 +17,8 @@ uint64_t costate_device_sort_begin(SortWorker *worker, const SortCall *call,
                                    uint64_t thread, std::byte *memory,
                                    uint64_t place);
 uint64_t costate_device_sort_rounds(const SortWorker *worker);
-uint64_t costate_device_sort_item(const SortWorker *worker, uint64_t round);
+uint64_t costate_device_sort_work_item(const SortWorker *worker,
+                                       uint64_t round);
 void costate_device_sort_take(SortWorker *worker, uint64_t round, uint64_t item,
                               uint64_t depth);
 uint64_t costate_device_sort_next(SortWorker *worker);
@@ -51,7 +52,7 @@ void sortDepths(const uint64_t *words, int64_t thread, int64_t,
   for (; more; more = costate_device_sort_next(&worker)) {
     uint64_t rounds = costate_device_sort_rounds(&worker);
     for (uint64_t k = 0; k < rounds; ++k) {
-      uint64_t item = costate_device_sort_item(&worker, k);
+      uint64_t item = costate_device_sort_work_item(&worker, k);
       bool isThere = item != ~uint64_t(0);
       *asked += isThere;
       costate_device_sort_take(
@@ -86,7 +87,7 @@ struct Bench {
     DeviceFunction &function = code.functions.emplace_back();
     function.symbol = "sort";
     function.collective = function.sorts = true;
-    function.sortCosts.turn = int64_t(1) << 40; // it pays soon
+    function.sortCosts.iteration = int64_t(1) << 40; // it pays soon
     module = *driver->load(code);
   }
 
@@ -145,7 +146,7 @@ TEST(Sort, IsByDepthDeepestFirst) {
       bench.report = {0, 1, 1, 1, 1};
       for (int launch = 0; launch < 2; ++launch) {
         std::vector<int64_t> depths = someDepths(count, most);
-        bench.report.rounds = bench.report.turns + 1;
+        bench.report.rounds = bench.report.iterations + 1;
         std::vector<unsigned> order = bench.sort(depths);
         ASSERT_EQ(order.size(), count);
         expectSorted(order, depths);
@@ -205,7 +206,7 @@ TEST(Sort, LeavesOutWhatHasNoEffect) {
   for (size_t k = 0; k < order.size(); ++k)
     EXPECT_EQ(order[k], 3 * k);
   EXPECT_EQ(bench.report.passing, 667u);
-  EXPECT_EQ(bench.report.turns, 667u * 7);
+  EXPECT_EQ(bench.report.iterations, 667u * 7);
   EXPECT_EQ(bench.report.rounds, 2000u * 7);
   depths.assign(2000, -1);
   bench.sort(depths);
@@ -216,30 +217,31 @@ TEST(Sort, LeavesOutWhatHasNoEffect) {
 TEST(Sort, SaysHowDeepTilesAre) {
   Bench bench;
   std::vector<int64_t> depths = someDepths(3000, 200);
-  uint64_t turns = 0, rounds = 0;
+  uint64_t iterations = 0, rounds = 0;
   for (size_t start = 0; start < depths.size(); start += 32) {
     auto first = depths.begin() + static_cast<ptrdiff_t>(start);
     auto size = std::min<size_t>(32, depths.size() - start);
     auto last = first + static_cast<ptrdiff_t>(size);
-    turns += static_cast<uint64_t>(std::accumulate(first, last, int64_t(0)));
+    iterations +=
+        static_cast<uint64_t>(std::accumulate(first, last, int64_t(0)));
     rounds += static_cast<uint64_t>(*std::max_element(first, last)) * size;
   }
   auto expectReport = [&] {
-    EXPECT_EQ(bench.report.turns, turns);
+    EXPECT_EQ(bench.report.iterations, iterations);
     EXPECT_EQ(bench.report.rounds, rounds);
     EXPECT_EQ(bench.report.deepest,
               static_cast<uint64_t>(*std::ranges::max_element(depths)));
-    EXPECT_EQ(bench.report.iterations, depths.size());
+    EXPECT_EQ(bench.report.workItems, depths.size());
   };
   EXPECT_TRUE(bench.sort(depths).empty()) << "the first launch only looks";
   expectReport();
-  bench.report.turns = 0;
+  bench.report.iterations = 0;
   EXPECT_FALSE(bench.sort(depths).empty());
   expectReport();
   depths.assign(3000, 7);
   EXPECT_FALSE(bench.sort(depths).empty()) << "it is not known yet";
   EXPECT_TRUE(bench.sort(depths).empty()) << "all are equal";
-  EXPECT_EQ(bench.report.rounds, bench.report.turns);
+  EXPECT_EQ(bench.report.rounds, bench.report.iterations);
 }
 
 TEST(Sort, LooksNowAndThenAndThenNoticesChanges) {
@@ -282,7 +284,8 @@ TEST(Sort, IsNotDoneWithTooLittleBlockMemory) {
 }
 
 TEST(Sort, PaysWhereLanesWait) {
-  SortCosts costs{.turn = 25, .strayItem = 300, .strayTurn = 0};
+  SortCosts costs{
+      .iteration = 25, .uncoalescedWorkItem = 300, .uncoalescedIteration = 0};
   uint64_t n = 1 << 20;
   EXPECT_TRUE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, n));
   EXPECT_FALSE(sortingPays({64 * n, 70 * n, 80, n, n}, costs, n));
@@ -292,7 +295,7 @@ TEST(Sort, PaysWhereLanesWait) {
   EXPECT_FALSE(sortingPays(sparse, costs, n));
   sparse.passing = n / 16;
   EXPECT_TRUE(sortingPays(sparse, costs, n));
-  costs.strayTurn = 200;
+  costs.uncoalescedIteration = 200;
   EXPECT_FALSE(sortingPays({64 * n, 256 * n, 985, n, n}, costs, n));
 }
 

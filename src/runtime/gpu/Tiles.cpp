@@ -17,9 +17,10 @@ static constexpr int mostDrains = 32;
 /// Warps of a multiprocessor, fewer of which leave it idle.
 static constexpr size_t leastWarps = 8;
 
-/// Warps of a multiprocessor that share a heap, if a turn takes several rows:
-/// what hides the time of memory are rows under way. More only take memory.
-static constexpr size_t warpsOfWideTurns = 20;
+/// Warps of a multiprocessor that share a heap, if an iteration takes several
+/// rows: what hides the time of memory are rows under way. More only take
+/// memory.
+static constexpr size_t warpsOfWideIterations = 20;
 
 Result<std::unique_ptr<HostMemory>>
 HostMemory::make(std::shared_ptr<Driver> driver, size_t bytes) {
@@ -60,11 +61,11 @@ Result<std::unique_ptr<TapeNeeds>> TapeNeeds::make(Memory &memory,
 
 //===-- Where tapes lie ---------------------------------------------------===//
 
-/// That most tiles do with, if lanes have about as many turns.
+/// That most tiles do with, if lanes have about as many iterations.
 static uint64_t usualRows(const TapeNeed &known, const SortReport &seen) {
   if (seen.deepest == 0 || seen.passing == 0)
     return known.rows;
-  double mean = static_cast<double>(seen.turns) /
+  double mean = static_cast<double>(seen.iterations) /
                 static_cast<double>(seen.passing) /
                 static_cast<double>(seen.deepest);
   return static_cast<uint64_t>(std::min(1.0, 1.5 * mean) *
@@ -117,8 +118,8 @@ Result<TapePlan> Tiles::planHeap(const TiledLaunch &launch, uint64_t tiles,
     return resident.error();
   auto blocks = std::min(tiles, static_cast<uint64_t>(*resident));
   uint64_t warps = std::min(blocks * tapes.warpsOfBlock(), tiles);
-  if (launch.function.turnRows > 1)
-    warps = std::min(warps, warpsOfWideTurns * processors);
+  if (launch.function.iterationRows > 1)
+    warps = std::min(warps, warpsOfWideIterations * processors);
   TapePlan plan{.grid = {static_cast<int64_t>(blocks), tapes.blockThreads()},
                 .leastWarps = leastWarps * processors,
                 .mostWarps = warps};
@@ -138,23 +139,23 @@ Result<Grid> Tiles::sortGrid(const TiledLaunch &launch) {
   int64_t most =
       chunksOfProcessor * memory.driver().properties().multiprocessors;
   int64_t least =
-      (launch.iterations + TAPE_BLOCK_THREADS - 1) / TAPE_BLOCK_THREADS;
+      (launch.workItems + TAPE_BLOCK_THREADS - 1) / TAPE_BLOCK_THREADS;
   return Grid{std::min({*resident, most, least}), TAPE_BLOCK_THREADS};
 }
 
-/// Where tapes lie depends on whether iterations are sorted, and sorting on how
+/// Where tapes lie depends on whether work items are sorted, and sorting on how
 /// many blocks there are. A launch of its own has more threads for it, and is
 /// had where no drain is needed.
 Result<Tiles::Plans> Tiles::planAll(const TiledLaunch &launch, uint64_t tiles,
                                     const TapeNeed &known, bool isExact) {
   SortedLaunch sorted{launch.function, launch.needs.depths(launch.number),
-                      static_cast<uint64_t>(launch.iterations)};
+                      static_cast<uint64_t>(launch.workItems)};
   Ordering decided = sorter.decide(sorted);
   RangeTapes range{.tiles = tiles,
                    .known = known,
                    .isExact = isExact,
-                   .dear = launch.function.dear,
-                   .barelyDear = launch.function.barelyDear};
+                   .expensive = launch.function.expensive,
+                   .moderatelyExpensive = launch.function.moderatelyExpensive};
   if (decided == Ordering::Sort)
     range.usual = usualRows(known, *sorted.history.report);
   auto tapes = plan(launch, range);
@@ -217,14 +218,14 @@ uint64_t Tiles::rowsOf(const TapePlan &plan, const TapeNeed &known) const {
   if (plan.sharedRows)
     return plan.sharedRows;
   uint64_t rows = heap.bytes() / rowBytes;
-  uint64_t warps = std::max(rows / std::max<uint64_t>(known.fewest, 1),
+  uint64_t warps = std::max(rows / std::max<uint64_t>(known.minRows, 1),
                             std::max<uint64_t>(plan.leastWarps, 1));
   return rows / std::min(warps, std::max<uint64_t>(plan.mostWarps, 1));
 }
 
-/// Whether every tile fits that does with `known.fewest` rows.
+/// Whether every tile fits that does with `known.minRows` rows.
 bool Tiles::holds(const TapePlan &plan, const TapeNeed &known) const {
-  return rowsOf(plan, known) >= known.fewest;
+  return rowsOf(plan, known) >= known.minRows;
 }
 
 //===-- Launches ----------------------------------------------------------===//
@@ -346,8 +347,8 @@ Result<> Tiles::drain(const TiledLaunch &launch, TapeCall &call,
                       uint64_t firstPartial) {
   const Properties &gpu = memory.driver().properties();
   size_t shared = gpu.sharedPerBlock / 1024 * 1024;
-  call.drains = call.commits = call.frugal = 1;
-  call.ample = 0;
+  call.drains = call.commits = call.lowMemory = 1;
+  call.sufficient = 0;
   call.drainRows = shared / rowBytes;
   return start(launch, launch.function.drainSymbol,
                {drainBlocks(call.tiles), sharedTapes().blockThreads()}, shared,
@@ -368,7 +369,7 @@ uint64_t Tiles::nameOf(const TiledLaunch &launch) {
 }
 
 Result<> Tiles::run(const TiledLaunch &launch) {
-  auto tiles = (static_cast<uint64_t>(launch.iterations) + 31) / 32;
+  auto tiles = (static_cast<uint64_t>(launch.workItems) + 31) / 32;
   if (auto done = prepare(); !done)
     return done;
   TapeCall call{};
@@ -376,7 +377,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   TapeNeed known = *launch.needs.onHost(launch.number);
   bool isExact = call.hostRows > 0;
   if (isExact)
-    known = {call.hostRows, call.hostFewest, 0, 0};
+    known = {call.hostRows, call.hostMinRows, 0, 0};
   if (known.rows == 0)
     if (auto done = failureOfOthers(); !done)
       return done;
@@ -391,7 +392,7 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.failure = raised->onDevice<TapeFailure>();
   call.function = nameOf(launch);
   call.tiles = tiles;
-  call.iterations = static_cast<uint64_t>(launch.iterations);
+  call.workItems = static_cast<uint64_t>(launch.workItems);
   call.order = order.call.order;
   if (order.sorts())
     call.ordered = &order.call.control->ordered;
@@ -401,8 +402,8 @@ Result<> Tiles::run(const TiledLaunch &launch) {
   call.leastWarps = plan.leastWarps;
   call.mostWarps = plan.mostWarps;
   call.commits = plans->commits;
-  call.ample = call.commits && rowsOf(plan, known) >= known.rows;
-  call.frugal = call.commits && !call.ample;
+  call.sufficient = call.commits && rowsOf(plan, known) >= known.rows;
+  call.lowMemory = call.commits && !call.sufficient;
   call.marksTiles = sumsInOrder && !call.commits;
   if (!call.commits)
     if (auto done = prepareLists(call); !done)
@@ -423,14 +424,14 @@ Result<> Tiles::list(const TapeNeed &need) {
   TapeControl cells{};
   cells.listed = need.failed;
   cells.seenRows = need.rows;
-  cells.seenFewest = need.fewest;
+  cells.seenMinRows = need.minRows;
   constexpr size_t from = offsetof(TapeControl, next);
-  static_assert(offsetof(TapeControl, seenFewest) + 8 == sizeof cells);
+  static_assert(offsetof(TapeControl, seenMinRows) + 8 == sizeof cells);
   return memory.driver().upload(control.address() + from, &cells.next,
                                 sizeof cells - from);
 }
 
-/// What is raised behind a first launch shall be of that launch.
+/// What is raised after a first launch shall be of that launch.
 Result<> Tiles::failureOfOthers() {
   auto done = memory.driver().synchronize();
   return done ? failure() : done;
@@ -476,7 +477,7 @@ Failure Tiles::failureOf(const TapeFailure &raised) const {
   return {ErrorCode::OutOfMemory,
           names[raised.function] +
               ": out of memory for the values that this loop saves for its "
-              "gradient: 32 iterations need " +
+              "gradient: 32 work items need " +
               bytesText(raised.rows * rowBytes) + ", tapes have " +
               bytesText(heap.bytes()) +
               "; gradients that it has added to are unusable, and later "

@@ -78,11 +78,11 @@ struct TiledLaunch {
   TapeNeeds &needs;
   size_t number; ///< of the function
   uint64_t *words;
-  int64_t iterations;
+  int64_t workItems;
   Scratch &partials; ///< of its sums
   uint64_t ticket;   ///< for them
 
-  /// A TapeCall, and behind it, if the function sorts, a SortCall.
+  /// A TapeCall, and after it, if the function sorts, a SortCall.
   uint64_t *callWords() const { return sortWords() - sizeof(TapeCall) / 8; }
   uint64_t *sortWords() const {
     size_t sort = function.sorts ? sizeof(SortCall) / 8 : 0;

@@ -41,10 +41,10 @@ public:
   }
   /// The one that `address` is in; null for none.
   const Entry *find(uint64_t address) const {
-    auto behind = pieces.upper_bound(address);
-    if (behind == pieces.begin())
+    auto after = pieces.upper_bound(address);
+    if (after == pieces.begin())
       return nullptr;
-    const Entry &piece = *std::prev(behind);
+    const Entry &piece = *std::prev(after);
     return address < endOf(piece) ? &piece : nullptr;
   }
   static uint64_t endOf(const Entry &piece) {
@@ -329,7 +329,7 @@ Result<> ValidatingDriver::checkGrid(const std::string &what, Grid grid,
   return {};
 }
 
-/// The first words have a meaning; those behind may be numbers.
+/// The first words have a meaning; those after may be numbers.
 Result<> ValidatingDriver::checkWords(const std::string &what,
                                       std::span<const uint64_t> words) {
   for (size_t word : {TapeBaseWord, PartialsWord, TicketWord, FrameWord,

@@ -270,7 +270,7 @@ void Block::release(std::span<Lane> some) {
 
 void leaveThread() { std::longjmp(*escape, Left); }
 
-Result<> runInTurn(const BlockWork &work) {
+Result<> runSerially(const BlockWork &work) {
   for (int64_t k = 0; k < work.blockThreads; ++k) {
     if (work.mustEnd())
       return interruptedFailure("");

@@ -22,7 +22,7 @@ struct BlockWork {
 };
 
 /// Runs one thread after another; none of them may wait for another one.
-Result<> runInTurn(const BlockWork &work);
+Result<> runSerially(const BlockWork &work);
 
 /// Runs the threads as fibres. Where one waits for others, which one runs next
 /// is left to chance, that is to `seed`.

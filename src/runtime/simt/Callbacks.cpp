@@ -13,7 +13,7 @@ namespace costate::runtime {
 
 struct DeviceWorker {
   std::byte *tapeTop, *tapeEnd, *tapeBase;
-  int64_t iteration;
+  int64_t workItem;
   int64_t lane;
   DeviceErrorCell *errors;
 };
@@ -23,10 +23,10 @@ static void report(const DeviceWorker &worker, DeviceErrorCell::Kind kind,
   static Mutex mutex;
   std::lock_guard lock(mutex);
   DeviceErrorCell &cell = *worker.errors;
-  if (cell.kind != DeviceErrorCell::None && cell.iteration <= worker.iteration)
+  if (cell.kind != DeviceErrorCell::None && cell.workItem <= worker.workItem)
     return;
   cell.kind = kind;
-  cell.iteration = worker.iteration;
+  cell.workItem = worker.workItem;
   cell.site = site;
   std::ranges::copy(words, cell.words);
 }
@@ -95,7 +95,7 @@ void costate_device_print(DeviceWorker *worker, int64_t site, int64_t text,
   uint64_t at = std::atomic_ref(cell.printed).fetch_add(1);
   if (at < cell.room)
     cell.messages[at] = {
-        site, text, count, worker->iteration, {a, b, c, d, e, f, g, h}};
+        site, text, count, worker->workItem, {a, b, c, d, e, f, g, h}};
 }
 
 void costate_device_add_common_f32(float *place, float value) {

@@ -67,17 +67,17 @@ void costate_device_tape_fence();
 void costate_device_tape_ahead();
 void costate_device_tape_begin();
 void costate_device_tape_tile();
-void costate_device_tape_iteration();
+void costate_device_tape_work_item();
 void costate_device_tape_next();
-void costate_device_tape_settle();
+void costate_device_tape_report();
 void costate_device_tape_end();
 void costate_device_tape_kept();
 void costate_device_tape_segment();
-void costate_device_tape_fewest();
+void costate_device_tape_min_rows();
 
 /// Sorting by depth: gpu/DeviceSort.c.
 void costate_device_sort_begin();
-void costate_device_sort_item();
+void costate_device_sort_work_item();
 void costate_device_sort_take();
 void costate_device_sort_next();
 void costate_device_sort_rounds();

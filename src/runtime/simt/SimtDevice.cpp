@@ -264,7 +264,8 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                    memory.address(),
                    &interruptible};
     uint64_t blockSeed = mixed(launchSeed, static_cast<uint64_t>(block));
-    return function.collective ? runTogether(work, blockSeed) : runInTurn(work);
+    return function.collective ? runTogether(work, blockSeed)
+                               : runSerially(work);
   };
   auto runBlock = [&](int64_t block) {
     try {

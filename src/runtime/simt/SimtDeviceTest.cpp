@@ -52,7 +52,7 @@ void expectInternal(const Result<> &done, const std::string &part) {
 [[noreturn]] void endWithError(const uint64_t *words, size_t cell) {
   struct {
     void *tape[3] = {};
-    int64_t iteration = 0, lane = 0;
+    int64_t workItem = 0, lane = 0;
     uint64_t errors;
   } worker;
   worker.errors = words[cell];

@@ -222,14 +222,15 @@ VulkanFeatures AdapterReader::features(const FeatureChain &there,
   // wrong in some kernels (580.159.04); of its assembler see hideNegations in
   // Nvidia.cpp.
   bool isNvidia = v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-  to.i64Division = to.placeSums = to.negation = to.saturation = !isNvidia;
-  to.halfRounding = !isNvidia; // f32(f16(x)) is x
+  to.miscompilesI64Division = to.miscompilesPlaceSums = isNvidia;
+  to.miscompilesNegatedMinimum = to.miscompilesSaturation = isNvidia;
+  to.skipsHalfRounding = isNvidia; // f32(f16(x)) is x
   // It takes `56 < i64(x)` for true whatever the sign of x (22.3.6).
   bool isMesa = std::string_view(v12.driverInfo).starts_with("Mesa");
-  to.signExtension = !isMesa;
+  to.miscompilesSignExtension = isMesa;
   // It ends the process where bits of a new f64 are exchanged, with vectors of
   // 256 bits (LLVM 15).
-  to.exchangedF64 = v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE;
+  to.crashesOnExchangedF64 = v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   return to;
 }
 
@@ -247,7 +248,7 @@ Guess AdapterReader::guess() const {
                              amd.wavefrontSize)};
   switch (properties.properties.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU:
-    return {1024, 256}; // a thread may not run for long (`shortLoops`)
+    return {1024, 256}; // a thread may not run for long (`endsLongLoops`)
   case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     return {32, 1024};
   default:

@@ -130,11 +130,11 @@ void Commands::clear() {
   session->api().vkResetCommandPool(session->device(), commandPool, 0);
 }
 
-void Commands::barrier(VkPipelineStageFlags behind, VkAccessFlags seen) {
+void Commands::barrier(VkPipelineStageFlags after, VkAccessFlags seen) {
   VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   memory.srcAccessMask = writes;
   memory.dstAccessMask = seen;
-  session->api().vkCmdPipelineBarrier(buffer, work, behind, 0, 1, &memory, 0,
+  session->api().vkCmdPipelineBarrier(buffer, work, after, 0, 1, &memory, 0,
                                       nullptr, 0, nullptr);
 }
 

@@ -97,7 +97,7 @@ public:
 
 private:
   Status open();
-  void barrier(VkPipelineStageFlags behind, VkAccessFlags seen);
+  void barrier(VkPipelineStageFlags after, VkAccessFlags seen);
 
   std::shared_ptr<Session> session;
   const bool isKept;

@@ -128,7 +128,7 @@ TEST_F(VulkanGpu, AChildIsToldSoWhileWorkIsBeingSubmitted) {
   std::shared_ptr<gpu::Module> module = load();
   spin(*module, memory);
   maySubmit = false;
-  check(driver->fill(memory, 8, &zero, 8)); // behind a busy device
+  check(driver->fill(memory, 8, &zero, 8)); // after a busy device
   while (!isSubmitting)
     std::this_thread::yield();
   EXPECT_EQ(statusOfChild(driver, memory), 0);

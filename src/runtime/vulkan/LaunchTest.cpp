@@ -107,7 +107,7 @@ TEST_F(VulkanGpu, WorkStartsWithoutAnybodyWaitingForIt) {
   auto *seen = reinterpret_cast<volatile uint64_t *>(*cell);
   *seen = 0;
   spin(*module, memory);
-  add(*module, driver->onDevice(*cell), 1, 7); // behind a busy device
+  add(*module, driver->onDevice(*cell), 1, 7); // after a busy device
   while (*seen == 0)
     std::this_thread::yield();
   EXPECT_EQ(*seen, 7u);

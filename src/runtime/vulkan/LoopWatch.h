@@ -1,6 +1,6 @@
 #pragma once
-/// Devices whose loops end after some turns (`VulkanFeatures::shortLoops`):
-/// which kernels were cut.
+/// Devices whose loops end after some iterations
+/// (`VulkanFeatures::endsLongLoops`): which kernels were cut.
 
 #include <atomic>
 #include <cstdint>

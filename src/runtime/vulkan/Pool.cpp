@@ -58,10 +58,10 @@ void Pool::release(uint64_t address) {
 }
 
 const Block *Pool::blockOf(uint64_t address) const {
-  auto behind = blocks.upper_bound(address);
-  if (behind == blocks.begin())
+  auto after = blocks.upper_bound(address);
+  if (after == blocks.begin())
     return nullptr;
-  const Block &block = std::prev(behind)->second;
+  const Block &block = std::prev(after)->second;
   return address - block.address < block.bytes ? &block : nullptr;
 }
 
@@ -73,10 +73,10 @@ Place Pool::find(uint64_t address) const {
 
 uint64_t Pool::addressOf(const std::byte *host) const {
   std::lock_guard lock(mutex);
-  auto behind = hosts.upper_bound(host);
-  if (behind == hosts.begin())
+  auto after = hosts.upper_bound(host);
+  if (after == hosts.begin())
     return 0;
-  auto [start, address] = *std::prev(behind);
+  auto [start, address] = *std::prev(after);
   auto offset = static_cast<uint64_t>(host - start);
   return offset < blocks.at(address).bytes ? address + offset : 0;
 }

@@ -17,7 +17,7 @@ constexpr unsigned char code64[] = {
 };
 
 /// More than some drivers let a loop make.
-constexpr uint64_t manyTurns = 70000;
+constexpr uint64_t manyIterations = 70000;
 
 constexpr int blockThreads = 32;
 constexpr size_t threads = 4096;
@@ -44,16 +44,16 @@ struct Scratch {
   Result<std::byte *> place;
 };
 
-/// How many turns a loop of `manyTurns` makes.
-Result<uint64_t> turnsOfLoop(gpu::Driver &driver, gpu::Module &module) {
+/// How many iterations a loop of `manyIterations` makes.
+Result<uint64_t> tripCountOfLoop(gpu::Driver &driver, gpu::Module &module) {
   Scratch cell(driver, sizeof(uint64_t));
   if (!cell.place)
     return cell.place.error();
-  uint64_t words[] = {numberOf(*cell.place), manyTurns}, turns = 0;
-  Result<> done = driver.launch(module, "turns", {1, 1}, words);
+  uint64_t words[] = {numberOf(*cell.place), manyIterations}, iterations = 0;
+  Result<> done = driver.launch(module, "iterations", {1, 1}, words);
   if (done)
-    done = driver.download(&turns, *cell.place, sizeof turns);
-  return done ? turns : Result<uint64_t>(done.error());
+    done = driver.download(&iterations, *cell.place, sizeof iterations);
+  return done ? iterations : Result<uint64_t>(done.error());
 }
 
 /// a, b and c of each thread, far from where numbers get denormal. Half of the
@@ -105,10 +105,10 @@ Result<> probeSingle(gpu::Driver &driver, VulkanFeatures &features) {
   auto module = load(driver, code32);
   if (!module)
     return module.error();
-  Result<uint64_t> turns = turnsOfLoop(driver, **module);
-  if (!turns)
-    return turns.error();
-  features.shortLoops = *turns != manyTurns;
+  Result<uint64_t> iterations = tripCountOfLoop(driver, **module);
+  if (!iterations)
+    return iterations.error();
+  features.endsLongLoops = *iterations != manyIterations;
   Result<Exact> exact = exactness<float>(driver, **module);
   if (!exact)
     return exact.error();

@@ -7,7 +7,7 @@
 namespace costate::runtime::vulkan {
 
 static constexpr size_t smallBytes = size_t(64) << 10;
-/// A large copy goes through two of these in turn.
+/// A large copy goes through two of these alternately.
 static constexpr size_t pieceBytes = size_t(4) << 20;
 
 Readback::~Readback() {

@@ -102,7 +102,7 @@ Result<> Session::defects() {
   if (std::string kernel = watch.take(); !kernel.empty())
     return Failure{ErrorCode::KernelFailed,
                    "Mesa's Vulkan driver for the CPU ends the loops of a "
-                   "thread after 65,535 turns, and has done so in `" +
+                   "thread after 65,535 iterations, and has done so in `" +
                        kernel +
                        "`: what was computed since the last synchronisation "
                        "is wrong; use the device `cpu`, or a GPU"};

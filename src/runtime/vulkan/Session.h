@@ -34,7 +34,7 @@ public:
   void setFeatures(const VulkanFeatures &features) {
     opened.features = features;
     opened.properties.chip = vulkanChip(features);
-    opened.properties.endsLoops = features.shortLoops;
+    opened.properties.endsLoops = features.endsLongLoops;
     opened.properties.blockThreads =
         std::min(opened.properties.blockThreads, features.largestBlock());
   }
@@ -64,7 +64,7 @@ public:
     return memory.memoryHeaps[heap].size;
   }
   /// Among the types with the bits `allowed` and all of `needed`, the one that
-  /// has most of `liked` and fewest of `disliked`; none: -1.
+  /// has most of `liked` and least of `disliked`; none: -1.
   int memoryType(uint32_t allowed, VkMemoryPropertyFlags needed,
                  VkMemoryPropertyFlags liked,
                  VkMemoryPropertyFlags disliked) const;

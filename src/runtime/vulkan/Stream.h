@@ -42,7 +42,7 @@ public:
     return status ? status : endWork();
   }
 
-  /// Behind all that is recorded so far.
+  /// After all that is recorded so far.
   Moment now();
   bool isDone(Moment moment);
   Status waitFor(Moment moment);

@@ -60,8 +60,17 @@ TEST(VulkanChip, FeaturesCanBeLeftOut) {
   left->warps = left->f16 = true;
   EXPECT_TRUE(*left == VulkanFeatures::everything());
   for (const char *text :
-       {"f65", "f16,f64", "f16;;f64", "f16;", ";", "shortloops"})
+       {"f65", "f16,f64", "f16;;f64", "f16;", ";", "endslongloops"})
     EXPECT_FALSE(without(VulkanFeatures::everything(), text)) << text;
+}
+
+TEST(VulkanChip, DefectsCanBeAssumed) {
+  auto worse =
+      without(VulkanFeatures::everything(), "miscompilesnegatedminimum");
+  ASSERT_TRUE(worse);
+  EXPECT_TRUE(worse->miscompilesNegatedMinimum);
+  EXPECT_TRUE(vulkanChip(*worse).ends_with(";miscompilesnegatedminimum"));
+  EXPECT_TRUE(parseVulkanChip(vulkanChip(*worse)) == worse);
 }
 
 TEST(VulkanChip, WarpsNeedOtherFeatures) {

@@ -251,7 +251,7 @@ Result<std::shared_ptr<Pipeline>> VulkanDriver::fillKernel() {
   return fillModule->find("fill", threads, 0);
 }
 
-/// The bytes in front of the first whole word and behind the last one.
+/// The bytes in front of the first whole word and after the last one.
 Status VulkanDriver::fillEnds(Commands &commands, Place to, size_t bytes,
                               size_t head, size_t tail, uint64_t pattern) {
   if (head)
@@ -419,7 +419,7 @@ Result<std::shared_ptr<gpu::Driver>> openVulkan(const std::string &which,
     features = *left;
   }
   (*session)->setFeatures(features);
-  if (features.shortLoops) {
+  if (features.endsLongLoops) {
     Piece cell;
     constexpr size_t bytes = LoopWatch::cells * sizeof(uint32_t);
     if (Status status = (*core)->host->allocate(bytes, cell))

@@ -34,7 +34,7 @@ TEST_F(VulkanGpu, WhatItDoesNotTellIsFoundOut) {
   std::shared_ptr<gpu::Module> module = load();
   std::byte *memory = allocate(8);
   spin(*module, memory, 80000);
-  EXPECT_EQ(read<uint64_t>(memory, 1)[0] < 80000, features->shortLoops);
+  EXPECT_EQ(read<uint64_t>(memory, 1)[0] < 80000, features->endsLongLoops);
   EXPECT_EQ(features->largestBlock() >= 512, features->warps);
   driver->release(memory);
 }

@@ -14,7 +14,7 @@ inline constexpr unsigned char kernels[] = {
 
 inline std::string image() { return {std::begin(kernels), std::end(kernels)}; }
 
-/// Turns; llvmpipe ends loops after 65535.
+/// Iterations; llvmpipe ends loops after 65535.
 inline constexpr uint64_t longSpin = 60000;
 
 class VulkanGpu : public testing::Test {
@@ -54,11 +54,12 @@ protected:
     uint64_t words[] = {address(to), count, term};
     check(driver->launch(module, "add", grid, words));
   }
-  /// Leaves `turns` at `to`; by default takes long beside everything else.
-  void spin(gpu::Module &module, std::byte *to, uint64_t turns = longSpin) {
-    uint64_t words[] = {address(to), turns};
+  /// Leaves `iterations` at `to`; by default takes long beside everything else.
+  void spin(gpu::Module &module, std::byte *to,
+            uint64_t iterations = longSpin) {
+    uint64_t words[] = {address(to), iterations};
     bool isFast = driver->properties().name.starts_with("llvmpipe");
-    int times = isFast && turns == longSpin ? 200 : 1;
+    int times = isFast && iterations == longSpin ? 200 : 1;
     for (int k = 0; k < times; ++k)
       check(driver->launch(module, "spin", {1, 1}, words));
   }

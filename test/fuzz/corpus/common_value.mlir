@@ -1,4 +1,4 @@
-// Both iterations store the value, and one of them takes its adjoint.
+// Both work items store the value, and one of them takes its adjoint.
 costate.kernel @k(%arg0: !costate.array<f64, 1> {fuzz.values = dense<[1.000000e+00, 0.000000e+00, -1.000000e+00, -1.000000e+00, 1.000000e+00]> : tensor<5xf64>}, %arg1: !costate.array<f64, 1> {fuzz.values = dense<[1.000000e+00, 1.250000e+00, 1.500000e+00, 2.500000e-01, 1.250000e+00, 7.500000e-01]> : tensor<6xf64>}) {
   %c3_i64 = arith.constant 3 : i64
   %0 = costate.load %arg1[%c3_i64] : !costate.array<f64, 1>

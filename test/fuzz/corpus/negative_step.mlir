@@ -1,4 +1,4 @@
-// Turns of a loop that counts down.
+// Iterations of a loop that counts down.
 costate.kernel @k(%arg0: !costate.array<f64, 1> {fuzz.values = dense<[0.25, 1.25, -0.25]> : tensor<3xf64>},
                   %arg1: !costate.array<f64, 0> {fuzz.values = dense<0.5> : tensor<f64>}) {
   %c3_i64 = arith.constant 3 : i64

@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --find-nan | FileCheck %s
 
 // Results and what loads find are checked, with the operands that explain them;
-// what stays finite is not. Behind an update its element is read again.
+// what stays finite is not. After an update its element is read again.
 // CHECK-LABEL: costate.kernel @checked
 // CHECK:         %[[V:.*]] = costate.load
 // CHECK-NEXT:    costate.check_element "@ holds %#;{{.*}}" %[[V]], %arg0[%[[I:.*]]] : f64, !costate.array<f64, 1>
@@ -12,7 +12,7 @@
 // CHECK-NEXT:    costate.check_finite "% * % + % gives %#;{{.*}}" %[[F]] from %[[S]], %[[V]], %[[L]]
 // CHECK-NEXT:    costate.atomic_add %[[F]], %arg1[]
 // CHECK-NEXT:    costate.check_element added "adding % to @ gives %#;{{.*}}" %[[F]], %arg1[] : f64, !costate.array<f64, 0>
-// CHECK:         costate.check_finite "the sum over all iterations{{.*}}" %{{.*}} : () -> f64
+// CHECK:         costate.check_finite "the sum over all work items{{.*}}" %{{.*}} : () -> f64
 costate.kernel @checked(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %sum = costate.range (%i) in (%n) -> f64 {
@@ -79,13 +79,13 @@ costate.kernel @hoisted(%x: f64, %n: i64, %s: !costate.array<f64, 0>) {
 }
 
 // The text says in which sweep of a gradient an operation stands. A value that
-// is saved for a factor only is checked behind the pop.
+// is saved for a factor only is checked after the pop.
 // CHECK-LABEL: costate.kernel @sweeps
 // CHECK:         %[[L:.*]] = costate.log
 // CHECK-NEXT:    costate.check_finite "in the forward sweep of the gradient, log(%){{.*}}" %[[L]]
 // CHECK:         %[[F:.*]] = costate.exp
 // CHECK-NOT:     %[[F]] from
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         %[[OUT:.*]]:2 = tape.pop record(0)
 // CHECK:         costate.strong_mul %[[OUT]]#0, %[[OUT]]#1
 // CHECK:         %[[COUNTS:.*]] = arith.cmpf une, %[[OUT]]#0
@@ -94,7 +94,7 @@ costate.kernel @sweeps(%x: f64, %s: !costate.array<f64, 0>) {
   %l = costate.log %x : f64
   %f = costate.exp %x : f64
   tape.push record(0) %l, %f : f64, f64
-  tape.turn
+  tape.pivot
   %p:2 = tape.pop record(0) : f64, f64
   %d = costate.strong_mul %p#0, %p#1 : f64
   costate.store %d, %s[] : !costate.array<f64, 0>

@@ -14,7 +14,7 @@
 // CHECK:         costate.serial {
 // CHECK:           costate.local_load %[[A]]
 
-// Its elements are in the frame, behind the slot of the tape.
+// Its elements are in the frame, after the slot of the tape.
 // OUTLINED: costate.frame_slots = 3 : i64
 // OUTLINED-LABEL: llvm.func internal @around.device0.body
 // OUTLINED:   %[[FRAME:.*]] = llvm.load

@@ -15,7 +15,7 @@ costate.kernel @stale(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>, %y
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %v : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %j = %zero to %three step %one : i64 {
       %v = tape.pop record(0) : f64
       costate.store %v, %y[%i] : !costate.array<f64, 1>
@@ -30,18 +30,18 @@ costate.kernel @twice(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %n = costate.extent %x[0] : !costate.array<f64, 1>
-  tape.turn
-  %turns = costate.load %k[] : !costate.array<i64, 0>
+  tape.pivot
+  %iterations = costate.load %k[] : !costate.array<i64, 0>
   // expected-error@+1 {{measured in place overwrites scratch arrays}}
   costate.range (%i) in (%n) {
-    scf.for %j = %zero to %turns step %one : i64 {
+    scf.for %j = %zero to %iterations step %one : i64 {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %v : f64
       %w = arith.mulf %v, %v : f64
       costate.store %w, %x[%i] {costate.replayed = 0 : i64} : !costate.array<f64, 1>
     }
-    tape.turn
-    scf.for %j = %zero to %turns step %one : i64 {
+    tape.pivot
+    scf.for %j = %zero to %iterations step %one : i64 {
       %v = tape.pop record(0) : f64
       costate.store %v, %x[%i] : !costate.array<f64, 1>
     }

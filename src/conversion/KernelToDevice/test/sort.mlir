@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --place-tapes --outline-device | FileCheck %s
 
-// Threads say how deep each iteration is before they run any; whether they do
-// is in words behind those of the tapes.
+// Threads say how deep each work item is before they run any; whether they do
+// is in words after those of the tapes.
 // CHECK:       sort_costs = array<i64:
 // CHECK-SAME:  sorts = true
 // CHECK-SAME:  symbol = "ragged.device0"
@@ -14,19 +14,19 @@
 // CHECK:           %[[ROUNDS:.*]] = llvm.call @costate_device_sort_rounds(
 // CHECK:           scf.for %[[FIRST:.*]] = %{{.*}} to %[[ROUNDS]]
 // CHECK:             %[[K:.*]] = arith.addi %[[FIRST]]
-// CHECK:             %[[ITEM:.*]] = llvm.call @costate_device_sort_item(%{{.*}}, %[[K]])
+// CHECK:             %[[ITEM:.*]] = llvm.call @costate_device_sort_work_item(%{{.*}}, %[[K]])
 // CHECK:             %[[DEPTH:.*]] = scf.if
 // CHECK:               %[[N:.*]] = costate.load
 // CHECK:               %[[T:.*]] = arith.maxsi %[[N]]
 // CHECK:               scf.yield %[[T]]
-// CHECK-COUNT-3:     llvm.call @costate_device_sort_item(
+// CHECK-COUNT-3:     llvm.call @costate_device_sort_work_item(
 // CHECK:             llvm.call @costate_device_sort_take(%{{.*}}, %[[K]], %[[ITEM]], %[[DEPTH]])
 // CHECK-COUNT-3:     llvm.call @costate_device_sort_take(
 // CHECK:           %[[NEXT:.*]] = llvm.call @costate_device_sort_next(
 // CHECK:           scf.yield %[[NEXT]]
 // CHECK:         llvm.call @costate_device_sort_end(
 // CHECK:         llvm.call @costate_device_tape_begin({{.*}}, %[[PLACE]])
-// CHECK:         llvm.call @costate_device_tape_iteration(
+// CHECK:         llvm.call @costate_device_tape_work_item(
 costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -40,7 +40,7 @@ costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %
       tape.push record(0) %a : f32
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %c = costate.cos %a : f32

@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --split-serial | FileCheck %s
 
 // Extents and integers stay with the host; what touches memory or computes with
-// floats goes to the device, up to the range and behind it.
+// floats goes to the device, up to the range and after it.
 // CHECK-LABEL: costate.kernel @around
 // CHECK:         %[[N:.*]] = costate.extent %{{.*}}[0]
 // CHECK:         %[[M:.*]] = arith.addi %[[N]]
@@ -53,18 +53,18 @@ costate.kernel @loop(%x: !costate.array<f64, 1>) {
 }
 
 // What belongs to the reverse sweep says so.
-// CHECK-LABEL: costate.kernel @turns
+// CHECK-LABEL: costate.kernel @pivots
 // CHECK:         costate.serial {
 // CHECK:           tape.push
-// CHECK-NOT:     tape.turn
-// CHECK:         costate.range {{.*}}costate.after_turn
-// CHECK:         costate.serial after_turn
+// CHECK-NOT:     tape.pivot
+// CHECK:         costate.range {{.*}}costate.after_pivot
+// CHECK:         costate.serial after_pivot
 // CHECK:           tape.pop
-costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>, %y: !costate.array<f64, 1>) {
+costate.kernel @pivots(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>, %y: !costate.array<f64, 1>) {
   %n = costate.extent %y[0] : !costate.array<f64, 1>
   %v = costate.load %x[] : !costate.array<f64, 0>
   tape.push record(0) %v : f64
-  tape.turn
+  tape.pivot
   costate.range (%i) in (%n) {
     %a = costate.load %x[] : !costate.array<f64, 0>
     costate.store %a, %y[%i] : !costate.array<f64, 1>
@@ -79,7 +79,7 @@ costate.kernel @turns(%x: !costate.array<f64, 0>, %g: !costate.array<f64, 0>, %y
 // CHECK:         %[[M:.*]]:2 = costate.serial -> f64, i64 {
 // CHECK:           costate.sin
 // CHECK:           scf.if
-// CHECK:         %[[W:.*]] = costate.serial after_turn -> f64 {
+// CHECK:         %[[W:.*]] = costate.serial after_pivot -> f64 {
 // CHECK:           tape.pop
 // CHECK:           costate.cos
 // CHECK:           arith.mulf
@@ -94,7 +94,7 @@ costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %s = costate.sin %p : f64
   tape.push record(0) %s : f64
-  tape.turn
+  tape.pivot
   %t = tape.pop record(0) : f64
   %more = arith.cmpf ogt, %s, %limit : f64
   %m = scf.if %more -> i64 {
@@ -109,7 +109,7 @@ costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(1) %v : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %j = %zero to %m step %one : i64 {
       %v = tape.pop record(1) : f64
       %g = arith.mulf %v, %w : f64
@@ -121,25 +121,25 @@ costate.kernel @bound(%p: f64, %x: !costate.array<f64, 1>) {
 // Who needs what the reverse sweep loads, adds up, or decides in a branch around
 // ranges, is measured there.
 // CHECK-LABEL: costate.kernel @late
-// CHECK:         costate.serial after_turn -> i64 {
+// CHECK:         costate.serial after_pivot -> i64 {
 // CHECK:           costate.load
 // CHECK:           scf.if
-// CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
+// CHECK:         costate.range {{.*}}costate.after_pivot, costate.measured_in_place
 // CHECK:         costate.range {{.*}} -> f64
 // CHECK-NOT:     measured_in_place
-// CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
+// CHECK:         costate.range {{.*}}costate.after_pivot, costate.measured_in_place
 // CHECK:         scf.if
-// CHECK:         costate.range {{.*}}costate.after_turn, costate.measured_in_place
+// CHECK:         costate.range {{.*}}costate.after_pivot, costate.measured_in_place
 costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %none = arith.constant 0.0 : f64
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %more = arith.cmpi sgt, %n, %one : i64
-  tape.turn
-  %turns = costate.load %k[] : !costate.array<i64, 0>
+  tape.pivot
+  %iterations = costate.load %k[] : !costate.array<i64, 0>
   %loaded = scf.if %more -> i64 {
-    scf.yield %turns : i64
+    scf.yield %iterations : i64
   } else {
     scf.yield %zero : i64
   }
@@ -148,7 +148,7 @@ costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %v : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %j = %zero to %loaded step %one : i64 {
       %v = tape.pop record(0) : f64
       costate.store %v, %x[%i] : !costate.array<f64, 1>
@@ -165,7 +165,7 @@ costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(1) %v : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %j = %zero to %added step %one : i64 {
       %v = tape.pop record(1) : f64
       costate.store %v, %x[%i] : !costate.array<f64, 1>
@@ -184,7 +184,7 @@ costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
       %v = costate.load %x[%i] : !costate.array<f64, 1>
       tape.push record(2) %v : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %j = %zero to %decided step %one : i64 {
       %v = tape.pop record(2) : f64
       costate.store %v, %x[%i] : !costate.array<f64, 1>
@@ -194,12 +194,12 @@ costate.kernel @late(%x: !costate.array<f64, 1>, %k: !costate.array<i64, 0>) {
 
 // Without a tape nothing is measured: the cosine stays where it is.
 // CHECK-LABEL: costate.kernel @loss
-// CHECK:         costate.serial after_turn -> f64 {
+// CHECK:         costate.serial after_pivot -> f64 {
 // CHECK:           costate.cos
 // CHECK:         costate.range
 costate.kernel @loss(%p: f64, %x: !costate.array<f64, 1>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
-  tape.turn
+  tape.pivot
   %c = costate.cos %p : f64
   costate.range (%i) in (%n) {
     costate.store %c, %x[%i] : !costate.array<f64, 1>

@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --mark-reductions --outline-ranges | FileCheck %s
 
 // An update of an integer goes to a place of the chunk, and from there to memory
-// if an iteration has come to it. Narrow numbers are compared as such.
+// if a work item has come to it. Narrow numbers are compared as such.
 
 // CHECK-LABEL: llvm.func internal @least.chunk0(
 // CHECK: %[[MOST:.*]] = arith.constant -1 : i32

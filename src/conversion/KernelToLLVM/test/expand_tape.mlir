@@ -35,7 +35,7 @@
 // DEVICE:         llvm.getelementptr %{{.*}}[16]
 costate.kernel @record(%b: i1, %k: i32, %x: f64, %c: i1, %y: !costate.array<f64, 0>) {
   tape.push %b, %k, %x, %c : i1, i32, f64, i1
-  tape.turn
+  tape.pivot
   %0:4 = tape.pop : i1, i32, f64, i1
   %s = arith.select %0#0, %0#2, %x : f64
   costate.store %s, %y[] : !costate.array<f64, 0>
@@ -54,7 +54,7 @@ costate.kernel @lanes(%x: !costate.array<f64, 1>, %k: i32, %b: i1) {
   costate.range (%i) in (%n) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     tape.push %v, %k, %b : f64, i32, i1
-    tape.turn
+    tape.pivot
     %0:3 = tape.pop : f64, i32, i1
     costate.store %0#0, %x[%i] : !costate.array<f64, 1>
   }

@@ -2,7 +2,7 @@
 // RUN: costate-opt %s --outline-ranges --expand-checks | FileCheck %s --check-prefix=RELEASE
 // RUN: costate-opt %s --differentiate-reverse | FileCheck %s --check-prefix=GRADIENT
 
-// Values travel as 64 bits; a kernel that prints knows its iterations.
+// Values travel as 64 bits; a kernel that prints knows its work items.
 // CHECK:       costate.texts
 // CHECK-LABEL: llvm.func internal @says.chunk0
 // CHECK:         llvm.call @costate_print(%{{.*}}, %{{.*}}, %{{.*}}, %[[TWO:.*]], %{{.*}}, %{{.*}}, %[[TWO]]

@@ -35,7 +35,7 @@ costate.kernel @scale(%x: !costate.array<f64, 1>, %s: f64) {
 
 // Several dimensions are rows around an innermost loop; sums are f64. An array
 // that is only read is readonly. With `debug` the extents are told before the
-// range, and the worker knows the number of its iteration.
+// range, and the worker knows the number of its work item.
 // DEBUG-LABEL: llvm.func @sum.entry(
 // DEBUG: llvm.call @costate_begin_range(%arg0, %{{.*}}, %{{.*}})
 // DEBUG: llvm.call @costate_range
@@ -65,7 +65,7 @@ costate.kernel @sum(%x: !costate.array<f32, 2>, %y: !costate.array<f32, 0>) {
   costate.store %s, %y[] : !costate.array<f32, 0>
 }
 
-// A launch that only measures leaves the iteration at the turn, and skips the
+// A launch that only measures leaves the work item at the pivot, and skips the
 // stores of the serial code.
 // CHECK-LABEL: llvm.func @measured.entry(
 // CHECK: %[[DRY:.*]] = llvm.call @costate_dry_run
@@ -82,14 +82,14 @@ costate.kernel @sum(%x: !costate.array<f32, 2>, %y: !costate.array<f32, 0>) {
 // CHECK:     llvm.store %[[BASE]], %arg1
 // CHECK:   } else {
 // CHECK:     tape.pop
-// CHECK-NOT: tape.turn
+// CHECK-NOT: tape.pivot
 costate.kernel @measured(%x: !costate.array<f64, 1>, %a: f64) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %c0 = arith.constant 0 : i64
   costate.store %a, %x[%c0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {
     tape.push %a : f64
-    tape.turn
+    tape.pivot
     %v = tape.pop : f64
     costate.atomic_add %v, %x[%i] : !costate.array<f64, 1>
   }
@@ -97,18 +97,18 @@ costate.kernel @measured(%x: !costate.array<f64, 1>, %a: f64) {
 
 // A range without pushes and writes has nothing to leave out.
 // CHECK-LABEL: llvm.func internal @sum_measured.chunk0(
-// CHECK-NOT: tape.turn
+// CHECK-NOT: tape.pivot
 // CHECK: llvm.return
 costate.kernel @sum_measured(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   %a = arith.constant 1.0 : f64
   tape.push %a : f64
   %s = costate.range (%i) in (%n) -> f64 {
-    tape.turn
+    tape.pivot
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     costate.yield %v : f64
   }
-  tape.turn
+  tape.pivot
   %b = tape.pop : f64
   costate.store %s, %y[] : !costate.array<f64, 0>
 }

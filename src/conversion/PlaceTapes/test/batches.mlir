@@ -1,15 +1,15 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
-// Turns of two rows, of a segment that may start anywhere: one and then two, as
+// Iterations of two rows, of a segment that may start anywhere: one and then two, as
 // the bits of their number say, then batches of four; within a batch the last
-// turn first, with what that turn has written.
-// CHECK:         tape.settle
+// iteration first, with what that iteration has written.
+// CHECK:         tape.report
 // CHECK:         scf.for {{.*}}, %[[FIRST:.*]] = %{{.*}}, %[[END:.*]] = %{{.*}}) -> (f64, i32, i32)
 // CHECK:           %[[START:.*]] = arith.select %{{.*}}, %c0_i32, %{{.*}} : i32
 // CHECK:           tape.write
 // CHECK:           %[[HERE:.*]] = arith.minui %[[OWN:.*]], %[[END]]
-// CHECK-NEXT:      %[[BEHIND:.*]] = arith.maxui %[[HERE]], %[[FIRST]]
-// CHECK-NEXT:      %[[MINE:.*]] = arith.subi %[[BEHIND]], %[[FIRST]]
+// CHECK-NEXT:      %[[AFTER:.*]] = arith.maxui %[[HERE]], %[[FIRST]]
+// CHECK-NEXT:      %[[MINE:.*]] = arith.subi %[[AFTER]], %[[FIRST]]
 // CHECK-NEXT:      %[[COUNT:.*]] = arith.subi %[[END]], %[[FIRST]]
 
 // CHECK-NEXT:      %[[BIT:.*]] = arith.andi %[[COUNT]], %c1_i32
@@ -54,7 +54,7 @@
 // CHECK:             %[[PLACE:.*]] = arith.subi %[[LEFT]], %c4_i32
 // CHECK:             arith.addf %[[READ]],
 // CHECK:             scf.yield %{{.*}}, %[[PLACE]], %[[AT]] : f64, i32, i32
-costate.kernel @turns(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f64, 1>) {
+costate.kernel @iterations(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f64, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %f1 = arith.constant 1.0 : f64
@@ -67,7 +67,7 @@ costate.kernel @turns(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>, %g
       tape.push record(0) %a : f64
       scf.yield %q : f64
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f64) : i64 {
       %a = tape.pop record(0) : f64
       %w = arith.sitofp %k : i64 to f64

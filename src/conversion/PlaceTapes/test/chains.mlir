@@ -5,7 +5,7 @@
 // RUN: sed s/costate.cos/costate.tan/ %s | costate-opt --place-tapes=inlines --canonicalize --cse | FileCheck %s --check-prefix=OTHER
 // RUN: costate-opt %s --place-tapes="inlines fast-math" --canonicalize --cse | FileCheck %s --check-prefix=HARDWARE
 
-// From turn to turn of the reverse sweep there is one product, not two.
+// From iteration to iteration of the reverse sweep there is one product, not two.
 // CHECK:         scf.while
 // CHECK:         ^bb0(%[[H:[a-z0-9]*]]: f32
 // CHECK:           %[[F:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32
@@ -15,7 +15,7 @@
 // EXACT:           %[[G:.*]] = arith.mulf %[[H]], %{{.*}} : f32
 // EXACT:           costate.strong_mul %[[G]], %{{.*}} : f32
 
-// Where each call becomes the code of the function, turns with much of it are
+// Where each call becomes the code of the function, iterations with much of it are
 // undone one at a time.
 // INLINES-COUNT-7: costate.cos
 // LARGE-COUNT-1:   costate.cos
@@ -37,7 +37,7 @@ costate.kernel @scaled(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f
       tape.push record(0) %a : f32
       scf.yield %m : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %n step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %m = arith.mulf %h, %scale : f32

@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
-// Iterations may be sorted by turns that an array says, and by what conditions
-// around the loop say; behind this one is all that they do.
+// Work items may be sorted by iterations that an array says, and by what conditions
+// around the loop say; after this one is all that they do.
 // CHECK-LABEL: costate.kernel @gated
 // CHECK:         costate.range (%[[I:.*]]) in
 // CHECK-NEXT:      %[[V:.*]] = costate.load %{{.*}}[%[[I]]] : !costate.array<f32, 1>
@@ -34,7 +34,7 @@ costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g
       }
       tape.push record(1) %t : i64
     }
-    tape.turn
+    tape.pivot
     scf.if %c {
       %t = tape.pop record(1) : i64
       %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
@@ -47,7 +47,7 @@ costate.kernel @gated(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g
   }
 }
 
-// Iterations that do not pass have no effect: what is added behind the branch is
+// Work items that do not pass have no effect: what is added after the branch is
 // zero for them.
 // CHECK-LABEL: costate.kernel @sparse
 // CHECK:         costate.range (%[[I:.*]]) in
@@ -71,7 +71,7 @@ costate.kernel @sparse(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f
         scf.yield %q : f32
       }
     }
-    tape.turn
+    tape.pivot
     %d = scf.if %c -> f32 {
       %s = scf.for %k = %zero to %m step %one iter_args(%b = %f1) -> (f32) : i64 {
         %a = tape.pop record(0) : f32
@@ -91,7 +91,7 @@ costate.kernel @sparse(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f
 // CHECK-LABEL: costate.kernel @dense
 // CHECK:         tape.depth
 // CHECK-NOT:     c-1_i64
-// CHECK:         tape.settle
+// CHECK:         tape.report
 costate.kernel @dense(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f32, 1>, %h: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -108,7 +108,7 @@ costate.kernel @dense(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f3
         scf.yield %q : f32
       }
     }
-    tape.turn
+    tape.pivot
     %d = scf.if %c -> f32 {
       %s = scf.for %k = %zero to %m step %one iter_args(%b = %f1) -> (f32) : i64 {
         %a = tape.pop record(0) : f32
@@ -123,12 +123,12 @@ costate.kernel @dense(%x: !costate.array<f32, 1>, %m: i64, %g: !costate.array<f3
   }
 }
 
-// Nothing is known before the loop runs, or all iterations are alike; ranges
+// Nothing is known before the loop runs, or all work items are alike; ranges
 // with sums stay in order.
 // CHECK-LABEL: costate.kernel @unknown
 // CHECK-NOT:     tape.depth
 // CHECK-LABEL: costate.kernel @summed
-// CHECK:         tape.settle
+// CHECK:         tape.report
 costate.kernel @unknown(%x: !costate.array<f32, 1>, %g: !costate.array<f32, 1>, %m: i64) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -148,7 +148,7 @@ costate.kernel @unknown(%x: !costate.array<f32, 1>, %g: !costate.array<f32, 1>, 
       tape.push record(1) %a : f32
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %s2 = scf.for %k = %zero to %m step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(1) : f32
       %p = costate.strong_mul %h, %a : f32
@@ -176,7 +176,7 @@ costate.kernel @summed(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %
       tape.push record(0) %a : f32
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %m = costate.strong_mul %h, %a : f32

@@ -1,13 +1,13 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
-// The host knows how many turns there are, and so what tapes need.
+// The host knows how many iterations there are, and so what tapes need.
 // CHECK-LABEL: costate.kernel @known
 // CHECK:         %[[T:.*]] = costate.trip_count
-// CHECK:         %[[TURNS:.*]] = arith.trunci
-// CHECK:         tape.fewest %[[TURNS]]
+// CHECK:         %[[ITERATIONS:.*]] = arith.trunci
+// CHECK:         tape.min_rows %[[ITERATIONS]]
 // CHECK:         tape.expect
 // CHECK-NEXT:    costate.range
-// CHECK:         tape.settle
+// CHECK:         tape.report
 costate.kernel @known(%g: !costate.array<f32, 1>, %n: i64) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -20,7 +20,7 @@ costate.kernel @known(%g: !costate.array<f32, 1>, %n: i64) {
       tape.push record(0) %a : f32
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %m = costate.strong_mul %h, %a : f32

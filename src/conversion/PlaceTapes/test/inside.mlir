@@ -1,15 +1,15 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
-// A nest: turns that are deeper than all rows are left to the drain, where each
-// is an iteration of its own, whose loop is cut in turn. A sine is dear to run
+// A nest: iterations that are deeper than all rows are left to the drain, where each
+// is a work item of its own, whose loop is cut as well. A sine is expensive to run
 // again, but in short loops only where there are few rows on the chip.
 // CHECK-LABEL: costate.kernel @nest
-// CHECK:         attributes {costate.barely_dear, costate.dear,
+// CHECK:         attributes {costate.expensive, {{.*}}costate.moderately_expensive,
 // CHECK:         %[[DRAINS:.*]] = tape.drains
 // CHECK:         scf.if
 // CHECK:           scf.for
 // CHECK:             tape.kept
-// CHECK:         tape.settle
+// CHECK:         tape.report
 // CHECK:         scf.for
 // CHECK:           tape.fence
 // CHECK:           scf.if
@@ -36,7 +36,7 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
       }
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %last = arith.subi %t, %one : i64
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %inner = arith.subi %last, %k : i64
@@ -54,7 +54,7 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
 
 // One loop needs no such code.
 // CHECK-LABEL: costate.kernel @leaf
-// CHECK-NOT:     costate.barely_dear
+// CHECK-NOT:     costate.moderately_expensive
 // CHECK-NOT:     tape.drains
 // CHECK:         costate.return
 costate.kernel @leaf(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: !costate.array<f32, 1>) {
@@ -70,7 +70,7 @@ costate.kernel @leaf(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
       tape.push record(0) %a : f32
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %c = costate.cos %a : f32

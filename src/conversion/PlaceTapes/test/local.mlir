@@ -18,7 +18,7 @@ costate.kernel @state(%x: !costate.array<f64, 1>, %m: i64) {
       costate.local_store %w, %a[%zero] : !costate.local<f64, 4>
       tape.push record(0) %w : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %t = %zero to %m step %one : i64 {
       %w = tape.pop record(0) : f64
       costate.atomic_add %w, %x[%i] : !costate.array<f64, 1>

@@ -2,10 +2,10 @@
 
 // One loop: its depth is known before it runs. What fits is kept, the rest runs
 // from checkpoint to checkpoint, and once more when it is undone. The last piece
-// is kept as well, until then. What does not fit runs no turn: nothing behind the
+// is kept as well, until then. What does not fit runs no iteration: nothing after the
 // loop reads what it results in.
 // CHECK-LABEL: costate.kernel @one
-// CHECK:         costate.range (%[[I:.*]]) in {{.*}} attributes {costate.dear, costate.tiles, costate.turn_rows = 1 : i64}
+// CHECK:         costate.range (%[[I:.*]]) in {{.*}} attributes {costate.expensive, costate.iteration_rows = 1 : i64, costate.tiles}
 // CHECK:           %[[ACTIVE:.*]] = tape.active
 // CHECK:           %[[T:.*]] = arith.select %[[ACTIVE]]
 // CHECK:           %[[MOST:.*]] = tape.warp_max %[[T]]
@@ -22,14 +22,14 @@
 // CHECK:               tape.write
 // CHECK:               scf.for
 // CHECK-NOT:             tape.write
-// CHECK:           tape.settle
+// CHECK:           tape.report
 // CHECK:           scf.for
 // CHECK:             scf.if
 // CHECK:             else
 // CHECK:               tape.read
 // CHECK:               scf.for
 // CHECK:                 tape.write
-// Batches of one, two and four turns: a turn runs where one difference is larger
+// Batches of one, two and four iterations: an iteration runs where one difference is larger
 // than minus its place.
 // CHECK:             scf.if
 // CHECK-COUNT-1:       tape.read
@@ -66,7 +66,7 @@ costate.kernel @one(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: 
       tape.push record(0) %a : f32
       scf.yield %q : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %t step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a = tape.pop record(0) : f32
       %c = costate.cos %a : f32
@@ -84,7 +84,7 @@ costate.kernel @one(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g: 
 // CHECK:           scf.if
 // CHECK:             tape.write
 // CHECK:         tape.warp_max
-// CHECK:         tape.settle
+// CHECK:         tape.report
 costate.kernel @open(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1>) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -102,7 +102,7 @@ costate.kernel @open(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1>) {
       tape.push record(0) %q : f64
       scf.yield %q, %next : f64, i64
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %r#1 step %one iter_args(%h = %f1) -> (f64) : i64 {
       %q = tape.pop record(0) : f64
       %m = costate.strong_mul %h, %q : f64
@@ -127,7 +127,7 @@ costate.kernel @branch(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1>) {
       %q = costate.exp %v : f64
       tape.push record(0) %q : f64
     }
-    tape.turn
+    tape.pivot
     scf.if %c {
       %q = tape.pop record(0) : f64
       costate.atomic_add exclusive %q, %g[%i] : !costate.array<f64, 1>
@@ -150,7 +150,7 @@ costate.kernel @writes(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1>, %
       costate.store %q, %x[%i] : !costate.array<f64, 1>
       tape.push record(0) %q : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %k = %zero to %n step %one : i64 {
       %q = tape.pop record(0) : f64
       costate.atomic_add exclusive %q, %g[%i] : !costate.array<f64, 1>

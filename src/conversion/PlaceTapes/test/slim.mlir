@@ -5,7 +5,7 @@
 // instruction of the hardware, and more where it is not.
 // CHECK-LABEL: costate.kernel @sine
 // CHECK:         tape.write %{{.*}} at %{{.*}} : f32{{$}}
-// CHECK:         tape.settle
+// CHECK:         tape.report
 // CHECK-NOT:     tape.read %{{.*}} : f32, f32
 // CHECK:         scf.while
 // CHECK:           %[[V:.*]] = tape.read %{{.*}} : f32{{$}}
@@ -27,7 +27,7 @@ costate.kernel @sine(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
       %m = arith.mulf %q, %v : f32
       scf.yield %m : f32
     }
-    tape.turn
+    tape.pivot
     %s:2 = scf.for %k = %zero to %t step %one iter_args(%h = %f1, %b = %f0) -> (f32, f32) : i64 {
       %a, %q = tape.pop record(0) : f32, f32
       %p = costate.strong_mul %h, %q : f32
@@ -43,7 +43,7 @@ costate.kernel @sine(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>, %g:
 // which it has nearly all instructions in common.
 // EXACT-LABEL: costate.kernel @sine_beside_cosine
 // EXACT:         tape.write %{{.*}} at %{{.*}} : f32{{$}}
-// EXACT:         tape.settle
+// EXACT:         tape.report
 // EXACT-NOT:     tape.read %{{.*}} : f32, f32
 // EXACT:         scf.while
 // EXACT:           %[[V:.*]] = tape.read %{{.*}} : f32{{$}}
@@ -63,7 +63,7 @@ costate.kernel @sine_beside_cosine(%x: !costate.array<f32, 1>, %n: !costate.arra
       %m = arith.mulf %q, %v : f32
       scf.yield %m : f32
     }
-    tape.turn
+    tape.pivot
     %s:2 = scf.for %k = %zero to %t step %one iter_args(%h = %f1, %b = %f0) -> (f32, f32) : i64 {
       %a, %q = tape.pop record(0) : f32, f32
       %p = costate.strong_mul %h, %q : f32
@@ -76,11 +76,11 @@ costate.kernel @sine_beside_cosine(%x: !costate.array<f32, 1>, %n: !costate.arra
   }
 }
 
-// How many turns an inner loop makes follows from the turn of the outer one,
+// How many iterations an inner loop makes follows from the iteration of the outer one,
 // which the reverse sweep counts as well.
 // CHECK-LABEL: costate.kernel @nest
 // CHECK-NOT:     tape.write %{{.*}} : i64
-// CHECK:         tape.settle
+// CHECK:         tape.report
 // CHECK-NOT:     tape.read %{{.*}} : i64
 // CHECK:         costate.return
 costate.kernel @nest(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
@@ -103,7 +103,7 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32
       tape.push record(1) %c, %b : i64, f32
       scf.yield %m : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %n step %one iter_args(%h = %f1) -> (f32) : i64 {
       %c, %b = tape.pop record(1) : i64, f32
       %p = costate.strong_mul %h, %b : f32
@@ -124,7 +124,7 @@ costate.kernel @nest(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32
 // CHECK:         %[[V:.*]]:2 = scf.if
 // CHECK:           costate.sin
 // CHECK:         tape.write %{{.*}} at %{{.*}} : f32{{$}}
-// CHECK:         tape.settle
+// CHECK:         tape.report
 // CHECK:         costate.strong_mul %{{.*}}, %[[V]]#1
 costate.kernel @outside(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<f32, 1>) {
   %zero = arith.constant 0 : i64
@@ -139,7 +139,7 @@ costate.kernel @outside(%x: !costate.array<f32, 1>, %n: i64, %g: !costate.array<
       tape.push record(0) %a, %o : f32, f32
       scf.yield %m : f32
     }
-    tape.turn
+    tape.pivot
     %s = scf.for %k = %zero to %n step %one iter_args(%h = %f1) -> (f32) : i64 {
       %a, %q = tape.pop record(0) : f32, f32
       %p = costate.strong_mul %h, %q : f32

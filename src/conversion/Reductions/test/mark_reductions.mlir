@@ -1,6 +1,6 @@
 // RUN: costate-opt %s --mark-reductions | FileCheck %s
 
-// All iterations add to one element: a sum of the range. A constant index counts
+// All work items add to one element: a sum of the range. A constant index counts
 // as the same wherever it is written down.
 // CHECK-LABEL: costate.kernel @sums
 // CHECK:         costate.atomic_add %{{.*}}, %arg1[] {costate.reduction = 0 : i64}
@@ -46,14 +46,14 @@ costate.kernel @no_sums(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 0>, 
 // Forward sweeps may run more than once.
 // CHECK-LABEL: costate.kernel @sweeps
 // CHECK:         costate.atomic_add %{{.*}}, %arg1[] {costate.common}
-// CHECK:         tape.turn
+// CHECK:         tape.pivot
 // CHECK:         costate.atomic_add %{{.*}}, %arg2[] {costate.reduction = 0 : i64}
 costate.kernel @sweeps(%x: !costate.array<f64, 1>, %a: !costate.array<f64, 0>, %b: !costate.array<f64, 0>) {
   %e = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%e) {
     %v = costate.load %x[%i] : !costate.array<f64, 1>
     costate.atomic_add %v, %a[] : !costate.array<f64, 0>
-    tape.turn
+    tape.pivot
     costate.atomic_add %v, %b[] : !costate.array<f64, 0>
   }
 }

@@ -107,7 +107,7 @@ costate.kernel @stays(%x: !costate.array<f64, 1>, %x_g: !costate.array<f64, 1> {
     scf.for %k = %zero to %n step %one : i64 {
       tape.push record(0) %r : f64
     }
-    tape.turn
+    tape.pivot
     scf.for %k = %zero to %n step %one : i64 {
       %f = tape.pop record(0) : f64
       %v = costate.strong_mul %g, %f : f64

@@ -1,6 +1,6 @@
 // RUN: costate-opt %s --sum-in-loops | FileCheck %s
 
-// The adjoint of an element that all turns read is carried by the loop, and by
+// The adjoint of an element that all iterations read is carried by the loop, and by
 // those around it.
 // CHECK-LABEL: costate.kernel @nest
 // CHECK:         %[[S:.*]] = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}) -> (f64)
@@ -37,7 +37,7 @@ costate.kernel @nest(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {cos
   }
 }
 
-// A turn reads what others have added; another element in each turn; the primal.
+// An iteration reads what others have added; another element in each iteration; the primal.
 // CHECK-LABEL: costate.kernel @stays
 // CHECK-NOT:     iter_args
 // CHECK:         costate.return

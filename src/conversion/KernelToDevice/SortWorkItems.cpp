@@ -1,4 +1,4 @@
-#include "conversion/KernelToDevice/SortIterations.h"
+#include "conversion/KernelToDevice/SortWorkItems.h"
 
 #include "base/DeviceSort.h"
 #include "conversion/KernelToDevice/DeviceFunction.h"
@@ -25,7 +25,7 @@ public:
               Value worker)
       : runtime(runtime), range(range), extents(extents), worker(worker) {}
 
-  /// `first`: whether this block has any chunk of iterations to look at.
+  /// `first`: whether this block has any chunk of work items to look at.
   void emitChunks(ImplicitLocOpBuilder &b, Value first) {
     Value zero = constant(b, 0);
     auto more = [&](OpBuilder &nested, Location loc, ValueRange args) {
@@ -66,10 +66,10 @@ private:
                        ValueRange(), some);
   }
 
-  /// An iteration, all ones for none, and its depth.
+  /// A work item, all ones for none, and its depth.
   Values lookAt(ImplicitLocOpBuilder &b, Value round) {
     Location loc = b.getLoc();
-    Value item = runtime.callSort(b, "item", true, {worker, round});
+    Value item = runtime.callSort(b, "work_item", true, {worker, round});
     Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, item,
                                           constant(b, -1));
     auto branch = scf::IfOp::create(b, b.getI64Type(), isThere,
@@ -84,7 +84,7 @@ private:
         break;
       there.clone(op, here);
     }
-    scf::YieldOp::create(there, here.lookupOrDefault(depth.getTurns()));
+    scf::YieldOp::create(there, here.lookupOrDefault(depth.getIterations()));
     ImplicitLocOpBuilder otherwise(loc, branch.getElseRegion());
     scf::YieldOp::create(otherwise, constant(otherwise, 0));
     return {item, branch.getResult(0)};
@@ -98,9 +98,8 @@ private:
 
 } // namespace
 
-void sortIterations(ImplicitLocOpBuilder &b, Runtime &runtime,
-                    ir::RangeOp range, ValueRange extents,
-                    const SortPlace &here) {
+void sortWorkItems(ImplicitLocOpBuilder &b, Runtime &runtime, ir::RangeOp range,
+                   ValueRange extents, const SortPlace &here) {
   Value size = constant(b, sizeof(SortWorker));
   Value worker = LLVM::AllocaOp::create(b, pointerType(b.getContext()),
                                         b.getI8Type(), size, 8);

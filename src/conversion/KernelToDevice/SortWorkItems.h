@@ -1,5 +1,5 @@
 #pragma once
-/// Code in front of the tiles of a range that sorts its iterations by depth
+/// Code in front of the tiles of a range that sorts its work items by depth
 /// (runtime/gpu/DeviceSort.c).
 
 #include "conversion/KernelToLLVM/Outline.h"
@@ -8,7 +8,7 @@
 
 namespace costate::conversion {
 
-/// What says how deep an iteration is; null if the range is never sorted.
+/// What says how deep a work item is; null if the range is never sorted.
 tape::DepthOp depthOf(mlir::Region &range);
 
 /// What a function has at hand: its SortCall, its thread, the memory of its
@@ -17,10 +17,10 @@ struct SortPlace {
   mlir::Value call, thread, memory, place;
 };
 
-/// Each thread looks at the depths of some iterations, as the code of `range`
+/// Each thread looks at the depths of some work items, as the code of `range`
 /// says, a copy of the range with `extents`.
-void sortIterations(mlir::ImplicitLocOpBuilder &builder, Runtime &runtime,
-                    ir::RangeOp range, mlir::ValueRange extents,
-                    const SortPlace &here);
+void sortWorkItems(mlir::ImplicitLocOpBuilder &builder, Runtime &runtime,
+                   ir::RangeOp range, mlir::ValueRange extents,
+                   const SortPlace &here);
 
 } // namespace costate::conversion
