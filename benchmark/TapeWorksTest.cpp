@@ -1,10 +1,13 @@
 #include "TapeWorks.h"
 
+#include "Labels.h"
 #include "conformance/TestDevice.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+
+COSTATE_LABEL("*", waits);
 
 using namespace costate;
 using namespace costate::bench;

@@ -1,7 +1,10 @@
 #include "Volume.h"
 
+#include "Labels.h"
 #include "conformance/ComplexStep.h"
 #include "conformance/Gradients.h"
+
+COSTATE_LABEL("*", waits);
 
 using namespace costate;
 using namespace costate::test;

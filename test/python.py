@@ -26,14 +26,14 @@ def count(results, device, counts):
             counts.passes()
 
 
-def run_on(device, python, root, build, counts, tests=("",), **chosen):
-    """`tests`: files in the folder of the tests; `chosen`: environment variables."""
+def run_on(device, python, root, build, counts, tests=("",), marks="", **chosen):
+    """`tests`: files in the folder of the tests; `marks`: of pytest; `chosen`: environment variables."""
     environment = dict(os.environ, COSTATE_DEVICE=device, PYTHONPATH=str(build / "python"),
                        PYTHONDONTWRITEBYTECODE="1", **chosen)
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"
         process = subprocess.run(
-            [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={results}",
+            [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, f"--junitxml={results}",
              *(root / "python/tests" / test for test in tests)], env=environment, capture_output=True, text=True)
         if results.exists():
             count(results, device, counts)
@@ -48,6 +48,13 @@ def interpreter(root, build, counts):
         return python
     counts.skips("all", "(the package is not built: sanitized, or no PyPI)")
     return None
+
+
+def run_quick(root, build, preset):
+    counts = Counts()
+    if python := interpreter(root, build, counts):
+        run_on("cpu", python, root, build, counts, marks="not slow")
+    return counts
 
 
 def run(root, build, preset):

@@ -45,6 +45,18 @@ def sanitizer_environment():
     return environment
 
 
+PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "text": text, "python": python,
+         "external": external, "listings": listings, "docs": docs, "smoke": smoke, "structure": structure,
+         "package": package}
+QUICK = {"structure": structure.run, "text": text.run, "unit": unit.run_quick, "python": python.run_quick}
+
+
+def chosen(arguments):
+    """What runs each part."""
+    parts = QUICK if arguments.quick else {name: part.run for name, part in PARTS.items()}
+    return {name: run for name, run in parts.items() if not arguments.only or name in arguments.only}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--preset", default="release")
@@ -52,6 +64,8 @@ def main():
     parser.add_argument("--setup", type=int, default=0)
     parser.add_argument("--build", type=int, default=0)
     parser.add_argument("--only", action="append", help="a part, by name")
+    parser.add_argument("--quick", action="store_true",
+                        help="what a change most likely breaks, without what is slow")
     arguments = parser.parse_args()
     build = (arguments.build_dir or ROOT / "build" / arguments.preset).resolve()
     os.environ["COSTATE_CACHE"] = "0"  # tests see what this build compiles
@@ -62,12 +76,8 @@ def main():
 
     start = time.monotonic()
     report = Report()
-    parts = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "text": text, "python": python, "external": external,
-             "listings": listings, "docs": docs, "smoke": smoke, "structure": structure,
-             "package": package}
-    for name, part in parts.items():
-        if not arguments.only or name in arguments.only:
-            report.run(name, lambda: part.run(ROOT, build, arguments.preset))
+    for name, part in chosen(arguments).items():
+        report.run(name, lambda: part(ROOT, build, arguments.preset))
     print(f"setup {arguments.setup} s, build {arguments.build} s, "
           f"run {time.monotonic() - start:.0f} s")
     return report.finish()

@@ -5,19 +5,14 @@ import os
 
 import unit
 from report import Counts
-from simt import OTHERS, VULKAN
 
 SEEDS = range(1, 1 + int(os.environ.get("COSTATE_SCHEDULES", "1")))
-# Of threads that wait for each other, or add to the same elements.
-WAITING = ("*Gpu*:*TapeWorks*:*Graph*:*Determin*:CommonElement*:Atomic*:*Reduction*:*Extrem*:Statistics*:SerialRanges*:"
-           "InPlace*:NotFinite*:Message*:Random*Number*:Adbench*.ObjectiveAndGradient*:Demo*:Volume*:Launch.*")
 
 
 def run(root, build, preset):
     counts = Counts()
     for seed in SEEDS:
-        under = unit.run(root, build, preset, COSTATE_DEVICE="simt", COSTATE_SIMT_SEED=str(seed),
-                         GTEST_FILTER=WAITING + OTHERS + VULKAN)
+        under = unit.run(root, build, preset, "devices,waits", COSTATE_DEVICE="simt", COSTATE_SIMT_SEED=str(seed))
         for name, output in under.failed:
             counts.fails(f"{name} with COSTATE_SIMT_SEED={seed}", output)
         if not under.failed:

@@ -16,12 +16,12 @@ DEFECT = re.compile(r"^costate: validation: .*", re.M)
 END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)", re.M)
 
 
-def start(binary, shard, folder, chosen):
+def start(binary, shard, folder, labels, chosen):
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=str(SHARDS),
                        GTEST_SHARD_INDEX=str(shard), **chosen)
     log = open(folder / f"{shard}.log", "w")
     return subprocess.Popen(
-        [binary, f"--gtest_output=json:{folder}/{shard}.json", "--gtest_color=no"],
+        [binary, f"--labels={labels}", f"--gtest_output=json:{folder}/{shard}.json", "--gtest_color=no"],
         env=environment, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
 
 
@@ -65,8 +65,8 @@ def count_defects(log, counts):
         counts.fails("validation of a device", defect)
 
 
-def run(root, build, preset, **chosen):
-    """`chosen`: environment variables."""
+def run(root, build, preset, labels="", **chosen):
+    """`labels`: see test/Labels.h; `chosen`: environment variables."""
     counts = Counts()
     binary = build / "bin" / "costate-test"
     if not binary.exists():
@@ -74,7 +74,7 @@ def run(root, build, preset, **chosen):
         return counts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shards = [start(binary, shard, folder, chosen) for shard in range(SHARDS)]
+        shards = [start(binary, shard, folder, labels, chosen) for shard in range(SHARDS)]
         for index, process in enumerate(shards):
             try:
                 status = process.wait(LIMIT_S)
@@ -93,3 +93,7 @@ def run(root, build, preset, **chosen):
             else:
                 count_crashed(log, status, counts)
     return counts
+
+
+def run_quick(root, build, preset):
+    return run(root, build, preset, "-slow")

@@ -8,14 +8,12 @@ COSTATE_DEVICE=vulkan PYTHONPATH=build/release/python .venv/bin/python -m pytest
 import python
 import unit
 
-CHOSEN = ("*Accuracy*:AdbenchGmm.*:AdbenchLstm.*:Atomic.*:Functions.*:LongLoops.*:Local.InsertionSort:Local.IndicesAreDifferences:Local.HornerOverATable:"
-          "Local.Cholesky*:Local.AroundARange*:SerialRanges.ALoopDrivesTimeSteps:Struct.*")
 PYTHON = ("test_core.py", "test_arrays.py", "test_random_programs.py", "lang/test_ad_api.py", "lang/test_arguments.py", "lang/test_atomics.py",
           "lang/test_control_flow.py", "lang/test_errors.py", "lang/test_fields.py", "lang/test_idioms.py", "lang/test_programs.py")
 
 
 def run(root, build, preset):
-    counts = unit.run(root, build, preset, COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1", GTEST_FILTER=CHOSEN)
+    counts = unit.run(root, build, preset, "devices,sample", COSTATE_DEVICE="vulkan", COSTATE_VALIDATE="1")
     if interpreter := python.interpreter(root, build, counts):
         python.run_on("vulkan", interpreter, root, build, counts, PYTHON, COSTATE_VALIDATE="1")
     return counts

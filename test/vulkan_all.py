@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from report import Counts, Report
-from simt import OTHERS
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = re.compile(r"^\[ RUN      \] (\S+)", re.M)
@@ -39,7 +38,7 @@ class Outcome:
 def batches(binary, chosen):
     """The chosen tests, a few of one suite in each; those listed last, which
     have many parameters and take longest, come first."""
-    listed = subprocess.run([binary, "--gtest_list_tests", f"--gtest_filter={chosen}"],
+    listed = subprocess.run([binary, "--labels=devices", "--gtest_list_tests", f"--gtest_filter={chosen}"],
                             capture_output=True, text=True, check=True).stdout
     found = {}
     for line in listed.splitlines():
@@ -152,7 +151,7 @@ def main():
     parser.add_argument("--device", default="vulkan")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time for a test")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("filter", nargs="?", default=OTHERS, help="of GoogleTest")
+    parser.add_argument("filter", nargs="?", default="*", help="of GoogleTest")
     arguments = parser.parse_args()
     binary = arguments.build_dir / "bin" / "costate-test"
     report = Report()

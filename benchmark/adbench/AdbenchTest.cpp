@@ -1,3 +1,4 @@
+#include "Labels.h"
 #include "adbench/Ba.h"
 #include "adbench/Gmm.h"
 #include "adbench/Lstm.h"
@@ -10,6 +11,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+
+COSTATE_LABEL("AdbenchBa.Perturbed*", repeats);
+COSTATE_LABEL("*.ObjectiveAndGradient*", waits);
+COSTATE_LABEL("AdbenchGmm.*", sample);
+COSTATE_LABEL("AdbenchLstm.*", sample);
+COSTATE_LABEL("AdbenchGmm.ObjectiveAndGradientAgreeWithTheReferences", slow);
+COSTATE_LABEL("AdbenchLstm.EveryEntryOfARandomGradientAgreesWithAComplexStep",
+              slow);
+COSTATE_LABEL("AdbenchBa.ResidualsAndJacobiansAgreeWithTheReferences", slow);
 
 namespace costate::adbench {
 namespace {
@@ -48,7 +58,8 @@ std::string failureOf(auto &&read, const std::string &text) {
 }
 
 TEST(AdbenchFiles, AGmmFileIsReadInOrder) {
-  TemporaryFile file("gmm_tiny.txt", "2 1 2\n0.5\n1 2\n3 4 5\n6 7\n8 9\n1.5 2\n");
+  TemporaryFile file("gmm_tiny.txt",
+                     "2 1 2\n0.5\n1 2\n3 4 5\n6 7\n8 9\n1.5 2\n");
   GmmInput gmm = readGmm(file.path);
   EXPECT_EQ(gmm.name, "gmm_tiny");
   EXPECT_EQ(gmm.alpha, std::vector<double>{0.5});
@@ -60,7 +71,8 @@ TEST(AdbenchFiles, AGmmFileIsReadInOrder) {
 }
 
 TEST(AdbenchFiles, OneCameraIsReplicatedForAllObservations) {
-  TemporaryFile file("ba_tiny.txt", "2 3 4 1 2 3 4 5 6 7 8 9 10 11 12 13 14 0.5 15 16");
+  TemporaryFile file("ba_tiny.txt",
+                     "2 3 4 1 2 3 4 5 6 7 8 9 10 11 12 13 14 0.5 15 16");
   BaInput ba = readBa(file.path);
   EXPECT_EQ(ba.cameras.size(), 22u);
   EXPECT_EQ(ba.cameras[11], 1);
@@ -71,8 +83,9 @@ TEST(AdbenchFiles, OneCameraIsReplicatedForAllObservations) {
 }
 
 TEST(AdbenchFiles, ObservationsThatDifferAreReadOneByOne) {
-  TemporaryFile file("ba_varied.txt",
-                     "1 2 2 1 2 3 4 5 6 7 8 9 10 11 1 2 3 4 5 6 0 1 0.5 7 8 0 0 0.25 9 10");
+  TemporaryFile file(
+      "ba_varied.txt",
+      "1 2 2 1 2 3 4 5 6 7 8 9 10 11 1 2 3 4 5 6 0 1 0.5 7 8 0 0 0.25 9 10");
   BaInput ba = readBa(file.path);
   EXPECT_EQ(ba.pointOf, (std::vector<int32_t>{1, 0}));
   EXPECT_EQ(ba.weights, (std::vector<double>{0.5, 0.25}));
@@ -80,12 +93,20 @@ TEST(AdbenchFiles, ObservationsThatDifferAreReadOneByOne) {
 }
 
 TEST(AdbenchFiles, ABadFileIsNamedWithItsFault) {
-  EXPECT_NE(failureOf(readGmm, "2 1").find("ends too early"), std::string::npos);
-  EXPECT_NE(failureOf(readGmm, "1 1 1 0 0 0 0 1 0 9").find("1 numbers too many"), std::string::npos);
-  EXPECT_NE(failureOf(readGmm, "1 one 1").find("`one 1`, which is not a number"), std::string::npos);
-  EXPECT_NE(failureOf(readGmm, "1 -3 1").find("a whole number of at least 1"), std::string::npos);
-  EXPECT_NE(failureOf(readGmm, "1 1 1000000000 0").find("ends too early"), std::string::npos);
-  EXPECT_NE(failureOf(readBa, "1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0 0").find("does not have"),
+  EXPECT_NE(failureOf(readGmm, "2 1").find("ends too early"),
+            std::string::npos);
+  EXPECT_NE(
+      failureOf(readGmm, "1 1 1 0 0 0 0 1 0 9").find("1 numbers too many"),
+      std::string::npos);
+  EXPECT_NE(
+      failureOf(readGmm, "1 one 1").find("`one 1`, which is not a number"),
+      std::string::npos);
+  EXPECT_NE(failureOf(readGmm, "1 -3 1").find("a whole number of at least 1"),
+            std::string::npos);
+  EXPECT_NE(failureOf(readGmm, "1 1 1000000000 0").find("ends too early"),
+            std::string::npos);
+  EXPECT_NE(failureOf(readBa, "1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0 0")
+                .find("does not have"),
             std::string::npos);
   EXPECT_THROW(readGmm("no_such_file.txt"), Error);
 }
@@ -96,7 +117,10 @@ TEST(AdbenchPlain, TheObjectiveAgreesWithTheReferences) {
     auto reference = readGradient(file);
     if (!reference)
       continue;
-    EXPECT_LE(relativeError({gmmObjective(readGmm(file))}, {reference->objective}), 1e-12) << file;
+    EXPECT_LE(
+        relativeError({gmmObjective(readGmm(file))}, {reference->objective}),
+        1e-12)
+        << file;
   }
 }
 
@@ -106,15 +130,17 @@ bool endsLoops(const Device &device) {
   return features && features->endsLongLoops;
 }
 
-void expectRight(const GmmInput &input, double objective, const std::vector<double> &gradient) {
+void expectRight(const GmmInput &input, double objective,
+                 const std::vector<double> &gradient) {
   for (bool isWide : {false, true}) {
     if (!isWide &&
-        endsLoops(Device::best())) // each work item runs over all points
+        endsLoops(Device::best())) // each iteration runs over all points
       continue;
     Gmm gmm(Device::best(), input, grad, isWide);
     gmm.runObjective();
     gmm.runGradient();
-    EXPECT_LE(relativeError({gmm.objective()}, {objective}), 1e-12) << input.name;
+    EXPECT_LE(relativeError({gmm.objective()}, {objective}), 1e-12)
+        << input.name;
     EXPECT_LE(relativeError(gmm.gradient(), gradient), 1e-10) << input.name;
   }
 }
@@ -131,7 +157,8 @@ TEST(AdbenchGmm, EveryEntryOfARandomGradientAgreesWithAComplexStep) {
     GmmInput input = randomGmm(d, 4, 30);
     input.m = 2;
     input.gamma = 1.25;
-    std::vector<double> gradient(input.alpha.size() + input.mu.size() + input.icf.size());
+    std::vector<double> gradient(input.alpha.size() + input.mu.size() +
+                                 input.icf.size());
     std::vector<double> unit(gradient.size());
     for (size_t i = 0; i < gradient.size(); ++i) {
       unit[i] = 1;
@@ -142,12 +169,14 @@ TEST(AdbenchGmm, EveryEntryOfARandomGradientAgreesWithAComplexStep) {
   }
 }
 
-void expectRight(const LstmInput &input, double objective, const std::vector<double> &gradient,
+void expectRight(const LstmInput &input, double objective,
+                 const std::vector<double> &gradient,
                  int64_t stepsOfLaunch = 0) {
   Lstm lstm(Device::best(), input, stepsOfLaunch);
   lstm.runObjective();
   lstm.runGradient();
-  EXPECT_LE(relativeError({lstm.objective()}, {objective}), 1e-12) << input.name;
+  EXPECT_LE(relativeError({lstm.objective()}, {objective}), 1e-12)
+      << input.name;
   EXPECT_LE(relativeError(lstm.gradient(), gradient), 1e-10) << input.name;
   lstm.runGradient(); // what the arrays hold now does not count
   EXPECT_LE(relativeError(lstm.gradient(), gradient), 1e-10) << input.name;
@@ -155,19 +184,24 @@ void expectRight(const LstmInput &input, double objective, const std::vector<dou
 
 TEST(AdbenchLstm, ObjectiveAndGradientAgreeWithTheReferences) {
   NEEDS_DATA();
-  int64_t stepsOfLaunch = endsLoops(Device::best()) ? 64 : 0; // it is one thread
+  int64_t stepsOfLaunch =
+      endsLoops(Device::best()) ? 64 : 0; // it is one thread
   for (auto &file : inputs(data(), "lstm_"))
     if (auto reference = readGradient(file)) {
       LstmInput input = readLstm(file);
-      EXPECT_LE(relativeError({lstmObjective(input)}, {reference->objective}), 1e-12) << file;
-      expectRight(input, reference->objective, reference->gradient, stepsOfLaunch);
+      EXPECT_LE(relativeError({lstmObjective(input)}, {reference->objective}),
+                1e-12)
+          << file;
+      expectRight(input, reference->objective, reference->gradient,
+                  stepsOfLaunch);
     }
 }
 
 TEST(AdbenchLstm, EveryEntryOfARandomGradientAgreesWithAComplexStep) {
   for (int64_t layers : {1, 3}) {
     LstmInput input = randomLstm(layers, 6, 5);
-    std::vector<double> gradient(input.main.size() + input.extra.size()), unit(gradient.size());
+    std::vector<double> gradient(input.main.size() + input.extra.size()),
+        unit(gradient.size());
     for (size_t i = 0; i < gradient.size(); ++i) {
       unit[i] = 1;
       gradient[i] = lstmDirectional(input, unit);
@@ -183,7 +217,8 @@ void expectRight(const BaInput &input, std::vector<double> residuals,
   Ba ba(Device::best(), input);
   ba.runResiduals();
   ba.runJacobians();
-  std::vector<double> ourResiduals = ba.residuals(), ourJacobians = ba.jacobians();
+  std::vector<double> ourResiduals = ba.residuals(),
+                      ourJacobians = ba.jacobians();
   ourResiduals.resize(residuals.size());
   ourJacobians.resize(jacobians.size());
   EXPECT_LE(relativeError(ourResiduals, residuals), 1e-9) << input.name;

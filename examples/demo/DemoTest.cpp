@@ -1,9 +1,13 @@
 /// The demo's gradient through all of its steps, against differences.
 
+#include "Labels.h"
 #include "Simulation.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
+
+COSTATE_LABEL("*", waits);
+COSTATE_LABEL("Demo.GradientThroughTheWholeSimulation", slow);
 
 using namespace pony;
 

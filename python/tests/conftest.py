@@ -5,6 +5,10 @@ import pytest
 from costate import _core
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by `./dev test --quick`")
+
+
 @pytest.fixture
 def device():
     """The CPU, or what COSTATE_DEVICE names."""

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 sys.path.append(str(Path(__file__).parents[2] / "examples/python"))
 

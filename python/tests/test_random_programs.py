@@ -22,7 +22,7 @@ def strict():
 
 
 @pytest.mark.skipif(not FUZZER.exists(), reason=f"there is no {FUZZER}")
-@pytest.mark.parametrize("first", [1, 2000])
+@pytest.mark.parametrize("first", [1, pytest.param(2000, marks=pytest.mark.slow)])
 def test_kernels_of_python_and_of_cpp_agree(strict, first):
     compared = 0
     for seed, program, _, ir in programs_of(FUZZER, first, 25):

@@ -10,6 +10,8 @@ from costate.lang import runtime
 from steps.compare import compare, program, values_by_threads
 from steps.world import Real
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def real():

@@ -306,6 +306,7 @@ def test_a_loss_falls(device, trace):
     assert losses[-1] < 0.1 * losses[0]
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_who_is_imported_first():
     import subprocess
     import sys

@@ -1,7 +1,10 @@
+#include "Labels.h"
 #include "conformance/Errors.h"
 #include "costate/device.h"
 
 #include <cstdlib>
+
+COSTATE_LABEL("ArrayApi.*", host);
 
 using namespace costate;
 using costate::test::expectError;

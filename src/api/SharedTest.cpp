@@ -1,5 +1,8 @@
+#include "Labels.h"
 #include "conformance/Errors.h"
 #include "costate/costate.h"
+
+COSTATE_LABEL("*.Graphs*", waits);
 
 using namespace costate;
 using costate::test::expectError;

@@ -1,8 +1,15 @@
 #include "compiler/SpirvFixture.h"
 
+#include "Labels.h"
 #include "base/DeviceSymbol.h"
 
 #include <cstring>
+
+COSTATE_LABEL("Spirv.AtomicsOfAllKinds", slow);
+COSTATE_LABEL("Spirv.EveryFunctionOfTheLibrary", slow);
+COSTATE_LABEL("Spirv.FunctionsOfF32NeedNoF64", slow);
+COSTATE_LABEL("Spirv.Intrinsics", slow);
+COSTATE_LABEL("Spirv.NarrowNumbers", slow);
 
 namespace costate::compiler {
 namespace {

@@ -1,5 +1,6 @@
 /// Random kernels of kernel IR. `costate-fuzz` goes on for longer.
 
+#include "Labels.h"
 #include "SourceTree.h"
 #include "fuzz/Fuzzer.h"
 #include "fuzz/Shrink.h"
@@ -8,6 +9,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
+
+COSTATE_LABEL("*", host);
+COSTATE_LABEL("RandomIr.DerivativesAreRightOfEveryOperationEverywhere", slow);
 
 using namespace costate;
 using namespace costate::fuzz;

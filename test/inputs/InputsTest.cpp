@@ -1,9 +1,12 @@
 /// Damaged inputs. `costate-fuzz-inputs` goes on for longer.
 
+#include "Labels.h"
 #include "inputs/Texts.h"
 #include "inputs/Try.h"
 
 #include <gtest/gtest.h>
+
+COSTATE_LABEL("*", host);
 
 using namespace costate::inputs;
 

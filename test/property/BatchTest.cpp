@@ -1,5 +1,6 @@
 #include "property/Batch.h"
 
+#include "Labels.h"
 #include "property/Generate.h"
 #include "property/Program.h"
 
@@ -12,6 +13,9 @@
 #include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
+
+COSTATE_LABEL("*", host);
+COSTATE_LABEL("*", slow);
 
 using namespace costate::property;
 

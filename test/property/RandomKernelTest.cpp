@@ -8,6 +8,7 @@
 #include "property/Shrink.h"
 #include "property/Vocabulary.h"
 
+#include "Labels.h"
 #include "syntax/Trace.h"
 
 #include <algorithm>
@@ -24,6 +25,9 @@
 #include <set>
 #include <sstream>
 #include <thread>
+
+COSTATE_LABEL("*", repeats);
+COSTATE_LABEL("*.AgreeForLonger", host);
 
 using namespace costate::property;
 

@@ -3,6 +3,7 @@
 
 #include "property/Reference.h"
 
+#include "Labels.h"
 #include "costate/costate.h"
 #include "costate/syntax.h"
 #include "syntax/Trace.h"
@@ -12,6 +13,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <span>
+
+COSTATE_LABEL("*", host);
 
 using namespace costate;
 

@@ -8,8 +8,8 @@ import textwrap
 
 import pytest
 
-pytestmark = pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") not in ("", "cpu", "simt"),
-                                reason="launches on GPUs run to their end")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") not in ("", "cpu", "simt"),
+                                 reason="launches on GPUs run to their end")]
 
 HEAD = """
 import os, signal, sys, threading, time

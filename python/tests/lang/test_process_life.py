@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
 import os, sys, threading, time, resource
 import costate as qd, numpy as np

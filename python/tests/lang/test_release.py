@@ -14,6 +14,8 @@ import pytest
 import costate as ti
 from costate import _core
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_collection():

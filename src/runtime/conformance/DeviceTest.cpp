@@ -1,5 +1,6 @@
 /// What every device does, whatever it is.
 
+#include "Labels.h"
 #include "runtime/Graph.h"
 #include "runtime/conformance/Devices.h"
 
@@ -8,6 +9,9 @@
 #include <numeric>
 #include <random>
 #include <thread>
+
+COSTATE_LABEL(
+    "Devices/DeviceConformance.IsUsableAgainOnceMemoryIsReleased/simt", slow);
 
 using namespace costate;
 using namespace costate::runtime;

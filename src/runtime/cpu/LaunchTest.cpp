@@ -1,6 +1,7 @@
 /// Launches of hand-written code: the bodies here do what compiled code does.
 
 #include "runtime/cpu/Launch.h"
+#include "Labels.h"
 #include "runtime/cpu/CpuDevice.h"
 
 #include <atomic>
@@ -8,6 +9,8 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
+
+COSTATE_LABEL("Launch.ThreadsMayExceedTheCores", slow);
 
 using namespace costate;
 using namespace costate::runtime;

@@ -1,6 +1,7 @@
 /// What the driver asks of CUDA, and when it waits, without a GPU.
 
 #include "runtime/cuda/FakeCuda.h"
+#include "Labels.h"
 #include "runtime/cuda/CudaDriver.h"
 
 #include <bit>
@@ -9,6 +10,8 @@
 #include <numeric>
 #include <thread>
 #include <vector>
+
+COSTATE_LABEL("CudaQueue.AnAllocationThatFailsWaitsForWhatWasReleased", slow);
 
 using namespace costate;
 using namespace costate::runtime;

@@ -2,6 +2,7 @@
 
 #include "runtime/gpu/Sort.h"
 
+#include "Labels.h"
 #include "runtime/simt/SimtDevice.h"
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <random>
+
+COSTATE_LABEL("Sort.IsByDepthDeepestFirst", slow);
 
 extern "C" {
 uint64_t costate_device_sort_begin(SortWorker *worker, const SortCall *call,
