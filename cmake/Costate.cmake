@@ -1,9 +1,6 @@
 # Functions that the CMakeLists of this tree are written in.
 
-include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
-                    ${PROJECT_SOURCE_DIR}/benchmark
-                    ${PROJECT_BINARY_DIR}/src)
+include_directories(${PROJECT_SOURCE_DIR}/include)
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fvisibility-inlines-hidden
                     -ffp-contract=off)
 if(COSTATE_ASSERTIONS)
@@ -45,14 +42,14 @@ costate_precompiled(standard)
 target_include_directories(costate-pch-mlir SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
                                                           ${MLIR_INCLUDE_DIRS})
 
-# costate_library(NAME SOURCES...): a layer without LLVM.
+# costate_library(NAME SOURCES...): one without LLVM.
 function(costate_library name)
   add_library(${name} STATIC ${ARGN})
   set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
   target_precompile_headers(${name} REUSE_FROM costate-pch-standard)
 endfunction()
 
-# costate_mlir_library(NAME SOURCES...): a layer that uses MLIR.
+# costate_mlir_library(NAME SOURCES...): one that uses MLIR.
 function(costate_mlir_library name)
   add_library(${name} STATIC ${ARGN})
   set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
@@ -62,9 +59,36 @@ endfunction()
 function(costate_uses_mlir name)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
                                                    ${MLIR_INCLUDE_DIRS})
+  target_include_directories(${name} PUBLIC ${PROJECT_BINARY_DIR}/src) # generated
   target_link_libraries(${name} PUBLIC ${COSTATE_LLVM})
   add_dependencies(${name} costate-headers)
   target_precompile_headers(${name} REUSE_FROM costate-pch-mlir)
+endfunction()
+
+# costate_layer(TARGET [USES TARGETS...] [LINKS TARGETS...]): what this folder
+# LAYER holds is "LAYER/..." to TARGET and to the layers that use it, and to no
+# others: each layer has an include folder in which it stands alone. Whoever uses
+# a layer may use what that uses. Of those that are only linked, the headers of
+# the layer itself are seen, but nothing below.
+function(costate_layer target)
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "USES;LINKS")
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
+  set(root ${PROJECT_BINARY_DIR}/layers/${name})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${name} SYMBOLIC)
+  get_target_property(type ${target} TYPE)
+  set(scope PUBLIC)
+  if(type STREQUAL INTERFACE_LIBRARY)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope} ${root})
+  target_link_libraries(${target} ${scope} ${layer_USES})
+  set_target_properties(${target} PROPERTIES COSTATE_LAYER ${root})
+  foreach(linked ${layer_LINKS})
+    get_target_property(below ${linked} COSTATE_LAYER)
+    target_include_directories(${target} PRIVATE ${below})
+    target_link_libraries(${target} PRIVATE $<LINK_ONLY:${linked}>)
+  endforeach()
 endfunction()
 
 # costate_tests(FILES...): GoogleTest files of this folder, linked into the one

@@ -12,8 +12,8 @@ import faults
 
 def run(root, build, preset):
     counts = Counts()
-    for script in ("check_layers.py", "check_tables.py", "check_text.py"):
-        counts.check(script, subprocess.run([sys.executable, root / "tools" / script],
+    for script, *of in (("check_layers.py", build), ("check_tables.py",), ("check_text.py",)):
+        counts.check(script, subprocess.run([sys.executable, root / "tools" / script, *of],
                                             capture_output=True, text=True))
     tables = root / "benchmark/cuda/compare_test.py"
     counts.check(tables.name, subprocess.run([sys.executable, "-B", tables], capture_output=True,

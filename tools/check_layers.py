@@ -1,91 +1,60 @@
 #!/usr/bin/env python3
-"""Checks that the folders of the tree depend on each other downwards only.
+"""Checks that compilers find no header of a layer that theirs does not use.
 
-An `#include "layer/..."` is a dependency. MAY_USE is the drawing of
-docs/design and ARCHITECTURE.md as a table; the public headers use only each
-other and the standard library, and the bindings of Python use only those.
+usage: check_layers.py BUILD
+
+Each layer has an include folder of its own (`costate_layer` in
+cmake/Costate.cmake), so what a file may include follows from its command. The
+order of the layers, bottom up, is that of src/CMakeLists.txt.
 """
 
+import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.M)
-SOURCES = (".h", ".cpp", ".td", ".inc")
-WITHOUT_LLVM = {"base", "syntax", "runtime", "api"}
-LLVM = ("mlir/", "llvm/", "mlir-c/", "llvm-c/")
-
-# Each layer and the layers right below it; what those use may be used as well.
-MAY_USE = {
-    "base": set(),
-    "syntax": {"base"},
-    "ir": {"base"},
-    "lowering": {"syntax", "ir"},
-    "autodiff": {"ir"},
-    "sizing": {"ir"},
-    "conversion": {"ir"},
-    "runtime": {"base"},
-    # `compiler` knows the runtime only as the border in runtime/KernelCode.h.
-    "compiler": {"conversion", "sizing", "autodiff", "lowering", "runtime", "cache"},
-    "cache": {"base"},
-    "api": {"compiler", "cache", "runtime", "lowering"},
-}
+WITHOUT_LLVM = {"base", "code", "syntax", "runtime", "api"}
 
 
-def reachable(layer):
-    seen, todo = {layer}, [layer]
-    while todo:
-        for below in MAY_USE[todo.pop()] - seen:
-            seen.add(below)
-            todo.append(below)
-    return seen
+def order():
+    return re.findall(r"add_subdirectory\((\w+)\)", (ROOT / "src/CMakeLists.txt").read_text())
 
 
-def includes(path):
-    return INCLUDE.findall(path.read_text(errors="replace"))
+def include_folders(command):
+    words = shlex.split(command)
+    joined = [Path(word[2:]) for word in words if word.startswith("-I")]
+    return joined + [Path(folder) for flag, folder in zip(words, words[1:]) if flag in ("-I", "-isystem")]
 
 
-def check_source(path, layer, problems):
-    allowed = reachable(layer)
-    for name in includes(path):
-        target = name.split("/")[0]
-        if name.startswith(LLVM) and layer in WITHOUT_LLVM:
-            problems.append(f"{path.relative_to(ROOT)}: {layer} must not include {name}")
-        if target in MAY_USE and "/" in name and target not in allowed:
-            problems.append(f"{path.relative_to(ROOT)}: {layer} must not depend on {target} ({name})")
+def problems_of(file, folders, layers, build):
+    """Of a source file, a layer's or one of the bindings."""
+    layer = file.parts[1] if file.parts[0] == "src" else "bindings"
+    visible = {folder.name for folder in folders if folder.parent == build / "layers"}
+    if ROOT / "src" in folders:
+        yield f"{file}: all of src is in its include folders"
+    below = set(layers[:layers.index(layer) + 1]) if layer in layers else set()
+    for name in sorted(visible - below):
+        yield f"{file}: {layer} sees the headers of {name}"
+    if layer in WITHOUT_LLVM | {"bindings"} and any("llvm" in str(folder) for folder in folders):
+        yield f"{file}: {layer} sees the headers of LLVM"
 
 
-def check_public(path, problems):
-    for name in includes(path):
-        if "/" in name and not name.startswith("costate/"):
-            problems.append(f"{path.relative_to(ROOT)}: a public header includes {name}")
-
-
-def check_bindings(path, problems):
-    for name in includes(path):
-        if name.split("/")[0] in MAY_USE and "/" in name or name.startswith(LLVM):
-            problems.append(f"{path.relative_to(ROOT)}: bindings use public headers, not {name}")
-
-
-def is_test(path):
-    return path.stem.endswith(("Test", "Benchmark")) or "test" in path.parts
+def is_checked(entry):
+    """Whether it is part of a layer or of the bindings, not of the tests."""
+    return " -o src/" in entry["command"] or " -o python/" in entry["command"]
 
 
 def main():
-    problems = []
-    for path in sorted((ROOT / "src").rglob("*")):
-        if path.suffix not in SOURCES or is_test(path):
-            continue
-        layer = path.relative_to(ROOT / "src").parts[0]
-        if layer not in MAY_USE:
-            problems.append(f"{path.relative_to(ROOT)}: src/{layer} is no layer")
-        else:
-            check_source(path, layer, problems)
-    for path in sorted((ROOT / "include").rglob("*.h")):
-        check_public(path, problems)
-    for path in sorted((ROOT / "python/bindings").iterdir()):
-        check_bindings(path, problems)
+    build = Path(sys.argv[1]).resolve()
+    layers, problems, checked = order(), [], 0
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if is_checked(entry):
+            checked += 1
+            problems += problems_of(Path(entry["file"]).relative_to(ROOT), include_folders(entry["command"]), layers, build)
+    if checked < 100:
+        problems.append(f"only {checked} files of layers in {build}/compile_commands.json")
     print("\n".join(problems))
     return 1 if problems else 0
 

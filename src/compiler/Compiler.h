@@ -3,8 +3,8 @@
 
 #include "base/Calls.h"
 #include "base/Result.h"
+#include "code/KernelCode.h"
 #include "ir/interpreter/Interpreter.h"
-#include "runtime/KernelCode.h"
 #include "syntax/Syntax.h"
 
 #include <memory>

@@ -1,8 +1,8 @@
 #pragma once
 /// What a gradient costs, by lines of the source.
 
+#include "code/KernelCode.h"
 #include "ir/Kernel.h"
-#include "runtime/KernelCode.h"
 
 namespace costate::compiler {
 

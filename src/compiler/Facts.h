@@ -1,8 +1,8 @@
 #pragma once
 /// What the runtime has to know about a kernel, read off its kernel IR.
 
+#include "code/KernelCode.h"
 #include "ir/Kernel.h"
-#include "runtime/KernelCode.h"
 #include "syntax/Syntax.h"
 
 namespace costate::compiler {

@@ -1,11 +1,10 @@
 #include "compiler/Jit.h"
 
 #include "base/Fork.h"
+#include "code/HostFunctions.h"
 #include "compiler/CompilerMemory.h"
 #include "compiler/DeviceSums.h"
 #include "compiler/Target.h"
-#include "runtime/Interrupt.h"
-#include "runtime/simt/Callbacks.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -30,80 +29,27 @@ Failure internal(llvm::Error error) {
   return Failure{ErrorCode::Internal, text};
 }
 
-/// The runtime's functions, which no dynamic symbol table need show.
-SymbolMap runtimeSymbols(LLJIT &jit) {
+/// Functions of the runtime and our own, which no dynamic symbol table need
+/// show.
+SymbolMap hostSymbols(LLJIT &jit) {
   SymbolMap symbols;
   auto add = [&](StringRef name, auto *function) {
     symbols[jit.mangleAndIntern(name)] = {ExecutorAddr::fromPtr(function),
                                           JITSymbolFlags::Exported |
                                               JITSymbolFlags::Callable};
   };
-  using namespace runtime;
-  add("costate_range", &costate_range);
-  add("costate_copy", &costate_copy);
-  add("costate_tape_grow", &costate_tape_grow);
-  add("costate_dry_run", &costate_dry_run);
-  add("costate_add_later_f32", &costate_add_later_f32);
-  add("costate_add_later_f64", &costate_add_later_f64);
-  add("costate_add_later_f16", &costate_add_later_f16);
-  add("costate_index_error", &costate_index_error);
-  add("costate_step_zero", &costate_step_zero);
-  add("costate_print", &costate_print);
-  add("costate_assert_failed", &costate_assert_failed);
-  add("costate_refused", &costate_refused);
-  add("costate_device_print", &costate_device_print);
-  add("costate_device_assert_failed", &costate_device_assert_failed);
-  add("costate_device_refused", &costate_device_refused);
-  add("costate_begin_range", &costate_begin_range);
-  add("costate_use", &costate_use);
-  add("costate_not_finite", &costate_not_finite);
-  add("costate_element_not_finite", &costate_element_not_finite);
-  add("costate_check_sum_f32", &costate_check_sum_f32);
-  add("costate_check_sum_f64", &costate_check_sum_f64);
-  add("costate_check_sum_f16", &costate_check_sum_f16);
-  add("costate_device_run", &costate_device_run);
-  add("costate_device_read", &costate_device_read);
-  add("costate_device_copy", &costate_device_copy);
-  add("costate_device_begin_range", &costate_device_begin_range);
-  add("costate_device_index_error", &costate_device_index_error);
-  add("costate_device_step_zero", &costate_device_step_zero);
-  add("costate_device_not_finite", &costate_device_not_finite);
-  add("costate_device_element_not_finite", &costate_device_element_not_finite);
-  add("costate_device_sum_not_finite", &costate_device_sum_not_finite);
-  add("costate_device_warp_max", &costate_device_warp_max);
+  for (const runtime::HostFunction &function : runtime::hostFunctions())
+    add(function.name, function.address);
   add("costate_device_block_sum", &costate_device_block_sum);
-  add("costate_device_add_common_f32", &costate_device_add_common_f32);
-  add("costate_device_add_common_f64", &costate_device_add_common_f64);
-  add("costate_device_warp_max_at", &costate_device_warp_max_at);
-  add("costate_device_block_barrier", &costate_device_block_barrier);
   add("costate_device_add_up", &costate_device_add_up);
   add("costate_device_add_up_pair", &costate_device_add_up_pair);
   add("costate_device_finish_sums", &costate_device_finish_sums);
-  add("costate_device_tape_place", &costate_device_tape_place);
-  add("costate_device_tape_drains", &costate_device_tape_drains);
-  add("costate_device_tape_fence", &costate_device_tape_fence);
-  add("costate_device_tape_ahead", &costate_device_tape_ahead);
-  add("costate_device_tape_begin", &costate_device_tape_begin);
-  add("costate_device_tape_tile", &costate_device_tape_tile);
-  add("costate_device_tape_work_item", &costate_device_tape_work_item);
-  add("costate_device_tape_next", &costate_device_tape_next);
-  add("costate_device_tape_report", &costate_device_tape_report);
-  add("costate_device_tape_end", &costate_device_tape_end);
-  add("costate_device_tape_kept", &costate_device_tape_kept);
-  add("costate_device_tape_segment", &costate_device_tape_segment);
-  add("costate_device_tape_min_rows", &costate_device_tape_min_rows);
-  add("costate_device_sort_begin", &costate_device_sort_begin);
-  add("costate_device_sort_work_item", &costate_device_sort_work_item);
-  add("costate_device_sort_take", &costate_device_sort_take);
-  add("costate_device_sort_next", &costate_device_sort_next);
-  add("costate_device_sort_rounds", &costate_device_sort_rounds);
-  add("costate_device_sort_end", &costate_device_sort_end);
   return symbols;
 }
 
 llvm::Error addLibraries(LLJIT &jit) {
   JITDylib &library = jit.getMainJITDylib();
-  if (llvm::Error error = library.define(absoluteSymbols(runtimeSymbols(jit))))
+  if (llvm::Error error = library.define(absoluteSymbols(hostSymbols(jit))))
     return error;
   char prefix = jit.getDataLayout().getGlobalPrefix();
   if (host().maths != "libm") {

@@ -2,7 +2,7 @@
 /// Object files become code that runs in this process.
 
 #include "base/Result.h"
-#include "runtime/KernelCode.h"
+#include "code/KernelCode.h"
 
 #include <map>
 #include <memory>

@@ -3,7 +3,7 @@
 
 #include "base/Result.h"
 #include "cache/Archive.h"
-#include "runtime/KernelCode.h"
+#include "code/KernelCode.h"
 
 #include <optional>
 #include <string>

@@ -3,9 +3,9 @@
 /// through this interface only.
 
 #include "base/Result.h"
+#include "code/KernelCode.h"
 #include "costate/statistics.h"
 #include "runtime/Buffer.h"
-#include "runtime/KernelCode.h"
 
 #include <cstddef>
 #include <memory>

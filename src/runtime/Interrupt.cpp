@@ -1,5 +1,7 @@
 #include "runtime/Interrupt.h"
 
+#include "code/HostFunctions.h"
+
 #include "base/Fork.h"
 
 #include <cerrno>

@@ -47,10 +47,6 @@ private:
   InterruptScope *const around;
 };
 
-/// Where compiled code stands; only there may it be left.
-void addCompiledCode(uintptr_t begin, uintptr_t end);
-void removeCompiledCode(uintptr_t begin);
-
 Failure interruptedFailure(const std::string &kernel);
 
 } // namespace costate::runtime

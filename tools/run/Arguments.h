@@ -45,7 +45,7 @@ struct Tensors {
   Tensor &of(const runtime::Parameter &parameter);
 };
 
-/// The slots that compiled code reads (see runtime/KernelCode.h).
+/// The slots that compiled code reads (see code/KernelCode.h).
 std::vector<uint64_t> slots(const std::vector<runtime::Parameter> &parameters,
                             Tensors &tensors);
 

@@ -1,8 +1,8 @@
 #include "run/DeviceText.h"
 
 #include "base/VulkanChip.h"
-#include "runtime/KernelCode.h"
-#include "runtime/gpu/DeviceCode.h"
+#include "code/DeviceCode.h"
+#include "code/KernelCode.h"
 
 #include <spirv-tools/libspirv.hpp>
 

@@ -48,7 +48,7 @@ def OutlineDevice : Pass<"outline-device", "::mlir::ModuleOp"> {
     - `NAME.measure0`, where it pushes onto a tape: its forward sweep, which
       only counts the bytes that it would push.
 
-    `runtime/gpu/DeviceCode.h` says what the words are. Values that one device
+    `code/DeviceCode.h` says what the words are. Values that one device
     function computes and another one uses stay in the frame of the launch; what
     the host needs it reads back (`costate_device_read`), and waits for that.
     Threads of a range with sums add them up at their end (`DeviceSums.c`). What

@@ -22,7 +22,7 @@ def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
   let summary = "kernels and their ranges become functions";
   let description = [{
     A kernel NAME becomes three kinds of functions whose signatures
-    `runtime/KernelCode.h` defines; bodies stay kernel IR.
+    `code/KernelCode.h` defines; bodies stay kernel IR.
 
     - `NAME.entry(launch, worker, arguments)` unpacks the arguments and holds
       the serial code; each range in it becomes a call of `costate_range`.

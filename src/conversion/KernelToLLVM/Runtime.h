@@ -39,7 +39,7 @@ inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 /// On an `atomic_add`: lanes of a warp likely add to the same element.
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 
-/// The words of a worker (see runtime/KernelCode.h): top of its tape, end of
+/// The words of a worker (see code/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the work item that it runs.
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3;
 /// Devices only: the lane of the thread, and the cell for errors.
@@ -79,7 +79,7 @@ mlir::Value castToArray(mlir::ImplicitLocOpBuilder &builder,
 mlir::Value rowMajor(mlir::ImplicitLocOpBuilder &builder,
                      mlir::ValueRange indices, mlir::ValueRange extents);
 
-/// Calls of the functions of runtime/KernelCode.h; declares them as needed.
+/// Calls of the functions of code/KernelCode.h; declares them as needed.
 class Runtime {
 public:
   explicit Runtime(mlir::ModuleOp module);

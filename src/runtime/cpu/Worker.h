@@ -2,7 +2,7 @@
 /// Workers: what a thread needs while it runs compiled code.
 
 #include "base/Fork.h"
-#include "runtime/KernelCode.h"
+#include "code/KernelCode.h"
 #include "runtime/cpu/AddLog.h"
 #include "runtime/cpu/TapeArena.h"
 

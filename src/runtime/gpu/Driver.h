@@ -3,9 +3,9 @@
 /// `gpu::GpuDevice` differ in this only.
 
 #include "base/Result.h"
+#include "code/DeviceCode.h"
 #include "runtime/Buffer.h"
 #include "runtime/Counters.h"
-#include "runtime/gpu/DeviceCode.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 /// A running launch on a GPU.
 
 #include "base/Fork.h"
+#include "code/DeviceCode.h"
 #include "runtime/Device.h"
-#include "runtime/gpu/DeviceCode.h"
 #include "runtime/gpu/Tiles.h"
 
 #include <csetjmp>

@@ -3,7 +3,7 @@
 /// what the host learns of them without waiting. Code: DeviceTape.c.
 
 #include "base/DeviceTape.h"
-#include "runtime/KernelCode.h"
+#include "code/KernelCode.h"
 #include "runtime/gpu/SharedTapes.h"
 #include "runtime/gpu/Sort.h"
 

@@ -4,8 +4,8 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
+#include "code/DeviceCode.h"
 #include "compiler/Compiler.h"
-#include "runtime/gpu/DeviceCode.h"
 #include "syntax/Trace.h"
 
 using namespace costate;

@@ -3,8 +3,8 @@
 /// like, and the functions that it calls. No LLVM here.
 
 #include "base/ArraySection.h"
+#include "code/DeviceCode.h"
 #include "costate/types.h"
-#include "runtime/gpu/DeviceCode.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,78 @@
+#include "code/HostFunctions.h"
+
+#include "code/DeviceCode.h"
+#include "code/KernelCode.h"
+#include "runtime/simt/Callbacks.h"
+
+namespace costate::runtime {
+
+template <class R, class... A> static void *addressOf(R (*function)(A...)) {
+  return reinterpret_cast<void *>(function);
+}
+
+#define FUNCTION(name)                                                         \
+  HostFunction { #name, addressOf(name) }
+
+static const HostFunction functions[] = {
+    FUNCTION(costate_range),
+    FUNCTION(costate_copy),
+    FUNCTION(costate_tape_grow),
+    FUNCTION(costate_dry_run),
+    FUNCTION(costate_add_later_f32),
+    FUNCTION(costate_add_later_f64),
+    FUNCTION(costate_add_later_f16),
+    FUNCTION(costate_index_error),
+    FUNCTION(costate_step_zero),
+    FUNCTION(costate_print),
+    FUNCTION(costate_assert_failed),
+    FUNCTION(costate_refused),
+    FUNCTION(costate_device_print),
+    FUNCTION(costate_device_assert_failed),
+    FUNCTION(costate_device_refused),
+    FUNCTION(costate_begin_range),
+    FUNCTION(costate_use),
+    FUNCTION(costate_not_finite),
+    FUNCTION(costate_element_not_finite),
+    FUNCTION(costate_check_sum_f32),
+    FUNCTION(costate_check_sum_f64),
+    FUNCTION(costate_check_sum_f16),
+    FUNCTION(costate_device_run),
+    FUNCTION(costate_device_read),
+    FUNCTION(costate_device_copy),
+    FUNCTION(costate_device_begin_range),
+    FUNCTION(costate_device_index_error),
+    FUNCTION(costate_device_step_zero),
+    FUNCTION(costate_device_not_finite),
+    FUNCTION(costate_device_element_not_finite),
+    FUNCTION(costate_device_sum_not_finite),
+    FUNCTION(costate_device_warp_max),
+    FUNCTION(costate_device_add_common_f32),
+    FUNCTION(costate_device_add_common_f64),
+    FUNCTION(costate_device_warp_max_at),
+    FUNCTION(costate_device_block_barrier),
+    FUNCTION(costate_device_tape_place),
+    FUNCTION(costate_device_tape_drains),
+    FUNCTION(costate_device_tape_fence),
+    FUNCTION(costate_device_tape_ahead),
+    FUNCTION(costate_device_tape_begin),
+    FUNCTION(costate_device_tape_tile),
+    FUNCTION(costate_device_tape_work_item),
+    FUNCTION(costate_device_tape_next),
+    FUNCTION(costate_device_tape_report),
+    FUNCTION(costate_device_tape_end),
+    FUNCTION(costate_device_tape_kept),
+    FUNCTION(costate_device_tape_segment),
+    FUNCTION(costate_device_tape_min_rows),
+    FUNCTION(costate_device_sort_begin),
+    FUNCTION(costate_device_sort_work_item),
+    FUNCTION(costate_device_sort_take),
+    FUNCTION(costate_device_sort_next),
+    FUNCTION(costate_device_sort_rounds),
+    FUNCTION(costate_device_sort_end),
+};
+
+#undef FUNCTION
+
+std::span<const HostFunction> hostFunctions() { return functions; }
+
+} // namespace costate::runtime
