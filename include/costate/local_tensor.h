@@ -7,7 +7,9 @@
 namespace costate {
 
 /// An element of a `Local` of vectors or matrices. It stays a reference.
-template <class T, class S> class LocalTensor : public detail::TensorOps<T, S> {
+template <class T, class S>
+class LocalTensor : public detail::TensorPlace<const LocalTensor<T, S>, T, S> {
+  using Base = detail::TensorPlace<const LocalTensor, T, S>;
   using Elements = std::array<LocalElement<T>, size_t(S::count)>;
 
 public:
@@ -25,31 +27,6 @@ public:
     return assign(source.all, source.loc);
   }
 
-  using Side = typename detail::TensorOps<T, S>::Side;
-#define COSTATE_ASSIGN(symbol, op, Condition)                                  \
-  const LocalTensor &operator symbol(Side source) const                        \
-    requires(Condition)                                                        \
-  {                                                                            \
-    return update(detail::Op::op, source);                                     \
-  }
-  COSTATE_ASSIGN(+=, Add, detail::isNumber<T>)
-  COSTATE_ASSIGN(-=, Sub, detail::isNumber<T>)
-  COSTATE_ASSIGN(*=, Mul, detail::isNumber<T> &&S::rank == 1)
-  COSTATE_ASSIGN(/=, Div, detail::isNumber<T> &&S::rank == 1)
-#undef COSTATE_ASSIGN
-  const LocalTensor &operator*=(Operand<T> factor) const
-    requires(detail::isNumber<T> && S::rank == 2)
-  {
-    return update(detail::Op::Mul,
-                  {detail::repeated<S>(factor.value), factor.loc});
-  }
-  const LocalTensor &operator/=(Operand<T> divisor) const
-    requires(detail::isNumber<T> && S::rank == 2)
-  {
-    return update(detail::Op::Div,
-                  {detail::repeated<S>(divisor.value), divisor.loc});
-  }
-
   detail::Handles<S> components(Loc loc) const {
     detail::Handles<S> all;
     for (size_t k = 0; k < all.size(); ++k)
@@ -57,42 +34,15 @@ public:
     return all;
   }
 
-  LocalElement<T> operator[](HostComponent k) const
-    requires(S::rank == 1)
-  {
-    return elements[k.below(S::count)];
-  }
-  /// A component that is known when the kernel runs.
-  ComponentRef<T, S, true> operator[](TracedComponent k) const
-    requires(S::rank == 1)
-  {
-    return {*this, {{k.value}}};
-  }
-  template <detail::ComponentIndex I, detail::ComponentIndex J>
-    requires(S::rank == 2)
-  auto operator()(
-      const I &i, const J &j,
-      std::source_location place = std::source_location::current()) const {
-    if constexpr (std::integral<I> && std::integral<J>)
-      return elements[detail::position<S>(i, j, place)];
-    else
-      return ComponentRef<T, S, true>(*this, detail::chosen<S>(i, j, place));
-  }
-
-#define COSTATE_COMPONENT(name, k)                                             \
-  LocalElement<T> name() const                                                 \
-    requires(S::rank == 1 && S::count > k)                                     \
-  {                                                                            \
-    return elements[k];                                                        \
-  }
-  COSTATE_COMPONENT(x, 0)
-  COSTATE_COMPONENT(y, 1)
-  COSTATE_COMPONENT(z, 2)
-  COSTATE_COMPONENT(w, 3)
-#undef COSTATE_COMPONENT
-
 private:
   friend class ComponentRef<T, S, true>;
+  friend Base;
+
+  LocalElement<T> component(size_t k) const { return elements[k]; }
+  ComponentRef<T, S, true> chosen(const detail::Chosen<S> &position,
+                                  Loc) const {
+    return {*this, position};
+  }
 
   /// The component that is chosen becomes `value`, if there is one.
   void assign(const detail::Chosen<S> &chosen, detail::Handle value,

@@ -65,6 +65,88 @@ size_t position(I i, J j, const std::source_location &place) {
 
 } // namespace detail
 
+namespace detail {
+
+/// A vector or matrix that is assigned to, as a whole and by component: a
+/// variable, or a reference (`Self` is const) to an element of an array or of a
+/// private one. `Self` has `component(k)`, `chosen(position, loc)` for one that
+/// is known when the kernel runs, and `update(op, operand)`.
+template <class Self, class T, class S>
+class TensorPlace : public TensorOps<T, S> {
+  static constexpr bool isReference = std::is_const_v<Self>;
+  static constexpr bool isVector = S::rank == 1;
+
+  static const Components<S> &all(const Components<S> &source) {
+    return source;
+  }
+  static Components<S> all(const Operand<T> &same) {
+    return {repeated<S>(same.value), same.loc};
+  }
+
+protected:
+  using Side = typename TensorOps<T, S>::Side;
+
+public:
+#define COSTATE_ASSIGN(symbol, op, Other, Condition)                           \
+  Self &operator symbol(Other source)                                          \
+    requires(!isReference && isNumber<T> && Condition)                         \
+  {                                                                            \
+    return static_cast<Self &>(*this).update(Op::op, all(source));             \
+  }                                                                            \
+  Self &operator symbol(Other source) const                                    \
+    requires(isReference && isNumber<T> && Condition)                          \
+  {                                                                            \
+    return static_cast<Self &>(*this).update(Op::op, all(source));             \
+  }
+  COSTATE_ASSIGN(+=, Add, Side, true)
+  COSTATE_ASSIGN(-=, Sub, Side, true)
+  COSTATE_ASSIGN(*=, Mul, Side, isVector)
+  COSTATE_ASSIGN(/=, Div, Side, isVector)
+  COSTATE_ASSIGN(*=, Mul, Operand<T>, !isVector)
+  COSTATE_ASSIGN(/=, Div, Operand<T>, !isVector)
+#undef COSTATE_ASSIGN
+
+#define COSTATE_COMPONENT(function, Condition, member)                         \
+  decltype(auto) function                                                      \
+    requires(!isReference && isVector && Condition)                            \
+  {                                                                            \
+    return static_cast<Self &>(*this).member;                                  \
+  }                                                                            \
+  decltype(auto) function const                                                \
+    requires(isVector && Condition)                                            \
+  {                                                                            \
+    return static_cast<const Self &>(*this).member;                            \
+  }
+  COSTATE_COMPONENT(operator[](HostComponent k), true,
+                    component(k.below(S::count)))
+  /// A component that is known when the kernel runs.
+  COSTATE_COMPONENT(operator[](TracedComponent k), true,
+                    chosen(Chosen<S>{{k.value}}, k.loc))
+  COSTATE_COMPONENT(x(), S::count > 0, component(0))
+  COSTATE_COMPONENT(y(), S::count > 1, component(1))
+  COSTATE_COMPONENT(z(), S::count > 2, component(2))
+  COSTATE_COMPONENT(w(), S::count > 3, component(3))
+#undef COSTATE_COMPONENT
+
+#define COSTATE_ENTRY(cv, Condition)                                           \
+  template <ComponentIndex I, ComponentIndex J>                                \
+    requires(Condition && !isVector)                                           \
+  decltype(auto) operator()(const I &i, const J &j,                            \
+                            std::source_location place =                       \
+                                std::source_location::current()) cv {          \
+    if constexpr (std::integral<I> && std::integral<J>)                        \
+      return static_cast<Self &>(*this).component(position<S>(i, j, place));   \
+    else                                                                       \
+      return static_cast<Self &>(*this).chosen(detail::chosen<S>(i, j, place), \
+                                               place);                         \
+  }
+  COSTATE_ENTRY(, !isReference)
+  COSTATE_ENTRY(const, isReference)
+#undef COSTATE_ENTRY
+};
+
+} // namespace detail
+
 template <class T, class S> class LocalTensor;
 
 /// A component of a variable, or of an element of a `Local`, known when the
@@ -208,7 +290,9 @@ public:
 };
 
 /// A vector or matrix variable. Initialising or copying makes a new one.
-template <class T, class S> class TensorVar : public detail::TensorOps<T, S> {
+template <class T, class S>
+class TensorVar : public detail::TensorPlace<TensorVar<T, S>, T, S> {
+  using Base = detail::TensorPlace<TensorVar, T, S>;
   using Place = std::source_location;
   using Parts = std::make_index_sequence<size_t(S::count)>;
 
@@ -244,31 +328,6 @@ public:
     return *this;
   }
 
-  using Side = typename detail::TensorOps<T, S>::Side;
-#define COSTATE_ASSIGN(symbol, op, Other, Condition)                           \
-  TensorVar &operator symbol(Other source)                                     \
-    requires(Condition)                                                        \
-  {                                                                            \
-    return update(detail::Op::op, source);                                     \
-  }
-  COSTATE_ASSIGN(+=, Add, Side, detail::isNumber<T>)
-  COSTATE_ASSIGN(-=, Sub, Side, detail::isNumber<T>)
-  COSTATE_ASSIGN(*=, Mul, Side, detail::isNumber<T> &&S::rank == 1)
-  COSTATE_ASSIGN(/=, Div, Side, detail::isNumber<T> &&S::rank == 1)
-#undef COSTATE_ASSIGN
-  TensorVar &operator*=(Operand<T> factor)
-    requires(detail::isNumber<T> && S::rank == 2)
-  {
-    return update(detail::Op::Mul,
-                  {detail::repeated<S>(factor.value), factor.loc});
-  }
-  TensorVar &operator/=(Operand<T> divisor)
-    requires(detail::isNumber<T> && S::rank == 2)
-  {
-    return update(detail::Op::Div,
-                  {detail::repeated<S>(divisor.value), divisor.loc});
-  }
-
   detail::Handles<S> components(Loc loc) const {
     detail::Handles<S> all;
     for (size_t k = 0; k < parts.size(); ++k)
@@ -276,36 +335,7 @@ public:
     return all;
   }
 
-  Var<T> &operator[](HostComponent k)
-    requires(S::rank == 1)
-  {
-    return parts[k.below(S::count)];
-  }
-  const Var<T> &operator[](HostComponent k) const
-    requires(S::rank == 1)
-  {
-    return parts[k.below(S::count)];
-  }
-  /// A component that is known when the kernel runs.
-  ComponentRef<T, S> operator[](TracedComponent k)
-    requires(S::rank == 1)
-  {
-    return {*this, {{k.value}}};
-  }
-  Expr<T> operator[](TracedComponent k) const
-    requires(S::rank == 1)
-  {
-    return TensorExpr<T, S>(components(k.loc))[k];
-  }
-  template <detail::ComponentIndex I, detail::ComponentIndex J>
-    requires(S::rank == 2)
-  decltype(auto) operator()(const I &i, const J &j,
-                            Place place = Place::current()) {
-    if constexpr (std::integral<I> && std::integral<J>)
-      return (parts[detail::position<S>(i, j, place)]);
-    else
-      return ComponentRef<T, S>(*this, detail::chosen<S>(i, j, place));
-  }
+  using Base::operator();
   template <detail::ComponentIndex I, detail::ComponentIndex J>
     requires(S::rank == 2)
   Expr<T> operator()(const I &i, const J &j,
@@ -313,25 +343,18 @@ public:
     return TensorExpr<T, S>(components(place))(i, j, place);
   }
 
-#define COSTATE_COMPONENT(name, k)                                             \
-  Var<T> &name()                                                               \
-    requires(S::rank == 1 && S::count > k)                                     \
-  {                                                                            \
-    return parts[k];                                                           \
-  }                                                                            \
-  const Var<T> &name() const                                                   \
-    requires(S::rank == 1 && S::count > k)                                     \
-  {                                                                            \
-    return parts[k];                                                           \
-  }
-  COSTATE_COMPONENT(x, 0)
-  COSTATE_COMPONENT(y, 1)
-  COSTATE_COMPONENT(z, 2)
-  COSTATE_COMPONENT(w, 3)
-#undef COSTATE_COMPONENT
-
 private:
   friend class ComponentRef<T, S>;
+  friend Base;
+
+  Var<T> &component(size_t k) { return parts[k]; }
+  const Var<T> &component(size_t k) const { return parts[k]; }
+  ComponentRef<T, S> chosen(const detail::Chosen<S> &position, Loc) {
+    return {*this, position};
+  }
+  Expr<T> chosen(const detail::Chosen<S> &position, Loc loc) const {
+    return Expr<T>(detail::pick<T>(components(loc), position, loc));
+  }
 
   template <size_t... k>
   TensorVar(const detail::Handles<S> &start, Loc loc, std::index_sequence<k...>)

@@ -1,3 +1,4 @@
+#include "bindings/Decompositions.h"
 #include "bindings/Numbers.h"
 
 #include "costate/trace.h"
@@ -312,6 +313,25 @@ static void bindBlocks(TraceClass &trace) {
       .def("jump_return", recorded([](Loc loc) { jumpReturn(loc); }), "loc"_a);
 }
 
+/// One that `decompose` makes, as a method.
+static auto decomposition(Parts (*decompose)(DType, const Parts &, Loc)) {
+  return [decompose](const Trace &trace, DType type, const Values &matrix,
+                     Loc loc) {
+    trace.session();
+    return valuesOf(decompose(type, handles(matrix), loc));
+  };
+}
+
+static void bindDecompositions(TraceClass &trace) {
+  trace
+      .def("svd", decomposition(traceSvd), "dtype"_a, "matrix"_a, "loc"_a,
+           "u, the values, and v, row after row, of 2 or 3 rows.")
+      .def("polar_decompose", decomposition(tracePolar), "dtype"_a, "matrix"_a,
+           "loc"_a, "The rotation, and the symmetric matrix.")
+      .def("sym_eig", decomposition(traceSymEig), "dtype"_a, "matrix"_a,
+           "loc"_a, "The values, and the vectors as columns.");
+}
+
 static void bindMessages(TraceClass &trace) {
   trace
       .def("print",
@@ -349,6 +369,7 @@ void bindTrace(nb::module_ &module) {
   bindValues(trace);
   bindAccesses(trace);
   bindBlocks(trace);
+  bindDecompositions(trace);
   bindMessages(trace);
 }
 

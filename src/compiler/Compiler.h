@@ -4,7 +4,7 @@
 #include "base/Calls.h"
 #include "base/Result.h"
 #include "code/KernelCode.h"
-#include "ir/interpreter/Interpreter.h"
+#include "interpreter/Interpreter.h"
 #include "syntax/Syntax.h"
 
 #include <memory>
@@ -57,9 +57,9 @@ struct Derivation {
 
 /// A kernel for the reference interpreter, and what is known of its code.
 struct Interpretable {
-  runtime::KernelCode code;    ///< without an entry
-  ir::Interpreter interpreter; ///< its arguments are in the order of
-                               ///< `code.parameters`
+  runtime::KernelCode code;             ///< without an entry
+  interpreter::Interpreter interpreter; ///< its arguments are in the order of
+                                        ///< `code.parameters`
 };
 
 /// A kernel in kernel IR, from which each mode is compiled on demand. Safe to

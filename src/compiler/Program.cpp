@@ -1,7 +1,7 @@
 #include "compiler/SourceProgram.h"
 
-#include "base/Fork.h"
 #include "autodiff/Differentiate.h"
+#include "base/Fork.h"
 #include "compiler/Calls.h"
 #include "compiler/Codegen.h"
 #include "compiler/CompilerMemory.h"
@@ -73,9 +73,9 @@ public:
   Result<> parse(const std::string &text, const std::string &fileName,
                  const std::string &wanted) {
     if (auto fault = ir::faultOf(text))
-      return Failure{ErrorCode::BadKernel,
-                     fileName + ":" + std::to_string(fault->line) +
-                         ": error: " + fault->text};
+      return Failure{ErrorCode::BadKernel, fileName + ":" +
+                                               std::to_string(fault->line) +
+                                               ": error: " + fault->text};
     DiagnosticText diagnostics(&context);
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, fileName),
@@ -142,7 +142,7 @@ public:
     Result<Derived> derived = derive(derivation, diagnostics);
     if (!derived)
       return derived.error();
-    auto interpreter = ir::Interpreter::make(
+    auto interpreter = interpreter::Interpreter::make(
         derived->kernel, compiledFunctions ? compiledFunction : nullptr);
     if (!interpreter)
       return interpreter.error();

@@ -3,6 +3,7 @@
 
 #include "syntax/Trace.h"
 
+#include "costate/detail/recorded_at.h"
 #include "costate/trace.h"
 #include "syntax/Tracer.h"
 
@@ -198,5 +199,11 @@ void noTile(int64_t size, Loc loc) {
 void jumpBreak(Loc loc) { tracer().jump(Kind::Break, loc); }
 void jumpContinue(Loc loc) { tracer().jump(Kind::Continue, loc); }
 void jumpReturn(Loc loc) { tracer().jump(Kind::Return, loc); }
+
+RecordedAt::RecordedAt(Loc loc) : outer(tracer().standAt(loc)) {}
+RecordedAt::~RecordedAt() {
+  if (currentTracer)
+    currentTracer->standAt(outer);
+}
 
 } // namespace costate::detail

@@ -63,7 +63,11 @@ detail::TracedKernel Tracer::finish() {
 
 void Tracer::limitOrder(int order, const char *what, Loc loc) {
   if (!kernel.limit.order || order < kernel.limit.order)
-    kernel.limit = {order, what, loc};
+    kernel.limit = {order, what, placed(loc)};
+}
+
+std::optional<Loc> Tracer::standAt(std::optional<Loc> loc) {
+  return std::exchange(place, loc);
 }
 
 //===-- Values ------------------------------------------------------------===//
@@ -215,7 +219,7 @@ Tracer::Handle Tracer::declare(DType type, Handle start, Loc loc) {
   Statement &statement = append(Kind::DeclareVar, loc);
   statement.operands.push_back(use(start, loc));
   statement.variable = static_cast<VarId>(kernel.variables.size());
-  kernel.variables.push_back({type, loc});
+  kernel.variables.push_back({type, placed(loc)});
   scopes.push_back({top().number, static_cast<uint32_t>(frames.size() - 1)});
   return {statement.variable, trace};
 }
@@ -253,7 +257,7 @@ Tracer::Handle Tracer::declareLocal(DType type, int64_t size, Loc loc) {
          "it has 1 to " + std::to_string(most) + ": use an array");
   Statement &statement = append(Kind::DeclareLocal, loc);
   statement.argument = static_cast<uint32_t>(kernel.locals.size());
-  kernel.locals.push_back({type, size, loc});
+  kernel.locals.push_back({type, size, placed(loc)});
   localScopes.push_back(
       {top().number, static_cast<uint32_t>(frames.size() - 1)});
   return {statement.argument, trace};
@@ -333,7 +337,7 @@ Statement Tracer::make(Kind kind, Loc loc) {
   checkStack(loc);
   Statement statement;
   statement.kind = kind;
-  statement.loc = loc;
+  statement.loc = placed(loc);
   return statement;
 }
 

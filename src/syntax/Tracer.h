@@ -90,6 +90,10 @@ public:
   /// The kernel has no derivatives above this order because of `what`.
   void limitOrder(int order, const char *what, Loc loc);
 
+  /// Where statements stand from here on, instead of where they are said to;
+  /// none: there. Returns what was so before.
+  std::optional<Loc> standAt(std::optional<Loc> loc);
+
   /// Records a mistake in the kernel, if it is the first.
   void fail(Loc loc, const std::string &text, const std::string &note);
 
@@ -123,6 +127,7 @@ private:
   Statement &update(Kind kind, Op op, const Place &place,
                     std::initializer_list<Handle> values, Loc loc);
   Statement make(Kind kind, Loc loc);
+  Loc placed(Loc loc) const { return place.value_or(loc); }
   Handle define(Statement &statement, DType type);
   Handle newValue(DType type);
   Statement &access(Kind kind, const Place &place, Loc loc);
@@ -145,19 +150,20 @@ private:
 
   detail::TracedKernel traced;
   Kernel &kernel = traced.kernel;
-  uint32_t trace; ///< number of this kernel, in every handle
+  uint32_t trace;            ///< number of this kernel, in every handle
   uint32_t parameters = 0;   ///< arguments of the user so far, if they are told
   std::string parameterName; ///< of the last one
+  std::optional<Loc> place;  ///< of all statements
   std::vector<Frame> frames;
   std::vector<bool> blockOpen;
   std::vector<uint32_t> blockOf; ///< block that defines each value
   std::vector<bool> isZero;      ///< values that are the constant 0
   std::vector<VariableScope> scopes;
   std::vector<VariableScope> localScopes;
-  std::vector<const void *> functions; ///< that are being called
+  std::vector<const void *> functions;     ///< that are being called
   std::vector<uint32_t> blocksOfFunctions; ///< where these were entered
   std::vector<NamedFunction> named;        ///< by their marks
-  const void *stack;                   ///< where it was when tracing began
+  const void *stack;                       ///< where it was when tracing began
 };
 
 } // namespace costate::syntax

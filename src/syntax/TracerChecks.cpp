@@ -7,7 +7,7 @@ namespace costate::syntax {
 
 void Tracer::fail(Loc loc, const std::string &text, const std::string &note) {
   if (!traced.failure)
-    traced.failure = badKernel(loc, text, note);
+    traced.failure = badKernel(placed(loc), text, note);
 }
 
 void Tracer::checkEffect(const char *what, Loc loc) {

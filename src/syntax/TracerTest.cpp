@@ -1,9 +1,10 @@
 /// Mistakes in a kernel: every text that the tracer can give.
 
-#include "syntax/Trace.h"
 #include "syntax/Tracer.h"
+#include "syntax/Trace.h"
 
 #include "costate/custom_derivative.h"
+#include "costate/detail/recorded_at.h"
 #include "costate/local.h"
 #include "costate/math.h"
 #include "costate/syntax.h"
@@ -60,7 +61,9 @@ TEST(Tracer, PrivateArraysStayWhereTheyAreDeclared) {
             "a `Local` from outside of `parallel` is used inside");
   EXPECT_EQ(mistakeOf([](X x) {
               std::optional<Local<double, 2>> a;
-              FOR (k, 0, 3) { a.emplace(); }
+              FOR (k, 0, 3) {
+                a.emplace();
+              }
               x(0) = (*a)[0];
             }),
             "a `Local` is used outside of the block that declared it");
@@ -88,10 +91,9 @@ TEST(Tracer, ConditionsAndCustomDerivativesChangeNoPrivateArray) {
     Local<double, 2> a;
     return v + v;
   };
-  EXPECT_EQ(mistakeOf([&](X x) {
-              x(0) = custom_derivative(twice, slope)(x(0));
-            }),
-            "a `custom_derivative` declares a `Local`");
+  EXPECT_EQ(
+      mistakeOf([&](X x) { x(0) = custom_derivative(twice, slope)(x(0)); }),
+      "a `custom_derivative` declares a `Local`");
   EXPECT_EQ(mistakeOf([&](X x) {
               Local<double, 2> a;
               auto first = [&](Expr<double>) { return Expr<double>(a[0]); };
@@ -111,16 +113,28 @@ TEST(Tracer, JumpsNeedALoopOfTheSameWorkItem) {
 
 TEST(Tracer, AnElseFollowsAnIf) {
   const char *text = "`ELSE` or `ELIF` without an `IF`";
-  EXPECT_EQ(mistakeOf([](X x) { ELSE { x(0) = 1; } }), text);
-  EXPECT_EQ(mistakeOf([](X x) { ELIF (x(0) > 1) { x(0) = 1; } }), text);
   EXPECT_EQ(mistakeOf([](X x) {
-              IF (x(0) > 1) { x(0) = 1; }
+              ELSE { x(0) = 1; }
+            }),
+            text);
+  EXPECT_EQ(mistakeOf([](X x) {
+              ELIF (x(0) > 1) {
+                x(0) = 1;
+              }
+            }),
+            text);
+  EXPECT_EQ(mistakeOf([](X x) {
+              IF (x(0) > 1) {
+                x(0) = 1;
+              }
               x(1) = 2;
               ELSE { x(0) = 3; }
             }),
             text);
   EXPECT_EQ(mistakeOf([](X x) {
-              IF (x(0) > 1) { x(0) = 1; }
+              IF (x(0) > 1) {
+                x(0) = 1;
+              }
               ELSE { x(0) = 2; }
               ELSE { x(0) = 3; }
             }),
@@ -137,7 +151,9 @@ TEST(Tracer, RangesDoNotNest) {
 TEST(Tracer, ValuesStayInTheirBlock) {
   EXPECT_EQ(mistakeOf([](X x) {
               Expr<double> inner;
-              IF (x(0) > 1) { inner = x(1) + 1; }
+              IF (x(0) > 1) {
+                inner = x(1) + 1;
+              }
               x(0) = inner;
             }),
             "a value is used outside of the block that computed it");
@@ -151,7 +167,9 @@ TEST(Tracer, ValuesStayInTheirBlock) {
 TEST(Tracer, VariablesStayInTheirBlock) {
   EXPECT_EQ(mistakeOf([](X x) {
               std::optional<Var<double>> inner;
-              FOR (k, 0, 3) { inner.emplace(x(k)); }
+              FOR (k, 0, 3) {
+                inner.emplace(x(k));
+              }
               x(0) = *inner;
             }),
             "a `Var` is used outside of the block that declared it");
@@ -202,7 +220,9 @@ TEST(Tracer, CustomDerivativesOnlyCompute) {
               Var<double> v = a;
               WHILE (v > 1) {
                 v *= 0.5;
-                IF (v < 2) { BREAK; }
+                IF (v < 2) {
+                  BREAK;
+                }
               }
             }),
             "none");
@@ -284,14 +304,27 @@ TEST(Tracer, PartialDerivativesAreStraightCode) {
   };
   const char *text =
       "the partial derivatives of a `custom_derivative` have control flow";
-  EXPECT_EQ(partialsThat([](auto a) { IF (a > 1) {} }), text);
-  EXPECT_EQ(partialsThat([](auto) { FOR (k, 0, 3) {} }), text);
-  EXPECT_EQ(partialsThat([](auto a) { WHILE (a > 1) {} }), text);
+  EXPECT_EQ(partialsThat([](auto a) {
+              IF (a > 1) {
+              }
+            }),
+            text);
+  EXPECT_EQ(partialsThat([](auto) {
+              FOR (k, 0, 3) {
+              }
+            }),
+            text);
+  EXPECT_EQ(partialsThat([](auto a) {
+              WHILE (a > 1) {
+              }
+            }),
+            text);
   // But for those of another function.
   EXPECT_EQ(partialsThat([](Expr<double> a) {
               auto g = custom_derivative(
                   [](Expr<double> b) {
-                    FOR (k, 0, 3) {}
+                    FOR (k, 0, 3) {
+                    }
                     return b;
                   },
                   [](Expr<double>, Expr<double>) { return 1.0; });
@@ -322,7 +355,11 @@ TEST(Tracer, ConditionsOnlyCompute) {
 }
 
 TEST(Tracer, AStepIsNotZero) {
-  EXPECT_EQ(mistakeOf([](X x) { FOR (k, 0, 3, 0) { x(k) = 1; } }),
+  EXPECT_EQ(mistakeOf([](X x) {
+              FOR (k, 0, 3, 0) {
+                x(k) = 1;
+              }
+            }),
             "the step of this `FOR` is 0");
 }
 
@@ -357,12 +394,37 @@ TEST(Tracer, OutsideOfAKernelThereIsNoTracing) {
 TEST(Tracer, AnExceptionOfTheUserPassesThrough) {
   auto throwing = [](X x) {
     IF (x(0) > 1) {
-      WHILE (throw 7, x(0) > 1) { x(0) = 1; }
+      WHILE (throw 7, x(0) > 1) {
+        x(0) = 1;
+      }
     }
   };
   EXPECT_THROW(detail::trace("k", throwing, Loc::current()), int);
   EXPECT_THROW(Var<double>(1.0), Error); // this thread traces no longer
   EXPECT_EQ(mistakeOf([](X x) { x(0) = 1; }), "none");
+}
+
+TEST(Tracer, FunctionsOfTheLibraryStandWhereAnotherFrontEndSays) {
+  auto traced = detail::trace(
+      "k",
+      [](X x) {
+        detail::RecordedAt outer(Loc("user.py", 7, 1));
+        Local<double, 2> a;
+        {
+          detail::RecordedAt inner(Loc("user.py", 9, 1));
+          Var<double> v = 1.0;
+        }
+        x(0) = a[0];
+        BREAK;
+      },
+      Loc::current());
+  const syntax::Kernel &kernel = traced->kernel;
+  EXPECT_EQ(kernel.variables.front().loc.line, 9u);
+  EXPECT_EQ(kernel.locals.front().loc.line, 7u);
+  EXPECT_STREQ(kernel.body.back().loc.file, "user.py");
+  EXPECT_EQ(kernel.body.back().loc.line, 7u);
+  EXPECT_EQ(traced->failure->text.find("user.py:7:"), 0u)
+      << traced->failure->text;
 }
 
 TEST(Tracer, AKernelMayBeTracedInsideAnother) {

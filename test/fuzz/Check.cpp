@@ -137,9 +137,9 @@ Launchable Checker::translate(ir::KernelOp of, Property property) {
   return std::move(*made);
 }
 
-ir::InterpreterReport Checker::launch(const Launchable &launchable,
-                                      Memory &memory, Property property,
-                                      ir::InterpreterOptions options) {
+interpreter::InterpreterReport
+Checker::launch(const Launchable &launchable, Memory &memory, Property property,
+                interpreter::InterpreterOptions options) {
   options.steps = 200 * steps + 100000;
   auto report = launchable.run(memory, options);
   if (!report)
@@ -171,7 +171,7 @@ void Checker::primal() {
 }
 
 void Checker::refuseWild(const Arrays &arrays,
-                         const ir::InterpreterReport &report) {
+                         const interpreter::InterpreterReport &report) {
   if (!(report.largestAddend < (single ? 1e5 : wildAddend)))
     throw SetAside{Verdict::Wild};
   double most = largest(kernel, arrays);
@@ -324,8 +324,8 @@ void Checker::prepared() {
 
 //===-- Sections ----------------------------------------------------------===//
 
-bool Checker::isInside(const ArraySection &section, const ir::HostArray &array,
-                       size_t at) const {
+bool Checker::isInside(const ArraySection &section,
+                       const interpreter::HostArray &array, size_t at) const {
   for (size_t d = section.dims.size(); d-- > 0;) {
     int64_t index = int64_t(at % size_t(array.extents[d]));
     at /= size_t(array.extents[d]);

@@ -152,7 +152,8 @@ static bool areUnchanged(const std::vector<Recorded> &left,
 }
 
 Arrays Checker::pulled(const Derived &gradient, const Memory &from,
-                       const Arrays &weights, ir::InterpreterOptions options,
+                       const Arrays &weights,
+                       interpreter::InterpreterOptions options,
                        Property property) {
   ir::KernelOp of = gradient.kernel;
   Memory memory = extended(from, of, weights, versions);
@@ -301,7 +302,7 @@ std::vector<Recorded> Checker::poisonedVersions(const Derived &gradient) {
                      gradient.info.versions.begin();
     const ArraySection &section = gradient.info.versionSections[version];
     forElements([&](size_t k, Type element, size_t at) {
-      ir::HostArray garbage = recorded.array;
+      interpreter::HostArray garbage = recorded.array;
       if (k != recorded.version.argument ||
           isInside(section, recorded.array, at))
         return;

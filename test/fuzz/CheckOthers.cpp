@@ -144,7 +144,7 @@ std::optional<Arrays> Checker::gradientAt(const Derived &gradient,
   Memory from = before;
   addTo(kernel, from.arrays, direction, factor);
   Memory left = from;
-  ir::InterpreterOptions options{.steps = 40000, .races = false};
+  interpreter::InterpreterOptions options{.steps = 40000, .races = false};
   if (!translate(kernel, Property::Runs).run(left, options))
     return std::nullopt;
   std::vector<Recorded> recorded = recordedFor(gradient, from);

@@ -193,7 +193,7 @@ void Checker::directions(const Derived &forward, ArrayRef<bool> active) {
   for (unsigned k = count; k < of.getNumArguments(); ++k) {
     auto origin = of.getArgAttrOfType<IntegerAttr>(k, ir::tangentOfAttr);
     origins.push_back(unsigned(origin.getInt()));
-    ir::HostArray pair = one[origins.back()];
+    interpreter::HostArray pair = one[origins.back()];
     llvm::append_range(pair.bytes, other[origins.back()].bytes);
     pair.extents.insert(pair.extents.begin(), 2);
     memory.arrays.push_back(std::move(pair));

@@ -40,10 +40,11 @@ private:
 
   // Launches.
   Launchable translate(ir::KernelOp of, Property property);
-  ir::InterpreterReport launch(const Launchable &launchable, Memory &memory,
-                               Property property,
-                               ir::InterpreterOptions options = {});
-  void refuseWild(const Arrays &arrays, const ir::InterpreterReport &report);
+  interpreter::InterpreterReport
+  launch(const Launchable &launchable, Memory &memory, Property property,
+         interpreter::InterpreterOptions options = {});
+  void refuseWild(const Arrays &arrays,
+                  const interpreter::InterpreterReport &report);
   /// The primal part of `memory` must be that of `expected`.
   void expectPrimal(Property property, const char *what, const Memory &memory,
                     const Memory &expected);
@@ -61,8 +62,8 @@ private:
   void prepared();
 
   // Sections.
-  bool isInside(const ArraySection &section, const ir::HostArray &array,
-                size_t at) const;
+  bool isInside(const ArraySection &section,
+                const interpreter::HostArray &array, size_t at) const;
   template <class Visit> void forElements(Visit visit);
   void sections();
 
@@ -92,7 +93,8 @@ private:
                                     const Memory &from);
   /// Adjoints for `weights`, from the memory `from` that a launch has left.
   Arrays pulled(const Derived &gradient, const Memory &from,
-                const Arrays &weights, ir::InterpreterOptions options = {},
+                const Arrays &weights,
+                interpreter::InterpreterOptions options = {},
                 Property property = Property::Gradient);
   void agree(const Arrays &tangents, const Arrays &direction,
              const Arrays &weights);

@@ -105,8 +105,8 @@ private:
     memory.scalars.push_back({nullptr, int64_t(value), value});
   }
 
-  ir::HostArray fill(const Array &array, ir::ArrayType type) {
-    ir::HostArray values = makeArray(type, array.extents);
+  interpreter::HostArray fill(const Array &array, ir::ArrayType type) {
+    interpreter::HostArray values = makeArray(type, array.extents);
     Type element = type.getElementType();
     int count = int(sizeOf(values));
     for (int at = 0; at < count; ++at)

@@ -7,21 +7,24 @@ using namespace mlir;
 namespace costate::fuzz {
 
 Result<Launchable> Launchable::make(ir::KernelOp kernel) {
-  Result<ir::Interpreter> interpreter = ir::Interpreter::make(kernel);
+  Result<interpreter::Interpreter> interpreter =
+      interpreter::Interpreter::make(kernel);
   if (!interpreter)
     return interpreter.error();
   return Launchable(std::move(*interpreter), kernel);
 }
 
-Launchable::Launchable(ir::Interpreter interpreter, ir::KernelOp kernel)
+Launchable::Launchable(interpreter::Interpreter interpreter,
+                       ir::KernelOp kernel)
     : interpreter(std::move(interpreter)) {
   for (Type type : kernel.getArgumentTypes())
     isArray.push_back(isa<ir::ArrayType>(type));
 }
 
-Result<ir::InterpreterReport>
-Launchable::run(Memory &memory, const ir::InterpreterOptions &options) const {
-  std::vector<ir::InterpreterArgument> arguments = memory.scalars;
+Result<interpreter::InterpreterReport>
+Launchable::run(Memory &memory,
+                const interpreter::InterpreterOptions &options) const {
+  std::vector<interpreter::InterpreterArgument> arguments = memory.scalars;
   for (size_t k = 0; k < arguments.size(); ++k)
     arguments[k].array = isArray[k] ? &memory.arrays[k] : nullptr;
   return interpreter.run(arguments, options);
@@ -52,7 +55,7 @@ static std::optional<autodiff::Version> versionOf(ir::KernelOp derived,
   return autodiff::Version{*argument, *numberOf(derived, k, ir::partAttr)};
 }
 
-void fillWithGarbage(ir::HostArray &array, Type element) {
+void fillWithGarbage(interpreter::HostArray &array, Type element) {
   for (size_t at = 0; at < sizeOf(array); ++at)
     set(array, element, at,
         isa<FloatType>(element) ? std::numeric_limits<double>::quiet_NaN()
@@ -61,17 +64,20 @@ void fillWithGarbage(ir::HostArray &array, Type element) {
 }
 
 /// For argument `number` of `derived`, with the shape of `argument`.
-static ir::HostArray garbageLike(const Memory &memory, ir::KernelOp derived,
-                                 unsigned number, unsigned argument) {
+static interpreter::HostArray garbageLike(const Memory &memory,
+                                          ir::KernelOp derived, unsigned number,
+                                          unsigned argument) {
   auto type = cast<ir::ArrayType>(derived.getArgumentTypes()[number]);
-  ir::HostArray array = makeArray(type, memory.arrays[argument].extents);
+  interpreter::HostArray array =
+      makeArray(type, memory.arrays[argument].extents);
   fillWithGarbage(array, type.getElementType());
   return array;
 }
 
-static ir::HostArray contentsOf(const Memory &memory, ir::KernelOp derived,
-                                unsigned k, const Arrays &extra,
-                                ArrayRef<Recorded> versions) {
+static interpreter::HostArray contentsOf(const Memory &memory,
+                                         ir::KernelOp derived, unsigned k,
+                                         const Arrays &extra,
+                                         ArrayRef<Recorded> versions) {
   if (auto origin = originOf(derived, k))
     return extra[*origin];
   auto version = versionOf(derived, k);

@@ -12,23 +12,23 @@ public:
   static Result<Launchable> make(ir::KernelOp kernel);
 
   /// `memory` has an entry for each argument of the kernel.
-  Result<ir::InterpreterReport>
-  run(Memory &memory, const ir::InterpreterOptions &options) const;
+  Result<interpreter::InterpreterReport>
+  run(Memory &memory, const interpreter::InterpreterOptions &options) const;
 
 private:
-  Launchable(ir::Interpreter interpreter, ir::KernelOp kernel);
+  Launchable(interpreter::Interpreter interpreter, ir::KernelOp kernel);
 
-  ir::Interpreter interpreter;
+  interpreter::Interpreter interpreter;
   std::vector<bool> isArray; ///< by argument
 };
 
 /// Arrays by the argument of a kernel that they belong to.
-using Arrays = std::vector<ir::HostArray>;
+using Arrays = std::vector<interpreter::HostArray>;
 
 /// What an argument held before a part of a kernel.
 struct Recorded {
   autodiff::Version version;
-  ir::HostArray array;
+  interpreter::HostArray array;
 };
 
 /// What `derived` is launched on: `memory`, which is for the kernel that it was
@@ -45,6 +45,6 @@ Arrays extraOf(const Memory &memory, ir::KernelOp derived, size_t count);
 std::vector<Recorded> versionsOf(const Memory &memory, ir::KernelOp derived);
 
 /// NaN, large integers.
-void fillWithGarbage(ir::HostArray &array, mlir::Type element);
+void fillWithGarbage(interpreter::HostArray &array, mlir::Type element);
 
 } // namespace costate::fuzz

@@ -17,24 +17,26 @@ static size_t bytesOf(Type element) {
   return std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
-ir::HostArray makeArray(ir::ArrayType type, std::vector<int64_t> extents) {
+interpreter::HostArray makeArray(ir::ArrayType type,
+                                 std::vector<int64_t> extents) {
   size_t count = 1;
   for (int64_t extent : extents)
     count *= size_t(extent);
-  ir::HostArray array;
+  interpreter::HostArray array;
   array.extents = std::move(extents);
   array.bytes.resize(count * bytesOf(type.getElementType()));
   return array;
 }
 
-size_t sizeOf(const ir::HostArray &array) {
+size_t sizeOf(const interpreter::HostArray &array) {
   size_t count = 1;
   for (int64_t extent : array.extents)
     count *= size_t(extent);
   return count;
 }
 
-template <class T> static double read(const ir::HostArray &array, size_t at) {
+template <class T>
+static double read(const interpreter::HostArray &array, size_t at) {
   T value;
   std::memcpy(&value, array.bytes.data() + at * sizeof(T), sizeof(T));
   return double(value);
@@ -42,7 +44,7 @@ template <class T> static double read(const ir::HostArray &array, size_t at) {
 
 /// Integers wrap around.
 template <class T>
-static void write(ir::HostArray &array, size_t at, double number) {
+static void write(interpreter::HostArray &array, size_t at, double number) {
   T value;
   if constexpr (std::is_integral_v<T>)
     value = static_cast<T>(static_cast<int64_t>(number));
@@ -54,7 +56,7 @@ static void write(ir::HostArray &array, size_t at, double number) {
 /// Calls `use` with a number of the C++ type of the elements. Floats are as
 /// wide as they are in `array`: derivatives of f16 are f32.
 template <class Use>
-static auto withElement(const ir::HostArray &array, Type element,
+static auto withElement(const interpreter::HostArray &array, Type element,
                         const Use &use) {
   if (isa<FloatType>(element))
     switch (array.bytes.size() / sizeOf(array)) {
@@ -80,12 +82,12 @@ static auto withElement(const ir::HostArray &array, Type element,
   }
 }
 
-double get(const ir::HostArray &array, Type element, size_t at) {
+double get(const interpreter::HostArray &array, Type element, size_t at) {
   return withElement(array, element,
                      [&]<class T>(T) { return read<T>(array, at); });
 }
 
-void set(ir::HostArray &array, Type element, size_t at, double value) {
+void set(interpreter::HostArray &array, Type element, size_t at, double value) {
   withElement(array, element, [&]<class T>(T) { write<T>(array, at, value); });
 }
 
@@ -94,9 +96,11 @@ bool isFloatArray(ir::KernelOp kernel, unsigned k) {
   return array && array.isFloat();
 }
 
-std::vector<ir::HostArray> randomLike(ir::KernelOp kernel, const Memory &memory,
-                                      ArrayRef<bool> chosen, Random &random) {
-  std::vector<ir::HostArray> like(memory.arrays.size());
+std::vector<interpreter::HostArray> randomLike(ir::KernelOp kernel,
+                                               const Memory &memory,
+                                               ArrayRef<bool> chosen,
+                                               Random &random) {
+  std::vector<interpreter::HostArray> like(memory.arrays.size());
   for (unsigned k = 0; k < like.size(); ++k) {
     if (!isFloatArray(kernel, k))
       continue;
@@ -120,7 +124,7 @@ static Attribute numberAttr(Type element, double value) {
                                 /*implicitTrunc=*/true));
 }
 
-static Attribute valuesOf(Type element, const ir::HostArray &array) {
+static Attribute valuesOf(Type element, const interpreter::HostArray &array) {
   SmallVector<Attribute> numbers;
   for (size_t at = 0; at < sizeOf(array); ++at)
     numbers.push_back(numberAttr(element, get(array, element, at)));
@@ -151,8 +155,10 @@ static double numberOf(Attribute attribute) {
   return hasSign ? double(value.getSExtValue()) : double(value.getZExtValue());
 }
 
-static ir::HostArray arrayOf(ir::ArrayType type, DenseElementsAttr values) {
-  ir::HostArray array = makeArray(type, values.getType().getShape().vec());
+static interpreter::HostArray arrayOf(ir::ArrayType type,
+                                      DenseElementsAttr values) {
+  interpreter::HostArray array =
+      makeArray(type, values.getType().getShape().vec());
   for (auto [at, value] : llvm::enumerate(values.getValues<Attribute>()))
     set(array, type.getElementType(), at, numberOf(value));
   return array;

@@ -246,7 +246,7 @@ private:
       Case candidate = copyOf(subject);
       auto type = cast<ir::ArrayType>(subject.kernel.getArgumentTypes()[k]);
       Type element = type.getElementType();
-      ir::HostArray &array = candidate.memory.arrays[k];
+      interpreter::HostArray &array = candidate.memory.arrays[k];
       for (size_t at = 0; at < sizeOf(array); ++at)
         set(array, element, at, std::round(get(array, element, at) * 4) / 4);
       if (array.bytes != subject.memory.arrays[k].bytes)

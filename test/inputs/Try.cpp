@@ -66,8 +66,8 @@ public:
       add(type);
   }
 
-  std::vector<ir::InterpreterArgument> forInterpreter() {
-    std::vector<ir::InterpreterArgument> all;
+  std::vector<interpreter::InterpreterArgument> forInterpreter() {
+    std::vector<interpreter::InterpreterArgument> all;
     for (size_t k = 0; k < arrays.size(); ++k)
       all.push_back({types[k].rank < 0 ? nullptr : &arrays[k], 2, 0.75});
     return all;
@@ -116,7 +116,7 @@ public:
 private:
   void add(ArgumentType type) {
     types.push_back(type);
-    ir::HostArray array;
+    interpreter::HostArray array;
     size_t size = 1;
     for (int d = 0; d < type.rank; ++d) {
       array.extents.push_back(type.rank > 4 ? 2 : 3);
@@ -159,7 +159,7 @@ private:
   }
 
   std::vector<ArgumentType> types;
-  std::vector<ir::HostArray> arrays;
+  std::vector<interpreter::HostArray> arrays;
 };
 
 bool hasTape(const std::string &text) {

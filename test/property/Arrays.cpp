@@ -34,20 +34,21 @@ const ArrayInfo &arrayNamed(const std::string &name) {
 
 namespace {
 
-template <class T> std::vector<double> read(const ir::HostArray &array) {
+template <class T>
+std::vector<double> read(const interpreter::HostArray &array) {
   std::vector<T> values(array.bytes.size() / sizeof(T));
   std::memcpy(values.data(), array.bytes.data(), array.bytes.size());
   return {values.begin(), values.end()};
 }
 
 template <class T>
-void write(ir::HostArray &array, const std::vector<double> &from) {
+void write(interpreter::HostArray &array, const std::vector<double> &from) {
   std::vector<T> values(from.begin(), from.end());
   array.bytes.resize(values.size() * sizeof(T));
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
 }
 
-void writeIntegers(ir::HostArray &array, DType type,
+void writeIntegers(interpreter::HostArray &array, DType type,
                    const std::vector<double> &values) {
   switch (type) {
   case DType::I8:
@@ -71,13 +72,13 @@ void writeIntegers(ir::HostArray &array, DType type,
 
 } // namespace
 
-std::vector<double> toDoubles(const ir::HostArray &array, DType type) {
+std::vector<double> toDoubles(const interpreter::HostArray &array, DType type) {
   if (type == DType::F16)
     return read<f16>(array);
   return type == DType::F32 ? read<float>(array) : read<double>(array);
 }
 
-void fromDoubles(ir::HostArray &array, DType type,
+void fromDoubles(interpreter::HostArray &array, DType type,
                  const std::vector<double> &values) {
   if (type == DType::F16)
     write<f16>(array, values);
@@ -106,7 +107,7 @@ public:
   }
 
   void addArray(const ArrayInfo &info) {
-    ir::HostArray array{info.shape, {}};
+    interpreter::HostArray array{info.shape, {}};
     std::ranges::replace(array.extents, 0, inputs.width);
     int64_t size = 1;
     for (int64_t extent : array.extents)
@@ -136,7 +137,7 @@ public:
   }
 
 private:
-  void addExtremes(ir::HostArray &array, DType type) {
+  void addExtremes(interpreter::HostArray &array, DType type) {
     size_t size = sizeOf(type);
     for (size_t at = 0; at < array.bytes.size(); at += size)
       if (engine() % 4 == 0)

@@ -2,7 +2,7 @@
 /// The arrays that every random kernel has, and what they hold at the start.
 
 #include "costate/types.h"
-#include "ir/interpreter/Interpreter.h"
+#include "interpreter/Interpreter.h"
 
 #include <string>
 #include <vector>
@@ -23,12 +23,12 @@ struct ArrayInfo {
 const std::vector<ArrayInfo> &arrays();
 const ArrayInfo &arrayNamed(const std::string &name);
 
-using Memory = std::vector<ir::HostArray>;       ///< of each array
-using Values = std::vector<std::vector<double>>; ///< of each float array
+using Memory = std::vector<interpreter::HostArray>; ///< of each array
+using Values = std::vector<std::vector<double>>;    ///< of each float array
 
 /// The elements of a float array as doubles, and back.
-std::vector<double> toDoubles(const ir::HostArray &array, DType type);
-void fromDoubles(ir::HostArray &array, DType type,
+std::vector<double> toDoubles(const interpreter::HostArray &array, DType type);
+void fromDoubles(interpreter::HostArray &array, DType type,
                  const std::vector<double> &values);
 Values toDoubles(const Memory &memory);
 

@@ -104,7 +104,8 @@ void compare(const std::string &what, const Values &actual,
 }
 
 /// In hexadecimal.
-std::string elementOf(const ir::HostArray &array, DType type, size_t element) {
+std::string elementOf(const interpreter::HostArray &array, DType type,
+                      size_t element) {
   uint64_t bits = 0;
   std::memcpy(&bits, array.bytes.data() + element * sizeOf(type), sizeOf(type));
   std::ostringstream text;
@@ -113,8 +114,8 @@ std::string elementOf(const ir::HostArray &array, DType type, size_t element) {
 }
 
 void compareIntegers(const std::string &what, const ArrayInfo &info,
-                     const ir::HostArray &actual,
-                     const ir::HostArray &expected) {
+                     const interpreter::HostArray &actual,
+                     const interpreter::HostArray &expected) {
   if (actual.extents != expected.extents)
     throw Mismatch(what + ": " + info.name + " has another size");
   if (actual.bytes == expected.bytes)
@@ -170,8 +171,8 @@ Way wayOf(unsigned seed) {
 void againstTree(const Node &program, const syntax::Kernel &tree,
                  const Inputs &inputs) {
   Memory expected = inputs.memory, actual = inputs.memory;
-  std::vector<ir::InterpreterArgument> arguments;
-  for (ir::HostArray &array : expected)
+  std::vector<interpreter::InterpreterArgument> arguments;
+  for (interpreter::HostArray &array : expected)
     arguments.push_back({&array});
   arguments.push_back({nullptr, 0, inputs.p});
   arguments.push_back({nullptr, inputs.q});
@@ -235,7 +236,7 @@ private:
   /// False if work items race.
   bool primal() {
     results = inputs.memory;
-    ir::InterpreterReport report;
+    interpreter::InterpreterReport report;
     try {
       againstTree(program, tree->kernel, inputs);
       report = oracle.primal(results);
@@ -294,7 +295,7 @@ private:
   void reverse() {
     expected = inputs.weights;
     Memory memory = inputs.memory;
-    ir::InterpreterReport report = oracle.gradient(memory, expected);
+    interpreter::InterpreterReport report = oracle.gradient(memory, expected);
     compare("memory after the gradient", memory, results, 0);
     tame &= isFinite(expected, 1e6) && report.largestAddend < 1e9;
     if (tame)

@@ -9,8 +9,9 @@ using runtime::Parameter;
 using Role = Parameter::Role;
 
 /// What a copy of argument `k`, or a tangent of one, starts with.
-static ir::HostArray copyOf(const Memory &memory, uint32_t k, uint32_t order) {
-  ir::HostArray copy = memory[k];
+static interpreter::HostArray copyOf(const Memory &memory, uint32_t k,
+                                     uint32_t order) {
+  interpreter::HostArray copy = memory[k];
   DType type = arrays()[k].type;
   if (order)
     copy.bytes.resize(copy.bytes.size() / sizeOf(type) *
@@ -26,7 +27,8 @@ struct Oracle::State {
   Memory &memory;
   Derivatives derivatives = {};
   /// By argument, part (-1: scratch) and order.
-  std::map<std::tuple<uint32_t, int, uint32_t>, ir::HostArray> versions = {};
+  std::map<std::tuple<uint32_t, int, uint32_t>, interpreter::HostArray>
+      versions = {};
 };
 
 Oracle::Oracle(std::shared_ptr<compiler::Program> program, const Inputs &inputs,
@@ -71,9 +73,10 @@ class Converted {
 public:
   explicit Converted(Derivatives &derivatives) : derivatives(derivatives) {}
 
-  ir::HostArray *at(const Parameter &parameter, const Memory &memory) {
+  interpreter::HostArray *at(const Parameter &parameter, const Memory &memory) {
     uint32_t k = parameter.argument;
-    ir::HostArray &array = arrays[{parameter.role, parameter.order}][k];
+    interpreter::HostArray &array =
+        arrays[{parameter.role, parameter.order}][k];
     array.extents = memory[k].extents;
     fromDoubles(array, derivativeOf(property::arrays()[k].type),
                 values(parameter));
@@ -94,13 +97,15 @@ private:
   }
 
   Derivatives &derivatives;
-  std::map<std::pair<Role, uint32_t>, std::map<uint32_t, ir::HostArray>> arrays;
+  std::map<std::pair<Role, uint32_t>,
+           std::map<uint32_t, interpreter::HostArray>>
+      arrays;
 };
 
 } // namespace
 
-ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
-                                  uint64_t workItems) {
+interpreter::InterpreterReport Oracle::run(Mode mode, unsigned order,
+                                           State &state, uint64_t workItems) {
   Result &made = code(mode, order);
   if (!made)
     throw Stopped{made.error()};
@@ -116,7 +121,7 @@ ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
                              copyOf(state.memory, of.argument, of.order))
                 .first->second;
   };
-  std::vector<ir::InterpreterArgument> arguments;
+  std::vector<interpreter::InterpreterArgument> arguments;
   for (const Parameter &parameter : made->code.parameters) {
     bool isArray = parameter.rank >= 0;
     arguments.push_back(
@@ -130,7 +135,7 @@ ir::InterpreterReport Oracle::run(Mode mode, unsigned order, State &state,
   return *report;
 }
 
-ir::InterpreterReport Oracle::primal(Memory &memory, uint64_t order) {
+interpreter::InterpreterReport Oracle::primal(Memory &memory, uint64_t order) {
   State state{memory};
   return run(Mode::Primal, 0, state, order);
 }
@@ -142,17 +147,19 @@ void Oracle::tangent(Memory &memory, Values &tangents) {
   tangents = state.derivatives[{Role::Primal, 1}];
 }
 
-ir::InterpreterReport Oracle::runGradient(unsigned order, State &state) {
+interpreter::InterpreterReport Oracle::runGradient(unsigned order,
+                                                   State &state) {
   if (refusal())
     throw Stopped{*refusal()};
   run(overwrites() ? Mode::Recording : Mode::Primal, order, state);
   return run(Mode::Gradient, order, state);
 }
 
-ir::InterpreterReport Oracle::gradient(Memory &memory, Values &adjoints) {
+interpreter::InterpreterReport Oracle::gradient(Memory &memory,
+                                                Values &adjoints) {
   State state{memory};
   state.derivatives[{Role::Adjoint, 0}] = adjoints;
-  ir::InterpreterReport report = runGradient(0, state);
+  interpreter::InterpreterReport report = runGradient(0, state);
   adjoints = state.derivatives[{Role::Adjoint, 0}];
   return report;
 }

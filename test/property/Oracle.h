@@ -27,11 +27,11 @@ public:
          bool compiledFunctions = true);
 
   /// Runs the kernel on `memory`.
-  ir::InterpreterReport primal(Memory &memory, uint64_t order = 0);
+  interpreter::InterpreterReport primal(Memory &memory, uint64_t order = 0);
   /// The same, and what becomes of `tangents`.
   void tangent(Memory &memory, Values &tangents);
   /// Runs the kernel on `memory`, and then its gradient on `adjoints`.
-  ir::InterpreterReport gradient(Memory &memory, Values &adjoints);
+  interpreter::InterpreterReport gradient(Memory &memory, Values &adjoints);
 
   /// The derivative along `direction` of what `gradient` makes of the weights.
   Values hessianProduct(const Values &direction);
@@ -49,9 +49,9 @@ private:
 
   compiler::Derivation derivation(compiler::Mode mode, unsigned order) const;
   Result &code(compiler::Mode mode, unsigned order = 0);
-  ir::InterpreterReport run(compiler::Mode mode, unsigned order, State &state,
-                            uint64_t workItems = 0);
-  ir::InterpreterReport runGradient(unsigned order, State &state);
+  interpreter::InterpreterReport run(compiler::Mode mode, unsigned order,
+                                     State &state, uint64_t workItems = 0);
+  interpreter::InterpreterReport runGradient(unsigned order, State &state);
 
   std::shared_ptr<compiler::Program> program;
   const Inputs &inputs;

@@ -255,7 +255,7 @@ template <class T> T updated(Op op, T old, T value) {
 class Evaluation {
 public:
   Evaluation(const Kernel &kernel,
-             std::vector<ir::InterpreterArgument> arguments)
+             std::vector<interpreter::InterpreterArgument> arguments)
       : kernel(kernel), arguments(std::move(arguments)),
         values(kernel.values.size()), variables(kernel.variables.size()),
         locals(kernel.locals.size()) {}
@@ -421,7 +421,8 @@ private:
   }
 
   uint64_t scalar(const Statement &statement) const {
-    const ir::InterpreterArgument &argument = arguments[statement.argument];
+    const interpreter::InterpreterArgument &argument =
+        arguments[statement.argument];
     return withType(statement.type, [&](auto type) {
       using T = decltype(type);
       return bitsOf(std::is_floating_point_v<T> ? T(argument.real)
@@ -431,7 +432,7 @@ private:
 
   /// Null if an index is out of range.
   std::byte *element(const Statement &statement, size_t firstIndex) {
-    ir::HostArray &array = *arguments[statement.argument].array;
+    interpreter::HostArray &array = *arguments[statement.argument].array;
     uint64_t at = 0;
     for (size_t dim = 0; dim < array.extents.size(); ++dim) {
       uint64_t index = operand(statement, firstIndex + dim),
@@ -519,7 +520,7 @@ private:
   }
 
   const Kernel &kernel;
-  std::vector<ir::InterpreterArgument> arguments;
+  std::vector<interpreter::InterpreterArgument> arguments;
   std::vector<uint64_t> values;              ///< of each ValueId, zero extended
   std::vector<uint64_t> variables;           ///< of each VarId
   std::vector<std::vector<uint64_t>> locals; ///< elements of private arrays
@@ -529,7 +530,7 @@ private:
 } // namespace
 
 bool evaluate(const Kernel &kernel,
-              std::vector<ir::InterpreterArgument> arguments) {
+              std::vector<interpreter::InterpreterArgument> arguments) {
   try {
     Evaluation(kernel, std::move(arguments)).run();
     return true;

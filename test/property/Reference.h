@@ -3,7 +3,7 @@
 /// evaluated. Shares nothing with lowering, passes and the interpreter of
 /// kernel IR.
 
-#include "ir/interpreter/Interpreter.h"
+#include "interpreter/Interpreter.h"
 #include "syntax/Syntax.h"
 
 namespace costate::property {
@@ -12,6 +12,6 @@ namespace costate::property {
 /// the host's libm, no operation fused with another one. False if it stops: at
 /// a step of 0, at a write out of range, or because it takes too long.
 bool evaluate(const syntax::Kernel &kernel,
-              std::vector<ir::InterpreterArgument> arguments);
+              std::vector<interpreter::InterpreterArgument> arguments);
 
 } // namespace costate::property

@@ -20,8 +20,8 @@ using namespace costate;
 
 namespace {
 
-template <class T> ir::HostArray host(std::vector<T> values) {
-  ir::HostArray array{{int64_t(values.size())}, {}};
+template <class T> interpreter::HostArray host(std::vector<T> values) {
+  interpreter::HostArray array{{int64_t(values.size())}, {}};
   auto bytes = std::as_bytes(std::span(values));
   array.bytes.assign(bytes.begin(), bytes.end());
   return array;
@@ -32,7 +32,7 @@ template <class T, class F>
 std::vector<T> after(std::vector<T> values, F body) {
   auto tree = detail::trace("k", body, Loc::current());
   EXPECT_FALSE(tree->failure);
-  ir::HostArray array = host(values);
+  interpreter::HostArray array = host(values);
   if (!property::evaluate(tree->kernel, {{&array}}))
     return {};
   std::memcpy(values.data(), array.bytes.data(), array.bytes.size());

@@ -24,8 +24,9 @@ void Workbench::launchFromStart(const Kernel &kernel, detail::Mode mode) {
   kernel.launch_with(initial_state, mode, arguments());
 }
 
-static ir::HostArray read(const AnyArray &array) {
-  ir::HostArray host{array.shape(), std::vector<std::byte>(array.bytes())};
+static interpreter::HostArray read(const AnyArray &array) {
+  interpreter::HostArray host{array.shape(),
+                              std::vector<std::byte>(array.bytes())};
   array.read(host.bytes.data(), host.bytes.size());
   return host;
 }
@@ -65,7 +66,7 @@ Values Workbench::adjointTangents() const {
 
 static void write(AnyArray array, DType type,
                   const std::vector<double> &values) {
-  ir::HostArray host;
+  interpreter::HostArray host;
   fromDoubles(host, type, values);
   array.write(host.bytes.data(), host.bytes.size());
 }

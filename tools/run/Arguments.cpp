@@ -169,8 +169,8 @@ template <class T> static T scalar(const Tensor &tensor) {
   return value;
 }
 
-static ir::InterpreterArgument scalarArgument(const Tensor &tensor) {
-  ir::InterpreterArgument argument;
+static interpreter::InterpreterArgument scalarArgument(const Tensor &tensor) {
+  interpreter::InterpreterArgument argument;
   if (tensor.type == DType::F32)
     argument.real = scalar<float>(tensor);
   else if (tensor.type == DType::F64)

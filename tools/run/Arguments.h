@@ -55,13 +55,13 @@ public:
   InterpreterArguments(const std::vector<runtime::Parameter> &parameters,
                        Tensors &tensors);
 
-  std::span<ir::InterpreterArgument> list() { return arguments; }
+  std::span<interpreter::InterpreterArgument> list() { return arguments; }
   void copyBack();
 
 private:
   std::vector<Tensor *> tensors;
-  std::vector<ir::HostArray> arrays;
-  std::vector<ir::InterpreterArgument> arguments;
+  std::vector<interpreter::HostArray> arrays;
+  std::vector<interpreter::InterpreterArgument> arguments;
 };
 
 } // namespace costate::run

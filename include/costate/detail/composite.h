@@ -25,7 +25,7 @@ struct ComponentPlace {
     return at(
         constant(DType::I64, static_cast<uint64_t>(first + component), loc));
   }
-  Place at(TracedComponent component) const {
+  Place at(const Input &component) const {
     if (!first)
       return at(component.value);
     Handle offset = constant(DType::I64, static_cast<uint64_t>(first), loc);
@@ -156,7 +156,11 @@ namespace costate {
 /// A vector or matrix in an array. Reading it loads, `=` stores, `+=` and `-=`
 /// are atomic adds of each component, `*=` and `/=` a load and a store. It
 /// stays a reference, as ElementRef.
-template <class T, class S> class TensorRef : public detail::TensorOps<T, S> {
+template <class T, class S>
+class TensorRef : public detail::TensorPlace<const TensorRef<T, S>, T, S> {
+  using Base = detail::TensorPlace<const TensorRef, T, S>;
+  using typename Base::Side;
+
 public:
   explicit TensorRef(const detail::ComponentPlace &place) : place(place) {}
   TensorRef(const TensorRef &) = default;
@@ -175,7 +179,6 @@ public:
     return *this;
   }
 
-  using Side = typename detail::TensorOps<T, S>::Side;
   const TensorRef &operator+=(Side source) const
     requires(detail::isNumber<T>)
   {
@@ -191,29 +194,6 @@ public:
            TensorExpr<T, S>(detail::mapped<T, S>(detail::Op::Neg, source));
   }
 
-  const TensorRef &operator*=(Side source) const
-    requires(detail::isNumber<T> && S::rank == 1)
-  {
-    return update(detail::Op::Mul, source);
-  }
-  const TensorRef &operator/=(Side source) const
-    requires(detail::isNumber<T> && S::rank == 1)
-  {
-    return update(detail::Op::Div, source);
-  }
-  const TensorRef &operator*=(Operand<T> factor) const
-    requires(detail::isNumber<T> && S::rank == 2)
-  {
-    return update(detail::Op::Mul,
-                  {detail::repeated<S>(factor.value), factor.loc});
-  }
-  const TensorRef &operator/=(Operand<T> divisor) const
-    requires(detail::isNumber<T> && S::rank == 2)
-  {
-    return update(detail::Op::Div,
-                  {detail::repeated<S>(divisor.value), divisor.loc});
-  }
-
   detail::Handles<S> components(Loc loc) const {
     detail::Handles<S> all;
     for (int k = 0; k < S::count; ++k)
@@ -221,23 +201,12 @@ public:
     return all;
   }
 
-  ElementRef<T> operator[](HostComponent k) const
-    requires(S::rank == 1)
-  {
-    return component(int(k.below(S::count)));
-  }
-  /// A component that is known when the kernel runs; it has to exist.
-  ElementRef<T> operator[](TracedComponent k) const
-    requires(S::rank == 1)
-  {
-    return {place.at(k), k.loc};
-  }
   template <std::integral I, std::integral J>
     requires(S::rank == 2)
   ElementRef<T>
   operator()(I i, J j,
              std::source_location at = std::source_location::current()) const {
-    return component(int(detail::position<S>(i, j, at)));
+    return component(detail::position<S>(i, j, at));
   }
   template <detail::ComponentIndex I, detail::ComponentIndex J>
     requires(S::rank == 2 && !(std::integral<I> && std::integral<J>))
@@ -254,20 +223,16 @@ public:
     return {place.at(TracedComponent(position, at)), at};
   }
 
-#define COSTATE_COMPONENT(name, k)                                             \
-  ElementRef<T> name() const                                                   \
-    requires(S::rank == 1 && S::count > k)                                     \
-  {                                                                            \
-    return component(k);                                                       \
-  }
-  COSTATE_COMPONENT(x, 0)
-  COSTATE_COMPONENT(y, 1)
-  COSTATE_COMPONENT(z, 2)
-  COSTATE_COMPONENT(w, 3)
-#undef COSTATE_COMPONENT
-
 private:
-  ElementRef<T> component(int k) const { return {place.at(k), place.loc}; }
+  friend Base;
+
+  ElementRef<T> component(size_t k) const {
+    return {place.at(int(k)), place.loc};
+  }
+  /// It has to exist.
+  ElementRef<T> chosen(const detail::Chosen<S> &position, Loc loc) const {
+    return {place.at(detail::Input{position.index[0], loc}), loc};
+  }
 
   /// A load and a store.
   const TensorRef &update(detail::Op op,

@@ -101,6 +101,26 @@ def test_of_any_rank_and_size(rows, size, dt):
     assert values.to_numpy() / size == pytest.approx(np.linalg.eigvalsh((at + at.T) / size), **near)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_of_numbers_narrower_than_literals(n, double):
+    a, u, s, v, r = (ti.Matrix.field(n, n, ti.f32, shape=()) for _ in range(5))
+    values = ti.Vector.field(n, ti.f32, shape=())
+
+    @ti.kernel
+    def k():
+        u[None], s[None], v[None] = ti.svd(a[None])
+        r[None] = ti.polar_decompose(a[None])[0]
+        values[None] = ti.sym_eig(a[None] + a[None].transpose())[0]
+
+    at = random_matrix(n)
+    a.from_numpy(at.astype(np.float32))
+    k()
+    U, S, V, R = (x.to_numpy() for x in (u, s, v, r))
+    assert U @ S @ V.T == pytest.approx(at, rel=1e-5, abs=1e-6)
+    assert R == pytest.approx(U @ V.T, rel=1e-5, abs=1e-6)
+    assert values.to_numpy() == pytest.approx(np.linalg.eigvalsh(at + at.T), rel=1e-5, abs=1e-6)
+
+
 def test_other_sizes_are_refused():
     @ti.kernel
     def k():

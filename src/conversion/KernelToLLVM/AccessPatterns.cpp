@@ -53,57 +53,70 @@ void storeElement(ImplicitLocOpBuilder &builder, Type element, Value value,
 
 namespace {
 
-Value elementAddress(ImplicitLocOpBuilder &builder, ArrayView array,
-                     Type element, ValueRange indices) {
+/// `extents`: of all dimensions, of which the first one does not matter.
+Value elementAddress(ImplicitLocOpBuilder &builder, Value base,
+                     ValueRange extents, Type element, ValueRange indices) {
   auto noWrap = LLVM::IntegerOverflowFlags::nsw;
   if (indices.empty())
-    return array.base;
+    return base;
   Value linear = indices.front();
   for (auto [index, extent] :
-       llvm::zip(indices.drop_front(), array.extents.drop_front())) {
+       llvm::zip(indices.drop_front(), extents.take_back(indices.size() - 1))) {
     linear = LLVM::MulOp::create(builder, linear, extent, noWrap);
     linear = LLVM::AddOp::create(builder, linear, index, noWrap);
   }
-  return LLVM::GEPOp::create(builder, array.base.getType(), element, array.base,
+  return LLVM::GEPOp::create(builder, base.getType(), element, base,
                              ValueRange(linear),
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
+/// Of an operation on an element of an array, or of a private one.
 template <class Op> struct AccessPattern : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
+  using Adaptor = typename Op::Adaptor;
+  static constexpr bool isLocal = requires(Op op) { op.getLocal(); };
 
   static Type element(Op op) {
-    return cast<ir::ArrayType>(op.getArray().getType()).getElementType();
+    if constexpr (isLocal)
+      return op.getLocal().getType().getElementType();
+    else
+      return cast<ir::ArrayType>(op.getArray().getType()).getElementType();
   }
-  static Value address(ImplicitLocOpBuilder &builder, Op op,
-                       ValueRange indices) {
-    return elementAddress(builder, ArrayView(op.getArray()),
-                          memoryType(element(op)), indices);
+  static Value address(ImplicitLocOpBuilder &builder, Op op, Adaptor adaptor) {
+    Type type = memoryType(element(op));
+    if constexpr (isLocal) {
+      return elementAddress(builder, adaptor.getLocal(), {}, type,
+                            adaptor.getIndex());
+    } else {
+      ArrayView array(op.getArray());
+      return elementAddress(builder, array.base, array.extents, type,
+                            adaptor.getIndices());
+    }
   }
 };
 
-struct LoadPattern : AccessPattern<ir::LoadOp> {
-  using AccessPattern::AccessPattern;
+template <class Op> struct LoadPattern : AccessPattern<Op> {
+  using AccessPattern<Op>::AccessPattern;
 
   LogicalResult
-  matchAndRewrite(ir::LoadOp op, OpAdaptor adaptor,
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = address(builder, op, adaptor.getIndices());
-    rewriter.replaceOp(op, loadElement(builder, element(op), place));
+    Value place = this->address(builder, op, adaptor);
+    rewriter.replaceOp(op, loadElement(builder, this->element(op), place));
     return success();
   }
 };
 
-struct StorePattern : AccessPattern<ir::StoreOp> {
-  using AccessPattern::AccessPattern;
+template <class Op> struct StorePattern : AccessPattern<Op> {
+  using AccessPattern<Op>::AccessPattern;
 
   LogicalResult
-  matchAndRewrite(ir::StoreOp op, OpAdaptor adaptor,
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = address(builder, op, adaptor.getIndices());
-    storeElement(builder, element(op), adaptor.getValue(), place);
+    Value place = this->address(builder, op, adaptor);
+    storeElement(builder, this->element(op), adaptor.getValue(), place);
     rewriter.eraseOp(op);
     return success();
   }
@@ -124,7 +137,7 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   matchAndRewrite(ir::AtomicAddOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = address(builder, op, adaptor.getIndices());
+    Value place = address(builder, op, adaptor);
     Value value = adaptor.getValue();
     if (op.getExclusive())
       addAlone(builder, element(op), place, value);
@@ -313,7 +326,7 @@ template <class Op> struct AtomicExtremumPattern : AccessPattern<Op> {
   matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = this->address(builder, op, adaptor.getIndices());
+    Value place = this->address(builder, op, adaptor);
     Type element = this->element(op);
     Before before{std::is_same_v<Op, ir::AtomicMaxOp>,
                   element.isUnsignedInteger()};
@@ -342,7 +355,7 @@ struct AtomicTakePattern : AccessPattern<ir::AtomicTakeOp> {
   matchAndRewrite(ir::AtomicTakeOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = address(builder, op, adaptor.getIndices());
+    Value place = address(builder, op, adaptor);
     Type type = op.getType();
     Value zero = LLVM::ConstantOp::create(builder, type,
                                           builder.getFloatAttr(type, 0.0));
@@ -366,7 +379,7 @@ struct AtomicFetchPattern : AccessPattern<ir::AtomicFetchOp> {
   matchAndRewrite(ir::AtomicFetchOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value place = address(builder, op, adaptor.getIndices());
+    Value place = address(builder, op, adaptor);
     Type type = element(op);
     Value value = narrowed(builder, type, adaptor.getValue());
     StringRef kind = op.getKind();
@@ -404,7 +417,7 @@ struct CompareExchangePattern : AccessPattern<ir::CompareExchangeOp> {
                   ConversionPatternRewriter &rewriter) const override {
     constexpr auto relaxed = LLVM::AtomicOrdering::monotonic;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value place = address(b, op, adaptor.getIndices());
+    Value place = address(b, op, adaptor);
     Type type = element(op);
     Value found = LLVM::AtomicCmpXchgOp::create(
         b, place, bits(b, type, adaptor.getExpected()),
@@ -441,9 +454,10 @@ struct ExtentPattern : ConvertOpToLLVMPattern<ir::ExtentOp> {
 
 void populateAccessPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns, bool deterministic) {
-  patterns.add<LoadPattern, StorePattern, ExtentPattern, AtomicTakePattern,
-               AtomicFetchPattern, CompareExchangePattern,
-               AtomicExtremumPattern<ir::AtomicMinOp>,
+  patterns.add<LoadPattern<ir::LoadOp>, StorePattern<ir::StoreOp>,
+               LoadPattern<ir::LocalLoadOp>, StorePattern<ir::LocalStoreOp>,
+               ExtentPattern, AtomicTakePattern, AtomicFetchPattern,
+               CompareExchangePattern, AtomicExtremumPattern<ir::AtomicMinOp>,
                AtomicExtremumPattern<ir::AtomicMaxOp>>(converter);
   patterns.add<AtomicAddPattern>(converter, deterministic);
 }

@@ -1,5 +1,5 @@
-/// Private arrays: memory on the stack of a thread, from the start of its
-/// function on, so that loops do not allocate.
+/// Private arrays themselves: memory on the stack of a thread, from the start
+/// of its function on, so that loops do not allocate.
 
 #include "conversion/KernelToLLVM/Patterns.h"
 
@@ -51,43 +51,6 @@ struct ClearPattern : ConvertOpToLLVMPattern<ir::LocalClearOp> {
   }
 };
 
-Value elementAddress(ImplicitLocOpBuilder &b, Value memory, Type element,
-                     Value index) {
-  return LLVM::GEPOp::create(b, memory.getType(), memoryType(element), memory,
-                             ValueRange(index), LLVM::GEPNoWrapFlags::inbounds);
-}
-
-struct LoadPattern : ConvertOpToLLVMPattern<ir::LocalLoadOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-
-  LogicalResult
-  matchAndRewrite(ir::LocalLoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Type element = op.getLocal().getType().getElementType();
-    Value place =
-        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
-    rewriter.replaceOp(op, loadElement(b, element, place));
-    return success();
-  }
-};
-
-struct StorePattern : ConvertOpToLLVMPattern<ir::LocalStoreOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-
-  LogicalResult
-  matchAndRewrite(ir::LocalStoreOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Type element = op.getLocal().getType().getElementType();
-    Value place =
-        elementAddress(b, adaptor.getLocal(), element, adaptor.getIndex());
-    storeElement(b, element, adaptor.getValue(), place);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 /// What stands for one that lives in the frame of a device.
 struct CastPattern : ConvertOpToLLVMPattern<UnrealizedConversionCastOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
@@ -106,9 +69,7 @@ struct CastPattern : ConvertOpToLLVMPattern<UnrealizedConversionCastOp> {
 
 void populateLocalPatterns(const LLVMTypeConverter &converter,
                            RewritePatternSet &patterns) {
-  patterns
-      .add<LocalPattern, ClearPattern, LoadPattern, StorePattern, CastPattern>(
-          converter);
+  patterns.add<LocalPattern, ClearPattern, CastPattern>(converter);
 }
 
 } // namespace costate::conversion

@@ -2,7 +2,7 @@
 
 #include "conversion/LLVMToSPIRV/Lift.h"
 #include "conversion/LLVMToSPIRV/Prepare.h"
-#include "conversion/LLVMToSPIRV/Translator.h"
+#include "conversion/LLVMToSPIRV/Translation.h"
 #include "conversion/LLVMToSPIRV/Words.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -74,7 +74,7 @@ LogicalResult translateAll(ModuleOp module, SpirvModule &to, uint64_t &bytes) {
       continue;
     if (failed(liftControlFlow(function)))
       return function.emitError("has control flow that cannot be structured");
-    if (failed(Translator(to, shared, function).run()))
+    if (failed(translateFunction(to, shared, function)))
       return failure();
   }
   return success();

@@ -1,137 +1,178 @@
-#include "conversion/LLVMToSPIRV/Translator.h"
+/// Functions and intrinsics that are operations of threads together.
+
+#include "conversion/LLVMToSPIRV/AddressSpaces.h"
+#include "conversion/LLVMToSPIRV/Atomics.h"
+#include "conversion/LLVMToSPIRV/Calls.h"
+#include "conversion/LLVMToSPIRV/Lanes.h"
+#include "conversion/LLVMToSPIRV/Operations.h"
 
 using namespace mlir;
 namespace spv = mlir::spirv;
 
 namespace costate::conversion {
+namespace {
 
-Value Translator::builtIn(StringRef name) {
-  Value address = spv::AddressOfOp::create(b, module.builtIn(name));
-  Value all = spv::LoadOp::create(b, address);
-  return spv::CompositeExtractOp::create(b, all, ArrayRef<int32_t>{0});
+constexpr auto subgroup = spv::Scope::Subgroup;
+constexpr auto reduce = spv::GroupOperation::Reduce;
+
+/// What a call becomes; null: it has no result.
+using Call = Value (*)(SpirvBuilder &, ValueRange arguments);
+struct KnownCall {
+  StringRef name;
+  Call make;
+};
+
+LogicalResult makeCall(Translation &t, Operation *op, ValueRange arguments,
+                       ArrayRef<KnownCall> known, StringRef name) {
+  const auto *call = llvm::find_if(
+      known, [&](const KnownCall &call) { return call.name == name; });
+  if (call == known.end())
+    return t.none(op);
+  Value result = call->make(t.b, arguments);
+  return result ? t.set(op, result) : success();
 }
 
-Value Translator::blockThreads() {
-  spv::SpecConstantOp constant = module.blockThreads();
-  return spv::ReferenceOfOp::create(b, b.getI32Type(),
-                                    FlatSymbolRefAttr::get(constant));
+//===-- Of a launch -------------------------------------------------------===//
+
+Value threadNumber(SpirvBuilder &b, ValueRange) {
+  return builtIn(b, "LocalInvocationId");
 }
 
-/// No grid is without blocks, but that is known to nobody.
-Value Translator::isEmptyGrid() {
-  return spv::IEqualOp::create(b, builtIn("NumWorkgroups"), i32(0));
+Value blockNumber(SpirvBuilder &b, ValueRange) {
+  return builtIn(b, "WorkgroupId");
 }
 
-Value Translator::opaque(Value condition) {
-  return spv::LogicalOrOp::create(b, condition, isEmptyGrid());
+Value blockCount(SpirvBuilder &b, ValueRange) {
+  return builtIn(b, "NumWorkgroups");
 }
 
-/// 0, but no driver knows that.
-Value Translator::laneOrZero(Type type) {
-  return resized(select(isEmptyGrid(), builtIn("LocalInvocationId"), i32(0)),
-                 type);
+Value threadCount(SpirvBuilder &b, ValueRange) { return blockThreads(b); }
+
+//===-- Barriers ----------------------------------------------------------===//
+
+spv::MemorySemantics acquireRelease(SpirvBuilder &b) {
+  return semantics(b.features(), LLVM::AtomicOrdering::acq_rel);
 }
 
-/// The same number, but no driver knows how it is made, nor that all lanes have
-/// it: NVIDIA's (580.159.04) makes wrong code of loops that depend on one.
-Value Translator::perLane(Value number) {
-  return spv::IAddOp::create(b, number, laneOrZero(number.getType()));
-}
-
-void Translator::barrier(spv::Scope scope) {
-  using Order = spv::MemorySemantics;
+template <spv::Scope scope> Value barrier(SpirvBuilder &b, ValueRange) {
   spv::ControlBarrierOp::create(b, scope, scope,
-                                semantics(LLVM::AtomicOrdering::acq_rel) |
-                                    Order::WorkgroupMemory);
+                                acquireRelease(b) |
+                                    spv::MemorySemantics::WorkgroupMemory);
+  return {};
 }
 
-void Translator::needSubgroups(spv::Capability capability) {
-  module.need(spv::Capability::GroupNonUniform);
-  module.need(capability);
+Value memoryBarrier(SpirvBuilder &b, ValueRange) {
+  spv::MemoryBarrierOp::create(b, spv::Scope::Device, acquireRelease(b));
+  return {};
 }
 
-/// Operations of the lanes that are here together; those that all have the same
-/// answer of.
-LogicalResult Translator::subgroupCall(LLVM::CallOp op, StringRef name) {
-  Value value = op.getNumOperands() ? operand(op, 0) : Value();
-  constexpr auto scope = spv::Scope::Subgroup;
-  if (name == "elect") {
-    module.need(spv::Capability::GroupNonUniform);
-    return set(op,
-               spv::GroupNonUniformElectOp::create(b, b.getI1Type(), scope));
-  }
-  if (name == "all_equal") {
-    needSubgroups(spv::Capability::GroupNonUniformVote);
-    Value same =
-        spv::GroupNonUniformAllEqualOp::create(b, b.getI1Type(), scope, value);
-    Value flag = perLane(select(same, i32(1), i32(0)));
-    return set(op, spv::INotEqualOp::create(b, flag, i32(0)));
-  }
-  if (name == "add_f32" || name == "add_f64") {
-    needSubgroups(spv::Capability::GroupNonUniformArithmetic);
-    return set(op, spv::GroupNonUniformFAddOp::create(
-                       b, value.getType(), scope, spv::GroupOperation::Reduce,
-                       value, Value()));
-  }
-  return none(op);
+//===-- Subgroups ---------------------------------------------------------===//
+
+void need(SpirvBuilder &b, spv::Capability capability) {
+  b.module.need(spv::Capability::GroupNonUniform);
+  b.module.need(capability);
 }
 
-LogicalResult Translator::gpuIntrinsic(LLVM::CallIntrinsicOp op) {
+Value elect(SpirvBuilder &b, ValueRange) {
+  b.module.need(spv::Capability::GroupNonUniform);
+  return spv::GroupNonUniformElectOp::create(b, b.getI1Type(), subgroup);
+}
+
+Value allEqual(SpirvBuilder &b, ValueRange arguments) {
+  need(b, spv::Capability::GroupNonUniformVote);
+  Value same = spv::GroupNonUniformAllEqualOp::create(b, b.getI1Type(),
+                                                      subgroup, arguments[0]);
+  Value yes = b.i32(1);
+  Value flag = perLane(b, b.select(same, yes, b.i32(0)));
+  return spv::INotEqualOp::create(b, flag, b.i32(0));
+}
+
+Value sum(SpirvBuilder &b, ValueRange arguments) {
+  need(b, spv::Capability::GroupNonUniformArithmetic);
+  return spv::GroupNonUniformFAddOp::create(b, arguments[0].getType(), subgroup,
+                                            reduce, arguments[0], Value());
+}
+
+Value maximum(SpirvBuilder &b, ValueRange arguments) {
+  need(b, spv::Capability::GroupNonUniformArithmetic);
+  return perLane(b, spv::GroupNonUniformUMaxOp::create(b, b.getI32Type(),
+                                                       subgroup, reduce,
+                                                       arguments[0], Value()));
+}
+
+Value shuffleDown(SpirvBuilder &b, ValueRange arguments) {
+  need(b, spv::Capability::GroupNonUniformShuffleRelative);
+  return spv::GroupNonUniformShuffleDownOp::create(b, subgroup, arguments[1],
+                                                   arguments[2]);
+}
+
+//===-- Numbers -----------------------------------------------------------===//
+
+Value isShared(SpirvBuilder &b, ValueRange arguments) {
+  Value top =
+      spv::ShiftRightLogicalOp::create(b, arguments[0], b.i64(sharedTagShift));
+  return spv::IEqualOp::create(b, top, b.i64(sharedTag));
+}
+
+template <class To> Value unary(SpirvBuilder &b, ValueRange arguments) {
+  return To::create(b, arguments[0]);
+}
+
+Value quotient(SpirvBuilder &b, ValueRange arguments) {
+  return spv::FDivOp::create(b, arguments[0], arguments[1]);
+}
+
+/// Of NVVM.
+constexpr KnownCall intrinsics[] = {
+    {"read.ptx.sreg.tid.x", threadNumber},
+    {"read.ptx.sreg.ctaid.x", blockNumber},
+    {"read.ptx.sreg.nctaid.x", blockCount},
+    {"read.ptx.sreg.ntid.x", threadCount},
+    {"barrier.cta.sync.all", barrier<spv::Scope::Workgroup>},
+    {"barrier.cta.sync.aligned.all", barrier<spv::Scope::Workgroup>},
+    {"bar.warp.sync", barrier<subgroup>},
+    {"membar.gl", memoryBarrier},
+    {"isspacep.shared", isShared},
+    {"redux.sync.umax", maximum},
+    {"shfl.sync.down.i32", shuffleDown},
+    {"sqrt.rn.f", unary<spv::GLSqrtOp>},
+    {"sin.approx.f", unary<spv::GLSinOp>},
+    {"cos.approx.f", unary<spv::GLCosOp>},
+    {"ex2.approx.f", unary<spv::GLExp2Op>},
+    {"ex2.approx.f32", unary<spv::GLExp2Op>},
+    {"lg2.approx.f", unary<spv::GLLog2Op>},
+    {"div.full", quotient},
+    {"div.approx.f", quotient},
+};
+
+/// Of the lanes that are here together; those that all have the same answer of.
+constexpr KnownCall subgroupCalls[] = {
+    {"elect", elect},
+    {"all_equal", allEqual},
+    {"add_f32", sum},
+    {"add_f64", sum},
+};
+
+LogicalResult intrinsic(Translation &t, LLVM::CallIntrinsicOp op) {
   StringRef name = op.getIntrin();
-  auto argument = [&](unsigned k) { return get(op.getArgs()[k]); };
   if (!name.consume_front("llvm.nvvm."))
-    return none(op);
-  if (name == "read.ptx.sreg.tid.x")
-    return set(op, builtIn("LocalInvocationId"));
-  if (name == "read.ptx.sreg.ctaid.x")
-    return set(op, builtIn("WorkgroupId"));
-  if (name == "read.ptx.sreg.nctaid.x")
-    return set(op, builtIn("NumWorkgroups"));
-  if (name == "read.ptx.sreg.ntid.x")
-    return set(op, blockThreads());
-  if (name == "barrier.cta.sync.all" ||
-      name == "barrier.cta.sync.aligned.all") {
-    barrier(spv::Scope::Workgroup);
-    return success();
-  }
-  if (name == "bar.warp.sync") {
-    barrier(spv::Scope::Subgroup);
-    return success();
-  }
-  if (name == "membar.gl") {
-    spv::MemoryBarrierOp::create(b, spv::Scope::Device,
-                                 semantics(LLVM::AtomicOrdering::acq_rel));
-    return success();
-  }
-  if (name == "isspacep.shared") {
-    Value top =
-        spv::ShiftRightLogicalOp::create(b, argument(0), i64(sharedTagShift));
-    return set(op, spv::IEqualOp::create(b, top, i64(sharedTag)));
-  }
-  if (name == "redux.sync.umax") {
-    needSubgroups(spv::Capability::GroupNonUniformArithmetic);
-    return set(op, perLane(spv::GroupNonUniformUMaxOp::create(
-                       b, b.getI32Type(), spv::Scope::Subgroup,
-                       spv::GroupOperation::Reduce, argument(0), Value())));
-  }
-  if (name == "shfl.sync.down.i32") {
-    needSubgroups(spv::Capability::GroupNonUniformShuffleRelative);
-    return set(op, spv::GroupNonUniformShuffleDownOp::create(
-                       b, spv::Scope::Subgroup, argument(1), argument(2)));
-  }
-  if (name == "sqrt.rn.f")
-    return set(op, spv::GLSqrtOp::create(b, argument(0)));
-  if (name == "sin.approx.f")
-    return set(op, spv::GLSinOp::create(b, argument(0)));
-  if (name == "cos.approx.f")
-    return set(op, spv::GLCosOp::create(b, argument(0)));
-  if (name == "ex2.approx.f" || name == "ex2.approx.f32")
-    return set(op, spv::GLExp2Op::create(b, argument(0)));
-  if (name == "lg2.approx.f")
-    return set(op, spv::GLLog2Op::create(b, argument(0)));
-  if (name == "div.full" || name == "div.approx.f")
-    return set(op, spv::FDivOp::create(b, argument(0), argument(1)));
-  return none(op);
+    return t.none(op);
+  SmallVector<Value> arguments = llvm::map_to_vector(
+      op.getArgs(), [&](Value value) { return t.get(value); });
+  return makeCall(t, op, arguments, intrinsics, name);
+}
+
+} // namespace
+
+LogicalResult subgroupCall(Translation &t, Operation *op, StringRef name) {
+  SmallVector<Value> arguments = llvm::map_to_vector(
+      op->getOperands(), [&](Value value) { return t.get(value); });
+  return makeCall(t, op, arguments, subgroupCalls, name);
+}
+
+llvm::ArrayRef<KnownOperation> threadOperations() {
+  static const KnownOperation all[] = {row<LLVM::CallIntrinsicOp, intrinsic>()};
+  return all;
 }
 
 } // namespace costate::conversion

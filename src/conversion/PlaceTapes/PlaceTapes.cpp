@@ -1,10 +1,10 @@
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Depth.h"
-#include "conversion/PlaceTapes/Emitter.h"
 #include "conversion/PlaceTapes/Rows.h"
 #include "conversion/PlaceTapes/SlimRecords.h"
 #include "conversion/PlaceTapes/SortCosts.h"
+#include "conversion/PlaceTapes/Sweeps.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -112,25 +112,18 @@ bool isKnown(ir::RangeOp range, const TapeShape &shape) {
 
 /// Says what the host knows of the need.
 void expect(ir::RangeOp range, const TapeShape &shape) {
-  Builder b(range.getLoc(), range);
-  auto i64 = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
-  auto i32 = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(
-        b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
-  };
-  Value need = i64(1), minRows = i64(1); // 0 says that nothing is known
+  RowBuilder b(range.getLoc(), range);
+  Value need = b.i64(1), minRows = b.i64(1); // 0 says that nothing is known
   for (Operation *op : shape.level(nullptr).loops) {
     Value iterations = cast<scf::ForOp>(op).getUpperBound();
     int64_t unit = shape.level(op).rows();
     iterations = arith::MinUIOp::create(
-        b, arith::MaxSIOp::create(b, iterations, i64(0)), i64(mostRows));
-    Value rows = arith::MulIOp::create(b, iterations, i64(unit));
+        b, arith::MaxSIOp::create(b, iterations, b.i64(0)), b.i64(mostRows));
+    Value rows = arith::MulIOp::create(b, iterations, b.i64(unit));
     Value few = tape::MinRowsOp::create(
         b, b.getI32Type(),
-        arith::TruncIOp::create(b, b.getI32Type(), iterations), i32(unit),
-        i32(LoopState(shape, op).checkpointRows()));
+        arith::TruncIOp::create(b, b.getI32Type(), iterations), b.i32(unit),
+        b.i32(LoopState(shape, op).checkpointRows()));
     few = arith::ExtUIOp::create(b, b.getI64Type(), few);
     need = arith::AddIOp::create(b, need, rows);
     few = arith::MinUIOp::create(b, few, rows);
@@ -141,7 +134,7 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
 
 /// Says how many iterations a work item takes, if work items differ; whether
 /// they do.
-bool tellDepth(ir::RangeOp range, const TapeShape &shape, Builder &b,
+bool tellDepth(ir::RangeOp range, const TapeShape &shape, RowBuilder &b,
                const IRMapping &map, bool fastMath) {
   Value iterations = emitDepth(range, shape, b, map);
   if (!iterations)
@@ -162,7 +155,7 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
     expect(range, shape);
   Block *old = range.getBody();
   auto *body = new Block;
-  Builder b(range.getLoc(), range.getContext());
+  RowBuilder b(range.getLoc(), range.getContext());
   b.setInsertionPointToEnd(body);
   IRMapping map;
   for (BlockArgument index : old->getArguments())
@@ -170,17 +163,13 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
   bool sorts = tiles && isFree && tellDepth(range, shape, b, map, fastMath);
   if (known && !sorts)
     range->setAttr(inOrderAttr, b.getUnitAttr());
-  Emitter emitter(shape, b, std::move(map), tiles, {inlines, fastMath});
-  emitter.emit();
+  WorkItem item(shape, b, std::move(map), {inlines, fastMath});
+  emitSweeps(item, tiles);
   Operation *yield = old->getTerminator();
   Values sums;
   for (Value value : yield->getOperands()) {
-    Value sum = emitter.values().lookupOrDefault(value);
-    if (Value runs = emitter.runs()) {
-      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sum.getType()));
-      sum = arith::SelectOp::create(b, runs, sum, zero);
-    }
-    sums.push_back(sum);
+    Value sum = item.map.lookupOrDefault(value);
+    sums.push_back(b.where(item.running, sum));
   }
   ir::YieldOp::create(b, sums);
   Region &region = range.getBodyRegion();

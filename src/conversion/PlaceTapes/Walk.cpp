@@ -1,5 +1,10 @@
 #include "conversion/PlaceTapes/Walk.h"
 
+#include "conversion/PlaceTapes/Forward.h"
+#include "conversion/PlaceTapes/Reverse.h"
+#include "conversion/PlaceTapes/Segments.h"
+#include "conversion/PlaceTapes/StraightCode.h"
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -7,19 +12,18 @@ namespace costate::conversion {
 /// Branches around loops on the tape; and around records of the work item
 /// itself, whose values come into scope thereby.
 bool LevelWalk::isTakenApart(Operation *op) const {
-  const TapeShape &shape = emitter.shape;
-  return isa<scf::IfOp>(op) &&
-         (shape.containsLoop(op) || (isWorkItem && shape.isOnTape(op)));
+  return isa<scf::IfOp>(op) && (item.shape.containsLoop(op) ||
+                                (isWorkItem && item.shape.isOnTape(op)));
 }
 
 void LevelWalk::takeApart(scf::IfOp branch, Value pred) {
+  RowBuilder &b = item.b;
   Value condition = at.lookupOrDefault(branch.getCondition());
-  Value taken = emitter.both(pred, condition);
-  Value other = emitter.both(pred, emitter.negated(condition));
+  Value taken = b.both(pred, condition);
+  Value other = b.both(pred, b.negated(condition));
   auto walkRegion = [&](Region &region, Value where) {
     if (!region.empty())
-      walk(region.front().begin(),
-           region.front().getTerminator()->getIterator(), where);
+      walk(region.front(), where);
   };
   if (elseFirst())
     walkRegion(branch.getElseRegion(), other);
@@ -28,21 +32,21 @@ void LevelWalk::takeApart(scf::IfOp branch, Value pred) {
     walkRegion(branch.getElseRegion(), other);
   if (branch.getNumResults() == 0)
     return;
-  Values yes = emitter.mapped(branch.thenYield().getOperands(), at);
-  Values no = emitter.mapped(branch.elseYield().getOperands(), at);
+  Values yes = mapped(branch.thenYield().getOperands(), at);
+  Values no = mapped(branch.elseYield().getOperands(), at);
   for (auto [result, a, c] : llvm::zip(branch.getResults(), yes, no))
-    at.map(result, emitter.select(condition, a, c));
+    at.map(result, b.select(condition, a, c));
 }
 
 void LevelWalk::walk(Block::iterator first, Block::iterator last, Value pred) {
   SmallVector<Operation *> ops;
   auto flush = [&] {
     if (!ops.empty())
-      emitter.straight(ops, pred, at, place());
+      cloneWhere(item, ops, pred, at, place());
     ops.clear();
   };
   for (Operation &op : llvm::make_range(first, last)) {
-    if (emitter.shape.isLoop(&op)) {
+    if (item.shape.isLoop(&op)) {
       flush();
       visitLoop(&op, pred);
     } else if (isTakenApart(&op)) {
@@ -58,36 +62,36 @@ void LevelWalk::walk(Block::iterator first, Block::iterator last, Value pred) {
   flush();
 }
 
+void LevelWalk::walk(Block &body, Value pred) {
+  walk(body.begin(), body.getTerminator()->getIterator(), pred);
+}
+
 //===-- Forward -----------------------------------------------------------===//
 
 Value ForwardWalk::behindGroup() {
-  int64_t rows = isWorkItem ? 0 : level.groups[group].rows;
-  if (!current.counts() || rows == 0)
-    return current.row;
-  return current.measures() ? emitter.addUpTo(current.row, emitter.i32(rows))
-                            : emitter.add(current.row, emitter.i32(rows));
+  return rowAfter(item.b, current, isWorkItem ? 0 : level.groups[group].rows);
 }
 
 void ForwardWalk::visitLoop(Operation *loop, Value pred) {
   if (isWorkItem) {
-    emitter.outerLoop(loop, pred);
+    runInSegments(item, loop, pred);
   } else {
     current.row = behindGroup();
-    emitter.innerLoop(loop, pred, at, current);
+    runInner(item, loop, pred, at, current);
   }
   ++group;
 }
 
 void ForwardWalk::visitRecord(Operation *op, Value) {
   auto push = cast<tape::PushOp>(op);
-  emitter.records[*push.getRecord()] = emitter.mapped(push.getValues(), at);
+  item.records[*push.getRecord()] = mapped(push.getValues(), at);
 }
 
 //===-- Reverse -----------------------------------------------------------===//
 
-ReverseWalk::ReverseWalk(Emitter &emitter, const TapeLevel &level,
-                         IRMapping &at, Value end, bool isWorkItem)
-    : LevelWalk(emitter, level, at, isWorkItem), row(end) {
+ReverseWalk::ReverseWalk(WorkItem &item, const TapeLevel &level, IRMapping &at,
+                         Value end, bool isWorkItem)
+    : LevelWalk(item, level, at, isWorkItem), row(end) {
   enterGroup(level.loops.size());
 }
 
@@ -95,21 +99,21 @@ void ReverseWalk::enterGroup(unsigned number) {
   group = number;
   int64_t rows = level.groups[group].rows;
   if (!isWorkItem && rows)
-    row = emitter.sub(row, emitter.i32(rows));
+    row = item.b.sub(row, item.b.i32(rows));
 }
 
 void ReverseWalk::visitLoop(Operation *loop, Value pred) {
   auto reversed = cast<scf::ForOp>(loop);
   if (isWorkItem)
-    emitter.undoOuter(reversed, pred);
+    undoSegments(item, reversed, pred);
   else
-    emitter.undoInner(reversed, pred, at, row);
+    undoInner(item, reversed, pred, at, row);
   enterGroup(group - 1);
 }
 
 void ReverseWalk::visitRecord(Operation *op, Value) {
   auto pop = cast<tape::PopOp>(op);
-  at.map(pop.getValues(), emitter.records.find(*pop.getRecord())->second);
+  at.map(pop.getValues(), item.records.find(*pop.getRecord())->second);
 }
 
 } // namespace costate::conversion

@@ -2,7 +2,7 @@
 /// Walks over the operations of one level: straight code, branches that are
 /// taken apart, and loops on the tape.
 
-#include "conversion/PlaceTapes/Emitter.h"
+#include "conversion/PlaceTapes/WorkItem.h"
 
 namespace costate::conversion {
 
@@ -12,19 +12,21 @@ public:
   /// Emits [first, last), where `pred` holds.
   void walk(mlir::Block::iterator first, mlir::Block::iterator last,
             mlir::Value pred);
+  /// All of `body` but its terminator.
+  void walk(mlir::Block &body, mlir::Value pred);
 
 protected:
   /// `isWorkItem`: the values of its records are in scope.
-  LevelWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
+  LevelWalk(WorkItem &item, const TapeLevel &level, mlir::IRMapping &at,
             bool isWorkItem)
-      : emitter(emitter), level(level), at(at), isWorkItem(isWorkItem) {}
+      : item(item), level(level), at(at), isWorkItem(isWorkItem) {}
 
   virtual Place place() const = 0;
   virtual void visitLoop(mlir::Operation *loop, mlir::Value pred) = 0;
   virtual bool elseFirst() const = 0;
   virtual void visitRecord(mlir::Operation *op, mlir::Value pred) = 0;
 
-  Emitter &emitter;
+  WorkItem &item;
   const TapeLevel &level;
   mlir::IRMapping &at;
   bool isWorkItem;
@@ -37,9 +39,9 @@ private:
 /// Forward: `place.row` moves from group to group.
 class ForwardWalk final : public LevelWalk {
 public:
-  ForwardWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
+  ForwardWalk(WorkItem &item, const TapeLevel &level, mlir::IRMapping &at,
               Place start, bool isWorkItem)
-      : LevelWalk(emitter, level, at, isWorkItem), current(start) {}
+      : LevelWalk(item, level, at, isWorkItem), current(start) {}
 
   /// After the last record.
   mlir::Value end() { return behindGroup(); }
@@ -58,7 +60,7 @@ private:
 /// Backward, from the row after the last record.
 class ReverseWalk final : public LevelWalk {
 public:
-  ReverseWalk(Emitter &emitter, const TapeLevel &level, mlir::IRMapping &at,
+  ReverseWalk(WorkItem &item, const TapeLevel &level, mlir::IRMapping &at,
               mlir::Value end, bool isWorkItem);
 
   /// The first record.

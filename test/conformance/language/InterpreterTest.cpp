@@ -1,6 +1,6 @@
 /// The reference interpreter and compiled code, operation by operation.
 
-#include "ir/interpreter/Interpreter.h"
+#include "interpreter/Interpreter.h"
 #include "Labels.h"
 #include "compiler/Compiler.h"
 #include "runtime/cpu/CpuDevice.h"
@@ -44,7 +44,7 @@ size_t sizeOf(const std::string &type) {
   return type == "i1" ? 1 : type.ends_with("32") ? 4 : 8;
 }
 
-void put(ir::HostArray &array, const std::string &type,
+void put(interpreter::HostArray &array, const std::string &type,
          const std::vector<uint64_t> &values) {
   size_t size = sizeOf(type);
   array.extents = {static_cast<int64_t>(values.size())};
@@ -54,7 +54,8 @@ void put(ir::HostArray &array, const std::string &type,
 }
 
 /// All combinations of edges, one array per operand.
-std::vector<ir::HostArray> inputs(const std::vector<std::string> &types) {
+std::vector<interpreter::HostArray>
+inputs(const std::vector<std::string> &types) {
   std::vector<std::vector<uint64_t>> columns(types.size());
   std::vector<uint64_t> row(types.size());
   auto fill = [&](auto &self, size_t k) -> void {
@@ -69,7 +70,7 @@ std::vector<ir::HostArray> inputs(const std::vector<std::string> &types) {
     }
   };
   fill(fill, 0);
-  std::vector<ir::HostArray> arrays(types.size());
+  std::vector<interpreter::HostArray> arrays(types.size());
   for (size_t k = 0; k < types.size(); ++k)
     put(arrays[k], types[k], columns[k]);
   return arrays;
@@ -106,14 +107,14 @@ std::string kernelText(const std::vector<Operation> &operations) {
          "\ncostate.range (%i) in (%n) {\n" + body + "}\n}";
 }
 
-using Arrays = std::vector<ir::HostArray>;
+using Arrays = std::vector<interpreter::HostArray>;
 
 void runCompiled(compiler::Program &program, Arrays &arrays) {
   static auto device = *runtime::openCpu(1, 0);
   auto code = program.compile(Mode::Primal, {});
   ASSERT_TRUE(code) << code.error().text;
   std::vector<uint64_t> slots;
-  for (ir::HostArray &array : arrays) {
+  for (interpreter::HostArray &array : arrays) {
     slots.push_back(reinterpret_cast<uintptr_t>(array.bytes.data()));
     slots.push_back(array.extents[0]);
   }
@@ -125,8 +126,8 @@ void runCompiled(compiler::Program &program, Arrays &arrays) {
 void runInterpreted(compiler::Program &program, Arrays &arrays) {
   auto kernel = program.interpret(Mode::Primal, {});
   ASSERT_TRUE(kernel) << kernel.error().text;
-  std::vector<ir::InterpreterArgument> arguments;
-  for (ir::HostArray &array : arrays)
+  std::vector<interpreter::InterpreterArgument> arguments;
+  for (interpreter::HostArray &array : arrays)
     arguments.push_back({&array});
   auto report = kernel->interpreter.run(arguments);
   EXPECT_TRUE(report) << report.error().text;
@@ -167,8 +168,8 @@ std::string describe(const std::vector<std::byte> &bytes, const Operation &op,
                           : std::to_string(element<uint8_t>(bytes, k));
 }
 
-void compare(const Operation &op, const ir::HostArray &a,
-             const ir::HostArray &b) {
+void compare(const Operation &op, const interpreter::HostArray &a,
+             const interpreter::HostArray &b) {
   for (size_t k = 0; k < static_cast<size_t>(a.extents[0]); ++k)
     if (!agree(a.bytes, b.bytes, op, k)) {
       ADD_FAILURE() << op.text << " differs in row " << k << ": "

@@ -1,0 +1,48 @@
+#include "conversion/PlaceTapes/Checkpoints.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+void writeCheckpoint(RowBuilder &b, const OpenLoop &loop, Value at,
+                     ValueRange state) {
+  Values saved;
+  for (unsigned k = 0; k < state.size(); ++k)
+    if (loop.state.isInCheckpoint(k))
+      saved.push_back(state[k]);
+  if (saved.empty())
+    return;
+  b.branch(loop.fit, {}, [&] {
+    tape::WriteOp::create(b, saved, at);
+    return Values();
+  });
+}
+
+Values stateOf(RowBuilder &b, const OpenLoop &loop, ValueRange saved,
+               Value iteration) {
+  Values state;
+  unsigned next = 0;
+  for (auto [k, init] : llvm::enumerate(loop.inits)) {
+    if (loop.state.isInCheckpoint(k)) {
+      state.push_back(saved[next++]);
+    } else if (auto gain = loop.state.gain(k)) {
+      Value number = b.index(iteration);
+      Value sum = arith::MulIOp::create(b, number, b.i64(*gain));
+      state.push_back(arith::AddIOp::create(b, init, sum));
+    } else {
+      state.push_back(init);
+    }
+  }
+  return state;
+}
+
+Values readCheckpoint(RowBuilder &b, const OpenLoop &loop, Value at,
+                      Value iteration) {
+  SmallVector<Type> types = loop.state.checkpoint();
+  Values saved;
+  if (!types.empty())
+    saved = Values(tape::ReadOp::create(b, types, at).getResults());
+  return stateOf(b, loop, saved, iteration);
+}
+
+} // namespace costate::conversion
