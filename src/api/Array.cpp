@@ -11,6 +11,8 @@
 
 using namespace costate;
 using namespace costate::api;
+using detail::CustomScope;
+using detail::SingleUse;
 using runtime::ArrayStorage;
 using runtime::Box;
 
@@ -25,30 +27,25 @@ static std::string describe(const ArrayStorage &storage) {
   return "an array of " + runtime::contentsText(storage);
 }
 
-static void announceHostWrite(const AnyArray &array, const Box &elements,
-                              Loc loc) {
-  detail::noteWrite(array.storage(),
-                    [&] { return describe(*array.storage()); });
-  detail::announceWrite(*array.storage(), elements,
-                        [loc] { return detail::hostWriteText(loc); });
-}
-
-/// To be called before the host writes to these elements of `array`.
-static void noteHostWrite(const AnyArray &array, const Box &elements, Loc loc) {
-  announceHostWrite(array, elements, loc);
-  array.storage()->countWrite();
-  detail::recordHostWrite(array.storage(), elements, loc);
-}
-
 static Box allOf(const AnyArray &array) {
   return Box::whole(array.storage()->extents);
 }
 
+/// To be called before the host writes to these elements of `array`.
+static void noteHostWrite(const AnyArray &array, const Box &elements, Loc loc) {
+  SingleUse write(*array.storage(), &elements, detail::hostWriteText, loc);
+  write.tellCustomLaunches();
+  write.tellWatchers();
+  write.countWrites();
+  detail::recordHostWrite(array.storage(), elements, loc);
+}
+
 /// To be called before the host looks at `array`.
 static void noteHostRead(const AnyArray &array) {
-  ArrayStorage &storage = *array.storage();
-  detail::noteRead(array.storage(), [&] { return describe(storage); });
-  detail::announceRead(storage, [] { return std::string("the host"); });
+  SingleUse read(*array.storage(), nullptr,
+                 [](Loc) { return std::string("the host"); });
+  read.tellCustomLaunches();
+  read.tellWatchers();
 }
 
 DType AnyArray::dtype() const { return storageOf(*this).dtype; }
@@ -175,17 +172,26 @@ void AnyArray::read(void *to, size_t bytes) const {
   checked(storage.device->download(to, storage.buffer));
 }
 
+namespace {
+struct CapturedFill {
+  CapturedFill(const AnyArray &array, Loc loc)
+      : array(array), all(allOf(array)),
+        write(*array.storage(), &all, detail::hostWriteText, loc) {}
+
+  const AnyArray array;
+  const Box all;
+  const SingleUse write;
+};
+} // namespace
+
 /// As a step of a graph.
 static void captureFill(detail::Capture &capture, const AnyArray &array,
                         const void *element, Loc loc) {
   ArrayStorage &storage = *array.storage();
   runtime::KeptFill fill{storage.buffer, {}, sizeOf(storage.dtype)};
   std::memcpy(fill.pattern.data(), element, fill.patternBytes);
-  ++capture.writes[&storage];
-  capture.append(*storage.device,
-                 {fill,
-                  [array, loc] { announceHostWrite(array, allOf(array), loc); },
-                  [array] { array.storage()->countWrite(); }});
+  auto kept = std::make_shared<CapturedFill>(array, loc);
+  capture.append(*storage.device, {fill, {kept, &kept->write}});
 }
 
 void AnyArray::fill_element(const void *element, Loc loc) {
@@ -229,7 +235,8 @@ static void requireHost(const ArrayStorage &storage) {
 void AnyArray::written_outside(Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   detail::requireNoCapture("let others write its arrays");
-  detail::noteOutsideWrite(handle);
+  CustomScope::forEach(
+      [this](CustomScope &scope) { scope.writeOutside(handle); });
   detail::noteUnseenWrite(storage,
                           [loc] { return detail::hostWriteText(loc); });
 }

@@ -1,7 +1,7 @@
 /// Do the arguments of a launch fit the declaration of the kernel?
 
+#include "api/Call.h"
 #include "api/Checked.h"
-#include "api/Launch.h"
 #include "costate/device.h"
 
 #include <bit>
@@ -190,8 +190,7 @@ static BoundArgument bindScalar(const KernelImpl &kernel, size_t index,
 }
 
 /// The one device of all arrays.
-static std::shared_ptr<runtime::Device> deviceOf(const KernelImpl &kernel,
-                                                 const Call &call) {
+static std::shared_ptr<runtime::Device> deviceOf(const Call &call) {
   const runtime::ArrayStorage *first = nullptr;
   size_t firstIndex = 0;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -201,8 +200,9 @@ static std::shared_ptr<runtime::Device> deviceOf(const KernelImpl &kernel,
       firstIndex = i;
     }
     if (array && array->device != first->device)
-      reject(kernel, i,
-             "lives on another device than " + nameOf(kernel, firstIndex) +
+      reject(*call.kernel, i,
+             "lives on another device than " +
+                 nameOf(*call.kernel, firstIndex) +
                  "; make all arrays of a launch with the same Device");
   }
   return first ? first->device : Device::best().shared();
@@ -274,7 +274,8 @@ static std::string partsText(size_t count) {
 }
 
 /// The arrays of one argument have one shape.
-static void requireOneShape(const KernelImpl &kernel, const Call &call) {
+static void requireOneShape(const Call &call) {
+  const KernelImpl &kernel = *call.kernel;
   const std::vector<syntax::Argument> &declared = kernel.program->arguments();
   for (size_t i = 1; i < declared.size(); ++i) {
     if (!declared[i].form.isPart ||
@@ -294,17 +295,17 @@ static void requireOneShape(const KernelImpl &kernel, const Call &call) {
   }
 }
 
-Call detail::bind(const KernelImpl &kernel,
+Call detail::bind(const std::shared_ptr<KernelImpl> &kernel,
                   std::span<const ArgumentValue> values) {
-  const std::vector<syntax::Argument> &declared = kernel.program->arguments();
+  const std::vector<syntax::Argument> &declared = kernel->program->arguments();
   if (values.size() != declared.size())
-    rejectCount(kernel, values);
-  Call call;
+    rejectCount(*kernel, values);
+  Call call{kernel, {}, {}};
   for (size_t i = 0; i < values.size(); ++i)
     call.arguments.push_back(declared[i].isArray()
-                                 ? bindArray(kernel, i, values[i])
-                                 : bindScalar(kernel, i, values[i]));
-  call.device = deviceOf(kernel, call);
-  requireOneShape(kernel, call);
+                                 ? bindArray(*kernel, i, values[i])
+                                 : bindScalar(*kernel, i, values[i]));
+  call.device = deviceOf(call);
+  requireOneShape(call);
   return call;
 }

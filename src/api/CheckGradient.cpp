@@ -4,14 +4,11 @@
 #include "api/GradientProbe.h"
 #include "api/GraphImpl.h"
 #include "api/Recording.h"
-#include "runtime/Text.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <limits>
-#include <ostream>
 #include <set>
 
 using namespace costate;
@@ -41,7 +38,7 @@ struct Bend {
 
 class Check {
 public:
-  Check(const std::shared_ptr<KernelImpl> &kernel, const Call &call);
+  explicit Check(const Call &call);
   GradientCheck run();
 
 private:
@@ -66,7 +63,6 @@ private:
   Entry entryAt(size_t number);
   double badness(const Entry &entry) const;
 
-  const std::shared_ptr<KernelImpl> kernel;
   const Call call;
   GradientProbe probe;
   Direction gradient; ///< by reverse mode
@@ -74,9 +70,8 @@ private:
 };
 } // namespace
 
-Check::Check(const std::shared_ptr<KernelImpl> &kernel, const Call &call)
-    : kernel(kernel), call(call), probe(kernel, call),
-      forwardTolerance(probe.isSingle() ? 1e-3 : 1e-9),
+Check::Check(const Call &call)
+    : call(call), probe(call), forwardTolerance(probe.isSingle() ? 1e-3 : 1e-9),
       differenceTolerance(probe.isSingle() ? 2e-2 : 1e-5) {}
 
 //===-- One direction -----------------------------------------------------===//
@@ -241,7 +236,7 @@ Entry Check::entryAt(size_t number) {
   unit[place.input][place.element] = 1;
   Comparison comparison = compare(unit);
   return {static_cast<int>(input.argument + 1),
-          nameOf(*kernel, input.argument),
+          nameOf(*call.kernel, input.argument),
           indexOf(static_cast<int64_t>(place.element),
                   call.arguments[input.argument].array->extents),
           comparison.reverse,
@@ -261,7 +256,7 @@ GradientCheck Check::run() {
   gradient = probe.reverse();
   Comparison along = compare(probe.randomUnit());
   GradientCheck check;
-  check.kernel = kernel->program->name();
+  check.kernel = call.kernel->program->name();
   check.reverse = along.reverse;
   check.forward = along.forward;
   check.difference = along.difference;
@@ -291,75 +286,5 @@ GradientCheck detail::check_gradient(const Kernel &kernel,
               ": check_gradient takes a kernel, not a derivative of one");
   requireNoCapture("check a gradient");
   RecordingPause pause;
-  return Check(kernel.shared(), detail::bind(*kernel.shared(), arguments))
-      .run();
-}
-
-//===-- Text --------------------------------------------------------------===//
-
-static std::string lineText(const char *name, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "  %-10s  % .15e", name, value);
-  return text;
-}
-
-static std::string errorText(double error, double tolerance) {
-  char text[80];
-  std::snprintf(text, sizeof text, "  relative error %.1e (at most %.1e)",
-                error, tolerance);
-  return text;
-}
-
-static std::string placeText(const Entry &entry) {
-  std::string index;
-  for (int64_t i : entry.index)
-    index += (index.empty() ? "" : ", ") + std::to_string(i);
-  const std::string &array = entry.array;
-  if (entry.index.empty())
-    return array;
-  return "element " + (entry.index.size() == 1 ? index : "(" + index + ")") +
-         " of " + array;
-}
-
-static std::string advice(const GradientCheck &check) {
-  bool modesDiffer = !(check.forward_error <= check.forward_tolerance &&
-                       check.worst.forward_error <= check.forward_tolerance);
-  if (check.ok)
-    return check.differences_tell
-               ? ""
-               : "  (the outputs are so large that rounding hides their change "
-                 "from differences)\n";
-  if (modesDiffer)
-    return "  reverse and forward mode differ: look for races between "
-           "work items with KernelOptions::debug;\n"
-           "  if there is none, this is a defect of Costate\n";
-  return "  both modes agree, differences do not: is there a kink or a jump "
-         "near these arguments, or something\n"
-         "  without a derivative on the way, such as a cast to an integer?\n";
-}
-
-std::ostream &costate::operator<<(std::ostream &out,
-                                  const GradientCheck &check) {
-  char step[32];
-  std::snprintf(step, sizeof step, ", step %.1e", check.step);
-  out << "gradient of `" << check.kernel << "`: " << (check.ok ? "ok" : "WRONG")
-      << ", along a random direction:\n"
-      << lineText("reverse", check.reverse) << "\n"
-      << lineText("forward", check.forward)
-      << errorText(check.forward_error, check.forward_tolerance) << "\n"
-      << lineText("difference", check.difference)
-      << errorText(check.difference_error, check.difference_tolerance) << step
-      << "\n";
-  if (check.entries > 0) {
-    const Entry &worst = check.worst;
-    out << "worst of " << check.entries << " entries looked at, of "
-        << check.all_entries << ": " << placeText(worst) << "\n"
-        << lineText("reverse", worst.reverse) << "\n"
-        << lineText("forward", worst.forward)
-        << errorText(worst.forward_error, check.forward_tolerance) << "\n"
-        << lineText("difference", worst.difference)
-        << errorText(worst.difference_error, check.difference_tolerance)
-        << "\n";
-  }
-  return out << advice(check);
+  return Check(detail::bind(kernel.shared(), arguments)).run();
 }

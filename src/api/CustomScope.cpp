@@ -8,8 +8,6 @@ using namespace costate::detail;
 using runtime::ArrayStorage;
 using runtime::Box;
 
-static thread_local CustomScope *innermost = nullptr;
-
 void Guard::beforeWrite(const std::shared_ptr<ArrayStorage> &array) {
   with.lastWrites.try_emplace(array->identity, array->lastWrite);
   auto known = with.lastUse.find(array.get());
@@ -40,13 +38,12 @@ bool Guard::isLost(const ArrayStorage &array, uint64_t time) const {
 }
 
 CustomScope::CustomScope(const CustomEntry &entry, Part part, Guard *guard)
-    : entry(entry), part(part), guard(guard), around(innermost),
+    : entry(entry), part(part), guard(guard), around(innermost()),
       newest(runtime::newestIdentity()) {
-  innermost = this;
+  thisThread().scope = this;
 }
 
-CustomScope::~CustomScope() { innermost = around; }
-bool CustomScope::isActive() { return innermost; }
+CustomScope::~CustomScope() { thisThread().scope = around; }
 
 /// What belongs to the function itself: what it has made or written, and the
 /// derivatives that it computes.
@@ -122,27 +119,12 @@ void CustomScope::write(const Array &array, const What &what) {
     guard->beforeWrite(array);
 }
 
-void detail::noteRead(const std::shared_ptr<ArrayStorage> &array,
-                      const std::function<std::string()> &what) {
-  for (CustomScope *scope = innermost; scope; scope = scope->around)
-    scope->read(array, what);
+void CustomScope::update(const Array &array, const What &what) {
+  if (entry.findsArrays() && isGradient() && !array->isScratch)
+    requireOld(*array, what);
 }
 
-void detail::noteWrite(const std::shared_ptr<ArrayStorage> &array,
-                       const std::function<std::string()> &what) {
-  for (CustomScope *scope = innermost; scope; scope = scope->around)
-    scope->write(array, what);
-}
-
-void detail::noteUpdate(const std::shared_ptr<ArrayStorage> &array,
-                        const std::function<std::string()> &what) {
-  for (CustomScope *scope = innermost; scope; scope = scope->around)
-    if (scope->entry.findsArrays() && scope->isGradient() && !array->isScratch)
-      scope->requireOld(*array, what);
-}
-
-void detail::noteOutsideWrite(const std::shared_ptr<ArrayStorage> &array) {
-  for (CustomScope *scope = innermost; scope; scope = scope->around)
-    if (scope->entry.findsArrays() && !scope->isGradient())
-      scope->find(array, true);
+void CustomScope::writeOutside(const Array &array) {
+  if (entry.findsArrays() && !isGradient())
+    find(array, true);
 }

@@ -1,7 +1,8 @@
 #pragma once
 /// What code of the user may touch while it runs as an entry of a recording.
 
-#include "api/TapeEntry.h"
+#include "api/CustomEntry.h"
+#include "api/ThisThread.h"
 
 #include <set>
 
@@ -41,29 +42,38 @@ private:
 class CustomScope {
 public:
   enum class Part : uint8_t { Primal, Gradient, Tangent };
+  using Array = std::shared_ptr<runtime::ArrayStorage>;
+  using What = std::function<std::string()>;
 
   CustomScope(const CustomEntry &entry, Part part, Guard *guard = nullptr);
   ~CustomScope();
   CustomScope(const CustomScope &) = delete;
   CustomScope &operator=(const CustomScope &) = delete;
 
-  /// Whether this thread is in one.
-  static bool isActive();
+  /// Of this thread, or null.
+  static CustomScope *innermost() { return thisThread().scope; }
+  /// From the innermost outwards.
+  template <class F> static void forEach(F &&use) {
+    for (CustomScope *scope = innermost(); scope; scope = scope->around)
+      use(*scope);
+  }
+
+  /// To be called before the user reads or writes `array`, which is `what`.
+  /// BadArgument if the custom launch does not name it.
+  void read(const Array &array, const What &what);
+  void write(const Array &array, const What &what);
+  /// The same of what is read or written first: for a gradient that has no
+  /// lists.
+  void update(const Array &array, const What &what);
+  /// Others have written `array`, perhaps on behalf of a custom launch that
+  /// finds its arrays; to be called before that is counted.
+  void writeOutside(const Array &array);
   /// What has been used, if the entry does not name it.
   std::vector<TapeArgument> takeFound() { return std::move(found); }
 
 private:
-  using Array = std::shared_ptr<runtime::ArrayStorage>;
-  using What = std::function<std::string()>;
-  friend void noteRead(const Array &, const What &);
-  friend void noteWrite(const Array &, const What &);
-  friend void noteUpdate(const Array &, const What &);
-  friend void noteOutsideWrite(const Array &);
-
   bool isFree(const runtime::ArrayStorage &array) const;
   bool isGradient() const { return part == Part::Gradient; }
-  void read(const Array &array, const What &what);
-  void write(const Array &array, const What &what);
   void find(const Array &array, bool written);
   void requireOld(const runtime::ArrayStorage &array, const What &what) const;
   [[noreturn]] void refuse(const std::string &use, const What &what,
@@ -79,18 +89,5 @@ private:
   std::vector<TapeArgument> found;
   std::map<uint64_t, size_t> positions; ///< in `found`, by identity
 };
-
-/// To be called before the user reads or writes `array`, which is `what`.
-/// BadArgument if a custom launch of this thread does not name it.
-void noteRead(const std::shared_ptr<runtime::ArrayStorage> &array,
-              const std::function<std::string()> &what);
-void noteWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
-               const std::function<std::string()> &what);
-/// The same of what it reads or writes first: for a gradient that has no lists.
-void noteUpdate(const std::shared_ptr<runtime::ArrayStorage> &array,
-                const std::function<std::string()> &what);
-/// Others have written `array`, perhaps on behalf of a custom launch that finds
-/// its arrays; to be called before that is counted.
-void noteOutsideWrite(const std::shared_ptr<runtime::ArrayStorage> &array);
 
 } // namespace costate::detail

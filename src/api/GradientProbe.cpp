@@ -1,6 +1,8 @@
 #include "api/GradientProbe.h"
 
 #include "api/Checked.h"
+#include "api/Launch.h"
+#include "api/LaunchCode.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,9 +55,8 @@ double detail::dot(const Direction &a, const Direction &b) {
   return sum;
 }
 
-GradientProbe::GradientProbe(const std::shared_ptr<KernelImpl> &kernel,
-                             const Call &call)
-    : kernel(kernel), original(call), call(call) {
+GradientProbe::GradientProbe(const Call &call) : original(call), call(call) {
+  KernelImpl *kernel = call.kernel.get();
   compiler::Derivation primal;
   const std::string text = checked(kernel->program->print(primal, false));
   single = text.find("f32") != std::string::npos;
@@ -155,19 +156,19 @@ Numbers GradientProbe::outputs() {
 /// gradient needs.
 Direction GradientProbe::reverse() {
   reset({}, 0);
-  const Compiled &gradient = kernel->compiled(
+  const Compiled &gradient = call.kernel->compiled(
       Mode::Gradient, activeArguments(Mode::Gradient, call), *call.device);
   bool overwrites = !gradient.code->overwritten.empty();
   if (!overwrites)
-    detail::launch(kernel, Mode::Primal, call);
+    detail::launch(call, Mode::Primal);
   for (const ProbeInput &input : all)
     upload(*call.arguments[input.argument].array->grad,
            input.cotangent.empty() ? Numbers(input.start.size())
                                    : input.cotangent);
   if (overwrites)
-    launchFromInitialState(kernel, Mode::Gradient, call);
+    launchFromInitialState(call, Mode::Gradient);
   else
-    detail::launch(kernel, Mode::Gradient, call);
+    detail::launch(call, Mode::Gradient);
   Direction entries;
   for (const ProbeInput &input : all)
     entries.push_back(download(*call.arguments[input.argument].array->grad));
@@ -178,7 +179,7 @@ ForwardDerivative GradientProbe::forward(const Direction &direction) {
   reset({}, 0);
   for (size_t i = 0; i < all.size(); ++i)
     upload(*call.arguments[all[i].argument].array->dual, direction[i]);
-  detail::launch(kernel, Mode::Tangent, call);
+  detail::launch(call, Mode::Tangent);
   ForwardDerivative result;
   for (const ProbeInput &input : all) {
     if (input.cotangent.empty())
@@ -193,7 +194,7 @@ ForwardDerivative GradientProbe::forward(const Direction &direction) {
 
 Numbers GradientProbe::outputsAt(const Direction &direction, double along) {
   reset(direction, along);
-  detail::launch(kernel, Mode::Primal, call);
+  detail::launch(call, Mode::Primal);
   return outputs();
 }
 

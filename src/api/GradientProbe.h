@@ -2,7 +2,7 @@
 /// Derivatives of a kernel along directions, in three ways, on copies of its
 /// arguments.
 
-#include "api/Launch.h"
+#include "api/Call.h"
 
 #include <random>
 
@@ -38,7 +38,7 @@ struct DifferenceQuotient {
 class GradientProbe {
 public:
   /// Throws MissingGradient if there is no float array.
-  GradientProbe(const std::shared_ptr<KernelImpl> &kernel, const Call &call);
+  explicit GradientProbe(const Call &call);
 
   const std::vector<ProbeInput> &inputs() const { return all; }
   /// Root mean square of the inputs.
@@ -62,7 +62,6 @@ private:
   Numbers outputsAt(const Direction &direction, double along);
   Numbers gaussian(size_t count);
 
-  std::shared_ptr<KernelImpl> kernel;
   Call original, call;
   std::vector<ProbeInput> all;
   Numbers unmoved; ///< outputs; empty until a difference needs them

@@ -2,16 +2,13 @@
 
 #include "api/Checked.h"
 #include "api/GraphImpl.h"
+#include "api/PastLaunch.h"
 #include "api/Recording.h"
 #include "costate/device.h"
 
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
-
-static thread_local Capture *currentCapture = nullptr;
-
-Capture *Capture::current() { return currentCapture; }
 
 void detail::requireNoCapture(const std::string &what) {
   if (Capture::current())
@@ -31,10 +28,10 @@ Capture::Capture(std::shared_ptr<runtime::Device> device)
   requireNoCapture("capture another one");
   requireNoRecording("how a graph is captured");
   graph->device = std::move(device);
-  currentCapture = this;
+  thisThread().capture = this;
 }
 
-Capture::~Capture() { currentCapture = nullptr; }
+Capture::~Capture() { thisThread().capture = nullptr; }
 
 void Capture::append(const runtime::Device &device, GraphEntry entry) {
   if (&device != graph->device.get())
@@ -42,7 +39,34 @@ void Capture::append(const runtime::Device &device, GraphEntry entry) {
           "a graph of `" + graph->device->info().name +
               "` cannot hold what another device does (`" + device.info().name +
               "`); capture one graph for each device");
+  for (const ArrayUse &use : entry.accesses->all())
+    if (use.written)
+      ++writes[use.array];
   graph->entries.push_back(std::move(entry));
+}
+
+namespace {
+/// A launch with all that it refers to.
+struct CapturedLaunch {
+  explicit CapturedLaunch(const BoundLaunch &launched)
+      : call(launched.call), launch(call, launched.chain, launched.compiled),
+        workspace(launch.makeWorkspace()) {}
+
+  const Call call;
+  const BoundLaunch launch;
+  const BoundLaunch::Workspace workspace;
+};
+} // namespace
+
+void Capture::append(const BoundLaunch &launched) {
+  launched.requireApart();
+  auto kept = std::make_shared<CapturedLaunch>(launched);
+  const BoundLaunch &launch = kept->launch;
+  const BoundLaunch *toRemember = launch.isGradient() ? nullptr : &launch;
+  append(*launch.call.device,
+         {launch.request({}, kept->workspace), {kept, &launch}, toRemember});
+  if (toRemember)
+    rememberLaunch(*toRemember);
 }
 
 std::shared_ptr<GraphImpl> Capture::end() {
@@ -56,11 +80,16 @@ std::shared_ptr<GraphImpl> Capture::end() {
 void GraphImpl::replay() {
   requireNoCapture("replay another one");
   requireNoRecording("the replay of a graph");
-  for (const GraphEntry &entry : entries)
-    entry.before();
+  for (const GraphEntry &entry : entries) {
+    entry.accesses->tellCustomLaunches();
+    entry.accesses->tellWatchers();
+  }
   Result<> done = graph->replay();
-  for (const GraphEntry &entry : entries)
-    entry.after();
+  for (const GraphEntry &entry : entries) {
+    entry.accesses->countWrites();
+    if (entry.toRemember)
+      rememberLaunch(*entry.toRemember);
+  }
   checked(done);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 /// What is captured on this thread, and what a graph does besides launching.
 
-#include "api/Launch.h"
-#include "runtime/Graph.h"
+#include "api/BoundLaunch.h"
+#include "api/ThisThread.h"
 
 #include <functional>
 
@@ -11,15 +11,13 @@ namespace costate::detail {
 /// A launch or a fill.
 struct GraphEntry {
   runtime::Step step;
-  /// Tells those who need what is overwritten; may throw.
-  std::function<void()> before;
-  /// Counts what has been written.
-  std::function<void()> after;
+  std::shared_ptr<const AccessSet> accesses; ///< keep arrays and kernels alive
+  const BoundLaunch *toRemember = nullptr;   ///< a launch that a gradient needs
 };
 
 struct GraphImpl {
   std::shared_ptr<runtime::Device> device;
-  std::vector<GraphEntry> entries; ///< they keep arrays and kernels alive
+  std::vector<GraphEntry> entries;
   std::shared_ptr<runtime::Graph> graph;
 
   void replay();
@@ -34,10 +32,11 @@ public:
   Capture &operator=(const Capture &) = delete;
 
   /// The one of this thread, or null.
-  static Capture *current();
+  static Capture *current() { return thisThread().capture; }
 
   /// BadArgument if it is of another device.
   void append(const runtime::Device &device, GraphEntry entry);
+  void append(const BoundLaunch &launch);
   std::shared_ptr<GraphImpl> end();
 
   /// What versions and past launches will be, counted from the beginning of a

@@ -5,7 +5,6 @@
 #include "api/Environment.h"
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
-#include "compiler/Timings.h"
 #include "runtime/Interrupt.h"
 #include "runtime/Text.h"
 #include "syntax/Trace.h"
@@ -17,9 +16,12 @@ using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
 
-static compiler::Options optionsOf(const KernelOptions &options) {
-  return {options.debug, options.deterministic, options.fast_math,
-          options.find_nan};
+static compiler::Options optionsOf(const KernelOptions &options,
+                                   Calls calls = wantedCalls()) {
+  compiler::Options result{options.debug, options.deterministic,
+                           options.fast_math, options.find_nan};
+  result.calls = calls;
+  return result;
 }
 
 static KernelOptions withEnvironment(KernelOptions options) {
@@ -29,6 +31,11 @@ static KernelOptions withEnvironment(KernelOptions options) {
 }
 
 Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
+  return make_kernel(traced, options, wantedCalls());
+}
+
+Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options,
+                           Calls calls) {
   if (traced.failure)
     raise(*traced.failure);
   options = withEnvironment(options);
@@ -36,8 +43,8 @@ Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
   checked(checkNotTorn());
   std::shared_ptr<cache::Store> cache = currentCache();
   auto impl = std::make_shared<KernelImpl>(
-      checked(
-          compiler::Program::lower(traced.kernel, optionsOf(options), cache)),
+      checked(compiler::Program::lower(traced.outlined(calls),
+                                       optionsOf(options, calls), cache)),
       cache, options, traced.kernel.loc);
   impl->limit = traced.kernel.limit;
   return Kernel(std::move(impl));
@@ -91,7 +98,7 @@ void Kernel::launch_with(Mode mode,
   Busy busy;
   checked(checkNotTorn());
   Chain wanted = extended(*impl, chain, mode);
-  detail::launch(impl.get(), wanted, detail::bind(*impl, values));
+  detail::launch(detail::bind(impl.get(), values), wanted);
 }
 
 void Kernel::launch_with(InitialState, Mode mode,
@@ -105,7 +112,7 @@ void Kernel::launch_with(InitialState, Mode mode,
             "or its tangent without `initial_state`");
   Busy busy;
   checked(checkNotTorn());
-  launchFromInitialState(impl.get(), wanted, detail::bind(*impl, values));
+  launchFromInitialState(detail::bind(impl.get(), values), wanted);
 }
 
 const std::string &Kernel::name() const { return impl->program->name(); }
@@ -184,7 +191,6 @@ Compiled &KernelImpl::compiled(const compiler::Derivation &derivation) {
     if (!code)
       raise(entry->failure.emplace(code.error()));
     entry->code = std::move(*code);
-    entry->isLoaded = compiler::lastTimings().isLoaded;
     entry->milliseconds = std::chrono::duration<double, std::milli>(
                               std::chrono::steady_clock::now() - start)
                               .count();
@@ -210,11 +216,14 @@ KernelImpl::recall(const std::vector<uint64_t> &identities) {
   return found == past.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string detail::sourceText(Loc loc) {
+  return loc.line ? std::string(" (") + loc.file + ":" +
+                        std::to_string(loc.line) + ")"
+                  : "";
+}
+
 std::string KernelImpl::title() const {
-  std::string text = "kernel `" + program->name() + "`";
-  if (loc.line)
-    text += std::string(" (") + loc.file + ":" + std::to_string(loc.line) + ")";
-  return text;
+  return "kernel `" + program->name() + "`" + sourceText(loc);
 }
 
 std::string detail::typeText(const syntax::Argument &argument) {

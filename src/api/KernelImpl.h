@@ -19,7 +19,6 @@ struct Compiled {
   std::optional<runtime::KernelCode> code;
   std::optional<Failure> failure; ///< why there is none
   double milliseconds = 0;
-  bool isLoaded = false;                ///< from the cache
   std::atomic<size_t> tapeBytes = 0;    ///< of the last launch
   std::atomic<size_t> versionBytes = 0; ///< of its versions of arrays
 };
@@ -66,6 +65,13 @@ private:
   std::map<compiler::Derivation, Compiled> codes;
   std::map<std::vector<uint64_t>, PastLaunch> past;
 };
+
+/// With these functions called.
+Kernel make_kernel(const TracedKernel &traced, KernelOptions options,
+                   Calls calls);
+
+/// " (demo.cpp:7)"; nothing if it is not known
+std::string sourceText(Loc loc);
 
 /// "f64 array of rank 2", "i32 scalar"
 std::string typeText(const syntax::Argument &argument);

@@ -8,8 +8,6 @@ using namespace costate::api;
 using namespace costate::detail;
 using runtime::ArrayStorage;
 
-static thread_local std::shared_ptr<RecordingState> currentRecording;
-
 RecordingState::RecordingState(const std::shared_ptr<TapeImpl> &tape)
     : tape(tape) {}
 
@@ -24,10 +22,10 @@ void RecordingState::end() {
 /// Forgets a recording that has ended, perhaps on another thread, or whose Tape
 /// is gone.
 static std::shared_ptr<RecordingState> &current() {
-  if (currentRecording &&
-      (currentRecording->hasEnded || currentRecording->tape.expired()))
-    currentRecording.reset();
-  return currentRecording;
+  std::shared_ptr<RecordingState> &recording = thisThread().recording;
+  if (recording && (recording->hasEnded || recording->tape.expired()))
+    recording.reset();
+  return recording;
 }
 
 std::shared_ptr<TapeImpl> detail::recordingTape() {
@@ -50,58 +48,7 @@ void detail::startRecording(const std::shared_ptr<RecordingState> &state) {
           "this tape is recording already, on another thread or outside of a "
           "custom launch; end that recording first, or use another Tape");
   tape.log.beginEntry(std::this_thread::get_id(), tape.entries.size());
-  currentRecording = state;
-}
-
-void detail::announceWrite(ArrayStorage &array, const runtime::Box &elements,
-                           std::function<std::string()> writer) {
-  if (array.isWatched())
-    checked(array.announce({array, elements, std::move(writer)}));
-}
-
-void detail::announceWrite(ArrayStorage &array,
-                           std::function<std::string()> writer) {
-  if (array.isWatched())
-    announceWrite(array, runtime::Box::whole(array.extents), std::move(writer));
-}
-
-void detail::announceRead(ArrayStorage &array,
-                          const std::function<std::string()> &reader) {
-  if (array.isWatched())
-    checked(array.announceRead(reader));
-}
-
-void detail::noteUnseenWrite(ArrayStorage &array,
-                             std::function<std::string()> writer) {
-  array.countWrite();
-  runtime::ArrayWrite write{array, runtime::Box::whole(array.extents),
-                            std::move(writer)};
-  write.past = write.certain = true;
-  if (array.isWatched())
-    checked(array.announce(write));
-}
-
-static std::string strangersText() {
-  return "others who share its memory and may have written it";
-}
-
-void detail::noteStrangers(ArrayStorage &array) {
-  if (array.strangers > 0)
-    noteUnseenWrite(array, strangersText);
-}
-
-/// What the gradient of an entry needs is copied now: strangers may write at
-/// any time, and do not say so.
-static void keepFromStrangers(const TapeEntry &entry) {
-  for (const TapeArgument &argument : entry.arguments) {
-    ArrayStorage *array = argument.array.get();
-    if (!array || array->strangers == 0 || !array->isWatched())
-      continue;
-    runtime::ArrayWrite write{*array, runtime::Box::whole(array->extents),
-                              strangersText};
-    write.certain = true;
-    checked(array->announce(write));
-  }
+  thisThread().recording = state;
 }
 
 void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
@@ -114,7 +61,9 @@ void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
     throw;
   }
   entry->end(tape.log);
-  keepFromStrangers(*entry);
+  for (const TapeArgument &argument : entry->arguments)
+    if (argument.array)
+      keepFromStrangers(*argument.array);
   tape.append(std::move(entry));
 }
 
@@ -140,6 +89,8 @@ void detail::recordDerivatives(
 }
 
 RecordingPause::RecordingPause() : paused(std::move(current())) {
-  currentRecording.reset();
+  thisThread().recording.reset();
 }
-RecordingPause::~RecordingPause() { currentRecording = std::move(paused); }
+RecordingPause::~RecordingPause() {
+  thisThread().recording = std::move(paused);
+}

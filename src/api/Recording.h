@@ -1,7 +1,8 @@
 #pragma once
-/// What happens on this thread, and who wants to know.
+/// The recording of this thread.
 
 #include "api/TapeImpl.h"
+#include "api/ThisThread.h"
 
 namespace costate::detail {
 
@@ -21,28 +22,9 @@ std::shared_ptr<TapeImpl> recordingTape();
 /// Makes this thread record. BadArgument if it does already.
 void startRecording(const std::shared_ptr<RecordingState> &state);
 
-/// Tells the recordings that need what `elements` hold before they change; throws if
-/// one refuses.
-void announceWrite(runtime::ArrayStorage &array, const runtime::Box &elements,
-                   std::function<std::string()> writer);
-/// The same for all elements.
-void announceWrite(runtime::ArrayStorage &array,
-                   std::function<std::string()> writer);
-
-/// Tells the recordings that somebody looks at `array`; throws if one refuses.
-void announceRead(runtime::ArrayStorage &array,
-                  const std::function<std::string()> &reader);
-
 /// Runs `body` as `entry` of `tape`; if it throws, it was none.
 void recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                  const std::function<void()> &body);
-
-/// Counts a write of somebody else that is over: all watchers lose what was
-/// there.
-void noteUnseenWrite(runtime::ArrayStorage &array,
-                     std::function<std::string()> writer);
-/// The same if there is anybody who may have written and would not say so.
-void noteStrangers(runtime::ArrayStorage &array);
 
 /// Appends to the recording of this thread, if there is one.
 void recordHostWrite(const std::shared_ptr<runtime::ArrayStorage> &array,

@@ -146,8 +146,8 @@ static std::string codeText(const compiler::Derivation &derivation,
   std::snprintf(time, sizeof time, "%.1f ms", compiled.milliseconds);
   std::string text =
       "  " + modeText(derivation) +
-      (compiled.isLoaded ? ": from the cache in " : ": compiled in ") + time +
-      ", " + runtime::bytesText(compiled.code->objectBytes) + "\n";
+      (compiled.code->isLoaded ? ": from the cache in " : ": compiled in ") +
+      time + ", " + runtime::bytesText(compiled.code->objectBytes) + "\n";
   bool isGradient = derivation.mode == compiler::Mode::Gradient;
   return isGradient ? text + gradientText(compiled) : text;
 }

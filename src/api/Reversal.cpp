@@ -1,6 +1,7 @@
 #include "api/Reversal.h"
 
 #include "api/Checked.h"
+#include "api/LaunchEntry.h"
 #include "api/Recording.h"
 
 #include <algorithm>

@@ -5,20 +5,19 @@ using namespace costate::detail;
 using runtime::Box;
 using runtime::IndexSet;
 
-static int64_t valueOf(const SliceIndex &index, const KernelImpl &kernel,
-                       const Call &call) {
+static int64_t valueOf(const SliceIndex &index, const Call &call) {
   if (index.scalar < 0)
     return index.offset;
   uint64_t bits = call.arguments[index.scalar].bits;
-  DType type = kernel.program->arguments()[index.scalar].type;
+  DType type = call.kernel->program->arguments()[index.scalar].type;
   bool narrow = sizeOf(type) < 4 || type == DType::I32;
   uint64_t value =
       narrow ? static_cast<uint64_t>(static_cast<int32_t>(bits)) : bits;
   return static_cast<int64_t>(value + static_cast<uint64_t>(index.offset));
 }
 
-Box detail::boxOf(const ArraySection &section, const KernelImpl &kernel,
-                  const Call &call, size_t argument) {
+Box detail::boxOf(const ArraySection &section, const Call &call,
+                  size_t argument) {
   const std::vector<int64_t> &extents = call.arguments[argument].array->extents;
   Box box = Box::whole(extents);
   for (size_t d = 0; d < section.dims.size(); ++d) {
@@ -26,7 +25,7 @@ Box detail::boxOf(const ArraySection &section, const KernelImpl &kernel,
       continue;
     std::vector<int64_t> indices;
     for (const SliceIndex &index : section.dims[d])
-      indices.push_back(valueOf(index, kernel, call));
+      indices.push_back(valueOf(index, call));
     box.dims[d] = IndexSet::of(indices, extents[d]);
   }
   return box;

@@ -1,15 +1,12 @@
 #pragma once
 /// What a Tape holds: one object for each thing that happened.
 
-#include "api/Launch.h"
-#include "costate/custom_launch.h"
+#include "api/VersionArrays.h"
 #include "runtime/VersionLog.h"
 
 #include <map>
 
 namespace costate::detail {
-
-struct TapeImpl;
 
 /// One array of an entry, or null for a scalar.
 struct TapeArgument {
@@ -89,46 +86,6 @@ private:
   std::vector<runtime::Region> added; ///< by want, until the end
 };
 
-/// A primal launch, or the primal half of a tangent launch.
-class LaunchEntry final : public TapeEntry {
-public:
-  /// Compiles the gradient, which says what it needs; a failure to
-  /// differentiate is kept. Makes room for what is overwritten between the
-  /// parts of the launch.
-  LaunchEntry(std::shared_ptr<KernelImpl> kernel, Chain chain, const Call &call,
-              Compiled &compiled, TapeImpl &tape);
-
-  /// The launch; keeps the versions that its gradient needs.
-  void run();
-
-  std::string title() const override { return kernel->title(); }
-  std::string argumentText(size_t argument) const override;
-  void requireGradient() const override;
-  bool writesActive(size_t argument) const override;
-  const VersionArrays &overwritten() const override { return versions; }
-  void reverse(const Reversing &with) const override;
-
-private:
-  void recordParts(const std::vector<bool> &active, TapeImpl &tape);
-  void wantBefore(runtime::VersionLog &log) override;
-  void wantAfter(runtime::VersionLog &log) override;
-  VersionArrays versionsBefore(const Reversing &with) const;
-
-  const std::shared_ptr<KernelImpl> kernel;
-  Chain chain;
-  const Call call;
-  Compiled *compiled;
-  Compiled *gradient = nullptr;   ///< null if no argument has a gradient
-  std::optional<Failure> refusal; ///< why it cannot be differentiated
-  VersionArrays versions;         ///< if it is a recording launch
-  /// Else what the gradient reads as it was before the launch.
-  struct Before {
-    runtime::Parameter parameter;
-    size_t want;
-  };
-  boost::container::small_vector<Before, 2> before;
-};
-
 /// The host sets elements of an array: to constants.
 class HostWriteEntry final : public TapeEntry {
 public:
@@ -142,37 +99,6 @@ public:
 private:
   const runtime::Box elements;
   const Loc loc;
-};
-
-/// A CustomLaunch.
-class CustomEntry final : public TapeEntry {
-public:
-  explicit CustomEntry(CustomLaunch launch);
-
-  std::string title() const override;
-  std::string argumentText(size_t argument) const override;
-  void requireGradient() const override;
-  bool writesActive(size_t argument) const override;
-  bool isForeign() const override { return launch.gradient != nullptr; }
-  void reverse(const Reversing &with) const override;
-
-  bool findsArrays() const { return launch.finds_arrays; }
-  /// What `primal` was found to use.
-  void setFound(std::vector<TapeArgument> found);
-  /// runtime::writeCount() after `primal`.
-  uint64_t endCount() const { return writesAfter; }
-  /// The argument that is `array`, if it is named or found.
-  std::optional<size_t> find(const runtime::ArrayStorage &array) const;
-  /// Whether `gradient` may look at its values.
-  bool isNeeded(size_t argument) const;
-
-private:
-  void wantBefore(runtime::VersionLog &log) override;
-  void wantAfter(runtime::VersionLog &log) override;
-
-  const CustomLaunch launch;
-  std::map<uint64_t, size_t> positions; ///< of what is found, by identity
-  uint64_t writesAfter = 0;
 };
 
 /// A gradient by hand: nothing to reverse, but what it leaves in `derivatives`
@@ -198,8 +124,5 @@ void fillGradient(runtime::ArrayStorage &gradient, double value);
 
 /// "a write by the host (demo.cpp:7)"
 std::string hostWriteText(Loc loc);
-
-/// "custom launch `segment` (demo.cpp:7)"
-std::string titleOf(const CustomLaunch &launch);
 
 } // namespace costate::detail

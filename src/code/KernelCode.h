@@ -171,6 +171,8 @@ struct KernelCode {
   /// for the element, `#` for the work item. Of messages: base/Message.h.
   std::vector<std::string> texts;
   size_t objectBytes = 0;
+  uint64_t objectHash = 0; ///< of what was linked
+  bool isLoaded = false;   ///< from a store: nothing was compiled
   bool growsTape = false;  ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0; ///< bytes of all records that one iteration pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost

@@ -4,7 +4,6 @@
 #include "base/Fork.h"
 #include "compiler/SourceProgram.h"
 #include "compiler/Target.h"
-#include "compiler/Timings.h"
 #include "compiler/TreeFields.h"
 
 #include "mlir/IR/Verifier.h"
@@ -130,7 +129,6 @@ private:
   }
 
   std::optional<runtime::KernelCode> load(const cache::Key &wanted) {
-    lastTimings() = Timings();
     std::optional<std::string> bytes = store->find(wanted);
     std::optional<ObjectCode> object;
     if (bytes)
@@ -140,7 +138,7 @@ private:
     Result<runtime::KernelCode> code = link(std::move(*object));
     if (!code)
       return std::nullopt;
-    lastTimings().isLoaded = true;
+    code->isLoaded = true;
     ++store->counts.loaded;
     return std::move(*code);
   }
@@ -172,13 +170,16 @@ Made withStore(std::shared_ptr<cache::Store> store, cache::Key key, Loc origin,
 
 } // namespace
 
-Made Program::lower(const syntax::Kernel &kernel, Options options,
+Made Program::lower(syntax::Kernel kernel, Options options,
                     std::shared_ptr<cache::Store> store) {
   if (!store || compilerIdentity().empty())
     return withoutStore(SourceProgram::lower(kernel, options));
-  return withStore(std::move(store), programKey(options, kernel.loc, kernel),
-                   kernel.loc,
-                   [=] { return SourceProgram::lower(kernel, options); });
+  const cache::Key key = programKey(options, kernel.loc, kernel);
+  const Loc loc = kernel.loc;
+  return withStore(std::move(store), key, loc,
+                   [kernel = std::move(kernel), options] {
+                     return SourceProgram::lower(kernel, options);
+                   });
 }
 
 Made Program::parse(const std::string &text, const std::string &fileName,

@@ -6,7 +6,6 @@
 #include "compiler/Pipelines.h"
 #include "compiler/Places.h"
 #include "compiler/Target.h"
-#include "compiler/Timings.h"
 #include "compiler/Vulkan.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
@@ -69,7 +68,6 @@ Result<> checkLocals(ModuleOp module, DiagnosticText &diagnostics) {
 
 Result<> convert(ModuleOp module, const Options &options,
                  const std::string &target, DiagnosticText &diagnostics) {
-  Stopwatch watch(lastTimings().convert);
   if (Result<> checked = checkLocals(module, diagnostics); !checked)
     return checked;
   if (Result<> checked = checkNumbers(module, target, diagnostics); !checked)
@@ -89,7 +87,6 @@ Result<> convert(ModuleOp module, const Options &options,
 }
 
 Result<LLVMCode> translate(ModuleOp module, DiagnosticText &diagnostics) {
-  Stopwatch watch(lastTimings().translate);
   LLVMCode code;
   code.context = std::make_unique<llvm::LLVMContext>();
   code.machine = createTargetMachine();
@@ -155,7 +152,6 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
   Result<LLVMCode> code = translate(module, diagnostics);
   if (!code)
     return code.error();
-  Stopwatch watch(lastTimings().optimise);
   if (!isForHost(target)) {
     Result<std::string> image = emitDevice(*code, entry, target);
     if (!image)
@@ -281,7 +277,6 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
     object.device = describeDevice(module, name, target);
     object.device->image = std::move(llvm->image);
   }
-  Stopwatch watch(lastTimings().emit);
   Result<std::string> bytes = emitObject(*llvm->module, *llvm->machine);
   if (!bytes)
     return bytes.error();

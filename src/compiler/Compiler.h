@@ -68,7 +68,7 @@ class Program {
 public:
   /// What `store` holds is not made again.
   static Result<std::shared_ptr<Program>>
-  lower(const syntax::Kernel &kernel, Options options,
+  lower(syntax::Kernel kernel, Options options,
         std::shared_ptr<cache::Store> store = nullptr);
   /// `kernel` may be empty if `text` has exactly one kernel.
   static Result<std::shared_ptr<Program>>

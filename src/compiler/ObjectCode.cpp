@@ -1,7 +1,6 @@
 #include "compiler/ObjectCode.h"
 
 #include "compiler/Jit.h"
-#include "compiler/Timings.h"
 #include "compiler/TreeFields.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -46,8 +45,9 @@ template <> struct costate::cache::Fields<DeviceCode> {
 template <> struct costate::cache::Fields<KernelCode> {
   static auto of(auto &self) {
     auto &[name, entry, parameters, accesses, arguments, componentDims,
-           sections, missing, watched, sites, texts, objectBytes, growsTape,
-           recordBytes, lines, overwritten, device, owner] = self;
+           sections, missing, watched, sites, texts, objectBytes, objectHash,
+           isLoaded, growsTape, recordBytes, lines, overwritten, device,
+           owner] = self;
     return std::tie(name, parameters, accesses, arguments, componentDims,
                     sections, missing, watched, sites, texts, objectBytes,
                     growsTape, recordBytes, lines, overwritten);
@@ -130,8 +130,6 @@ std::vector<std::string> symbolsOf(const DeviceCode *code) {
 } // namespace
 
 Result<KernelCode> link(ObjectCode object) {
-  lastTimings().objectHash = llvm::xxh3_64bits(object.object);
-  Stopwatch watch(lastTimings().load);
   Result<LoadedCode> loaded =
       load(llvm::MemoryBuffer::getMemBufferCopy(object.object, "kernel"),
            object.symbol, symbolsOf(object.device.get()));
@@ -139,6 +137,7 @@ Result<KernelCode> link(ObjectCode object) {
     return loaded.error();
   KernelCode code = std::move(object.code);
   code.entry = loaded->entry;
+  code.objectHash = llvm::xxh3_64bits(object.object);
   if (object.device)
     object.device->addresses = std::move(loaded->addresses);
   code.device = std::move(object.device);

@@ -12,7 +12,6 @@
 #include "compiler/Pipelines.h"
 #include "compiler/Registration.h"
 #include "compiler/Target.h"
-#include "compiler/Timings.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "ir/Functions.h"
 #include "ir/Source.h"
@@ -30,11 +29,6 @@
 using namespace mlir;
 
 namespace costate::compiler {
-
-Timings &lastTimings() {
-  thread_local Timings timings;
-  return timings;
-}
 
 namespace {
 
@@ -107,7 +101,6 @@ public:
 
   Result<ObjectCode> build(const Derivation &derivation) override {
     std::lock_guard lock(mutex);
-    lastTimings() = Timings();
     if (!hasMemoryToCompile())
       return noMemoryToCompile();
     try {
@@ -346,7 +339,6 @@ private:
 
   Result<Derived> derive(const Derivation &derivation,
                          DiagnosticText &diagnostics) {
-    Stopwatch watch(lastTimings().derive);
     bool reverses = derivation.mode != Mode::Primal;
     Derived derived{
         (reverses && called ? called : module)->clone(), {}, {}, {}};

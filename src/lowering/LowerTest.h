@@ -33,7 +33,7 @@ protected:
     auto traced = detail::trace("k", body, Loc::current());
     if (traced->failure)
       return traced->failure->text;
-    Result<ir::KernelOp> op = lowering::lower(traced->kernel, *module);
+    Result<ir::KernelOp> op = lowering::lower(traced->outlined(), *module);
     return op.ok() ? text(*op) : op.error().text;
   }
 

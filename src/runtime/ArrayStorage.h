@@ -52,7 +52,7 @@ struct MemoryOwner {
 
 /// Shape, dtype and device never change; the memory is released with the last
 /// owner.
-struct ArrayStorage {
+struct ArrayStorage : std::enable_shared_from_this<ArrayStorage> {
   ArrayStorage(std::shared_ptr<Device> device, DType dtype,
                std::vector<int64_t> extents);
   ~ArrayStorage();

@@ -18,7 +18,7 @@ namespace {
 template <class F> std::string trace(F body) {
   auto traced = detail::trace("k", body, Loc::current());
   return traced->failure ? traced->failure->text
-                         : syntax::print(traced->kernel);
+                         : syntax::print(traced->outlined());
 }
 
 //===-- What does not compile ---------------------------------------------===//

@@ -1,6 +1,5 @@
 #include "syntax/Outline.h"
 
-#include "base/Calls.h"
 #include "syntax/Extract.h"
 
 #include <algorithm>
@@ -11,15 +10,14 @@ namespace costate::syntax {
 namespace {
 
 /// Statements of a function that is worth a call.
-size_t leastCalled() {
-  Calls calls = wantedCalls();
+size_t leastCalled(Calls calls) {
   return calls == Calls::All ? 1 : calls == Calls::None ? SIZE_MAX : 64;
 }
 
 class Outliner {
 public:
-  Outliner(Kernel &kernel, const std::vector<NamedFunction> &named)
-      : kernel(kernel), named(named) {}
+  Outliner(Kernel &kernel, const std::vector<NamedFunction> &named, Calls calls)
+      : kernel(kernel), named(named), least(leastCalled(calls)) {}
 
   void run() {
     kernel.body = withoutSmall(std::move(kernel.body));
@@ -303,7 +301,7 @@ private:
 
   Kernel &kernel;
   const std::vector<NamedFunction> &named;
-  const size_t least = leastCalled();
+  const size_t least;
   bool anyLarge = false;
   unsigned inCustom = 0;
   Uses uses;
@@ -313,8 +311,9 @@ private:
 
 } // namespace
 
-void outlineFunctions(Kernel &kernel, const std::vector<NamedFunction> &named) {
-  Outliner(kernel, named).run();
+void outlineFunctions(Kernel &kernel, const std::vector<NamedFunction> &named,
+                      Calls calls) {
+  Outliner(kernel, named, calls).run();
 }
 
 } // namespace costate::syntax

@@ -1,6 +1,7 @@
 #pragma once
 /// Large functions become functions of the tree.
 
+#include "base/Calls.h"
 #include "syntax/Syntax.h"
 
 namespace costate::syntax {
@@ -16,6 +17,7 @@ struct NamedFunction {
 /// computes becomes one of `kernel.functions`, and what was traced in its place
 /// a Call. Two calls share a function if they were traced alike but for their
 /// arguments: values, arrays, and constants in front.
-void outlineFunctions(Kernel &kernel, const std::vector<NamedFunction> &named);
+void outlineFunctions(Kernel &kernel, const std::vector<NamedFunction> &named,
+                      Calls calls);
 
 } // namespace costate::syntax

@@ -22,7 +22,7 @@ template <class F> std::string calls(F body) {
   auto traced = detail::trace("k", body, Loc::current());
   if (traced->failure)
     return traced->failure->text;
-  std::istringstream text(syntax::print(traced->kernel));
+  std::istringstream text(syntax::print(traced->outlined()));
   std::string kept;
   for (std::string line; std::getline(text, line);)
     for (const char *word : {"function ", "call ", "result ", "gives "})

@@ -51,6 +51,12 @@ std::shared_ptr<TracedKernel> Session::finish() {
   return std::make_shared<TracedKernel>(state->tracer.finish());
 }
 
+syntax::Kernel TracedKernel::outlined(Calls calls) const {
+  syntax::Kernel result = kernel;
+  syntax::outlineFunctions(result, named, calls);
+  return result;
+}
+
 //===-- Statements --------------------------------------------------------===//
 
 Handle constant(DType type, uint64_t bits, Loc loc) {

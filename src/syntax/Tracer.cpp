@@ -56,8 +56,6 @@ detail::TracedKernel Tracer::finish() {
          "a kernel has at least one statement, such as `parallel`");
   if (!traced.failure)
     traced.failure = syntax::check(kernel);
-  if (!traced.failure)
-    outlineFunctions(kernel, named);
   return std::move(traced);
 }
 

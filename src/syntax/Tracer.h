@@ -150,6 +150,7 @@ private:
 
   detail::TracedKernel traced;
   Kernel &kernel = traced.kernel;
+  std::vector<NamedFunction> &named = traced.named;
   uint32_t trace;            ///< number of this kernel, in every handle
   uint32_t parameters = 0;   ///< arguments of the user so far, if they are told
   std::string parameterName; ///< of the last one
@@ -162,7 +163,6 @@ private:
   std::vector<VariableScope> localScopes;
   std::vector<const void *> functions;     ///< that are being called
   std::vector<uint32_t> blocksOfFunctions; ///< where these were entered
-  std::vector<NamedFunction> named;        ///< by their marks
   const void *stack;                       ///< where it was when tracing began
 };
 

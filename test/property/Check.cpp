@@ -176,12 +176,13 @@ void againstTree(const Node &program, const syntax::Kernel &tree,
     arguments.push_back({&array});
   arguments.push_back({nullptr, 0, inputs.p});
   arguments.push_back({nullptr, inputs.q});
-  auto reference = traced(withoutTensors(program), nullptr, Calls::None);
+  auto reference = traced(withoutTensors(program));
   if (reference->failure)
     throw Mismatch("without vectors: " + reference->failure->text);
-  if (!evaluate(reference->kernel, arguments))
+  if (!evaluate(reference->outlined(Calls::None), arguments))
     return;
-  auto plain = compiler::Program::lower(tree, {.contract = false});
+  auto plain =
+      compiler::Program::lower(tree, {.contract = false, .calls = Calls::All});
   if (!plain)
     throw Stopped{plain.error()};
   try {
@@ -200,8 +201,8 @@ class Checker {
 public:
   Checker(const Node &program, unsigned seed, Coverage *coverage)
       : program(program), tree(traced(program, &uses)),
-        kernel(detail::make_kernel(*tree, {})), seed(seed), engine(seed),
-        inputs(widthOf(program), seed),
+        kernel(detail::make_kernel(*tree, {}, Calls::All)), seed(seed),
+        engine(seed), inputs(widthOf(program), seed),
         oracle(kernel.shared()->program, inputs), single(usesSingle(program)),
         half(usesHalf(program)), adds(updates(program)), coverage(coverage) {}
 
@@ -238,7 +239,7 @@ private:
     results = inputs.memory;
     interpreter::InterpreterReport report;
     try {
-      againstTree(program, tree->kernel, inputs);
+      againstTree(program, tree->outlined(Calls::All), inputs);
       report = oracle.primal(results);
     } catch (const Stopped &stopped) {
       if (stopped.failure.code != ErrorCode::Race)
@@ -625,7 +626,6 @@ private:
   }
 
   const Node &program;
-  WithCalls calls{Calls::All};
   Uses uses;
   std::shared_ptr<detail::TracedKernel> tree;
   Kernel kernel;
@@ -693,7 +693,8 @@ Verdict checkLowering(const Node &program, unsigned seed) {
     if (tree->failure)
       return {Verdict::Wrong, tree->failure->text};
     try {
-      againstTree(program, tree->kernel, Inputs(widthOf(program), seed));
+      againstTree(program, tree->outlined(Calls::All),
+                  Inputs(widthOf(program), seed));
       return {};
     } catch (const Stopped &stopped) {
       if (stopped.failure.code != ErrorCode::Race)

@@ -1,5 +1,6 @@
 #include "property/Emit.h"
 
+#include "api/KernelImpl.h"
 #include "property/Environment.h"
 
 #include <cmath>
@@ -170,9 +171,7 @@ private:
 
 int widthOf(const Node &program) { return std::stoi(program[0].text); }
 
-std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses,
-                                             Calls calls) {
-  WithCalls scope(calls);
+std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses) {
   using Vector = ArrayRef<double, 1>;
   using Matrix = ArrayRef<double, 2>;
   return detail::trace(
@@ -195,8 +194,7 @@ std::shared_ptr<detail::TracedKernel> traced(const Node &program, Uses *uses,
 }
 
 Kernel emit(const Node &program, KernelOptions options, Uses *uses) {
-  WithCalls scope(Calls::All);
-  return detail::make_kernel(*traced(program, uses), options);
+  return detail::make_kernel(*traced(program, uses), options, Calls::All);
 }
 
 } // namespace costate::property

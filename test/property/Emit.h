@@ -4,7 +4,6 @@
 #include "property/Coverage.h"
 #include "property/Program.h"
 
-#include "base/Calls.h"
 #include "costate/costate.h"
 
 namespace costate::property {
@@ -15,8 +14,8 @@ int widthOf(const Node &program);
 /// The statement tree of `program`: a kernel whose arguments are the arrays of
 /// Arrays.h and p: f64, q: i32. Tells in `uses` what it is made of. Throws
 /// InvalidProgram.
-std::shared_ptr<detail::TracedKernel>
-traced(const Node &program, Uses *uses = nullptr, Calls calls = Calls::All);
+std::shared_ptr<detail::TracedKernel> traced(const Node &program,
+                                             Uses *uses = nullptr);
 /// The kernel that it becomes, which calls all functions that it can call.
 Kernel emit(const Node &program, KernelOptions options = {},
             Uses *uses = nullptr);

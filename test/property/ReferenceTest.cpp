@@ -33,7 +33,7 @@ std::vector<T> after(std::vector<T> values, F body) {
   auto tree = detail::trace("k", body, Loc::current());
   EXPECT_FALSE(tree->failure);
   interpreter::HostArray array = host(values);
-  if (!property::evaluate(tree->kernel, {{&array}}))
+  if (!property::evaluate(tree->outlined(), {{&array}}))
     return {};
   std::memcpy(values.data(), array.bytes.data(), array.bytes.size());
   return values;

@@ -2,7 +2,6 @@
 
 #include "cache/Settings.h"
 #include "cache/Store.h"
-#include "compiler/Timings.h"
 #include "run/Arguments.h"
 #include "run/DeviceText.h"
 #include "run/Npy.h"
@@ -196,8 +195,7 @@ private:
     auto code = program->compile(command.mode(), active);
     Milliseconds taken = std::chrono::steady_clock::now() - start;
     if (command.times)
-      std::cerr << (compiler::lastTimings().isLoaded ? "cached_ms "
-                                                     : "compile_ms ")
+      std::cerr << (code && code->isLoaded ? "cached_ms " : "compile_ms ")
                 << taken.count() << '\n';
     return code;
   }

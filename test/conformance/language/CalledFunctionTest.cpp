@@ -4,6 +4,7 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
+#include "api/KernelImpl.h"
 #include "code/DeviceCode.h"
 #include "compiler/Compiler.h"
 #include "syntax/Trace.h"
@@ -18,10 +19,11 @@ using Real = Expr<double>;
 using Values = std::vector<double>;
 
 /// The primal of `body` in kernel IR.
-template <class F> std::string textOf(F body) {
+template <class F> std::string textOf(F body, Calls calls = Calls::All) {
   auto traced = detail::trace("k", body, Loc::current());
   EXPECT_FALSE(traced->failure);
-  auto program = compiler::Program::lower(traced->kernel, {});
+  auto program =
+      compiler::Program::lower(traced->outlined(calls), {.calls = calls});
   EXPECT_TRUE(program) << program.error().text;
   auto text = (*program)->print(compiler::Mode::Primal, {}, /*llvm=*/false);
   EXPECT_TRUE(text) << text.error().text;
@@ -35,10 +37,20 @@ int count(const std::string &text, const std::string &word) {
   return found;
 }
 
+template <class F>
+Kernel kernelWith(Calls calls, const char *name, F body,
+                  KernelOptions options = {}) {
+  return detail::make_kernel(*detail::trace(name, body, Loc::current()),
+                             options, calls);
+}
+
 /// Calls whatever can be called.
 class CalledFunction : public testing::Test {
 protected:
-  WithCalls all{Calls::All};
+  template <class F>
+  static Kernel calling(const char *name, F body, KernelOptions options = {}) {
+    return kernelWith(Calls::All, name, body, options);
+  }
 
   /// Expects so many calls and functions; then the bits of a kernel without
   /// calls, and derivatives. The last array is the output.
@@ -47,20 +59,17 @@ protected:
     std::string text = textOf(body);
     EXPECT_EQ(count(text, "call @"), calls) << text;
     EXPECT_EQ(count(text, "func.func"), functions) << text;
-    Kernel called = kernel("called", body);
+    Kernel called = calling("called", body);
     std::vector<Array<double>> inputs{arrays...};
     Array<double> output = inputs.back();
     Values start = output.to_host();
     called(arrays...);
     Values values = output.to_host();
     output.from_host(start);
-    kernel("inlined", body, KernelOptions{.debug = true})(arrays...);
+    calling("inlined", body, {.debug = true})(arrays...);
     EXPECT_EQ(values, output.to_host());
     output.from_host(start);
-    {
-      WithCalls none(Calls::None);
-      kernel("plain", body)(arrays...);
-    }
+    kernelWith(Calls::None, "plain", body)(arrays...);
     Values plain = output.to_host();
     for (size_t i = 0; i < plain.size(); ++i)
       EXPECT_NEAR(values[i], plain[i],
@@ -298,7 +307,7 @@ TEST_F(CalledFunction, ReadsNothingThatIsWritten) {
   };
   EXPECT_EQ(count(textOf(body), "call @sum"), 2) << textOf(body);
   EXPECT_EQ(count(textOf(body), "call @"), 2);
-  Kernel k = kernel("k", body);
+  Kernel k = calling("k", body);
   auto x = constant<double>({1, 2, 3}), y = constant(Values(4));
   k(x, y);
   EXPECT_EQ(y.to_host(), (Values{4, 2, 3, 4}));
@@ -312,7 +321,7 @@ TEST_F(CalledFunction, ReportsErrorsWithTheirPlace) {
     }
     return v;
   });
-  Kernel steps = kernel("steps", [&](X x, ArrayRef<int64_t, 1> by) {
+  Kernel steps = calling("steps", [&](X x, ArrayRef<int64_t, 1> by) {
     parallel(x, [&](Index i) { x(i) = stepped(x(i), by(i)); });
   });
   auto x = constant<double>({1, 2});
@@ -326,7 +335,7 @@ TEST_F(CalledFunction, ReportsErrorsWithTheirPlace) {
     Real y = log(x);
     return sqrt(y);
   });
-  Kernel roots = kernel(
+  Kernel roots = calling(
       "roots", [&](X x) { parallel(x, [&](Index i) { x(i) = root(x(i)); }); },
       KernelOptions{.find_nan = true});
   auto z = constant<double>({-1});
@@ -346,7 +355,7 @@ TEST_F(CalledFunction, HasSecondDerivatives) {
     }
     return v;
   });
-  Kernel k = kernel("second", [&](X x, X y) {
+  Kernel k = calling("second", [&](X x, X y) {
     parallel(x, [&](Index i) { y(i) = f(x(i), 0.5) * f(x(i), x(0)); });
   });
   auto x = active(spread(3)), y = active(Values(3));
@@ -393,7 +402,8 @@ TEST_F(CalledFunction, IsAFunctionOfPtx) {
         });
       },
       Loc::current());
-  auto program = compiler::Program::lower(traced->kernel, {});
+  auto program = compiler::Program::lower(traced->outlined(Calls::All),
+                                          {.calls = Calls::All});
   ASSERT_TRUE(program) << program.error().text;
   for (auto mode : {compiler::Mode::Primal, compiler::Mode::Gradient}) {
     std::vector<bool> active;
@@ -428,12 +438,13 @@ TEST(Calls, ArePaidForBySize) {
       });
     };
   };
-  EXPECT_EQ(count(textOf(times(1)), "call @"), 0);
-  EXPECT_EQ(count(textOf(times(2)), "call @"), 0); // vectorised
-  EXPECT_EQ(count(textOf(times(20)), "call @"), 20);
+  EXPECT_EQ(count(textOf(times(1), Calls::Large), "call @"), 0);
+  EXPECT_EQ(count(textOf(times(2), Calls::Large), "call @"), 0); // vectorised
+  EXPECT_EQ(count(textOf(times(20), Calls::Large), "call @"), 20);
   auto bytes = [&](compiler::Options options) {
     auto traced = detail::trace("k", times(20), Loc::current());
-    auto program = compiler::Program::lower(traced->kernel, options);
+    auto program =
+        compiler::Program::lower(traced->outlined(Calls::Large), options);
     return (*program)->compile(compiler::Mode::Primal, {})->objectBytes;
   };
   compiler::Options inlined;

@@ -1,0 +1,181 @@
+#include "api/BoundLaunch.h"
+
+#include "api/Checked.h"
+#include "api/Sections.h"
+#include "runtime/Text.h"
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::Access;
+using runtime::ArrayStorage;
+using Role = runtime::Parameter::Role;
+
+/// Whether the launch and not its caller has the array.
+static bool isProvided(runtime::Parameter parameter) {
+  return parameter.role == Role::Version || parameter.role == Role::Scratch ||
+         parameter.role == Role::Owners;
+}
+
+/// Whether memory of `parameter` changes when the kernel or its derivative
+/// runs.
+static bool isWritten(const Access &access, runtime::Parameter parameter) {
+  return access.written || (parameter.role == Role::Adjoint && access.read);
+}
+
+BoundLaunch::BoundLaunch(const Call &call, Chain chain, Compiled &compiled)
+    : call(call), chain(chain), compiled(compiled), code(*compiled.code) {
+  uses.reserve(code.parameters.size());
+  for (runtime::Parameter parameter : code.parameters) {
+    hasAdjoints |= parameter.role == Role::Adjoint;
+    ArrayStorage *array =
+        isProvided(parameter) ? nullptr : arrayOf(call, parameter);
+    const Access &access = code.accesses[parameter.argument];
+    // A gradient leaves memory of the primal as it is.
+    bool isKept = isGradient() && parameter.role == Role::Primal;
+    uses.push_back({array,
+                    array && parameter.isArgument() &&
+                        (isGradient() ? access.needed : access.read),
+                    array && !isKept && isWritten(access, parameter)});
+  }
+}
+
+std::vector<std::shared_ptr<ArrayStorage>> BoundLaunch::derivatives() const {
+  std::vector<std::shared_ptr<ArrayStorage>> arrays;
+  for (size_t i = 0; i < uses.size(); ++i)
+    if (uses[i].written && !code.parameters[i].isArgument())
+      arrays.push_back(uses[i].array->shared_from_this());
+  return arrays;
+}
+
+//===-- Arrays with a part in common --------------------------------------===//
+
+/// Whether a gradient has no part in an argument: it writes none, and reads
+/// what it needs.
+bool BoundLaunch::isLeftOut(runtime::Parameter parameter) const {
+  return hasAdjoints && parameter.isArgument() &&
+         !code.accesses[parameter.argument].needed;
+}
+
+/// Arrays over memory of others may have a part in common.
+static bool overlap(const ArrayStorage &one, const ArrayStorage &other) {
+  const runtime::Buffer &a = one.buffer, &b = other.buffer;
+  return a.bytes && b.bytes && a.address < b.address + b.bytes &&
+         b.address < a.address + a.bytes;
+}
+
+bool BoundLaunch::mayShare(size_t one, size_t other) const {
+  runtime::Parameter a = code.parameters[one], b = code.parameters[other];
+  return !overlap(*uses[one].array, *uses[other].array) || isLeftOut(a) ||
+         isLeftOut(b) ||
+         !(isWritten(code.accesses[a.argument], a) ||
+           isWritten(code.accesses[b.argument], b));
+}
+
+void BoundLaunch::requireApart() const {
+  for (size_t i = 0; i < uses.size(); ++i)
+    for (size_t j = i + 1; uses[i].array && j < uses.size(); ++j)
+      if (uses[j].array && !mayShare(i, j))
+        raise(ErrorCode::BadArgument,
+              call.kernel->title() + ": " +
+                  runtime::parameterText(code, code.parameters[i]) + " and " +
+                  runtime::parameterText(code, code.parameters[j]) +
+                  (uses[i].array == uses[j].array ? " are the same array"
+                                                  : " have memory in common") +
+                  ", and it is written; pass two arrays");
+}
+
+//===-- Running it --------------------------------------------------------===//
+
+BoundLaunch::Workspace BoundLaunch::makeWorkspace() const {
+  Workspace workspace;
+  for (runtime::Parameter parameter : code.parameters) {
+    if (!isProvided(parameter) || parameter.role == Role::Version)
+      continue;
+    const ArrayStorage &like = *arrayOf(call, parameter);
+    bool isOfNumbers = parameter.role == Role::Owners;
+    workspace.push_back(checked(runtime::makeArray(
+        like.device, isOfNumbers ? DType::I64 : like.dtype, like.extents,
+        /*withGrad=*/false, /*withDual=*/false)));
+  }
+  return workspace;
+}
+
+/// What the code is given: scalars, addresses and extents.
+std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
+                                         const Workspace &workspace) const {
+  std::vector<uint64_t> slots;
+  slots.reserve(3 * uses.size());
+  auto own = workspace.begin();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    runtime::Parameter parameter = code.parameters[i];
+    const ArrayStorage *array = uses[i].array;
+    runtime::Buffer buffer;
+    if (array) {
+      buffer = array->buffer;
+    } else if (isProvided(parameter)) {
+      array = arrayOf(call, parameter);
+      buffer = parameter.role == Role::Version ? versions.find(parameter)
+                                               : (*own++)->buffer;
+    } else {
+      slots.push_back(call.arguments[parameter.argument].bits);
+      continue;
+    }
+    slots.push_back(reinterpret_cast<uint64_t>(buffer.address));
+    for (int64_t extent : array->extents)
+      slots.push_back(static_cast<uint64_t>(extent));
+  }
+  return slots;
+}
+
+runtime::KeptLaunch BoundLaunch::request(const VersionArrays &versions,
+                                         const Workspace &workspace) const {
+  runtime::KeptLaunch launch{&code,
+                             slots(versions, workspace),
+                             {},
+                             call.kernel->options.deterministic};
+  for (size_t i = 0; i < uses.size(); ++i)
+    if (code.parameters[i].role == Role::Adjoint)
+      launch.adjoints.push_back(uses[i].array->buffer);
+  return launch;
+}
+
+void BoundLaunch::execute(const VersionArrays &versions) const {
+  Workspace workspace = makeWorkspace();
+  Result<runtime::LaunchReport> report =
+      call.device->launch(request(versions, workspace).request());
+  countWrites();
+  compiled.tapeBytes = checked(std::move(report)).tapeBytes;
+  compiled.versionBytes = versions.bytes();
+}
+
+void BoundLaunch::run(const VersionArrays &versions) const {
+  requireApart();
+  tellWatchers();
+  execute(versions);
+}
+
+//===-- For messages ------------------------------------------------------===//
+
+std::string BoundLaunch::useText(size_t use) const {
+  return runtime::parameterText(code, code.parameters[use]) + " of " +
+         call.kernel->title();
+}
+
+std::string BoundLaunch::readerText() const { return call.kernel->title(); }
+
+std::string BoundLaunch::writerText() const {
+  return (isGradient() ? "the gradient of " : "") + call.kernel->title();
+}
+
+/// Sections are those of the argument; directions add a dimension.
+runtime::Box BoundLaunch::writtenElements(size_t use) const {
+  runtime::Parameter parameter = code.parameters[use];
+  const ArrayStorage &array = *uses[use].array;
+  bool isAlike =
+      array.extents == call.arguments[parameter.argument].array->extents;
+  if (parameter.role == Role::Adjoint || !isAlike)
+    return runtime::Box::whole(array.extents);
+  return boxOf(code.accesses[parameter.argument].writtenSection, call,
+               parameter.argument);
+}

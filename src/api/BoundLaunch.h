@@ -1,0 +1,55 @@
+#pragma once
+/// A call with the code that runs it.
+
+#include "api/AccessSet.h"
+#include "api/VersionArrays.h"
+#include "runtime/Graph.h"
+
+namespace costate::detail {
+
+/// The code is that of the kernel, or of one of its derivatives. As an
+/// AccessSet it has one use for each parameter of the code.
+class BoundLaunch final : public AccessSet {
+public:
+  /// `call` and `compiled` must outlive it.
+  BoundLaunch(const Call &call, Chain chain, Compiled &compiled);
+
+  const Call &call;
+  const Chain chain;
+  Compiled &compiled;
+  const runtime::KernelCode &code;
+
+  bool isGradient() const { return chain.mode == Mode::Gradient; }
+  /// The adjoints and tangents that it writes.
+  std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives() const;
+  /// Throws BadArgument if an array that is written is given twice.
+  void requireApart() const;
+
+  /// Checks, tells watchers, and executes. `versions` must hold what the code
+  /// asks for.
+  void run(const VersionArrays &versions = {}) const;
+  /// Without checks; only writes are counted.
+  void execute(const VersionArrays &versions) const;
+
+  /// Arrays to work on, which the launch itself provides, in the order of their
+  /// parameters.
+  using Workspace = std::vector<std::shared_ptr<runtime::ArrayStorage>>;
+  Workspace makeWorkspace() const;
+  runtime::KeptLaunch request(const VersionArrays &versions,
+                              const Workspace &workspace) const;
+
+private:
+  bool isLeftOut(runtime::Parameter parameter) const;
+  bool mayShare(size_t one, size_t other) const;
+  std::vector<uint64_t> slots(const VersionArrays &versions,
+                              const Workspace &workspace) const;
+
+  std::string useText(size_t use) const override;
+  std::string readerText() const override;
+  std::string writerText() const override;
+  runtime::Box writtenElements(size_t use) const override;
+
+  bool hasAdjoints = false;
+};
+
+} // namespace costate::detail

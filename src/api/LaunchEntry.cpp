@@ -1,0 +1,144 @@
+#include "api/LaunchEntry.h"
+
+#include "api/Checked.h"
+#include "api/LaunchCode.h"
+#include "api/Sections.h"
+#include "api/TapeImpl.h"
+
+#include <algorithm>
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::VersionLog;
+using Role = runtime::Parameter::Role;
+
+LaunchEntry::LaunchEntry(const BoundLaunch &launch, TapeImpl &tape)
+    : call(launch.call), chain(launch.chain), compiled(&launch.compiled) {
+  derivatives = launch.derivatives();
+  for (size_t i = 0; i < call.arguments.size(); ++i)
+    arguments.push_back({call.arguments[i].array, launch.code.accesses[i].read,
+                         launch.code.accesses[i].written});
+  std::vector<bool> active = activeArguments(Mode::Gradient, call);
+  if (std::find(active.begin(), active.end(), true) == active.end())
+    return;
+  try {
+    gradient = &call.kernel->compiled(Mode::Gradient, active, *call.device);
+  } catch (const Error &error) {
+    refusal = Failure{error.code(), error.what()};
+    return;
+  }
+  const std::vector<runtime::Parameter> &parameters =
+      gradient->code->parameters;
+  if (std::any_of(parameters.begin(), parameters.end(),
+                  [](runtime::Parameter parameter) {
+                    return parameter.role == Role::Version &&
+                           parameter.part > 0;
+                  }))
+    recordParts(active, tape);
+}
+
+/// Small versions share memory with others of the recording.
+static std::shared_ptr<runtime::CopyMemory>
+memoryFor(const Call &call, const runtime::KernelCode &code, VersionLog &log) {
+  constexpr size_t small = 4096;
+  return VersionArrays::bytesOf(call, code) <= small
+             ? log.memoryOf(call.device)
+             : std::make_shared<runtime::CopyMemory>(call.device);
+}
+
+/// Makes a recording launch of it, or says why that cannot be.
+void LaunchEntry::recordParts(const std::vector<bool> &active, TapeImpl &tape) {
+  auto refuse = [&](const std::string &why) {
+    refusal = Failure{ErrorCode::CannotReplay,
+                      "the gradient of " + title() +
+                          " needs values that the launch itself overwrites, " +
+                          why + ": " + gradient->code->overwritten};
+  };
+  if (chain.order)
+    return refuse("and a tangent launch keeps no copy of them; record a primal "
+                  "launch");
+  for (runtime::Parameter parameter : gradient->code->parameters)
+    if (parameter.role == Role::Version &&
+        !tape.log.mayCopy(*call.arguments[parameter.argument].array))
+      return refuse("and the tape may not keep a copy of them "
+                    "(TapeOptions::snapshot, never_copy)");
+  try {
+    versions = VersionArrays(call, *gradient->code,
+                             memoryFor(call, *gradient->code, tape.log));
+  } catch (const Error &error) {
+    raise(error.code(), title() +
+                            " overwrites values that its gradient needs, and "
+                            "there is no memory to keep them: " +
+                            error.what() +
+                            "; nothing has been written; call `backward` and "
+                            "`clear` before, or give the array a time index");
+  }
+  chain.mode = Mode::Recording;
+  compiled = &call.kernel->compiled(Mode::Recording, active, *call.device);
+}
+
+void LaunchEntry::run() { BoundLaunch(call, chain, *compiled).run(versions); }
+
+void LaunchEntry::wantBefore(VersionLog &log) {
+  if (!gradient || chain.mode == Mode::Recording)
+    return;
+  const runtime::KernelCode &code = *gradient->code;
+  for (size_t k = 0; k < code.parameters.size(); ++k) {
+    if (code.parameters[k].role != Role::Version)
+      continue;
+    before.push_back({code.parameters[k], wants.size()});
+    size_t argument = code.parameters[k].argument;
+    want(log, argument, boxOf(code.sections[k], call, argument),
+         /*inPlace=*/false);
+  }
+}
+
+/// The arrays that hold what was there before the launch.
+VersionArrays LaunchEntry::versionsBefore(const Reversing &with) const {
+  std::shared_ptr<runtime::CopyMemory> &memory =
+      with.scratch[call.device.get()];
+  if (!memory)
+    memory = std::make_shared<runtime::CopyMemory>(call.device);
+  memory->reuse();
+  VersionArrays arrays(call, *gradient->code, memory);
+  for (const Before &one : before) {
+    const Want &want = wants[one.want];
+    checked(with.log.read(*arguments[want.argument].array, want.elements,
+                          want.time, arrays.find(one.parameter)));
+  }
+  return arrays;
+}
+
+void LaunchEntry::wantAfter(VersionLog &log) {
+  if (!gradient)
+    return;
+  const std::vector<runtime::Access> &accesses = gradient->code->accesses;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].array && accesses[i].needed)
+      want(log, i, boxOf(accesses[i].neededSection, call, i));
+}
+
+std::string LaunchEntry::argumentText(size_t argument) const {
+  return nameOf(*call.kernel, argument);
+}
+
+void LaunchEntry::requireGradient() const {
+  if (refusal)
+    raise(*refusal);
+  if (!gradient)
+    return;
+  checkCompanions(call, *gradient->code);
+  BoundLaunch(call, Mode::Gradient, *gradient).requireApart();
+}
+
+bool LaunchEntry::writesActive(size_t argument) const {
+  return gradient && gradient->code->accesses[argument].activeWrite;
+}
+
+void LaunchEntry::reverse(const Reversing &with) const {
+  if (!gradient)
+    return;
+  BoundLaunch launch(call, Mode::Gradient, *gradient);
+  before.empty() ? launch.run(versions) : launch.run(versionsBefore(with));
+}

@@ -1,0 +1,138 @@
+#include "api/PastLaunch.h"
+
+#include "api/Checked.h"
+#include "api/GraphImpl.h"
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::Access;
+using runtime::ArrayStorage;
+
+static std::vector<uint64_t> identitiesOf(const Call &call) {
+  std::vector<uint64_t> identities;
+  for (const BoundArgument &argument : call.arguments)
+    identities.push_back(argument.array ? argument.array->identity : 0);
+  return identities;
+}
+
+/// In a graph: what it will be, counted from the beginning of a replay.
+static uint64_t versionOf(const ArrayStorage &array) {
+  Capture *capture = Capture::current();
+  return capture ? capture->writes[&array] : array.version.load();
+}
+
+static void remember(const Call &call, PastLaunch past) {
+  if (Capture *capture = Capture::current())
+    capture->past[{call.kernel.get(), identitiesOf(call)}] = std::move(past);
+  else
+    call.kernel->remember(identitiesOf(call), std::move(past));
+}
+
+static std::optional<PastLaunch> recall(const Call &call) {
+  Capture *capture = Capture::current();
+  if (!capture)
+    return call.kernel->recall(identitiesOf(call));
+  auto found = capture->past.find({call.kernel.get(), identitiesOf(call)});
+  return found == capture->past.end() ? std::nullopt
+                                      : std::optional(found->second);
+}
+
+/// Only kernels that read what they write can reload their own stores.
+static bool canReload(const runtime::KernelCode &code) {
+  return std::ranges::any_of(code.accesses, [](const Access &access) {
+    return access.read && access.written;
+  });
+}
+
+void detail::rememberLaunch(const BoundLaunch &launch) {
+  if (!canReload(launch.code))
+    return;
+  PastLaunch past;
+  past.versions.resize(launch.call.arguments.size());
+  for (const BoundArgument &argument : launch.call.arguments)
+    past.scalars.push_back(argument.bits);
+  for (size_t i = 0; i < launch.all().size(); ++i)
+    if (const ArrayStorage *array = launch.all()[i].array)
+      past.versions[launch.code.parameters[i].argument].push_back(
+          versionOf(*array));
+  remember(launch.call, std::move(past));
+}
+
+namespace {
+class ReplayCheck {
+public:
+  explicit ReplayCheck(const BoundLaunch &gradient)
+      : call(gradient.call), code(gradient.code), order(gradient.chain.order) {}
+
+  void run() {
+    if (!code.overwritten.empty())
+      raise(ErrorCode::CannotReplay, code.overwritten);
+    while (reloaded < code.accesses.size() && !code.accesses[reloaded].reloaded)
+      ++reloaded;
+    if (reloaded == code.accesses.size())
+      return;
+    std::optional<PastLaunch> past = recall(call);
+    if (!past)
+      refuse(call.kernel->title() + " has not run on these arrays" +
+             (Capture::current() ? " in this graph" : ""));
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      if (!call.arguments[i].array)
+        checkScalar(i, past->scalars[i]);
+      else if (code.accesses[i].needed)
+        checkArray(i, past->versions[i]);
+    }
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &situation) const {
+    std::string what =
+        "what the kernel stored in " + nameOf(*call.kernel, reloaded);
+    std::string launch = "jvp";
+    for (unsigned k = 1; k < order; ++k)
+      launch = "tangent()." + launch;
+    raise(ErrorCode::CannotReplay,
+          situation + ", and this gradient reads back " + what +
+              (order ? " and its tangent; launch `" + launch + "`"
+                     : "; run the kernel") +
+              " on these arguments right before" +
+              (order ? "" : ", or record both with a Tape"));
+  }
+
+  void checkScalar(size_t i, uint64_t bits) const {
+    if (call.arguments[i].bits != bits)
+      refuse(argumentText(*call.kernel, i) +
+             " has another value than when the kernel last ran");
+  }
+
+  void checkArray(size_t i, const std::vector<uint64_t> &versions) const {
+    if (call.arguments[i].array->strangers > 0 && !Capture::current())
+      refuse(argumentText(*call.kernel, i) +
+             " has memory that others may have written since the kernel last "
+             "ran");
+    runtime::Parameter parameter{runtime::Parameter::Role::Primal,
+                                 static_cast<uint32_t>(i)};
+    for (; parameter.order <= order; ++parameter.order) {
+      const ArrayStorage *array = arrayOf(call, parameter);
+      if (!array)
+        return;
+      const char *tangent = parameter.order ? ": its tangent" : "";
+      if (parameter.order >= versions.size())
+        refuse(argumentText(*call.kernel, i) + tangent +
+               " was not computed when the kernel last ran");
+      if (versionOf(*array) != versions[parameter.order])
+        refuse(argumentText(*call.kernel, i) + tangent +
+               " was written since the kernel last ran");
+    }
+  }
+
+  const Call &call;
+  const runtime::KernelCode &code;
+  const unsigned order;
+  size_t reloaded = 0;
+};
+} // namespace
+
+void detail::requireReplayable(const BoundLaunch &gradient) {
+  ReplayCheck(gradient).run();
+}

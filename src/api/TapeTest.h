@@ -1,0 +1,35 @@
+#pragma once
+/// A tape, arrays of the CPU, and kernels to record.
+
+#include "conformance/Errors.h"
+#include "costate/costate.h"
+#include "costate/syntax.h"
+
+namespace costate::test {
+
+class Tapes : public testing::Test {
+protected:
+  Device device = Device::open("cpu", {.threads = 2});
+  Array<double> x = device.array<double>({10}, grad);
+  Array<double> y = device.array<double>({10}, grad);
+  Array<double> z = device.array<double>({10}, grad);
+  Array<double> loss = device.array<double>({}, grad);
+  Tape tape;
+
+  Kernel square =
+      kernel("square", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to) {
+        parallel(from.size(0), [&](Index i) { to(i) = from(i) * from(i); });
+      });
+  Kernel sum =
+      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
+        parallel(from.size(0), [&](Index i) { total() += from(i); });
+      });
+  /// s(t + 1) = sin(s(t))
+  Kernel step = kernel("step", [](ArrayRef<double, 2> s, Scalar<int> t) {
+    parallel(s.size(1), [&](Index i) { s(t + 1, i) = sin(s(t, i)); });
+  });
+
+  void SetUp() override { x.fill(3); }
+};
+
+} // namespace costate::test

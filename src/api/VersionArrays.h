@@ -1,0 +1,38 @@
+#pragma once
+/// What arrays held before parts of a recorded launch.
+
+#include "api/Call.h"
+#include "runtime/CopyMemory.h"
+
+namespace costate::detail {
+
+/// The version parameters of the code of a launch.
+class VersionArrays {
+public:
+  VersionArrays() = default;
+  /// Room in `memory` for all that `code` asks for. Throws OutOfMemory.
+  VersionArrays(const Call &call, const runtime::KernelCode &code,
+                std::shared_ptr<runtime::CopyMemory> memory);
+  /// The bytes that this takes.
+  static size_t bytesOf(const Call &call, const runtime::KernelCode &code);
+
+  /// Without address if there is none.
+  runtime::Buffer find(runtime::Parameter parameter) const;
+  size_t bytes() const;
+
+  struct Version {
+    runtime::Parameter parameter;
+    runtime::Buffer buffer;
+  };
+  const std::vector<Version> &all() const { return arrays; }
+
+private:
+  std::shared_ptr<runtime::CopyMemory> memory;
+  std::vector<Version> arrays;
+};
+
+/// The array that `parameter` stands for, or whose versions or scratch memory
+/// it stands for; null for a scalar.
+runtime::ArrayStorage *arrayOf(const Call &call, runtime::Parameter parameter);
+
+} // namespace costate::detail
