@@ -1,7 +1,7 @@
 # Functions that the CMakeLists of this tree are written in.
 
 include_directories(${PROJECT_SOURCE_DIR}/include)
-add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fvisibility-inlines-hidden
+add_compile_options(-fPIC -Wall -Wextra -Werror=switch -Wno-unused-parameter -fvisibility-inlines-hidden
                     -ffp-contract=off)
 if(COSTATE_ASSERTIONS)
   add_compile_definitions(COSTATE_ASSERTIONS=1)
@@ -54,6 +54,12 @@ function(costate_mlir_library name)
   add_library(${name} STATIC ${ARGN})
   set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})
   costate_uses_mlir(${name})
+endfunction()
+
+# costate_closed_switches(NAME): a layer whose switches name every enumerator, so
+# that the compiler shows where a new one is to be handled.
+function(costate_closed_switches name)
+  target_compile_options(${name} PRIVATE -Werror=switch-enum)
 endfunction()
 
 function(costate_uses_mlir name)

@@ -75,40 +75,16 @@ COSTATE_BINARY(max, Max, NumberOperands)
 COSTATE_UNARY(popcnt, Popcnt, IntegerOperands) ///< bits that are 1
 COSTATE_UNARY(clz, Clz, IntegerOperands)       ///< bits above the highest 1
 
-COSTATE_UNARY(floor, Floor, FloatOperands)
-COSTATE_UNARY(ceil, Ceil, FloatOperands)
-COSTATE_UNARY(round, Round, FloatOperands) ///< halves away from zero
-COSTATE_UNARY(trunc, Trunc, FloatOperands)
 COSTATE_BINARY(fmod, Rem, FloatOperands)
-
-COSTATE_UNARY(sqrt, Sqrt, FloatOperands)
-COSTATE_UNARY(rsqrt, Rsqrt, FloatOperands)
-COSTATE_UNARY(cbrt, Cbrt, FloatOperands)
-COSTATE_UNARY(exp, Exp, FloatOperands)
-COSTATE_UNARY(exp2, Exp2, FloatOperands)
-COSTATE_UNARY(expm1, Expm1, FloatOperands)
-COSTATE_UNARY(log, Log, FloatOperands)
-COSTATE_UNARY(log2, Log2, FloatOperands)
-COSTATE_UNARY(log10, Log10, FloatOperands)
-COSTATE_UNARY(log1p, Log1p, FloatOperands)
-COSTATE_BINARY(pow, Pow, FloatOperands)
-COSTATE_BINARY(hypot, Hypot, FloatOperands)
-
-COSTATE_UNARY(sin, Sin, FloatOperands)
-COSTATE_UNARY(cos, Cos, FloatOperands)
-COSTATE_UNARY(tan, Tan, FloatOperands)
-COSTATE_UNARY(asin, Asin, FloatOperands)
-COSTATE_UNARY(acos, Acos, FloatOperands)
-COSTATE_UNARY(atan, Atan, FloatOperands)
-COSTATE_BINARY(atan2, Atan2, FloatOperands)
-COSTATE_UNARY(sinh, Sinh, FloatOperands)
-COSTATE_UNARY(cosh, Cosh, FloatOperands)
-COSTATE_UNARY(tanh, Tanh, FloatOperands)
-COSTATE_UNARY(asinh, Asinh, FloatOperands)
-COSTATE_UNARY(acosh, Acosh, FloatOperands)
-COSTATE_UNARY(atanh, Atanh, FloatOperands)
-COSTATE_UNARY(erf, Erf, FloatOperands)
-COSTATE_UNARY(erfc, Erfc, FloatOperands)
+#define COSTATE_INSTRUCTION(Name, name, ...)                                   \
+  COSTATE_UNARY(name, Name, FloatOperands)
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
+  COSTATE_FUNCTION_##operands(name, Name)
+#define COSTATE_FUNCTION_1(name, op) COSTATE_UNARY(name, op, FloatOperands)
+#define COSTATE_FUNCTION_2(name, op) COSTATE_BINARY(name, op, FloatOperands)
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
 
 #undef COSTATE_UNARY
 #undef COSTATE_BINARY

@@ -203,39 +203,17 @@ COSTATE_FOLD(any, Or, BoolTensor)
     return detail::elementwise(detail::Op::op, a, b, place);                   \
   }
 COSTATE_UNARY(abs, Abs, NumberTensor)
-COSTATE_UNARY(floor, Floor, FloatTensor)
-COSTATE_UNARY(ceil, Ceil, FloatTensor)
-COSTATE_UNARY(round, Round, FloatTensor)
-COSTATE_UNARY(trunc, Trunc, FloatTensor)
-COSTATE_UNARY(sqrt, Sqrt, FloatTensor)
-COSTATE_UNARY(rsqrt, Rsqrt, FloatTensor)
-COSTATE_UNARY(exp, Exp, FloatTensor)
-COSTATE_UNARY(exp2, Exp2, FloatTensor)
-COSTATE_UNARY(log, Log, FloatTensor)
-COSTATE_UNARY(log2, Log2, FloatTensor)
-COSTATE_UNARY(log10, Log10, FloatTensor)
-COSTATE_UNARY(expm1, Expm1, FloatTensor)
-COSTATE_UNARY(log1p, Log1p, FloatTensor)
-COSTATE_UNARY(cbrt, Cbrt, FloatTensor)
-COSTATE_UNARY(sin, Sin, FloatTensor)
-COSTATE_UNARY(cos, Cos, FloatTensor)
-COSTATE_UNARY(tan, Tan, FloatTensor)
-COSTATE_UNARY(asin, Asin, FloatTensor)
-COSTATE_UNARY(acos, Acos, FloatTensor)
-COSTATE_UNARY(atan, Atan, FloatTensor)
-COSTATE_UNARY(sinh, Sinh, FloatTensor)
-COSTATE_UNARY(cosh, Cosh, FloatTensor)
-COSTATE_UNARY(tanh, Tanh, FloatTensor)
-COSTATE_UNARY(asinh, Asinh, FloatTensor)
-COSTATE_UNARY(acosh, Acosh, FloatTensor)
-COSTATE_UNARY(atanh, Atanh, FloatTensor)
-COSTATE_UNARY(erf, Erf, FloatTensor)
-COSTATE_UNARY(erfc, Erfc, FloatTensor)
+#define COSTATE_INSTRUCTION(Name, name, ...)                                   \
+  COSTATE_UNARY(name, Name, FloatTensor)
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
+  COSTATE_FUNCTION_##operands(name, Name)
+#define COSTATE_FUNCTION_1(name, op) COSTATE_UNARY(name, op, FloatTensor)
+#define COSTATE_FUNCTION_2(name, op) COSTATE_BINARY(name, op)
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
 COSTATE_BINARY(min, Min)
 COSTATE_BINARY(max, Max)
-COSTATE_BINARY(pow, Pow)
-COSTATE_BINARY(atan2, Atan2)
-COSTATE_BINARY(hypot, Hypot)
 COSTATE_BINARY(fmod, Rem)
 COSTATE_BINARY(hadamard, Mul) ///< component by component, of matrices too
 #undef COSTATE_UNARY

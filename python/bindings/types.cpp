@@ -64,73 +64,26 @@ static void bindDType(nb::module_ &module) {
                    "Of its adjoints and tangents: f32 of f16.");
 }
 
+/// `and_`: some names are words of Python.
+static std::string pythonName(std::string name) {
+  bool isWord = name == "and" || name == "or" || name == "not";
+  return isWord ? name + "_" : name;
+}
+
 static void bindOp(nb::module_ &module) {
-  nb::enum_<Op>(module, "Op", "The pure operations of the kernel language.")
-      .value("neg", Op::Neg)
-      .value("add", Op::Add)
-      .value("sub", Op::Sub)
-      .value("mul", Op::Mul)
-      .value("div", Op::Div)
-      .value("rem", Op::Rem)
-      .value("min", Op::Min)
-      .value("max", Op::Max)
-      .value("clamp", Op::Clamp, "value, low, high")
-      .value("abs", Op::Abs)
-      .value("and_", Op::And)
-      .value("or_", Op::Or)
-      .value("xor", Op::Xor)
-      .value("not_", Op::Not)
-      .value("shl", Op::Shl)
-      .value("shr", Op::Shr)
-      .value("popcnt", Op::Popcnt)
-      .value("clz", Op::Clz)
-      .value("philox", Op::Philox, "of u64: key, stream, counter")
-      .value("lt", Op::Lt)
-      .value("le", Op::Le)
-      .value("gt", Op::Gt)
-      .value("ge", Op::Ge)
-      .value("eq", Op::Eq)
-      .value("ne", Op::Ne)
-      .value("select", Op::Select, "a bool, then two values of one type")
-      .value("cast", Op::Cast)
-      .value("bit_cast", Op::BitCast)
-      .value("floor", Op::Floor)
-      .value("ceil", Op::Ceil)
-      .value("round", Op::Round)
-      .value("trunc", Op::Trunc)
-      .value("sqrt", Op::Sqrt)
-      .value("rsqrt", Op::Rsqrt)
-      .value("cbrt", Op::Cbrt)
-      .value("exp", Op::Exp)
-      .value("exp2", Op::Exp2)
-      .value("expm1", Op::Expm1)
-      .value("log", Op::Log)
-      .value("log2", Op::Log2)
-      .value("log10", Op::Log10)
-      .value("log1p", Op::Log1p)
-      .value("pow", Op::Pow)
-      .value("hypot", Op::Hypot)
-      .value("sin", Op::Sin)
-      .value("cos", Op::Cos)
-      .value("tan", Op::Tan)
-      .value("asin", Op::Asin)
-      .value("acos", Op::Acos)
-      .value("atan", Op::Atan)
-      .value("atan2", Op::Atan2)
-      .value("sinh", Op::Sinh)
-      .value("cosh", Op::Cosh)
-      .value("tanh", Op::Tanh)
-      .value("asinh", Op::Asinh)
-      .value("acosh", Op::Acosh)
-      .value("atanh", Op::Atanh)
-      .value("erf", Op::Erf)
-      .value("erfc", Op::Erfc)
-      .value("fma", Op::Fma)
-      .value("stop_gradient", Op::StopGradient)
-      .value("ordinal", Op::Ordinal, "i64, in the order of the numbers")
-      .value(
-          "by_order", Op::ByOrder,
-          "the value, and what takes its place in derivatives of order 1, 2");
+  nb::enum_<Op> all(module, "Op", "The pure operations of the kernel language.");
+#define COSTATE_OPERATION(Name, name, operands, form, doc)                     \
+  all.value(pythonName(#name).c_str(), Op::Name, *doc ? doc : nullptr);
+#include "costate/detail/operations.def"
+}
+
+static nb::list functions() {
+  nb::list all;
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, domain,      \
+                         range, doc)                                           \
+  all.append(nb::make_tuple(Op::Name, operands, doc));
+#include "costate/detail/operations.def"
+  return all;
 }
 
 static std::string text(const Loc &loc) {
@@ -160,6 +113,8 @@ static void bindLoc(nb::module_ &module) {
 void bindTypes(nb::module_ &module) {
   bindDType(module);
   bindOp(module);
+  module.def("functions", &functions,
+             "Those of floats: operation, number of operands, docstring.");
   bindLoc(module);
   nb::enum_<Layout>(module, "Layout",
                     "Where an array of vectors, matrices or structs keeps "

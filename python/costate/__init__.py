@@ -27,12 +27,10 @@ from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extens
 from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
                                  i64, int8, int16, int32, int64, integer_types, real_types, u1, u8,
                                  u16, u32, u64, uint1, uint8, uint16, uint32, uint64)
-from costate.lang.ops import (abs, acos, acosh, asin, asinh, atan, atan2, atanh, bit_cast, bit_not,
-                              bit_sar, bit_shl, bit_shr, cast, cbrt, ceil, clz, cos, cosh, erf, erfc,
-                              exp, exp2, expm1, ffs, floor, fma, frexp, hypot, ifte, inv, log, log1p, log2,
-                              log10, logical_and, logical_not, logical_or, max, min, one, popcnt, pow,
-                              raw_div, raw_mod, rcp, round, rsqrt, select, sgn, sin, sinh, sqrt,
-                              stop_gradient, tan, tanh, trunc, zero)
+from costate.lang.ops import (FUNCTIONS as _FUNCTIONS, abs, atan2, bit_cast, bit_not, bit_sar, bit_shl, bit_shr, cast,
+                              ceil, clz, ffs, floor, fma, frexp, hypot, ifte, inv, logical_and, logical_not,
+                              logical_or, max, min, one, popcnt, pow, raw_div, raw_mod, rcp, round, select, sgn,
+                              sqrt, stop_gradient, trunc, zero)
 from costate.lang.matrix import Matrix, Vector
 from costate.lang.annotations import template
 from costate.lang.calls import grouped, ndrange, static
@@ -64,6 +62,7 @@ from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critica
 from costate.lang import impl as _impl
 from costate.lang import runtime as _runtime
 lang.impl = _impl
+globals().update(_FUNCTIONS)
 indices = axes
 Template = template
 Tape, FwdMode = ad.Tape, ad.FwdMode

@@ -1,7 +1,7 @@
 #include "compiler/Jit.h"
 
 #include "base/Fork.h"
-#include "code/HostFunctions.h"
+#include "code/RuntimeFunctions.h"
 #include "compiler/CompilerMemory.h"
 #include "compiler/DeviceSums.h"
 #include "compiler/Target.h"
@@ -38,7 +38,7 @@ SymbolMap hostSymbols(LLJIT &jit) {
                                           JITSymbolFlags::Exported |
                                               JITSymbolFlags::Callable};
   };
-  for (const runtime::HostFunction &function : runtime::hostFunctions())
+  for (const runtime::RuntimeFunction &function : runtime::runtimeFunctions())
     add(function.name, function.address);
   add("costate_device_block_sum", &costate_device_block_sum);
   add("costate_device_add_up", &costate_device_add_up);

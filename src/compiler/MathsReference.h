@@ -2,6 +2,8 @@
 /// The functions of the language, where to try them, and how far off a result
 /// is: what tests of maths share.
 
+#include "base/HostFunctions.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -21,51 +23,23 @@ struct Function {
   const char *operands = isBinary ? "%a, %b" : "%a"; ///< in kernelText
 };
 
-#define UNARY(op, name)                                                        \
-  {op, [](long double x, long double) { return std::name(x); }}
-#define BINARY(op, name)                                                       \
-  {op, [](long double x, long double y) { return std::name(x, y); }, true}
-
 inline const Function functions[] = {
-    UNARY("costate.sin", sin),
-    UNARY("costate.cos", cos),
-    UNARY("costate.tan", tan),
-    UNARY("costate.asin", asin),
-    UNARY("costate.acos", acos),
-    UNARY("costate.atan", atan),
-    UNARY("costate.sinh", sinh),
-    UNARY("costate.cosh", cosh),
-    UNARY("costate.tanh", tanh),
-    UNARY("costate.asinh", asinh),
-    UNARY("costate.acosh", acosh),
-    UNARY("costate.atanh", atanh),
-    UNARY("costate.exp", exp),
-    UNARY("costate.exp2", exp2),
-    UNARY("costate.expm1", expm1),
-    UNARY("costate.log", log),
-    UNARY("costate.log2", log2),
-    UNARY("costate.log10", log10),
-    UNARY("costate.log1p", log1p),
-    UNARY("costate.cbrt", cbrt),
-    UNARY("costate.erf", erf),
-    UNARY("costate.erfc", erfc),
-    UNARY("math.sqrt", sqrt),
-    UNARY("math.floor", floor),
-    UNARY("math.ceil", ceil),
-    UNARY("math.trunc", trunc),
-    UNARY("math.round", round),
-    BINARY("costate.powf", pow),
-    BINARY("costate.atan2", atan2),
-    BINARY("costate.hypot", hypot),
-    BINARY("arith.remf", fmod),
-    {"costate.rsqrt",
-     [](long double x, long double) { return 1 / std::sqrt(x); }},
+#define COSTATE_INSTRUCTION(Name, name, doc)                                   \
+  {"math." #name, [](long double x, long double) { return std::name(x); }},
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
+  COSTATE_FUNCTION_##operands("costate." #mnemonic, name)
+#define COSTATE_FUNCTION_1(op, name)                                           \
+  {op, [](long double x, long double) { return host::name(x); }},
+#define COSTATE_FUNCTION_2(op, name)                                           \
+  {op, [](long double x, long double y) { return host::name(x, y); }, true},
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
+    {"arith.remf", [](long double x, long double y) { return std::fmod(x, y); },
+     true},
     {"arith.divf", [](long double x, long double y) { return x / y; }, true},
     {"math.fma", [](long double x, long double y) { return std::fma(x, y, x); },
      true, "%a, %b, %a"}};
-
-#undef UNARY
-#undef BINARY
 
 /// Kernel IR: `z[i]` is the function of `x[i]`, or of that and `y[i]`.
 inline std::string kernelText(const Function &function,

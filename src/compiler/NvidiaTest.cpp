@@ -325,7 +325,11 @@ TEST(Nvidia, EveryFunctionIsInTheLibraryAndNoneIsApproximate) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 52u);
+  size_t called = 1; // fmod
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, ...)         \
+  called += std::string_view(#library) != "Own";
+#include "costate/detail/operations.def"
+  EXPECT_EQ(found, 2 * called);
 }
 
 TEST(Nvidia, FunctionsOfConstantsAreFolded) {

@@ -1,5 +1,6 @@
 /// Operations on integers and floats.
 
+#include "base/HostFunctions.h"
 #include "base/Philox.h"
 #include "interpreter/Elements.h"
 #include "interpreter/Operations.h"
@@ -598,34 +599,14 @@ llvm::ArrayRef<KnownOperation> scalarOperations() {
       FUNCTION("math.roundeven", std::nearbyint),
       FUNCTION("math.trunc", std::trunc),
       FUNCTION("math.sqrt", std::sqrt),
-      FUNCTION("costate.rsqrt", 1 / std::sqrt),
-      FUNCTION("costate.cbrt", std::cbrt),
-      FUNCTION("costate.exp", std::exp),
-      FUNCTION("costate.exp2", std::exp2),
-      FUNCTION("costate.expm1", std::expm1),
-      FUNCTION("costate.log", std::log),
-      FUNCTION("costate.log2", std::log2),
-      FUNCTION("costate.log10", std::log10),
-      FUNCTION("costate.log1p", std::log1p),
-      FUNCTION("costate.sin", std::sin),
-      FUNCTION("costate.cos", std::cos),
-      FUNCTION("costate.tan", std::tan),
-      FUNCTION("costate.asin", std::asin),
-      FUNCTION("costate.acos", std::acos),
-      FUNCTION("costate.atan", std::atan),
-      FUNCTION("costate.sinh", std::sinh),
-      FUNCTION("costate.cosh", std::cosh),
-      FUNCTION("costate.tanh", std::tanh),
-      FUNCTION("costate.asinh", std::asinh),
-      FUNCTION("costate.acosh", std::acosh),
-      FUNCTION("costate.atanh", std::atanh),
-      FUNCTION("costate.erf", std::erf),
-      FUNCTION("costate.erfc", std::erfc),
-      {"costate.atan2",
-       floats<[](auto a, auto b) { return std::atan2(a, b); }>},
-      {"costate.powf", floats<[](auto a, auto b) { return std::pow(a, b); }>},
-      {"costate.hypot",
-       floats<[](auto a, auto b) { return std::hypot(a, b); }>},
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
+  {ir::Name##Op::getOperationName(), COSTATE_FUNCTION_##operands(host::name)},
+#define COSTATE_FUNCTION_1(name) floats<[](auto x) { return name(x); }>
+#define COSTATE_FUNCTION_2(name)                                               \
+  floats<[](auto x, auto y) { return name(x, y); }>
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
   };
 #undef FUNCTION
   return known;

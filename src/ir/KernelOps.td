@@ -576,51 +576,23 @@ def Costate_CustomOp : Costate_Op<"custom", [
 def Costate_IsFunction : NativeOpTrait<"IsFunction"> {
   let cppNamespace = "::costate::ir::OpTrait";
 }
-class Costate_FunctionOp<string mnemonic>
+class Costate_FunctionOp<string mnemonic, string doc>
     : Costate_Op<mnemonic, [Pure, SameOperandsAndResultType, Costate_IsFunction]> {
-  let summary = "the function `" # mnemonic # "`";
+  let summary = doc;
   let results = (outs Costate_Float:$result);
 }
-class Costate_Unary<string mnemonic> : Costate_FunctionOp<mnemonic> {
+class Costate_Function1<string mnemonic, string doc>
+    : Costate_FunctionOp<mnemonic, doc> {
   let arguments = (ins Costate_Float:$operand);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
-class Costate_Binary<string mnemonic> : Costate_FunctionOp<mnemonic> {
+class Costate_Function2<string mnemonic, string doc>
+    : Costate_FunctionOp<mnemonic, doc> {
   let arguments = (ins Costate_Float:$lhs, Costate_Float:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
-def Costate_SinOp : Costate_Unary<"sin">;
-def Costate_CosOp : Costate_Unary<"cos">;
-def Costate_TanOp : Costate_Unary<"tan">;
-def Costate_AsinOp : Costate_Unary<"asin">;
-def Costate_AcosOp : Costate_Unary<"acos">;
-def Costate_AtanOp : Costate_Unary<"atan">;
-def Costate_SinhOp : Costate_Unary<"sinh">;
-def Costate_CoshOp : Costate_Unary<"cosh">;
-def Costate_TanhOp : Costate_Unary<"tanh">;
-def Costate_AsinhOp : Costate_Unary<"asinh">;
-def Costate_AcoshOp : Costate_Unary<"acosh">;
-def Costate_AtanhOp : Costate_Unary<"atanh">;
-def Costate_ExpOp : Costate_Unary<"exp">;
-def Costate_Exp2Op : Costate_Unary<"exp2">;
-def Costate_ExpM1Op : Costate_Unary<"expm1">;
-def Costate_LogOp : Costate_Unary<"log">;
-def Costate_Log2Op : Costate_Unary<"log2">;
-def Costate_Log10Op : Costate_Unary<"log10">;
-def Costate_Log1pOp : Costate_Unary<"log1p">;
-def Costate_PowFOp : Costate_Binary<"powf">;
-def Costate_CbrtOp : Costate_Unary<"cbrt">;
-def Costate_ErfOp : Costate_Unary<"erf">;
-def Costate_ErfcOp : Costate_Unary<"erfc">;
-def Costate_RsqrtOp : Costate_Unary<"rsqrt">;
-
-def Costate_HypotOp : Costate_Binary<"hypot"> {
-  let summary = "sqrt(a*a + b*b) without overflow on the way";
-}
-def Costate_Atan2Op : Costate_Binary<"atan2"> {
-  let summary = "angle of the point (x, y), from -pi to pi; 0 or pi, with the sign of y, for zeros";
-}
+include "ir/FunctionOps.td"
 
 //===-- Messages ----------------------------------------------------------===//
 

@@ -1,11 +1,15 @@
 #include "lowering/Analysis.h"
 
+#include "syntax/Operands.h"
+
 #include <utility>
 
 namespace costate::lowering {
 
+using syntax::countOf;
 using syntax::Kind;
 using syntax::none;
+using syntax::Role;
 
 Jumps &Jumps::operator|=(Jumps other) {
   breaks |= other.breaks;
@@ -14,10 +18,9 @@ Jumps &Jumps::operator|=(Jumps other) {
   return *this;
 }
 
-static bool hasBlocks(const Statement &statement) {
-  return statement.kind == Kind::Custom ||
-         (statement.kind >= Kind::If && statement.kind <= Kind::Range);
-}
+// What this file and Blocks.cpp tell apart.
+static_assert(countOf(Role::Jump) == 3, "Break, Continue, Return");
+static_assert(countOf(Role::Control) == 4, "If, For, While, Range");
 
 static bool isLoop(const Statement &statement) {
   return statement.kind == Kind::For || statement.kind == Kind::While;
@@ -32,19 +35,14 @@ Analysis::Analysis(const Kernel &kernel)
 }
 
 Jumps Analysis::jumpsOf(const Statement &statement) const {
-  if (hasBlocks(statement))
+  if (hasBlocks(statement.kind))
     return of(statement).jumps;
   return {statement.kind == Kind::Break, statement.kind == Kind::Continue,
           statement.kind == Kind::Return};
 }
 
 void Analysis::count(const Statement &statement) {
-  for (ValueId operand : statement.operands)
-    ++useCounts[operand];
-  for (ValueId result : statement.results)
-    ++useCounts[result];
-  if (statement.condition != none)
-    ++useCounts[statement.condition];
+  forEachOperand(statement, [&](ValueId value) { ++useCounts[value]; });
 }
 
 /// Statements first in order, then sets from the back, where the set of a
@@ -54,7 +52,7 @@ Analysis::Summary Analysis::walk(const Block &block) {
     walk(statement);
   Summary summary;
   for (size_t at = block.size(); at-- > 0;) {
-    if (hasBlocks(block[at]) && jumpsOf(block[at]).any())
+    if (hasBlocks(block[at].kind) && jumpsOf(block[at]).any())
       facts[&block[at]].rest.assign(summary.assigned.begin(),
                                     summary.assigned.end());
     add(block[at], summary);
@@ -65,7 +63,7 @@ Analysis::Summary Analysis::walk(const Block &block) {
 void Analysis::add(const Statement &statement, Summary &summary) {
   Jumps jumps = jumpsOf(statement);
   summary.jumps |= jumps;
-  if (hasBlocks(statement)) {
+  if (hasBlocks(statement.kind)) {
     const Facts &found = of(statement);
     summary.assigned.insert(found.assigned.begin(), found.assigned.end());
   } else if (statement.kind == Kind::AssignVar) {
@@ -88,7 +86,7 @@ VarId Analysis::flagOf(const Statement &jump) {
 
 void Analysis::walk(const Statement &statement) {
   count(statement);
-  if (!hasBlocks(statement))
+  if (!hasBlocks(statement.kind))
     return;
   Facts found;
   Summary summary = walkBlocks(statement, found);

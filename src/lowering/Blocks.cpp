@@ -25,7 +25,7 @@ void Lowering::lower(const Block &block) {
 void Lowering::lower(const Run &run, size_t begin, size_t end) {
   for (size_t at = begin; at < end; ++at) {
     const Statement &statement = run.block[at];
-    if (statement.kind >= Kind::Break)
+    if (is(statement.kind, syntax::Role::Jump))
       return jump(statement);
     if (run.guards.isGuarded(at))
       continue;
@@ -77,6 +77,43 @@ void Lowering::emitGuarded(const Run &run, size_t at) {
 
 void Lowering::lower(const Statement &statement) {
   switch (statement.kind) {
+  case Kind::Const:
+    return define(statement, emitConstant(b, at(statement), statement.type,
+                                          statement.bits));
+  case Kind::Scalar:
+    return define(statement, arguments[statement.argument]);
+  case Kind::Extent:
+    return define(statement, extent(statement));
+  case Kind::Load:
+    return define(statement, load(statement));
+  case Kind::LoadLocal:
+    return define(statement, loadLocal(statement));
+  case Kind::Pure:
+    return define(statement, pure(statement));
+  case Kind::Custom:
+    return define(statement, custom(statement));
+  case Kind::Call:
+    return define(statement, call(statement));
+  case Kind::Result:
+    return define(statement, result(statement));
+  case Kind::ReadVar:
+    return define(statement, current[statement.variable]);
+  case Kind::DeclareVar:
+  case Kind::AssignVar:
+    return assign(statement);
+  case Kind::DeclareLocal:
+    return declareLocal(statement);
+  case Kind::StoreLocal:
+    return storeLocal(statement);
+  case Kind::Store:
+    return store(statement);
+  case Kind::Update:
+  case Kind::Exchange:
+  case Kind::CompareExchange:
+    return update(statement);
+  case Kind::Print:
+  case Kind::Assert:
+    return message(statement);
   case Kind::If:
     return lowerIf(statement);
   case Kind::For:
@@ -85,8 +122,13 @@ void Lowering::lower(const Statement &statement) {
     return lowerWhile(statement);
   case Kind::Range:
     return lowerRange(statement);
-  default:
-    return simple(statement);
+  case Kind::Break:
+  case Kind::Continue:
+  case Kind::Return:
+    return jump(statement);
+  case Kind::Enter:
+  case Kind::Leave:
+    llvm_unreachable("not in a finished tree");
   }
 }
 
@@ -97,76 +139,37 @@ void Lowering::jump(const Statement &statement) {
   current[flag] = boolean(at(statement), true);
 }
 
-void Lowering::simple(const Statement &statement) {
-  Location loc = at(statement);
-  switch (statement.kind) {
-  case Kind::DeclareVar:
-  case Kind::AssignVar:
-    current[statement.variable] = values[statement.operands[0]];
-    return;
-  case Kind::DeclareLocal:
-    return declareLocal(statement);
-  case Kind::StoreLocal:
-    return storeLocal(statement);
-  case Kind::Store:
-    ir::StoreOp::create(b, loc, values[statement.operands[0]],
-                        arguments[statement.argument],
-                        valuesOf(statement.operands, 1));
-    return;
-  case Kind::Update:
-  case Kind::Exchange:
-  case Kind::CompareExchange:
-    return update(statement);
-  case Kind::Print:
-    ir::PrintOp::create(b, loc, kernel.texts[statement.bits],
-                        valuesOf(statement.operands));
-    return;
-  case Kind::Assert:
-    ir::AssertOp::create(b, loc, values[statement.operands[0]],
-                         kernel.texts[statement.bits],
-                         valuesOf(statement.operands, 1));
-    return;
-  default:
-    return define(statement);
-  }
+void Lowering::define(const Statement &statement, Value value) {
+  values[statement.value] = value;
 }
 
-void Lowering::define(const Statement &statement) {
-  Value &value = values[statement.value];
-  switch (statement.kind) {
-  case Kind::Const:
-    value = emitConstant(b, at(statement), statement.type, statement.bits);
-    return;
-  case Kind::Scalar:
-    value = arguments[statement.argument];
-    return;
-  case Kind::Extent:
-    value = ir::ExtentOp::create(b, at(statement),
-                                 arguments[statement.argument], statement.dim);
-    return;
-  case Kind::Load:
-    value = load(statement);
-    return;
-  case Kind::LoadLocal:
-    value = loadLocal(statement);
-    return;
-  case Kind::Custom:
-    value = custom(statement);
-    return;
-  case Kind::Call:
-    value = call(statement);
-    return;
-  case Kind::Result:
-    value =
-        values[statement.operands[0]].getDefiningOp()->getResult(statement.dim);
-    return;
-  case Kind::ReadVar:
-    value = current[statement.variable];
-    return;
-  default:
-    value = pure(statement);
-    return;
-  }
+void Lowering::assign(const Statement &statement) {
+  current[statement.variable] = values[statement.operands[0]];
+}
+
+Value Lowering::extent(const Statement &statement) {
+  return ir::ExtentOp::create(b, at(statement), arguments[statement.argument],
+                              statement.dim);
+}
+
+Value Lowering::result(const Statement &statement) {
+  Operation *call = values[statement.operands[0]].getDefiningOp();
+  return call->getResult(statement.dim);
+}
+
+void Lowering::store(const Statement &statement) {
+  ir::StoreOp::create(b, at(statement), values[statement.operands[0]],
+                      arguments[statement.argument],
+                      valuesOf(statement.operands, 1));
+}
+
+void Lowering::message(const Statement &statement) {
+  const std::string &text = kernel.texts[statement.bits];
+  if (statement.kind == Kind::Print)
+    ir::PrintOp::create(b, at(statement), text, valuesOf(statement.operands));
+  else
+    ir::AssertOp::create(b, at(statement), values[statement.operands[0]], text,
+                         valuesOf(statement.operands, 1));
 }
 
 void Lowering::update(const Statement &statement) {

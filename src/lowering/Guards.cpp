@@ -11,10 +11,6 @@ static bool isLogical(const Statement &statement) {
          (statement.op == Op::And || statement.op == Op::Or);
 }
 
-static bool hasEffect(const Statement &statement) {
-  return statement.kind > Kind::DeclareVar;
-}
-
 Guards::Guards(const Block &block, const std::vector<uint32_t> &uses,
                std::vector<uint32_t> &position)
     : block(block), uses(uses), position(position), owner(block.size(), none) {
@@ -22,7 +18,7 @@ Guards::Guards(const Block &block, const std::vector<uint32_t> &uses,
   uint32_t first = 0;
   for (uint32_t at = 0; at < block.size(); ++at) {
     firstMovable[at] = first;
-    if (hasEffect(block[at]))
+    if (hasEffect(block[at].kind))
       first = at + 1;
     if (block[at].value != none)
       position[block[at].value] = at;

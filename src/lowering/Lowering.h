@@ -46,8 +46,12 @@ private:
   void emitGuarded(const Run &run, size_t at);
   void lower(const Statement &statement);
   void jump(const Statement &statement);
-  void simple(const Statement &statement);
-  void define(const Statement &statement);
+  void define(const Statement &statement, mlir::Value value);
+  void assign(const Statement &statement);
+  mlir::Value extent(const Statement &statement);
+  mlir::Value result(const Statement &statement);
+  void store(const Statement &statement);
+  void message(const Statement &statement);
   void update(const Statement &statement);
   void updateOnly(const Statement &statement);
   mlir::Value fetch(const Statement &statement);

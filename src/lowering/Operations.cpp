@@ -74,13 +74,24 @@ struct Emission {
   template <class T> Value binary() {
     return T::create(b, loc, operands[0], operands[1]);
   }
-  template <class T> Value signedness() {
-    return T::create(b, loc, operands[0], operands[1], isUnsigned(from));
+  template <class OnFloats, class OnIntegers> Value arithmetic() {
+    return isFloat(from) ? binary<OnFloats>() : binary<OnIntegers>();
   }
-  template <class Signed, class Unsigned> Value extremum(Value x, Value y) {
+  template <class OnFloats, class OnIntegers> Value division() {
+    if (isFloat(from))
+      return binary<OnFloats>();
+    return OnIntegers::create(b, loc, operands[0], operands[1],
+                              isUnsigned(from));
+  }
+  template <class Signed, class Unsigned> Value ofIntegers(Value x, Value y) {
     if (isUnsigned(from))
       return Unsigned::create(b, loc, x, y);
     return Signed::create(b, loc, x, y);
+  }
+  template <class OnFloats, class Signed, class Unsigned> Value extremum() {
+    if (isFloat(from))
+      return binary<OnFloats>();
+    return ofIntegers<Signed, Unsigned>(operands[0], operands[1]);
   }
   template <class T> Value shift() {
     Value count = operands[1];
@@ -91,7 +102,6 @@ struct Emission {
     return T::create(b, loc, operands[0], count, isUnsigned(from));
   }
   Value ownBits();
-  Value leadingZeros();
   Value zero() { return emitConstant(b, loc, from, 0); }
   Type result() { return typeOf(b.getContext(), to); }
   template <class T> Value convert() {
@@ -102,94 +112,40 @@ struct Emission {
   Value wide();
   Value narrow(Value value);
   bool staysNarrow();
-  Value integer();
   Value bounded(arith::CmpFPredicate outside, Value x, Value bound);
-  Value bits();
-  Value floating();
-  Value floatFunction();
-  Value compare();
-  Value cast();
+  Value compare(arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofSigned,
+                arith::CmpIPredicate ofUnsigned);
   Value castToBool();
   Value castToInteger();
   Value castBetweenIntegers();
-  Value ordinal();
   Value ordinalOfFloat();
-  Value bitCast();
   Value bitsOfHalf();
   Value halfOfBits();
+
+#define COSTATE_OPERATION(Name, ...) Value emit##Name();
+#include "costate/detail/operations.def"
 };
 
-Value Emission::integer() {
-  switch (op) {
-  case SyntaxOp::Neg:
-    return arith::SubIOp::create(b, loc, zero(), operands[0]);
-  case SyntaxOp::Add:
-    return binary<arith::AddIOp>();
-  case SyntaxOp::Sub:
-    return binary<arith::SubIOp>();
-  case SyntaxOp::Mul:
-    return binary<arith::MulIOp>();
-  case SyntaxOp::Div:
-    return signedness<ir::DivOp>();
-  case SyntaxOp::Rem:
-    return signedness<ir::RemOp>();
-  case SyntaxOp::Min:
-    return extremum<arith::MinSIOp, arith::MinUIOp>(operands[0], operands[1]);
-  case SyntaxOp::Max:
-    return extremum<arith::MaxSIOp, arith::MaxUIOp>(operands[0], operands[1]);
-  case SyntaxOp::Clamp:
-    return extremum<arith::MinSIOp, arith::MinUIOp>(
-        extremum<arith::MaxSIOp, arith::MaxUIOp>(operands[0], operands[1]),
-        operands[2]);
-  case SyntaxOp::Abs:
-    return isUnsigned(from) ? operands[0] : unary<math::AbsIOp>();
-  default:
-    return bits();
-  }
+//===-- Arithmetic --------------------------------------------------------===//
+
+Value Emission::emitNeg() {
+  if (isFloat(from))
+    return unary<arith::NegFOp>();
+  return arith::SubIOp::create(b, loc, zero(), operands[0]);
 }
 
-/// The operand, with zeros above the bits of its type.
-Value Emission::ownBits() {
-  if (!isNarrow(from) || isUnsigned(from))
-    return operands[0];
-  Value mask =
-      emitConstant(b, loc, DType::U32, (uint64_t(1) << 8 * sizeOf(from)) - 1);
-  return arith::AndIOp::create(b, loc, operands[0], mask);
+Value Emission::emitAdd() { return arithmetic<arith::AddFOp, arith::AddIOp>(); }
+Value Emission::emitSub() { return arithmetic<arith::SubFOp, arith::SubIOp>(); }
+Value Emission::emitMul() { return arithmetic<arith::MulFOp, arith::MulIOp>(); }
+Value Emission::emitDiv() { return division<arith::DivFOp, ir::DivOp>(); }
+Value Emission::emitRem() { return division<arith::RemFOp, ir::RemOp>(); }
+
+Value Emission::emitMin() {
+  return extremum<arith::MinNumFOp, arith::MinSIOp, arith::MinUIOp>();
 }
 
-Value Emission::leadingZeros() {
-  Value count = math::CountLeadingZerosOp::create(b, loc, ownBits());
-  if (!isNarrow(from))
-    return count;
-  Value above = emitConstant(b, loc, DType::U32, 32 - 8 * sizeOf(from));
-  return arith::SubIOp::create(b, loc, count, above);
-}
-
-Value Emission::bits() {
-  switch (op) {
-  case SyntaxOp::And:
-    return binary<arith::AndIOp>();
-  case SyntaxOp::Or:
-    return binary<arith::OrIOp>();
-  case SyntaxOp::Xor:
-    return binary<arith::XOrIOp>();
-  case SyntaxOp::Shl:
-    return shift<ir::ShlOp>();
-  case SyntaxOp::Shr:
-    return shift<ir::ShrOp>();
-  case SyntaxOp::Popcnt:
-    return math::CtPopOp::create(b, loc, ownBits());
-  case SyntaxOp::Clz:
-    return leadingZeros();
-  case SyntaxOp::Philox:
-    return ir::PhiloxOp::create(b, loc, operands[0], operands[1], operands[2]);
-  case SyntaxOp::Not: {
-    Value ones = emitConstant(b, loc, from, ~uint64_t(0));
-    return arith::XOrIOp::create(b, loc, operands[0], ones);
-  }
-  default:
-    llvm_unreachable("not an integer operation");
-  }
+Value Emission::emitMax() {
+  return extremum<arith::MaxNumFOp, arith::MaxSIOp, arith::MaxUIOp>();
 }
 
 /// `bound` where x is outside of it or NaN, else x: unlike min and max it does
@@ -201,118 +157,104 @@ Value Emission::bounded(arith::CmpFPredicate outside, Value x, Value bound) {
   return arith::SelectOp::create(b, loc, takesBound, bound, x);
 }
 
-Value Emission::floating() {
-  switch (op) {
-  case SyntaxOp::Neg:
-    return unary<arith::NegFOp>();
-  case SyntaxOp::Add:
-    return binary<arith::AddFOp>();
-  case SyntaxOp::Sub:
-    return binary<arith::SubFOp>();
-  case SyntaxOp::Mul:
-    return binary<arith::MulFOp>();
-  case SyntaxOp::Div:
-    return binary<arith::DivFOp>();
-  case SyntaxOp::Rem:
-    return binary<arith::RemFOp>();
-  case SyntaxOp::Min:
-    return binary<arith::MinNumFOp>();
-  case SyntaxOp::Max:
-    return binary<arith::MaxNumFOp>();
-  case SyntaxOp::Clamp: {
-    using Predicate = arith::CmpFPredicate;
+Value Emission::emitClamp() {
+  using Predicate = arith::CmpFPredicate;
+  if (isFloat(from)) {
     Value above = bounded(Predicate::OLT, operands[0], operands[1]);
     return bounded(Predicate::OGT, above, operands[2]);
   }
-  case SyntaxOp::Pow:
-    return binary<ir::PowFOp>();
-  case SyntaxOp::Hypot:
-    return binary<ir::HypotOp>();
-  case SyntaxOp::Atan2:
-    return binary<ir::Atan2Op>();
-  case SyntaxOp::Fma:
-    return math::FmaOp::create(b, loc, operands[0], operands[1], operands[2]);
-  default:
-    return floatFunction();
-  }
+  Value above =
+      ofIntegers<arith::MaxSIOp, arith::MaxUIOp>(operands[0], operands[1]);
+  return ofIntegers<arith::MinSIOp, arith::MinUIOp>(above, operands[2]);
 }
 
-Value Emission::floatFunction() {
-  switch (op) {
-#define COSTATE_FUNCTION(name, Name)                                           \
-  case SyntaxOp::name:                                                         \
-    return unary<Name>();
-    COSTATE_FUNCTION(Abs, math::AbsFOp)
-    COSTATE_FUNCTION(Floor, math::FloorOp)
-    COSTATE_FUNCTION(Ceil, math::CeilOp)
-    COSTATE_FUNCTION(Round, math::RoundOp)
-    COSTATE_FUNCTION(Trunc, math::TruncOp)
-    COSTATE_FUNCTION(Sqrt, math::SqrtOp)
-    COSTATE_FUNCTION(Rsqrt, ir::RsqrtOp)
-    COSTATE_FUNCTION(Cbrt, ir::CbrtOp)
-    COSTATE_FUNCTION(Exp, ir::ExpOp)
-    COSTATE_FUNCTION(Exp2, ir::Exp2Op)
-    COSTATE_FUNCTION(Expm1, ir::ExpM1Op)
-    COSTATE_FUNCTION(Log, ir::LogOp)
-    COSTATE_FUNCTION(Log2, ir::Log2Op)
-    COSTATE_FUNCTION(Log10, ir::Log10Op)
-    COSTATE_FUNCTION(Log1p, ir::Log1pOp)
-    COSTATE_FUNCTION(Sin, ir::SinOp)
-    COSTATE_FUNCTION(Cos, ir::CosOp)
-    COSTATE_FUNCTION(Tan, ir::TanOp)
-    COSTATE_FUNCTION(Asin, ir::AsinOp)
-    COSTATE_FUNCTION(Acos, ir::AcosOp)
-    COSTATE_FUNCTION(Atan, ir::AtanOp)
-    COSTATE_FUNCTION(Sinh, ir::SinhOp)
-    COSTATE_FUNCTION(Cosh, ir::CoshOp)
-    COSTATE_FUNCTION(Tanh, ir::TanhOp)
-    COSTATE_FUNCTION(Asinh, ir::AsinhOp)
-    COSTATE_FUNCTION(Acosh, ir::AcoshOp)
-    COSTATE_FUNCTION(Atanh, ir::AtanhOp)
-    COSTATE_FUNCTION(Erf, ir::ErfOp)
-    COSTATE_FUNCTION(Erfc, ir::ErfcOp)
-#undef COSTATE_FUNCTION
-  case SyntaxOp::StopGradient:
-    return unary<ir::StopGradientOp>();
-  case SyntaxOp::ByOrder:
-    return ir::ByOrderOp::create(b, loc, operands[0].getType(), operands);
-  default:
-    llvm_unreachable("not an operation on floats");
-  }
-}
-
-struct Predicates {
-  arith::CmpFPredicate ofFloats;
-  arith::CmpIPredicate ofSigned, ofUnsigned;
-};
-
-Predicates predicatesOf(SyntaxOp op) {
-  using F = arith::CmpFPredicate;
-  using I = arith::CmpIPredicate;
-  switch (op) {
-  case SyntaxOp::Lt:
-    return {F::OLT, I::slt, I::ult};
-  case SyntaxOp::Le:
-    return {F::OLE, I::sle, I::ule};
-  case SyntaxOp::Gt:
-    return {F::OGT, I::sgt, I::ugt};
-  case SyntaxOp::Ge:
-    return {F::OGE, I::sge, I::uge};
-  case SyntaxOp::Eq:
-    return {F::OEQ, I::eq, I::eq};
-  default:
-    return {F::UNE, I::ne, I::ne};
-  }
-}
-
-Value Emission::compare() {
-  Predicates predicates = predicatesOf(op);
+Value Emission::emitAbs() {
   if (isFloat(from))
-    return arith::CmpFOp::create(b, loc, predicates.ofFloats, operands[0],
-                                 operands[1]);
-  return arith::CmpIOp::create(
-      b, loc, isUnsigned(from) ? predicates.ofUnsigned : predicates.ofSigned,
-      operands[0], operands[1]);
+    return unary<math::AbsFOp>();
+  return isUnsigned(from) ? operands[0] : unary<math::AbsIOp>();
+}
+
+//===-- Bits --------------------------------------------------------------===//
+
+/// The operand, with zeros above the bits of its type.
+Value Emission::ownBits() {
+  if (!isNarrow(from) || isUnsigned(from))
+    return operands[0];
+  Value mask =
+      emitConstant(b, loc, DType::U32, (uint64_t(1) << 8 * sizeOf(from)) - 1);
+  return arith::AndIOp::create(b, loc, operands[0], mask);
+}
+
+Value Emission::emitAnd() { return binary<arith::AndIOp>(); }
+Value Emission::emitOr() { return binary<arith::OrIOp>(); }
+Value Emission::emitXor() { return binary<arith::XOrIOp>(); }
+Value Emission::emitShl() { return shift<ir::ShlOp>(); }
+Value Emission::emitShr() { return shift<ir::ShrOp>(); }
+
+Value Emission::emitNot() {
+  Value ones = emitConstant(b, loc, from, ~uint64_t(0));
+  return arith::XOrIOp::create(b, loc, operands[0], ones);
+}
+
+Value Emission::emitPopcnt() {
+  return math::CtPopOp::create(b, loc, ownBits());
+}
+
+Value Emission::emitClz() {
+  Value count = math::CountLeadingZerosOp::create(b, loc, ownBits());
+  if (!isNarrow(from))
+    return count;
+  Value above = emitConstant(b, loc, DType::U32, 32 - 8 * sizeOf(from));
+  return arith::SubIOp::create(b, loc, count, above);
+}
+
+Value Emission::emitPhilox() {
+  return ir::PhiloxOp::create(b, loc, operands[0], operands[1], operands[2]);
+}
+
+//===-- Functions ---------------------------------------------------------===//
+
+#define COSTATE_OPERATION(...)
+#define COSTATE_INSTRUCTION(Name, ...)                                         \
+  Value Emission::emit##Name() { return unary<math::Name##Op>(); }
+#define COSTATE_FUNCTION(Name, ...)                                            \
+  Value Emission::emit##Name() {                                               \
+    return ir::Name##Op::create(b, loc, operands);                             \
+  }
+#include "costate/detail/operations.def"
+
+Value Emission::emitFma() {
+  return math::FmaOp::create(b, loc, operands[0], operands[1], operands[2]);
+}
+
+Value Emission::emitStopGradient() { return unary<ir::StopGradientOp>(); }
+
+Value Emission::emitByOrder() {
+  return ir::ByOrderOp::create(b, loc, operands[0].getType(), operands);
+}
+
+//===-- Comparisons and conversions ---------------------------------------===//
+
+Value Emission::compare(arith::CmpFPredicate ofFloats,
+                        arith::CmpIPredicate ofSigned,
+                        arith::CmpIPredicate ofUnsigned) {
+  if (isFloat(from))
+    return arith::CmpFOp::create(b, loc, ofFloats, operands[0], operands[1]);
+  return arith::CmpIOp::create(b, loc, isUnsigned(from) ? ofUnsigned : ofSigned,
+                               operands[0], operands[1]);
+}
+
+using F = arith::CmpFPredicate;
+using I = arith::CmpIPredicate;
+Value Emission::emitLt() { return compare(F::OLT, I::slt, I::ult); }
+Value Emission::emitLe() { return compare(F::OLE, I::sle, I::ule); }
+Value Emission::emitGt() { return compare(F::OGT, I::sgt, I::ugt); }
+Value Emission::emitGe() { return compare(F::OGE, I::sge, I::uge); }
+Value Emission::emitEq() { return compare(F::OEQ, I::eq, I::eq); }
+Value Emission::emitNe() { return compare(F::UNE, I::ne, I::ne); }
+
+Value Emission::emitSelect() {
+  return arith::SelectOp::create(b, loc, operands[0], operands[1], operands[2]);
 }
 
 Value Emission::castToBool() {
@@ -349,7 +291,7 @@ Value Emission::castToInteger() {
   return arith::MaxSIOp::create(b, loc, value, least);
 }
 
-Value Emission::cast() {
+Value Emission::emitCast() {
   if (from == to)
     return operands[0];
   if (to == DType::Bool)
@@ -387,7 +329,7 @@ Value Emission::ordinalOfFloat() {
   return arith::SelectOp::create(b, loc, isNaN, number(INT64_MAX), order);
 }
 
-Value Emission::ordinal() {
+Value Emission::emitOrdinal() {
   if (isFloat(from))
     return ordinalOfFloat();
   Value wide = castBetweenIntegers();
@@ -400,36 +342,18 @@ Value Emission::ordinal() {
 
 /// Whether the operation, done on what holds narrow numbers, gives one.
 bool Emission::staysNarrow() {
-  switch (op) {
-  case SyntaxOp::Cast:
+  using enum SyntaxOp;
+  if (op == Cast)
     return from == to || from == DType::Bool ||
            (isFloat(from) && !isFloat(to)) ||
            (isInteger(from) && isInteger(to) && sizeOf(from) < sizeOf(to) &&
             (isUnsigned(from) || !isUnsigned(to)));
-  case SyntaxOp::Neg:
-  case SyntaxOp::Abs:
+  if (op == Neg || op == Abs)
     return isFloat(to);
-  case SyntaxOp::Rem:
-  case SyntaxOp::Min:
-  case SyntaxOp::Max:
-  case SyntaxOp::Clamp:
-  case SyntaxOp::And:
-  case SyntaxOp::Or:
-  case SyntaxOp::Xor:
-  case SyntaxOp::Not:
-  case SyntaxOp::Shr:
-  case SyntaxOp::Popcnt:
-  case SyntaxOp::Clz:
-  case SyntaxOp::Floor:
-  case SyntaxOp::Ceil:
-  case SyntaxOp::Round:
-  case SyntaxOp::Trunc:
-  case SyntaxOp::Select:
-  case SyntaxOp::StopGradient:
-    return true;
-  default:
-    return false;
-  }
+  static constexpr SyntaxOp choosing[] = {
+      Rem,    Min, Max,   Clamp, And,   Or,    Xor,    Not,         Shr,
+      Popcnt, Clz, Floor, Ceil,  Round, Trunc, Select, StopGradient};
+  return llvm::is_contained(choosing, op);
 }
 
 Value Emission::narrow(Value value) {
@@ -510,7 +434,7 @@ Value Emission::halfOfBits() {
   return bits.as(SyntaxOp::BitCast, DType::U32, DType::F32, all);
 }
 
-Value Emission::bitCast() {
+Value Emission::emitBitCast() {
   if (from == DType::F16 && to != DType::F16)
     return bitsOfHalf();
   if (to == DType::F16 && from != DType::F16)
@@ -520,18 +444,13 @@ Value Emission::bitCast() {
 }
 
 Value Emission::wide() {
-  if (op == SyntaxOp::Cast)
-    return cast();
-  if (op == SyntaxOp::BitCast)
-    return bitCast();
-  if (op == SyntaxOp::Ordinal)
-    return ordinal();
-  if (op == SyntaxOp::Select)
-    return arith::SelectOp::create(b, loc, operands[0], operands[1],
-                                   operands[2]);
-  if (op >= SyntaxOp::Lt && op <= SyntaxOp::Ne)
-    return compare();
-  return isFloat(from) ? floating() : integer();
+  switch (op) {
+#define COSTATE_OPERATION(Name, ...)                                           \
+  case SyntaxOp::Name:                                                         \
+    return emit##Name();
+#include "costate/detail/operations.def"
+  }
+  llvm_unreachable("not an operation");
 }
 
 } // namespace

@@ -101,19 +101,13 @@ Value Overflow::happens() {
                                : product();
 }
 
+/// Null if nothing can.
 const char *whatOverflows(SyntaxOp op) {
-  switch (op) {
-  case SyntaxOp::Add:
-    return "Addition";
-  case SyntaxOp::Sub:
-    return "Subtraction";
-  case SyntaxOp::Mul:
-    return "Multiplication";
-  case SyntaxOp::Shl:
-    return "Shift left";
-  default:
-    return nullptr;
-  }
+  return op == SyntaxOp::Add   ? "Addition"
+         : op == SyntaxOp::Sub ? "Subtraction"
+         : op == SyntaxOp::Mul ? "Multiplication"
+         : op == SyntaxOp::Shl ? "Shift left"
+                               : nullptr;
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "lowering/Lowering.h"
 
+#include "syntax/Operands.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -46,12 +48,8 @@ void Lowering::lowerAfterReturn(const Run &run, size_t first) {
 }
 
 void Lowering::findLastUses(const Statement &statement, uint32_t part) {
-  for (ValueId operand : statement.operands)
-    lastUseOfValue[operand] = part;
-  for (ValueId result : statement.results)
-    lastUseOfValue[result] = part;
-  if (statement.condition != none)
-    lastUseOfValue[statement.condition] = part;
+  forEachOperand(statement,
+                 [&](ValueId value) { lastUseOfValue[value] = part; });
   if (statement.variable != none)
     lastUseOfVariable[statement.variable] = part;
   for (const Block &block : statement.blocks)

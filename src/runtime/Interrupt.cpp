@@ -1,6 +1,6 @@
 #include "runtime/Interrupt.h"
 
-#include "code/HostFunctions.h"
+#include "code/RuntimeFunctions.h"
 
 #include "base/Fork.h"
 

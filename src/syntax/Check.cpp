@@ -28,59 +28,12 @@ struct Signature {
 };
 
 Signature signatureOf(Op op) {
-  switch (op) {
-  case Op::Neg:
-  case Op::Abs:
-    return {1, Form::Numbers};
-  case Op::Add:
-  case Op::Sub:
-  case Op::Mul:
-  case Op::Div:
-  case Op::Rem:
-  case Op::Min:
-  case Op::Max:
-    return {2, Form::Numbers};
-  case Op::Clamp:
-    return {3, Form::Numbers};
-  case Op::And:
-  case Op::Or:
-  case Op::Xor:
-    return {2, Form::Bits};
-  case Op::Not:
-    return {1, Form::Bits};
-  case Op::Shl:
-  case Op::Shr:
-    return {2, Form::Integers};
-  case Op::Popcnt:
-  case Op::Clz:
-    return {1, Form::Integers};
-  case Op::Philox:
-    return {3, Form::Philox};
-  case Op::Lt:
-  case Op::Le:
-  case Op::Gt:
-  case Op::Ge:
-  case Op::Eq:
-  case Op::Ne:
-    return {2, Form::Comparison};
-  case Op::Select:
-    return {3, Form::Choice};
-  case Op::Cast:
-    return {1, Form::Cast};
-  case Op::BitCast:
-    return {1, Form::BitCast};
-  case Op::Ordinal:
-    return {1, Form::Ordinal};
-  case Op::Pow:
-  case Op::Hypot:
-  case Op::Atan2:
-    return {2, Form::Floats};
-  case Op::Fma:
-  case Op::ByOrder:
-    return {3, Form::Floats};
-  default: // functions of one float
-    return {1, Form::Floats};
-  }
+  static constexpr Signature signatures[] = {
+#define COSTATE_OPERATION(Name, name, operands, form, doc)                     \
+  {operands, Form::form},
+#include "costate/detail/operations.def"
+  };
+  return signatures[static_cast<size_t>(op)];
 }
 
 bool isNumber(DType type) { return type != DType::Bool; }
@@ -318,7 +271,17 @@ void Checker::statement(const Statement &statement) {
     return range(statement);
   case Kind::Custom:
     return custom(statement);
-  default:
+  case Kind::Const:
+  case Kind::Scalar:
+  case Kind::Call: // made of what is checked
+  case Kind::Result:
+  case Kind::DeclareLocal:
+  case Kind::Print:
+  case Kind::Enter:
+  case Kind::Leave:
+  case Kind::Break:
+  case Kind::Continue:
+  case Kind::Return:
     return;
   }
 }

@@ -69,11 +69,24 @@ private:
              passes(statement.blocks[0], true);
     case Kind::While:
       return passes(statement.blocks[0]) && passes(statement.blocks[1], true);
-    default:
+    case Kind::Custom:
+    case Kind::If:
       return std::ranges::all_of(statement.blocks, [&](const Block &block) {
         return passes(block, inLoop);
       });
+    case Kind::Extent:
+    case Kind::Load:
+    case Kind::Pure:
+    case Kind::Call:
+    case Kind::Result:
+    case Kind::ReadVar:
+    case Kind::DeclareVar:
+    case Kind::AssignVar:
+    case Kind::Enter:
+    case Kind::Leave:
+      return true;
     }
+    return false;
   }
 
   std::set<ValueId> steps; ///< constants other than 0
@@ -143,7 +156,7 @@ private:
 
   void findArguments(const Block &block) {
     for (const Statement &statement : block) {
-      forEachOperand(const_cast<Statement &>(statement), [&](ValueId value) {
+      forEachOperand(statement, [&](ValueId value) {
         if (!defined.contains(value))
           values[value];
       });
@@ -190,6 +203,20 @@ private:
     return values.contains(value) ? values[value] : firstInner + inner[value];
   }
 
+  uint32_t argumentOf(const Statement &statement) {
+    switch (traitsOf(statement.kind).argument) {
+    case Counted::Array:
+      return arrays[statement.argument];
+    case Counted::Local:
+      return locals[statement.argument];
+    case Counted::Nothing:
+    case Counted::Scalar: // stays in front of the part
+    case Counted::Function:
+      return statement.argument;
+    }
+    return none;
+  }
+
   Statement renumbered(const Statement &old) {
     Statement statement = old;
     forEachOperand(statement, [&](ValueId &value) { value = numberOf(value); });
@@ -203,10 +230,7 @@ private:
     if (statement.kind == Kind::Call)
       for (uint32_t &array : statement.indices)
         array = arrays[array];
-    if (statement.kind == Kind::Load || statement.kind == Kind::Extent)
-      statement.argument = arrays[statement.argument];
-    if (usesLocal(statement))
-      statement.argument = locals[statement.argument];
+    statement.argument = argumentOf(statement);
     for (Block &block : statement.blocks)
       for (Statement &one : block)
         one = renumbered(one);

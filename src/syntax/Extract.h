@@ -1,28 +1,13 @@
 #pragma once
 /// A part of a block as a function.
 
-#include "syntax/Syntax.h"
+#include "syntax/Operands.h"
 
 #include <map>
 #include <optional>
 #include <unordered_map>
 
 namespace costate::syntax {
-
-/// The values that `statement` uses.
-template <class F> void forEachOperand(Statement &statement, F use) {
-  for (std::vector<ValueId> *list : {&statement.operands, &statement.results})
-    for (ValueId &value : *list)
-      use(value);
-  if (statement.condition != none)
-    use(statement.condition);
-}
-
-inline bool usesLocal(const Statement &statement) {
-  return statement.kind == Kind::LoadLocal ||
-         statement.kind == Kind::StoreLocal ||
-         statement.kind == Kind::DeclareLocal;
-}
 
 /// How often things are used, by number.
 template <class Numbers> struct UseCounts {
@@ -31,8 +16,7 @@ template <class Numbers> struct UseCounts {
   /// Adds the uses of `block` `sign` times.
   void add(const Block &block, int sign) {
     for (const Statement &statement : block) {
-      forEachOperand(const_cast<Statement &>(statement),
-                     [&](ValueId value) { values[value] += sign; });
+      forEachOperand(statement, [&](ValueId value) { values[value] += sign; });
       if (statement.variable != none)
         variables[statement.variable] += sign;
       if (usesLocal(statement))

@@ -425,7 +425,7 @@ TEST(Language, StatementsKnowTheirLine) {
       Loc::current());
   std::vector<uint32_t> lines;
   for (const syntax::Statement &statement : traced->kernel.body)
-    if (statement.kind >= syntax::Kind::DeclareVar)
+    if (!is(statement.kind, syntax::Role::Value))
       lines.push_back(statement.loc.line - line);
   EXPECT_EQ(lines, (std::vector<uint32_t>{4, 5, 6}));
 }

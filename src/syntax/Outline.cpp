@@ -41,9 +41,7 @@ private:
       }
       if (statement.kind == Kind::Enter)
         open.push_back({result.size(), size});
-      bool isMark =
-          statement.kind == Kind::Enter || statement.kind == Kind::Leave;
-      size += !isMark;
+      size += !is(statement.kind, Role::Mark);
       bool isSmall = false;
       if (statement.kind == Kind::Leave) {
         auto [place, before] = open.back();
@@ -104,17 +102,13 @@ private:
 
   static bool isArgument(const Block &block, size_t at) {
     const Statement &statement = block[at];
-    switch (statement.kind) {
-    case Kind::ReadVar:
-    case Kind::Load:
-    case Kind::LoadLocal:
-      return true;
-    case Kind::Pure:
+    Kind kind = statement.kind;
+    if (kind == Kind::Const)
+      return !isStep(std::span(block).subspan(at), statement.value);
+    if (kind == Kind::Pure)
       return statement.op == Op::Cast;
-    default:
-      return statement.kind == Kind::Const &&
-             !isStep(std::span(block).subspan(at), statement.value);
-    }
+    return kind == Kind::ReadVar || kind == Kind::Load ||
+           kind == Kind::LoadLocal;
   }
 
   static bool isStep(std::span<const Statement> statements, ValueId value) {

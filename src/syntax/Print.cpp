@@ -7,18 +7,10 @@
 namespace costate::syntax {
 
 const char *nameOf(Op op) {
-  // clang-format off
   static constexpr const char *names[] = {
-      "neg", "add", "sub", "mul", "div", "rem", "min", "max", "clamp", "abs",
-      "and", "or", "xor", "not", "shl", "shr", "popcnt", "clz", "philox", "lt",
-      "le", "gt", "ge", "eq", "ne", "select", "cast", "bit_cast", "floor",
-      "ceil", "round", "trunc", "sqrt", "rsqrt", "cbrt", "exp", "exp2",
-      "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "sin", "cos",
-      "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh",
-      "acosh", "atanh", "erf", "erfc", "fma", "stop_gradient", "ordinal",
-      "by_order"};
-  // clang-format on
-  static_assert(std::size(names) == static_cast<size_t>(Op::ByOrder) + 1);
+#define COSTATE_OPERATION(Name, name, ...) #name,
+#include "costate/detail/operations.def"
+  };
   return names[static_cast<size_t>(op)];
 }
 
@@ -48,14 +40,30 @@ private:
   void code(const Kernel &kernel);
   void block(const Block &block, int depth);
   void statement(const Statement &statement, int depth);
-  void rest(const Statement &statement);
-  void header(const Statement &statement);
+  void text(const Statement &statement, int depth);
+  template <class... Parts> void write(const Parts &...parts) {
+    (out << ... << parts);
+  }
+  void pure(const Statement &statement);
+  void assign(const Statement &statement);
+  void exchange(const Statement &statement);
+  void update(const Statement &statement);
+  void message(const Statement &statement);
+  void counted(const Statement &statement);
+  void range(const Statement &statement);
   void custom(const Statement &statement, int depth);
   void call(const Statement &statement);
   void blocks(const Statement &statement, int depth);
   void values(const std::vector<ValueId> &ids, size_t first = 0,
               size_t last = SIZE_MAX);
-  void element(const Statement &statement, size_t first);
+  /// `parts`, and the element whose indices are `operands` from `first` on.
+  template <class... Parts>
+  void element(const Statement &statement, size_t first,
+               const Parts &...parts) {
+    write(parts..., "a", statement.argument, "[");
+    values(statement.operands, first);
+    write("]");
+  }
   void constant(const Statement &statement);
   std::ostream &line(int depth) {
     return out << '\n' << std::string(2 * depth, ' ');
@@ -113,26 +121,15 @@ void Printer::statement(const Statement &statement, int depth) {
       out << (k ? ", %" : "%") << statement.value + k;
     out << (statement.defines() ? " = " : "");
   }
-  if (statement.kind == Kind::Custom) {
-    custom(statement, depth);
-  } else if (statement.kind >= Kind::If && statement.kind <= Kind::Range) {
-    header(statement);
+  text(statement, depth);
+  if (is(statement.kind, Role::Control))
     blocks(statement, depth);
-  } else {
-    rest(statement);
-  }
 }
 
 void Printer::values(const std::vector<ValueId> &ids, size_t first,
                      size_t last) {
   for (size_t i = first; i < std::min(ids.size(), last); ++i)
     out << (i == first ? "%" : ", %") << ids[i];
-}
-
-void Printer::element(const Statement &statement, size_t first) {
-  out << "a" << statement.argument << "[";
-  values(statement.operands, first);
-  out << "]";
 }
 
 void Printer::constant(const Statement &statement) {
@@ -156,98 +153,111 @@ void Printer::constant(const Statement &statement) {
   out << " : " << costate::nameOf(statement.type);
 }
 
-void Printer::rest(const Statement &statement) {
+void Printer::text(const Statement &statement, int depth) {
+  const std::vector<ValueId> &operands = statement.operands;
   switch (statement.kind) {
   case Kind::Const:
     return constant(statement);
   case Kind::Scalar:
-    out << "scalar a" << statement.argument;
-    return;
+    return write("scalar a", statement.argument);
   case Kind::Extent:
-    out << "extent a" << statement.argument << "[" << statement.dim << "]";
-    return;
+    return write("extent a", statement.argument, "[", statement.dim, "]");
   case Kind::Load:
-    out << "load ";
-    return element(statement, 0);
+    return element(statement, 0, "load ");
   case Kind::LoadLocal:
-    out << "load local" << statement.argument << "[%" << statement.operands[0]
-        << "]";
-    return;
+    return write("load local", statement.argument, "[%", operands[0], "]");
   case Kind::DeclareLocal:
-    out << "local" << statement.argument << " = zeros";
-    return;
+    return write("local", statement.argument, " = zeros");
   case Kind::StoreLocal:
-    out << "store %" << statement.operands[0] << ", local" << statement.argument
-        << "[%" << statement.operands[1] << "]";
-    return;
+    return write("store %", operands[0], ", local", statement.argument, "[%",
+                 operands[1], "]");
   case Kind::Pure:
-    out << nameOf(statement.op) << " ";
-    values(statement.operands);
-    out << " : " << costate::nameOf(statement.type);
-    return;
+    return pure(statement);
+  case Kind::Custom:
+    return custom(statement, depth);
   case Kind::Call:
     return call(statement);
   case Kind::Result:
-    out << "result " << statement.dim << " of %" << statement.operands[0];
-    return;
+    return write("result ", statement.dim, " of %", operands[0]);
   case Kind::ReadVar:
-    out << "read v" << statement.variable;
-    return;
+    return write("read v", statement.variable);
   case Kind::DeclareVar:
-    out << "var v" << statement.variable << " = %" << statement.operands[0];
-    return;
   case Kind::AssignVar:
-    out << "v" << statement.variable << " = %" << statement.operands[0];
-    return;
+    return assign(statement);
   case Kind::Store:
-    out << "store %" << statement.operands[0] << ", ";
-    return element(statement, 1);
+    return element(statement, 1, "store %", operands[0], ", ");
   case Kind::Update:
-    out << "atomic_" << nameOf(statement.op) << " %" << statement.operands[0]
-        << ", ";
-    return element(statement, 1);
+    return update(statement);
   case Kind::Exchange:
-    out << "exchange %" << statement.operands[0] << ", ";
-    return element(statement, 1);
   case Kind::CompareExchange:
-    out << "compare_exchange %" << statement.operands[1] << " by %"
-        << statement.operands[0] << ", ";
-    return element(statement, 2);
+    return exchange(statement);
   case Kind::Print:
   case Kind::Assert:
-    out << (statement.kind == Kind::Print ? "print " : "assert ")
-        << texts[statement.bits] << (statement.operands.empty() ? "" : " ");
-    return values(statement.operands);
+    return message(statement);
+  case Kind::Enter:
+  case Kind::Leave:
+    return write(statement.kind == Kind::Enter ? "enter" : "leave");
+  case Kind::If:
+    return write("if %", operands[0]);
+  case Kind::For:
+    return counted(statement);
+  case Kind::While:
+    return write("while");
+  case Kind::Range:
+    return range(statement);
   case Kind::Break:
-    out << "break";
-    return;
+    return write("break");
   case Kind::Continue:
-    out << "continue";
-    return;
-  default:
-    out << "return";
-    return;
+    return write("continue");
+  case Kind::Return:
+    return write("return");
   }
 }
 
-void Printer::header(const Statement &statement) {
-  if (statement.kind == Kind::If) {
-    out << "if %" << statement.operands[0];
-  } else if (statement.kind == Kind::For) {
-    out << "for %" << statement.value << " = %" << statement.operands[0]
-        << " to %" << statement.operands[1] << " by %" << statement.operands[2];
-  } else if (statement.kind == Kind::While) {
-    out << "while";
-  } else {
-    out << "range (";
-    values(statement.indices);
-    out << ") in (";
-    values(statement.operands);
-    out << ")";
-    if (statement.defines()) {
-      out << " gives " << nameOf(statement.op) << " ";
-      values(statement.results);
-    }
+void Printer::pure(const Statement &statement) {
+  write(nameOf(statement.op), " ");
+  values(statement.operands);
+  write(" : ", costate::nameOf(statement.type));
+}
+
+void Printer::assign(const Statement &statement) {
+  write(statement.kind == Kind::DeclareVar ? "var v" : "v", statement.variable,
+        " = %", statement.operands[0]);
+}
+
+void Printer::exchange(const Statement &statement) {
+  const std::vector<ValueId> &operands = statement.operands;
+  if (statement.kind == Kind::Exchange)
+    return element(statement, 1, "exchange %", operands[0], ", ");
+  element(statement, 2, "compare_exchange %", operands[1], " by %", operands[0],
+          ", ");
+}
+
+void Printer::update(const Statement &statement) {
+  element(statement, 1, "atomic_", nameOf(statement.op), " %",
+          statement.operands[0], ", ");
+}
+
+void Printer::message(const Statement &statement) {
+  write(statement.kind == Kind::Print ? "print " : "assert ",
+        texts[statement.bits], statement.operands.empty() ? "" : " ");
+  values(statement.operands);
+}
+
+void Printer::counted(const Statement &statement) {
+  write("for %", statement.value, " = %", statement.operands[0], " to %",
+        statement.operands[1], " by %", statement.operands[2]);
+}
+
+void Printer::range(const Statement &statement) {
+  write("range (");
+  values(statement.indices);
+  write(") in (");
+  values(statement.operands);
+  write(")");
+  if (statement.defines()) {
+    write(" gives ", nameOf(statement.op), " ");
+    values(statement.results);
   }
 }
 

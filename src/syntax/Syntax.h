@@ -19,48 +19,48 @@ using VarId = uint32_t;   ///< index into Kernel::variables
 inline constexpr uint32_t none = ~0u;
 
 enum class Kind : uint8_t {
-  // define `value`
-  Const,     ///< `bits`: the value, in its own representation, zero extended
-  Scalar,    ///< the scalar argument `argument`
-  Extent,    ///< i64 extent `dim` of array argument `argument`
-  Load,      ///< element `operands` of array argument `argument`
-  LoadLocal, ///< element operands[0] of the private array `argument`
-  Pure,      ///< `op` on `operands`
-  Custom,    ///< a function of `operands` with partial derivatives; blocks: the
-  ///< function, the derivatives; `indices`: their arguments, one block
-  ///< after the other, the last one the result; `results`: of each block
-  Call,    ///< the function number `argument` of `operands` and of the arrays
-           ///< `indices`; its first result
-  Result,  ///< result number `dim` of the Call that defines operands[0]
-  ReadVar, ///< the current value of `variable`
-  // define nothing
-  DeclareVar,   ///< `variable` starts with operands[0]
-  AssignVar,    ///< `variable` becomes operands[0]
-  DeclareLocal, ///< the private array `argument`, of zeros
-  StoreLocal,   ///< element operands[1] of the private array `argument` becomes
-                ///< operands[0]
-  Store,        ///< element operands[1..] of `argument` becomes operands[0]
-  Update,       ///< element operands[1..] of `argument` becomes `op` (Add, Min,
-                ///< Max, And, Or or Xor) of itself and operands[0], in one
-                ///< indivisible step; may define the `value` that it had before
-  Exchange,     ///< likewise becomes operands[0]; defines what it was before
-  CompareExchange, ///< element operands[2..] becomes operands[0] if it has the
-                   ///< bits of operands[1]; defines what it was before
-  Print,  ///< operands; `bits`: which of the texts, with a letter in braces
-          ///< for each of them: i, u, b or f
-  Assert, ///< operands[0], and those of its text like Print
-  Enter,
-  Leave, ///< the function `bits` begins and ends; not in a finished tree
-  If,    ///< operands[0]; blocks: then and, if there is one, else
-  For,   ///< value = lo + k*step; operands: lo, hi, step, all i64; blocks: body
-  While, ///< blocks: condition (ends in the value `condition`), body
-  Range, ///< operands: i64 extents, outermost first; `indices`; blocks: body.
-         ///< May define the sums of `results` over the work items (`op`
-         ///< Add) or their least pair of I64 (Min): `value` and the next
-  Break,
-  Continue,
-  Return,
+#define COSTATE_STATEMENT(Kind, ...) Kind,
+#include "syntax/Statements.def"
 };
+
+enum class Role : uint8_t {
+  Value,       ///< defines a value, and does nothing else
+  Declaration, ///< of a variable
+  Effect,      ///< on variables, arrays or the launch
+  Mark,        ///< not in a finished tree
+  Control,     ///< runs its blocks
+  Jump,        ///< what follows it in its block is dead
+};
+
+enum class Counted : uint8_t { Nothing, Scalar, Array, Local, Function };
+
+struct Traits {
+  Role role;
+  Counted argument;
+};
+
+inline constexpr Traits traitsOfKinds[] = {
+#define COSTATE_STATEMENT(Kind, role, argument) {Role::role, Counted::argument},
+#include "syntax/Statements.def"
+};
+
+constexpr Traits traitsOf(Kind kind) {
+  return traitsOfKinds[static_cast<size_t>(kind)];
+}
+constexpr bool is(Kind kind, Role role) { return traitsOf(kind).role == role; }
+constexpr int countOf(Role role) {
+  int count = 0;
+  for (Traits one : traitsOfKinds)
+    count += one.role == role;
+  return count;
+}
+constexpr bool hasBlocks(Kind kind) {
+  return is(kind, Role::Control) || kind == Kind::Custom;
+}
+/// Whether it must stay where it is among its neighbours.
+constexpr bool hasEffect(Kind kind) {
+  return !is(kind, Role::Value) && !is(kind, Role::Declaration);
+}
 
 struct Statement;
 using Block = std::vector<Statement>;

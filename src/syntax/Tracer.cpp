@@ -49,8 +49,7 @@ detail::TracedKernel Tracer::finish() {
   kernel.body = std::move(frames.front().block);
   bool empty = true;
   for (const Statement &statement : kernel.body)
-    empty &= statement.kind == Kind::Scalar || statement.kind == Kind::Enter ||
-             statement.kind == Kind::Leave;
+    empty &= statement.kind == Kind::Scalar || is(statement.kind, Role::Mark);
   if (empty)
     fail(kernel.loc, "kernel `" + kernel.name + "` is empty",
          "a kernel has at least one statement, such as `parallel`");

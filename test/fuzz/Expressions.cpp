@@ -85,7 +85,8 @@ struct Function {
   Domain domain;
 };
 
-constexpr Function functions[] = {
+/// Other domains than those of the table of operations, and other operations.
+constexpr Function listed[] = {
     {"costate.sin", Domain::Any},        {"costate.cos", Domain::Any},
     {"costate.sin", Domain::Any},        {"costate.tanh", Domain::Any},
     {"costate.tan", Domain::Unit},       {"costate.asin", Domain::Unit},
@@ -104,7 +105,31 @@ constexpr Function functions[] = {
     {"math.roundeven", Domain::Any},     {"math.trunc", Domain::Any},
 };
 
-constexpr int unaries = std::size(functions), specials = 14, conversions = 4;
+constexpr Function tabulated[] = {
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, domain, ...) \
+  COSTATE_FUNCTION_##operands("costate." #mnemonic, domain)
+#define COSTATE_FUNCTION_1(name, domain) {name, Domain::domain},
+#define COSTATE_FUNCTION_2(name, domain)
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
+};
+
+const std::vector<Function> &functions() {
+  static const std::vector<Function> all = [] {
+    std::vector<Function> all(std::begin(listed), std::end(listed));
+    for (const Function &one : tabulated)
+      if (llvm::none_of(listed, [&](const Function &other) {
+            return one.name == other.name;
+          }))
+        all.push_back(one);
+    return all;
+  }();
+  return all;
+}
+
+const int unaries = static_cast<int>(functions().size());
+constexpr int specials = 14, conversions = 4;
 } // namespace
 
 bool Expressions::isConversion(int favourite) {
@@ -223,7 +248,7 @@ Value Expressions::focus(Kind kind, int depth) {
 }
 
 Value Expressions::unary(Kind kind, int depth, int choice) {
-  const Function &function = functions[choice];
+  const Function &function = functions()[choice];
   bool square = function.domain == Domain::Positive ||
                 function.domain == Domain::AboveOne;
   Value x = square ? positive(kind, depth - 1) : number(kind, depth - 1);
@@ -251,7 +276,7 @@ Value Expressions::special(Kind kind, int depth, int choice) {
   case 1: {
     Value x = positive(kind, depth - 1), y = part();
     Value power = make<ir::TanhOp>(y);
-    return make<ir::PowFOp>(x, power);
+    return make<ir::PowOp>(x, power);
   }
   case 2: {
     Value x = part(), y = positive(kind, depth - 1);

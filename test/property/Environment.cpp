@@ -181,46 +181,19 @@ template <class T> Expr<T> Environment::integer(const Node &node) {
 
 template <class T> Expr<T> Environment::real(const Node &node) {
   auto e = [&](size_t i) { return value<T>(node[i]); };
-#define COSTATE_CALL(name)                                                     \
+#define COSTATE_INSTRUCTION(Name, name, doc)                                   \
   if (node.is(#name))                                                          \
     return name(e(0));
-#define COSTATE_CALL2(name)                                                    \
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
   if (node.is(#name))                                                          \
-    return name(e(0), e(1));
-  COSTATE_CALL(floor)
-  COSTATE_CALL(ceil)
-  COSTATE_CALL(round)
-  COSTATE_CALL(trunc)
-  COSTATE_CALL(sqrt)
-  COSTATE_CALL(rsqrt)
-  COSTATE_CALL(cbrt)
-  COSTATE_CALL(exp)
-  COSTATE_CALL(exp2)
-  COSTATE_CALL(expm1)
-  COSTATE_CALL(log)
-  COSTATE_CALL(log2)
-  COSTATE_CALL(log10)
-  COSTATE_CALL(log1p)
-  COSTATE_CALL(sin)
-  COSTATE_CALL(cos)
-  COSTATE_CALL(tan)
-  COSTATE_CALL(asin)
-  COSTATE_CALL(acos)
-  COSTATE_CALL(atan)
-  COSTATE_CALL(sinh)
-  COSTATE_CALL(cosh)
-  COSTATE_CALL(tanh)
-  COSTATE_CALL(asinh)
-  COSTATE_CALL(acosh)
-  COSTATE_CALL(atanh)
-  COSTATE_CALL(erf)
-  COSTATE_CALL(erfc)
-  COSTATE_CALL2(fmod)
-  COSTATE_CALL2(pow)
-  COSTATE_CALL2(hypot)
-  COSTATE_CALL2(atan2)
-#undef COSTATE_CALL
-#undef COSTATE_CALL2
+    return COSTATE_FUNCTION_##operands(name);
+#define COSTATE_FUNCTION_1(name) name(e(0))
+#define COSTATE_FUNCTION_2(name) name(e(0), e(1))
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
+  if (node.is("fmod"))
+    return fmod(e(0), e(1));
   if (node.is("fma"))
     return fma(e(0), e(1), e(2));
   fail(node);

@@ -186,7 +186,7 @@ Node Expressions::applyToReals(const Function &function,
   switch (function.operands) {
   case Operands::Small:
     return list(function.head, {tame(depth, type)});
-  case Operands::Positive:
+  case Operands::AboveOne:
     return list(function.head, {list("add", {atom("2.3"), tame(depth, type)})});
   case Operands::Unit:
     return list(function.head,

@@ -1,5 +1,6 @@
 #include "property/Reference.h"
 
+#include "base/HostFunctions.h"
 #include "base/Philox.h"
 #include "property/Program.h"
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
 namespace costate::property {
 namespace {
@@ -173,50 +175,23 @@ template <std::floating_point T> T pure(Op op, T a, T b, T c) {
     return largest(a, b);
   case Op::Clamp:
     return least(largest(a, b), c);
-  case Op::Rsqrt:
-    return 1 / std::sqrt(a);
   case Op::Rem:
     return std::fmod(a, b);
-  case Op::Pow:
-    return std::pow(a, b);
-  case Op::Hypot:
-    return std::hypot(a, b);
-  case Op::Atan2:
-    return std::atan2(a, b);
   case Op::Fma:
     return std::fma(a, b, c);
-#define COSTATE_FUNCTION(Name, name)                                           \
+  case Op::Abs:
+    return std::fabs(a);
+#define COSTATE_INSTRUCTION(Name, name, doc)                                   \
   case Op::Name:                                                               \
     return std::name(a);
-    COSTATE_FUNCTION(Abs, fabs)
-    COSTATE_FUNCTION(Floor, floor)
-    COSTATE_FUNCTION(Ceil, ceil)
-    COSTATE_FUNCTION(Round, round)
-    COSTATE_FUNCTION(Trunc, trunc)
-    COSTATE_FUNCTION(Sqrt, sqrt)
-    COSTATE_FUNCTION(Cbrt, cbrt)
-    COSTATE_FUNCTION(Exp, exp)
-    COSTATE_FUNCTION(Exp2, exp2)
-    COSTATE_FUNCTION(Expm1, expm1)
-    COSTATE_FUNCTION(Log, log)
-    COSTATE_FUNCTION(Log2, log2)
-    COSTATE_FUNCTION(Log10, log10)
-    COSTATE_FUNCTION(Log1p, log1p)
-    COSTATE_FUNCTION(Sin, sin)
-    COSTATE_FUNCTION(Cos, cos)
-    COSTATE_FUNCTION(Tan, tan)
-    COSTATE_FUNCTION(Asin, asin)
-    COSTATE_FUNCTION(Acos, acos)
-    COSTATE_FUNCTION(Atan, atan)
-    COSTATE_FUNCTION(Sinh, sinh)
-    COSTATE_FUNCTION(Cosh, cosh)
-    COSTATE_FUNCTION(Tanh, tanh)
-    COSTATE_FUNCTION(Asinh, asinh)
-    COSTATE_FUNCTION(Acosh, acosh)
-    COSTATE_FUNCTION(Atanh, atanh)
-    COSTATE_FUNCTION(Erf, erf)
-    COSTATE_FUNCTION(Erfc, erfc)
-#undef COSTATE_FUNCTION
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
+  case Op::Name:                                                               \
+    return COSTATE_FUNCTION_##operands(host::name);
+#define COSTATE_FUNCTION_1(function) function(a)
+#define COSTATE_FUNCTION_2(function) function(a, b)
+#include "costate/detail/operations.def"
+#undef COSTATE_FUNCTION_1
+#undef COSTATE_FUNCTION_2
   default: // StopGradient
     return a;
   }
@@ -282,43 +257,72 @@ private:
       return forLoop(statement);
     case Kind::While:
       return whileLoop(statement);
+    case Kind::Range:
+      return range(statement);
     case Kind::Break:
       return Then::Break;
     case Kind::Continue:
       return Then::Continue;
     case Kind::Return:
       return Then::Return;
-    default:
-      simple(statement);
-      return Then::Next;
-    }
-  }
-
-  void simple(const Statement &statement) {
-    switch (statement.kind) {
-    case Kind::Range:
-      return range(statement);
+    case Kind::Const:
+      return define(statement, statement.bits);
+    case Kind::Scalar:
+      return define(statement, scalar(statement));
+    case Kind::Extent:
+      return define(statement, extent(statement));
+    case Kind::Load:
+      return define(statement, load(statement));
+    case Kind::LoadLocal:
+      return define(statement, loadLocal(statement));
+    case Kind::Pure:
+      return define(statement, pure(statement));
+    case Kind::Custom:
+      return define(statement, custom(statement));
+    case Kind::ReadVar:
+      return define(statement, variables[statement.variable]);
     case Kind::DeclareVar:
     case Kind::AssignVar:
-      variables[statement.variable] = operand(statement, 0);
-      return;
+      return assign(statement);
     case Kind::DeclareLocal:
-      locals[statement.argument].assign(kernel.locals[statement.argument].size,
-                                        0);
-      return;
+      return declareLocal(statement);
     case Kind::StoreLocal:
       return storeLocal(statement);
-    case Kind::Print:
-    case Kind::Assert:
-      return;
     case Kind::Store:
     case Kind::Update:
     case Kind::Exchange:
     case Kind::CompareExchange:
       return write(statement);
-    default:
-      values[statement.value] = value(statement);
+    case Kind::Print:
+    case Kind::Assert:
+      return Then::Next;
+    case Kind::Call:
+    case Kind::Result:
+    case Kind::Enter:
+    case Kind::Leave:
+      throw std::logic_error("a statement that random programs do not have");
     }
+    return Then::Next;
+  }
+
+  Then define(const Statement &statement, uint64_t bits) {
+    values[statement.value] = bits;
+    return Then::Next;
+  }
+
+  Then assign(const Statement &statement) {
+    variables[statement.variable] = operand(statement, 0);
+    return Then::Next;
+  }
+
+  Then declareLocal(const Statement &statement) {
+    locals[statement.argument].assign(kernel.locals[statement.argument].size,
+                                      0);
+    return Then::Next;
+  }
+
+  uint64_t extent(const Statement &statement) const {
+    return arguments[statement.argument].array->extents[statement.dim];
   }
 
   Then branch(const Statement &statement) {
@@ -352,7 +356,7 @@ private:
   }
 
   /// A RETURN ends its work item.
-  void range(const Statement &statement) {
+  Then range(const Statement &statement) {
     int64_t total = 1;
     for (ValueId extent : statement.operands)
       total *= std::max<int64_t>(values[extent], 0);
@@ -374,6 +378,7 @@ private:
     }
     if (!results.empty())
       std::ranges::copy(results, values.begin() + statement.value);
+    return Then::Next;
   }
 
   void takeLeast(const Statement &statement, std::vector<uint64_t> &least) {
@@ -397,27 +402,6 @@ private:
 
   uint64_t operand(const Statement &statement, size_t i) const {
     return values[statement.operands[i]];
-  }
-
-  uint64_t value(const Statement &statement) {
-    switch (statement.kind) {
-    case Kind::Const:
-      return statement.bits;
-    case Kind::Scalar:
-      return scalar(statement);
-    case Kind::Extent:
-      return arguments[statement.argument].array->extents[statement.dim];
-    case Kind::ReadVar:
-      return variables[statement.variable];
-    case Kind::Load:
-      return load(statement);
-    case Kind::LoadLocal:
-      return loadLocal(statement);
-    case Kind::Custom:
-      return custom(statement);
-    default:
-      return pure(statement);
-    }
   }
 
   uint64_t scalar(const Statement &statement) const {
@@ -460,15 +444,16 @@ private:
     return index < local.size() ? local[index] : 0;
   }
 
-  void storeLocal(const Statement &statement) {
+  Then storeLocal(const Statement &statement) {
     std::vector<uint64_t> &local = locals[statement.argument];
     uint64_t index = operand(statement, 1);
     if (index >= local.size())
       throw Stop();
     local[index] = operand(statement, 0);
+    return Then::Next;
   }
 
-  void write(const Statement &statement) {
+  Then write(const Statement &statement) {
     bool compares = statement.kind == Kind::CompareExchange;
     std::byte *to = element(statement, compares ? 2 : 1);
     if (!to)
@@ -485,6 +470,7 @@ private:
       if (statement.value != none)
         values[statement.value] = bitsOf(old);
     });
+    return Then::Next;
   }
 
   uint64_t custom(const Statement &statement) {

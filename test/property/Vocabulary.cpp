@@ -7,21 +7,15 @@ namespace costate::property {
 const std::vector<Function> &realFunctions() {
   using enum Operands;
   static const std::vector<Function> all = {
-      {"add", Two},        {"sub", Two},        {"mul", Two},
-      {"div", Away},       {"rem", Away},       {"fmod", Away},
-      {"min", Two},        {"max", Two},        {"clamp", Bounds},
-      {"select", Choice},  {"fma", Three},      {"neg", Any},
-      {"abs", Any},        {"floor", Any},      {"ceil", Any},
-      {"round", Any},      {"trunc", Any},      {"sqrt", Positive},
-      {"rsqrt", Positive}, {"cbrt", Positive},  {"exp", Small},
-      {"exp2", Small},     {"expm1", Small},    {"log", Positive},
-      {"log2", Positive},  {"log10", Positive}, {"log1p", Unit},
-      {"pow", Power},      {"hypot", Away},     {"sin", Any},
-      {"cos", Any},        {"tan", Small},      {"asin", Unit},
-      {"acos", Unit},      {"atan", Any},       {"atan2", Away},
-      {"sinh", Small},     {"cosh", Small},     {"tanh", Any},
-      {"asinh", Any},      {"acosh", Positive}, {"atanh", Unit},
-      {"erf", Any},        {"erfc", Any}};
+      {"add", Two},      {"sub", Two},       {"mul", Two},   {"div", Away},
+      {"rem", Away},     {"fmod", Away},     {"min", Two},   {"max", Two},
+      {"clamp", Bounds}, {"select", Choice}, {"fma", Three}, {"neg", Any},
+      {"abs", Any},      {"floor", Any},     {"ceil", Any},  {"round", Any},
+      {"trunc", Any},    {"sqrt", AboveOne},
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, domain, ...) \
+  {#name, domain},
+#include "costate/detail/operations.def"
+  };
   return all;
 }
 

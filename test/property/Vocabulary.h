@@ -11,7 +11,7 @@ namespace costate::property {
 enum class Operands {
   Any,      ///< one
   Small,    ///< one between -1 and 1
-  Positive, ///< one above 1
+  AboveOne, ///< one above 1
   Unit,     ///< one between -0.9 and 0.9
   Two,      ///< two
   Away,     ///< two, the second away from 0

@@ -67,3 +67,16 @@ costate.kernel @square(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
     costate.store %b, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// Who stores an element is noted beside the argument, not in it.
+// RUN: costate-run %s --kernel stores --grad --arg 'f64[2]=1,2' --arg 'i64[2]=1,0' --arg 'f64[2]=7,8' --seed '2=f64[2]=3,5' --print 0 --print 2 | FileCheck %s --check-prefix=OWNERS
+// OWNERS: 0.grad: f64[2]=5,3
+// OWNERS: 2: f64[2]=7,8
+costate.kernel @stores(%x: !costate.array<f64, 1>, %to: !costate.array<i64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %k = costate.load %to[%i] : !costate.array<i64, 1>
+    costate.store %v, %y[%k] : !costate.array<f64, 1>
+  }
+}

@@ -139,6 +139,11 @@ Tensor &Tensors::of(const runtime::Parameter &parameter) {
         .first->second;
   case Role::Scratch:
     return copies.try_emplace({parameter.argument, -1}, argument).first->second;
+  case Role::Owners:
+    return copies
+        .try_emplace({parameter.argument, -2},
+                     zeros(DType::I64, argument.shape))
+        .first->second;
   }
   return argument;
 }

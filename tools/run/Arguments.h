@@ -38,8 +38,8 @@ Result<> checkOutputs(const std::vector<runtime::Access> &accesses,
 struct Tensors {
   std::vector<Tensor> primal;
   ByArgument derived; ///< adjoints or tangents
-  /// Versions of arguments by argument and part, and scratch copies (part -1);
-  /// made when they are first asked for.
+  /// Versions of arguments by argument and part, scratch copies (part -1) and
+  /// owners of elements (-2); made when they are first asked for.
   std::map<std::pair<uint32_t, int64_t>, Tensor> copies;
 
   Tensor &of(const runtime::Parameter &parameter);

@@ -90,31 +90,20 @@ def _unary(op, fold, name, doc):
     return function
 
 
-sin = _unary(Op.sin, math.sin, "sin", "The sine, in radians.")
-cos = _unary(Op.cos, math.cos, "cos", "The cosine, in radians.")
-tan = _unary(Op.tan, math.tan, "tan", "The tangent, in radians.")
-asin = _unary(Op.asin, math.asin, "asin", "The inverse sine.")
-acos = _unary(Op.acos, math.acos, "acos", "The inverse cosine.")
-atan = _unary(Op.atan, math.atan, "atan", "The inverse tangent.")
-sinh = _unary(Op.sinh, math.sinh, "sinh", "The hyperbolic sine.")
-cosh = _unary(Op.cosh, math.cosh, "cosh", "The hyperbolic cosine.")
-tanh = _unary(Op.tanh, math.tanh, "tanh", "The hyperbolic tangent.")
-asinh = _unary(Op.asinh, math.asinh, "asinh", "The inverse hyperbolic sine.")
-acosh = _unary(Op.acosh, math.acosh, "acosh", "The inverse hyperbolic cosine.")
-atanh = _unary(Op.atanh, math.atanh, "atanh", "The inverse hyperbolic tangent.")
-exp = _unary(Op.exp, math.exp, "exp", "e to the power of x.")
-exp2 = _unary(Op.exp2, lambda x: 2.0 ** x, "exp2", "2 to the power of x.")
-expm1 = _unary(Op.expm1, math.expm1, "expm1", "exp(x) - 1, exact for small x.")
-log = _unary(Op.log, lambda x: math.log(x) if x else -math.inf, "log", "The natural logarithm.")
-log2 = _unary(Op.log2, lambda x: math.log2(x) if x else -math.inf, "log2", "The logarithm to base 2.")
-log10 = _unary(Op.log10, lambda x: math.log10(x) if x else -math.inf, "log10",
-               "The logarithm to base 10.")
-log1p = _unary(Op.log1p, math.log1p, "log1p", "log(1 + x), exact for small x.")
+# What Python's `math` lacks, or refuses at a pole.
+_OF_NUMBERS = {
+    "exp2": lambda x: 2.0 ** x,
+    "exp10": lambda x: 10.0 ** x,
+    "log": lambda x: math.log(x) if x else -math.inf,
+    "log2": lambda x: math.log2(x) if x else -math.inf,
+    "log10": lambda x: math.log10(x) if x else -math.inf,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "cbrt": lambda x: math.copysign(abs(x) ** (1 / 3), x),
+}
+FUNCTIONS = {op.name: _unary(op, _OF_NUMBERS.get(op.name) or getattr(math, op.name), op.name, doc)
+             for op, operands, doc in _core.functions() if operands == 1}
+globals().update(FUNCTIONS)
 sqrt = _unary(Op.sqrt, math.sqrt, "sqrt", "The square root.")
-rsqrt = _unary(Op.rsqrt, lambda x: 1 / math.sqrt(x), "rsqrt", "1 / sqrt(x).")
-cbrt = _unary(Op.cbrt, lambda x: math.copysign(abs(x) ** (1 / 3), x), "cbrt", "The cube root.")
-erf = _unary(Op.erf, math.erf, "erf", "The error function.")
-erfc = _unary(Op.erfc, math.erfc, "erfc", "1 - erf(x).")
 
 
 def _rounding(op, fold, name, doc):

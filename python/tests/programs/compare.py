@@ -11,13 +11,12 @@ import costate
 from costate import _core
 from programs.nodes import parse
 from programs.prune import Pruning
-from programs.source import ARRAYS, Source
+from programs.source import ARRAYS, OF_FLOATS, Source
 
 NAMESPACE = {name: getattr(costate, name) for name in (
-    "func kernel cast Vector Matrix ndrange loop_config select abs min max floor ceil round trunc "
-    "sqrt rsqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh "
-    "cosh tanh asinh acosh atanh erf erfc hypot fma pow popcnt clz raw_mod raw_div atomic_add "
-    "atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor").split()}
+    *("func kernel cast Vector Matrix ndrange loop_config select abs min max floor ceil round trunc "
+      "sqrt fma popcnt clz raw_mod raw_div atomic_add atomic_sub atomic_min atomic_max atomic_and "
+      "atomic_or atomic_xor").split(), *OF_FLOATS)}
 NAMESPACE |= {"ti": costate, "clamp": costate.math.clamp, "NDArray": costate.types.NDArray}
 
 

@@ -4,6 +4,7 @@ Every operation has operands of one type, as in the program, so that no rule of 
 say: what is compared is what the front end makes of syntax.
 """
 
+from costate import _core
 from programs.nodes import first_statement
 
 ARRAYS = {"x": ("f64", 1), "y": ("f64", 1), "z": ("f64", 1), "u": ("f64", 2), "v": ("f64", 2),
@@ -16,10 +17,9 @@ NARROW = ("i8", "i16", "u8", "u16")
 INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<",
          "shr": ">>"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+OF_FLOATS = [op.name for op, _, _ in _core.functions()]
 FUNCTIONS = {name: name for name in (
-    "min max abs floor ceil round trunc sqrt rsqrt cbrt exp exp2 expm1 log log2 log10 log1p sin "
-    "cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc hypot fma pow popcnt "
-    "clz select").split()}
+    *"min max abs floor ceil round trunc sqrt fma popcnt clz select".split(), *OF_FLOATS)}
 FUNCTIONS |= {"rem": "raw_mod", "fmod": "raw_mod", "div": "raw_div", "clamp": "clamp"}
 TENSORS = {"vplus": "({} + {})", "vminus": "({} - {})", "vtimes": "({} * {})",
            "vscale": "({} * {})", "cross": "{}.cross({})", "vsin": "sin({})",

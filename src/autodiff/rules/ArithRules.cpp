@@ -89,12 +89,6 @@ Factor strongMulRule(const RuleArguments &a, unsigned index) {
   return {Factor::StrongBy, a.operand(1 - index)};
 }
 
-/// d hypot = (x dx + y dy) / hypot; 0 at the origin.
-Factor hypotRule(const RuleArguments &a, unsigned index) {
-  Formula f(a);
-  return times(f.strong(a.operand(index), f.reciprocal(a.result())));
-}
-
 } // namespace
 
 void addArithRules(llvm::StringMap<Rule> &rules) {
@@ -115,7 +109,6 @@ void addArithRules(llvm::StringMap<Rule> &rules) {
   for (const char *name : {"arith.sitofp", "arith.uitofp"})
     rules[name] = zeroRule;
   rules["costate.strong_mul"] = strongMulRule;
-  rules["costate.hypot"] = hypotRule;
 }
 
 } // namespace costate::autodiff

@@ -51,6 +51,11 @@ Factor exp2Rule(const RuleArguments &a, unsigned) {
   return times(f.mul(a.result(), f.constant(std::numbers::ln2)));
 }
 
+Factor exp10Rule(const RuleArguments &a, unsigned) {
+  Formula f(a);
+  return times(f.mul(a.result(), f.constant(std::numbers::ln10)));
+}
+
 /// exp(x), which unlike y + 1 keeps its digits for large negative x
 Factor expm1Rule(const RuleArguments &a, unsigned) {
   return times(ir::ExpOp::create(a.b, a.operand(0)));
@@ -94,7 +99,7 @@ Factor powRule(const RuleArguments &a, unsigned index) {
     return times(f.strong(a.result(), logOfBase(f, a)));
   Value x = a.operand(0), p = a.operand(1);
   Value lower = f.sub(p, f.constant(1));
-  return times(f.strong(p, ir::PowFOp::create(a.b, x, lower)));
+  return times(f.strong(p, ir::PowOp::create(a.b, x, lower)));
 }
 
 Factor sinRule(const RuleArguments &a, unsigned) {
@@ -182,12 +187,21 @@ Factor atanhRule(const RuleArguments &a, unsigned) {
   return times(f.reciprocal(f.mul(f.sub(one, x), f.add(one, x))));
 }
 
-/// 2 / sqrt(pi) exp(-x^2), negative for erfc
-template <int sign> Factor erfRule(const RuleArguments &a, unsigned) {
+/// 2 / sqrt(pi) exp(-x^2)
+Value bell(const RuleArguments &a, int sign) {
   Formula f(a);
   Value x = a.operand(0);
   Value bell = ir::ExpOp::create(a.b, f.neg(f.mul(x, x)));
-  return times(f.mul(f.constant(sign * 2 * std::numbers::inv_sqrtpi), bell));
+  return f.mul(f.constant(sign * 2 * std::numbers::inv_sqrtpi), bell);
+}
+
+Factor erfRule(const RuleArguments &a, unsigned) { return times(bell(a, 1)); }
+Factor erfcRule(const RuleArguments &a, unsigned) { return times(bell(a, -1)); }
+
+/// (x dx + y dy) / hypot; 0 at the origin.
+Factor hypotRule(const RuleArguments &a, unsigned index) {
+  Formula f(a);
+  return times(f.strong(a.operand(index), f.reciprocal(a.result())));
 }
 
 Factor fmaRule(const RuleArguments &a, unsigned index) {
@@ -201,32 +215,10 @@ Factor fmaRule(const RuleArguments &a, unsigned index) {
 void addMathRules(llvm::StringMap<Rule> &rules) {
   rules["math.absf"] = absRule;
   rules["math.sqrt"] = sqrtRule;
-  rules["costate.rsqrt"] = rsqrtRule;
-  rules["costate.cbrt"] = cbrtRule;
-  rules["costate.exp"] = expRule;
-  rules["costate.exp2"] = exp2Rule;
-  rules["costate.expm1"] = expm1Rule;
-  rules["costate.log"] = logRule;
-  rules["costate.log2"] = log2Rule;
-  rules["costate.log10"] = log10Rule;
-  rules["costate.log1p"] = log1pRule;
-  rules["costate.powf"] = powRule;
-  rules["costate.sin"] = sinRule;
-  rules["costate.cos"] = cosRule;
-  rules["costate.tan"] = tanRule;
-  rules["costate.asin"] = asinRule;
-  rules["costate.acos"] = acosRule;
-  rules["costate.atan"] = atanRule;
-  rules["costate.atan2"] = atan2Rule;
-  rules["costate.sinh"] = sinhRule;
-  rules["costate.cosh"] = coshRule;
-  rules["costate.tanh"] = tanhRule;
-  rules["costate.asinh"] = asinhRule;
-  rules["costate.acosh"] = acoshRule;
-  rules["costate.atanh"] = atanhRule;
-  rules["costate.erf"] = erfRule<1>;
-  rules["costate.erfc"] = erfRule<-1>;
   rules["math.fma"] = fmaRule;
+#define COSTATE_FUNCTION(Name, name, ...)                                      \
+  rules[ir::Name##Op::getOperationName()] = name##Rule;
+#include "costate/detail/operations.def"
 }
 
 } // namespace costate::autodiff

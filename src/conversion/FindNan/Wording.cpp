@@ -22,10 +22,16 @@ static Wording function(StringRef name, unsigned operands) {
 }
 
 static bool staysFinite(Operation *op) {
-  return isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::RoundOp,
-             math::RoundEvenOp, math::TruncOp, math::CopySignOp, ir::SinOp,
-             ir::CosOp, ir::TanhOp, ir::AtanOp, ir::Atan2Op, ir::AsinhOp,
-             ir::CbrtOp, ir::ErfOp, ir::ErfcOp>(op);
+  enum { Unbounded, Finite };
+  static const llvm::StringMap<bool> functions = {
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, domain,      \
+                         range, doc)                                           \
+  {"costate." #mnemonic, range == Finite},
+#include "costate/detail/operations.def"
+  };
+  return functions.lookup(op->getName().getStringRef()) ||
+         isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::RoundOp,
+             math::RoundEvenOp, math::TruncOp, math::CopySignOp>(op);
 }
 
 static std::optional<Wording> wordingOfMath(Operation *op) {
@@ -50,8 +56,7 @@ std::optional<Wording> wordingOf(Operation *op) {
       .Case<arith::RemFOp>([](auto) { return function("fmod", 2); })
       .Case<arith::TruncFOp>([](auto) { return function("cast<float>", 1); })
       .Case<ir::NarrowOp>([](auto) { return function("cast<f16>", 1); })
-      .Case<ir::HypotOp>([](auto) { return function("hypot", 2); })
-      .Case<ir::PowFOp>([](auto) { return function("pow", 2); })
+      .Case<ir::PowOp>([](auto) { return function("pow", 2); })
       .Case<math::FmaOp>([](auto) { return Wording{"fma", "% * % + %"}; })
       .Default(wordingOfMath);
 }

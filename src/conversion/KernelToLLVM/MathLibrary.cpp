@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-enum class Source { Sleef, Libm };
+enum class Source { Sleef, Libm, Own };
 
 struct MathLibrary::Entry {
   StringRef operation;
@@ -19,35 +19,13 @@ struct MathLibrary::Entry {
 
 const MathLibrary::Entry *MathLibrary::find(StringRef operation) {
   static constexpr Entry entries[] = {
-      {"costate.sin", "sin", 1, Source::Sleef},
-      {"costate.cos", "cos", 1, Source::Sleef},
-      {"costate.tan", "tan", 1, Source::Sleef},
-      {"costate.asin", "asin", 1, Source::Sleef},
-      {"costate.acos", "acos", 1, Source::Sleef},
-      {"costate.atan", "atan", 1, Source::Sleef},
-      {"costate.atan2", "atan2", 2, Source::Sleef},
-      {"costate.sinh", "sinh", 1, Source::Libm},
-      {"costate.cosh", "cosh", 1, Source::Libm},
-      {"costate.tanh", "tanh", 1, Source::Sleef},
-      {"costate.asinh", "asinh", 1, Source::Libm},
-      {"costate.acosh", "acosh", 1, Source::Libm},
-      {"costate.atanh", "atanh", 1, Source::Sleef},
-      {"costate.exp", "exp", 1, Source::Sleef},
-      {"costate.exp2", "exp2", 1, Source::Sleef},
-      {"costate.expm1", "expm1", 1, Source::Sleef},
-      {"costate.log", "log", 1, Source::Sleef},
-      {"costate.log2", "log2", 1, Source::Sleef},
-      {"costate.log10", "log10", 1, Source::Sleef},
-      {"costate.log1p", "log1p", 1, Source::Libm},
-      {"costate.powf", "pow", 2, Source::Libm},
-      {"costate.cbrt", "cbrt", 1, Source::Sleef},
-      {"costate.erf", "erf", 1, Source::Libm},
-      {"costate.erfc", "erfc", 1, Source::Libm},
-      {"costate.hypot", "hypot", 2, Source::Libm},
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, library, ...)         \
+  {"costate." #mnemonic, #name, operands, Source::library},
+#include "costate/detail/operations.def"
       {"arith.remf", "fmod", 2, Source::Libm},
   };
   auto entry = llvm::find_if(entries, [&](const Entry &candidate) {
-    return candidate.operation == operation;
+    return candidate.operation == operation && candidate.source != Source::Own;
   });
   return entry == std::end(entries) ? nullptr : entry;
 }

@@ -38,7 +38,8 @@ template <class Op> struct ApproximatePattern : ConvertOpToLLVMPattern<Op> {
     if (!found)
       return failure();
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    Value operand = scaled(builder, adaptor.getOperand(), found->before);
+    Value operand =
+        scaled(builder, adaptor.getOperands().front(), found->before);
     Value result =
         LLVM::CallIntrinsicOp::create(builder, op.getType(),
                                       builder.getStringAttr(found->intrinsic),
@@ -77,6 +78,8 @@ template <class Op> struct LibraryPattern : ConvertOpToLLVMPattern<Op> {
                   ConversionPatternRewriter &rewriter) const override {
     Type type = op.getType();
     std::string name = library.function(Op::getOperationName(), type.isF64());
+    if (name.empty())
+      return failure();
     rewriter.replaceOpWithNewOp<LLVM::CallOp>(op, TypeRange(type), name,
                                               adaptor.getOperands());
     return success();
@@ -108,28 +111,14 @@ void populateMathPatterns(const LLVMTypeConverter &converter,
                           RewritePatternSet &patterns,
                           const MathLibrary &library) {
   patterns.add<RsqrtPattern>(converter);
-  patterns
-      .add<ApproximatePattern<ir::SinOp>, ApproximatePattern<ir::CosOp>,
-           ApproximatePattern<ir::ExpOp>, ApproximatePattern<ir::Exp2Op>,
-           ApproximatePattern<ir::LogOp>, ApproximatePattern<ir::Log2Op>,
-           ApproximatePattern<ir::Log10Op>, ApproximatePattern<ir::RsqrtOp>>(
-          converter, library);
   if (library.dividesInFull())
     patterns.add<FullDivision>(converter);
-  patterns.add<LibraryPattern<ir::SinOp>, LibraryPattern<ir::CosOp>,
-               LibraryPattern<ir::TanOp>, LibraryPattern<ir::AsinOp>,
-               LibraryPattern<ir::AcosOp>, LibraryPattern<ir::AtanOp>,
-               LibraryPattern<ir::Atan2Op>, LibraryPattern<ir::SinhOp>,
-               LibraryPattern<ir::CoshOp>, LibraryPattern<ir::TanhOp>,
-               LibraryPattern<ir::AsinhOp>, LibraryPattern<ir::AcoshOp>,
-               LibraryPattern<ir::AtanhOp>, LibraryPattern<ir::ExpOp>,
-               LibraryPattern<ir::Exp2Op>, LibraryPattern<ir::ExpM1Op>,
-               LibraryPattern<ir::LogOp>, LibraryPattern<ir::Log2Op>,
-               LibraryPattern<ir::Log10Op>, LibraryPattern<ir::Log1pOp>,
-               LibraryPattern<ir::PowFOp>, LibraryPattern<ir::CbrtOp>,
-               LibraryPattern<ir::ErfOp>, LibraryPattern<ir::ErfcOp>,
-               LibraryPattern<ir::HypotOp>, LibraryPattern<arith::RemFOp>>(
-      converter, library);
+  patterns.add<LibraryPattern<arith::RemFOp>>(converter, library);
+#define COSTATE_FUNCTION(Name, ...)                                            \
+  patterns                                                                     \
+      .add<ApproximatePattern<ir::Name##Op>, LibraryPattern<ir::Name##Op>>(    \
+          converter, library);
+#include "costate/detail/operations.def"
 }
 
 } // namespace costate::conversion

@@ -18,7 +18,8 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double any = 1.23e300; ///< not defined, so not tested
-constexpr double pi = std::numbers::pi, ln2 = std::numbers::ln2;
+constexpr double pi = std::numbers::pi, ln2 = std::numbers::ln2,
+                 ln10 = std::numbers::ln10;
 
 /// Operands, the result, its partial derivatives of first and second order.
 struct Point {
@@ -189,6 +190,10 @@ const std::vector<Operation> operations = {
   {OPERATION(exp2(a)), {
                  {2000, 0,     inf,   inf,  0,    inf,  0,    0},
                  {0,    0,     1,     ln2,  0,    ln2*ln2, 0, 0}}},
+  {OPERATION(exp10(a)), {
+                 {1000, 0,     inf,   inf,  0,    inf,  0,    0},
+                 {0,    0,     1,     ln10, 0,    ln10*ln10, 0, 0},
+                 {-inf, 0,     0,     0,    0,    0,    0,    0}}},
   {OPERATION(expm1(a)), {
                  {1000, 0,     inf,   inf,  0,    inf,  0,    0},
                  {-inf, 0,     -1,    0,    0,    0,    0,    0}}},

@@ -301,9 +301,9 @@ TEST(InterpreterAndCompiledCode, AgreeOnFunctionsButForTheLastBits) {
           "tanh", "asinh", "acosh", "atanh", "exp",  "exp2", "expm1", "log",
           "log2", "log10", "log1p", "cbrt",  "erf",  "erfc"})
       all.add("math." + op, type, 1, "", 4);
-    all.add("costate.atan2", type, 2, "", 4);
-    all.add("costate.powf", type, 2, "", 4);
-    all.add("costate.hypot", type, 2, "", 4);
+#define COSTATE_FUNCTION(Name, name, mnemonic, operands, ...)                  \
+  all.add("costate." #mnemonic, type, operands, "", 4);
+#include "costate/detail/operations.def"
   }
 }
 

@@ -1,4 +1,4 @@
-#include "code/HostFunctions.h"
+#include "code/RuntimeFunctions.h"
 
 #include "code/DeviceCode.h"
 #include "code/KernelCode.h"
@@ -11,9 +11,9 @@ template <class R, class... A> static void *addressOf(R (*function)(A...)) {
 }
 
 #define FUNCTION(name)                                                         \
-  HostFunction { #name, addressOf(name) }
+  RuntimeFunction { #name, addressOf(name) }
 
-static const HostFunction functions[] = {
+static const RuntimeFunction functions[] = {
     FUNCTION(costate_range),
     FUNCTION(costate_copy),
     FUNCTION(costate_tape_grow),
@@ -73,6 +73,6 @@ static const HostFunction functions[] = {
 
 #undef FUNCTION
 
-std::span<const HostFunction> hostFunctions() { return functions; }
+std::span<const RuntimeFunction> runtimeFunctions() { return functions; }
 
 } // namespace costate::runtime

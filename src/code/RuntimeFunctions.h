@@ -6,13 +6,13 @@
 
 namespace costate::runtime {
 
-struct HostFunction {
+struct RuntimeFunction {
   const char *name; ///< the symbol that compiled code calls
   void *address;
 };
 
 /// Those of code/KernelCode.h, and what device code of the host as a GPU calls.
-std::span<const HostFunction> hostFunctions();
+std::span<const RuntimeFunction> runtimeFunctions();
 
 /// Where compiled code stands; only there may an interrupt leave it.
 void addCompiledCode(uintptr_t begin, uintptr_t end);
