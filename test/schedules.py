@@ -12,9 +12,9 @@ SEEDS = range(1, 1 + int(os.environ.get("COSTATE_SCHEDULES", "1")))
 def run(root, build, preset):
     counts = Counts()
     for seed in SEEDS:
-        under = unit.run(root, build, preset, "devices,waits", COSTATE_DEVICE="simt", COSTATE_SIMT_SEED=str(seed))
+        under = unit.run(root, build, preset, "devices,waits", COSTATE_DEVICE="simt", COSTATE_SIMT=f"seed={seed}")
         for name, output in under.failed:
-            counts.fails(f"{name} with COSTATE_SIMT_SEED={seed}", output)
+            counts.fails(f"{name} with COSTATE_SIMT=seed={seed}", output)
         if not under.failed:
             counts.passes()
     return counts

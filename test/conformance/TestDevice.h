@@ -52,4 +52,16 @@ struct Sorting : Setting {
   explicit Sorting(const char *rule) : Setting("COSTATE_SORT", rule) {}
 };
 
+/// The simulated GPU of devices that are opened while it lives.
+struct Simulated : Setting {
+  Simulated(const std::string &name, const std::string &value)
+      : Setting("COSTATE_SIMT", (chosen() + name + "=" + value).c_str()) {}
+
+private:
+  static std::string chosen() {
+    const char *value = std::getenv("COSTATE_SIMT");
+    return value ? std::string(value) + "," : "";
+  }
+};
+
 } // namespace costate::test

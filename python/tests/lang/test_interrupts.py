@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.environ.get("COSTATE_DEVIC
 HEAD = """
 import os, signal, sys, threading, time
 import costate as qd, numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background may have been told to ignore it
 OPTIONS = {options}
 qd.init(arch=getattr(qd, os.environ.get("COSTATE_DEVICE") or "cpu"), default_fp=qd.f64, cpu_max_num_threads=4, **OPTIONS)
 N = 5000

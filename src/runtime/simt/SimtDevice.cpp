@@ -301,28 +301,37 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
 
 } // namespace
 
-/// `otherwise` if `variable` holds no number.
-template <class T> static T numberIn(const char *variable, T otherwise) {
-  if (const char *text = std::getenv(variable))
-    std::from_chars(text, text + std::strlen(text), otherwise);
+/// What COSTATE_SIMT, `NAME=VALUE,...`, says of `name` last; empty if nothing.
+static std::string_view chosen(std::string_view name) {
+  const char *text = std::getenv("COSTATE_SIMT");
+  std::string_view value;
+  for (std::string_view rest = text ? text : ""; !rest.empty();) {
+    std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
+      value = one.substr(name.size() + 1);
+  }
+  return value;
+}
+
+/// `otherwise` if that is no number.
+template <class T> static T numberIn(std::string_view name, T otherwise) {
+  std::string_view text = chosen(name);
+  std::from_chars(text.data(), text.data() + text.size(), otherwise);
   return otherwise;
 }
 
-uint64_t chosenSeed() { return numberIn<uint64_t>("COSTATE_SIMT_SEED", 0); }
+uint64_t chosenSeed() { return numberIn<uint64_t>("seed", 0); }
 
-int chosenBlockThreads() { return numberIn("COSTATE_SIMT_BLOCK", 1024); }
+int chosenBlockThreads() { return numberIn("block", 1024); }
 
 size_t chosenShared() {
-  return std::max<size_t>(2, numberIn<size_t>("COSTATE_SIMT_SHARED", 228))
-         << 10;
+  return std::max<size_t>(2, numberIn<size_t>("shared", 228)) << 10;
 }
 
-size_t chosenChip() { return numberIn<size_t>("COSTATE_SIMT_CHIP", 0) << 10; }
+size_t chosenChip() { return numberIn<size_t>("chip", 0) << 10; }
 
-bool chosenSortsApart() {
-  const char *text = std::getenv("COSTATE_SIMT_SORT");
-  return text && text == std::string_view("apart");
-}
+bool chosenSortsApart() { return chosen("sort") == "apart"; }
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options) {
   return std::make_shared<SimtDriver>(options);

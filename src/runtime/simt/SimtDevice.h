@@ -12,16 +12,16 @@
 namespace costate::runtime {
 namespace simt {
 
-/// COSTATE_SIMT_SEED, or a number that is always the same.
+/// `seed` of COSTATE_SIMT, or a number that is always the same.
 uint64_t chosenSeed();
-/// COSTATE_SIMT_BLOCK, or as many as on most GPUs.
+/// `block` of COSTATE_SIMT, or as many as on most GPUs.
 int chosenBlockThreads();
-/// Bytes of a multiprocessor: COSTATE_SIMT_SHARED KiB, or as many as on an
-/// H200.
+/// Bytes of a multiprocessor: `shared` KiB of COSTATE_SIMT, or as many as on
+/// an H200.
 size_t chosenShared();
-/// COSTATE_SIMT_CHIP KiB, or no more than that.
+/// `chip` KiB of COSTATE_SIMT, or no more than that.
 size_t chosenChip();
-/// Whether COSTATE_SIMT_SORT is `apart`.
+/// Whether `sort` of COSTATE_SIMT is `apart`.
 bool chosenSortsApart();
 
 struct Options {

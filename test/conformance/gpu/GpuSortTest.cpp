@@ -292,7 +292,7 @@ TEST(GpuSort, NeedsLittleBlockMemory) {
   for (const Kernel &k : {ragged(), sparse()})
     for (const char *kilobytes : {"3", "6", "8", "10"}) {
       SCOPED_TRACE(k.name() + ", KiB: " + kilobytes);
-      Setting little("COSTATE_SIMT_SHARED", kilobytes);
+      Simulated little("shared", kilobytes);
       Device device = Device::open("simt", {.threads = 1});
       Arrays arrays(device, depths);
       for (int launch = 0; launch < 2; ++launch)
@@ -303,7 +303,7 @@ TEST(GpuSort, NeedsLittleBlockMemory) {
 /// As by Vulkan, whose sweeps have no code that sorts.
 TEST(GpuSort, MayBeALaunchOfItsOwn) {
   Sorting always("always");
-  Setting apart("COSTATE_SIMT_SORT", "apart");
+  Simulated apart("sort", "apart");
   for (const Kernel &k : {ragged(), gated(), flat(), sparse(), sparseOpen()})
     for (const Case &c : cases()) {
       SCOPED_TRACE(k.name() + ", " + c.name);

@@ -112,7 +112,7 @@ TEST(GpuTapes, OfIterationsOfDifferentSizeFitTogether) {
 TEST(GpuTapes, OfMultiprocessorsWithLittleMemoryAreThoseOfTheCpu) {
   if (!isOnCpu())
     GTEST_SKIP() << "is about the device of tests";
-  Setting little("COSTATE_SIMT_SHARED", "48");
+  Simulated little("shared", "48");
   Device device = Device::open("simt", {.tape_budget = 0});
   for (const Loops &c : loops()) {
     SCOPED_TRACE(c.name);
@@ -243,8 +243,8 @@ TEST(GpuTapes, OfShortLoopsAreOnTheHeapWhereTheChipHasFewRows) {
   });
   auto taken = [&](const char *kilobytes, const char *ofChip = "0",
                    std::optional<size_t> budget = {}) {
-    Setting shared("COSTATE_SIMT_SHARED", kilobytes);
-    Setting chip("COSTATE_SIMT_CHIP", ofChip);
+    Simulated shared("shared", kilobytes);
+    Simulated chip("chip", ofChip);
     Device device = Device::open("simt", {.threads = 1, .tape_budget = budget});
     Array<float> x = device.array<float>({2048}, grad),
                  y = device.array<float>({2048}, grad);
