@@ -93,8 +93,10 @@ void Results::writeJson(const std::filesystem::path &file) const {
   std::ofstream out(file);
   out.precision(9);
   for (const Row &row : rows) {
-    out << "{\"bench\": " << quoted(row.bench) << ", \"case\": " << quoted(row.name)
-        << ", \"device\": " << quoted(row.device) << ", \"threads\": " << row.threads;
+    out << "{\"bench\": " << quoted(row.bench)
+        << ", \"case\": " << quoted(row.name)
+        << ", \"device\": " << quoted(row.device)
+        << ", \"threads\": " << row.threads;
     for (auto &[name, value] : row.metrics) {
       out << ", " << quoted(name) << ": ";
       std::isfinite(value) ? out << value : out << "null";

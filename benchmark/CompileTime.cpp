@@ -56,8 +56,10 @@ Kernel makeKernel(int depth, int operations) {
 }
 
 /// From nothing to the end of the first launches.
-double coldMs(const Options &options, Device &device, int depth, int operations) {
-  Array<double> x = device.array<double>({1}, grad), y = device.array<double>({1}, grad);
+double coldMs(const Options &options, Device &device, int depth,
+              int operations) {
+  Array<double> x = device.array<double>({1}, grad),
+                y = device.array<double>({1}, grad);
   return milliseconds(options, [&] {
     Kernel k = makeKernel(depth, operations);
     k(x, y, 1);
@@ -76,12 +78,13 @@ public:
   Cache(const Cache &) = delete;
 
 private:
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("costate-bench-" + std::to_string(getpid()));
+  std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                 ("costate-bench-" + std::to_string(getpid()));
 };
 
 /// The same, with code that is in files; none where caches are switched off.
-std::optional<double> cachedMs(const Options &options, Device &device, int depth, int operations) {
+std::optional<double> cachedMs(const Options &options, Device &device,
+                               int depth, int operations) {
   Cache cache;
   if (cache_statistics().folder.empty())
     return std::nullopt;
@@ -109,8 +112,10 @@ Kernel makeCalls(int times, bool named) {
   });
 }
 
-void callTimes(const Options &options, Results &results, Device &device, bool named) {
-  Array<double> x = device.array<double>({1}, grad), y = device.array<double>({1}, grad);
+void callTimes(const Options &options, Results &results, Device &device,
+               bool named) {
+  Array<double> x = device.array<double>({1}, grad),
+                y = device.array<double>({1}, grad);
   Kernel k = makeCalls(1, named);
   std::string name = named ? "called" : "inlined";
   double primal = milliseconds(options, [&] {
@@ -140,7 +145,8 @@ double slope(const std::vector<double> &x, const std::vector<double> &y) {
 }
 
 void series(const Options &options, Results &results, const std::string &name,
-            const std::vector<int> &sizes, auto &&measure, auto &&measureCached) {
+            const std::vector<int> &sizes, auto &&measure,
+            auto &&measureCached) {
   std::vector<double> x, y;
   for (int size : sizes) {
     x.push_back(size);
@@ -157,17 +163,21 @@ void series(const Options &options, Results &results, const std::string &name,
 void compileTime(const Options &options, Results &results) {
   Device device = Device::open(options.device, {.threads = 1});
   coldMs(options, device, 0, 6); // what a process pays once
-  series(options, results, "ops", {100, 130, 200, 500, 1000, 2000},
-         [&](int operations) { return coldMs(options, device, 0, operations); },
-         [&](int operations) { return cachedMs(options, device, 0, operations); });
-  series(options, results, "nesting", {1, 2, 4, 8},
-         [&](int depth) { return coldMs(options, device, depth, 60); },
-         [&](int depth) { return cachedMs(options, device, depth, 60); });
+  series(
+      options, results, "ops", {100, 130, 200, 500, 1000, 2000},
+      [&](int operations) { return coldMs(options, device, 0, operations); },
+      [&](int operations) { return cachedMs(options, device, 0, operations); });
+  series(
+      options, results, "nesting", {1, 2, 4, 8},
+      [&](int depth) { return coldMs(options, device, depth, 60); },
+      [&](int depth) { return cachedMs(options, device, depth, 60); });
   for (bool named : {false, true})
     callTimes(options, results, device, named);
 }
 
-Registration registration("compile", "cold compile time against operations and nesting", compileTime);
+Registration registration("compile",
+                          "cold compile time against operations and nesting",
+                          compileTime);
 
 } // namespace
 } // namespace costate::bench

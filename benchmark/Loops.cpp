@@ -18,7 +18,9 @@ Kernel makeKernel() {
                                  ArrayRef<double, 0> y) {
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
-      FOR (k, 0, n(i)) { v = v * sin(v) + 0.7; }
+      FOR (k, 0, n(i)) {
+        v = v * sin(v) + 0.7;
+      }
       y() += v;
     });
   });
@@ -36,7 +38,10 @@ double tangentTime(const Options &options, const Device &device,
   x.dual().fill(1);
   n.from_host(iterations);
   k.jvp(x, n, y);
-  return milliseconds(options, [&] { k.jvp(x, n, y); device.synchronize(); });
+  return milliseconds(options, [&] {
+    k.jvp(x, n, y);
+    device.synchronize();
+  });
 }
 
 void measure(const Options &options, Results &results, const std::string &name,
@@ -57,8 +62,14 @@ void measure(const Options &options, Results &results, const std::string &name,
     k.grad(x, n, y);
     double saved = double(device.peak_bytes() - before);
     Row &row = results.add(name, threads);
-    row.set("primal_ms", milliseconds(options, [&] { k(x, n, y); device.synchronize(); }));
-    row.set("gradient_ms", milliseconds(options, [&] { k.grad(x, n, y); device.synchronize(); }));
+    row.set("primal_ms", milliseconds(options, [&] {
+              k(x, n, y);
+              device.synchronize();
+            }));
+    row.set("gradient_ms", milliseconds(options, [&] {
+              k.grad(x, n, y);
+              device.synchronize();
+            }));
     row.set("saved_bytes", saved);
     row.set("peak_bytes", double(device.peak_bytes()));
     row.set("tangent_ms", tangentTime(options, device, k, iterations, 0));
@@ -83,7 +94,10 @@ void measureVolume(const Options &options, Results &results) {
     density.from_host(values);
     sigma.fill(0.3);
     Kernel render = volumeRenderer();
-    double primal = milliseconds(options, [&] { render(density, sigma, image); device.synchronize(); });
+    double primal = milliseconds(options, [&] {
+      render(density, sigma, image);
+      device.synchronize();
+    });
     double gradient = milliseconds(options, [&] {
       image.grad().fill(1);
       render.grad(density, sigma, image);

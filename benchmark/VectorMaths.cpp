@@ -17,7 +17,8 @@ template <class T> Kernel makeKernel() {
 }
 
 template <class T>
-void measure(const Options &options, Results &results, const std::string &name, size_t count) {
+void measure(const Options &options, Results &results, const std::string &name,
+             size_t count) {
   std::vector<T> in(count), out(count);
   for (size_t i = 0; i < count; ++i)
     in[i] = T(i % 10000) * T(1e-3);
@@ -27,15 +28,22 @@ void measure(const Options &options, Results &results, const std::string &name, 
   });
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
-    Array<T> x = device.array<T>({count}, grad), y = device.array<T>({count}, grad);
+    Array<T> x = device.array<T>({count}, grad),
+             y = device.array<T>({count}, grad);
     x.from_host(in);
     Kernel k = makeKernel<T>();
     k(x, y);
     Row &row = results.add(name, threads);
-    row.set("primal_ms", milliseconds(options, [&] { k(x, y); device.synchronize(); }));
+    row.set("primal_ms", milliseconds(options, [&] {
+              k(x, y);
+              device.synchronize();
+            }));
     y.grad().fill(1);
     k.grad(x, y);
-    row.set("gradient_ms", milliseconds(options, [&] { k.grad(x, y); device.synchronize(); }));
+    row.set("gradient_ms", milliseconds(options, [&] {
+              k.grad(x, y);
+              device.synchronize();
+            }));
     row.set("baseline_ms", baseline);
   }
 }

@@ -20,7 +20,7 @@ def users():
 
 def explained():
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    table = text[text.index("State of a thread"):].split("\n\n")[1]
+    table = text[text.index("State of a thread that no caller"):].split("\n\n")[1]
     return {name for row in ROW.findall(table) for name in re.findall(r"`([^`]+)`", row)}
 
 

@@ -14,10 +14,10 @@
 namespace costate::adbench {
 namespace {
 
+using bench::milliseconds;
 using bench::Options;
 using bench::Results;
 using bench::Row;
-using bench::milliseconds;
 
 Options once(Options options) {
   options.smoke = true;
@@ -26,8 +26,8 @@ Options once(Options options) {
 
 /// Times of the first launches, with compilation, and of all later ones.
 template <class Primal, class Gradient>
-void measure(const Options &options, const Device &device, Row &row, Primal &&primal,
-             Gradient &&gradient) {
+void measure(const Options &options, const Device &device, Row &row,
+             Primal &&primal, Gradient &&gradient) {
   double first = milliseconds(once(options), primal);
   device.reset_peak_bytes();
   size_t before = device.current_bytes();
@@ -54,27 +54,31 @@ void setBaseline(Row &row, double baselineMs) {
 
 /// The same on all cores of the host, where the device is a GPU.
 template <class Problem, class Input>
-void addCpu(const Options &options, Row &row, const Input &input, void (Problem::*primal)(),
-            void (Problem::*gradient)()) {
+void addCpu(const Options &options, Row &row, const Input &input,
+            void (Problem::*primal)(), void (Problem::*gradient)()) {
   if (options.isHost())
     return;
   Problem onCpu(Device::open("cpu"), input);
-  for (auto [metric, run] : {std::pair("cpu_primal_ms", primal), {"cpu_gradient_ms", gradient}}) {
+  for (auto [metric, run] :
+       {std::pair("cpu_primal_ms", primal), {"cpu_gradient_ms", gradient}}) {
     (onCpu.*run)(); // compiles
     row.set(metric, milliseconds(options, [&] { (onCpu.*run)(); }));
   }
 }
 
-double directional(const GmmInput &input, const std::vector<double> &direction) {
+double directional(const GmmInput &input,
+                   const std::vector<double> &direction) {
   return gmmDirectional(input, direction);
 }
-double directional(const LstmInput &input, const std::vector<double> &direction) {
+double directional(const LstmInput &input,
+                   const std::vector<double> &direction) {
   return lstmDirectional(input, direction);
 }
 
 /// The error of a gradient along one direction, where no reference is known.
 template <class Input>
-double directionalError(const Input &input, const std::vector<double> &gradient) {
+double directionalError(const Input &input,
+                        const std::vector<double> &gradient) {
   std::vector<double> direction(gradient.size());
   double product = 0;
   for (size_t i = 0; i < direction.size(); ++i) {
@@ -95,13 +99,16 @@ void runGradient(const Options &options, Results &results, const Input &input,
     Device device = Device::open(options.device, {.threads = threads});
     Problem problem(device, input);
     Row &row = results.add(input.name, threads);
-    measure(options, device, row, [&] { problem.runObjective(); }, [&] { problem.runGradient(); });
+    measure(
+        options, device, row, [&] { problem.runObjective(); },
+        [&] { problem.runGradient(); });
     setBaseline(row, baseline);
     double expected = reference ? reference->objective : objective;
     addCpu(options, row, input, &Problem::runObjective, &Problem::runGradient);
     row.set("objective_err", relativeError({problem.objective()}, {expected}));
-    row.set("rel_err", reference ? relativeError(problem.gradient(), reference->gradient)
-                                 : directionalError(input, problem.gradient()));
+    row.set("rel_err",
+            reference ? relativeError(problem.gradient(), reference->gradient)
+                      : directionalError(input, problem.gradient()));
   }
 }
 
@@ -116,7 +123,8 @@ void runLstm(const Options &options, Results &results, const LstmInput &input,
 }
 
 /// Completes a reference that covers the first observations only.
-BaReference completed(const BaInput &input, const std::optional<BaReference> &known) {
+BaReference completed(const BaInput &input,
+                      const std::optional<BaReference> &known) {
   BaReference all;
   baResiduals(input, all.residuals);
   all.jacobians = baJacobians(input);
@@ -124,23 +132,28 @@ BaReference completed(const BaInput &input, const std::optional<BaReference> &kn
     return all;
   size_t residuals = known->secondResidualKnown ? known->residuals.size() : 1;
   std::copy_n(known->residuals.begin(), residuals, all.residuals.begin());
-  std::copy(known->jacobians.begin(), known->jacobians.end(), all.jacobians.begin());
+  std::copy(known->jacobians.begin(), known->jacobians.end(),
+            all.jacobians.begin());
   return all;
 }
 
 void runBa(const Options &options, Results &results, const BaInput &input,
            const std::optional<BaReference> &known) {
   std::vector<double> residuals;
-  double baseline = milliseconds(options, [&] { baResiduals(input, residuals); });
+  double baseline =
+      milliseconds(options, [&] { baResiduals(input, residuals); });
   BaReference reference = completed(input, known);
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
     Ba ba(device, input);
     Row &row = results.add(input.name, threads);
-    measure(options, device, row, [&] { ba.runResiduals(); }, [&] { ba.runJacobians(); });
+    measure(
+        options, device, row, [&] { ba.runResiduals(); },
+        [&] { ba.runJacobians(); });
     setBaseline(row, baseline);
     addCpu(options, row, input, &Ba::runResiduals, &Ba::runJacobians);
-    row.set("objective_err", relativeError(ba.residuals(), reference.residuals));
+    row.set("objective_err",
+            relativeError(ba.residuals(), reference.residuals));
     row.set("rel_err", relativeError(ba.jacobians(), reference.jacobians));
   }
 }
@@ -169,8 +182,8 @@ void runRandom(const Options &options, Results &results) {
 }
 
 void adbench(const Options &options, Results &results) {
-  auto gmms = inputs(options.data, "gmm_"), lstms = inputs(options.data, "lstm_"),
-       bas = inputs(options.data, "ba");
+  auto gmms = inputs(options.data, "gmm_"),
+       lstms = inputs(options.data, "lstm_"), bas = inputs(options.data, "ba");
   if (gmms.empty() && lstms.empty() && bas.empty())
     return runRandom(options, results);
   for (auto &file : gmms)
@@ -183,7 +196,9 @@ void adbench(const Options &options, Results &results) {
     runBa(options, results, readBa(file), readBaReference(file));
 }
 
-bench::Registration registration("adbench", "GMM, LSTM and BA of ADBench against plain C++", adbench);
+bench::Registration
+    registration("adbench", "GMM, LSTM and BA of ADBench against plain C++",
+                 adbench);
 
 } // namespace
 } // namespace costate::adbench

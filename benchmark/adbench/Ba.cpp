@@ -19,10 +19,13 @@ struct Residual {
 constexpr int parameterCount = 15;
 using Parameters = std::array<Real, parameterCount>;
 
-Real dot(const Vec3 &a, const Vec3 &b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+Real dot(const Vec3 &a, const Vec3 &b) {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
 Vec3 cross(const Vec3 &a, const Vec3 &b) {
-  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2],
+          a[0] * b[1] - a[1] * b[0]};
 }
 
 /// Rodrigues' rotation of `x` about `r` by |r|.
@@ -44,11 +47,13 @@ Vec3 rotate(const Vec3 &r, const Vec3 &x) {
 }
 
 Residual residual(const Parameters &in, Real featureU, Real featureV) {
-  Vec3 seen = rotate({in[0], in[1], in[2]}, {in[11] - in[3], in[12] - in[4], in[13] - in[5]});
+  Vec3 seen = rotate({in[0], in[1], in[2]},
+                     {in[11] - in[3], in[12] - in[4], in[13] - in[5]});
   Real u = seen[0] / seen[2], v = seen[1] / seen[2];
   Real squared = u * u + v * v;
   Real scale = (1.0 + in[9] * squared + in[10] * squared * squared) * in[6];
-  return {in[14] * (u * scale + in[7] - featureU), in[14] * (v * scale + in[8] - featureV)};
+  return {in[14] * (u * scale + in[7] - featureU),
+          in[14] * (v * scale + in[8] - featureV)};
 }
 
 Parameters gather(ArrayRef<double, 2> cameras, ArrayRef<double, 2> points,
@@ -65,38 +70,43 @@ Parameters gather(ArrayRef<double, 2> cameras, ArrayRef<double, 2> points,
 }
 
 Kernel makeResidualKernel() {
-  return kernel("ba", [](ArrayRef<double, 2> cameras, ArrayRef<double, 2> points,
-                         ArrayRef<double, 1> weights, ArrayRef<int32_t, 1> cameraOf,
-                         ArrayRef<int32_t, 1> pointOf, ArrayRef<double, 2> features,
-                         ArrayRef<double, 1> u, ArrayRef<double, 1> v,
-                         ArrayRef<double, 1> weightErrors) {
-    parallel(u.size(0), [&](Index i) {
-      Parameters in = gather(cameras, points, weights, cameraOf, pointOf, i);
-      Residual error = residual(in, features(0, i), features(1, i));
-      u(i) = error.u;
-      v(i) = error.v;
-      weightErrors(i) = 1.0 - in[14] * in[14];
-    });
-  });
+  return kernel(
+      "ba", [](ArrayRef<double, 2> cameras, ArrayRef<double, 2> points,
+               ArrayRef<double, 1> weights, ArrayRef<int32_t, 1> cameraOf,
+               ArrayRef<int32_t, 1> pointOf, ArrayRef<double, 2> features,
+               ArrayRef<double, 1> u, ArrayRef<double, 1> v,
+               ArrayRef<double, 1> weightErrors) {
+        parallel(u.size(0), [&](Index i) {
+          Parameters in =
+              gather(cameras, points, weights, cameraOf, pointOf, i);
+          Residual error = residual(in, features(0, i), features(1, i));
+          u(i) = error.u;
+          v(i) = error.v;
+          weightErrors(i) = 1.0 - in[14] * in[14];
+        });
+      });
 }
 
 Kernel makeGatherKernel() {
-  return kernel("ba_gather", [](ArrayRef<double, 2> cameras, ArrayRef<double, 2> points,
-                                ArrayRef<double, 1> weights, ArrayRef<int32_t, 1> cameraOf,
-                                ArrayRef<int32_t, 1> pointOf, ArrayRef<double, 2> first,
-                                ArrayRef<double, 2> second) {
-    parallel(weights.size(0), [&](Index i) {
-      Parameters in = gather(cameras, points, weights, cameraOf, pointOf, i);
-      for (int c = 0; c < parameterCount; ++c) {
-        first(c, i) = in[c];
-        second(c, i) = in[c];
-      }
-    });
-  });
+  return kernel("ba_gather",
+                [](ArrayRef<double, 2> cameras, ArrayRef<double, 2> points,
+                   ArrayRef<double, 1> weights, ArrayRef<int32_t, 1> cameraOf,
+                   ArrayRef<int32_t, 1> pointOf, ArrayRef<double, 2> first,
+                   ArrayRef<double, 2> second) {
+                  parallel(weights.size(0), [&](Index i) {
+                    Parameters in =
+                        gather(cameras, points, weights, cameraOf, pointOf, i);
+                    for (int c = 0; c < parameterCount; ++c) {
+                      first(c, i) = in[c];
+                      second(c, i) = in[c];
+                    }
+                  });
+                });
 }
 
 Kernel makeLocalKernel() {
-  return kernel("ba_local", [](ArrayRef<double, 2> parameters, ArrayRef<double, 2> features,
+  return kernel("ba_local", [](ArrayRef<double, 2> parameters,
+                               ArrayRef<double, 2> features,
                                ArrayRef<double, 1> u, ArrayRef<double, 1> v) {
     parallel(u.size(0), [&](Index i) {
       Parameters in;
@@ -123,10 +133,14 @@ std::vector<double> transposed(const std::vector<double> &pairs) {
 Ba::Ba(const Device &device, const BaInput &in)
     : residualKernel(makeResidualKernel()), gatherKernel(makeGatherKernel()),
       localKernel(makeLocalKernel()), cameras(device.array<double>({in.n, 11})),
-      points(device.array<double>({in.m, 3})), weights(device.array<double>({in.p})),
-      features(device.array<double>({2, in.p})), cameraOf(device.array<int32_t>({in.p})),
-      pointOf(device.array<int32_t>({in.p})), u(device.array<double>({in.p}, grad)),
-      v(device.array<double>({in.p}, grad)), weightErrors(device.array<double>({in.p})),
+      points(device.array<double>({in.m, 3})),
+      weights(device.array<double>({in.p})),
+      features(device.array<double>({2, in.p})),
+      cameraOf(device.array<int32_t>({in.p})),
+      pointOf(device.array<int32_t>({in.p})),
+      u(device.array<double>({in.p}, grad)),
+      v(device.array<double>({in.p}, grad)),
+      weightErrors(device.array<double>({in.p})),
       first(device.array<double>({parameterCount, in.p}, grad)),
       second(device.array<double>({parameterCount, in.p}, grad)) {
   cameras.from_host(in.cameras);
@@ -138,7 +152,8 @@ Ba::Ba(const Device &device, const BaInput &in)
 }
 
 void Ba::runResiduals() {
-  residualKernel(cameras, points, weights, cameraOf, pointOf, features, u, v, weightErrors);
+  residualKernel(cameras, points, weights, cameraOf, pointOf, features, u, v,
+                 weightErrors);
   u.device().synchronize();
 }
 
@@ -164,7 +179,8 @@ std::vector<double> Ba::residuals() const {
 }
 
 std::vector<double> Ba::jacobians() const {
-  std::vector<double> us = first.grad().to_host(), vs = second.grad().to_host(), all;
+  std::vector<double> us = first.grad().to_host(), vs = second.grad().to_host(),
+                      all;
   size_t count = us.size() / parameterCount;
   all.reserve(2 * us.size());
   for (size_t i = 0; i < count; ++i)

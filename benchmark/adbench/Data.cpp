@@ -37,8 +37,9 @@ public:
   int64_t whole(int64_t least) {
     double value = real();
     if (!(value >= double(least)) || value > 1e9 || value != std::floor(value))
-      fail("has " + std::to_string(value) + " where a whole number of at least " +
-           std::to_string(least) + " should be");
+      fail("has " + std::to_string(value) +
+           " where a whole number of at least " + std::to_string(least) +
+           " should be");
     return int64_t(value);
   }
   std::vector<double> reals(int64_t count) {
@@ -107,7 +108,8 @@ void readVaried(Numbers &numbers, BaInput &ba) {
   for (int64_t i = 0; i < ba.p; ++i) {
     int64_t camera = numbers.whole(0), point = numbers.whole(0);
     if (camera >= ba.n || point >= ba.m)
-      numbers.fail("has an observation of a camera or point that it does not have");
+      numbers.fail(
+          "has an observation of a camera or point that it does not have");
     ba.cameraOf.push_back(int32_t(camera));
     ba.pointOf.push_back(int32_t(point));
     ba.weights.push_back(numbers.real());
@@ -157,7 +159,8 @@ BaInput readBa(const fs::path &file) {
   ba.n = numbers.whole(1);
   ba.m = numbers.whole(1);
   ba.p = numbers.whole(1);
-  numbers.count() == 3 + 17 ? readReplicated(numbers, ba) : readVaried(numbers, ba);
+  numbers.count() == 3 + 17 ? readReplicated(numbers, ba)
+                            : readVaried(numbers, ba);
   numbers.end();
   return ba;
 }
@@ -203,7 +206,8 @@ std::optional<BaReference> readBaReference(const fs::path &input) {
   return std::nullopt;
 }
 
-static std::vector<double> normals(std::mt19937_64 &random, int64_t count, double scale) {
+static std::vector<double> normals(std::mt19937_64 &random, int64_t count,
+                                   double scale) {
   std::normal_distribution<double> normal(0, scale);
   std::vector<double> values(static_cast<size_t>(count));
   for (double &value : values)
@@ -253,7 +257,8 @@ static std::vector<double> randomCamera(std::mt19937_64 &random) {
 BaInput randomBa(int64_t n, int64_t m, int64_t p, uint64_t seed) {
   std::mt19937_64 random(seed);
   BaInput ba;
-  ba.name = "random_ba_n" + std::to_string(n) + "_m" + std::to_string(m) + "_p" + std::to_string(p);
+  ba.name = "random_ba_n" + std::to_string(n) + "_m" + std::to_string(m) +
+            "_p" + std::to_string(p);
   ba.n = n;
   ba.m = m;
   ba.p = p;
@@ -273,7 +278,8 @@ BaInput randomBa(int64_t n, int64_t m, int64_t p, uint64_t seed) {
 
 static void perturb(std::vector<double> &values, double scale) {
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] += scale * std::sin(double(i + 1)) * std::max(1.0, std::abs(values[i]));
+    values[i] +=
+        scale * std::sin(double(i + 1)) * std::max(1.0, std::abs(values[i]));
 }
 
 BaInput perturbed(BaInput input) {
@@ -291,7 +297,8 @@ static bool isInput(const fs::path &file, const std::string &prefix) {
          !name.ends_with(".grad.txt") && !name.ends_with(".jac.txt");
 }
 
-std::vector<fs::path> inputs(const fs::path &folder, const std::string &prefix) {
+std::vector<fs::path> inputs(const fs::path &folder,
+                             const std::string &prefix) {
   std::vector<fs::path> found;
   if (!fs::is_directory(folder))
     return found;
@@ -302,7 +309,8 @@ std::vector<fs::path> inputs(const fs::path &folder, const std::string &prefix) 
   return found;
 }
 
-double relativeError(const std::vector<double> &a, const std::vector<double> &b) {
+double relativeError(const std::vector<double> &a,
+                     const std::vector<double> &b) {
   if (a.size() != b.size())
     return INFINITY;
   double error = 0, scale = 1;

@@ -29,21 +29,22 @@ struct GmmInput {
 struct BaInput {
   std::string name;
   int64_t n, m, p;
-  std::vector<double> cameras;  ///< n x 11: rotation 3, centre 3, f, u0, v0, k1, k2
-  std::vector<double> points;   ///< m x 3
+  std::vector<double>
+      cameras; ///< n x 11: rotation 3, centre 3, f, u0, v0, k1, k2
+  std::vector<double> points;             ///< m x 3
   std::vector<int32_t> cameraOf, pointOf; ///< p
-  std::vector<double> weights;  ///< p
-  std::vector<double> features; ///< p x 2
+  std::vector<double> weights;            ///< p
+  std::vector<double> features;           ///< p x 2
 };
 
 /// A diagonal LSTM of `l` layers, and a sequence of `c` vectors of `b` numbers.
 struct LstmInput {
   std::string name;
   int64_t l, c, b;
-  std::vector<double> main;     ///< l x 2 x 4 x b: weights, then biases; each of
-                                ///< forget, in, out, change
-  std::vector<double> extra;    ///< 3 x b: in weight, out weight, out bias
-  std::vector<double> state;    ///< l x 2 x b: hidden, cell
+  std::vector<double> main;  ///< l x 2 x 4 x b: weights, then biases; each of
+                             ///< forget, in, out, change
+  std::vector<double> extra; ///< 3 x b: in weight, out weight, out bias
+  std::vector<double> state; ///< l x 2 x b: hidden, cell
   std::vector<double> sequence; ///< c x b
 };
 
@@ -65,7 +66,8 @@ GmmInput readGmm(const std::filesystem::path &file);
 LstmInput readLstm(const std::filesystem::path &file);
 BaInput readBa(const std::filesystem::path &file);
 /// What stands beside an input (`NAME.grad.txt`, `NAME.jac.txt`), if anything.
-std::optional<GradientReference> readGradient(const std::filesystem::path &input);
+std::optional<GradientReference>
+readGradient(const std::filesystem::path &input);
 std::optional<BaReference> readBaReference(const std::filesystem::path &input);
 
 GmmInput randomGmm(int64_t d, int64_t k, int64_t n, uint64_t seed = 1);
@@ -79,6 +81,7 @@ std::vector<std::filesystem::path> inputs(const std::filesystem::path &folder,
                                           const std::string &prefix);
 
 /// max |a - b| / max(1, max |b|)
-double relativeError(const std::vector<double> &a, const std::vector<double> &b);
+double relativeError(const std::vector<double> &a,
+                     const std::vector<double> &b);
 
 } // namespace costate::adbench

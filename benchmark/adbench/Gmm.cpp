@@ -11,17 +11,21 @@ using Real = Expr<double>;
 /// log(sum of exp(value(i))) over i below `count`, shifted by the largest.
 template <class Value> static Real logSumExp(Index count, Value &&value) {
   Var<double> most = value(Index(0));
-  FOR (i, 1, count) { most = max(most, value(i)); }
+  FOR (i, 1, count) {
+    most = max(most, value(i));
+  }
   Var<double> sum = 0.0;
-  FOR (i, 0, count) { sum += exp(value(i) - most); }
+  FOR (i, 0, count) {
+    sum += exp(value(i) - most);
+  }
   return most + log(sum);
 }
 
 /// |Q (x_i - mu_k)|^2 for Q = diag(diagonal_k) + the lower triangle of icf_k;
 /// `centred(row)` is an entry of x_i - mu_k.
 template <class Centred>
-static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf, Index d, Index k,
-                        Centred &&centred) {
+static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
+                        Index d, Index k, Centred &&centred) {
   Var<double> squares = 0.0;
   FOR (row, 0, d) {
     Var<double> product = diagonal(k, row) * centred(row);
@@ -40,13 +44,15 @@ static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf, I
 static Kernel makeKernel() {
   return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
                           ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
-                          ArrayRef<double, 2> diagonal, ArrayRef<double, 1> sums,
-                          ArrayRef<double, 3>, ArrayRef<double, 2> terms,
-                          ArrayRef<double, 0> value, Scalar<double> gamma, Scalar<double> m,
+                          ArrayRef<double, 2> diagonal,
+                          ArrayRef<double, 1> sums, ArrayRef<double, 3>,
+                          ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
+                          Scalar<double> gamma, Scalar<double> m,
                           Scalar<double> constant) {
     Index components = mu.size(0), points = x.size(0), d = x.size(1);
     value() = constant - cast<double>(points) *
-                             logSumExp(components, [&](Index k) { return Real(alpha(k)); });
+                             logSumExp(components,
+                                       [&](Index k) { return Real(alpha(k)); });
 
     parallel(components, [&](Index k) {
       Var<double> logarithms = 0.0, squares = 0.0;
@@ -67,13 +73,16 @@ static Kernel makeKernel() {
     parallel(components, [&](Index k) {
       Real level = alpha(k) + sums(k);
       FOR (i, 0, points) {
-        auto centred = [&](Index row) -> Real { return x(i, row) - mu(k, row); };
+        auto centred = [&](Index row) -> Real {
+          return x(i, row) - mu(k, row);
+        };
         terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
       }
     });
 
     parallel(points, [&](Index i) {
-      value() += logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
+      value() +=
+          logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
     });
   });
 }
@@ -85,13 +94,16 @@ static Kernel makeKernel() {
 static Kernel makeWideKernel() {
   return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
                           ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
-                          ArrayRef<double, 2> diagonal, ArrayRef<double, 1> sums,
-                          ArrayRef<double, 3> distances, ArrayRef<double, 2> terms,
-                          ArrayRef<double, 0> value, Scalar<double> gamma, Scalar<double> m,
+                          ArrayRef<double, 2> diagonal,
+                          ArrayRef<double, 1> sums,
+                          ArrayRef<double, 3> distances,
+                          ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
+                          Scalar<double> gamma, Scalar<double> m,
                           Scalar<double> constant) {
     Index components = mu.size(0), points = x.size(0), d = x.size(1);
     value() = constant - cast<double>(points) *
-                             logSumExp(components, [&](Index k) { return Real(alpha(k)); });
+                             logSumExp(components,
+                                       [&](Index k) { return Real(alpha(k)); });
 
     parallel(components, [&](Index k) { sums(k) = 0.0; });
     parallel({components, icf.size(1)}, [&](Index k, Index j) {
@@ -110,11 +122,13 @@ static Kernel makeWideKernel() {
     });
     parallel({components, points}, [&](Index k, Index i) {
       auto centred = [&](Index row) -> Real { return distances(k, row, i); };
-      terms(k, i) = alpha(k) + sums(k) - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
+      terms(k, i) =
+          alpha(k) + sums(k) - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
     });
 
     parallel(points, [&](Index i) {
-      value() += logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
+      value() +=
+          logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
     });
   });
 }
@@ -127,7 +141,8 @@ Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags)
     : Gmm(device, in, flags, device.name() != "cpu") {}
 
 Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags, bool isWide)
-    : kernel(isWide ? makeWideKernel() : makeKernel()), alpha(device.array<double>({in.k}, flags)),
+    : kernel(isWide ? makeWideKernel() : makeKernel()),
+      alpha(device.array<double>({in.k}, flags)),
       mu(device.array<double>({in.k, in.d}, flags)),
       icf(device.array<double>({in.k, in.icfSize()}, flags)),
       x(device.array<double>({in.n, in.d})),
@@ -144,7 +159,8 @@ Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags, bool isWide)
 }
 
 template <class F> void Gmm::launch(F &&entry) {
-  entry(alpha, mu, icf, x, diagonal, sums, distances, terms, value, gamma, m, constant);
+  entry(alpha, mu, icf, x, diagonal, sums, distances, terms, value, gamma, m,
+        constant);
 }
 
 void Gmm::runObjective() {

@@ -31,7 +31,8 @@ private:
 
   Kernel kernel;
   Array<double> alpha, mu, icf, x;
-  Array<double> diagonal, sums, distances, terms, value; // what the kernel computes
+  Array<double> diagonal, sums, distances, terms,
+      value; // what the kernel computes
   double gamma, m, constant;
 };
 

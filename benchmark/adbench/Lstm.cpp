@@ -15,10 +15,12 @@ static Real sigmoid(Real x) { return 1.0 / (1.0 + exp(-x)); }
 static Kernel makeKernel() {
   return kernel("lstm", [](Scalar<int64_t> first, Scalar<int64_t> last,
                            ArrayRef<double, 4> main, ArrayRef<double, 2> extra,
-                           ArrayRef<double, 2> sequence, ArrayRef<double, 3> start,
-                           ArrayRef<double, 3> state, ArrayRef<double, 1> output,
+                           ArrayRef<double, 2> sequence,
+                           ArrayRef<double, 3> start, ArrayRef<double, 3> state,
+                           ArrayRef<double, 1> output,
                            ArrayRef<double, 0> loss) {
-    Index layers = main.size(0), steps = sequence.size(0) - 1, width = sequence.size(1);
+    Index layers = main.size(0), steps = sequence.size(0) - 1,
+          width = sequence.size(1);
     FOR (l, 0, layers) {
       FOR (i, 0, width) {
         state(l, 0, i) = start(l, 0, i);
@@ -47,18 +49,24 @@ static Kernel makeKernel() {
         sum += exp(y);
       }
       Real logarithm = log(sum);
-      FOR (i, 0, width) { total += sequence(t + 1, i) * (output(i) - logarithm); }
+      FOR (i, 0, width) {
+        total += sequence(t + 1, i) * (output(i) - logarithm);
+      }
     }
     loss() = loss() - total / cast<double>(width * steps);
   });
 }
 
 Lstm::Lstm(const Device &device, const LstmInput &in, int64_t stepsOfLaunch)
-    : kernel(makeKernel()), main(device.array<double>({in.l, 2, 4, in.b}, grad)),
-      extra(device.array<double>({3, in.b}, grad)), sequence(device.array<double>({in.c, in.b})),
-      states({device.array<double>({in.l, 2, in.b})}), output(device.array<double>({in.b}, grad)),
+    : kernel(makeKernel()),
+      main(device.array<double>({in.l, 2, 4, in.b}, grad)),
+      extra(device.array<double>({3, in.b}, grad)),
+      sequence(device.array<double>({in.c, in.b})),
+      states({device.array<double>({in.l, 2, in.b})}),
+      output(device.array<double>({in.b}, grad)),
       loss(device.array<double>({}, grad)), steps(in.c - 1),
-      stepsOfLaunch(stepsOfLaunch ? stepsOfLaunch : std::max<int64_t>(steps, 1)) {
+      stepsOfLaunch(stepsOfLaunch ? stepsOfLaunch
+                                  : std::max<int64_t>(steps, 1)) {
   main.from_host(in.main);
   extra.from_host(in.extra);
   states[0].from_host(in.state);
@@ -67,10 +75,11 @@ Lstm::Lstm(const Device &device, const LstmInput &in, int64_t stepsOfLaunch)
     states.push_back(device.array<double>({in.l, 2, in.b}, grad));
 }
 
-template <class Run>
-void Lstm::launch(int64_t number, Run &&run) {
-  int64_t first = number * stepsOfLaunch, last = std::min(first + stepsOfLaunch, steps);
-  run(first, last, main, extra, sequence, states[number], states[number + 1], output, loss);
+template <class Run> void Lstm::launch(int64_t number, Run &&run) {
+  int64_t first = number * stepsOfLaunch,
+          last = std::min(first + stepsOfLaunch, steps);
+  run(first, last, main, extra, sequence, states[number], states[number + 1],
+      output, loss);
 }
 
 void Lstm::runObjective() {
@@ -89,7 +98,9 @@ void Lstm::runGradient() {
   for (size_t i = 1; i < states.size(); ++i)
     states[i].grad().fill(0);
   for (size_t i = states.size() - 1; i-- > 0;)
-    launch(i, [&](auto &&...arguments) { kernel.grad(initial_state, arguments...); });
+    launch(i, [&](auto &&...arguments) {
+      kernel.grad(initial_state, arguments...);
+    });
   loss.device().synchronize();
 }
 

@@ -24,8 +24,7 @@ public:
   std::vector<double> gradient() const;
 
 private:
-  template <class Run>
-  void launch(int64_t number, Run &&run);
+  template <class Run> void launch(int64_t number, Run &&run);
 
   Kernel kernel;
   Array<double> main, extra, sequence;

@@ -23,7 +23,8 @@ double gmmConstant(const GmmInput &gmm) {
   double d = double(gmm.d), size = d + double(gmm.m) + 1;
   double c = size * d * (std::log(gmm.gamma) - 0.5 * std::log(2.0)) -
              logGammaDistribution(size / 2, gmm.d);
-  return -double(gmm.n) * d / 2 * std::log(2 * std::numbers::pi) - double(gmm.k) * c;
+  return -double(gmm.n) * d / 2 * std::log(2 * std::numbers::pi) -
+         double(gmm.k) * c;
 }
 
 template <class T> static T logSumExp(const T *values, int64_t count) {
@@ -105,14 +106,17 @@ template <class T> struct Projection {
 
 template <class T> void rotate(const T *r, const T *x, T *result) {
   T squared = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
-  T cross[] = {r[1] * x[2] - r[2] * x[1], r[2] * x[0] - r[0] * x[2], r[0] * x[1] - r[1] * x[0]};
+  T cross[] = {r[1] * x[2] - r[2] * x[1], r[2] * x[0] - r[0] * x[2],
+               r[0] * x[1] - r[1] * x[0]};
   if (realPart(squared) == 0) {
     for (int i = 0; i < 3; ++i)
       result[i] = x[i] + cross[i];
     return;
   }
-  T angle = std::sqrt(squared), cosine = std::cos(angle), sine = std::sin(angle);
-  T along = (r[0] * x[0] + r[1] * x[1] + r[2] * x[2]) / squared * (1.0 - cosine);
+  T angle = std::sqrt(squared), cosine = std::cos(angle),
+    sine = std::sin(angle);
+  T along =
+      (r[0] * x[0] + r[1] * x[1] + r[2] * x[2]) / squared * (1.0 - cosine);
   for (int i = 0; i < 3; ++i)
     result[i] = x[i] * cosine + cross[i] * (sine / angle) + r[i] * along;
 }
@@ -124,23 +128,27 @@ template <class T> Projection<T> project(const T *camera, const T *point) {
   rotate(camera, centred, seen);
   T u = seen[0] / seen[2], v = seen[1] / seen[2];
   T squared = u * u + v * v;
-  T scale = (1.0 + camera[9] * squared + camera[10] * squared * squared) * camera[6];
+  T scale =
+      (1.0 + camera[9] * squared + camera[10] * squared * squared) * camera[6];
   return {u * scale + camera[7], v * scale + camera[8]};
 }
 
 } // namespace
 
 double gmmObjective(const GmmInput &gmm) {
-  return Gmm<double>(gmm, gmm.alpha.data(), gmm.mu.data(), gmm.icf.data()).objective();
+  return Gmm<double>(gmm, gmm.alpha.data(), gmm.mu.data(), gmm.icf.data())
+      .objective();
 }
 
-double gmmDirectional(const GmmInput &gmm, const std::vector<double> &direction) {
+double gmmDirectional(const GmmInput &gmm,
+                      const std::vector<double> &direction) {
   const double step = 1e-100;
   std::vector<Complex> parameters;
   for (auto *part : {&gmm.alpha, &gmm.mu, &gmm.icf})
     for (double value : *part)
       parameters.emplace_back(value, step * direction[parameters.size()]);
-  const Complex *alpha = parameters.data(), *mu = alpha + gmm.k, *icf = mu + gmm.k * gmm.d;
+  const Complex *alpha = parameters.data(), *mu = alpha + gmm.k,
+                *icf = mu + gmm.k * gmm.d;
   return Gmm<Complex>(gmm, alpha, mu, icf).objective().imag() / step;
 }
 
@@ -158,7 +166,8 @@ static T lstmObjective(const LstmInput &in, const T *main, const T *extra) {
           const T *weight = main + (8 * l + number) * in.b + i;
           return x * weight[0] + weight[4 * in.b];
         };
-        T &hidden = state[2 * l * in.b + i], &cell = state[(2 * l + 1) * in.b + i];
+        T &hidden = state[2 * l * in.b + i],
+          &cell = state[(2 * l + 1) * in.b + i];
         T change = std::tanh(gate(3, hidden));
         cell = cell * sigmoid(gate(0, u)) + sigmoid(gate(1, hidden)) * change;
         u = hidden = sigmoid(gate(2, u)) * std::tanh(cell);
@@ -177,19 +186,24 @@ double lstmObjective(const LstmInput &in) {
   return lstmObjective(in, in.main.data(), in.extra.data());
 }
 
-double lstmDirectional(const LstmInput &in, const std::vector<double> &direction) {
+double lstmDirectional(const LstmInput &in,
+                       const std::vector<double> &direction) {
   const double step = 1e-100;
   std::vector<Complex> parameters;
   for (auto *part : {&in.main, &in.extra})
     for (double value : *part)
       parameters.emplace_back(value, step * direction[parameters.size()]);
-  return lstmObjective(in, parameters.data(), parameters.data() + in.main.size()).imag() / step;
+  return lstmObjective(in, parameters.data(),
+                       parameters.data() + in.main.size())
+             .imag() /
+         step;
 }
 
 void baResiduals(const BaInput &ba, std::vector<double> &residuals) {
   residuals.resize(size_t(2 * ba.p));
   for (int64_t i = 0; i < ba.p; ++i) {
-    auto seen = project(&ba.cameras[11 * ba.cameraOf[i]], &ba.points[3 * ba.pointOf[i]]);
+    auto seen = project(&ba.cameras[11 * ba.cameraOf[i]],
+                        &ba.points[3 * ba.pointOf[i]]);
     residuals[2 * i] = ba.weights[i] * (seen.u - ba.features[2 * i]);
     residuals[2 * i + 1] = ba.weights[i] * (seen.v - ba.features[2 * i + 1]);
   }

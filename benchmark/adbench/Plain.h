@@ -10,11 +10,13 @@ double gmmConstant(const GmmInput &gmm);
 double gmmObjective(const GmmInput &gmm);
 /// The derivative of the objective along `direction` (alpha, mu, icf in one
 /// vector), by a complex step.
-double gmmDirectional(const GmmInput &gmm, const std::vector<double> &direction);
+double gmmDirectional(const GmmInput &gmm,
+                      const std::vector<double> &direction);
 
 double lstmObjective(const LstmInput &lstm);
 /// Along `direction` (main, extra in one vector), by a complex step.
-double lstmDirectional(const LstmInput &lstm, const std::vector<double> &direction);
+double lstmDirectional(const LstmInput &lstm,
+                       const std::vector<double> &direction);
 
 /// p x 2, into `residuals`.
 void baResiduals(const BaInput &ba, std::vector<double> &residuals);

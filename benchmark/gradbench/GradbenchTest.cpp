@@ -15,7 +15,8 @@ TEST(Gradbench, TheParticleLandsWhereTheAuthorsSay) {
 TEST(Gradbench, TheParticlesDerivativeAgreesWithDifferences) {
   Particle particle(Device::best());
   double h = 1e-5;
-  auto here = particle.land(0.1), before = particle.land(0.1 - h), after = particle.land(0.1 + h);
+  auto here = particle.land(0.1), before = particle.land(0.1 - h),
+       after = particle.land(0.1 + h);
   ASSERT_EQ(before.steps, after.steps);
   EXPECT_GT(here.steps, 300);
   EXPECT_NEAR(here.derivative, (after.square - before.square) / (2 * h), 1e-7);
@@ -28,7 +29,8 @@ TEST(Gradbench, KMeansHasTheGradientAndHessianOfItsClusters) {
   problem.runCost();
   problem.runHessianProduct();
   EXPECT_NEAR(problem.cost(), reference.cost, 1e-11 * reference.cost);
-  EXPECT_LE(adbench::relativeError(problem.gradient(), reference.gradient), 1e-12);
+  EXPECT_LE(adbench::relativeError(problem.gradient(), reference.gradient),
+            1e-12);
   EXPECT_EQ(problem.diagonal(), reference.diagonal);
 }
 

@@ -9,26 +9,29 @@
 namespace costate::gradbench {
 
 static Kernel makeKernel() {
-  return kernel("kmeans", [](ArrayRef<double, 2> centres, ArrayRef<double, 2> points,
-                             ArrayRef<double, 0> value) {
-    parallel(points.size(0), [&](Index i) {
-      Var<double> least = std::numeric_limits<double>::infinity();
-      FOR (k, 0, centres.size(0)) {
-        Var<double> square = 0.0;
-        FOR (j, 0, centres.size(1)) {
-          Expr<double> distance = points(i, j) - centres(k, j);
-          square += distance * distance;
-        }
-        least = min(least, square);
-      }
-      value() += least;
-    });
-  });
+  return kernel("kmeans",
+                [](ArrayRef<double, 2> centres, ArrayRef<double, 2> points,
+                   ArrayRef<double, 0> value) {
+                  parallel(points.size(0), [&](Index i) {
+                    Var<double> least = std::numeric_limits<double>::infinity();
+                    FOR (k, 0, centres.size(0)) {
+                      Var<double> square = 0.0;
+                      FOR (j, 0, centres.size(1)) {
+                        Expr<double> distance = points(i, j) - centres(k, j);
+                        square += distance * distance;
+                      }
+                      least = min(least, square);
+                    }
+                    value() += least;
+                  });
+                });
 }
 
 KMeans::KMeans(const Device &device, const KMeansInput &in)
-    : kernel(makeKernel()), centres(device.array<double>({in.k, in.d}, grad | dual)),
-      points(device.array<double>({in.n, in.d})), value(device.array<double>({}, grad | dual)) {
+    : kernel(makeKernel()),
+      centres(device.array<double>({in.k, in.d}, grad | dual)),
+      points(device.array<double>({in.n, in.d})),
+      value(device.array<double>({}, grad | dual)) {
   centres.from_host(in.centres);
   points.from_host(in.points);
 }
@@ -49,8 +52,12 @@ void KMeans::runHessianProduct() {
 }
 
 double KMeans::cost() const { return value.to_host()[0]; }
-std::vector<double> KMeans::gradient() const { return centres.grad().to_host(); }
-std::vector<double> KMeans::diagonal() const { return centres.grad().dual().to_host(); }
+std::vector<double> KMeans::gradient() const {
+  return centres.grad().to_host();
+}
+std::vector<double> KMeans::diagonal() const {
+  return centres.grad().dual().to_host();
+}
 
 KMeansInput randomKMeans(int64_t k, int64_t n, int64_t d, uint64_t seed) {
   std::mt19937_64 random(seed);

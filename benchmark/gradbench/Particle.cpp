@@ -10,8 +10,8 @@ using Real = Expr<double>;
 
 /// Explicit Euler steps of 0.1 while it is above the ground, then straight on.
 static Kernel makeFall() {
-  return kernel("fall", [](ArrayRef<double, 0> control, ArrayRef<double, 0> square,
-                           ArrayRef<int, 0> steps) {
+  return kernel("fall", [](ArrayRef<double, 0> control,
+                           ArrayRef<double, 0> square, ArrayRef<int, 0> steps) {
     const double dt = 0.1;
     Var<double> x = 0.0, y = 8.0, vx = 0.75, vy = 0.0;
     Var<int> count = 0;

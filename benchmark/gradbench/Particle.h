@@ -1,8 +1,8 @@
 #pragma once
-/// The particle problem of GradBench (Pearlmutter and Siskind, "Using programming
-/// language theory to make automatic differentiation sound and efficient",
-/// 2008): a charged particle falls between two charges, of which one can be
-/// moved; where to, so that it lands at x = 0?
+/// The particle problem of GradBench (Pearlmutter and Siskind, "Using
+/// programming language theory to make automatic differentiation sound and
+/// efficient", 2008): a charged particle falls between two charges, of which
+/// one can be moved; where to, so that it lands at x = 0?
 
 #include "costate/costate.h"
 

@@ -14,13 +14,15 @@ struct ChainInput {
   int steps;
   std::vector<int32_t> links;  ///< scenes
   std::vector<int32_t> parent; ///< most: a link before it, or -1
-  std::vector<double> axes;    ///< most x 3, of length 1, in the frame of the parent
+  std::vector<double>
+      axes; ///< most x 3, of length 1, in the frame of the parent
   std::vector<double> lengths, masses; ///< most
-  std::vector<double> angles;  ///< most x scenes: at the start
+  std::vector<double> angles;          ///< most x scenes: at the start
 };
 
 /// With a branch after every third link, or a plain chain.
-ChainInput randomChain(int64_t scenes, int64_t most, int steps, bool branches, uint64_t seed = 1);
+ChainInput randomChain(int64_t scenes, int64_t most, int steps, bool branches,
+                       uint64_t seed = 1);
 
 class Chain {
 public:

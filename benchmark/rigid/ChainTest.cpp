@@ -18,7 +18,8 @@ void expectDifferences(const ChainInput &input) {
     chain.move(k, -2 * h);
     double before = chain.run();
     chain.move(k, h);
-    EXPECT_NEAR(gradient[k], (after - before) / (2 * h), 1e-6 * std::max(1.0, std::abs(gradient[k])))
+    EXPECT_NEAR(gradient[k], (after - before) / (2 * h),
+                1e-6 * std::max(1.0, std::abs(gradient[k])))
         << k;
   }
 }
@@ -28,7 +29,9 @@ TEST(Chain, GradientsAgreeWithDifferences) {
   expectDifferences(randomChain(3, 4, 6, false));
 }
 
-TEST(Chain, GradientsOfTreesAgreeWithDifferences) { expectDifferences(randomChain(3, 7, 6, true)); }
+TEST(Chain, GradientsOfTreesAgreeWithDifferences) {
+  expectDifferences(randomChain(3, 7, 6, true));
+}
 
 /// A pendulum of one link in its plane: the mass does not matter.
 TEST(Chain, APendulumFalls) {

@@ -14,8 +14,12 @@ static Kernel makeKernel() {
       FOR (i, 0, rows(e)) {
         FOR (j, 0, i + 1) {
           Var<double> rest = a(i, j, e);
-          FOR (k, 0, j) { rest -= l(i, k, e) * l(j, k, e); }
-          IF (i == j) { l(i, i, e) = sqrt(rest); }
+          FOR (k, 0, j) {
+            rest -= l(i, k, e) * l(j, k, e);
+          }
+          IF (i == j) {
+            l(i, i, e) = sqrt(rest);
+          }
           ELSE { l(i, j, e) = rest / l(j, j, e); }
         }
       }
@@ -46,20 +50,27 @@ void Cholesky::runGradient() {
 }
 
 std::vector<double> Cholesky::factors() const { return lower.to_host(); }
-std::vector<double> Cholesky::gradient() const { return matrices.grad().to_host(); }
+std::vector<double> Cholesky::gradient() const {
+  return matrices.grad().to_host();
+}
 
 CholeskyInput randomCholesky(int64_t count, int64_t most, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::uniform_int_distribution<int32_t> size(3, static_cast<int32_t>(most));
   size_t entries = static_cast<size_t>(most * most * count);
-  CholeskyInput in{count, most, {}, std::vector<double>(entries), std::vector<double>(entries)};
+  CholeskyInput in{count,
+                   most,
+                   {},
+                   std::vector<double>(entries),
+                   std::vector<double>(entries)};
   for (int64_t e = 0; e < count; ++e) {
     int32_t n = size(random);
     in.rows.push_back(n);
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j <= i; ++j) {
-        in.matrices[in.at(i, j, e)] = normal(random) / std::sqrt(n) + (i == j ? 4 : 0);
+        in.matrices[in.at(i, j, e)] =
+            normal(random) / std::sqrt(n) + (i == j ? 4 : 0);
         in.adjoint[in.at(i, j, e)] = normal(random);
       }
   }
@@ -79,7 +90,8 @@ std::vector<double> plainFactors(const CholeskyInput &in) {
   return l;
 }
 
-std::vector<double> plainGradient(const CholeskyInput &in, const std::vector<double> &l) {
+std::vector<double> plainGradient(const CholeskyInput &in,
+                                  const std::vector<double> &l) {
   std::vector<double> g = in.adjoint;
   for (int64_t e = 0; e < in.count; ++e)
     for (int64_t i = in.rows[e]; i-- > 0;)

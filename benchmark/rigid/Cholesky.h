@@ -8,11 +8,11 @@
 namespace costate::rigid {
 
 struct CholeskyInput {
-  int64_t count, most;            ///< matrices; rows of the largest
-  std::vector<int32_t> rows;      ///< of each
-  std::vector<double> matrices;   ///< most x most x count: entry (i, j) of all of
-                                  ///< them stand side by side
-  std::vector<double> adjoint;    ///< of the factors, like `matrices`
+  int64_t count, most;          ///< matrices; rows of the largest
+  std::vector<int32_t> rows;    ///< of each
+  std::vector<double> matrices; ///< most x most x count: entry (i, j) of all of
+                                ///< them stand side by side
+  std::vector<double> adjoint;  ///< of the factors, like `matrices`
   size_t at(int64_t i, int64_t j, int64_t e) const {
     return static_cast<size_t>((i * most + j) * count + e);
   }
@@ -43,6 +43,7 @@ private:
 /// The same in plain C++; the adjoint is that of I. Murray, "Differentiation of
 /// the Cholesky decomposition", 2016, 3.1 (unblocked).
 std::vector<double> plainFactors(const CholeskyInput &input);
-std::vector<double> plainGradient(const CholeskyInput &input, const std::vector<double> &factors);
+std::vector<double> plainGradient(const CholeskyInput &input,
+                                  const std::vector<double> &factors);
 
 } // namespace costate::rigid

@@ -24,7 +24,8 @@ TEST(Cholesky, RaggedGradientsAgreeWithDifferencesAndByHand) {
   Cholesky problem(Device::best(), in);
   problem.runFactors();
   problem.runGradient();
-  std::vector<double> factors = plainFactors(in), ours = problem.gradient(), differences;
+  std::vector<double> factors = plainFactors(in), ours = problem.gradient(),
+                      differences;
   EXPECT_LE(relativeError(problem.factors(), factors), 1e-14);
   EXPECT_LE(relativeError(ours, plainGradient(in, factors)), 1e-13);
   const double h = 1e-6;

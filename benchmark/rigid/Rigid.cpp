@@ -16,20 +16,24 @@ using bench::Options;
 using bench::Results;
 using bench::Row;
 
-void runCholesky(const Options &options, Results &results, int64_t count, int64_t most) {
+void runCholesky(const Options &options, Results &results, int64_t count,
+                 int64_t most) {
   CholeskyInput input = randomCholesky(count, most);
   std::vector<double> factors = plainFactors(input), gradient;
-  double baseline = milliseconds(options, [&] { gradient = plainGradient(input, factors); });
+  double baseline =
+      milliseconds(options, [&] { gradient = plainGradient(input, factors); });
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
     Cholesky problem(device, input);
-    Row &row = results.add(std::to_string(count) + "_of_3_to_" + std::to_string(most), threads);
+    Row &row = results.add(
+        std::to_string(count) + "_of_3_to_" + std::to_string(most), threads);
     problem.runFactors();
     device.reset_peak_bytes();
     size_t before = device.current_bytes();
     problem.runGradient();
     row.set("primal_ms", milliseconds(options, [&] { problem.runFactors(); }));
-    row.set("gradient_ms", milliseconds(options, [&] { problem.runGradient(); }));
+    row.set("gradient_ms",
+            milliseconds(options, [&] { problem.runGradient(); }));
     row.set("baseline_ms", baseline);
     row.set("saved_bytes", double(device.peak_bytes() - before));
     row.set("rel_err", adbench::relativeError(problem.gradient(), gradient));
@@ -62,12 +66,14 @@ double differenceError(const Device &device, ChainInput input) {
   return adbench::relativeError({product}, {(after - before) / (2 * h)});
 }
 
-void runChain(const Options &options, Results &results, int64_t links, int64_t scenes, int steps) {
+void runChain(const Options &options, Results &results, int64_t links,
+              int64_t scenes, int steps) {
   ChainInput input = randomChain(scenes, links, steps, /*branches=*/true);
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
     Chain chain(device, input);
-    Row &row = results.add(std::to_string(links) + "_links_" + std::to_string(scenes) + "_scenes",
+    Row &row = results.add(std::to_string(links) + "_links_" +
+                               std::to_string(scenes) + "_scenes",
                            threads);
     chain.run();
     device.reset_peak_bytes();
@@ -89,11 +95,12 @@ void chains(const Options &options, Results &results) {
   runChain(options, results, 30, 16, 100);
 }
 
-bench::Registration chainRegistration("chain",
-                                      "trees of links: kinematics, mass matrix, solve, in time",
-                                      chains);
-bench::Registration registration("cholesky", "ragged Cholesky factors, gradient beside one by hand",
-                                 cholesky);
+bench::Registration chainRegistration(
+    "chain", "trees of links: kinematics, mass matrix, solve, in time", chains);
+bench::Registration
+    registration("cholesky",
+                 "ragged Cholesky factors, gradient beside one by hand",
+                 cholesky);
 
 } // namespace
 } // namespace costate::rigid

@@ -35,8 +35,8 @@ namespace costate {
 /// place of the entry. Then arrays in `reads` hold what `primal` found in them,
 /// and arrays that are only in `writes` what it left in them;
 /// Error(BadArgument) if it reads others, but for gradients and what it has
-/// written itself. What it writes to arrays of the recording, other than gradients,
-/// is put back when it returns.
+/// written itself. What it writes to arrays of the recording, other than
+/// gradients, is put back when it returns.
 ///
 /// `gradient` keeps the convention of all gradients: it adds to `.grad()` of
 /// what `primal` reads, and clears `.grad()` of what it overwrites. A Tape

@@ -8,10 +8,10 @@
 ///     }
 ///     WHILE (s > 1) { s *= 0.5; }
 ///
-/// `break`, `continue` and `else` of C++ do not compile in these places. A plain
-/// `return` does, but ends the C++ function while it is traced: what follows is
-/// not recorded. Braces around a block are not optional where an ELIF or ELSE
-/// follows.
+/// `break`, `continue` and `else` of C++ do not compile in these places. A
+/// plain `return` does, but ends the C++ function while it is traced: what
+/// follows is not recorded. Braces around a block are not optional where an
+/// ELIF or ELSE follows.
 
 #include "costate/control.h"
 #include "costate/message.h"

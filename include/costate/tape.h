@@ -69,19 +69,19 @@ std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 ///
 /// Before anything overwrites a value that the gradient of a recorded launch
 /// needs, that value is copied, and nothing else is: by a launch or by the
-/// host, recorded or not, on any thread, as long as the recording holds the entry.
-/// `backward` puts the copies in place and afterwards the newest values back.
-/// Copies count against the memory of the device. If there is no room, the
-/// overwriting call is Error(OutOfMemory) and has written nothing.
+/// host, recorded or not, on any thread, as long as the recording holds the
+/// entry. `backward` puts the copies in place and afterwards the newest values
+/// back. Copies count against the memory of the device. If there is no room,
+/// the overwriting call is Error(OutOfMemory) and has written nothing.
 ///
 /// Not for use by two threads at once. While `backward` runs, arrays hold old
-/// values: other threads that read those, or write what the recording needs, get
-/// Error(BadArgument). Using one that has been moved from is Error(BadArgument)
-/// too.
+/// values: other threads that read those, or write what the recording needs,
+/// get Error(BadArgument). Using one that has been moved from is
+/// Error(BadArgument) too.
 class Tape {
 public:
-  /// Records while it lives, and the Tape does. May be destroyed on another thread: nothing that
-  /// its own thread begins after that is recorded.
+  /// Records while it lives, and the Tape does. May be destroyed on another
+  /// thread: nothing that its own thread begins after that is recorded.
   class Recording {
   public:
     Recording(Recording &&other) noexcept;

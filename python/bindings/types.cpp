@@ -71,7 +71,8 @@ static std::string pythonName(std::string name) {
 }
 
 static void bindOp(nb::module_ &module) {
-  nb::enum_<Op> all(module, "Op", "The pure operations of the kernel language.");
+  nb::enum_<Op> all(module, "Op",
+                    "The pure operations of the kernel language.");
 #define COSTATE_OPERATION(Name, name, operands, form, doc)                     \
   all.value(pythonName(#name).c_str(), Op::Name, *doc ? doc : nullptr);
 #include "costate/detail/operations.def"

@@ -1,8 +1,8 @@
 #include "costate/cache.h"
 
-#include "base/Fork.h"
 #include "api/Cache.h"
 #include "api/Checked.h"
+#include "base/Fork.h"
 #include "cache/Settings.h"
 
 using namespace costate;

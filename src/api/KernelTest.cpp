@@ -132,14 +132,14 @@ TEST_F(Kernels, RefuseOverlapsOnlyWhereTheyAreWritten) {
 
 /// A gradient has no part in an array that its kernel only stores to.
 TEST_F(Kernels, MayStoreToTheGradientOfAnotherArgument) {
-  Kernel clear = kernel("clear", [](ArrayRef<double, 1> to,
-                                    ArrayRef<double, 1> gradient,
-                                    ArrayRef<double, 1> from) {
-    parallel(to.size(0), [&](Index i) {
-      to(i) = from(i) * from(i);
-      gradient(i) = 0.0;
-    });
-  });
+  Kernel clear =
+      kernel("clear", [](ArrayRef<double, 1> to, ArrayRef<double, 1> gradient,
+                         ArrayRef<double, 1> from) {
+        parallel(to.size(0), [&](Index i) {
+          to(i) = from(i) * from(i);
+          gradient(i) = 0.0;
+        });
+      });
   Array<double> y = device.array<double>({100}, grad);
   x.fill(3);
   clear(y, y.grad(), x);
@@ -223,8 +223,9 @@ TEST_F(Kernels, ReportWhatTheyCompiled) {
   y.grad().fill(1);
   loop.grad(x, iterations, y);
   std::string report = loop.report();
-  for (const char *part : {"`loop`", "f64 array of rank 1",
-                           "primal: compiled in", "gradient", "saves each time"})
+  for (const char *part :
+       {"`loop`", "f64 array of rank 1", "primal: compiled in", "gradient",
+        "saves each time"})
     EXPECT_NE(report.find(part), std::string::npos) << report;
   EXPECT_EQ(loop.name(), "loop");
   EXPECT_EQ(loop.arguments().size(), 3u);

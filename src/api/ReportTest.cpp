@@ -50,7 +50,9 @@ TEST(Report, SaysHowLargeTapesInLoopsWere) {
     FOR (t, 0, steps.size()) {
       parallel(x.size(), [&](Index i) {
         Var<double> v = x(i);
-        FOR (j, 0, 8, steps(i)) { v = sin(v); }
+        FOR (j, 0, 8, steps(i)) {
+          v = sin(v);
+        }
         y(i) += v;
       });
     }

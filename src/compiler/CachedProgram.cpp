@@ -1,7 +1,7 @@
 /// A program in front of a store: what is there needs no kernel IR at all.
 
-#include "cache/Store.h"
 #include "base/Fork.h"
+#include "cache/Store.h"
 #include "compiler/SourceProgram.h"
 #include "compiler/Target.h"
 #include "compiler/TreeFields.h"

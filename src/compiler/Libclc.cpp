@@ -109,8 +109,7 @@ DenseSet<Function *> definitions(Module &module) {
 } // namespace
 
 Result<> linkLibrary(Module &module, DeviceLibrary which) {
-  Expected<std::unique_ptr<Module>> library =
-      parse(which, module.getContext());
+  Expected<std::unique_ptr<Module>> library = parse(which, module.getContext());
   llvm::Error error =
       library ? prepare(**library, module) : library.takeError();
   if (error)

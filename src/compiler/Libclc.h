@@ -13,8 +13,8 @@ namespace costate::compiler {
 enum class DeviceLibrary { Nvidia, Vulkan };
 
 /// Adds the definitions of the functions that `module` declares and the library
-/// has: those of libclc (`_Z3sind`) and ours (`costate_device_...`). They become
-/// part of the module: internal, and inlined where that pays.
+/// has: those of libclc (`_Z3sind`) and ours (`costate_device_...`). They
+/// become part of the module: internal, and inlined where that pays.
 Result<> linkLibrary(llvm::Module &module, DeviceLibrary library);
 
 } // namespace costate::compiler

@@ -32,7 +32,8 @@ void addDerivativePasses(mlir::OpPassManager &passes);
 void addHostPasses(mlir::OpPassManager &passes, const Options &options);
 
 /// Kernel IR to the LLVM dialect: functions of a device, and host code that
-/// drives them. `maths`: see convert-kernel-to-llvm; `inlines`: see place-tapes.
+/// drives them. `maths`: see convert-kernel-to-llvm; `inlines`: see
+/// place-tapes.
 void addDevicePasses(mlir::OpPassManager &passes, const Options &options,
                      const std::string &maths, bool inlines);
 

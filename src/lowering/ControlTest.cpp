@@ -16,7 +16,9 @@ TEST_F(LowerControl, PrivateArraysWithKnownIndicesAreVariables) {
   EXPECT_EQ(canonical([](ArrayRef<double, 1> x, Scalar<bool> c) {
               Local<double, 2> a;
               a[0] = x(0);
-              IF (c) { a[1] = a[0] * a[0]; }
+              IF (c) {
+                a[1] = a[0] * a[0];
+              }
               x(1) = a[1];
             }),
             R"(

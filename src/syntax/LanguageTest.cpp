@@ -28,11 +28,11 @@ concept HasTruth = requires(A a) { a ? 1 : 0; };
 template <class A>
 concept HasNot = requires(A a) { !a; };
 template <class A, class B>
-concept HasAndAnd = requires(A a, B b) { a &&b; };
+concept HasAndAnd = requires(A a, B b) { a && b; };
 template <class A, class B>
 concept HasPlus = requires(A a, B b) { a + b; };
 template <class A, class B>
-concept HasAnd = requires(A a, B b) { a &b; };
+concept HasAnd = requires(A a, B b) { a & b; };
 
 static_assert(!HasTruth<Expr<bool>> && !HasTruth<Var<bool>> &&
               !HasTruth<ElementRef<bool>> && !HasTruth<Scalar<bool>>);
@@ -176,22 +176,23 @@ static_assert(!HasExtremum<int, double>);
 static_assert(!HasExtremum<float, Expr<double>>);
 
 TEST(Language, CustomDerivatives) {
-  EXPECT_EQ(trace([](ArrayRef<double, 0> x, ArrayRef<float, 0> y) {
-              auto f = custom_derivative(
-                  [](Expr<double> a, auto n) { return a * a + cast<double>(n); },
-                  [](Expr<double> a, Expr<int> n, Expr<double> r) {
-                    return 2.0 * a;
-                  });
-              auto g = custom_derivative(
-                  [](auto a, Expr<float> b) {
-                    Var<float> v = a;
-                    return v;
-                  },
-                  [](auto a, auto b, auto r) { return std::tuple(r, 1); });
-              x() = f(x(), Expr<int>(3));
-              y() = stop_gradient(g(y(), 2.0f));
-            }),
-            R"(kernel k(a0: array f64 0, a1: array f32 0)
+  EXPECT_EQ(
+      trace([](ArrayRef<double, 0> x, ArrayRef<float, 0> y) {
+        auto f = custom_derivative(
+            [](Expr<double> a, auto n) { return a * a + cast<double>(n); },
+            [](Expr<double> a, Expr<int> n, Expr<double> r) {
+              return 2.0 * a;
+            });
+        auto g = custom_derivative(
+            [](auto a, Expr<float> b) {
+              Var<float> v = a;
+              return v;
+            },
+            [](auto a, auto b, auto r) { return std::tuple(r, 1); });
+        x() = f(x(), Expr<int>(3));
+        y() = stop_gradient(g(y(), 2.0f));
+      }),
+      R"(kernel k(a0: array f64 0, a1: array f32 0)
   %0 = const 3 : i32
   %1 = load a0[]
   %12 = custom (%1, %0) as (%2, %3)
@@ -241,8 +242,12 @@ TEST(Language, OperandsWiden) {
 
 TEST(Language, AnElifIsAnIfInTheElseBranch) {
   EXPECT_EQ(trace([](ArrayRef<bool, 1> c, ArrayRef<int, 0> y) {
-              IF (c(0)) { y() = 1; }
-              ELIF (c(1)) { y() = 2; }
+              IF (c(0)) {
+                y() = 1;
+              }
+              ELIF (c(1)) {
+                y() = 2;
+              }
               ELSE { y() = 3; }
               y() = 4;
             }),
@@ -270,10 +275,14 @@ TEST(Language, LoopsAndJumps) {
   EXPECT_EQ(trace([](ArrayRef<int, 1> x) {
               parallel(x.size(), [&](Index i) {
                 FOR (k, 9, x(i), -1) {
-                  IF (k == 3) { CONTINUE; }
+                  IF (k == 3) {
+                    CONTINUE;
+                  }
                   BREAK;
                 }
-                WHILE (x(i) > 0) { RETURN; }
+                WHILE (x(i) > 0) {
+                  RETURN;
+                }
               });
             }),
             R"(kernel k(a0: array i32 1)
@@ -303,18 +312,23 @@ TEST(Language, EveryBlockHasAPlainFunction) {
   std::string blocks = trace([](ArrayRef<int, 1> x, Scalar<int> n) {
     Var<int> s = 0;
     FOR (k, 0, n) {
-      IF (s > 3) { BREAK; }
+      IF (s > 3) {
+        BREAK;
+      }
       ELSE { CONTINUE; }
     }
-    FOR (k, n, 0, -2) { s += 1; }
-    WHILE (s > 0) { s -= 1; }
+    FOR (k, n, 0, -2) {
+      s += 1;
+    }
+    WHILE (s > 0) {
+      s -= 1;
+    }
     RETURN;
   });
   std::string functions = trace([](ArrayRef<int, 1> x, Scalar<int> n) {
     Var<int> s = 0;
-    for_(0, n, [&](Index) {
-      if_(s > 3, [] { break_(); }, [] { continue_(); });
-    });
+    for_(0, n,
+         [&](Index) { if_(s > 3, [] { break_(); }, [] { continue_(); }); });
     for_(n, 0, -2, [&](Index) { s += 1; });
     while_([&] { return s > 0; }, [&] { s -= 1; });
     return_();

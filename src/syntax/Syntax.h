@@ -68,15 +68,16 @@ using Block = std::vector<Statement>;
 struct Statement {
   Kind kind;
   Op op = Op::Neg;
-  DType type = DType::I64;   ///< of `value`
-  ValueId value = none;      ///< what it defines; For: the index, i64
+  DType type = DType::I64; ///< of `value`
+  ValueId value = none;    ///< what it defines; For: the index, i64
   uint32_t argument = none;
   uint32_t variable = none;
   uint32_t dim = 0;
   uint64_t bits = 0;
-  ValueId condition = none;  ///< While: defined in blocks[0]
+  ValueId condition = none; ///< While: defined in blocks[0]
   std::vector<ValueId> operands = {};
-  std::vector<ValueId> indices = {}; ///< Range: one i64 per extent; Call: arrays
+  std::vector<ValueId> indices =
+      {}; ///< Range: one i64 per extent; Call: arrays
   std::vector<ValueId> results = {}; ///< Custom, Range
   std::vector<Block> blocks = {};
   Loc loc = {};
@@ -89,7 +90,7 @@ struct Statement {
 
 struct Argument {
   DType type;
-  int rank;      ///< 0..maxRank; -1: a scalar
+  int rank;              ///< 0..maxRank; -1: a scalar
   ElementForm form = {}; ///< Array: one of its dimensions holds components.
                          ///< Scalar: the name of what it belongs to
   uint32_t number = 0;   ///< of the user's argument that it is or belongs to,

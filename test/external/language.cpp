@@ -39,9 +39,9 @@ struct Function {
 };
 
 double run(const Function &function, double a, double b) {
-  Kernel k = kernel(function.name, [&](ArrayRef<double, 0> y, Scalar<double> a, Scalar<double> b) {
-    y() = function.traced(a, b);
-  });
+  Kernel k = kernel(function.name,
+                    [&](ArrayRef<double, 0> y, Scalar<double> a,
+                        Scalar<double> b) { y() = function.traced(a, b); });
   Array<double> y = Device::best().array<double>({});
   k(y, a, b);
   return y.to_host()[0];
@@ -92,27 +92,40 @@ void functions() {
       {"atanh", [](Real a, Real) { return atanh(a); }, std::atanh(a)},
       {"erf", [](Real a, Real) { return erf(a); }, std::erf(a)},
       {"erfc", [](Real a, Real) { return erfc(a); }, std::erfc(a)},
-      {"fma", [](Real a, Real b) { return fma(a, b, 1.0); }, std::fma(a, b, 1.0)},
+      {"fma", [](Real a, Real b) { return fma(a, b, 1.0); },
+       std::fma(a, b, 1.0)},
       {"mod", [](Real a, Real b) { return mod(b, a); }, b + a},
       {"floor_div", [](Real a, Real b) { return floor_div(b, a); }, -1},
       {"sign", [](Real, Real b) { return sign(b); }, -1},
       {"fract", [](Real, Real b) { return fract(b); }, 0.6},
       {"mix", [](Real a, Real b) { return mix(a, b, 0.5); }, (a + b) / 2},
       {"smoothstep", [](Real a, Real) { return smoothstep(0, 1.4, a); }, 0.5},
-      {"isnan", [](Real a, Real b) { return cast<double>(isnan(a) | isinf(b) | ~isfinite(a)); }, 0},
-      {"bits", [](Real a, Real) { return bit_cast<double>(bit_cast<int64_t>(a)); }, a},
+      {"isnan",
+       [](Real a, Real b) {
+         return cast<double>(isnan(a) | isinf(b) | ~isfinite(a));
+       },
+       0},
+      {"bits",
+       [](Real a, Real) { return bit_cast<double>(bit_cast<int64_t>(a)); }, a},
       {"least", [](Real a, Real b) { return min(a, b, -2) + max(a, b, 3); }, 1},
-      {"counts", [](Real a, Real) { return cast<double>(popcnt(cast<int>(a) + 7) + clz(cast<int>(a) + 1) + ffs(cast<int>(a) + 4)); }, 3 + 31 + 3},
+      {"counts",
+       [](Real a, Real) {
+         return cast<double>(popcnt(cast<int>(a) + 7) + clz(cast<int>(a) + 1) +
+                             ffs(cast<int>(a) + 4));
+       },
+       3 + 31 + 3},
       {"template", [](Real a, Real) { return square(a); }, a * a},
-      {"struct", [](Real a, Real b) { return (Complex{a, b} * Complex{a, b}).im; }, 2 * a * b},
+      {"struct",
+       [](Real a, Real b) { return (Complex{a, b} * Complex{a, b}).im; },
+       2 * a * b},
   };
   for (const Function &function : all)
     expect(function.name, run(function, a, b), function.expected);
 }
 
 void integers() {
-  Kernel k = kernel("integers", [](ArrayRef<int64_t, 1> y, Scalar<int64_t> a, Scalar<int64_t> b,
-                                   Scalar<uint32_t> u) {
+  Kernel k = kernel("integers", [](ArrayRef<int64_t, 1> y, Scalar<int64_t> a,
+                                   Scalar<int64_t> b, Scalar<uint32_t> u) {
     y(0) = a / b;
     y(1) = a % b;
     y(2) = a / (b - b);
@@ -122,37 +135,50 @@ void integers() {
     y(6) = a >> 1;
     y(7) = cast<int64_t>(u >> 31);
     y(8) = cast<int64_t>(cast<int32_t>(cast<double>(a) * 1e300));
-    y(9) = select((a < b) | (a == b) | ((a != b) & ~(a >= b)), Expr<int64_t>(1), Expr<int64_t>(2));
+    y(9) = select((a < b) | (a == b) | ((a != b) & ~(a >= b)), Expr<int64_t>(1),
+                  Expr<int64_t>(2));
     y(10) += a;
     y(10) -= b;
   });
   Array<int64_t> y = Device::best().array<int64_t>({11});
   k(y, -7, 2, 0xffffffffu);
   std::vector<int64_t> got = y.to_host();
-  const double expected[] = {-3, -1, 0, (-7 & 2) | (-7 ^ 2), 6, -28, -4, 1, -2147483648.0, 1, -9};
+  const double expected[] = {
+      -3, -1, 0, (-7 & 2) | (-7 ^ 2), 6, -28, -4, 1, -2147483648.0, 1, -9};
   for (int i = 0; i < 11; ++i)
     expect("integer " + std::to_string(i), double(got[i]), expected[i]);
 }
 
 void statements() {
-  Kernel k = kernel("statements", [](ArrayRef<double, 1> y, ArrayRef<bool, 1> odd) {
-    parallel(y.size(), [&](Index i) {
-      odd(i) = i % 2 == 1;
-      IF (i == 5) { RETURN; }
-      Var<double> sum = 0;
-      FOR (k, i, -1, -1) {
-        IF (k % 3 == 2) { CONTINUE; }
-        sum += cast<double>(k);
-      }
-      WHILE (sum > 10) {
-        IF (sum > 100) { BREAK; }
-        sum *= 0.5;
-      }
-      IF (sum < 1) { y(i) = -1; }
-      ELIF (sum < 2) { y(i) = -2; }
-      ELSE { y(i) = sum; }
-    });
-  });
+  Kernel k =
+      kernel("statements", [](ArrayRef<double, 1> y, ArrayRef<bool, 1> odd) {
+        parallel(y.size(), [&](Index i) {
+          odd(i) = i % 2 == 1;
+          IF (i == 5) {
+            RETURN;
+          }
+          Var<double> sum = 0;
+          FOR (k, i, -1, -1) {
+            IF (k % 3 == 2) {
+              CONTINUE;
+            }
+            sum += cast<double>(k);
+          }
+          WHILE (sum > 10) {
+            IF (sum > 100) {
+              BREAK;
+            }
+            sum *= 0.5;
+          }
+          IF (sum < 1) {
+            y(i) = -1;
+          }
+          ELIF (sum < 2) {
+            y(i) = -2;
+          }
+          ELSE { y(i) = sum; }
+        });
+      });
   Array<double> y = Device::best().array<double>({8});
   Array<bool> odd = Device::best().array<bool>({8});
   k(y, odd);
@@ -188,11 +214,13 @@ void plainFunctions() {
 }
 
 void derivatives() {
-  Kernel k = kernel("cube", [](ArrayRef<double, 1> x, ArrayRef<double, 0> y, Scalar<double> s) {
+  Kernel k = kernel("cube", [](ArrayRef<double, 1> x, ArrayRef<double, 0> y,
+                               Scalar<double> s) {
     parallel(x.size(), [&](Index i) { y() += s * x(i) * x(i) * x(i); });
   });
   Device device = Device::open("cpu");
-  Array<double> x = device.array<double>({3}, grad | dual), y = device.array<double>({}, grad | dual);
+  Array<double> x = device.array<double>({3}, grad | dual),
+                y = device.array<double>({}, grad | dual);
   x.from_host({1, 2, 3});
   x.dual().fill(1);
   k.jvp(x, y, 2.0);
@@ -214,22 +242,26 @@ void derivatives() {
 }
 
 void narrowNumbers() {
-  Kernel k = kernel("narrow", [](ArrayRef<f16, 1> x, ArrayRef<std::int8_t, 1> n, ArrayRef<Vec<f16, 3>, 1> v,
-                                 ArrayRef<f16, 1> y, ArrayRef<std::int8_t, 1> m, Scalar<f16> s) {
+  Kernel k = kernel("narrow", [](ArrayRef<f16, 1> x, ArrayRef<std::int8_t, 1> n,
+                                 ArrayRef<Vec<f16, 3>, 1> v, ArrayRef<f16, 1> y,
+                                 ArrayRef<std::int8_t, 1> m, Scalar<f16> s) {
     parallel(x.size(), [&](Index i) {
       Local<std::uint16_t, 7> counts;
       counts[i % 7] += 65535;
       counts[i % 7] += 3;
       Var<f16> a = x[i] * 0.5 + s;
       Expr<std::int16_t> wide = n[i];
-      IF (a > f16(1)) { a = sqrt(a) * cast<f16>(wide); }
+      IF (a > f16(1)) {
+        a = sqrt(a) * cast<f16>(wide);
+      }
       m[i] = n[i] * 3;
       y[i] = max(a, 0) * cast<f16>(counts[i % 7]) + dot(v[i], v[i]);
     });
   });
   Device device = Device::best();
   Array<f16> x = device.array<f16>({2}, grad), y = device.array<f16>({2}, grad);
-  Array<std::int8_t> n = device.array<std::int8_t>({2}), m = device.array<std::int8_t>({2});
+  Array<std::int8_t> n = device.array<std::int8_t>({2}),
+                     m = device.array<std::int8_t>({2});
   Array<Vec<f16, 3>> v = device.array<Vec<f16, 3>>({2}, grad);
   x.from_host({1, 7});
   n.fill(50);
@@ -252,7 +284,8 @@ void narrowNumbers() {
 }
 
 void errors() {
-  Kernel k = kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1; }, {.debug = true});
+  Kernel k =
+      kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1; }, {.debug = true});
   try {
     k(Device::best().array<float>({1}));
     ++failures;

@@ -115,7 +115,8 @@ private:
 
   ir::KernelOp kernel;
   llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays;
-  llvm::DenseMap<mlir::Value, mlir::Value> adjointLocals; ///< of those that vary
+  llvm::DenseMap<mlir::Value, mlir::Value>
+      adjointLocals; ///< of those that vary
   llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts; ///< of each while
   Activity activity;
   llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects

@@ -69,7 +69,8 @@ Value Scope::materialize(OpBuilder &builder, Value value) {
       mapping.map(operand, materialize(builder, operand));
   Operation *copy = builder.clone(*op, mapping);
   copy->setLoc(ir::recomputed(op->getLoc()));
-  for (auto [original, result] : llvm::zip(op->getResults(), copy->getResults()))
+  for (auto [original, result] :
+       llvm::zip(op->getResults(), copy->getResults()))
     provided[original] = result;
   return provided.lookup(value);
 }

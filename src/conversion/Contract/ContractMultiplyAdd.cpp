@@ -11,8 +11,8 @@ namespace {
 /// The product behind `value`, if nothing but `user` needs it.
 arith::MulFOp productFor(Value value, Operation *user) {
   auto product = value.getDefiningOp<arith::MulFOp>();
-  bool private_ = product && value.hasOneUse() &&
-                  product->getBlock() == user->getBlock();
+  bool private_ =
+      product && value.hasOneUse() && product->getBlock() == user->getBlock();
   return private_ ? product : nullptr;
 }
 

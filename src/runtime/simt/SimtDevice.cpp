@@ -235,6 +235,12 @@ Result<> SimtDriver::launch(gpu::Module &module, const std::string &symbol,
       });
 }
 
+/// What the compiler says of `symbol`; nothing special of functions of others.
+gpu::DeviceFunction functionOf(const Code &code, const std::string &symbol) {
+  auto known = code.functions.find(symbol);
+  return known == code.functions.end() ? gpu::DeviceFunction() : known->second;
+}
+
 Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                          gpu::Grid grid, std::span<const uint64_t> words,
                          size_t sharedBytes) {
@@ -245,10 +251,7 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
                        std::to_string(sharedBytes) +
                        " bytes of shared memory, and there are " +
                        std::to_string(info.sharedPerBlock)};
-  auto known = code.functions.find(symbol);
-  gpu::DeviceFunction function;
-  if (known != code.functions.end())
-    function = known->second;
+  const gpu::DeviceFunction function = functionOf(code, symbol);
   if (function.addsUp)
     sharedBytes = std::max(sharedBytes, sumMemory);
   uint64_t launchSeed = mixed(seed, schedules++);

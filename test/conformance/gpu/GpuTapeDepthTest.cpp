@@ -1,8 +1,8 @@
 /// Gradients of nests on GPUs, with iterations that are deeper than all rows of
 /// a tape.
 
-#include "conformance/gpu/GpuTapes.h"
 #include "Labels.h"
+#include "conformance/gpu/GpuTapes.h"
 
 COSTATE_LABEL("*", waits);
 COSTATE_LABEL("DeepGpuTapes.NeedNoMoreThanTheirBranch", slow);

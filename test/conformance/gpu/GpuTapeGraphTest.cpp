@@ -1,7 +1,7 @@
 /// Gradients of loops on GPUs, in graphs and on streams of the user.
 
-#include "conformance/gpu/GpuTapes.h"
 #include "Labels.h"
+#include "conformance/gpu/GpuTapes.h"
 
 COSTATE_LABEL("*", waits);
 

@@ -1,8 +1,8 @@
 /// Gradients of loops on GPUs, with tapes of every size: what does not fit is
 /// computed again, and gives the same bits.
 
-#include "conformance/gpu/GpuTapes.h"
 #include "Labels.h"
+#include "conformance/gpu/GpuTapes.h"
 
 COSTATE_LABEL("*", waits);
 COSTATE_LABEL("GpuTapes.OfMultiprocessorsWithLittleMemoryAreThoseOfTheCpu",

@@ -24,8 +24,16 @@ struct Operation {
 };
 
 enum Form {
-  Numbers = 3, Floats = 3, Choice = 2, Cast = 1,
-  Bits = 0, Integers = 0, Comparison = 0, BitCast = 0, Ordinal = 0, Philox = 0
+  Numbers = 3,
+  Floats = 3,
+  Choice = 2,
+  Cast = 1,
+  Bits = 0,
+  Integers = 0,
+  Comparison = 0,
+  BitCast = 0,
+  Ordinal = 0,
+  Philox = 0
 };
 enum Domain { Any, Small, Unit, AboveOne, Away, Power };
 

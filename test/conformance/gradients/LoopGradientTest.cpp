@@ -13,7 +13,9 @@ TEST(LoopGradient, RepeatedSineWithDepthFromMemory) {
                                   ArrayRef<double, 1> y) {
     parallel(x.size(0), [&](Index i) {
       Var<double> v = x(i);
-      FOR (j, 0, n[i]) { v = v * sin(v); }
+      FOR (j, 0, n[i]) {
+        v = v * sin(v);
+      }
       y(i) = v;
     });
   });
@@ -40,7 +42,9 @@ TEST(LoopGradient, NewtonInWhile) {
   Kernel k = kernel("newton", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(0), [&](Index i) {
       Var<double> v = x(i);
-      WHILE (abs(v * v - x(i)) > 1e-14 * x(i)) { v = 0.5 * (v + x(i) / v); }
+      WHILE (abs(v * v - x(i)) > 1e-14 * x(i)) {
+        v = 0.5 * (v + x(i) / v);
+      }
       y(i) = v;
     });
   });
@@ -56,20 +60,23 @@ TEST(LoopGradient, NewtonInWhile) {
 }
 
 TEST(LoopGradient, SearchWithBreak) {
-  Kernel k = kernel("search", [](ArrayRef<double, 1> x, ArrayRef<double, 1> limit,
-                                 ArrayRef<double, 1> y, ArrayRef<int, 1> steps) {
-    parallel(limit.size(0), [&](Index i) {
-      Var<double> sum = 0;
-      Var<int> iterations = 0;
-      FOR (j, 0, x.size(0)) {
-        sum += x(j) * x(j);
-        iterations += 1;
-        IF (sum > limit(i)) { BREAK; }
-      }
-      steps(i) = iterations;
-      y(i) = sum * limit(i);
-    });
-  });
+  Kernel k =
+      kernel("search", [](ArrayRef<double, 1> x, ArrayRef<double, 1> limit,
+                          ArrayRef<double, 1> y, ArrayRef<int, 1> steps) {
+        parallel(limit.size(0), [&](Index i) {
+          Var<double> sum = 0;
+          Var<int> iterations = 0;
+          FOR (j, 0, x.size(0)) {
+            sum += x(j) * x(j);
+            iterations += 1;
+            IF (sum > limit(i)) {
+              BREAK;
+            }
+          }
+          steps(i) = iterations;
+          y(i) = sum * limit(i);
+        });
+      });
   auto x = active<double>({0.5, 1.5, 0.25, 2, 1, 0.75});
   auto limit = active<double>({0.1, 1, 3, 1000});
   auto y = active(std::vector<double>(4, 0.0));
@@ -84,7 +91,9 @@ TEST(LoopGradient, ContinueAtEveryThirdStep) {
     parallel(1, [&](Index i) {
       Var<double> v = 1;
       FOR (j, 0, x.size(0)) {
-        IF (j % 3 == 2) { CONTINUE; }
+        IF (j % 3 == 2) {
+          CONTINUE;
+        }
         v = v * x(j) + sin(v);
       }
       y(i) = v;
@@ -97,16 +106,20 @@ TEST(LoopGradient, ContinueAtEveryThirdStep) {
 }
 
 TEST(LoopGradient, TriangularLoops) {
-  Kernel k = kernel("triangle", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
-    parallel(x.size(0), [&](Index i) {
-      Var<double> v = x(i);
-      FOR (a, 0, i + 1) {
-        FOR (b, a, i + 1) { v = v + 0.1 * sin(v * x(b)) * x(a); }
-      }
-      y(i) = v;
-    });
-  });
-  auto x = active(randomValues(6, -1, 1)), y = active(std::vector<double>(6, 0.0));
+  Kernel k =
+      kernel("triangle", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+        parallel(x.size(0), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (a, 0, i + 1) {
+            FOR (b, a, i + 1) {
+              v = v + 0.1 * sin(v * x(b)) * x(a);
+            }
+          }
+          y(i) = v;
+        });
+      });
+  auto x = active(randomValues(6, -1, 1)),
+       y = active(std::vector<double>(6, 0.0));
   expectGradients({x}, {y}, k, x, y);
 }
 
@@ -117,14 +130,18 @@ TEST(LoopGradient, RaggedLoops) {
       Var<double> product = 1;
       FOR (r, start(i), start(i + 1)) {
         Var<double> sum = 0.1;
-        FOR (c, 0, width(r)) { sum += x(r) * cos(sum * x(c)); }
+        FOR (c, 0, width(r)) {
+          sum += x(r) * cos(sum * x(c));
+        }
         product *= sum;
       }
       y(i) = product;
     });
   });
-  auto start = constant<int>({0, 2, 2, 5}), width = constant<int>({3, 0, 1, 4, 2});
-  auto x = active(randomValues(5, 0.2, 1.5)), y = active(std::vector<double>(3, 0.0));
+  auto start = constant<int>({0, 2, 2, 5}),
+       width = constant<int>({3, 0, 1, 4, 2});
+  auto x = active(randomValues(5, 0.2, 1.5)),
+       y = active(std::vector<double>(3, 0.0));
   expectGradients({x}, {y}, k, start, width, x, y);
 }
 
@@ -142,15 +159,19 @@ TEST(LoopGradient, ChainOfIndices) {
     });
   });
   auto next = constant<int>({3, 0, 1, 4, 2, 5});
-  auto x = active(randomValues(6, 0.5, 1.5)), y = active(std::vector<double>(6, 0.0));
+  auto x = active(randomValues(6, 0.5, 1.5)),
+       y = active(std::vector<double>(6, 0.0));
   expectGradients({x}, {y}, k, next, x, y);
 }
 
 TEST(LoopGradient, FibonacciByIndex) {
-  Kernel k = kernel("fibonacci", [](ArrayRef<double, 1> f, ArrayRef<double, 1> y) {
-    FOR (t, 0, f.size(0) - 2) { f(t + 2) = f(t + 1) + f(t); }
-    y(0) = f(f.size(0) - 1);
-  });
+  Kernel k =
+      kernel("fibonacci", [](ArrayRef<double, 1> f, ArrayRef<double, 1> y) {
+        FOR (t, 0, f.size(0) - 2) {
+          f(t + 2) = f(t + 1) + f(t);
+        }
+        y(0) = f(f.size(0) - 1);
+      });
   std::vector<double> start(12, 0.0);
   start[0] = start[1] = 1;
   auto f = active(start), y = scalarResult();
@@ -164,43 +185,50 @@ TEST(LoopGradient, FibonacciByIndex) {
 }
 
 TEST(LoopGradient, FibonacciGathers) {
-  Kernel k = kernel("gathers", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
-    parallel(1, [&](Index i) {
-      Var<int> a = 0, b = 1;
-      Var<double> v = 0.3;
-      FOR (j, 0, 9) {
-        v = sin(v) * x(b % cast<int>(x.size(0))) + v;
-        Var<int> c = a + b;
-        a = b;
-        b = c;
-      }
-      y(i) = v;
-    });
-  });
+  Kernel k =
+      kernel("gathers", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+        parallel(1, [&](Index i) {
+          Var<int> a = 0, b = 1;
+          Var<double> v = 0.3;
+          FOR (j, 0, 9) {
+            v = sin(v) * x(b % cast<int>(x.size(0))) + v;
+            Var<int> c = a + b;
+            a = b;
+            b = c;
+          }
+          y(i) = v;
+        });
+      });
   auto x = active(randomValues(7, 0.2, 1)), y = scalarResult();
   expectGradients({x}, {y}, k, x, y);
 }
 
 TEST(LoopGradient, AccumulateThenUseNonLinearly) {
-  Kernel k = kernel("accumulate", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
-    parallel(1, [&](Index i) {
-      Var<double> sum = 5;
-      FOR (j, 0, x.size(0)) { sum += x(j) * x(j); }
-      y(i) = sum * sin(sum);
-    });
-  });
+  Kernel k =
+      kernel("accumulate", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+        parallel(1, [&](Index i) {
+          Var<double> sum = 5;
+          FOR (j, 0, x.size(0)) {
+            sum += x(j) * x(j);
+          }
+          y(i) = sum * sin(sum);
+        });
+      });
   auto x = active(randomValues(8, -1, 1)), y = scalarResult();
   expectGradients({x}, {y}, k, x, y);
 }
 
 TEST(LoopGradient, ProductOverALoop) {
-  Kernel k = kernel("product", [](ArrayRef<double, 1> x, ArrayRef<double, 0> y) {
-    parallel(1, [&](Index) {
-      Var<double> v = 1;
-      FOR (j, 0, x.size(0)) { v *= x(j); }
-      y() += v;
-    });
-  });
+  Kernel k =
+      kernel("product", [](ArrayRef<double, 1> x, ArrayRef<double, 0> y) {
+        parallel(1, [&](Index) {
+          Var<double> v = 1;
+          FOR (j, 0, x.size(0)) {
+            v *= x(j);
+          }
+          y() += v;
+        });
+      });
   auto x = active<double>({2, 2, 2});
   Array<double> y = cpu().array<double>({}, grad | dual);
   k(x, y);
@@ -221,7 +249,8 @@ TEST(LoopGradient, StepsOfEitherSign) {
     });
   });
   auto x = active(randomValues(8, 0.5, 1.5));
-  auto bounds = constant<int>({0, 8, 3, 7, -1, -1, 6, 1, -2, 5, 5, 1, 3, 7, -1});
+  auto bounds =
+      constant<int>({0, 8, 3, 7, -1, -1, 6, 1, -2, 5, 5, 1, 3, 7, -1});
   auto y = active(std::vector<double>(5, 0.0));
   expectGradients({x}, {y}, k, x, bounds, y);
 }
@@ -274,9 +303,13 @@ TEST(LoopGradient, WhileInsideForInsideWhile) {
       WHILE ((outer < 3) & (v < 50)) {
         FOR (j, 0, outer + 1) {
           Var<double> w = v;
-          WHILE (w > 1) { w = w * 0.6; }
+          WHILE (w > 1) {
+            w = w * 0.6;
+          }
           v = v + w * x(i);
-          IF (v > 20) { BREAK; }
+          IF (v > 20) {
+            BREAK;
+          }
         }
         outer += 1;
       }
@@ -289,14 +322,17 @@ TEST(LoopGradient, WhileInsideForInsideWhile) {
 }
 
 TEST(LoopGradient, SerialValuesFlowIntoRangesAndBack) {
-  Kernel k = kernel("serial", [](ArrayRef<double, 1> x, ArrayRef<double, 1> p,
-                                 ArrayRef<double, 1> y, ArrayRef<double, 0> loss) {
-    Var<double> scale = 1;
-    FOR (j, 0, p.size(0)) { scale = scale * sin(p(j)) + p(j); }
-    parallel(x.size(0), [&](Index i) { y(i) = scale * x(i) * x(i); });
-    Var<double> shift = scale * p(0);
-    parallel(x.size(0), [&](Index i) { loss() += sin(y(i) + shift); });
-  });
+  Kernel k =
+      kernel("serial", [](ArrayRef<double, 1> x, ArrayRef<double, 1> p,
+                          ArrayRef<double, 1> y, ArrayRef<double, 0> loss) {
+        Var<double> scale = 1;
+        FOR (j, 0, p.size(0)) {
+          scale = scale * sin(p(j)) + p(j);
+        }
+        parallel(x.size(0), [&](Index i) { y(i) = scale * x(i) * x(i); });
+        Var<double> shift = scale * p(0);
+        parallel(x.size(0), [&](Index i) { loss() += sin(y(i) + shift); });
+      });
   auto x = active(randomValues(6, -1, 1)), p = active(randomValues(3, 0.5, 1));
   auto y = active(std::vector<double>(6, 0.0));
   Array<double> loss = cpu().array<double>({}, grad | dual);

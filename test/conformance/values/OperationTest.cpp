@@ -13,36 +13,37 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 /// One row of results for each function of x in (0.2, 0.9) and z in (1.1, 2).
-template <class E, class X, class Z>
-std::vector<E> functionsOf(X x, Z z) {
+template <class E, class X, class Z> std::vector<E> functionsOf(X x, Z z) {
   using std::abs, std::sqrt, std::cbrt, std::exp, std::exp2, std::expm1,
       std::log, std::log2, std::log10, std::log1p, std::pow, std::hypot,
       std::sin, std::cos, std::tan, std::asin, std::acos, std::atan, std::atan2,
       std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh,
       std::erf, std::erfc, std::fma, std::fmod, std::floor, std::ceil,
       std::trunc, std::round;
-  return {x + z,       x - z,        x * z,       x / z,        -x,
-          abs(x - z),  sqrt(x),      cbrt(x),     exp(x),       exp2(x),
-          expm1(x),    log(x),       log2(x),     log10(x),     log1p(x),
-          pow(x, z),   pow(z, x),    hypot(x, z), sin(x),       cos(x),
-          tan(x),      asin(x),      acos(x),     atan(x),      atan2(x, z),
-          sinh(x),     cosh(x),      tanh(x),     asinh(x),     acosh(z),
-          atanh(x),    erf(x),       erfc(x),     fma(x, z, z), fmod(z, x),
+  return {x + z,        x - z,       x * z,        x / z,        -x,
+          abs(x - z),   sqrt(x),     cbrt(x),      exp(x),       exp2(x),
+          expm1(x),     log(x),      log2(x),      log10(x),     log1p(x),
+          pow(x, z),    pow(z, x),   hypot(x, z),  sin(x),       cos(x),
+          tan(x),       asin(x),     acos(x),      atan(x),      atan2(x, z),
+          sinh(x),      cosh(x),     tanh(x),      asinh(x),     acosh(z),
+          atanh(x),     erf(x),      erfc(x),      fma(x, z, z), fmod(z, x),
           x * floor(z), x * ceil(z), x * trunc(z), x * round(z)};
 }
 
 const size_t functionCount = functionsOf<double>(0.5, 1.5).size();
 
 template <class T> Kernel allFunctions(KernelOptions options = {}) {
-  return kernel("functions", [](ArrayRef<T, 1> x, ArrayRef<T, 1> z,
-                                ArrayRef<T, 2> y) {
-    parallel(x.size(0), [&](Index i) {
-      Expr<T> a = x(i), b = z(i);
-      std::vector<Expr<T>> values = functionsOf<Expr<T>>(a, b);
-      for (size_t f = 0; f < values.size(); ++f)
-        y(f, i) = values[f];
-    });
-  }, options);
+  return kernel(
+      "functions",
+      [](ArrayRef<T, 1> x, ArrayRef<T, 1> z, ArrayRef<T, 2> y) {
+        parallel(x.size(0), [&](Index i) {
+          Expr<T> a = x(i), b = z(i);
+          std::vector<Expr<T>> values = functionsOf<Expr<T>>(a, b);
+          for (size_t f = 0; f < values.size(); ++f)
+            y(f, i) = values[f];
+        });
+      },
+      options);
 }
 
 template <class T>
@@ -60,7 +61,8 @@ void expectValues(double tolerance, KernelOptions options = {}) {
   for (size_t i = 0; i < xs.size(); ++i) {
     std::vector<T> want = functionsOf<T>(xs[i], zs[i]);
     for (size_t f = 0; f < want.size(); ++f)
-      EXPECT_NEAR(got[f * 64 + i], want[f], tolerance * std::max(T(1), std::abs(want[f])))
+      EXPECT_NEAR(got[f * 64 + i], want[f],
+                  tolerance * std::max(T(1), std::abs(want[f])))
           << "function " << f << " at " << xs[i] << ", " << zs[i];
   }
 }
@@ -93,13 +95,14 @@ TEST(Operation, MinMaxClampSelectAndRsqrt) {
 }
 
 TEST(Operation, NothingComesOutOfABranchNotTaken) {
-  Kernel k = kernel("guarded", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
-    parallel(x.size(0), [&](Index i) {
-      Expr<double> v = x(i);
-      y(i) = select(v > 0, log(v), 0.0) + select(v > 0, sqrt(v), 0.0) +
-             select(v > 0, 1.0 / v, 0.0) + select(v > 0, pow(v, 0.5), 0.0);
-    });
-  });
+  Kernel k =
+      kernel("guarded", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
+        parallel(x.size(0), [&](Index i) {
+          Expr<double> v = x(i);
+          y(i) = select(v > 0, log(v), 0.0) + select(v > 0, sqrt(v), 0.0) +
+                 select(v > 0, 1.0 / v, 0.0) + select(v > 0, pow(v, 0.5), 0.0);
+        });
+      });
   auto x = active<double>({0.0, 1.0}), y = active<double>({0.0, 0.0});
   k(x, y);
   y.grad().fill(1);
@@ -140,7 +143,8 @@ TEST(Operation, IntegersAreTotal) {
     });
   });
   int lowest = std::numeric_limits<int>::min();
-  auto a = constant<int>({7, -7, 7, lowest, 5}), b = constant<int>({2, 2, 0, -1, 33});
+  auto a = constant<int>({7, -7, 7, lowest, 5}),
+       b = constant<int>({2, 2, 0, -1, 33});
   auto y = constant(std::vector<int>(30, 0), {6, 5});
   k(a, b, y);
   std::vector<int> got = y.to_host();
@@ -154,16 +158,17 @@ TEST(Operation, IntegersAreTotal) {
 }
 
 TEST(Operation, UnsignedAndWideIntegers) {
-  Kernel k = kernel("unsigned", [](ArrayRef<uint32_t, 1> a, ArrayRef<uint64_t, 1> b,
-                                   ArrayRef<int64_t, 1> c, ArrayRef<bool, 1> d) {
-    parallel(1, [&](Index i) {
-      a(i) = (a(i) + 1u) / 2u - 5u;
-      b(i) = b(i) % 1000u + (b(i) >> 60);
-      c(i) = c(i) >> 1;
-      d(i) = (a(i) > 5u) & ~(b(i) == 0u);
-    });
-  });
-  auto a = constant<uint32_t>({4}); 
+  Kernel k =
+      kernel("unsigned", [](ArrayRef<uint32_t, 1> a, ArrayRef<uint64_t, 1> b,
+                            ArrayRef<int64_t, 1> c, ArrayRef<bool, 1> d) {
+        parallel(1, [&](Index i) {
+          a(i) = (a(i) + 1u) / 2u - 5u;
+          b(i) = b(i) % 1000u + (b(i) >> 60);
+          c(i) = c(i) >> 1;
+          d(i) = (a(i) > 5u) & ~(b(i) == 0u);
+        });
+      });
+  auto a = constant<uint32_t>({4});
   auto b = constant<uint64_t>({0xF000000000000001ull});
   auto c = constant<int64_t>({-9});
   auto d = constant<bool>({false});
@@ -175,20 +180,22 @@ TEST(Operation, UnsignedAndWideIntegers) {
 }
 
 TEST(Operation, FloatToIntegerSaturates) {
-  Kernel k = kernel("convert", [](ArrayRef<double, 1> x, ArrayRef<int, 1> y,
-                                  ArrayRef<uint32_t, 1> u, ArrayRef<int64_t, 1> w) {
-    parallel(x.size(0), [&](Index i) {
-      y(i) = cast<int>(x(i));
-      u(i) = cast<uint32_t>(x(i));
-      w(i) = cast<int64_t>(x(i));
-    });
-  });
+  Kernel k =
+      kernel("convert", [](ArrayRef<double, 1> x, ArrayRef<int, 1> y,
+                           ArrayRef<uint32_t, 1> u, ArrayRef<int64_t, 1> w) {
+        parallel(x.size(0), [&](Index i) {
+          y(i) = cast<int>(x(i));
+          u(i) = cast<uint32_t>(x(i));
+          w(i) = cast<int64_t>(x(i));
+        });
+      });
   auto x = constant<double>({1.9, -1.9, 1e20, -inf, std::nan("")});
   auto y = constant(std::vector<int>(5, 7));
   auto u = constant(std::vector<uint32_t>(5, 7));
   auto w = constant(std::vector<int64_t>(5, 7));
   k(x, y, u, w);
-  int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
+  int most = std::numeric_limits<int>::max(),
+      least = std::numeric_limits<int>::min();
   EXPECT_EQ(y.to_host(), (std::vector<int>{1, -1, most, least, 0}));
   EXPECT_EQ(u.to_host(), (std::vector<uint32_t>{1, 0, ~0u, 0, 0}));
   EXPECT_EQ(w.to_host()[2], std::numeric_limits<int64_t>::max());
