@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace costate {
@@ -140,13 +141,13 @@ void atEnd(int status, void *) {
 /// The end of the process destroys first what its thread has of its own. What
 /// is registered then comes before all that others have registered.
 struct ThreadEnd {
-  ~ThreadEnd() {
-    if (gettid() == getpid())
-      on_exit(atEnd, nullptr);
-  }
+  ~ThreadEnd() { on_exit(atEnd, nullptr); }
 };
 
-void watchThread() {
+void watchMainThread() {
+  static thread_local bool isWatched = false;
+  if (std::exchange(isWatched, true) || gettid() != getpid())
+    return;
   static thread_local ThreadEnd end;
   (void)&end;
 }
@@ -162,7 +163,7 @@ void afterForkInChild() {
 }
 
 const bool watched = [] {
-  watchThread();
+  watchMainThread();
   on_exit(atEnd, nullptr);
   return pthread_atfork(beforeFork, afterForkInParent, afterForkInChild) == 0;
 }();
@@ -186,7 +187,7 @@ void Busy::serve() { depth = 1; }
 void ForeignWork::enter() {
   if (foreignDepth++ > 0)
     return Busy::enter();
-  watchThread();
+  watchMainThread();
   while (!endGate.tryEnter(endsProcess)) {
     std::this_thread::sleep_for(longestStay);
     endGate.open();

@@ -174,7 +174,7 @@ def objects():
 
 
 def arrays():
-    import torch
+    torch = pytest.importorskip("torch")
     a, t, vectors = np.zeros((2, 3), np.float32), torch.zeros(4, dtype=torch.float64), np.ones((2, 3), np.float32)
 
     @ti.kernel

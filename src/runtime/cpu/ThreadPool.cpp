@@ -73,6 +73,7 @@ struct ThreadPool::Team {
   void add(Job &job);
   void finish(Job &job, Interruptible *asked);
   void enlarge(int wanted);
+  void waitUntilBegun();
   void help();
   void stop();
 
@@ -84,6 +85,7 @@ private:
   std::mutex mutex; ///< guards what follows
   std::condition_variable posted, left;
   std::atomic<uint32_t> jobsPosted = 0;
+  std::atomic<int> begun = 0; ///< threads
   Job *jobs = nullptr;
   bool stopping = false;
   std::vector<std::thread> threads;
@@ -110,6 +112,15 @@ void ThreadPool::Team::enlarge(int wanted) {
   } catch (const std::bad_alloc &) {
     retryAt = Clock::now() + retryAfter;
   }
+  waitUntilBegun();
+}
+
+/// glibc ends the process if there is no memory for what a thread has of its
+/// own when it begins: no thread is still to begin when memory ends later.
+void ThreadPool::Team::waitUntilBegun() {
+  const int made = static_cast<int>(threads.size());
+  for (int ready; (ready = begun.load()) < made;)
+    begun.wait(ready);
 }
 
 void ThreadPool::Team::add(Job &job) {
@@ -141,6 +152,8 @@ void ThreadPool::Team::finish(Job &job, Interruptible *asked) {
 
 void ThreadPool::Team::help() {
   Busy::serve();
+  ++begun;
+  begun.notify_one();
   std::unique_lock lock(mutex);
   while (!stopping) {
     if (Job *job = openJob()) {
