@@ -42,7 +42,7 @@ costate_precompiled(standard)
 target_include_directories(costate-pch-mlir SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS}
                                                           ${MLIR_INCLUDE_DIRS})
 
-# costate_library(NAME SOURCES...): one without LLVM.
+# costate_library(NAME SOURCES...): one without MLIR.
 function(costate_library name)
   add_library(${name} STATIC ${ARGN})
   set_property(GLOBAL APPEND PROPERTY COSTATE_LIBRARIES ${name})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that compilers find no header of a layer that theirs does not use.
 
-usage: check_layers.py BUILD
+usage: check_layers.py [BUILD]
 
 Each layer has an include folder of its own (`costate_layer` in
 cmake/Costate.cmake), so what a file may include follows from its command. The
@@ -47,7 +47,7 @@ def is_checked(entry):
 
 
 def main():
-    build = Path(sys.argv[1]).resolve()
+    build = Path(sys.argv[1] if sys.argv[1:] else ROOT / "build/release").resolve()
     layers, problems, checked = order(), [], 0
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if is_checked(entry):

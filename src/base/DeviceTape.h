@@ -41,8 +41,7 @@ struct TapeControl {
   unsigned long long seenRows, seenMinRows; ///< of the running launch
 };
 
-/// What a function that runs in tiles is called with, from the word
-/// `TapeCallWord` on.
+/// What a function that runs in tiles is called with, after its other words.
 struct TapeCall {
   /// Filled by the host code of a kernel, where the host knows them: rows that
   /// any tile needs at most, and those that it can do with; else 0.

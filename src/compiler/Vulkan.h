@@ -16,8 +16,7 @@ namespace costate::compiler {
 bool isVulkan(const std::string &target);
 
 /// The bytes of a SPIR-V module with an entry point `deviceSymbol(name)` per
-/// device function `name` of `module`. NotSupported for numbers that the device
-/// lacks.
+/// device function `name` of `module`. Fails for numbers that the device lacks.
 Result<std::string> emitSpirv(std::unique_ptr<llvm::Module> module,
                               const std::string &target);
 

@@ -112,7 +112,7 @@ std::vector<Box> Region::boxes() const {
   return result;
 }
 
-/// The first slab that ends behind `begin`.
+/// The first slab that ends after `begin`.
 Region::Slabs::const_iterator Region::firstMeeting(int64_t begin) const {
   auto slab = slabs.upper_bound(begin);
   if (slab != slabs.begin() && std::prev(slab)->second.end > begin)

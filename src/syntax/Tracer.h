@@ -133,7 +133,6 @@ private:
   Statement &access(Kind kind, const Place &place, Loc loc);
   void addIndices(Statement &statement, const Place &place, Loc loc);
   std::optional<Statement> takeIf();
-  void startElse(Statement branch);
   void addMessage(Statement statement, std::string_view text,
                   std::span<const Handle> values, size_t most);
   void checkEffect(const char *what, Loc loc);

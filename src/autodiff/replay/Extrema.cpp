@@ -66,7 +66,7 @@ void probeExtrema(ir::KernelOp kernel, ArrayRef<bool> active) {
     auto probe = ir::LoadOp::create(builder, access.op->getLoc(),
                                     access.op->getOperand(0).getType(),
                                     access.array, access.indices);
-    probe->setAttr(behindPartAttr, builder.getUnitAttr());
+    probe->setAttr(afterPartAttr, builder.getUnitAttr());
   }
 }
 

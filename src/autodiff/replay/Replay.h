@@ -50,9 +50,9 @@ bool mayFollowOwnWrite(const Writes &writes, ir::LoadOp load);
 
 /// Whether `load` reads what its part leaves in the element: what a minimum or
 /// maximum that the part takes has become.
-inline constexpr llvm::StringLiteral behindPartAttr = "costate.behind_part";
+inline constexpr llvm::StringLiteral afterPartAttr = "costate.after_part";
 inline bool readsAfterPart(mlir::Operation *load) {
-  return load->hasAttr(behindPartAttr);
+  return load->hasAttr(afterPartAttr);
 }
 
 /// Whether `other` may use the element of the minimum or maximum `update`

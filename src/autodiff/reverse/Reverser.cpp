@@ -225,7 +225,7 @@ void Reverser::reverseExtremum(Operation *update, Sweep &sweep) {
 /// The value that the part leaves in the element of `update`.
 Value Reverser::loadFinal(Operation *update, ValueRange indices, Builder &b) {
   auto probe = cast<ir::LoadOp>(update->getNextNode());
-  assert(probe->hasAttr(behindPartAttr) && "extrema must have been probed");
+  assert(probe->hasAttr(afterPartAttr) && "extrema must have been probed");
   auto load = ir::LoadOp::create(b, probe.getType(), probe.getArray(), indices);
   load->setAttrs(probe->getAttrs());
   return load;

@@ -6,7 +6,7 @@
 // CHECK:         tape.pivot
 // CHECK:         %[[V:.*]] = arith.mulf
 // CHECK-NEXT:    tape.pivot
-// CHECK-NEXT:    %[[FINAL:.*]] = costate.load %arg1[] {costate.behind_part}
+// CHECK-NEXT:    %[[FINAL:.*]] = costate.load %arg1[] {costate.after_part}
 // CHECK-NEXT:    %[[WINS:.*]] = arith.cmpf oeq, %[[V]], %[[FINAL]]
 // CHECK-NEXT:    %[[G:.*]] = scf.if %[[WINS]] -> (f64) {
 // CHECK-NEXT:      %[[TAKEN:.*]] = costate.atomic_take %arg3[]
@@ -29,7 +29,7 @@ costate.kernel @shared(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
 // CHECK:         tape.pivot
 // CHECK-NEXT:    costate.range
 // CHECK-NEXT:      tape.pivot
-// CHECK-NEXT:      %[[FINAL:.*]] = costate.load %arg1[%[[I:.*]]] {costate.behind_part}
+// CHECK-NEXT:      %[[FINAL:.*]] = costate.load %arg1[%[[I:.*]]] {costate.after_part}
 // CHECK-NEXT:      %[[WINS:.*]] = arith.cmpf oeq, %{{.*}}, %[[FINAL]]
 // CHECK-NEXT:      scf.if %[[WINS]] {
 // CHECK-NEXT:        costate.store %{{.*}}, %arg3[%[[I]]]
@@ -46,8 +46,8 @@ costate.kernel @constant(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 1>)
 // version of its own.
 // CHECK-LABEL: costate.kernel @twice.grad
 // CHECK-SAME:    %[[MIDDLE:[a-z0-9]+]]: !costate.array<f64, 0> {costate.part = 2 : i64, costate.version_of = 1 : i64})
-// CHECK:         costate.load %arg1[] {costate.behind_part}
-// CHECK:         costate.load %[[MIDDLE]][] {costate.behind_part}
+// CHECK:         costate.load %arg1[] {costate.after_part}
+// CHECK:         costate.load %[[MIDDLE]][] {costate.after_part}
 costate.kernel @twice(%x: !costate.array<f64, 1>, %m: !costate.array<f64, 0>) {
   %n = costate.extent %x[0] : !costate.array<f64, 1>
   costate.range (%i) in (%n) {

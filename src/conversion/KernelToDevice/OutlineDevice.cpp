@@ -83,7 +83,7 @@ private:
   int64_t sortWord() const {
     return callWord() + (tiled ? sizeof(TapeCall) / 8 : 0);
   }
-  /// A tiled function finds its TapeCall behind its other words, and then its
+  /// A tiled function finds its TapeCall after its other words, and then its
   /// SortCall.
   int64_t words() const {
     return sortWord() + (depth ? sizeof(SortCall) / 8 : 0);

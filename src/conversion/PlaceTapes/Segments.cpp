@@ -30,8 +30,8 @@ static Values nextRecorded(WorkItem &item, const OpenLoop &loop,
 }
 
 /// The state after the iterations that are kept, which counting has written.
-static Values behindKept(WorkItem &item, OpenLoop &loop, const Outcome &whole,
-                         Value all) {
+static Values afterKept(WorkItem &item, OpenLoop &loop, const Outcome &whole,
+                        Value all) {
   RowBuilder &b = item.b;
   const LoopState &state = loop.state;
   const TapeLevel &level = item.shape.level(state.op());
@@ -75,7 +75,7 @@ public:
 
 private:
   Value keptEndOfSized();
-  Value behindLast();
+  Value afterLast();
   Value isStoredLast();
   bool isUsedOnTheWay() const;
   Piece piece(Value number, Value keptEnd);
@@ -167,7 +167,7 @@ Value Pieces::keptEndOfSized() {
 
 /// The number after the last piece. What does not fit need not run, nor run
 /// again.
-Value Pieces::behindLast() {
+Value Pieces::afterLast() {
   bool mustRun = isSized && (!loop.storesLast || isUsedOnTheWay());
   Value segments = mustRun ? loop.segments : b.where(loop.fit, loop.segments);
   return b.add(segments, one);
@@ -218,7 +218,7 @@ Values Pieces::run(ValueRange state) {
   inits.push_back(isSized ? none : loop.kept);
   if (!isLeaf)
     inits.append({keptEnd, keptEnd});
-  Values ends = b.loop(isSized ? none : one, behindLast(), inits,
+  Values ends = b.loop(isSized ? none : one, afterLast(), inits,
                        [&](Value p, ValueRange args) { return next(p, args); });
   unsigned values = state.size();
   loop.keptEnd = isLeaf ? keptEnd : ends[values + 1];
@@ -241,7 +241,7 @@ void runInSegments(WorkItem &item, Operation *op, Value pred) {
   bool isSized = loop.state.isSized();
   Values last =
       Pieces(item, loop)
-          .run(isSized ? loop.inits : behindKept(item, loop, whole, all));
+          .run(isSized ? loop.inits : afterKept(item, loop, whole, all));
   item.row = loop.free;
   if (isSized)
     whole.state = results(item, loop.state, last, pred, item.map);

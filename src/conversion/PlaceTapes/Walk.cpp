@@ -68,7 +68,7 @@ void LevelWalk::walk(Block &body, Value pred) {
 
 //===-- Forward -----------------------------------------------------------===//
 
-Value ForwardWalk::behindGroup() {
+Value ForwardWalk::afterGroup() {
   return rowAfter(item.b, current, isWorkItem ? 0 : level.groups[group].rows);
 }
 
@@ -76,7 +76,7 @@ void ForwardWalk::visitLoop(Operation *loop, Value pred) {
   if (isWorkItem) {
     runInSegments(item, loop, pred);
   } else {
-    current.row = behindGroup();
+    current.row = afterGroup();
     runInner(item, loop, pred, at, current);
   }
   ++group;

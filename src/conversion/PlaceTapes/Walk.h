@@ -44,14 +44,14 @@ public:
       : LevelWalk(item, level, at, isWorkItem), current(start) {}
 
   /// After the last record.
-  mlir::Value end() { return behindGroup(); }
+  mlir::Value end() { return afterGroup(); }
 
 private:
   Place place() const override { return current; }
   bool elseFirst() const override { return false; }
   void visitLoop(mlir::Operation *loop, mlir::Value pred) override;
   void visitRecord(mlir::Operation *op, mlir::Value pred) override;
-  mlir::Value behindGroup();
+  mlir::Value afterGroup();
 
   Place current;
   unsigned group = 0;

@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --place-tapes --canonicalize --cse | FileCheck %s
 
 // Work items may be sorted by iterations that an array says, and by what conditions
-// around the loop say; after this one is all that they do.
+// around the loop say; behind this one is all that they do.
 // CHECK-LABEL: costate.kernel @gated
 // CHECK:         costate.range (%[[I:.*]]) in
 // CHECK-NEXT:      %[[V:.*]] = costate.load %{{.*}}[%[[I]]] : !costate.array<f32, 1>
