@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import costate as ti
+from derivatives import in_both_modes
 
 UNARY = {
     "sin": (math.sin, math.cos), "cos": (math.cos, lambda v: -math.sin(v)),
@@ -41,13 +42,7 @@ def both_modes(function, points, dtype=ti.f64):
             y[i] = function(x[i])
 
     x.from_numpy(np.asarray(points))
-    with ti.ad.FwdMode(loss=y, param=x, seed=[1.0] * n):
-        k()
-    forward = y.dual.to_numpy()
-    k()
-    y.grad.fill(1)
-    k.grad()
-    return y.to_numpy(), x.grad.to_numpy(), forward
+    return in_both_modes(k, x, y)
 
 
 @pytest.mark.parametrize("name", UNARY)

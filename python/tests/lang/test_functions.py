@@ -7,6 +7,7 @@ import pytest
 
 import costate as ti
 from costate import _core
+from derivatives import in_both_modes
 
 FUNCTIONS = {op.name: (operands, doc) for op, operands, doc in _core.functions()}
 
@@ -31,13 +32,7 @@ def launched(function, columns):
 
     x.from_numpy(columns[0])
     z.from_numpy(columns[-1])
-    with ti.ad.FwdMode(loss=y, param=x, seed=[1.0] * n):
-        k()
-    forward = y.dual.to_numpy()
-    k()
-    y.grad.fill(1)
-    k.grad()
-    return y.to_numpy(), x.grad.to_numpy(), forward
+    return in_both_modes(k, x, y)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
