@@ -148,6 +148,9 @@ TEST(Devices, AGpuIsNoDriverForTheCpu) {
 }
 
 TEST(Devices, AreNamedAndCounted) {
+  for (std::string name : {"cpu:1", "simt2", "cud", ""})
+    expectError(ErrorCode::NoDevice, {"`" + name + "`"},
+                [&] { Device::open(name); });
   expectError(ErrorCode::NoDevice, {"`metal`", "cpu, cuda, vulkan, gpu"},
               [] { Device::open("metal"); });
   const char *chosen = std::getenv("COSTATE_DEVICE");

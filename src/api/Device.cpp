@@ -95,24 +95,58 @@ openSimt(const DeviceOptions &options) {
                             .sorting = chosen->sorting});
 }
 
+namespace {
+
+/// A kind of device.
+struct Kind {
+  std::string_view name, note;
+  Result<std::shared_ptr<runtime::Device>> (*open)(const std::string &name,
+                                                   const DeviceOptions &);
+  bool takesWhich = false; ///< `name:` and which one
+};
+
+constexpr Kind kinds[] = {
+    {"cpu", "",
+     [](const std::string &, const DeviceOptions &options) {
+       return runtime::openCpu(options.threads, options.memory_limit);
+     }},
+    {"cuda", "",
+     [](const std::string &name, const DeviceOptions &options) {
+       return openGpu(name, options, runtime::cuda::openCuda(0));
+     }},
+    {"vulkan", "",
+     [](const std::string &name, const DeviceOptions &options) {
+       return openVulkan(name, options);
+     },
+     /*takesWhich=*/true},
+    {"gpu", " (any of these GPUs)",
+     [](const std::string &, const DeviceOptions &options) {
+       return openAnyGpu(options);
+     }},
+    {"simt", " (for tests)",
+     [](const std::string &, const DeviceOptions &options) {
+       return openSimt(options);
+     }}};
+
+} // namespace
+
+static const Kind &kindOf(const std::string &name) {
+  std::string known;
+  for (const Kind &kind : kinds) {
+    std::string rest = name.substr(std::min(name.size(), kind.name.size()));
+    if (name.starts_with(kind.name) &&
+        (rest.empty() || (kind.takesWhich && rest.starts_with(':'))))
+      return kind;
+    known.append(known.empty() ? "" : ", ").append(kind.name).append(kind.note);
+  }
+  raise(ErrorCode::NoDevice,
+        "there is no device `" + name + "`; this build has: " + known);
+}
+
 Device Device::open(const std::string &name, DeviceOptions options) {
   options.validate |= isOn("COSTATE_VALIDATE");
   ForeignWork work;
-  if (name == "cpu")
-    return Device(
-        checked(runtime::openCpu(options.threads, options.memory_limit)));
-  if (name == "simt")
-    return Device(checked(openSimt(options)));
-  if (name == "cuda")
-    return Device(checked(openGpu(name, options, runtime::cuda::openCuda(0))));
-  if (name == "gpu")
-    return Device(checked(openAnyGpu(options)));
-  if (name == "vulkan" || name.starts_with("vulkan:"))
-    return Device(checked(openVulkan(name, options)));
-  raise(ErrorCode::NoDevice,
-        "there is no device `" + name +
-            "`; this build has: cpu, cuda, vulkan, gpu (any of "
-            "these GPUs), simt (for tests)");
+  return Device(checked(kindOf(name).open(name, options)));
 }
 
 Device Device::best() {

@@ -29,9 +29,34 @@ using namespace mlir;
 namespace costate::compiler {
 namespace {
 
+/// What makes code of device functions; Cpu has none.
+enum class Backend { Cpu, Simt, Nvidia, Vulkan };
+
+Result<Backend> backendOf(const std::string &target) {
+  if (target == "cpu")
+    return Backend::Cpu;
+  if (target == "simt")
+    return Backend::Simt;
+  if (target.starts_with("sm_"))
+    return Backend::Nvidia;
+  if (isVulkan(target))
+    return Backend::Vulkan;
+  return Failure{ErrorCode::Internal,
+                 "nothing makes code for `" + target +
+                     "`; there are cpu, simt, NVIDIA chips as sm_90, and "
+                     "Vulkan devices as vulkan1.2;f64"};
+}
+
 /// Whether device code runs on the host.
-bool isForHost(const std::string &target) {
-  return target == "cpu" || target == "simt";
+bool isForHost(Backend backend) {
+  switch (backend) {
+  case Backend::Cpu:
+  case Backend::Simt:
+    return true;
+  case Backend::Nvidia:
+  case Backend::Vulkan:
+    return false;
+  }
 }
 
 struct LLVMCode {
@@ -66,7 +91,7 @@ Result<> checkLocals(ModuleOp module, DiagnosticText &diagnostics) {
   return Failure{ErrorCode::BadKernel, diagnostics.take("")};
 }
 
-Result<> convert(ModuleOp module, const Options &options,
+Result<> convert(ModuleOp module, const Options &options, Backend backend,
                  const std::string &target, DiagnosticText &diagnostics) {
   if (Result<> checked = checkLocals(module, diagnostics); !checked)
     return checked;
@@ -74,12 +99,12 @@ Result<> convert(ModuleOp module, const Options &options,
     return checked;
   PassManager passes(module.getContext());
   enableChecks(passes);
-  if (target == "cpu")
+  if (backend == Backend::Cpu)
     addHostPasses(passes, options);
   else
     addDevicePasses(passes, options,
-                    isForHost(target) ? host().maths : "libclc",
-                    /*inlines=*/isVulkan(target));
+                    isForHost(backend) ? host().maths : "libclc",
+                    /*inlines=*/backend == Backend::Vulkan);
   if (succeeded(passes.run(module)))
     return {};
   return Failure{ErrorCode::Internal,
@@ -131,36 +156,62 @@ void keepImage(const std::string &symbol, const std::string &image,
       << image;
 }
 
+/// Code of `device`, and the ending of files of it; none for the host.
+struct Image {
+  std::string bytes;
+  const char *extension = "";
+};
+
+Result<Image> emitImage(std::unique_ptr<llvm::Module> device, Backend backend,
+                        const std::string &target) {
+  auto named = [](Result<std::string> bytes,
+                  const char *extension) -> Result<Image> {
+    if (!bytes)
+      return bytes.error();
+    return Image{std::move(*bytes), extension};
+  };
+  switch (backend) {
+  case Backend::Cpu:
+  case Backend::Simt:
+    return Image();
+  case Backend::Nvidia:
+    return named(emitPtx(*device, target), ".ptx");
+  case Backend::Vulkan:
+    return named(emitSpirv(std::move(device), target), ".spv");
+  }
+}
+
 /// Takes the device code out of `llvm`, which keeps the entry `symbol`.
-Result<std::string> emitDevice(LLVMCode &llvm, const std::string &symbol,
-                               const std::string &chip) {
+Result<Image> emitDevice(LLVMCode &llvm, const std::string &symbol,
+                         Backend backend, const std::string &target) {
   std::unique_ptr<llvm::Module> device = llvm::CloneModule(*llvm.module);
   auto isEntry = [&](const llvm::Function &function) {
     return function.getName() == symbol;
   };
   keepOnly(*llvm.module, isEntry);
   keepOnly(*device, std::not_fn(isEntry));
-  return isVulkan(chip) ? emitSpirv(std::move(device), chip)
-                        : emitPtx(*device, chip);
+  return emitImage(std::move(device), backend, target);
 }
 
 Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
-                           const Options &options, const std::string &target,
+                           const Options &options, Backend backend,
+                           const std::string &target,
                            DiagnosticText &diagnostics) {
-  if (Result<> done = convert(module, options, target, diagnostics); !done)
+  Result<> done = convert(module, options, backend, target, diagnostics);
+  if (!done)
     return done.error();
   Result<LLVMCode> code = translate(module, diagnostics);
   if (!code)
     return code.error();
-  if (!isForHost(target)) {
-    Result<std::string> image = emitDevice(*code, entry, target);
+  if (!isForHost(backend)) {
+    Result<Image> image = emitDevice(*code, entry, backend, target);
     if (!image)
       return image.error();
-    keepImage(entry, *image, isVulkan(target) ? ".spv" : ".ptx");
-    code->image = std::move(*image);
+    keepImage(entry, image->bytes, image->extension);
+    code->image = std::move(image->bytes);
   }
   optimise(*code->module, *code->machine);
-  if (target == "simt")
+  if (backend == Backend::Simt)
     tellPlaces(*code->module);
   return code;
 }
@@ -190,7 +241,7 @@ void fillWatched(ModuleOp module, runtime::KernelCode &code) {
 
 /// What the attributes of `module` say of its device functions.
 std::shared_ptr<runtime::gpu::DeviceCode>
-describeDevice(ModuleOp module, StringRef name, const std::string &target) {
+describeDevice(ModuleOp module, StringRef name, Backend backend) {
   auto code = std::make_shared<runtime::gpu::DeviceCode>();
   auto functions = module->getAttrOfType<ArrayAttr>("costate.functions");
   for (DictionaryAttr of : functions.getAsRange<DictionaryAttr>()) {
@@ -232,11 +283,12 @@ describeDevice(ModuleOp module, StringRef name, const std::string &target) {
     function.sharedSymbol = function.symbol;
     if (function.sorts)
       function.sortSymbol =
-          function.symbol + (isForHost(target) ? "" : ".sort");
-    if (function.tiles && !isForHost(target))
+          function.symbol + (isForHost(backend) ? "" : ".sort");
+    if (function.tiles && !isForHost(backend))
       function.sharedSymbol += ".shared";
-    bool hasDrain = flag("drains") || (function.tiles && isVulkan(target));
-    if (hasDrain && !isForHost(target))
+    bool hasDrain =
+        flag("drains") || (function.tiles && backend == Backend::Vulkan);
+    if (hasDrain && !isForHost(backend))
       function.drainSymbol += ".drain";
     code->pushes |= !code->functions.back().measure.empty();
   }
@@ -266,15 +318,18 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
                   const std::string &target, DiagnosticText &diagnostics,
                   ObjectCode &object) {
   object.symbol = (name + ".entry").str();
+  Result<Backend> backend = backendOf(target);
+  if (!backend)
+    return backend.error();
   Result<LLVMCode> llvm =
-      optimised(module, object.symbol, options, target, diagnostics);
+      optimised(module, object.symbol, options, *backend, target, diagnostics);
   if (!llvm)
     return llvm.error();
   fillSites(module, object);
   fillTexts(module, object.code);
   fillWatched(module, object.code);
-  if (target != "cpu") {
-    object.device = describeDevice(module, name, target);
+  if (*backend != Backend::Cpu) {
+    object.device = describeDevice(module, name, *backend);
     object.device->image = std::move(llvm->image);
   }
   Result<std::string> bytes = emitObject(*llvm->module, *llvm->machine);
@@ -287,7 +342,8 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
 
 Result<std::string> printLLVM(ModuleOp module, const Options &options,
                               DiagnosticText &diagnostics) {
-  Result<LLVMCode> code = optimised(module, "", options, "cpu", diagnostics);
+  Result<LLVMCode> code =
+      optimised(module, "", options, Backend::Cpu, "cpu", diagnostics);
   if (!code)
     return code.error();
   std::string text;

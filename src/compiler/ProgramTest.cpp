@@ -200,6 +200,17 @@ std::string copying(const std::string &type) {
          array + "\n    costate.store %a, %x[%i] : " + array + "\n  }\n}\n";
 }
 
+TEST(Compiler, TargetsThatNothingMakesCodeForAreNamed) {
+  Derivation derivation;
+  derivation.target = "toaster";
+  auto program = Program::parse(copying("f32"), "copy.mlir", "", Options());
+  ASSERT_TRUE(program) << program.error().text;
+  auto compiled = (*program)->compile(derivation);
+  ASSERT_FALSE(compiled);
+  EXPECT_NE(compiled.error().text.find("code for `toaster`"), std::string::npos)
+      << compiled.error().text;
+}
+
 TEST(Compiler, NumbersThatADeviceLacksAreNamed) {
   Derivation derivation;
   derivation.target = "vulkan1.2;subgroup=32;i64atomics";

@@ -55,16 +55,16 @@ class Arch:
         raise AttributeError(f"a device has no attribute `{name}`")
 
 
-x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt, python = (
-    Arch(n) for n in ("x64", "arm64", "cuda", "vulkan", "metal", "amdgpu", "opengl", "gles", "dx11",
-                      "simt", "python"))
+# By kind, the device; None: there are none yet.
+_DEVICE = dict(x64="cpu", arm64="cpu", cuda="cuda", vulkan="vulkan", metal=None, amdgpu=None, opengl=None, gles=None,
+               dx11=None, simt="simt", python="cpu")
+x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt, python = map(Arch, _DEVICE)
 for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl, python):
     setattr(Arch, _arch.name, _arch)
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
-_DEVICE = {"x64": "cpu", "arm64": "cpu", "cuda": "cuda", "vulkan": "vulkan", "simt": "simt",
-           "python": "cpu"}
+_NAMES = {*_DEVICE, "cpu", "gpu"}
 
 
 class Config:
@@ -173,7 +173,7 @@ def shares_memory():
 
 
 def arch_of(name):
-    return {"cpu": cpu, "cuda": cuda, "simt": simt}.get(name, Arch(name))
+    return cpu if name == "cpu" else Arch(name)
 
 
 def _device_name(arch):
@@ -236,7 +236,7 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     them. Other options of Quadrants and Taichi are accepted and have no effect.
     """
     option_values.check({**options, "enable_fallback": enable_fallback})
-    option_values.check_arch(arch, {*_DEVICE, "cpu", "gpu", "metal", "amdgpu", "opengl", "gles", "dx11"})
+    option_values.check_arch(arch, _NAMES)
     with lock:
         reset()
         known = Config.names()
@@ -251,7 +251,7 @@ def _arch_of_environment(arch):
     name, text = environment.variable("arch")
     if not text:
         return arch
-    if text.partition(":")[0] not in {*_DEVICE, "cpu", "gpu", "metal", "amdgpu", "opengl", "gles", "dx11"}:
+    if text.partition(":")[0] not in _NAMES:
         raise QuadrantsRuntimeError(f"the environment variable {name} is {text!r}, which is no kind of device; use cpu, "
                                     "gpu, cuda, vulkan, simt or python")
     if arch is None or name.startswith("TI_"):

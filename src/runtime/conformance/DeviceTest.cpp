@@ -511,8 +511,7 @@ TEST_P(DeviceConformance, GraphsAreReplayedWhileOthersWork) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceConformance,
-                         testing::Values("cpu", "simt", "fakecuda", "cuda",
-                                         "vulkan"),
+                         testing::ValuesIn(conformance::names()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

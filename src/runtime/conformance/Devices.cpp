@@ -134,6 +134,19 @@ Result<std::shared_ptr<Device>> openVulkan(size_t limit) {
                       {.memoryLimit = limit, .validate = true});
 }
 
+struct Opener {
+  std::string name;
+  Result<std::shared_ptr<Device>> (*open)(size_t limit);
+};
+
+const Opener openers[] = {
+    {"cpu", [](size_t limit) { return openCpu(2, limit); }},
+    {"simt",
+     [](size_t limit) { return openSimt(2, limit, {.validate = true}); }},
+    {"fakecuda", openFakeCuda},
+    {"cuda", openCuda},
+    {"vulkan", openVulkan}};
+
 KernelCode affineFor(std::string image) {
   KernelCode code;
   code.name = "affine";
@@ -145,16 +158,15 @@ KernelCode affineFor(std::string image) {
 
 } // namespace
 
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Opener &opener : openers)
+    all.push_back(opener.name);
+  return all;
+}
+
 Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit) {
-  if (name == "cpu")
-    return openCpu(2, limit);
-  if (name == "simt")
-    return openSimt(2, limit, {.validate = true});
-  if (name == "fakecuda")
-    return openFakeCuda(limit);
-  if (name == "vulkan")
-    return openVulkan(limit);
-  return openCuda(limit);
+  return std::ranges::find(openers, name, &Opener::name)->open(limit);
 }
 
 const KernelCode &affine(const std::string &device) {

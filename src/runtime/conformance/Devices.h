@@ -3,11 +3,16 @@
 
 #include "runtime/Device.h"
 
+#include <string>
+#include <vector>
+
 namespace costate::runtime::conformance {
 
-/// `cpu`, `simt` and `vulkan` (with validation), `cuda`, or `fakecuda`: the
-/// driver of CUDA without a GPU, with validation. `limit` in bytes. NoDevice if
-/// this machine has none.
+/// `fakecuda` is the driver of CUDA without a GPU.
+std::vector<std::string> names();
+
+/// With validation where it costs little. `limit` in bytes. NoDevice if this
+/// machine has none.
 Result<std::shared_ptr<Device>> open(const std::string &name, size_t limit);
 
 /// y[i] = y[i] * factor + term for all i; u64.

@@ -39,6 +39,7 @@ struct Properties {
   bool blocksProgress = false;
   /// Work items are sorted by a launch of their own.
   bool sortsApart = false;
+  bool isHost = false; ///< the host can dereference addresses
 };
 
 /// Code that is loaded; unloaded when it dies, once nothing queued needs it.

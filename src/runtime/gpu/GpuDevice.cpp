@@ -259,7 +259,7 @@ Result<std::shared_ptr<Device>> openGpu(std::string name, std::string target,
       std::min(options.tapeBudget.value_or(memoryLimit / 2), memoryLimit),
       options.tapeBudget.has_value()};
   DeviceInfo info{std::move(name), driver->properties().residentThreads,
-                  memoryLimit, target, target == "simt"};
+                  memoryLimit, target, driver->properties().isHost};
   return std::shared_ptr<Device>(std::make_shared<GpuDevice>(
       std::move(info), std::move(driver), budget, options.sorting));
 }

@@ -87,7 +87,8 @@ public:
              .l2Bytes = options.l2Bytes,
              .blockThreads = options.blockThreads,
              .blocksProgress = true,
-             .sortsApart = options.sortsApart},
+             .sortsApart = options.sortsApart,
+             .isHost = true},
         seed(options.seed), team(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
