@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the tables that hold rules and limits against the tests they name.
+"""Checks the tables that hold rules and limits against the tests they name, and that
+the benchmarks that the documentation runs exist.
 
 A row whose first cell is a letter and a number names in its last cell the tests
 that show it: `Suite.Name` of GoogleTest, `file.mlir @kernel`, or
@@ -28,6 +29,8 @@ PYTEST = re.compile(r"^def (test_\w+)\(", re.M)
 NAME = re.compile(r"`(?:(\w+)\.([A-Z]\w+)|(\w+\.mlir) @(\w+)|(\w+\.py::test_\w+))`")
 MISSING = re.compile(r"\*missing\*: ([\w ]+)")
 ENTRY = re.compile(r"^\d+\. \*\*([^*]+)\*\*", re.M)
+BENCHES = re.compile(r"(?:costate-bench|\./dev bench)((?: [a-z][a-z-]*)+)")
+BENCH = re.compile(r'"([a-z][a-z-]*)"')
 KERNEL = re.compile(r"costate\.kernel @(\w+)")
 
 
@@ -84,10 +87,19 @@ def check(document, expected, tests, problems):
     problems += [f"{document}: no row for {label}" for label in sorted(expected - seen)]
 
 
+def check_benchmarks(problems):
+    names = {"micro", "python"} | {name for path in (ROOT / "benchmark").rglob("*.cpp")
+                                   for name in BENCH.findall(path.read_text())}
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        named = {name for command in BENCHES.findall(path.read_text()) for name in command.split()}
+        problems += [f"{path.relative_to(ROOT)}: there is no benchmark `{name}`" for name in sorted(named - names)]
+
+
 def main():
     problems, tests = [], existing_tests()
     for document, expected in TABLES.items():
         check(document, expected, tests, problems)
+    check_benchmarks(problems)
     print("\n".join(problems))
     return 1 if problems else 0
 

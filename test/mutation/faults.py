@@ -1,8 +1,12 @@
 """The table of seeded faults."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+
+TIMES = "docs/design/seeded-faults.md"
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,15 @@ def load():
             for row in table["fault"]]
 
 
+def rows(root):
+    """The faults that the documentation says are found, by what and when."""
+    return set(re.findall(r"^\| `([\w-]+)` \|", (root / TIMES).read_text(), re.M))
+
+
 def problems(root, faults):
     found = [problem for fault in faults if (problem := fault.problem(root))]
     names = [fault.name for fault in faults]
     found += [f"{name}: occurs twice" for name in set(names) if names.count(name) > 1]
+    found += [f"{name}: has no row in {TIMES}" for name in sorted(set(names) - rows(root))]
+    found += [f"{TIMES} has a row for {name}, which is no fault" for name in sorted(rows(root) - set(names))]
     return found
