@@ -137,8 +137,8 @@ public:
   /// Lets others use the memory, without a copy. If it is `writable`, they may
   /// write it until they drop what holds it, which OutsideMemory::announced
   /// says the consequences of. What the device has queued may still be running:
-  /// synchronize() waits for it. Error(BadArgument) for `writable` while a Tape
-  /// records on this thread.
+  /// synchronize() waits for it. Error(BadArgument) for `writable` while a
+  /// `Tape` records on this thread.
   LentMemory lend(bool writable, Loc loc = std::source_location::current());
 
   const std::shared_ptr<runtime::ArrayStorage> &storage() const {
@@ -220,8 +220,8 @@ public:
   /// devices with memory of their own.
   const T *data() const { return static_cast<const T *>(address()); }
   /// The same for writing: counts as one write by the host, at this call. What
-  /// a Tape needs is copied now, so take a new pointer after a recording.
-  /// Error(BadArgument) while a Tape records on this thread.
+  /// a `Tape` needs is copied now, so take a new pointer after a recording.
+  /// Error(BadArgument) while a `Tape` records on this thread.
   T *mutable_data(Loc loc = std::source_location::current()) {
     return static_cast<T *>(writable_address(loc));
   }

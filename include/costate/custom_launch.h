@@ -29,7 +29,7 @@ namespace costate {
 ///     }};
 /// ```
 ///
-/// Under a Tape, `primal` is one entry: nothing inside is an entry of its
+/// Under a `Tape`, `primal` is one entry: nothing inside is an entry of its
 /// own. It may use the arrays that are named, and those that it makes itself;
 /// Error(BadArgument) for others. In its `backward`, `gradient` runs in the
 /// place of the entry. Then arrays in `reads` hold what `primal` found in them,

@@ -80,7 +80,7 @@ std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 /// Error(BadArgument) too.
 class Tape {
 public:
-  /// Records while it lives, and the Tape does. May be destroyed on another
+  /// Records while it lives, and the `Tape` does. May be destroyed on another
   /// thread: nothing that its own thread begins after that is recorded.
   class Recording {
   public:
@@ -97,8 +97,8 @@ public:
   Tape(TapeOptions options = {});
 
   /// Starts to record what this thread does, after what is recorded
-  /// already. Error(BadArgument) if this thread is recording already, or this
-  /// tape is on another thread.
+  /// already. Error(BadArgument) if this thread is recording already, or
+  /// this `Tape` is on another thread.
   [[nodiscard]] Recording record();
 
   /// Sets `loss.grad()` to 1 everywhere, clears the gradients of all other
@@ -113,9 +113,9 @@ public:
   /// Error(MissingGradient) if it has no gradient, or an array that carries
   /// a differentiable value from one launch to another has none.
   /// Error(NotDifferentiable) if a launch has no gradient.
-  /// Error(CannotReplay) if a needed value has been overwritten and the tape
-  /// may not copy it, or an array with gradient was written between two entries
-  /// by something that is not recorded.
+  /// Error(CannotReplay) if a needed value has been overwritten and the
+  /// recording may not copy it, or an array with gradient was written between
+  /// two entries by something that is not recorded.
   void backward(const AnyArray &loss, BackwardOptions options = {});
   /// The same, from the gradients as they are; clears none of those that the
   /// recording wrote.
@@ -138,7 +138,7 @@ public:
 
 private:
   static constexpr char empty[] =
-      "this Tape has been moved from; use the one that it was moved to, or "
+      "this `Tape` has been moved from; use the one that it was moved to, or "
       "assign another";
   detail::Shared<detail::TapeImpl, empty> impl;
 };

@@ -37,7 +37,8 @@ static std::string text(const TapeReport &report) {
 }
 
 static void bindReport(nb::module_ &module) {
-  nb::class_<TapeReport> report(module, "TapeReport", "What a tape holds.");
+  nb::class_<TapeReport> report(module, "TapeReport",
+                                "What a recording holds.");
   report.def_ro("entries", &TapeReport::entries)
       .def_ro("copies", &TapeReport::copies)
       .def_ro("bytes", &TapeReport::bytes, "of all copies")
@@ -79,7 +80,7 @@ static void bindCustomLaunch(nb::module_ &module) {
   using Body = std::optional<std::function<void()>>;
   nb::class_<CustomLaunch>(
       module, "CustomLaunch", nb::type_slots(customLaunchSlots),
-      "A piece of a program that brings its own derivative: under a Tape "
+      "A piece of a program that brings its own derivative: under a `Tape` "
       "`primal` is one entry, and `gradient` runs in its place in "
       "`backward`.")
       .def(

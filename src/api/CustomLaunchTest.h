@@ -1,5 +1,5 @@
 #pragma once
-/// A tape, arrays of the CPU, and functions of the user.
+/// A recording, arrays of the CPU, and functions of the user.
 
 #include "conformance/Errors.h"
 #include "costate/costate.h"

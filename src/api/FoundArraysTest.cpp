@@ -150,7 +150,7 @@ TEST_F(FoundArrays, PassByWithoutAGradient) {
     aside();
     square(x, z);
   });
-  expectError(ErrorCode::BadArgument, {"nothing on the tape writes"},
+  expectError(ErrorCode::BadArgument, {"nothing in the recording writes"},
               [&] { tape.backward(y); });
 }
 

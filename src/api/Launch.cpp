@@ -27,7 +27,7 @@ static void recordGradient(const BoundLaunch &gradient) {
                       gradient.derivatives());
 }
 
-/// A primal or tangent launch as an entry of `tape`.
+/// A primal or tangent launch as an entry of the recording.
 static void runRecorded(const BoundLaunch &launch, TapeImpl &tape) {
   auto entry = std::make_unique<LaunchEntry>(launch, tape);
   LaunchEntry &launched = *entry;

@@ -61,7 +61,7 @@ void LaunchEntry::recordParts(const std::vector<bool> &active, TapeImpl &tape) {
   for (runtime::Parameter parameter : gradient->code->parameters)
     if (parameter.role == Role::Version &&
         !tape.log.mayCopy(*call.arguments[parameter.argument].array))
-      return refuse("and the tape may not keep a copy of them "
+      return refuse("and the recording may not keep a copy of them "
                     "(TapeOptions::snapshot, never_copy)");
   try {
     versions = VersionArrays(call, *gradient->code,

@@ -96,7 +96,7 @@ private:
               (order ? " and its tangent; launch `" + launch + "`"
                      : "; run the kernel") +
               " on these arguments right before" +
-              (order ? "" : ", or record both with a Tape"));
+              (order ? "" : ", or record both with a `Tape`"));
   }
 
   void checkScalar(size_t i, uint64_t bits) const {

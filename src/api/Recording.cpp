@@ -41,12 +41,12 @@ void detail::startRecording(const std::shared_ptr<RecordingState> &state) {
     raise(ErrorCode::BadArgument,
           "this thread is recording already; end that recording first");
   if (tape.isReversing)
-    raise(ErrorCode::BadArgument,
-          "`record` of a tape inside of its own `backward`; use another Tape");
+    raise(ErrorCode::BadArgument, "`record` of a `Tape` inside of its own "
+                                  "`backward`; use another `Tape`");
   if (tape.isRecording.exchange(true))
     raise(ErrorCode::BadArgument,
-          "this tape is recording already, on another thread or outside of a "
-          "custom launch; end that recording first, or use another Tape");
+          "this `Tape` is recording already, on another thread or outside of a "
+          "custom launch; end that recording first, or use another `Tape`");
   tape.log.beginEntry(std::this_thread::get_id(), tape.entries.size());
   thisThread().recording = state;
 }

@@ -22,7 +22,7 @@ std::shared_ptr<TapeImpl> recordingTape();
 /// Makes this thread record. BadArgument if it does already.
 void startRecording(const std::shared_ptr<RecordingState> &state);
 
-/// Runs `body` as `entry` of `tape`; if it throws, it was none.
+/// Runs `body` as `entry` of the recording; if it throws, it was none.
 void recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                  const std::function<void()> &body);
 

@@ -4,8 +4,6 @@
 #include "api/LaunchEntry.h"
 #include "api/Recording.h"
 
-#include <algorithm>
-
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
@@ -39,11 +37,13 @@ Reversal::~Reversal() {
 void detail::requireIdle(const TapeImpl &tape, const std::string &what) {
   if (tape.isRecording)
     raise(ErrorCode::BadArgument,
-          what + " of a tape that is still recording; end the recording first, "
-                 "by leaving the block of the object that `record` returned");
+          what +
+              " of a `Tape` that is still recording; end the recording first, "
+              "by leaving the block of the object that `record` returned");
   if (tape.isReversing)
     raise(ErrorCode::BadArgument,
-          what + " of a tape inside of its own `backward`; use another Tape");
+          what +
+              " of a `Tape` inside of its own `backward`; use another `Tape`");
 }
 
 void Reversal::collectAdjoints() {
@@ -109,7 +109,7 @@ static std::string lossText(const TapeImpl &tape,
   return "has been overwritten by " + tape.writerText(copy) +
          (copy.loss == Loss::Memory
               ? ", when there was no memory to keep a copy"
-              : ", and the tape may not keep a copy of it "
+              : ", and the recording may not keep a copy of it "
                 "(TapeOptions::snapshot,"
                 " never_copy)") +
          "; let it keep one, give the array a time index, or write to another "
@@ -164,9 +164,10 @@ void Reversal::requireWritten(const ArrayStorage &loss) const {
       return;
   raise(ErrorCode::BadArgument,
         entries.empty()
-            ? "`backward` of a tape on which nothing is recorded; launch "
+            ? "`backward` of a `Tape` that has recorded nothing; launch "
               "kernels while the object that `record` returns is alive"
-            : "nothing on the tape writes the array given to `backward` in a "
+            : "nothing in the recording writes the array given to `backward` "
+              "in a "
               "launch, so all gradients would be 0; record the launch that "
               "computes it");
 }
@@ -241,7 +242,7 @@ void Reversal::run(const AnyArray *loss, BackwardOptions options) {
     raise(error.code(),
           std::string(error.what()) +
               "; `backward` has not come to its end, so the gradients of this "
-              "tape are not usable; clear them, or ask for "
+              "recording are not usable; clear them, or ask for "
               "BackwardOptions::all_or_nothing");
   } catch (...) {
     before.rollBack();

@@ -12,7 +12,7 @@ namespace costate::detail {
 /// While it lives the recording is in use.
 class Reversal {
 public:
-  /// Throws BadArgument while the Tape records or is reversed.
+  /// Throws BadArgument while the `Tape` records or is reversed.
   explicit Reversal(std::shared_ptr<TapeImpl> tape);
   ~Reversal();
   Reversal(const Reversal &) = delete;

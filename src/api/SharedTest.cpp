@@ -44,7 +44,7 @@ TEST(MovedFrom, TapesAreRefused) {
   Device device = Device::open("cpu", {.threads = 1});
   Array<double> x = device.array<double>({3}, grad);
   Tape tape, other = std::move(tape);
-  expectRefused("this Tape has been moved from",
+  expectRefused("this `Tape` has been moved from",
                 {[&] { (void)tape.record(); }, [&] { tape.backward(); },
                  [&] { tape.backward(x); }, [&] { tape.never_copy(x); },
                  [&] { tape.clear(); }, [&] { tape.size(); },

@@ -97,7 +97,7 @@ static void reverse(const std::shared_ptr<TapeImpl> &tape, const AnyArray *loss,
     reversal.run(loss, options);
     changed = reversal.changed();
   }
-  recordDerivatives("`backward` of another tape", std::move(changed));
+  recordDerivatives("`backward` of another `Tape`", std::move(changed));
 }
 
 void Tape::backward(const AnyArray &loss, BackwardOptions options) {

@@ -47,7 +47,7 @@ const VersionArrays &TapeEntry::overwritten() const {
   return none;
 }
 
-std::string detail::reverserText() { return "`backward` of a Tape"; }
+std::string detail::reverserText() { return "`backward` of a `Tape`"; }
 
 void detail::fillGradient(ArrayStorage &gradient, double value) {
   fillGradient(gradient, value, Box::whole(gradient.extents));

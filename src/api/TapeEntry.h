@@ -1,5 +1,5 @@
 #pragma once
-/// What a Tape holds: one object for each thing that happened.
+/// What a `Tape` holds: one object for each thing that happened.
 
 #include "api/VersionArrays.h"
 #include "runtime/VersionLog.h"
@@ -117,7 +117,7 @@ private:
 /// Who writes while a recording is reversed.
 std::string reverserText();
 
-/// Sets elements, or all, as `backward` of a Tape does.
+/// Sets elements, or all, as `backward` of a `Tape` does.
 void fillGradient(runtime::ArrayStorage &gradient, double value,
                   const runtime::Box &elements);
 void fillGradient(runtime::ArrayStorage &gradient, double value);

@@ -19,13 +19,13 @@ TEST_F(Tapes, KeepAFailureToDifferentiateForBackward) {
 }
 
 TEST_F(Tapes, NameALossThatTheyDoNotCompute) {
-  expectError(ErrorCode::BadArgument, {"nothing is recorded"},
+  expectError(ErrorCode::BadArgument, {"recorded nothing"},
               [&] { tape.backward(loss); });
   {
     auto recording = tape.record();
     square(x, y);
   }
-  expectError(ErrorCode::BadArgument, {"nothing on the tape writes"},
+  expectError(ErrorCode::BadArgument, {"nothing in the recording writes"},
               [&] { tape.backward(loss); });
 }
 
@@ -35,7 +35,8 @@ TEST_F(Tapes, ALossThatOnlyTheHostWritesIsAnError) {
     square(x, y);
     loss.fill(3);
   }
-  expectError(ErrorCode::BadArgument, {"nothing on the tape writes", "launch"},
+  expectError(ErrorCode::BadArgument,
+              {"nothing in the recording writes", "launch"},
               [&] { tape.backward(loss); });
 }
 
@@ -144,7 +145,7 @@ TEST_F(Tapes, NameAGradientOfAnotherTapeThatALaunchReads) {
     other.backward();
     sum(x.grad(), loss);
   }
-  expectError(ErrorCode::MissingGradient, {"another tape", "entry 1"},
+  expectError(ErrorCode::MissingGradient, {"another `Tape`", "entry 1"},
               [&] { tape.backward(loss); });
 }
 

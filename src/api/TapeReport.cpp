@@ -98,7 +98,7 @@ TapeReport detail::reportOf(const TapeImpl &tape) {
 }
 
 std::ostream &costate::operator<<(std::ostream &out, const TapeReport &report) {
-  out << "tape: " << report.entries << " entries, " << report.copies.size()
+  out << "recording: " << report.entries << " entries, " << report.copies.size()
       << " copies, " << runtime::bytesText(report.bytes) << " (at most "
       << runtime::bytesText(report.peak_bytes) << ")\n";
   for (const TapeReport::Copy &copy : report.copies)

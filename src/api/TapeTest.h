@@ -1,5 +1,5 @@
 #pragma once
-/// A tape, arrays of the CPU, and kernels to record.
+/// A recording, arrays of the CPU, and kernels to record.
 
 #include "conformance/Errors.h"
 #include "costate/costate.h"

@@ -1,7 +1,5 @@
 #include "runtime/VersionLog.h"
 
-#include "runtime/Text.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -185,7 +183,7 @@ Result<> VersionLog::refuseForeign(const History &history,
     return {};
   return Failure{ErrorCode::BadArgument,
                  write.writer() + " writes to " + describe(write.array) +
-                     " that `backward` of a Tape is using on another thread; "
+                     " that `backward` of a `Tape` is using on another thread; "
                      "wait until that has returned"};
 }
 
@@ -201,10 +199,11 @@ Result<> VersionLog::beforeRead(const ArrayStorage &array,
   if (purpose == Purpose::Undo || !history || history->copies.empty() ||
       !isForeign())
     return {};
-  return Failure{ErrorCode::BadArgument,
-                 reader() + " reads " + describe(array) +
-                     ", which holds old values while `backward` of a Tape runs "
-                     "on another thread; wait until that has returned"};
+  return Failure{
+      ErrorCode::BadArgument,
+      reader() + " reads " + describe(array) +
+          ", which holds old values while `backward` of a `Tape` runs "
+          "on another thread; wait until that has returned"};
 }
 
 Result<bool> VersionLog::beforeWrite(const ArrayWrite &write) {
@@ -299,7 +298,7 @@ Result<> VersionLog::fill(Copy &copy, const ArrayWrite &write, bool optional) {
   if (!values)
     return Failure{values.error().code,
                    *copy.writer + " overwrites values of " + describe(array) +
-                       " that a Tape needs, and there is no memory to keep "
+                       " that a `Tape` needs, and there is no memory to keep "
                        "them: " +
                        values.error().text +
                        "; nothing has been written; call `backward` and "
@@ -338,7 +337,7 @@ Result<> VersionLog::exchange(const Copy &copy, bool temporary,
     return {};
   for (const Box &box : copy.elements) {
     ArrayWrite write{*copy.array, box,
-                     [] { return std::string("`backward` of a Tape"); }};
+                     [] { return std::string("`backward` of a `Tape`"); }};
     write.temporary = temporary;
     write.observed = observed;
     write.certain = certain;

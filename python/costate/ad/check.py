@@ -49,7 +49,7 @@ def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):
         if not np.allclose(found, expected, rtol=max(relative, 1e-4), atol=max(absolute, 1e-6)):
             worst = np.unravel_index(np.argmax(np.abs(found - expected)), found.shape)
             wrong.append(f"{field.describe()} at {tuple(map(int, worst))}: {found[worst]} by the "
-                         f"tape, {expected[worst]} by differences")
+                         f"`Tape`, {expected[worst]} by differences")
     if wrong:
         raise QuadrantsAssertionError("Gradient check failed: " + "; ".join(wrong))
 
@@ -88,7 +88,7 @@ def check_gradient(kernel, *args, **options):
     Returns a report that is true where they agree; `print` shows it.
     """
     if state.tape is not None:
-        raise QuadrantsAssertionError("check_gradient inside of a Tape")
+        raise QuadrantsAssertionError("check_gradient inside of a `Tape`")
     compiled, arguments = kernel.compiled(*args, **options)
     storage.flush()
     return _core.check_gradient(compiled, *arguments)

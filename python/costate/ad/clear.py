@@ -1,4 +1,4 @@
-"""`ad.clear_all_gradients`, and whose fields a Tape or FwdMode clears."""
+"""`ad.clear_all_gradients`, and whose fields a `Tape` or FwdMode clears."""
 
 from costate.ad.state import state
 from costate.lang import threads

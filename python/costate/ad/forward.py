@@ -30,7 +30,7 @@ class FwdMode:
             raise QuadrantsRuntimeError("Forward mode manager can be entered only once.")
         self.entered = True
         if state.tape is not None or state.forward is not None:
-            raise QuadrantsRuntimeError("FwdMode inside of a Tape or of FwdMode")
+            raise QuadrantsRuntimeError("FwdMode inside of a `Tape` or of FwdMode")
         for one in self.loss:
             if not isinstance(one, Storage) or not one.needs_dual:
                 raise QuadrantsRuntimeError("Duals of loss are not allocated, please use "

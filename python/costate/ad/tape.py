@@ -93,10 +93,10 @@ class Tape:
             raise QuadrantsRuntimeError("Tape can be entered only once.")
         self.entered = True
         if state.tape is not None:
-            raise QuadrantsRuntimeError("a Tape inside of another one; use `ad.grad_replaced` for "
+            raise QuadrantsRuntimeError("a `Tape` inside of another one; use `ad.grad_replaced` for "
                                         "checkpoints")
         if state.forward is not None:
-            raise QuadrantsRuntimeError("a Tape inside of FwdMode")
+            raise QuadrantsRuntimeError("a `Tape` inside of FwdMode")
         if self.validation and not runtime.runtime().config.debug:
             warnings.warn("Debug mode is disabled, autodiff valid check will not work. Please "
                           "specify `init(debug=True)` to enable the check.", stacklevel=2)
@@ -224,7 +224,7 @@ class Tape:
                 if one.value.dtype.kind == "f" and np.may_share_memory(one.value, other.value) and (
                         one.is_written or other.is_written):
                     raise CannotReplay(f"NumPy arrays of shapes {one.value.shape} and {other.value.shape} are parts of the same memory, which has "
-                                       "been written under the Tape: its gradient cannot tell which values they share; use fields "
+                                       "been written under the `Tape`: its gradient cannot tell which values they share; use fields "
                                        "or ndarrays")
 
     def unrecorded(self, function, *args):

@@ -60,7 +60,7 @@ class Copied(Kept):
         """Stands for another tensor of the same memory."""
 
     def _write(self, host: torch.Tensor) -> None:
-        """What a tape has not met yet is its input, and no part of it."""
+        """What a recording has not met yet is its input, and no part of it."""
         is_input = records() and id(self) not in state.tape.copies
         if is_input:
             state.tape.suspend()

@@ -164,7 +164,7 @@ class _Known(Kept):
             use_current_stream(self.device, tensor)
 
     def before_backward(self, tensor: torch.Tensor) -> None:
-        """Before a tape goes back: what PyTorch has done since the launch."""
+        """Before a recording is reversed: what PyTorch has done since the launch."""
         self.before(tensor)
         self.attach(tensor)
 
@@ -193,12 +193,12 @@ def _make(tensor: torch.Tensor, copies: bool) -> _Known | Copied:
 
 
 def place_of(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """What tensors have in common that are the same argument of a tape."""
+    """What tensors have in common that are the same argument of a recording."""
     return tensor.data_ptr(), tensor.shape, tensor.dtype, tensor.requires_grad
 
 
 def _of_tape(tensor: torch.Tensor) -> _Known | None:
-    """The array that the tape has over the memory: `x[t]` is another tensor each time."""
+    """The array that the recording has over the memory: `x[t]` is another tensor each time."""
     known = state.tape.places.get(place_of(tensor)) if records() else None
     if known is None:
         return None
@@ -207,7 +207,7 @@ def _of_tape(tensor: torch.Tensor) -> _Known | None:
 
 
 def _refuse_parts(text: str) -> None:
-    raise errors.CannotReplay(f"{text} are parts of the same memory, which has been written under the Tape: its gradient cannot tell "
+    raise errors.CannotReplay(f"{text} are parts of the same memory, which has been written under the `Tape`: its gradient cannot tell "
                               "which values they share; pass one of them, or copies")
 
 
@@ -236,7 +236,7 @@ def _known(tensor: torch.Tensor, copies: bool = False) -> _Known | Copied:
 def refuse_overlaps(used: Iterable[tuple[_Known, torch.Tensor, int]]) -> None:
     """Values that go from one array to another over the same memory would lose their gradient.
 
-    Takes the arrays of a tape, their tensors, and their versions when the tape met them.
+    Takes the arrays of a recording, their tensors, and their versions when it met them.
     """
     floats = [u for u in used if u[1].is_floating_point()]
     end, last = 0, None

@@ -16,12 +16,12 @@ WORDS = [
     (r"which the launch itself does not use", "which the function itself does not use"),
     (r"use from_host or fill, or take the pointer outside of the recording",
      "use `x[i] = v`, `fill` or `from_numpy`, or take it outside of the `with`"),
-    (r"nothing on the tape writes the array given to `backward` in a launch, so all gradients would be 0; record the "
+    (r"nothing in the recording writes the array given to `backward` in a launch, so all gradients would be 0; record the "
      r"launch that computes it", "no launch inside of the `with` writes the loss of the `Tape`, so all gradients would "
      "be 0; compute it with a kernel there: what goes through the host has no gradient"),
-    (r"`backward` of a tape on which nothing is recorded; launch kernels while the object that `record` returns is "
+    (r"`backward` of a `Tape` that has recorded nothing; launch kernels while the object that `record` returns is "
      r"alive", "no launch inside of the `with` writes the loss of the `Tape`, for there is none; call the kernels there"),
-    (r"(record \w+ launch(?:es)?|record both|record the launch) with a Tape", r"\1 in a `with ad.Tape(loss):`"),
+    (r"(record \w+ launch(?:es)?|record both|record the launch) with a `Tape`", r"\1 in a `with ad.Tape(loss):`"),
     (r"`\.(grad|dual)\(\)`", r"`.\1`"),
     (r"`parallel` inside `parallel`", "a parallel loop inside of another one"),
     (r"a `parallel`", "a parallel loop"), (r"`parallel`", "the parallel loop"),

@@ -120,7 +120,7 @@ def test_what_the_gradient_writes_is_put_back(fields):
         square.grad()
         x.fill(77)
         square()
-        scratch.fill(5)   # is no part of the tape
+        scratch.fill(5)   # is no part of the recording
 
     f = replaced(lambda: square(), gradient)
     with ti.ad.Tape(loss):

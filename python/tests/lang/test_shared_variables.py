@@ -15,7 +15,7 @@ def fields(values):
 
 
 def gradient(kernel, x, y, *args, tape):
-    """The gradient by a tape or by hand."""
+    """The gradient by a `Tape` or by hand."""
     if tape:
         with ti.ad.Tape(y):
             kernel(*args)

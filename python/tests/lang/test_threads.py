@@ -1,4 +1,4 @@
-"""Threads with fields, kernels and tapes: each gets what a program of its own would."""
+"""Threads with fields, kernels and recordings: each gets what a program of its own would."""
 
 import collections
 import sys

@@ -81,7 +81,7 @@ def values_by_threads(real, seed):
 
 
 def compare(real, seed, threads=False):
-    """What differs, or "". With `threads` other ones do what no tape records."""
+    """What differs, or "". With `threads` other ones do what no recording has."""
     start, steps, forward, seeds = program(seed)
     model = Model(start)
     if threads and not forward:

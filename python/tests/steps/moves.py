@@ -22,7 +22,7 @@ def step(weight):
 class Step:
     #: Whether FwdMode has the same derivative.
     forward = True
-    #: Whether the thread has to make it that has the tape.
+    #: Whether the thread has to make it that records.
     launches = False
 
     def __repr__(self):

@@ -265,7 +265,7 @@ InFlightDiagnostic emitOverwritten(const Overwrite &overwrite) {
 void refuse(const Overwrite &overwrite) {
   InFlightDiagnostic error = emitOverwritten(overwrite);
   error.attachNote()
-      << "record the launch with a Tape, which keeps that value; or call "
+      << "record the launch with a `Tape`, which keeps that value; or call "
          "`grad(initial_state, ...)` while the arrays hold what they held "
          "before "
          "the launch; or keep every version: give the array a time index and "

@@ -78,7 +78,7 @@ static void refuseVersions(const Overwrite &overwrite, Operation *around) {
   error.attachNote()
       << "give the array a time index and write element t+1 from element t; or "
          "launch the range as a kernel of its own, from a loop on the host, "
-         "and record the launches with a Tape";
+         "and record the launches with a `Tape`";
 }
 
 FailureOr<bool> Versions::resolve(ir::KernelOp primal,

@@ -122,7 +122,7 @@ costate.kernel @iterations_back(%u: !costate.array<f64, 2>) {
     %s = arith.addi %t, %one : i64
     costate.range (%i) in (%n) {
       // expected-error @+2 {{the gradient needs the value read here from argument 1, but it is overwritten before the kernel ends}}
-      // expected-note @+1 {{record the launch with a Tape}}
+      // expected-note @+1 {{record the launch with a `Tape`}}
       %v = costate.load %u[%s, %i] : !costate.array<f64, 2>
       %w = arith.mulf %v, %v : f64
       // expected-note @+1 {{it may be overwritten here}}

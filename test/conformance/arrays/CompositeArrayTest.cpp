@@ -138,7 +138,7 @@ TEST(CompositeArray, WrongArguments) {
               [&] { cpu().array<Vec3>({-1}); });
 }
 
-/// A tape copies what a launch overwrites, and names it.
+/// A recording copies what a launch overwrites, and names it.
 TEST(CompositeArray, OnATape) {
   Kernel k = kernel("rotate", [](ArrayRef<Vec3, 1> x) {
     parallel(x.size(), [&](Index i) {

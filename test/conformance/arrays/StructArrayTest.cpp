@@ -322,7 +322,7 @@ TEST(StructArray, GradientsAreArguments) {
   }
 }
 
-/// A tape copies those parts that a launch overwrites.
+/// A recording copies those parts that a launch overwrites.
 TEST(StructArray, OnATape) {
   Kernel rotate = kernel("rotate", [](ArrayRef<Particle, 1> p) {
     parallel(p.size(), [&](Index i) {

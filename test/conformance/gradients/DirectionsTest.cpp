@@ -171,8 +171,8 @@ TEST(Directions, OwnStoresAndTheInitialState) {
     EXPECT_NEAR(x.grad().dual().to_host()[d], hessian[d], 1e-13);
 }
 
-/// The tape copies what is overwritten, region by region; the tangents of one
-/// element stand in as many places as there are directions.
+/// The recording copies what is overwritten, region by region; the tangents of
+/// one element stand in as many places as there are directions.
 TEST(Directions, TangentsThatATapeNeedsAreCopiedBeforeTheyAreOverwritten) {
   Kernel square =
       kernel("square", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
