@@ -6,18 +6,15 @@
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
 #include "runtime/Interrupt.h"
-#include "runtime/Text.h"
 #include "syntax/Trace.h"
 
 #include <chrono>
-#include <cstdio>
 
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
 
-static compiler::Options optionsOf(const KernelOptions &options,
-                                   Calls calls = wantedCalls()) {
+static compiler::Options optionsOf(const KernelOptions &options, Calls calls) {
   compiler::Options result{options.debug, options.deterministic,
                            options.fast_math, options.find_nan};
   result.calls = calls;
@@ -31,7 +28,7 @@ static KernelOptions withEnvironment(KernelOptions options) {
 }
 
 Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {
-  return make_kernel(traced, options, wantedCalls());
+  return make_kernel(traced, options, checked(chosenCalls()));
 }
 
 Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options,
@@ -57,8 +54,8 @@ Kernel Kernel::from_ir(const std::string &text, const std::string &name,
   checked(checkNotTorn());
   std::shared_ptr<cache::Store> cache = currentCache();
   return Kernel(std::make_shared<KernelImpl>(
-      checked(compiler::Program::parse(text, file, name, optionsOf(options),
-                                       cache)),
+      checked(compiler::Program::parse(
+          text, file, name, optionsOf(options, checked(chosenCalls())), cache)),
       cache, options, Loc()));
 }
 

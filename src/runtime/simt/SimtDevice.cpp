@@ -305,24 +305,74 @@ Result<> SimtDriver::run(const Code &code, const std::string &symbol,
 
 } // namespace
 
-/// What COSTATE_SIMT, `NAME=VALUE,...`, says of `name` last; empty if nothing.
-static std::string_view chosen(std::string_view name) {
+namespace {
+
+/// A part of COSTATE_SIMT, `NAME=VALUE,...`.
+struct Choice {
+  std::string_view text, name, value;
+};
+
+std::vector<Choice> choices() {
   const char *text = std::getenv("COSTATE_SIMT");
-  std::string_view value;
+  std::vector<Choice> all;
   for (std::string_view rest = text ? text : ""; !rest.empty();) {
     std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(one.size() + 1, rest.size()));
-    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
-      value = one.substr(name.size() + 1);
+    std::string_view name = one.substr(0, one.find('='));
+    if (!one.empty())
+      all.push_back(
+          {one, name, one.substr(std::min(one.size(), name.size() + 1))});
   }
+  return all;
+}
+
+std::optional<uint64_t> wholeNumber(std::string_view text) {
+  uint64_t number;
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number)
+                                             : std::nullopt;
+}
+
+bool isPossible(const Choice &choice) {
+  if (choice.name == "sort")
+    return choice.value == "apart";
+  std::optional<uint64_t> number = wholeNumber(choice.value);
+  if (choice.name == "block")
+    return number && *number % 32 == 0 && *number >= 32 && *number <= 1024;
+  constexpr uint64_t mostKiB = 1 << 20;
+  if (choice.name == "shared" || choice.name == "chip")
+    return number && *number <= mostKiB;
+  return choice.name == "seed" && number;
+}
+
+/// What is said of `name` last; empty if nothing.
+std::string_view chosen(std::string_view name) {
+  std::string_view value;
+  for (const Choice &choice : choices())
+    if (choice.name == name)
+      value = choice.value;
   return value;
 }
 
-/// `otherwise` if that is no number.
+/// Refuses what COSTATE_SIMT cannot choose.
+Result<> checkChoices() {
+  for (const Choice &choice : choices())
+    if (!isPossible(choice))
+      return Failure{
+          ErrorCode::BadArgument,
+          "COSTATE_SIMT has `" + std::string(choice.text) +
+              "`; it takes `seed=N`, `block=N` (32 to 1024, in steps of 32), "
+              "`shared=KiB`, `chip=KiB` and `sort=apart`, with commas between "
+              "them"};
+  return {};
+}
+
+} // namespace
+
+/// `otherwise` if nothing is said of it, or no number.
 template <class T> static T numberIn(std::string_view name, T otherwise) {
-  std::string_view text = chosen(name);
-  std::from_chars(text.data(), text.data() + text.size(), otherwise);
-  return otherwise;
+  return static_cast<T>(wholeNumber(chosen(name)).value_or(otherwise));
 }
 
 uint64_t chosenSeed() { return numberIn<uint64_t>("seed", 0); }
@@ -347,6 +397,8 @@ namespace costate::runtime {
 
 Result<std::shared_ptr<Device>> openSimt(int threads, size_t memoryLimit,
                                          simt::Options options) {
+  if (Result<> checked = simt::checkChoices(); !checked)
+    return checked.error();
   auto cpu = openCpu(threads, memoryLimit); // knows what the machine has
   if (!cpu)
     return cpu.error();

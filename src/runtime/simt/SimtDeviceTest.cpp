@@ -6,6 +6,7 @@
 #include "runtime/simt/Callbacks.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <set>
@@ -263,6 +264,28 @@ std::vector<int64_t> orderOf(uint64_t seed) {
   Order order;
   expectRuns(launch(noteOrder, {word(order)}, {1, 64}, {.seed = seed}));
   return order.threads;
+}
+
+TEST(Simt, ChoicesThatItDoesNotKnowAreRefused) {
+  const char *before = std::getenv("COSTATE_SIMT");
+  std::string kept = before ? before : "";
+  auto failureOf = [](const char *choices) -> std::string {
+    setenv("COSTATE_SIMT", choices, 1);
+    auto device = openSimt(1, 1 << 20);
+    return device ? "" : device.error().text;
+  };
+  for (const char *known :
+       {"", ",seed=3,", "seed=3,block=64,shared=48,chip=100", "sort=apart"})
+    EXPECT_EQ(failureOf(known), "");
+  for (std::string wrong :
+       {"sede=3", "seed", "seed=", "seed=x", "seed=3x", "block=33", "block=0",
+        "block=2048", "shared=-1", "sort=never", "shared=99999999999"}) {
+    std::string text = failureOf(("seed=1," + wrong).c_str());
+    EXPECT_NE(text.find("`" + wrong + "`; it takes `seed=N`"),
+              std::string::npos)
+        << wrong << ": " << text;
+  }
+  before ? setenv("COSTATE_SIMT", kept.c_str(), 1) : unsetenv("COSTATE_SIMT");
 }
 
 TEST(Simt, TheSeedDecidesWhoRunsNext) {
