@@ -1,9 +1,8 @@
 #pragma once
 /// A kernel with a loop, and what a check says.
 
+#include "api/TestKernels.h"
 #include "conformance/Errors.h"
-#include "costate/costate.h"
-#include "costate/syntax.h"
 
 #include <sstream>
 
@@ -17,23 +16,9 @@ protected:
   Array<double> x = device.array<double>({100}, grad | dual);
   Array<double> y = device.array<double>({100}, grad | dual);
 
-  /// v <- v sin v, n[i] times.
-  Kernel loop = kernel("loop", [](X from, ArrayRef<int, 1> iterations, X to) {
-    parallel(from.size(), [&](Index i) {
-      Var<double> v = from(i);
-      FOR (k, 0, iterations(i)) {
-        v = v * sin(v);
-      }
-      to(i) = v;
-    });
-  });
+  Kernel loop = makeLoop();
 
-  void SetUp() override {
-    std::vector<double> values(100);
-    for (int i = 0; i < 100; ++i)
-      values[i] = 0.5 + 0.01 * i;
-    x.from_host(values);
-  }
+  void SetUp() override { x.from_host(risingValues()); }
 
   static std::string textOf(const GradientCheck &check) {
     std::ostringstream text;

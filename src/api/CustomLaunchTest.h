@@ -1,9 +1,8 @@
 #pragma once
 /// A recording, arrays of the CPU, and functions of the user.
 
+#include "api/TestKernels.h"
 #include "conformance/Errors.h"
-#include "costate/costate.h"
-#include "costate/syntax.h"
 
 #include <cmath>
 
@@ -27,18 +26,12 @@ protected:
   Array<double> loss = device.array<double>({}, grad);
   Tape tape;
 
-  Kernel square =
-      kernel("square", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to) {
-        parallel(from.size(0), [&](Index i) { to(i) = from(i) * from(i); });
-      });
+  Kernel square = makeSquare();
   Kernel sine =
       kernel("sine", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to) {
         parallel(from.size(0), [&](Index i) { to(i) = sin(from(i)); });
       });
-  Kernel sum =
-      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
-        parallel(from.size(0), [&](Index i) { total() += from(i); });
-      });
+  Kernel sum = makeSum();
   /// adjoint of `from` += by * adjoint of `to`, which is consumed
   Kernel pull =
       kernel("pull", [](ArrayRef<double, 1> by, ArrayRef<double, 1> to,

@@ -1,6 +1,5 @@
+#include "api/TestKernels.h"
 #include "conformance/Errors.h"
-#include "costate/costate.h"
-#include "costate/syntax.h"
 
 using namespace costate;
 using costate::test::expectError;
@@ -34,14 +33,8 @@ protected:
   Array<double> loss = device.array<double>({}, grad);
   Tape tape;
 
-  Kernel square =
-      kernel("square", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to) {
-        parallel(from.size(0), [&](Index i) { to(i) = from(i) * from(i); });
-      });
-  Kernel sum =
-      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
-        parallel(from.size(0), [&](Index i) { total() += from(i); });
-      });
+  Kernel square = test::makeSquare();
+  Kernel sum = test::makeSum();
 };
 } // namespace
 

@@ -1,9 +1,8 @@
+#include "api/TestKernels.h"
 #include "conformance/Errors.h"
-#include "costate/costate.h"
-#include "costate/syntax.h"
+#include "conformance/TestDevice.h"
 
 #include <cmath>
-#include <sstream>
 #include <thread>
 
 using namespace costate;
@@ -23,29 +22,10 @@ protected:
         parallel(from.size(0),
                  [&](Index i) { to(i) = factor * from(i) * from(i); });
       });
-  Kernel sum =
-      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
-        parallel(from.size(0), [&](Index i) { total() += from(i); });
-      });
-  /// v <- v sin v, n[i] times.
-  Kernel loop =
-      kernel("loop", [](ArrayRef<double, 1> from, ArrayRef<int, 1> iterations,
-                        ArrayRef<double, 1> to) {
-        parallel(from.size(0), [&](Index i) {
-          Var<double> v = from(i);
-          FOR (k, 0, iterations(i)) {
-            v = v * sin(v);
-          }
-          to(i) = v;
-        });
-      });
+  Kernel sum = test::makeSum();
+  Kernel loop = test::makeLoop();
 
-  void SetUp() override {
-    std::vector<double> values(100);
-    for (int i = 0; i < 100; ++i)
-      values[i] = 0.5 + 0.01 * i;
-    x.from_host(values);
-  }
+  void SetUp() override { x.from_host(test::risingValues()); }
 };
 } // namespace
 
@@ -245,7 +225,7 @@ TEST_F(Kernels, RunOutOfTapeWithoutChangingAGradient) {
     iterations.from_host(depth);
     from.grad().fill(7);
     to.grad().fill(1);
-    expectError(ErrorCode::OutOfMemory, {"`loop`", "KernelTest.cpp:", "16 MiB"},
+    expectError(ErrorCode::OutOfMemory, {"`loop`", "TestKernels.h:", "16 MiB"},
                 [&] { loop.grad(from, iterations, to); });
     EXPECT_EQ(from.grad().to_host(), std::vector<double>(n, 7));
     EXPECT_EQ(to.grad().to_host(), std::vector<double>(n, 1));
@@ -277,6 +257,15 @@ TEST_F(Kernels, RunFromManyHostThreads) {
   for (std::thread &host : hosts)
     host.join();
   EXPECT_EQ(good, 80);
+}
+
+TEST_F(Kernels, RefuseAChoiceOfCallsThatDoesNotExist) {
+  std::string text = scale.ir();
+  costate::test::Setting wrong("COSTATE_CALLS", "some");
+  expectError(ErrorCode::BadArgument, {"COSTATE_CALLS", "`some`", "`all`"},
+              [&] { kernel("nothing", [](ArrayRef<double, 1>) {}); });
+  expectError(ErrorCode::BadArgument, {"COSTATE_CALLS"},
+              [&] { Kernel::from_ir(text); });
 }
 
 TEST_F(Kernels, PrintTheirCode) {

@@ -188,7 +188,7 @@ TEST_F(Tapes, NameWhatTheyMayNotCopy) {
     x.grad().fill(5);
     expectError(ErrorCode::CannotReplay,
                 {"`square`", "entry 2", "argument 1", "overwritten by",
-                 "entry 3", "TapeTest.h", "never_copy", "time index"},
+                 "entry 3", "TestKernels.h", "never_copy", "time index"},
                 [&] { strict.backward(loss); });
     EXPECT_EQ(x.grad().to_host()[0], 5);
     EXPECT_EQ(strict.report().bytes, 0u);

@@ -1,9 +1,8 @@
 #pragma once
 /// A recording, arrays of the CPU, and kernels to record.
 
+#include "api/TestKernels.h"
 #include "conformance/Errors.h"
-#include "costate/costate.h"
-#include "costate/syntax.h"
 
 namespace costate::test {
 
@@ -16,14 +15,8 @@ protected:
   Array<double> loss = device.array<double>({}, grad);
   Tape tape;
 
-  Kernel square =
-      kernel("square", [](ArrayRef<double, 1> from, ArrayRef<double, 1> to) {
-        parallel(from.size(0), [&](Index i) { to(i) = from(i) * from(i); });
-      });
-  Kernel sum =
-      kernel("sum", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
-        parallel(from.size(0), [&](Index i) { total() += from(i); });
-      });
+  Kernel square = makeSquare();
+  Kernel sum = makeSum();
   /// s(t + 1) = sin(s(t))
   Kernel step = kernel("step", [](ArrayRef<double, 2> s, Scalar<int> t) {
     parallel(s.size(1), [&](Index i) { s(t + 1, i) = sin(s(t, i)); });
