@@ -4,6 +4,12 @@
 
 // NOLINTBEGIN
 
+/// Adds, and returns what was there; says nothing of other memory.
+static inline unsigned long long deviceAdd(unsigned long long *cell,
+                                           unsigned long long value) {
+  return __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
+}
+
 /// Adds, and returns what was there: what this thread, and those that it has
 /// met, did before comes before; what others did before they added to the same
 /// cell is there after.

@@ -2,15 +2,10 @@
 // linked into device code, see CMakeLists.txt; runtime/simt/Block.cpp does the
 // same on the host. Threads that have ended are not waited for.
 
-#include "base/RangeSums.h"
-
-#define INLINE __attribute__((always_inline))
-
-enum { allLanes = -1, warpSize = 32 };
+#include "DeviceCollectives.h"
 
 unsigned reflect(const char *) __asm__("__nvvm_reflect");
 unsigned activeLanes(void) __asm__("llvm.nvvm.activemask");
-unsigned maximum(unsigned, int) __asm__("llvm.nvvm.redux.sync.umax");
 
 // Older chips: from the highest bit on, lanes with a 0 drop out where another
 // one has a 1. Unlike shuffles, votes do not read lanes that have ended.
@@ -41,14 +36,6 @@ INLINE unsigned long costate_device_warp_max(unsigned long value) {
   return most << 32 | warpMax(high == most ? low : 0);
 }
 
-INLINE static double shuffleDown(double value, int lanes) {
-  long bits = __builtin_bit_cast(long, value);
-  int low = __nvvm_shfl_sync_down_i32(allLanes, (int)bits, lanes, 31);
-  int high = __nvvm_shfl_sync_down_i32(allLanes, (int)(bits >> 32), lanes, 31);
-  return __builtin_bit_cast(double, (long)high << 32 | (unsigned)low);
-}
-
-// In the first lane; `kind`: see base/RangeSums.h.
 INLINE double costate_device_warp_fold(double value, long kind) {
   int thread = __nvvm_read_ptx_sreg_tid_x();
   int lane = thread % warpSize;
@@ -65,10 +52,6 @@ INLINE double costate_device_warp_fold(double value, long kind) {
                          lane + step < lanes ? other : costateNoSum(kind));
   }
   return value;
-}
-
-INLINE double costate_device_warp_add(double value) {
-  return costate_device_warp_fold(value, costateFloatSums);
 }
 
 INLINE static long longOf(unsigned lanes, long value, int lane) {
@@ -119,10 +102,4 @@ ADD_COMMON(double, f64, doubleOf)
 // Of lanes, and of what they have written.
 INLINE void costate_device_warp_barrier(void) {
   __nvvm_bar_warp_sync(allLanes);
-}
-
-INLINE void costate_device_block_barrier(void) { __nvvm_barrier_sync(0); }
-
-INLINE long costate_device_block_threads(void) {
-  return __nvvm_read_ptx_sreg_ntid_x();
 }

@@ -3,17 +3,12 @@
 // becomes operations of SPIR-V (conversion/LLVMToSPIRV). Where subgroups do not
 // have 32 lanes a block is one warp, whose threads meet at its barriers.
 
-#include "base/RangeSums.h"
+#include "DeviceCollectives.h"
 
-#define INLINE __attribute__((always_inline))
-#define COLLECTIVE __attribute__((convergent))
 #define SHARED __attribute__((address_space(3)))
-
-enum { allLanes = -1, warpSize = 32 };
 
 _Bool costate_device_has_warps(void);
 _Bool costate_device_reconverges(void);
-COLLECTIVE unsigned maximum(unsigned, int) __asm__("llvm.nvvm.redux.sync.umax");
 
 // Of lanes that are a block.
 static SHARED unsigned long exchanged[warpSize];
@@ -45,13 +40,6 @@ INLINE COLLECTIVE unsigned long costate_device_warp_max(unsigned long value) {
   return most << 32 | maximum(high == most ? low : 0, allLanes);
 }
 
-INLINE COLLECTIVE static double shuffleDown(double value, int lanes) {
-  long bits = __builtin_bit_cast(long, value);
-  int low = __nvvm_shfl_sync_down_i32(allLanes, (int)bits, lanes, 31);
-  int high = __nvvm_shfl_sync_down_i32(allLanes, (int)(bits >> 32), lanes, 31);
-  return __builtin_bit_cast(double, (long)high << 32 | (unsigned)low);
-}
-
 INLINE COLLECTIVE static double valueAfter(double value, int lanes) {
   if (costate_device_has_warps())
     return shuffleDown(value, lanes);
@@ -60,7 +48,6 @@ INLINE COLLECTIVE static double valueAfter(double value, int lanes) {
   return __builtin_bit_cast(double, exchanged[from < warpSize ? from : 0]);
 }
 
-// In the first lane; `kind`: see base/RangeSums.h.
 INLINE COLLECTIVE double costate_device_warp_fold(double value, long kind) {
   int thread = __nvvm_read_ptx_sreg_tid_x();
   int lane = thread % warpSize;
@@ -71,10 +58,6 @@ INLINE COLLECTIVE double costate_device_warp_fold(double value, long kind) {
                          lane + step < lanes ? other : costateNoSum(kind));
   }
   return value;
-}
-
-INLINE COLLECTIVE double costate_device_warp_add(double value) {
-  return costate_device_warp_fold(value, costateFloatSums);
 }
 
 // Of the lanes of a subgroup that are here together.
@@ -111,12 +94,4 @@ INLINE COLLECTIVE void costate_device_warp_barrier(void) {
     __nvvm_bar_warp_sync(allLanes);
   else
     __nvvm_barrier_sync(0);
-}
-
-INLINE COLLECTIVE void costate_device_block_barrier(void) {
-  __nvvm_barrier_sync(0);
-}
-
-INLINE long costate_device_block_threads(void) {
-  return __nvvm_read_ptx_sreg_ntid_x();
 }

@@ -17,11 +17,6 @@ func::FuncOp calleeOf(func::CallOp call) {
 
 //===-- What is refused ---------------------------------------------------===//
 
-static bool isScalar(Type type) {
-  return type.isF32() || type.isF64() || type.isSignlessInteger(1) ||
-         type.isSignlessInteger(32) || type.isSignlessInteger(64);
-}
-
 namespace {
 
 class FunctionVerifier {

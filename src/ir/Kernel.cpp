@@ -216,7 +216,7 @@ std::string argumentText(BlockArgument argument) {
   return "argument " + std::to_string(number + 1);
 }
 
-static bool isScalar(Type type) {
+bool isScalar(Type type) {
   return type.isF32() || type.isF64() || type.isSignlessInteger(1) ||
          type.isSignlessInteger(32) || type.isSignlessInteger(64);
 }

@@ -35,6 +35,9 @@ namespace costate::ir {
 /// Whether numbers of this type are held by values of a wider one.
 bool isNarrow(mlir::Type element);
 
+/// Whether kernels and functions take, and functions return, such values.
+bool isScalar(mlir::Type type);
+
 /// Whether `op` stores or updates an element of an array.
 inline bool writesElement(mlir::Operation *op) {
   return mlir::isa<ElementAccess>(op) && !mlir::isa<LoadOp>(op);

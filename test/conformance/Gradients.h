@@ -56,6 +56,16 @@ inline std::vector<double> randomValues(size_t count, double lo, double hi,
   return values;
 }
 
+/// Relative to each element of `want`, or to 1.
+inline void expectNear(const std::vector<double> &got,
+                       const std::vector<double> &want,
+                       double tolerance = 1e-12) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], tolerance * std::max(1.0, std::abs(want[i])))
+        << "element " << i;
+}
+
 /// The arrays of one comparison. `loss` is the inner product of the outputs
 /// with fixed random weights.
 class GradientCase {

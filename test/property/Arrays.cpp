@@ -214,6 +214,12 @@ private:
 
 } // namespace
 
+Values zerosLike(Values values) {
+  for (std::vector<double> &array : values)
+    std::ranges::fill(array, 0.0);
+  return values;
+}
+
 /// Arrays that have come later are filled last, so that the programs of the
 /// corpus meet the values that they failed for.
 Inputs::Inputs(int width, unsigned seed) : width(width) {

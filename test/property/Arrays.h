@@ -31,6 +31,7 @@ std::vector<double> toDoubles(const interpreter::HostArray &array, DType type);
 void fromDoubles(interpreter::HostArray &array, DType type,
                  const std::vector<double> &values);
 Values toDoubles(const Memory &memory);
+Values zerosLike(Values values);
 
 struct Inputs {
   Inputs(int width, unsigned seed);

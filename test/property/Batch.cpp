@@ -18,7 +18,6 @@
 #include <numeric>
 #include <optional>
 #include <poll.h>
-#include <sstream>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -451,10 +450,6 @@ Verdict verdictApart(const BatchOptions &options, const Node &program,
                      unsigned seed) {
   return verdictOf(options, [&] { return options.checkProgram(program, seed); })
       .value_or(Verdict{Verdict::Wrong, hangs});
-}
-
-std::string kindOf(const Verdict &verdict) {
-  return verdict.text.substr(0, verdict.text.find(':'));
 }
 
 } // namespace

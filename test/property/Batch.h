@@ -10,7 +10,6 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
-#include <vector>
 
 namespace costate::property {
 

@@ -72,12 +72,6 @@ double dot(const Values &a, const Values &b) {
   return sum;
 }
 
-Values zerosLike(Values values) {
-  for (std::vector<double> &array : values)
-    std::ranges::fill(array, 0.0);
-  return values;
-}
-
 //===-- Comparisons -------------------------------------------------------===//
 
 /// Any NaN equals any other, -0 equals 0.
@@ -677,6 +671,10 @@ template <class F> static Verdict verdictOf(F judge) {
   } catch (const Error &error) {
     return {endsLoops(error) ? Verdict::Wild : Verdict::Wrong, error.what()};
   }
+}
+
+std::string kindOf(const Verdict &verdict) {
+  return verdict.text.substr(0, verdict.text.find(':'));
 }
 
 Verdict check(const Node &program, unsigned seed, Coverage *coverage) {

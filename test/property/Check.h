@@ -19,6 +19,9 @@ struct Verdict {
   int differences = 0; ///< entries that central differences could judge
 };
 
+/// How a wrong program is wrong, without numbers.
+std::string kindOf(const Verdict &verdict);
+
 /// On the interpreter: compares the results with those of the statement tree
 /// (Reference.h), bit by bit; reverse mode with forward mode and with central
 /// differences in every entry of every array, at values that `seed` chooses;

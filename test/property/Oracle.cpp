@@ -164,12 +164,6 @@ interpreter::InterpreterReport Oracle::gradient(Memory &memory,
   return report;
 }
 
-static Values zerosLike(Values values) {
-  for (std::vector<double> &array : values)
-    std::ranges::fill(array, 0.0);
-  return values;
-}
-
 Values Oracle::hessianProduct(const Values &direction) {
   Memory memory = inputs.memory;
   State state{memory};

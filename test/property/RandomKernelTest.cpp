@@ -40,11 +40,6 @@ std::string describe(const Node &program, unsigned seed,
   return text.str();
 }
 
-/// How a wrong program is wrong, without numbers.
-std::string kindOf(const Verdict &verdict) {
-  return verdict.text.substr(0, verdict.text.find(':'));
-}
-
 /// Fails with the smallest program that `check` finds wrong in the same way.
 template <class F>
 void reportWrong(const Node &program, unsigned seed, const Verdict &verdict,

@@ -6,7 +6,6 @@
 ///
 /// where v, m and e are values; an index may be 3 or 2, where there is nothing.
 
-#include <string>
 #include <vector>
 
 namespace costate::property {

@@ -43,11 +43,6 @@ static unsigned sortBucket(unsigned depth) {
   return bucket < SortBuckets ? bucket : SortBuckets - 1;
 }
 
-static unsigned long long sortAdd(unsigned long long *cell,
-                                  unsigned long long value) {
-  return __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
-}
-
 static unsigned long long sortLoad(const unsigned long long *cell) {
   return __atomic_load_n(cell, __ATOMIC_RELAXED);
 }
@@ -127,11 +122,9 @@ SORT_INLINE static void sortEnd(const struct SortWorker *worker) {
 }
 
 // Whether there is anything to count for this block. `place`: a TapePlace.
-SORT_INLINE unsigned long long
-costate_device_sort_begin(struct SortWorker *worker,
-                          const struct SortCall *call,
-                          unsigned long long thread, char *memory,
-                          unsigned long long place) {
+SORT_INLINE unsigned long long costate_device_sort_begin(
+    struct SortWorker *worker, const struct SortCall *call,
+    unsigned long long thread, char *memory, unsigned long long place) {
   worker->call = call;
 #ifdef COSTATE_VULKAN
   worker->runs = place == TapeForSort && call->chunks != 0;
@@ -239,7 +232,7 @@ SORT_INLINE static void sortAddStats(const struct SortWorker *worker) {
     most = most > row[warp] ? most : row[warp];
   }
   if (worker->thread < 3)
-    sortAdd(&control->iterations + worker->thread, sum);
+    deviceAdd(&control->iterations + worker->thread, sum);
   else
     __atomic_fetch_max(&control->deepest, most, __ATOMIC_RELAXED);
 }

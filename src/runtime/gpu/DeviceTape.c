@@ -5,6 +5,7 @@
 // same for all of them. Layouts: base/DeviceWords.h, base/DeviceTape.h.
 
 #include "base/DeviceTape.h"
+#include "base/DeviceAtomics.h"
 
 #ifdef __NVPTX__
 #define TAPE_INLINE __attribute__((always_inline))
@@ -23,11 +24,6 @@ TAPE_COLLECTIVE unsigned long long
 costate_device_warp_max(unsigned long long value);
 TAPE_COLLECTIVE void costate_device_block_barrier(void);
 TAPE_COLLECTIVE void costate_device_warp_barrier(void);
-
-static unsigned long long tapeAdd(unsigned long long *cell,
-                                  unsigned long long value) {
-  return __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
-}
 
 static void tapeRaise(unsigned long long *cell, unsigned long long value) {
   unsigned long long old = __atomic_load_n(cell, __ATOMIC_RELAXED);
@@ -307,8 +303,9 @@ costate_device_tape_next(struct TapeWorker *worker) {
   } else {
     unsigned long long got = 0;
     if (worker->lane == 0)
-      got = worker->warps +
-            (call->hostRows ? worker->taken : tapeAdd(&call->control->next, 1));
+      got =
+          worker->warps +
+          (call->hostRows ? worker->taken : deviceAdd(&call->control->next, 1));
     got = costate_device_warp_max(got);
     worker->tile = got ? got : TAPE_ALL; // the first lane has ended
   }
@@ -334,18 +331,18 @@ TAPE_INLINE void costate_device_tape_report(struct TapeWorker *worker,
   // The answer takes its time. Where tiles are as long as each other none is
   // taken from a warp that would come to it sooner.
   if (call->hostRows && !call->drains && !call->inOrder && worker->lane == 0)
-    worker->taken = tapeAdd(&control->next, 1);
+    worker->taken = deviceAdd(&control->next, 1);
   if (fits || worker->lane)
     return;
   unsigned long long tile = costate_device_tape_tile(worker);
   if (call->drains)
-    call->failed[tapeAdd(&control->failed, 1)] = tile;
+    call->failed[deviceAdd(&control->failed, 1)] = tile;
   else if (call->list && call->marksTiles)
     call->list[tile] = 1;
   else if (call->list)
-    call->list[tapeAdd(&control->listed, 1)] = tile;
+    call->list[deviceAdd(&control->listed, 1)] = tile;
   else
-    tapeAdd(&control->listed, 1);
+    deviceAdd(&control->listed, 1);
 }
 
 // The last block leaves what the host and the next launch need.
@@ -391,7 +388,7 @@ TAPE_INLINE void costate_device_tape_end(struct TapeWorker *worker) {
   if (worker->threadOfBlock)
     return;
   tapeFence();
-  if (tapeAdd(&control->ticket, 1) + 1 == call->blocks)
+  if (deviceAdd(&control->ticket, 1) + 1 == call->blocks)
     tapeCommit(call);
 }
 

@@ -16,14 +16,6 @@ namespace {
 using Values = std::vector<double>;
 using X = ArrayRef<double, 1>;
 
-void expectNear(const Values &got, const Values &want,
-                double tolerance = 1e-12) {
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * std::max(1.0, std::abs(want[i])))
-        << "element " << i;
-}
-
 /// Runs a kernel and its gradient.
 template <class... A> void reverse(const Kernel &k, const A &...arguments) {
   k(arguments...);

@@ -18,13 +18,6 @@ namespace {
 using Values = std::vector<double>;
 using X = ArrayRef<double, 1>;
 
-void expectNear(const Values &got, const Values &want, double tolerance) {
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * std::max(1.0, std::abs(want[i])))
-        << "element " << i;
-}
-
 /// The gradients of one array from the state before the launch, and from a
 /// recording, which must be the same to the last bit.
 template <class... A>

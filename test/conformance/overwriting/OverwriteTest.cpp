@@ -1,12 +1,7 @@
 /// Gradients of kernels that overwrite what their gradient needs.
 
 #include "conformance/Errors.h"
-#include "conformance/TestDevice.h"
-#include "costate/costate.h"
-#include "costate/syntax.h"
-
-#include <cmath>
-#include <gtest/gtest.h>
+#include "conformance/Gradients.h"
 
 using namespace costate;
 using namespace costate::test;
@@ -23,12 +18,7 @@ protected:
   }
   static void expectNear(const Array<double> &array,
                          const std::vector<double> &expected) {
-    std::vector<double> actual = array.to_host();
-    ASSERT_EQ(actual.size(), expected.size());
-    for (size_t i = 0; i < actual.size(); ++i)
-      EXPECT_NEAR(actual[i], expected[i],
-                  1e-12 * std::max(1.0, std::abs(expected[i])))
-          << i;
+    test::expectNear(array.to_host(), expected);
   }
 
   Device device = openDevice();
