@@ -4,8 +4,6 @@
 #include "Bench.h"
 #include "MpmScene.h"
 
-#include <cmath>
-
 namespace costate::bench {
 namespace {
 

@@ -6,7 +6,6 @@
 #include "costate/costate.h"
 
 #include <array>
-#include <string>
 #include <vector>
 
 namespace costate::bench {

@@ -4,8 +4,6 @@
 
 #include "costate/costate.h"
 
-#include <ctime>
-
 namespace costate::bench {
 namespace {
 

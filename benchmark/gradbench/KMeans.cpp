@@ -2,7 +2,6 @@
 
 #include "costate/syntax.h"
 
-#include <cmath>
 #include <limits>
 #include <random>
 

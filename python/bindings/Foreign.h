@@ -5,8 +5,6 @@
 
 #include <nanobind/ndarray.h>
 
-#include <optional>
-
 namespace costate::python {
 
 [[noreturn]] inline void reject(const std::string &text) {

@@ -1,7 +1,5 @@
 #include "api/CheckGradientTest.h"
 
-#include <numeric>
-
 using namespace costate;
 using namespace costate::test;
 

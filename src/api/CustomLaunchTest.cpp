@@ -1,6 +1,5 @@
 #include "api/CustomLaunchTest.h"
 
-#include <stdexcept>
 #include <thread>
 
 using namespace costate;

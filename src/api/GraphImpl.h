@@ -4,8 +4,6 @@
 #include "api/BoundLaunch.h"
 #include "api/ThisThread.h"
 
-#include <functional>
-
 namespace costate::detail {
 
 /// A launch or a fill.

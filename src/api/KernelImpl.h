@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 
 namespace costate::detail {

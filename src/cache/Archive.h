@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <memory>
 #include <string_view>
 #include <thread>
 #include <tuple>

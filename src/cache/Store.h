@@ -11,7 +11,6 @@
 #include "cache/Key.h"
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -3,7 +3,6 @@
 
 #include "TemporaryFolder.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
 
 namespace costate::compiler {

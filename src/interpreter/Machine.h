@@ -6,7 +6,6 @@
 #include "interpreter/Interpreter.h"
 
 #include <bit>
-#include <cstring>
 #include <span>
 
 namespace costate::interpreter {

@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 

@@ -1,8 +1,5 @@
 #include "runtime/ArrayStorage.h"
 
-#include <algorithm>
-#include <limits>
-
 namespace costate::runtime {
 
 static std::atomic<uint64_t> identities = 0;

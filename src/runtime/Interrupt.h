@@ -4,7 +4,6 @@
 #include "base/Result.h"
 
 #include <atomic>
-#include <cstdint>
 #include <pthread.h>
 
 namespace costate::runtime {

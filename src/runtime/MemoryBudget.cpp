@@ -3,7 +3,6 @@
 #include "runtime/Text.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sys/resource.h>

@@ -2,7 +2,6 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/simt/SimtDevice.h"
 
-#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <random>

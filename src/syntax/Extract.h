@@ -3,9 +3,7 @@
 
 #include "syntax/Operands.h"
 
-#include <map>
 #include <optional>
-#include <unordered_map>
 
 namespace costate::syntax {
 

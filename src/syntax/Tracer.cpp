@@ -6,7 +6,6 @@
 
 #include "costate/error.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <utility>

@@ -12,7 +12,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <optional>
 
 using namespace costate;

@@ -4,7 +4,6 @@
 #include "fuzz/Check.h"
 #include "fuzz/Coverage.h"
 
-#include <chrono>
 #include <map>
 
 namespace costate::fuzz {

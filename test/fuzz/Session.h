@@ -9,8 +9,6 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <functional>
-
 namespace costate::fuzz {
 
 class Session {

@@ -2,7 +2,6 @@
 /// Texts of kernel IR that are nearly right.
 
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "run/Npy.h"
 
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 

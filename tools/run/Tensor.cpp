@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cstring>
-#include <limits>
 
 namespace costate::run {
 namespace {

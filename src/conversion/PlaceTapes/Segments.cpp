@@ -3,7 +3,6 @@
 #include "conversion/PlaceTapes/Checkpoints.h"
 #include "conversion/PlaceTapes/Forward.h"
 #include "conversion/PlaceTapes/Plan.h"
-#include "conversion/PlaceTapes/StraightCode.h"
 
 using namespace mlir;
 

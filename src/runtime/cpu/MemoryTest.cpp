@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <memory>
 
 using namespace costate;
 using namespace costate::runtime;

@@ -8,7 +8,6 @@
 
 #include <csetjmp>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace costate::runtime::cpu {

@@ -1,7 +1,5 @@
 #include "runtime/cuda/CudaDriver.h"
 
-#include <algorithm>
-#include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <thread>

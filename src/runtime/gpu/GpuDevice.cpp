@@ -1,5 +1,7 @@
 #include "runtime/gpu/GpuDevice.h"
 
+#include "base/Fork.h"
+
 #include "runtime/Graph.h"
 #include "runtime/gpu/CapturingDriver.h"
 #include "runtime/gpu/Launch.h"

@@ -1,11 +1,13 @@
 #include "runtime/gpu/Launch.h"
 
+#include "base/Fork.h"
 #include "base/RangeSums.h"
 #include "runtime/Interrupt.h"
 #include "runtime/Message.h"
 #include "runtime/Text.h"
 
 #include <algorithm>
+#include <csetjmp>
 #include <cstddef>
 #include <cstdio>
 

@@ -1,12 +1,10 @@
 #pragma once
 /// A running launch on a GPU.
 
-#include "base/Fork.h"
 #include "code/DeviceCode.h"
 #include "runtime/Device.h"
 #include "runtime/gpu/Tiles.h"
 
-#include <csetjmp>
 #include <map>
 #include <mutex>
 #include <vector>

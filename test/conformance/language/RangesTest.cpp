@@ -3,8 +3,6 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
-#include <numeric>
-
 using namespace costate;
 using namespace costate::test;
 

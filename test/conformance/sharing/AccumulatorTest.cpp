@@ -4,7 +4,6 @@
 #include "conformance/Gradients.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 using namespace costate;

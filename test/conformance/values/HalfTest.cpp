@@ -3,9 +3,6 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
-#include <bit>
-#include <limits>
-
 using namespace costate;
 using namespace costate::test;
 
