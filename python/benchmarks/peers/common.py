@@ -69,7 +69,7 @@ def check_recurrence(body, x, n, found):
             v[on] = v[on] * np.sin(v[on]) + (0.7 if body == "hover" else 0.0)
     tolerance = 2e-3 if x.dtype == np.float32 else 1e-6
     wrong = np.abs(found - slope) > tolerance * np.maximum(1.0, np.abs(slope))
-    return "right" if not wrong.any() else f"wrong for {100 * wrong.mean():.0f} % of the items"
+    return "right" if not wrong.any() else f"wrong for {100 * wrong.mean():.0f} % of the work items"
 
 
 def first_line(error):

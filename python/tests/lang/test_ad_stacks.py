@@ -142,7 +142,7 @@ def test_gates(compare, sign, dtype, fraction):
     assert x.grad.to_numpy() == pytest.approx(np.where(on, d, 0), rel=1e-4)
 
 
-def test_bounds_that_change_behind_the_launch_of_a_tape(double):
+def test_bounds_that_change_after_the_launch_of_a_recording(double):
     """Silently wrong in Quadrants (an xfail of its tests)."""
     x = ti.field(ti.f64, shape=(), needs_grad=True)
     loss = ti.field(ti.f64, shape=(), needs_grad=True)
@@ -240,7 +240,7 @@ def test_carried_values_of_other_types(dtype):
 
 
 def test_cholesky_and_solve(double):
-    """Triangular loops with a size of run time, in place in a work array, under a tape."""
+    """Triangular loops with a size of run time, in place in a work array, under a `Tape`."""
     n = 5
     a = ti.field(ti.f64, shape=(n, n), needs_grad=True)
     work = ti.field(ti.f64, shape=(n, n), needs_grad=True)

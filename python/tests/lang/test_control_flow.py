@@ -216,7 +216,7 @@ def test_a_reduction_into_a_variable_of_the_kernel():
     assert k(1000) == 499500
 
 
-def test_loops_behind_a_branch_at_the_top_are_serial():
+def test_loops_after_a_branch_at_the_top_are_serial():
     x = ti.field(ti.i32, shape=10)
 
     @ti.kernel

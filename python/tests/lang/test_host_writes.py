@@ -40,7 +40,7 @@ def squares(memory):
     return x, y, v, loss, square, add
 
 
-def test_elements_before_between_and_behind_launches(squares):
+def test_elements_before_between_and_after_launches(squares):
     x, y, _, loss, square, add = squares
     with ti.ad.Tape(loss):
         x[0] = 7
@@ -245,7 +245,7 @@ def test_tapes_that_are_never_left_end_with_their_object(squares):
     run()
 
 
-def test_init_ends_a_tape_that_is_left_behind():
+def test_init_ends_a_recording_that_is_left_open():
     loss = ti.field(ti.f32, (), needs_grad=True)
     tape = ti.ad.Tape(loss)
     tape.__enter__()

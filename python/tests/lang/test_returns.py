@@ -80,7 +80,7 @@ def test_not_in_a_parallel_loop():
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
-def test_ranges_behind_a_return_have_no_gradient(stage):
+def test_ranges_after_a_return_have_no_gradient(stage):
     x, loss = ti.field(ti.f32, 4, needs_grad=True), ti.field(ti.f32, (), needs_grad=True)
 
     @ti.kernel

@@ -90,7 +90,7 @@ template <class T> struct Three {
 };
 
 /// A filter that weighs neighbours by how little they differ, as a function of
-/// C++ that returns three values from behind a loop.
+/// C++ that returns three values after a loop.
 Three<Var<double>> filtered(ArrayRef<double, 2> in, Index i, Expr<int> radius) {
   Three<Var<double>> sum{0.0, 0.0, 0.0};
   Var<double> weights = 0.0;
@@ -110,7 +110,7 @@ Three<Var<double>> filtered(ArrayRef<double, 2> in, Index i, Expr<int> radius) {
   return sum;
 }
 
-TEST(PeerCases, AFunctionReturnsAVectorFromBehindALoop) {
+TEST(PeerCases, AFunctionReturnsAVectorAfterALoop) {
   constexpr int n = 6, radius = 2;
   Kernel k = kernel("filter", [](ArrayRef<double, 2> in, Scalar<int> radius,
                                  ArrayRef<double, 2> out) {

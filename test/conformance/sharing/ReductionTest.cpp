@@ -399,7 +399,7 @@ TEST(Reduction, SecondDerivatives) {
 }
 
 /// A launch that is not reached gives what an empty range gives.
-TEST(Reduction, BehindAReturn) {
+TEST(Reduction, AfterAReturn) {
   Kernel k = kernel("returns", [](X x, X out) {
     IF (x(0) > 0) {
       RETURN;
