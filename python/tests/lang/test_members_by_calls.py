@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import costate as ti
+from replacements import expect_seen, put
 
 known = SimpleNamespace(k=1.0)
 
@@ -121,16 +122,6 @@ class Outer:
         self.out[None] = n
 
 
-def put(path, value):
-    *owners, name = path.split(".")
-
-    def change(s):
-        for one in owners:
-            s = s[int(one)] if one.isdigit() else getattr(s, one)
-        setattr(s, name, value() if callable(value) else value)
-    return change
-
-
 def five():
     made = ti.field(ti.f64, ())
     made[None] = 5
@@ -150,19 +141,11 @@ def five():
     ("callable_", put("callable.k", 3.0), 3),
     ("pair_", put("list.0.k", 3.0), 4),
     ("vector_", put("inner.k", 2.0), 6),
-    ("fields_", lambda s: s.fields.__setitem__(0, five()), 5),
+    ("fields_", put("fields.0", five), 5),
     ("count_", put("count", 3), 3),
 ])
 def test_what_functions_read(kernel, change, expected):
-    s = Outer()
-    launch = getattr(s, kernel)
-    for _ in range(2):
-        launch()
-    before = s.out[None]
-    change(s)
-    for _ in range(2):
-        launch()
-        assert s.out[None] == expected != before
+    expect_seen(Outer(), kernel, change, expected)
 
 
 def test_objects_that_functions_find_around_themselves():
