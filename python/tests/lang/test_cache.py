@@ -87,12 +87,10 @@ def test_it_can_be_switched_off(run, tmp_path):
         assert not (tmp_path / "cache").exists()
 
 
-def test_options_of_init(tmp_path):
-    before = os.environ.pop("COSTATE_CACHE", None)
-    try:
+def test_options_of_init(tmp_path, monkeypatch):
+    with monkeypatch.context() as without:
+        for name in [one for one in os.environ if one.startswith("COSTATE_CACHE")]:
+            without.delenv(name)
         qd.init(arch=qd.cpu, offline_cache_file_path=str(tmp_path), offline_cache_max_size_of_files=1 << 20)
         assert qd._core.cache_statistics().folder == str(tmp_path)
-    finally:
-        if before is not None:
-            os.environ["COSTATE_CACHE"] = before
-        qd.init(arch=qd.cpu)
+    qd.init(arch=qd.cpu)
