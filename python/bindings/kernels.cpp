@@ -169,18 +169,22 @@ static void bindOptions(nb::module_ &module) {
       .def(
           "__init__",
           [](KernelOptions *self, bool debug, bool deterministic, bool fastMath,
-             bool findNan) {
-            new (self) KernelOptions{debug, deterministic, fastMath, findNan};
+             bool findNan, int lanes) {
+            new (self)
+                KernelOptions{debug, deterministic, fastMath, findNan, lanes};
           },
           nb::kw_only(), "debug"_a = false, "deterministic"_a = false,
-          "fast_math"_a = false, "find_nan"_a = false)
+          "fast_math"_a = false, "find_nan"_a = false, "lanes"_a = 0)
       .def_rw("debug", &KernelOptions::debug,
               "Checks every index, asserts, and races.")
       .def_rw("deterministic", &KernelOptions::deterministic,
               "Results are the same to the last bit for any number of threads.")
       .def_rw("fast_math", &KernelOptions::fast_math)
       .def_rw("find_nan", &KernelOptions::find_nan,
-              "Stops at the first operation that gives inf or NaN.");
+              "Stops at the first operation that gives inf or NaN.")
+      .def_rw("lanes", &KernelOptions::lanes,
+              "Work items of a range that a CPU runs as lanes of a vector: 1, "
+              "2, 4, 8 or 16; 0 is what pays.");
   nb::class_<ArgumentType>(module, "ArgumentType")
       .def_ro("dtype", &ArgumentType::dtype)
       .def_ro("rank", &ArgumentType::rank, "-1 for a scalar");

@@ -18,13 +18,21 @@ static compiler::Options optionsOf(const KernelOptions &options, Calls calls) {
   compiler::Options result{options.debug, options.deterministic,
                            options.fast_math, options.find_nan};
   result.calls = calls;
+  result.lanes = static_cast<unsigned>(options.lanes);
   return result;
 }
 
 static KernelOptions withEnvironment(KernelOptions options) {
   options.debug |= isOn("COSTATE_DEBUG");
   options.find_nan |= isOn("COSTATE_FIND_NAN");
-  return options;
+  if (options.lanes == 0)
+    options.lanes = numberIn("COSTATE_LANES");
+  for (int lanes : {0, 1, 2, 4, 8, 16})
+    if (options.lanes == lanes)
+      return options;
+  raise({ErrorCode::BadKernel,
+         "a kernel cannot have " + std::to_string(options.lanes) +
+             " lanes; use 1, 2, 4, 8, 16, or 0 for what pays"});
 }
 
 Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {

@@ -140,6 +140,25 @@ static std::string gradientText(const Compiled &compiled) {
          versionText(compiled);
 }
 
+/// `    lanes: springs.py:12: 16; springs.py:20: none, `costate.print``
+static std::string lanesText(const KernelCode &code) {
+  std::string text;
+  for (const runtime::RangeLanes &range : code.ranges) {
+    std::string place = "a range";
+    if (range.site >= 0 &&
+        static_cast<size_t>(range.site) < code.sites.size()) {
+      const Loc &loc = code.sites[range.site];
+      place = placeText(LineCost{.file = loc.file, .line = loc.line});
+    }
+    text += "    " + place + ": " +
+            (range.lanes > 1 ? std::to_string(range.lanes) +
+                                   " work items at a time, as lanes"
+                             : "no lanes: " + range.obstacle) +
+            "\n";
+  }
+  return text;
+}
+
 static std::string codeText(const compiler::Derivation &derivation,
                             const Compiled &compiled) {
   char time[32];
@@ -147,7 +166,8 @@ static std::string codeText(const compiler::Derivation &derivation,
   std::string text =
       "  " + modeText(derivation) +
       (compiled.code->isLoaded ? ": from the cache in " : ": compiled in ") +
-      time + ", " + runtime::bytesText(compiled.code->objectBytes) + "\n";
+      time + ", " + runtime::bytesText(compiled.code->objectBytes) + "\n" +
+      lanesText(*compiled.code);
   bool isGradient = derivation.mode == compiler::Mode::Gradient;
   return isGradient ? text + gradientText(compiled) : text;
 }

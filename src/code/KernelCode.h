@@ -44,13 +44,14 @@ using RangeBody = void (*)(const void *frame, Worker *worker, int64_t begin,
 /// longjmp to the runtime, which makes them an error of the launch.
 extern "C" {
 /// Runs `body` over all work items, in chunks whose borders depend on the
-/// number of work items only, and returns when all are done. sums[k] gets the
-/// sum over the chunks in order, as `kind`, a CostateSums, says. A negative
-/// number of work items means that there are more than can be counted: an
-/// error.
+/// number of work items only if there are sums, and returns when all are done.
+/// sums[k] gets the sum over the chunks in order, as `kind`, a CostateSums,
+/// says. `body` does best with a multiple of `lanes` work items at a time. A
+/// negative number of work items means that there are more than can be counted:
+/// an error.
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t workItems, double *sums, int64_t sumCount,
-                   int64_t kind, int64_t site);
+                   int64_t kind, int64_t site, int64_t lanes);
 /// All `bytes` of one array into another.
 void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);
 /// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and
@@ -151,6 +152,13 @@ struct LineCost {
   bool tripCount = false; ///< or the trip count of a loop
 };
 
+/// How a CPU runs the work items of a range.
+struct RangeLanes {
+  int64_t site = -1;
+  int64_t lanes = 0;    ///< of a vector; 0: one work item after the other
+  std::string obstacle; ///< why
+};
+
 /// Compiled code of one kernel in one mode, ready to run on the host.
 struct KernelCode {
   std::string name; ///< the kernel's name in the source
@@ -176,7 +184,8 @@ struct KernelCode {
   bool growsTape = false;  ///< a tape of it can grow beyond a few kilobytes
   int64_t recordBytes = 0; ///< bytes of all records that one iteration pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
-  std::string overwritten;     ///< Gradient: why it needs versions; else empty
+  std::vector<RangeLanes> ranges;
+  std::string overwritten; ///< Gradient: why it needs versions; else empty
   std::shared_ptr<const gpu::DeviceCode> device; ///< null for a CPU
   std::shared_ptr<void> owner;                   ///< keeps the code alive
 };

@@ -17,7 +17,7 @@
 COSTATE_FIELDS(costate::compiler::Host, triple, cpu, features, maths, hasFma,
                vectorBits);
 COSTATE_FIELDS(costate::compiler::Options, debug, deterministic, fastMath,
-               findNan, contract, calls);
+               findNan, contract, calls, lanes);
 COSTATE_FIELDS(costate::compiler::Derivation, mode, order, directions, adjoint,
                tangent, target);
 

@@ -232,6 +232,19 @@ void fillTexts(ModuleOp module, runtime::KernelCode &code) {
       code.texts.push_back(text.str());
 }
 
+void fillRanges(ModuleOp module, runtime::KernelCode &code) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto lanes =
+        function->getAttrOfType<IntegerAttr>(conversion::vectorLanesAttr);
+    auto obstacle =
+        function->getAttrOfType<StringAttr>(conversion::obstacleAttr);
+    auto site = function->getAttrOfType<IntegerAttr>(conversion::rangeSiteAttr);
+    if (site && (lanes || obstacle))
+      code.ranges.push_back({site.getInt(), lanes ? lanes.getInt() : 0,
+                             obstacle ? obstacle.str() : ""});
+  }
+}
+
 void fillWatched(ModuleOp module, runtime::KernelCode &code) {
   if (auto watched = module->getAttrOfType<DenseI64ArrayAttr>(
           conversion::watchedParametersAttr))
@@ -328,6 +341,7 @@ Result<> generate(ModuleOp module, StringRef name, const Options &options,
   fillSites(module, object);
   fillTexts(module, object.code);
   fillWatched(module, object.code);
+  fillRanges(module, object.code);
   if (*backend != Backend::Cpu) {
     object.device = describeDevice(module, name, *backend);
     object.device->image = std::move(llvm->image);

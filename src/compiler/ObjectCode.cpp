@@ -13,6 +13,7 @@ using costate::runtime::gpu::DeviceCode;
 COSTATE_FIELDS(costate::SliceIndex, scalar, offset);
 COSTATE_FIELDS(costate::ArraySection, dims);
 COSTATE_FIELDS(costate::runtime::Parameter, role, argument, rank, part, order);
+COSTATE_FIELDS(costate::runtime::RangeLanes, site, lanes, obstacle);
 COSTATE_FIELDS(costate::runtime::Access, read, written, activeWrite, needed,
                reloaded, passedOn, neededSection, writtenSection);
 COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,
@@ -46,11 +47,11 @@ template <> struct costate::cache::Fields<KernelCode> {
   static auto of(auto &self) {
     auto &[name, entry, parameters, accesses, arguments, componentDims,
            sections, missing, watched, sites, texts, objectBytes, objectHash,
-           isLoaded, growsTape, recordBytes, lines, overwritten, device,
+           isLoaded, growsTape, recordBytes, lines, ranges, overwritten, device,
            owner] = self;
     return std::tie(name, parameters, accesses, arguments, componentDims,
                     sections, missing, watched, sites, texts, objectBytes,
-                    growsTape, recordBytes, lines, overwritten);
+                    growsTape, recordBytes, lines, ranges, overwritten);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "conversion/FindNan/Passes.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
+#include "conversion/Lanes/Passes.h"
 #include "conversion/PlaceTapes/Passes.h"
 #include "conversion/Reductions/Passes.h"
 
@@ -81,6 +82,11 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
   }
   passes.addPass(conversion::createOutlineRanges(
       {.debug = options.debug || options.findNan}));
+  if (!options.debug && !options.findNan)
+    passes.addPass(
+        conversion::createFormLanes({.lanes = options.lanes,
+                                     .bits = host().vectorBits,
+                                     .deterministic = options.deterministic}));
   addOutlinedPasses(passes, options, host().maths, options.deterministic);
 }
 

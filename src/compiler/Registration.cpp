@@ -6,6 +6,7 @@
 #include "conversion/FindNan/Passes.h"
 #include "conversion/KernelToDevice/Passes.h"
 #include "conversion/KernelToLLVM/Passes.h"
+#include "conversion/Lanes/Passes.h"
 #include "conversion/PlaceTapes/Passes.h"
 #include "conversion/Reductions/Passes.h"
 #include "ir/Registration.h"
@@ -31,6 +32,7 @@ void registerAllPasses() {
   mlir::registerSCFToControlFlowPass();
   autodiff::registerAutodiffPasses();
   conversion::registerCostateContractPasses();
+  conversion::registerCostateLanesPasses();
   conversion::registerCostateFindNanPasses();
   conversion::registerCostateKernelToDevicePasses();
   conversion::registerCostatePlaceTapesPasses();

@@ -120,6 +120,8 @@ OpFoldResult TripCountOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult StrongMulOp::fold(FoldAdaptor adaptor) {
+  if (!isa<FloatType>(getType()))
+    return {};
   if (matchPattern(getF(), m_OneFloat()))
     return getG();
   if (matchPattern(getG(), m_OneFloat()))

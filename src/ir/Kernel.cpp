@@ -435,15 +435,18 @@ LogicalResult NarrowOp::inferReturnTypes(MLIRContext *context,
                                          std::optional<Location>,
                                          Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
-  types.push_back(adaptor.getValue().getType().isInteger()
-                      ? Type(IntegerType::get(context, 32))
-                      : Float32Type::get(context));
+  Type type = adaptor.getValue().getType();
+  Type number = getElementTypeOrSelf(type).isInteger()
+                    ? Type(IntegerType::get(context, 32))
+                    : Float32Type::get(context);
+  auto lanes = dyn_cast<VectorType>(type);
+  types.push_back(lanes ? lanes.clone(number) : number);
   return success();
 }
 
 LogicalResult NarrowOp::verify() {
   bool fits = isElement(getElement()) && isNarrow(getElement()) &&
-              valueTypeOf(getElement()) == getType();
+              valueTypeOf(getElement()) == getElementTypeOrSelf(getType());
   if (fits)
     return success();
   return emitOpError("cannot make a number of type ") << getElement();

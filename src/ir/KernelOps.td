@@ -82,6 +82,11 @@ def Costate_Local : TypeDef<Costate_Dialect, "Local"> {
 
 def Costate_Float : AnyTypeOf<[F32, F64], "f32 or f64">;
 def Costate_Int : AnyTypeOf<[I32, I64], "i32 or i64">;
+/// Of the lanes of a CPU (`form-lanes`): a number, or one for each lane.
+def Costate_Floats : AnyTypeOf<[F32, F64, VectorOfRankAndType<[1], [F32, F64]>],
+                               "f32 or f64">;
+def Costate_Ints : AnyTypeOf<[I32, I64, VectorOfRankAndType<[1], [I32, I64]>],
+                             "i32 or i64">;
 def Costate_Value : AnyTypeOf<[I1, I32, I64, F32, F64], "a scalar of a kernel">;
 
 //===-- Kernels and ranges ------------------------------------------------===//
@@ -409,8 +414,8 @@ def Costate_LocalClearOp : Costate_Op<"local_clear"> {
 
 class Costate_IntBinaryOp<string mnemonic>
     : Costate_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
-  let arguments = (ins Costate_Int:$lhs, Costate_Int:$rhs, UnitAttr:$isUnsigned);
-  let results = (outs Costate_Int:$result);
+  let arguments = (ins Costate_Ints:$lhs, Costate_Ints:$rhs, UnitAttr:$isUnsigned);
+  let results = (outs Costate_Ints:$result);
   let assemblyFormat = [{
     (`unsigned` $isUnsigned^)? $lhs `,` $rhs attr-dict `:` type($result)
   }];
@@ -432,8 +437,8 @@ def Costate_ShrOp : Costate_IntBinaryOp<"shr"> {
 
 def Costate_ToIntOp : Costate_Op<"to_int", [Pure]> {
   let summary = "float to integer, towards zero, saturating; NaN gives 0";
-  let arguments = (ins Costate_Float:$value, UnitAttr:$isUnsigned);
-  let results = (outs Costate_Int:$result);
+  let arguments = (ins Costate_Floats:$value, UnitAttr:$isUnsigned);
+  let results = (outs Costate_Ints:$result);
   let assemblyFormat = [{
     (`unsigned` $isUnsigned^)? $value attr-dict `:` type($value) `to` type($result)
   }];
@@ -452,9 +457,12 @@ def Costate_NarrowOp : Costate_Op<"narrow", [Pure, InferTypeOpAdaptor]> {
     %b = costate.narrow %x to f16 : f64  // an f32, rounded once
     ```
   }];
-  let arguments = (ins AnyTypeOf<[I32, F32, F64], "i32, f32 or f64">:$value,
+  let arguments = (ins AnyTypeOf<[I32, F32, F64,
+                                  VectorOfRankAndType<[1], [I32, F32, F64]>],
+                                 "i32, f32 or f64">:$value,
                        TypeAttr:$element);
-  let results = (outs AnyTypeOf<[I32, F32]>:$result);
+  let results = (outs AnyTypeOf<[I32, F32,
+                                 VectorOfRankAndType<[1], [I32, F32]>]>:$result);
   let assemblyFormat = "$value `to` $element attr-dict `:` type($value)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -504,8 +512,8 @@ def Costate_StrongMulOp : Costate_Op<"strong_mul", [Pure, SameOperandsAndResultT
     With `symmetric` a factor of 0 wins over inf and NaN as well. That is the
     product `g * df` of its derivative, where both are adjoints or tangents.
   }];
-  let arguments = (ins Costate_Float:$g, Costate_Float:$f, UnitAttr:$symmetric);
-  let results = (outs Costate_Float:$result);
+  let arguments = (ins Costate_Floats:$g, Costate_Floats:$f, UnitAttr:$symmetric);
+  let results = (outs Costate_Floats:$result);
   let assemblyFormat = [{
     (`symmetric` $symmetric^)? $g `,` $f attr-dict `:` type($result)
   }];
@@ -514,8 +522,8 @@ def Costate_StrongMulOp : Costate_Op<"strong_mul", [Pure, SameOperandsAndResultT
 
 def Costate_StopGradientOp : Costate_Op<"stop_gradient", [Pure, SameOperandsAndResultType]> {
   let summary = "its operand, as a constant to every derivative";
-  let arguments = (ins Costate_Float:$value);
-  let results = (outs Costate_Float:$result);
+  let arguments = (ins Costate_Floats:$value);
+  let results = (outs Costate_Floats:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
@@ -525,8 +533,8 @@ def Costate_ByOrderOp : Costate_Op<"by_order", [Pure, SameOperandsAndResultType]
     The first operand is the value; each differentiation takes it away, unless
     it is the only one. A constant to every derivative.
   }];
-  let arguments = (ins Variadic<Costate_Float>:$values);
-  let results = (outs Costate_Float:$result);
+  let arguments = (ins Variadic<Costate_Floats>:$values);
+  let results = (outs Costate_Floats:$result);
   let assemblyFormat = "$values attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -579,16 +587,16 @@ def Costate_IsFunction : NativeOpTrait<"IsFunction"> {
 class Costate_FunctionOp<string mnemonic, string doc>
     : Costate_Op<mnemonic, [Pure, SameOperandsAndResultType, Costate_IsFunction]> {
   let summary = doc;
-  let results = (outs Costate_Float:$result);
+  let results = (outs Costate_Floats:$result);
 }
 class Costate_Function1<string mnemonic, string doc>
     : Costate_FunctionOp<mnemonic, doc> {
-  let arguments = (ins Costate_Float:$operand);
+  let arguments = (ins Costate_Floats:$operand);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 class Costate_Function2<string mnemonic, string doc>
     : Costate_FunctionOp<mnemonic, doc> {
-  let arguments = (ins Costate_Float:$lhs, Costate_Float:$rhs);
+  let arguments = (ins Costate_Floats:$lhs, Costate_Floats:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 

@@ -20,7 +20,9 @@ class Tape_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tape_Dialect, mnemonic, traits>;
 
 def Tape_Memory : Resource<"::costate::tape::Memory">;
-def Tape_Value : AnyTypeOf<[I1, I32, I64, F32, F64], "a scalar of a kernel">;
+def Tape_Value : AnyTypeOf<[I1, I32, I64, F32, F64,
+                            VectorOfRankAndType<[1], [I1, I32, I64, F32, F64]>],
+                           "a scalar of a kernel">;
 
 def Tape_PushOp : Tape_Op<"push", [MemoryEffects<[MemWrite<Tape_Memory>]>]> {
   let summary = "append one record";

@@ -73,7 +73,7 @@ class Config:
     defaults = dict(
         arch=None, default_fp=dtypes.f32, default_ip=dtypes.i32, default_up=dtypes.u32, debug=False,
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
-        random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
+        lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
         ad_stack_experimental_enabled=None, ad_stack_size=0)
     accepted = set(inert.DEFAULTS)
@@ -118,7 +118,7 @@ class Runtime:
         c = self.config
         return _core.KernelOptions(debug=bool(c.debug or c.check_out_of_bound),
                                    deterministic=bool(c.deterministic), fast_math=bool(c.fast_math),
-                                   find_nan=bool(c.find_nan))
+                                   find_nan=bool(c.find_nan), lanes=int(c.lanes))
 
 
 def device_options(config):
@@ -230,7 +230,8 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     it for the CPU.
     `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
-    `find_nan`. `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
+    `find_nan`. `lanes`: how many work items a CPU runs as lanes of a vector, 0 for what pays.
+    `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
     values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
     them. Other options of Quadrants and Taichi are accepted and have no effect.

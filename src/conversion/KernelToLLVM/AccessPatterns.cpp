@@ -16,22 +16,36 @@ Type memoryType(Type element) {
   return IntegerType::get(element.getContext(), width == 1 ? 8 : width);
 }
 
+Value constantOf(ImplicitLocOpBuilder &b, Type type, TypedAttr value) {
+  if (auto lanes = dyn_cast<VectorType>(type))
+    value = DenseElementsAttr::get(lanes, value);
+  return LLVM::ConstantOp::create(b, type, value);
+}
+
+/// `element`, for each of the lanes of `like`.
+static Type like(Type like, Type element) {
+  auto lanes = dyn_cast<VectorType>(like);
+  return lanes ? Type(lanes.clone(element)) : element;
+}
+
 Value widened(ImplicitLocOpBuilder &b, Type element, Value inMemory) {
+  Type type = inMemory.getType();
   if (element.isInteger(1)) {
-    Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), 0);
+    Value zero = constantOf(b, type, b.getI8IntegerAttr(0));
     return LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, inMemory, zero);
   }
   if (!ir::isNarrow(element))
     return inMemory;
   if (element.isF16())
-    return LLVM::FPExtOp::create(b, b.getF32Type(), inMemory);
+    return LLVM::FPExtOp::create(b, like(type, b.getF32Type()), inMemory);
+  Type wide = like(type, b.getI32Type());
   if (element.isUnsignedInteger())
-    return LLVM::ZExtOp::create(b, b.getI32Type(), inMemory);
-  return LLVM::SExtOp::create(b, b.getI32Type(), inMemory);
+    return LLVM::ZExtOp::create(b, wide, inMemory);
+  return LLVM::SExtOp::create(b, wide, inMemory);
 }
 
 Value narrowed(ImplicitLocOpBuilder &b, Type element, Value value) {
-  Type inMemory = memoryType(element);
+  Type inMemory = like(value.getType(), memoryType(element));
   if (element.isInteger(1))
     return LLVM::ZExtOp::create(b, inMemory, value);
   if (!ir::isNarrow(element))
@@ -39,6 +53,33 @@ Value narrowed(ImplicitLocOpBuilder &b, Type element, Value value) {
   if (element.isF16())
     return LLVM::FPTruncOp::create(b, inMemory, value);
   return LLVM::TruncOp::create(b, inMemory, value);
+}
+
+Value Before::floats(ImplicitLocOpBuilder &b, Value x, Value y) const {
+  using F = LLVM::FCmpPredicate;
+  Value isNumber = LLVM::FCmpOp::create(b, F::ord, x, x);
+  Value beats = LLVM::FCmpOp::create(b, isMax ? F::ugt : F::ult, x, y);
+  Value equal = LLVM::FCmpOp::create(b, F::oeq, x, y);
+  unsigned width = getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
+  Type bits = like(x.getType(), b.getIntegerType(width));
+  Value xBits = LLVM::BitcastOp::create(b, bits, x);
+  Value yBits = LLVM::BitcastOp::create(b, bits, y);
+  Value bySign = Before{isMax, false}.integers(b, xBits, yBits);
+  Value tie = LLVM::AndOp::create(b, equal, bySign);
+  Value either = LLVM::OrOp::create(b, beats, tie);
+  return LLVM::AndOp::create(b, isNumber, either);
+}
+
+Value Before::integers(ImplicitLocOpBuilder &b, Value x, Value y) const {
+  using I = LLVM::ICmpPredicate;
+  I predicate =
+      isMax ? (isUnsigned ? I::ugt : I::sgt) : (isUnsigned ? I::ult : I::slt);
+  return LLVM::ICmpOp::create(b, predicate, x, y);
+}
+
+Value Before::operator()(ImplicitLocOpBuilder &b, Value x, Value y) const {
+  return isa<FloatType>(getElementTypeOrSelf(x.getType())) ? floats(b, x, y)
+                                                           : integers(b, x, y);
 }
 
 Value loadElement(ImplicitLocOpBuilder &builder, Type element, Value place) {
@@ -222,38 +263,6 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   }
 
   bool deterministic;
-};
-
-/// Whether a number comes before another one as their minimum or maximum. The
-/// order of all values is total, so that the order of updates does not matter:
-/// NaN comes last, and -0 is less than 0.
-struct Before {
-  bool isMax, isUnsigned;
-
-  Value floats(ImplicitLocOpBuilder &b, Value x, Value y) const {
-    using F = LLVM::FCmpPredicate;
-    Value isNumber = LLVM::FCmpOp::create(b, F::ord, x, x);
-    Value beats = LLVM::FCmpOp::create(b, isMax ? F::ugt : F::ult, x, y);
-    Value equal = LLVM::FCmpOp::create(b, F::oeq, x, y);
-    Type bits = b.getIntegerType(x.getType().getIntOrFloatBitWidth());
-    Value xBits = LLVM::BitcastOp::create(b, bits, x);
-    Value yBits = LLVM::BitcastOp::create(b, bits, y);
-    Value bySign = Before{isMax, false}.integers(b, xBits, yBits);
-    Value tie = LLVM::AndOp::create(b, equal, bySign);
-    Value either = LLVM::OrOp::create(b, beats, tie);
-    return LLVM::AndOp::create(b, isNumber, either);
-  }
-
-  Value integers(ImplicitLocOpBuilder &b, Value x, Value y) const {
-    using I = LLVM::ICmpPredicate;
-    I predicate =
-        isMax ? (isUnsigned ? I::ugt : I::sgt) : (isUnsigned ? I::ult : I::slt);
-    return LLVM::ICmpOp::create(b, predicate, x, y);
-  }
-
-  Value operator()(ImplicitLocOpBuilder &b, Value x, Value y) const {
-    return isa<FloatType>(x.getType()) ? floats(b, x, y) : integers(b, x, y);
-  }
 };
 
 /// old = load; while (value before old and exchange of old for value fails)

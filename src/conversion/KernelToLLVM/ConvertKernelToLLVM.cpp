@@ -81,7 +81,10 @@ struct ConvertKernelToLLVM
         [](UnrealizedConversionCastOp cast) {
           return cast->hasAttr(parameterAttr);
         });
-    return applyFullConversion(module, target, std::move(patterns));
+    // LLVM folds as well, and MLIR's folders of vectors are not all sound.
+    ConversionConfig config;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    return applyFullConversion(module, target, std::move(patterns), config);
   }
 };
 

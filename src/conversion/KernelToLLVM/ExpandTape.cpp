@@ -48,8 +48,7 @@ public:
       if (field.isBit)
         values.push_back(bit(bits[field.offset / 8], field.offset % 8));
       else
-        values.push_back(LLVM::LoadOp::create(
-            builder, type, address(top, field.offset), alignment(field.size)));
+        values.push_back(load(type, address(top, field.offset), field.size));
     }
     LLVM::StoreOp::create(builder, top, worker);
     return values;
@@ -72,10 +71,41 @@ private:
                                LLVM::GEPArg(distance));
   }
 
+  /// The integer that has the bools of all lanes as bits; null of other types.
+  static IntegerType bitsOf(Type type) {
+    auto lanes = dyn_cast<VectorType>(type);
+    if (!lanes || !lanes.getElementType().isInteger(1))
+      return nullptr;
+    return IntegerType::get(type.getContext(),
+                            static_cast<unsigned>(lanes.getNumElements()));
+  }
+
+  Value load(Type type, Value place, int64_t size) {
+    IntegerType bits = bitsOf(type);
+    if (!bits)
+      return LLVM::LoadOp::create(builder, type, place, alignment(size));
+    Type bytes = builder.getIntegerType(static_cast<unsigned>(8 * size));
+    Value value = LLVM::LoadOp::create(builder, bytes, place, 1);
+    if (bits != bytes)
+      value = arith::TruncIOp::create(builder, bits, value);
+    return LLVM::BitcastOp::create(builder, type, value);
+  }
+
+  Value inMemory(Value value, int64_t size) {
+    IntegerType bits = bitsOf(value.getType());
+    if (!bits)
+      return value;
+    value = LLVM::BitcastOp::create(builder, bits, value);
+    Type bytes = builder.getIntegerType(static_cast<unsigned>(8 * size));
+    return bits == bytes ? value
+                         : arith::ExtUIOp::create(builder, bytes, value);
+  }
+
   void store(Value top, ValueRange values) {
     for (auto [value, field] : llvm::zip_equal(values, record.fields))
       if (!field.isBit)
-        LLVM::StoreOp::create(builder, value, address(top, field.offset),
+        LLVM::StoreOp::create(builder, inMemory(value, field.size),
+                              address(top, field.offset),
                               alignment(field.size));
     for (int64_t byte = 0; byte < record.bitBytes; ++byte)
       LLVM::StoreOp::create(

@@ -73,6 +73,7 @@ Values emitRow(ImplicitLocOpBuilder &builder, Value lo, Value hi,
         inner, summation.add(inner, args, terms, /*inAnyOrder=*/true));
   };
   auto loop = scf::ForOp::create(builder, lo, hi, one, sums, body);
+  loop->setAttr(rowAttr, builder.getUnitAttr());
   return Values(loop.getResults());
 }
 

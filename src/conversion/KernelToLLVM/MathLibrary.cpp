@@ -117,6 +117,17 @@ SmallVector<unsigned> MathLibrary::laneCounts(bool isF64) const {
   return counts;
 }
 
+std::pair<unsigned, std::string>
+MathLibrary::piece(StringRef operation, bool isF64, unsigned lanes) const {
+  const Entry *entry = find(operation);
+  unsigned longest = 1;
+  if (entry && usesSleef(*entry))
+    for (unsigned count : laneCounts(isF64))
+      longest = count <= lanes ? count : longest;
+  return {longest, longest > 1 ? vectorName(*entry, isF64, longest)
+                               : function(operation, isF64)};
+}
+
 static LLVM::LLVMFuncOp declarePure(ImplicitLocOpBuilder &builder,
                                     const Twine &name, Type type,
                                     unsigned operands) {
@@ -173,7 +184,7 @@ void MathLibrary::declare(ModuleOp module) const {
     if (op->getNumResults() != 1)
       return;
     const Entry *entry = find(op->getName().getStringRef());
-    Type type = op->getResult(0).getType();
+    Type type = getElementTypeOrSelf(op->getResult(0).getType());
     if (entry && isa<FloatType>(type) && !approximation(entry->operation, type))
       declare(module, *entry, type.isF64());
   });

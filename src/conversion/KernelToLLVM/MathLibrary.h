@@ -44,6 +44,11 @@ public:
   /// if there is none, as for operations that are instructions.
   std::string function(llvm::StringRef operation, bool isF64) const;
 
+  /// The longest vectors, of at most `lanes`, that a function takes, 1 for
+  /// scalars, and its name for them.
+  std::pair<unsigned, std::string> piece(llvm::StringRef operation, bool isF64,
+                                         unsigned lanes) const;
+
   /// Declares what the operations of `module` call, vector forms included.
   void declare(mlir::ModuleOp module) const;
 

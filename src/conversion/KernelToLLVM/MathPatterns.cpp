@@ -76,13 +76,70 @@ template <class Op> struct LibraryPattern : ConvertOpToLLVMPattern<Op> {
   LogicalResult
   matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    Type type = op.getType();
-    std::string name = library.function(Op::getOperationName(), type.isF64());
+    Type type = op.getType(), one = getElementTypeOrSelf(type);
+    StringRef operation = Op::getOperationName();
+    std::string name = library.function(operation, one.isF64());
     if (name.empty())
       return failure();
-    rewriter.replaceOpWithNewOp<LLVM::CallOp>(op, TypeRange(type), name,
-                                              adaptor.getOperands());
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    auto lanes = dyn_cast<VectorType>(type);
+    rewriter.replaceOp(
+        op, lanes
+                ? callInPieces(builder, operation, lanes, adaptor.getOperands())
+                : call(builder, name, type, adaptor.getOperands()));
     return success();
+  }
+
+  static Value call(ImplicitLocOpBuilder &b, StringRef name, Type type,
+                    ValueRange operands) {
+    return LLVM::CallOp::create(b, TypeRange(type), name, operands).getResult();
+  }
+
+  /// Vectors as long as the library has, or else lane by lane.
+  Value callInPieces(ImplicitLocOpBuilder &b, StringRef operation,
+                     VectorType type, ValueRange operands) const {
+    Type one = type.getElementType();
+    auto [size, name] =
+        library.piece(operation, one.isF64(), type.getDimSize(0));
+    if (size == type.getDimSize(0))
+      return call(b, name, type, operands);
+    Value all = LLVM::PoisonOp::create(b, type);
+    for (int64_t first = 0; first < type.getDimSize(0); first += size)
+      all = size == 1 ? oneLane(b, name, all, operands, first)
+                      : onePiece(b, name, all, operands, first, size);
+    return all;
+  }
+
+  static Value oneLane(ImplicitLocOpBuilder &b, StringRef name, Value all,
+                       ValueRange operands, int64_t lane) {
+    Value place = LLVM::ConstantOp::create(b, b.getI64IntegerAttr(lane));
+    SmallVector<Value> own;
+    for (Value operand : operands)
+      own.push_back(LLVM::ExtractElementOp::create(b, operand, place));
+    Value value = call(b, name, own.front().getType(), own);
+    return LLVM::InsertElementOp::create(b, all, value, place);
+  }
+
+  static Value onePiece(ImplicitLocOpBuilder &b, StringRef name, Value all,
+                        ValueRange operands, int64_t first, int64_t size) {
+    auto type = cast<VectorType>(all.getType());
+    SmallVector<Value> own;
+    for (Value operand : operands) {
+      SmallVector<int32_t> lanes;
+      for (int64_t lane = first; lane < first + size; ++lane)
+        lanes.push_back(static_cast<int32_t>(lane));
+      own.push_back(LLVM::ShuffleVectorOp::create(b, operand, operand, lanes));
+    }
+    Value value = call(b, name, own.front().getType(), own);
+    SmallVector<int32_t> spread, merged;
+    for (int64_t lane = 0; lane < type.getDimSize(0); ++lane) {
+      bool isOwn = lane >= first && lane < first + size;
+      spread.push_back(isOwn ? static_cast<int32_t>(lane - first) : 0);
+      merged.push_back(
+          static_cast<int32_t>(isOwn ? type.getDimSize(0) + lane : lane));
+    }
+    Value wide = LLVM::ShuffleVectorOp::create(b, value, value, spread);
+    return LLVM::ShuffleVectorOp::create(b, all, wide, merged);
   }
 
   const MathLibrary &library;
@@ -98,8 +155,8 @@ struct RsqrtPattern : ConvertOpToLLVMPattern<ir::RsqrtOp> {
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Type type = op.getType();
     Value root = LLVM::SqrtOp::create(builder, adaptor.getOperand());
-    Value one =
-        LLVM::ConstantOp::create(builder, type, builder.getFloatAttr(type, 1));
+    Value one = constantOf(builder, type,
+                           builder.getFloatAttr(getElementTypeOrSelf(type), 1));
     rewriter.replaceOpWithNewOp<LLVM::FDivOp>(op, one, root);
     return success();
   }

@@ -39,6 +39,9 @@ private:
                                 kernel + ".chunk" + Twine(number), params,
                                 LLVM::Linkage::Internal);
     chunk.setNoInline(true);
+    chunk->setAttr(rangeSiteAttr,
+                   Builder(module.getContext())
+                       .getI64IntegerAttr(runtime.site(range.getLoc())));
     setAlias(chunk, 0, "llvm.noalias");
     setAlias(chunk, 1, "llvm.noalias");
     unsigned position = firstCapture;
@@ -197,8 +200,8 @@ private:
     if (namesWorkItems)
       describe(builder, launch);
     Value kind = constant(builder, summation.kind);
-    runtime.callRange(
-        builder, {launch, address, frame, count, sums, sumCount, kind, site});
+    runtime.callRange(builder, {launch, address, frame, count, sums, sumCount,
+                                kind, site, constant(builder, 1)});
     for (auto [k, result] : llvm::enumerate(range.getResults())) {
       Type type = result.getType();
       bool isF32 = type.isF32();

@@ -4,11 +4,37 @@
 #include "conversion/KernelToLLVM/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace costate::conversion {
 
 class MathLibrary;
+
+/// `value`, in all lanes if `type` is a vector.
+mlir::Value constantOf(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
+                       mlir::TypedAttr value);
+
+/// What `costate.philox` stands for.
+mlir::Value philox(mlir::ImplicitLocOpBuilder &builder, mlir::Value key,
+                   mlir::Value stream, mlir::Value counter);
+
+/// Whether a number comes before another one as their minimum or maximum. The
+/// order of all values is total, so that the order of updates does not matter:
+/// NaN comes last, and -0 is less than 0.
+struct Before {
+  bool isMax, isUnsigned;
+
+  mlir::Value operator()(mlir::ImplicitLocOpBuilder &builder, mlir::Value x,
+                         mlir::Value y) const;
+
+private:
+  mlir::Value floats(mlir::ImplicitLocOpBuilder &builder, mlir::Value x,
+                     mlir::Value y) const;
+  mlir::Value integers(mlir::ImplicitLocOpBuilder &builder, mlir::Value x,
+                       mlir::Value y) const;
+};
 
 /// The type of an element in memory: a bool fills a byte.
 mlir::Type memoryType(mlir::Type element);

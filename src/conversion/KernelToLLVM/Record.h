@@ -6,10 +6,11 @@
 
 namespace costate::conversion {
 
-/// Values by decreasing size without gaps, which aligns each to its size if the
-/// record starts at a multiple of 8, then bools, 8 per byte. With `words`
-/// every value and every such byte takes 8 bytes: where the tapes of several
-/// lanes are interleaved and grow apart, each lane has words of its own then.
+/// Vectors of a CPU's lanes; then values by decreasing size without gaps, which
+/// aligns each to its size if the record starts at a multiple of 8, then bools,
+/// 8 per byte. With `words` every value and every such byte takes 8 bytes:
+/// where the tapes of several lanes are interleaved and grow apart, each lane
+/// has words of its own then.
 struct RecordLayout {
   struct Field {
     bool isBit;
@@ -19,17 +20,31 @@ struct RecordLayout {
 
   explicit RecordLayout(mlir::TypeRange types, bool words = false)
       : fields(types.size()), bitStep(words ? 8 : 1) {
+    for (auto [type, field] : llvm::zip(types, fields))
+      if (auto lanes = mlir::dyn_cast<mlir::VectorType>(type)) {
+        field = {false, firstBit, bytesOf(lanes)};
+        firstBit += field.size;
+      }
     for (int64_t size : {8, 4})
       for (auto [type, field] : llvm::zip(types, fields))
-        if (type.getIntOrFloatBitWidth() == 8 * size) {
+        if (hasWidth(type, 8 * size)) {
           field = {false, firstBit, size};
           firstBit += words ? 8 : size;
         }
     int64_t bits = 0;
     for (auto [type, field] : llvm::zip(types, fields))
-      if (type.getIntOrFloatBitWidth() == 1)
+      if (hasWidth(type, 1))
         field = {true, bits++, 0};
     bitBytes = (bits + 7) / 8;
+  }
+
+  /// Bools of lanes are the bits of an integer.
+  static int64_t bytesOf(mlir::VectorType lanes) {
+    return llvm::divideCeil(
+        lanes.getNumElements() * lanes.getElementTypeBitWidth(), 8);
+  }
+  static bool hasWidth(mlir::Type type, int64_t bits) {
+    return type.isIntOrFloat() && type.getIntOrFloatBitWidth() == bits;
   }
 
   int64_t size() const { return firstBit + bitBytes * bitStep; }

@@ -28,6 +28,14 @@ inline constexpr llvm::StringLiteral printsAttr = "costate.prints";
 inline constexpr llvm::StringLiteral lanesAttr = "costate.lanes";
 inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
 
+/// On the loop over the work items of a row; on the function around it: how
+/// many of them are lanes of a vector, or why none are.
+inline constexpr llvm::StringLiteral rowAttr = "costate.row";
+inline constexpr llvm::StringLiteral vectorLanesAttr = "costate.vector_lanes";
+inline constexpr llvm::StringLiteral obstacleAttr = "costate.obstacle";
+/// On a function that runs a chunk: the number of the place of its range.
+inline constexpr llvm::StringLiteral rangeSiteAttr = "costate.range_site";
+
 /// On an `atomic_add` that is a sum of its range (`mark-reductions`): the
 /// number of its element within the range.
 inline constexpr llvm::StringLiteral reductionAttr = "costate.reduction";

@@ -10,9 +10,19 @@ using namespace mlir;
 namespace costate::conversion {
 namespace {
 
+/// In all lanes, if there are several.
 Value number(ImplicitLocOpBuilder &builder, Type type, int64_t value) {
-  return LLVM::ConstantOp::create(builder, type,
-                                  builder.getIntegerAttr(type, value));
+  Type one = getElementTypeOrSelf(type);
+  return constantOf(builder, type, builder.getIntegerAttr(one, value));
+}
+
+Type withElements(Type like, Type element) {
+  auto lanes = dyn_cast<VectorType>(like);
+  return lanes ? Type(lanes.clone(element)) : element;
+}
+
+unsigned widthOf(Type type) {
+  return getElementTypeOrSelf(type).getIntOrFloatBitWidth();
 }
 
 Value equals(ImplicitLocOpBuilder &builder, Value value, int64_t to) {
@@ -82,7 +92,7 @@ struct RemPattern : ScalarPattern<RemPattern, ir::RemOp> {
 
 Value maskedCount(ImplicitLocOpBuilder &builder, Value count) {
   Type type = count.getType();
-  Value mask = number(builder, type, type.getIntOrFloatBitWidth() - 1);
+  Value mask = number(builder, type, widthOf(type) - 1);
   return LLVM::AndOp::create(builder, count, mask);
 }
 
@@ -122,7 +132,7 @@ struct NarrowPattern : ScalarPattern<NarrowPattern, ir::NarrowOp> {
   static Value emit(ImplicitLocOpBuilder &b, ir::NarrowOp op,
                     ir::NarrowOp::Adaptor operands) {
     Value value = operands.getValue();
-    if (value.getType().isF64())
+    if (getElementTypeOrSelf(value.getType()).isF64())
       value = toOdd(b, value);
     return widened(b, op.getElement(), narrowed(b, op.getElement(), value));
   }
@@ -130,7 +140,8 @@ struct NarrowPattern : ScalarPattern<NarrowPattern, ir::NarrowOp> {
   /// An f64 rounded to an f32 so that rounding it once more does no harm: if it
   /// is not exact, its last bit is 1 (Boldo and Melquiond, 2008).
   static Value toOdd(ImplicitLocOpBuilder &b, Value x) {
-    Type f32 = b.getF32Type(), i32 = b.getI32Type();
+    Type f32 = withElements(x.getType(), b.getF32Type());
+    Type i32 = withElements(x.getType(), b.getI32Type());
     Value nearest = LLVM::FPTruncOp::create(b, f32, x);
     Value back = LLVM::FPExtOp::create(b, x.getType(), nearest);
     Value bits = LLVM::BitcastOp::create(b, i32, nearest);
@@ -153,49 +164,12 @@ struct NarrowPattern : ScalarPattern<NarrowPattern, ir::NarrowOp> {
   }
 };
 
-/// The words of Philox4x32, each in 64 bits.
 struct PhiloxPattern : ScalarPattern<PhiloxPattern, ir::PhiloxOp> {
   using ScalarPattern::ScalarPattern;
-  static Value low(ImplicitLocOpBuilder &b, Value x) {
-    Value mask = number(b, x.getType(), 0xffffffff);
-    return LLVM::AndOp::create(b, x, mask);
-  }
-  static Value high(ImplicitLocOpBuilder &b, Value x) {
-    Value count = number(b, x.getType(), 32);
-    return LLVM::LShrOp::create(b, x, count);
-  }
-  static Value times(ImplicitLocOpBuilder &b, Value x, int64_t factor) {
-    Value by = number(b, x.getType(), factor);
-    return LLVM::MulOp::create(b, x, by);
-  }
-  static Value mixed(ImplicitLocOpBuilder &b, Value x, Value y, Value z) {
-    Value xy = LLVM::XOrOp::create(b, x, y);
-    return LLVM::XOrOp::create(b, xy, z);
-  }
-  static Value next(ImplicitLocOpBuilder &b, Value key, int64_t step) {
-    Value by = number(b, key.getType(), step);
-    Value sum = LLVM::AddOp::create(b, key, by);
-    return low(b, sum);
-  }
-
   static Value emit(ImplicitLocOpBuilder &b, ir::PhiloxOp,
                     ir::PhiloxOp::Adaptor operands) {
-    Value counter = operands.getCounter(), stream = operands.getStream();
-    Value x[] = {low(b, counter), high(b, counter), low(b, stream),
-                 high(b, stream)};
-    Value key = operands.getKey(), k[] = {low(b, key), high(b, key)};
-    for (int round = 0; round < 10; ++round) {
-      Value p = times(b, x[0], 0xD2511F53), q = times(b, x[2], 0xCD9E8D57);
-      x[0] = mixed(b, high(b, q), x[1], k[0]);
-      x[1] = low(b, q);
-      x[2] = mixed(b, high(b, p), x[3], k[1]);
-      x[3] = low(b, p);
-      k[0] = next(b, k[0], 0x9E3779B9);
-      k[1] = next(b, k[1], 0xBB67AE85);
-    }
-    Value count = number(b, key.getType(), 32);
-    Value upper = LLVM::ShlOp::create(b, x[1], count);
-    return LLVM::OrOp::create(b, x[0], upper);
+    return philox(b, operands.getKey(), operands.getStream(),
+                  operands.getCounter());
   }
 };
 
@@ -230,8 +204,9 @@ struct StrongMulPattern
   using ScalarPattern<StrongMulPattern, ir::StrongMulOp>::ScalarPattern;
   static Value emit(ImplicitLocOpBuilder &b, ir::StrongMulOp op,
                     ir::StrongMulOp::Adaptor operands) {
-    Value zero = LLVM::ConstantOp::create(b, op.getType(),
-                                          b.getFloatAttr(op.getType(), 0.0));
+    Value zero =
+        constantOf(b, op.getType(),
+                   b.getFloatAttr(getElementTypeOrSelf(op.getType()), 0.0));
     Value product = LLVM::FMulOp::create(b, operands.getG(), operands.getF());
     auto equal = LLVM::FCmpPredicate::oeq;
     Value isZero = LLVM::FCmpOp::create(b, equal, operands.getG(), zero);
@@ -262,6 +237,53 @@ struct ByOrderPattern : ScalarPattern<ByOrderPattern, ir::ByOrderOp> {
 };
 
 } // namespace
+
+/// The words of Philox4x32, each in 64 bits.
+namespace {
+namespace words {
+Value low(ImplicitLocOpBuilder &b, Value x) {
+  Value mask = number(b, x.getType(), 0xffffffff);
+  return LLVM::AndOp::create(b, x, mask);
+}
+Value high(ImplicitLocOpBuilder &b, Value x) {
+  Value count = number(b, x.getType(), 32);
+  return LLVM::LShrOp::create(b, x, count);
+}
+Value times(ImplicitLocOpBuilder &b, Value x, int64_t factor) {
+  Value by = number(b, x.getType(), factor);
+  return LLVM::MulOp::create(b, x, by);
+}
+Value mixed(ImplicitLocOpBuilder &b, Value x, Value y, Value z) {
+  Value xy = LLVM::XOrOp::create(b, x, y);
+  return LLVM::XOrOp::create(b, xy, z);
+}
+Value next(ImplicitLocOpBuilder &b, Value key, int64_t step) {
+  Value by = number(b, key.getType(), step);
+  Value sum = LLVM::AddOp::create(b, key, by);
+  return low(b, sum);
+}
+
+} // namespace words
+} // namespace
+
+Value philox(ImplicitLocOpBuilder &b, Value key, Value stream, Value counter) {
+  using namespace words;
+  Value x[] = {low(b, counter), high(b, counter), low(b, stream),
+               high(b, stream)};
+  Value k[] = {low(b, key), high(b, key)};
+  for (int round = 0; round < 10; ++round) {
+    Value p = times(b, x[0], 0xD2511F53), q = times(b, x[2], 0xCD9E8D57);
+    x[0] = mixed(b, high(b, q), x[1], k[0]);
+    x[1] = low(b, q);
+    x[2] = mixed(b, high(b, p), x[3], k[1]);
+    x[3] = low(b, p);
+    k[0] = next(b, k[0], 0x9E3779B9);
+    k[1] = next(b, k[1], 0xBB67AE85);
+  }
+  Value count = number(b, key.getType(), 32);
+  Value upper = LLVM::ShlOp::create(b, x[1], count);
+  return LLVM::OrOp::create(b, x[0], upper);
+}
 
 void populateScalarPatterns(const LLVMTypeConverter &converter,
                             RewritePatternSet &patterns, bool predicates) {

@@ -223,14 +223,16 @@ extern "C" {
 void costate::runtime::costate_range(Launch *launch, RangeBody body,
                                      const void *frame, int64_t workItems,
                                      double *sums, int64_t sumCount,
-                                     int64_t kind, int64_t site) {
+                                     int64_t kind, int64_t site,
+                                     int64_t lanes) {
   bool tooMany = launch->shadow && workItems > ElementTrace::mostWorkItems;
   if (workItems < 0)
     failRange(*launch->serial, site);
   else if (tooMany)
     failCount(*launch->serial, site);
   if (workItems < 0 || tooMany ||
-      !cpu::runRange(*launch, {body, frame, workItems, sums, sumCount, kind}))
+      !cpu::runRange(*launch,
+                     {body, frame, workItems, sums, sumCount, kind, lanes}))
     longjmp(launch->serial->escape, 1);
 }
 

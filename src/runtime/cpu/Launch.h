@@ -27,8 +27,9 @@ struct Engine {
 /// adjoints are as they were.
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request);
 
-/// Work items per chunk of a range; never depends on the number of threads.
-int64_t chunkSize(int64_t workItems, bool deterministic);
+/// Work items per chunk of a range, a multiple of `lanes` if there are enough;
+/// does not depend on the number of threads.
+int64_t chunkSize(int64_t workItems, bool deterministic, int64_t lanes);
 
 } // namespace costate::runtime::cpu
 

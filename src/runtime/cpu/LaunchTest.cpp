@@ -80,7 +80,7 @@ static void visitBody(const void *raw, Worker *, int64_t begin, int64_t end,
 static void visitEntry(Launch *launch, Worker *, const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   costate_range(launch, visitBody, frame, frame->workItems, frame->sums, 2, 0,
-                0);
+                0, 1);
 }
 
 TEST(Launch, EveryWorkItemRunsOnceAndSumsDoNotDependOnThreads) {
@@ -104,7 +104,7 @@ TEST(Launch, EveryWorkItemRunsOnceAndSumsDoNotDependOnThreads) {
 
 TEST(Launch, ChunksAreFewAndNeverEmpty) {
   for (int64_t n : {1l, 100l, 5000l, 1l << 20, INT64_MAX}) {
-    int64_t size = cpu::chunkSize(n, false);
+    int64_t size = cpu::chunkSize(n, false, 1);
     EXPECT_GE(size, 1);
     EXPECT_LE(size, 32768);
     if (n <= 1 << 20) {
@@ -131,7 +131,7 @@ TEST(Launch, ThreadsMayExceedTheCores) {
   std::shared_ptr<Device> device = open(7);
   Frame frame;
   KernelCode code = codeOf([](Launch *launch, Worker *, const uint64_t *) {
-    costate_range(launch, slowBody, nullptr, 60, nullptr, 0, 0, 0);
+    costate_range(launch, slowBody, nullptr, 60, nullptr, 0, 0, 0, 1);
   });
   ASSERT_TRUE(run(*device, code, frame).ok());
   EXPECT_GT(mostAtOnce, 4);
@@ -163,7 +163,7 @@ static void tapeEntry(Launch *launch, Worker *serial,
                       const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   push(serial, 42);
-  costate_range(launch, tapeBody, frame, frame->workItems, nullptr, 0, 0, 0);
+  costate_range(launch, tapeBody, frame, frame->workItems, nullptr, 0, 0, 0, 1);
   if (pop(serial) != 42)
     costate_step_zero(serial, 0);
 }
@@ -306,7 +306,8 @@ static void scatterEntry(Launch *launch, Worker *serial,
                          const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   costate_add_later_f64(serial, &frame->out[0], 0.5);
-  costate_range(launch, scatterBody, frame, frame->workItems, nullptr, 0, 0, 0);
+  costate_range(launch, scatterBody, frame, frame->workItems, nullptr, 0, 0, 0,
+                1);
 }
 
 TEST(Launch, DeterministicScattersAreEqualToTheLastBit) {

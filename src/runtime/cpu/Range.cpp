@@ -15,13 +15,14 @@ static constexpr Clock::time_point never = Clock::time_point::max();
 /// A range that is done by then does not wake other threads.
 static constexpr std::chrono::microseconds aloneFor{10};
 
-int64_t chunkSize(int64_t workItems, bool deterministic) {
+int64_t chunkSize(int64_t workItems, bool deterministic, int64_t lanes) {
   auto pieces = [&](int64_t count) {
     return workItems / count + (workItems % count != 0);
   };
   int64_t size = std::max(pieces(256), std::min<int64_t>(16, pieces(64)));
   if (size > 8)
     size = (size + 7) / 8 * 8; // whole vectors
+  size = (size + lanes - 1) / lanes * lanes;
   // The log of a wave should fit into a cache.
   return std::clamp<int64_t>(size, 1, deterministic ? 512 : 32768);
 }
@@ -214,8 +215,19 @@ static void runDeferred(Progress &progress) {
   }
 }
 
+/// Where nothing is added up in the order of chunks, few work items are shared
+/// out among all threads, even if that takes more vectors.
+static int64_t chunkSizeOf(const Launch &launch, const Range &range) {
+  bool deterministic = launch.additions != nullptr;
+  int64_t size = chunkSize(range.workItems, deterministic, range.lanes);
+  if (deterministic || range.sumCount || range.lanes == 1)
+    return size;
+  int64_t each = (range.workItems + launch.runners - 1) / launch.runners;
+  return std::clamp<int64_t>(each, 1, size);
+}
+
 bool runRange(Launch &launch, const Range &range) noexcept try {
-  int64_t size = chunkSize(range.workItems, launch.additions != nullptr);
+  int64_t size = chunkSizeOf(launch, range);
   Progress progress{launch, range, size,
                     range.workItems / size + (range.workItems % size != 0)};
   std::fill_n(range.sums, range.sumCount, costateNoSum(range.kind));

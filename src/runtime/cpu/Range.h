@@ -12,6 +12,7 @@ struct Range {
   double *sums;
   int64_t sumCount;
   int64_t kind; ///< a CostateSums
+  int64_t lanes;
 };
 
 /// Runs all chunks and adds up their sums in order. False if the launch has

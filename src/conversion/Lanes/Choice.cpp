@@ -1,0 +1,229 @@
+#include "conversion/Lanes/Choice.h"
+
+#include "conversion/Lanes/LaneBody.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+namespace {
+
+/// Looks for what cannot be done by lanes at all.
+class Obstacles {
+public:
+  Obstacles(const Shapes &shapes, bool deterministic)
+      : shapes(shapes), deterministic(deterministic) {}
+
+  std::string find(scf::ForOp row) {
+    std::string obstacle = ofSums(row);
+    row.getBody()->walk([&](Operation *op) {
+      if (obstacle.empty())
+        obstacle = of(op);
+    });
+    return obstacle;
+  }
+
+private:
+  std::string of(Operation *op) const {
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return ofFor(loop);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return ofIf(branch);
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      return shapes.parts(loop) && Balance(loop).popsOthers
+                 ? "a loop that undoes another one"
+                 : "";
+    if (auto add = dyn_cast<ir::AtomicAddOp>(op))
+      return deterministic && !add.getExclusive() &&
+                     isa<FloatType>(add.getValue().getType())
+                 ? "additions whose order is that of the work items"
+                 : "";
+    if (isa<LLVM::LLVMDialect>(op->getDialect()))
+      return ofMachineCode(op);
+    return isKnown(op) ? "" : "`" + op->getName().getStringRef().str() + "`";
+  }
+
+  static bool isKnown(Operation *op) {
+    return isa<scf::IfOp, scf::YieldOp, scf::ConditionOp, tape::PushOp,
+               tape::PopOp, ir::LoadOp, ir::StoreOp, ir::ExtentOp, ir::PhiloxOp,
+               arith::ConstantOp>(op) ||
+           ir::isOfLocal(op) || isForEachLane(op) || isElementwise(op);
+  }
+
+  std::string ofIf(scf::IfOp branch) const {
+    Balance balance(branch);
+    return !shapes.isUniform(branch.getCondition()) && balance.popsOthers &&
+                   balance.leavesRecords
+               ? "a branch that pushes and pops records of other ones"
+               : "";
+  }
+
+  std::string ofFor(scf::ForOp loop) const {
+    if (!shapes.parts(loop))
+      return "";
+    Balance balance(loop);
+    if (balance.popsOthers && balance.leavesRecords)
+      return "a loop that pushes and pops records of other loops";
+    bool isPlain = matchPattern(loop.getLowerBound(), m_Zero()) &&
+                   matchPattern(loop.getStep(), m_One());
+    return isPlain ? "" : "the bounds of a loop";
+  }
+
+  /// Words of the worker may be changed; other stores are updates of integers
+  /// in places of a thread.
+  std::string ofMachineCode(Operation *op) const {
+    auto store = dyn_cast<LLVM::StoreOp>(op);
+    bool isShared = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return shapes.isUniform(operand);
+    });
+    if (isShared && (!store || isa<BlockArgument>(store.getAddr())))
+      return "";
+    return "updates of an integer that all work items share";
+  }
+
+  std::string ofSums(scf::ForOp row) const {
+    for (auto [sum, next] :
+         llvm::zip_equal(row.getRegionIterArgs(), row.getYieldedValues())) {
+      Operation *add = next.getDefiningOp();
+      if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add) ||
+          add->getOperand(0) != sum || !sum.hasOneUse())
+        return "a minimum over the range";
+    }
+    return "";
+  }
+
+  const Shapes &shapes;
+  bool deterministic;
+};
+
+/// Estimates in instructions: of one work item alone, and of a vector of them.
+class Costs {
+public:
+  Costs(const Shapes &shapes, unsigned lanes, unsigned bits)
+      : shapes(shapes), lanes(lanes), bits(bits) {}
+
+  bool pay(scf::ForOp row) {
+    add(*row.getBody(), 1);
+    // Lanes that wait do nothing.
+    return wide < 0.7 * lanes * alone;
+  }
+
+private:
+  static constexpr double iterations = 8, function = 20, quotient = 6;
+  /// Most of them are indices, which loops do not compute anew.
+  static constexpr double integer = 0.25;
+  /// Of one lane of a gather or scatter.
+  static constexpr double gathered = 3;
+
+  void add(Block &block, double times) {
+    for (Operation &op : block) {
+      bool isLoop = isa<LoopLikeOpInterface>(op);
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          add(inner, isLoop ? times * iterations : times);
+      if (op.getNumRegions() == 0 && !matchPattern(&op, m_Constant()))
+        add(&op, times);
+    }
+  }
+
+  void add(Operation *op, double times) {
+    double one = costOf(op);
+    alone += times * one;
+    wide += times * wideCost(op, one);
+  }
+
+  static bool isOnIntegers(Operation *op) {
+    return op->getNumResults() == 1 && op->getNumOperands() > 0 &&
+           !ir::isOfLocal(op) && !isa<ir::ElementAccess>(op) &&
+           op->getResult(0).getType().isInteger();
+  }
+
+  static double costOf(Operation *op) {
+    if (op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op))
+      return function;
+    if (isa<ir::PhiloxOp>(op))
+      return 3 * function;
+    if (isa<ir::DivOp, ir::RemOp, arith::DivFOp>(op))
+      return quotient;
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      return 0;
+    return isOnIntegers(op) ? integer : 1;
+  }
+
+  double wideCost(Operation *op, double one) const {
+    if (isa<ir::LoadOp, ir::StoreOp>(op) || isExclusive(op))
+      return accessCost(op);
+    if (llvm::all_of(op->getOperands(),
+                     [&](Value value) { return shapes.isUniform(value); }))
+      return one;
+    if (isForEachLane(op) || isa<ir::DivOp, ir::RemOp>(op))
+      return lanes * (one + 3);
+    return one * registersOf(op);
+  }
+
+  double registersOf(Operation *op) const {
+    if (op->getNumResults() == 0)
+      return 1;
+    Type type = op->getResult(0).getType();
+    unsigned width = type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 1;
+    return std::max(1.0, static_cast<double>(width) * lanes / bits);
+  }
+
+  double accessCost(Operation *op) const {
+    auto access = cast<ir::ElementAccess>(op);
+    bool isTogether = shapes.areShared(access.getIndices()) ||
+                      shapes.areNeighbours(access.getIndices());
+    return isTogether ? 2 : gathered * lanes;
+  }
+
+  const Shapes &shapes;
+  unsigned lanes, bits;
+  double alone = 0, wide = 0;
+};
+
+/// Straight code is left to the loop vectoriser of LLVM.
+bool hasControl(scf::ForOp row) {
+  return row.getBody()
+      ->walk([](Operation *op) {
+        return op->getNumRegions() > 0 || isa<tape::PushOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Of the type that the body computes with.
+unsigned lanesOf(scf::ForOp row, unsigned bits) {
+  unsigned narrow = 0, wide = 0;
+  row.getBody()->walk([&](Operation *op) {
+    for (Type type : op->getResultTypes()) {
+      narrow += type.isF32();
+      wide += type.isF64();
+    }
+  });
+  return std::min(16u, bits / (wide > narrow ? 64 : 32));
+}
+
+} // namespace
+
+Choice chooseLanes(scf::ForOp row, const Shapes &shapes,
+                   const LaneOptions &options) {
+  if (!hasControl(row))
+    return {0, "straight code, left to the loop vectoriser"};
+  std::string obstacle = Obstacles(shapes, options.deterministic).find(row);
+  if (!obstacle.empty())
+    return {0, obstacle};
+  unsigned lanes = options.lanes ? options.lanes : lanesOf(row, options.bits);
+  bool pays =
+      options.lanes ? lanes > 1 : Costs(shapes, lanes, options.bits).pay(row);
+  if (pays)
+    return {lanes, ""};
+  // Its sums are those of lanes all the same.
+  return {row.getNumResults() ? 1u : 0u,
+          options.lanes ? "" : "lanes would take longer"};
+}
+
+} // namespace costate::conversion

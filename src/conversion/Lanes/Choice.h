@@ -1,0 +1,24 @@
+#pragma once
+/// Whether the work items of a row should be lanes, and how many.
+
+#include "conversion/Lanes/Shapes.h"
+
+#include <string>
+
+namespace costate::conversion {
+
+struct LaneOptions {
+  unsigned lanes = 0; ///< of all rows that can have some; 0: what pays
+  unsigned bits = 512;
+  bool deterministic = false;
+};
+
+struct Choice {
+  unsigned lanes = 0;   ///< 0: the row stays as it is
+  std::string obstacle; ///< if it does, in the words of a report
+};
+
+Choice chooseLanes(mlir::scf::ForOp row, const Shapes &shapes,
+                   const LaneOptions &options);
+
+} // namespace costate::conversion

@@ -1,0 +1,308 @@
+/// Branches and loops that some lanes take and others do not.
+
+#include "conversion/Lanes/LaneBody.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+/// Up to so many operations are cheaper than a look at the mask.
+static constexpr size_t shortSide = 12;
+
+static bool runsAnyway(Block &block) {
+  size_t count = 0;
+  return llvm::all_of(block.without_terminator(), [&](Operation &op) {
+    return ++count <= shortSide && op.getNumRegions() == 0 && isPure(&op) &&
+           !op.hasTrait<ir::OpTrait::IsFunction>() && !isa<arith::RemFOp>(op);
+  });
+}
+
+bool becomesSelects(scf::IfOp op) {
+  return runsAnyway(*op.thenBlock()) &&
+         (!op.elseBlock() || runsAnyway(*op.elseBlock()));
+}
+
+Value LaneBody::handOn(Value value, Value like) {
+  return isUniform(like) ? scalar(value) : vector(value);
+}
+
+Values LaneBody::handOn(ValueRange values, ValueRange like) {
+  Values here;
+  for (auto [value, form] : llvm::zip_equal(values, like))
+    here.push_back(handOn(value, form));
+  return here;
+}
+
+void LaneBody::take(ValueRange values, ValueRange here) {
+  for (auto [value, mapped] : llvm::zip_equal(values, here))
+    (isUniform(value) ? scalars : vectors)[value] = mapped;
+}
+
+void LaneBody::emitIf(scf::IfOp op) {
+  if (isUniform(op.getCondition()))
+    return emitUniformIf(op);
+  Value condition = vector(op.getCondition());
+  if (becomesSelects(op))
+    return emitSelects(op, condition);
+  Values then, other;
+  auto emitThen = [&] {
+    then = emitSide(op.getThenRegion(), b.both(active, condition));
+  };
+  // Where both sides have pushed, the second one comes off the tape first.
+  bool isReverse = Balance(op).popsOthers;
+  if (!isReverse)
+    emitThen();
+  other = emitSide(op.getElseRegion(), b.butNot(active, condition));
+  if (isReverse)
+    emitThen();
+  for (auto [k, result] : llvm::enumerate(op.getResults()))
+    vectors[result] = arith::SelectOp::create(b, condition, then[k], other[k]);
+}
+
+void LaneBody::emitSelects(scf::IfOp op, Value condition) {
+  emit(*op.thenBlock(), active);
+  if (op.elseBlock())
+    emit(*op.elseBlock(), active);
+  for (auto [k, result] : llvm::enumerate(op.getResults())) {
+    Value then = vector(op.thenYield().getOperand(k));
+    Value other = vector(op.elseYield().getOperand(k));
+    vectors[result] = arith::SelectOp::create(b, condition, then, other);
+  }
+}
+
+/// One side of a branch, for the lanes of `mask`, if there are any.
+Values LaneBody::emitSide(Region &region, Value mask) {
+  if (region.empty())
+    return {};
+  Block &block = region.front();
+  ValueRange yielded = block.getTerminator()->getOperands();
+  Values values;
+  if (block.without_terminator().empty()) {
+    for (Value value : yielded)
+      values.push_back(vector(value));
+    return values;
+  }
+  SmallVector<Type> types;
+  for (Value value : yielded)
+    types.push_back(b.vectorOf(value.getType()));
+  auto branch = scf::IfOp::create(b, types, b.any(mask), !types.empty());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emit(block, mask);
+  if (types.empty())
+    return {};
+  for (Value value : yielded)
+    values.push_back(vector(value));
+  scf::YieldOp::create(b, values);
+  b.setInsertionPointToStart(branch.elseBlock());
+  values.clear();
+  for (Type type : types)
+    values.push_back(b.zero(type));
+  scf::YieldOp::create(b, values);
+  return Values(branch.getResults());
+}
+
+void LaneBody::emitUniformIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  for (Value result : op.getResults())
+    types.push_back(isUniform(result) ? result.getType()
+                                      : b.vectorOf(result.getType()));
+  bool hasElse = op.elseBlock() != nullptr;
+  auto branch = scf::IfOp::create(b, types, scalar(op.getCondition()), hasElse);
+  for (auto [from, to] : {std::pair(op.thenBlock(), branch.thenBlock()),
+                          std::pair(op.elseBlock(), branch.elseBlock())}) {
+    if (!from)
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(to);
+    emit(*from, active);
+    if (!types.empty())
+      scf::YieldOp::create(
+          b, handOn(from->getTerminator()->getOperands(), op.getResults()));
+  }
+  take(op.getResults(), branch.getResults());
+}
+
+void LaneBody::emitFor(scf::ForOp op) {
+  shapes.parts(op) ? emitPartingFor(op) : emitUniformFor(op);
+}
+
+void LaneBody::emitUniformFor(scf::ForOp op) {
+  Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
+  auto loop = scf::ForOp::create(b, scalar(op.getLowerBound()),
+                                 scalar(op.getUpperBound()),
+                                 scalar(op.getStep()), inits);
+  loop->setAttrs(op->getAttrs());
+  take(op.getInductionVar(), loop.getInductionVar());
+  take(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emit(*op.getBody(), active);
+  if (!inits.empty())
+    scf::YieldOp::create(b,
+                         handOn(op.getYieldedValues(), op.getRegionIterArgs()));
+  take(op.getResults(), loop.getResults());
+}
+
+namespace {
+/// The iterations of a loop that lanes leave, or enter, at different times.
+struct Iterations {
+  Value longest; ///< of all lanes
+  Value counts;  ///< of each lane; 0 of those that are not active
+  Value wait;    ///< iterations that a lane lets pass first; null: none
+
+  Iterations(LaneBuilder &b, Value active, Value counts, bool late)
+      : counts(b.select(active, counts, b.zero(counts.getType()))) {
+    longest = b.largest(this->counts);
+    if (late)
+      wait = arith::SubIOp::create(b, b.splat(longest), this->counts);
+  }
+
+  Value lanesIn(LaneBuilder &b, Value number) const {
+    using P = arith::CmpIPredicate;
+    Value all = b.splat(number);
+    return wait ? arith::CmpIOp::create(b, P::uge, all, wait)
+                : arith::CmpIOp::create(b, P::ult, all, counts);
+  }
+  /// The number of the iteration as a lane counts.
+  Value numberIn(LaneBuilder &b, Value number) const {
+    return wait ? arith::SubIOp::create(b, b.splat(number), wait).getResult()
+                : number;
+  }
+};
+} // namespace
+
+/// Runs as often as the lane with most iterations. Each lane keeps the results
+/// of its own last iteration; what all lanes share is carried as a scalar, and
+/// as a vector of such results.
+void LaneBody::emitPartingFor(scf::ForOp op) {
+  Iterations iterations(b, active, vector(op.getUpperBound()),
+                        shapes.startsLate(op));
+  Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
+  llvm::DenseMap<unsigned, unsigned> results; // of shared values
+  for (auto [k, argument] : llvm::enumerate(op.getRegionIterArgs()))
+    if (isUniform(argument)) {
+      results[k] = inits.size();
+      inits.push_back(vector(op.getInitArgs()[k]));
+    }
+  auto loop =
+      scf::ForOp::create(b, scalar(op.getLowerBound()), iterations.longest,
+                         scalar(op.getStep()), inits);
+  auto arguments = loop.getRegionIterArgs();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    take(op.getRegionIterArgs(),
+         arguments.take_front(op.getNumRegionIterArgs()));
+    Value number = loop.getInductionVar();
+    Value here = iterations.lanesIn(b, number);
+    take(op.getInductionVar(), iterations.numberIn(b, number));
+    emit(*op.getBody(), here);
+    Values next(inits.size());
+    for (auto [k, value] : llvm::enumerate(op.getYieldedValues())) {
+      bool isShared = results.contains(k);
+      if (isShared)
+        next[k] = scalar(value);
+      unsigned place = isShared ? results[k] : k;
+      next[place] =
+          arith::SelectOp::create(b, here, vector(value), arguments[place]);
+    }
+    if (!next.empty())
+      scf::YieldOp::create(b, next);
+  }
+  for (auto [k, result] : llvm::enumerate(op.getResults()))
+    vectors[result] = loop.getResult(results.contains(k) ? results[k] : k);
+}
+
+void LaneBody::emitWhile(scf::WhileOp op) {
+  shapes.parts(op) ? emitPartingWhile(op) : emitUniformWhile(op);
+}
+
+void LaneBody::emitUniformWhile(scf::WhileOp op) {
+  Values inits = handOn(op.getInits(), op.getBeforeArguments());
+  SmallVector<Type> types;
+  for (Value argument : op.getAfterArguments())
+    types.push_back(isUniform(argument) ? argument.getType()
+                                        : b.vectorOf(argument.getType()));
+  Value outer = active;
+  auto loop = scf::WhileOp::create(
+      b, types, inits,
+      [&](OpBuilder &inner, Location, ValueRange arguments) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(inner.saveInsertionPoint());
+        take(op.getBeforeArguments(), arguments);
+        emit(*op.getBeforeBody(), outer);
+        scf::ConditionOp end = op.getConditionOp();
+        scf::ConditionOp::create(b, scalar(end.getCondition()),
+                                 handOn(end.getArgs(), op.getAfterArguments()));
+      },
+      [&](OpBuilder &inner, Location, ValueRange arguments) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(inner.saveInsertionPoint());
+        take(op.getAfterArguments(), arguments);
+        emit(*op.getAfterBody(), outer);
+        scf::YieldOp::create(
+            b, handOn(op.getYieldOp().getResults(), op.getBeforeArguments()));
+      });
+  for (auto [result, argument, value] : llvm::zip_equal(
+           op.getResults(), op.getAfterArguments(), loop.getResults()))
+    (isUniform(argument) ? scalars : vectors)[result] = value;
+}
+
+/// Carries the mask of the lanes that are still there, and what those that are
+/// not have left with.
+void LaneBody::emitPartingWhile(scf::WhileOp op) {
+  Type bools = b.vectorOf(b.getI1Type());
+  Value all = active;
+  if (!all)
+    all = arith::ConstantOp::create(
+        b,
+        DenseElementsAttr::get(cast<ShapedType>(bools), b.getBoolAttr(true)));
+  Values inits = {all};
+  llvm::append_range(inits, handOn(op.getInits(), op.getBeforeArguments()));
+  size_t carried = inits.size();
+  for (Type type : op.getResultTypes())
+    inits.push_back(b.zero(b.vectorOf(type)));
+  Values passed; // to the second region: its arguments, then the results
+  size_t count = op.getNumResults();
+  SmallVector<Type> types = {bools};
+  for (Value argument : op.getAfterArguments())
+    types.push_back(isUniform(argument) ? argument.getType()
+                                        : b.vectorOf(argument.getType()));
+  for (Type type : op.getResultTypes())
+    types.push_back(b.vectorOf(type));
+  auto loop = scf::WhileOp::create(
+      b, types, inits,
+      [&](OpBuilder &inner, Location, ValueRange arguments) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(inner.saveInsertionPoint());
+        take(op.getBeforeArguments(),
+             arguments.slice(1, op.getBeforeArguments().size()));
+        Value here = arguments[0];
+        emit(*op.getBeforeBody(), here);
+        scf::ConditionOp end = op.getConditionOp();
+        Value stay = b.both(here, vector(end.getCondition()));
+        passed = {stay};
+        llvm::append_range(passed,
+                           handOn(end.getArgs(), op.getAfterArguments()));
+        for (auto [k, value] : llvm::enumerate(end.getArgs()))
+          passed.push_back(arith::SelectOp::create(b, here, vector(value),
+                                                   arguments[carried + k]));
+        scf::ConditionOp::create(b, b.any(stay), passed);
+      },
+      [&](OpBuilder &inner, Location, ValueRange arguments) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(inner.saveInsertionPoint());
+        take(op.getAfterArguments(), arguments.slice(1, count));
+        emit(*op.getAfterBody(), arguments[0]);
+        Values next = {arguments[0]};
+        llvm::append_range(next, handOn(op.getYieldOp().getResults(),
+                                        op.getBeforeArguments()));
+        llvm::append_range(next, arguments.drop_front(1 + count));
+        scf::YieldOp::create(b, next);
+      });
+  for (auto [k, result] : llvm::enumerate(op.getResults()))
+    vectors[result] = loop.getResult(1 + count + k);
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,238 @@
+#include "conversion/KernelToLLVM/LoopNest.h"
+#include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/Lanes/Choice.h"
+#include "conversion/Lanes/LaneBody.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+#define GEN_PASS_DEF_FORMLANES
+#include "conversion/Lanes/Passes.h.inc"
+
+namespace {
+
+/// Partial sums of a row: work item k is added to number k modulo 16, so that
+/// the order does not follow from the number of lanes.
+class PartialSums {
+public:
+  static constexpr unsigned count = 16;
+
+  PartialSums(LaneBuilder &b, Type type)
+      : type(type), pieces(count / b.lanes),
+        start(b.zero(b.lanes == 1 ? type : b.vectorOf(type))) {}
+
+  bool isFloat() const { return isa<FloatType>(type); }
+  /// Integers have no order.
+  unsigned size() const { return isFloat() ? pieces : 1; }
+  Value zero() const { return start; }
+
+  /// The next ones: the first piece is added to, and goes to the end.
+  Values next(LaneBuilder &b, ValueRange sums, Value terms, Value mask) const {
+    Value sum = isFloat()
+                    ? arith::AddFOp::create(b, sums.front(), terms).getResult()
+                    : arith::AddIOp::create(b, sums.front(), terms).getResult();
+    Values all(sums.drop_front());
+    all.push_back(b.select(mask, sum, sums.front()));
+    return all;
+  }
+
+  /// `before` and all of them, after some `steps`.
+  Value total(LaneBuilder &b, Value before, Values sums, Value steps) const {
+    if (!isFloat()) {
+      Value all = b.lanes == 1 ? sums.front() : b.sum(sums.front());
+      return arith::AddIOp::create(b, before, all);
+    }
+    for (unsigned distance = 1; distance < pieces; distance *= 2)
+      sums = rotated(b, sums, steps, distance);
+    while (sums.size() > 1)
+      sums = halved(b, sums);
+    Value all = sums.front();
+    for (unsigned half = b.lanes / 2; half > 0; half /= 2)
+      all = arith::AddFOp::create(b, b.slice(all, 0, half),
+                                  b.slice(all, half, half));
+    Value sum =
+        b.lanes == 1 ? all : b.extract(all, b.number(b.getI64Type(), 0));
+    return arith::AddFOp::create(b, before, sum);
+  }
+
+private:
+  /// Rotated back by `distance` where that bit of `steps` is set.
+  static Values rotated(LaneBuilder &b, const Values &sums, Value steps,
+                        unsigned distance) {
+    Value bit =
+        arith::AndIOp::create(b, steps, b.number(b.getI64Type(), distance));
+    Value isSet = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit,
+                                        b.number(b.getI64Type(), 0));
+    Values result;
+    size_t size = sums.size();
+    for (size_t k = 0; k < size; ++k)
+      result.push_back(arith::SelectOp::create(
+          b, isSet, sums[(k + size - distance) % size], sums[k]));
+    return result;
+  }
+
+  static Values halved(LaneBuilder &b, const Values &sums) {
+    Values result;
+    size_t half = sums.size() / 2;
+    for (size_t k = 0; k < half; ++k)
+      result.push_back(arith::AddFOp::create(b, sums[k], sums[k + half]));
+    return result;
+  }
+
+  Type type;
+  unsigned pieces;
+  Value start;
+};
+
+/// Writes a row once more, for lanes.
+class RowWriter {
+public:
+  RowWriter(scf::ForOp row, const Shapes &shapes, unsigned lanes)
+      : row(row), shapes(shapes), b(row.getLoc(), OpBuilder(row), lanes) {}
+
+  void run() {
+    Values inits;
+    for (Value sum : row.getInitArgs()) {
+      sums.emplace_back(b, sum.getType());
+      inits.append(sums.back().size(), sums.back().zero());
+    }
+    Value step = b.number(b.getI64Type(), b.lanes);
+    auto loop = scf::ForOp::create(b, row.getLowerBound(), row.getUpperBound(),
+                                   step, inits);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      b.lanes == 1 ? fillAlone(loop) : fill(loop);
+    }
+    finish(loop);
+    row.erase();
+  }
+
+private:
+  /// The lanes that have a work item.
+  Value maskOf(Value first) {
+    Type i64 = b.getI64Type(), i32 = b.getI32Type();
+    Value left = arith::SubIOp::create(b, row.getUpperBound(), first);
+    left = arith::MinSIOp::create(b, left, b.number(i64, b.lanes));
+    left = arith::TruncIOp::create(b, i32, left);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                 b.laneNumbers(i32), b.splat(left));
+  }
+
+  /// One work item after the other, but with as many partial sums.
+  void fillAlone(scf::ForOp loop) {
+    row.getInductionVar().replaceAllUsesWith(loop.getInductionVar());
+    Values next;
+    ValueRange carried = loop.getRegionIterArgs();
+    Block *body = row.getBody();
+    SmallVector<Operation *> additions;
+    Values terms;
+    for (Value sum : row.getYieldedValues()) {
+      additions.push_back(sum.getDefiningOp());
+      terms.push_back(sum.getDefiningOp()->getOperand(1));
+    }
+    body->getTerminator()->erase();
+    for (Operation *addition : additions)
+      addition->erase();
+    splice(b, body, body->begin(), body->end());
+    for (auto [sum, term] : llvm::zip_equal(sums, terms)) {
+      llvm::append_range(
+          next, sum.next(b, carried.take_front(sum.size()), term, nullptr));
+      carried = carried.drop_front(sum.size());
+    }
+    scf::YieldOp::create(b, next);
+  }
+
+  void fill(scf::ForOp loop) {
+    LaneBody body(b, shapes, row->getParentOfType<LLVM::LLVMFuncOp>());
+    Value first = loop.getInductionVar();
+    Value mask = maskOf(first);
+    Value each = arith::AddIOp::create(b, b.splat(first),
+                                       b.laneNumbers(first.getType()));
+    body.map(row.getInductionVar(), first, each);
+    for (Value sum : row.getYieldedValues())
+      body.leaveOut(sum.getDefiningOp());
+    body.emit(*row.getBody(), mask);
+    Values next;
+    ValueRange carried = loop.getRegionIterArgs();
+    for (auto [sum, yielded] : llvm::zip_equal(sums, row.getYieldedValues())) {
+      Value terms = body.vector(yielded.getDefiningOp()->getOperand(1));
+      llvm::append_range(
+          next, sum.next(b, carried.take_front(sum.size()), terms, mask));
+      carried = carried.drop_front(sum.size());
+    }
+    if (!next.empty())
+      scf::YieldOp::create(b, next);
+  }
+
+  void finish(scf::ForOp loop) {
+    if (sums.empty())
+      return;
+    Value length =
+        arith::SubIOp::create(b, row.getUpperBound(), row.getLowerBound());
+    Value rounded =
+        arith::AddIOp::create(b, length, b.number(b.getI64Type(), b.lanes - 1));
+    Value steps =
+        arith::DivUIOp::create(b, rounded, b.number(b.getI64Type(), b.lanes));
+    ValueRange results = loop.getResults();
+    for (auto [sum, before, old] :
+         llvm::zip_equal(sums, row.getInitArgs(), row.getResults())) {
+      old.replaceAllUsesWith(
+          sum.total(b, before, Values(results.take_front(sum.size())), steps));
+      results = results.drop_front(sum.size());
+    }
+  }
+
+  scf::ForOp row;
+  const Shapes &shapes;
+  LaneBuilder b;
+  SmallVector<PartialSums> sums;
+};
+
+struct FormLanes : impl::FormLanesBase<FormLanes> {
+  using FormLanesBase::FormLanesBase;
+
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> rows;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(rowAttr))
+        rows.push_back(loop);
+    });
+    for (scf::ForOp row : rows)
+      form(row);
+  }
+
+  void form(scf::ForOp row) {
+    Shapes shapes(row);
+    auto function = row->getParentOfType<LLVM::LLVMFuncOp>();
+    Choice choice = chooseLanes(row, shapes, {lanes, bits, deterministic});
+    Builder b(&getContext());
+    if (!choice.obstacle.empty())
+      function->setAttr(obstacleAttr, b.getStringAttr(choice.obstacle));
+    if (choice.lanes > 1)
+      function->setAttr(vectorLanesAttr, b.getI64IntegerAttr(choice.lanes));
+    if (choice.lanes) {
+      setChunks(function,
+                row.getNumResults() ? PartialSums::count : choice.lanes);
+      RowWriter(row, shapes, choice.lanes).run();
+    }
+  }
+
+  /// Chunks of the range whose chunk `function` runs are whole vectors. Where
+  /// it has sums, their borders do not depend on the number of lanes.
+  void setChunks(LLVM::LLVMFuncOp function, int64_t workItems) {
+    std::string range = function.getName().str();
+    range.replace(range.rfind(".chunk"), 6, ".range");
+    getOperation().walk([&](LLVM::AddressOfOp address) {
+      if (address.getGlobalName() != range)
+        return;
+      for (Operation *call : address->getUsers()) {
+        ImplicitLocOpBuilder b(call->getLoc(), call);
+        call->setOperand(call->getNumOperands() - 1, constant(b, workItems));
+      }
+    });
+  }
+};
+
+} // namespace
+} // namespace costate::conversion

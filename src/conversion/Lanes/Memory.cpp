@@ -1,0 +1,227 @@
+/// Loads, stores and updates of elements by all lanes at once.
+
+#include "conversion/Lanes/LaneBody.h"
+
+#include "conversion/KernelToLLVM/Patterns.h"
+#include "conversion/KernelToLLVM/Runtime.h"
+
+using namespace mlir;
+
+namespace costate::conversion {
+
+bool isExclusive(Operation *op) {
+  return isa<ir::AtomicAddOp, ir::AtomicMinOp, ir::AtomicMaxOp,
+             ir::AtomicTakeOp>(op) &&
+         op->hasAttr("exclusive");
+}
+
+static Type elementOf(Operation *op) {
+  if (ir::isOfLocal(op))
+    return cast<ir::LocalType>(ir::localOf(op).getType()).getElementType();
+  return cast<ir::ArrayType>(cast<ir::ElementAccess>(op).getArray().getType())
+      .getElementType();
+}
+
+static uint32_t alignmentOf(Type element) {
+  return std::max(1u, memoryType(element).getIntOrFloatBitWidth() / 8);
+}
+
+/// The number of an element, row-major; of the first lane, or of all lanes.
+/// What all lanes share is computed once.
+Value LaneBody::linear(ValueRange indices, ValueRange extents,
+                       bool ofAllLanes) {
+  constexpr auto noWrap = LLVM::IntegerOverflowFlags::nsw;
+  Value number;
+  auto form = [&](Value value, bool wide) {
+    return wide ? b.splat(value) : value;
+  };
+  bool wide = false;
+  for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
+    bool varies = ofAllLanes && !isUniform(index);
+    Value here = varies ? vector(index) : scalar(index);
+    if (!number) {
+      number = here;
+      wide = varies;
+      continue;
+    }
+    number = LLVM::MulOp::create(b, number, form(extent, wide), noWrap);
+    if (varies && !wide)
+      number = b.splat(number);
+    wide |= varies;
+    here = !varies && wide ? b.splat(here) : here;
+    number = LLVM::AddOp::create(b, number, here, noWrap);
+  }
+  return number;
+}
+
+LanePlaces LaneBody::neighbours(Type element, Value base, Value first) {
+  Type memory = memoryType(element);
+  if (!first)
+    return {element, base, nullptr};
+  Value place =
+      LLVM::GEPOp::create(b, base.getType(), memory, base, ValueRange(first),
+                          LLVM::GEPNoWrapFlags::inbounds);
+  return {element, place, nullptr};
+}
+
+LanePlaces LaneBody::scattered(Type element, Value base, Value numbers) {
+  Type pointers = b.vectorOf(base.getType());
+  return {element, nullptr,
+          LLVM::GEPOp::create(b, pointers, memoryType(element), base,
+                              ValueRange(numbers))};
+}
+
+LanePlaces LaneBody::places(Operation *op) {
+  if (ir::isOfLocal(op))
+    return localPlaces(op);
+  auto access = cast<ir::ElementAccess>(op);
+  ArrayView array(access.getArray());
+  ValueRange indices = access.getIndices();
+  Type element = elementOf(op);
+  if (shapes.areNeighbours(indices))
+    return neighbours(element, array.base,
+                      linear(indices, array.extents, /*ofAllLanes=*/false));
+  if (shapes.areShared(indices)) {
+    Value number = indices.empty()
+                       ? b.number(b.getI64Type(), 0)
+                       : linear(indices, array.extents, /*ofAllLanes=*/false);
+    return scattered(element, array.base, b.splat(number));
+  }
+  return scattered(element, array.base,
+                   linear(indices, array.extents, /*ofAllLanes=*/true));
+}
+
+/// Element k of lane l stands at k * lanes + l.
+LanePlaces LaneBody::localPlaces(Operation *op) {
+  Value index = op->getOperand(op->getNumOperands() - 1);
+  Value base = vectors.lookup(ir::localOf(op));
+  Type element = elementOf(op), i64 = b.getI64Type();
+  if (isUniform(index)) {
+    Value first =
+        arith::MulIOp::create(b, scalar(index), b.number(i64, b.lanes));
+    return neighbours(element, base, first);
+  }
+  Value rows =
+      arith::MulIOp::create(b, vector(index), b.splat(b.number(i64, b.lanes)));
+  return scattered(element, base,
+                   arith::AddIOp::create(b, rows, b.laneNumbers(i64)));
+}
+
+Value LaneBody::load(const LanePlaces &places) {
+  Type type = b.vectorOf(memoryType(places.element));
+  uint32_t alignment = alignmentOf(places.element);
+  Value all = active
+                  ? active
+                  : b.splat(arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value none = b.zero(type);
+  Value inMemory =
+      places.each ? LLVM::masked_gather::create(b, type, places.each, all,
+                                                ValueRange(none), alignment)
+                        .getResult()
+                  : LLVM::MaskedLoadOp::create(b, type, places.first, all, none,
+                                               alignment)
+                        .getResult();
+  return widened(b, places.element, inMemory);
+}
+
+void LaneBody::store(const LanePlaces &places, Value value) {
+  uint32_t alignment = alignmentOf(places.element);
+  Value all = active
+                  ? active
+                  : b.splat(arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value inMemory = narrowed(b, places.element, value);
+  if (places.each)
+    LLVM::masked_scatter::create(b, inMemory, places.each, all, alignment);
+  else
+    LLVM::MaskedStoreOp::create(b, inMemory, places.first, all, alignment);
+}
+
+void LaneBody::emitLoad(Operation *op) {
+  vectors[op->getResult(0)] = load(places(op));
+}
+
+void LaneBody::emitStore(Operation *op) {
+  Value value = vector(op->getOperand(0));
+  store(places(op), value);
+}
+
+/// The element is a lane's own, so nobody comes between.
+void LaneBody::emitExclusive(Operation *op) {
+  LanePlaces places = this->places(op);
+  Value old = load(places);
+  if (isa<ir::AtomicTakeOp>(op)) {
+    vectors[op->getResult(0)] = old;
+    return store(places, b.zero(old.getType()));
+  }
+  Value value = vector(op->getOperand(0));
+  value = widened(b, places.element, narrowed(b, places.element, value));
+  bool isFloat = isa<FloatType>(places.element);
+  if (!isa<ir::AtomicAddOp>(op)) {
+    Before before{isa<ir::AtomicMaxOp>(op), places.element.isUnsignedInteger()};
+    Value isBefore = before(b, value, old);
+    return store(places, arith::SelectOp::create(b, isBefore, value, old));
+  }
+  Value sum = isFloat ? arith::AddFOp::create(b, old, value).getResult()
+                      : arith::AddIOp::create(b, old, value).getResult();
+  store(places, sum);
+}
+
+/// An addition of all lanes to one element becomes one of their sum.
+bool LaneBody::emitSharedAdd(Operation *op) {
+  auto add = dyn_cast<ir::AtomicAddOp>(op);
+  Type element = add ? elementOf(op) : Type();
+  if (!add || ir::isNarrow(element) || !shapes.areShared(add.getIndices()))
+    return false;
+  Value value = vector(add.getValue());
+  Value none = b.zero(value.getType());
+  Value sum = b.sum(b.select(active, value, none));
+  Values indices;
+  for (Value index : add.getIndices())
+    indices.push_back(scalar(index));
+  ir::AtomicAddOp::create(b, sum, add.getArray(), indices,
+                          /*exclusive=*/false);
+  return true;
+}
+
+void LaneBody::clear(Value memory, ir::LocalType type) {
+  Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), 0);
+  Value bytes = b.number(b.getI64Type(), type.bytes() * b.lanes);
+  LLVM::MemsetOp::create(b, memory, zero, bytes, /*isVolatile=*/false);
+}
+
+/// Lanes that are not active have none, so all may be cleared.
+void LaneBody::emitLocal(ir::LocalOp op) {
+  Value memory;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&function.getFunctionBody().front());
+    int64_t elements = op.getType().getSize() * b.lanes;
+    memory = LLVM::AllocaOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext()),
+        memoryType(op.getType().getElementType()),
+        b.number(b.getI64Type(), elements), /*alignment=*/64);
+  }
+  clear(memory, op.getType());
+  vectors[op] = memory;
+}
+
+void LaneBody::emitClear(ir::LocalClearOp op) {
+  ir::LocalType type = op.getLocal().getType();
+  Value memory = vectors.lookup(op.getLocal());
+  if (!active)
+    return clear(memory, type);
+  Type i64 = b.getI64Type();
+  auto loop = scf::ForOp::create(
+      b, b.number(i64, 0), b.number(i64, type.getSize()), b.number(i64, 1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value first =
+      arith::MulIOp::create(b, loop.getInductionVar(), b.number(i64, b.lanes));
+  LanePlaces places = neighbours(type.getElementType(), memory, first);
+  Type memoryElement = memoryType(type.getElementType());
+  LLVM::MaskedStoreOp::create(b, b.zero(b.vectorOf(memoryElement)),
+                              places.first, active,
+                              alignmentOf(type.getElementType()));
+}
+
+} // namespace costate::conversion

@@ -1,0 +1,157 @@
+// RUN: costate-opt %s --outline-ranges --form-lanes=lanes=4 | FileCheck %s
+
+// Lanes with fewer iterations keep what they have, and wait in the reverse of
+// the loop until the records on the tape are theirs.
+// CHECK-LABEL: llvm.func internal @ragged.chunk0
+// CHECK-SAME:    costate.vector_lanes = 4
+// CHECK:         scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c4_i64
+// CHECK:           %[[MASK:.*]] = arith.cmpi slt
+// CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]],
+// CHECK:           %[[COUNTS:.*]] = arith.select %[[MASK]]
+// CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS]])
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>)
+// CHECK:             %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %[[COUNTS]]
+// CHECK:             tape.push record(0) %{{.*}} : vector<4xf32>
+// CHECK:             arith.select %[[HERE]]
+// CHECK:           %[[WAIT:.*]] = arith.subi %{{.*}} : vector<4xi64>
+// CHECK:           scf.for
+// CHECK:             arith.cmpi uge, %{{.*}}, %[[WAIT]]
+// CHECK:             tape.pop record(0) : vector<4xf32>
+costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %count = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %c0 to %count step %c1 iter_args(%a = %v) -> f32 : i64 {
+      %s = costate.sin %a : f32
+      tape.push record(0) %a : f32
+      scf.yield %s : f32
+    }
+    tape.pivot
+    %g = scf.for %k = %c0 to %count step %c1 iter_args(%a = %r) -> f32 : i64 {
+      %p = tape.pop record(0) : f32
+      %c = costate.cos %p : f32
+      %m = costate.strong_mul %a, %c : f32
+      scf.yield %m : f32
+    }
+    costate.store %g, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// The side of a branch that has pushed last is the first to pop.
+// CHECK-LABEL: llvm.func internal @branch.chunk0
+// CHECK:         tape.push record(0)
+// CHECK:         tape.push record(1)
+// CHECK:         tape.pop record(1)
+// CHECK:         tape.pop record(0)
+costate.kernel @branch(%x: !costate.array<f32, 1>) {
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf olt, %v, %zero : f32
+    scf.if %c {
+      %s = costate.sin %v : f32
+      tape.push record(0) %s : f32
+    } else {
+      %s = costate.cos %v : f32
+      tape.push record(1) %s : f32
+    }
+    tape.pivot
+    %g = scf.if %c -> f32 {
+      %s = tape.pop record(0) : f32
+      scf.yield %s : f32
+    } else {
+      %s = tape.pop record(1) : f32
+      scf.yield %s : f32
+    }
+    costate.store %g, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// What all lanes share stays a scalar, and so does a record of it.
+// CHECK-LABEL: llvm.func internal @shared.chunk0
+// CHECK:         scf.for %{{.*}} step %c4_i64
+// CHECK:         scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           %[[P:.*]] = costate.load %{{.*}}[%[[J]]]
+// CHECK:           tape.push record(0) %[[P]] : f32
+// CHECK:         tape.pop record(0) : f32
+// CHECK:         %[[SUM:.*]] = "llvm.intr.vector.reduce.fadd"
+// CHECK:         costate.atomic_add %[[SUM]]
+costate.kernel @shared(%x: !costate.array<f32, 1>, %p: !costate.array<f32, 1>,
+                       %g: !costate.array<f32, 1>, %count: i64) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    scf.for %j = %c0 to %count step %c1 : i64 {
+      %v = costate.load %p[%j] : !costate.array<f32, 1>
+      tape.push record(0) %v : f32
+    }
+    tape.pivot
+    scf.for %j = %c0 to %count step %c1 : i64 {
+      %v = tape.pop record(0) : f32
+      %w = costate.load %x[%i] : !costate.array<f32, 1>
+      %m = arith.mulf %v, %w : f32
+      costate.atomic_add %m, %g[%j] : !costate.array<f32, 1>
+    }
+  }
+}
+
+// An atomic with a result is made lane by lane.
+// CHECK-LABEL: llvm.func internal @each.chunk0
+// CHECK:         scf.while
+// CHECK:           llvm.intr.cttz
+// CHECK:           costate.atomic_fetch "add"
+// CHECK:           llvm.insertelement
+costate.kernel @each(%x: !costate.array<f32, 1>, %n: !costate.array<i32, 0>) {
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf olt, %v, %zero : f32
+    scf.if %c {
+      %old = costate.atomic_fetch "add" %c1, %n[] : !costate.array<i32, 0>
+      %f = arith.sitofp %old : i32 to f32
+      costate.store %f, %x[%i] : !costate.array<f32, 1>
+    }
+  }
+}
+
+// 16 partial sums: 4 vectors, of which each is added to one after the other.
+// CHECK-LABEL: llvm.func internal @sums.chunk0
+// CHECK:         scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[D:.*]] = %{{.*}}) -> (vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>)
+// CHECK:           %[[SUM:.*]] = arith.addf %[[A]],
+// CHECK:           %[[NEXT:.*]] = arith.select %{{.*}}, %[[SUM]], %[[A]]
+// CHECK:           scf.yield %[[B]], %[[C]], %[[D]], %[[NEXT]]
+costate.kernel @sums(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>) {
+  %zero = arith.constant 0.0 : f64
+  %size = costate.extent %x[0] : !costate.array<f64, 1>
+  %sum = costate.range (%i) in (%size) -> f64 {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %c = arith.cmpf olt, %v, %zero : f64
+    %t = scf.if %c -> f64 {
+      %s = costate.sin %v : f64
+      scf.yield %s : f64
+    } else {
+      scf.yield %v : f64
+    }
+    costate.yield %t : f64
+  }
+  costate.store %sum, %y[] : !costate.array<f64, 0>
+}
+
+// CHECK-LABEL: llvm.func internal @straight.chunk0
+// CHECK-SAME:    costate.obstacle = "straight code, left to the loop vectoriser"
+// CHECK-NOT:     vector<
+costate.kernel @straight(%x: !costate.array<f64, 1>) {
+  %size = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %s = arith.addf %v, %v : f64
+    costate.store %s, %x[%i] : !costate.array<f64, 1>
+  }
+}

@@ -1,0 +1,218 @@
+/// Work items as lanes of vectors: the same bits for every number of lanes, and
+/// the derivatives of one work item after the other.
+
+#include "conformance/Errors.h"
+#include "conformance/Gradients.h"
+
+using namespace costate;
+using namespace costate::test;
+
+namespace {
+
+constexpr int counts[] = {1, 2, 4, 8, 16};
+
+/// More than two vectors of the widest, and a rest.
+constexpr size_t size = 45;
+
+std::vector<double> some(double from, double step) {
+  std::vector<double> values(size);
+  for (size_t i = 0; i < size; ++i)
+    values[i] = from + step * static_cast<double>(i * 7 % size);
+  return values;
+}
+
+std::vector<int> depths() {
+  std::vector<int> values(size);
+  for (size_t i = 0; i < size; ++i)
+    values[i] = static_cast<int>(i * i % 11);
+  return values;
+}
+
+/// Compares y and the gradient by x of `k(x, n, y)` for all numbers of lanes,
+/// bit by bit, and with differences. Gradients of what several work items read
+/// are sums, whose order is left to chance.
+template <class F> void expectSame(const F &body, double tolerance = 0) {
+  std::vector<double> values, gradient;
+  for (int lanes : counts) {
+    Kernel k = kernel("lanes", body, KernelOptions{.lanes = lanes});
+    auto x = active(some(0.2, 0.03)), y = active(std::vector<double>(size, 0));
+    auto n = constant(depths());
+    k(x, n, y);
+    std::vector<double> result = y.to_host();
+    y.grad().fill(1);
+    k.grad(x, n, y);
+    std::vector<double> slope = x.grad().to_host();
+    if (values.empty()) {
+      values = result;
+      gradient = slope;
+    }
+    EXPECT_EQ(result, values) << lanes << " lanes";
+    for (size_t i = 0; i < size; ++i)
+      EXPECT_NEAR(slope[i], gradient[i], tolerance) << lanes << " lanes";
+    expectGradients({x}, {y}, k, x, n, y);
+  }
+}
+
+using X = ArrayRef<double, 1>;
+using N = ArrayRef<int, 1>;
+
+TEST(Lanes, HaveLoopsOfDifferentLength) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (j, 0, n(i)) {
+        v = v * sin(v) + 0.1 * cast<double>(j);
+      }
+      y(i) = v;
+    });
+  });
+}
+
+TEST(Lanes, TakeBothSidesOfABranchThatSave) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (j, 0, 5) {
+        IF ((n(i) + j) % 3 == 0) {
+          v = sin(v) * v;
+        }
+        ELSE { v = exp(-v) - 0.3 * v * v; }
+      }
+      y(i) = v;
+    });
+  });
+}
+
+TEST(Lanes, LeaveNestedLoopsAtDifferentTimes) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (j, 0, n(i)) {
+        FOR (k, 0, n(i) - j) {
+          v = sin(v) + 0.2 * v * v;
+          IF (cast<int>(k) == n(i) % 4 + 1) {
+            BREAK;
+          }
+        }
+        IF ((n(i) + j) % 4 == 1) {
+          CONTINUE;
+        }
+        v = 0.7 * v * v + 0.1;
+      }
+      y(i) = v;
+    });
+  });
+}
+
+TEST(Lanes, EndWhileLoopsAndReturnEarly) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      IF (n(i) == 3) {
+        RETURN;
+      }
+      Var<double> v = x(i);
+      WHILE (abs(v * v - x(i)) > 1e-12) {
+        v = 0.5 * (v + x(i) / v);
+      }
+      y(i) = v;
+    });
+  });
+}
+
+TEST(Lanes, HavePrivateArrays) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Local<double, 4> last;
+      FOR (j, 0, n(i) + 1) {
+        last((i + j) % 4) = sin(x(i) + cast<double>(j)) + last(j % 4) * 0.5;
+      }
+      y(i) = last(0) * last(1) + last(2) + last(3);
+    });
+  });
+}
+
+TEST(Lanes, ReadWhatNeighboursAndOthersHave) {
+  expectSame(
+      [](X x, N n, X y) {
+        parallel(x.size(0), [&](Index i) {
+          Var<double> sum = 0.0;
+          FOR (j, 0, n(i)) {
+            sum += x((i * 3 + j) % x.size(0)) * x(min(i + 1, x.size(0) - 1)) *
+                   x(j);
+          }
+          y(i) = sum;
+        });
+      },
+      1e-13);
+}
+
+/// Sums of a range are those of as many partial ones.
+TEST(Lanes, DoNotChangeSums) {
+  std::vector<double> results, gradient;
+  for (int lanes : counts) {
+    Kernel k = kernel(
+        "sums",
+        [](X x, N n, X y) {
+          y(0) = sum(x.size(0), [&](Index i) {
+            Var<double> v = x(i);
+            FOR (j, 0, n(i)) {
+              v = v * 1.1 + sin(v);
+            }
+            return Expr<double>(v);
+          });
+        },
+        KernelOptions{.lanes = lanes});
+    auto x = active(some(0.2, 0.03)), y = active(std::vector<double>{0});
+    auto n = constant(depths());
+    k(x, n, y);
+    results.push_back(y.to_host()[0]);
+    y.grad().fill(1);
+    k.grad(x, n, y);
+    if (lanes == 1)
+      gradient = x.grad().to_host();
+    EXPECT_EQ(results.back(), results.front()) << lanes << " lanes";
+    EXPECT_EQ(x.grad().to_host(), gradient) << lanes << " lanes";
+  }
+}
+
+/// Every work item has a place of its own, also where a condition holds for
+/// some lanes only.
+TEST(Lanes, MakeAtomicsOneByOne) {
+  for (int lanes : counts) {
+    Kernel k = kernel(
+        "take",
+        [](N n, N places, N next) {
+          parallel(n.size(0), [&](Index i) {
+            IF (n(i) > 4) {
+              Var<int> place = atomic_add(next(0), 1);
+              places(place) = n(i);
+            }
+          });
+        },
+        KernelOptions{.lanes = lanes});
+    auto n = constant(depths());
+    auto places = constant(std::vector<int>(size, 0));
+    auto next = constant(std::vector<int>{0});
+    k(n, places, next);
+    std::vector<int> found = places.to_host(), expected;
+    for (int depth : depths())
+      if (depth > 4)
+        expected.push_back(depth);
+    EXPECT_EQ(static_cast<size_t>(next.to_host()[0]), expected.size());
+    expected.resize(size, 0);
+    std::ranges::sort(found);
+    std::ranges::sort(expected);
+    EXPECT_EQ(found, expected) << lanes << " lanes";
+  }
+}
+
+TEST(Lanes, AreAsManyAsAVectorCanHave) {
+  auto make = [](int lanes) {
+    return kernel(
+        "odd", [](X x) { x(0) = 1.0; }, KernelOptions{.lanes = lanes});
+  };
+  for (int lanes : {-1, 3, 32})
+    expectError(ErrorCode::BadKernel, {"lanes"}, [&] { make(lanes); });
+}
+
+} // namespace
