@@ -110,16 +110,17 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
   for (size_t i = 0; i < uses.size(); ++i) {
     runtime::Parameter parameter = code.parameters[i];
     const ArrayStorage *array = uses[i].array;
-    runtime::Buffer buffer;
-    if (array) {
-      buffer = array->buffer;
-    } else if (isProvided(parameter)) {
-      array = arrayOf(call, parameter);
-      buffer = parameter.role == Role::Version ? versions.find(parameter)
-                                               : (*own++)->buffer;
-    } else {
+    if (!array && !isProvided(parameter)) {
       slots.push_back(call.arguments[parameter.argument].bits);
       continue;
+    }
+    runtime::Buffer buffer = versions.find(parameter);
+    if (array && !buffer.address)
+      buffer = array->buffer;
+    if (!array) {
+      array = arrayOf(call, parameter);
+      if (parameter.role != Role::Version)
+        buffer = (*own++)->buffer;
     }
     slots.push_back(reinterpret_cast<uint64_t>(buffer.address));
     for (int64_t extent : array->extents)

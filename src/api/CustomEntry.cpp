@@ -125,6 +125,8 @@ bool CustomEntry::writesActive(size_t argument) const {
 }
 
 void CustomEntry::reverse(const Reversing &with) const {
+  for (const Want &want : wants)
+    rewind(with, want);
   if (!launch.gradient)
     return;
   Guard guard(with);

@@ -87,36 +87,58 @@ void LaunchEntry::wantBefore(VersionLog &log) {
   for (size_t k = 0; k < code.parameters.size(); ++k) {
     if (code.parameters[k].role != Role::Version)
       continue;
-    before.push_back({code.parameters[k], wants.size()});
+    readers.push_back(code.parameters[k]);
     size_t argument = code.parameters[k].argument;
     want(log, argument, boxOf(code.sections[k], call, argument),
          /*inPlace=*/false);
   }
 }
 
-/// The arrays that hold what was there before the launch.
-VersionArrays LaunchEntry::versionsBefore(const Reversing &with) const {
+static const std::shared_ptr<runtime::CopyMemory> &
+scratchOf(const Call &call, const Reversing &with) {
   std::shared_ptr<runtime::CopyMemory> &memory =
       with.scratch[call.device.get()];
   if (!memory)
     memory = std::make_shared<runtime::CopyMemory>(call.device);
-  memory->reuse();
-  VersionArrays arrays(call, *gradient->code, memory);
-  for (const Before &one : before) {
-    const Want &want = wants[one.want];
-    checked(with.log.read(*arguments[want.argument].array, want.elements,
-                          want.time, arrays.find(one.parameter)));
-  }
+  return memory;
+}
+
+/// A copy that is like the array stands in for it; else parts of several are
+/// put in place, or together.
+void LaunchEntry::findPast(VersionArrays &arrays, const Reversing &with,
+                           runtime::Parameter parameter,
+                           const Want &want) const {
+  const runtime::ArrayStorage &array = *arguments[want.argument].array;
+  if (auto whole = with.log.findWhole(array, want.time))
+    return arrays.put(parameter, *whole);
+  rewind(with, want);
+  if (!want.inPlace)
+    checked(with.log.read(array, want.elements, want.time,
+                          arrays.add(call, parameter, scratchOf(call, with))));
+}
+
+/// What the gradient reads.
+VersionArrays LaunchEntry::past(const Reversing &with) const {
+  VersionArrays arrays = versions;
+  for (auto &[device, memory] : with.scratch)
+    memory->reuse();
+  for (size_t i = 0; i < wants.size(); ++i)
+    findPast(arrays, with, readers[i], wants[i]);
   return arrays;
 }
 
 void LaunchEntry::wantAfter(VersionLog &log) {
   if (!gradient)
     return;
-  const std::vector<runtime::Access> &accesses = gradient->code->accesses;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].array && accesses[i].needed)
-      want(log, i, boxOf(accesses[i].neededSection, call, i));
+  const runtime::KernelCode &code = *gradient->code;
+  for (runtime::Parameter parameter : code.parameters) {
+    size_t i = parameter.argument;
+    if (!arguments[i].array || !parameter.isArgument() ||
+        !code.accesses[i].needed)
+      continue;
+    readers.push_back(parameter);
+    want(log, i, boxOf(code.accesses[i].neededSection, call, i));
+  }
 }
 
 std::string LaunchEntry::argumentText(size_t argument) const {
@@ -139,6 +161,5 @@ bool LaunchEntry::writesActive(size_t argument) const {
 void LaunchEntry::reverse(const Reversing &with) const {
   if (!gradient)
     return;
-  BoundLaunch launch(call, Mode::Gradient, *gradient);
-  before.empty() ? launch.run(versions) : launch.run(versionsBefore(with));
+  BoundLaunch(call, Mode::Gradient, *gradient).run(past(with));
 }

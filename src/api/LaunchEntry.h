@@ -30,7 +30,9 @@ private:
   void recordParts(const std::vector<bool> &active, TapeImpl &tape);
   void wantBefore(runtime::VersionLog &log) override;
   void wantAfter(runtime::VersionLog &log) override;
-  VersionArrays versionsBefore(const Reversing &with) const;
+  VersionArrays past(const Reversing &with) const;
+  void findPast(VersionArrays &arrays, const Reversing &with,
+                runtime::Parameter parameter, const Want &want) const;
 
   const Call call;
   Chain chain;
@@ -38,12 +40,8 @@ private:
   Compiled *gradient = nullptr;   ///< null if no argument has a gradient
   std::optional<Failure> refusal; ///< why it cannot be differentiated
   VersionArrays versions;         ///< if it is a recording launch
-  /// Else what the gradient reads as it was before the launch.
-  struct Before {
-    runtime::Parameter parameter;
-    size_t want;
-  };
-  boost::container::small_vector<Before, 2> before;
+  /// Of the gradient, by want.
+  boost::container::small_vector<runtime::Parameter, 2> readers;
 };
 
 } // namespace costate::detail

@@ -179,21 +179,13 @@ void Reversal::clear(bool written, bool others) {
       fillGradient(*use.array->grad, 0);
 }
 
-void Reversal::reverse(size_t index, const Reversing &with) {
-  const TapeEntry &entry = *entries[index];
-  for (const Want &want : entry.wants)
-    checked(tape->log.rewind(*entry.arguments[want.argument].array,
-                             want.inPlace ? want.time : entry.over));
-  entry.reverse(with);
-}
-
 void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
   clear(loss && options.clear_written, options.clear_inputs);
   if (loss)
     fillGradient(*loss->storage()->grad, 1);
   for (size_t i = entries.size(); i-- > 0;) {
     fetchAhead(entries, i - distance); // wraps at the begin
-    reverse(i, {tape->log, scratch, lastUse, lastWrites});
+    entries[i]->reverse({tape->log, scratch, lastUse, lastWrites});
   }
 }
 

@@ -36,7 +36,6 @@ private:
   void checkCarriers(size_t index);
   void checkWants(size_t index) const;
   void clear(bool written, bool others);
-  void reverse(size_t index, const Reversing &with);
   bool copyGradients(runtime::VersionLog &before, bool asked) const;
   void runEntries(const AnyArray *loss, BackwardOptions options);
 

@@ -42,6 +42,11 @@ void TapeEntry::want(VersionLog &log, size_t argument, Box elements,
   wants.push_back({argument, std::move(elements), time, inPlace, optional});
 }
 
+void TapeEntry::rewind(const Reversing &with, const Want &want) const {
+  checked(with.log.rewind(*arguments[want.argument].array,
+                          want.inPlace ? want.time : over));
+}
+
 const VersionArrays &TapeEntry::overwritten() const {
   static const VersionArrays none;
   return none;

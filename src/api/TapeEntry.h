@@ -81,6 +81,9 @@ protected:
   virtual void wantAfter(runtime::VersionLog &) {}
   void want(runtime::VersionLog &log, size_t argument, runtime::Box elements,
             bool inPlace = true, bool optional = false);
+  /// Puts what `want` looks at in place; of another array, what was there after
+  /// the entry.
+  void rewind(const Reversing &with, const Want &want) const;
 
 private:
   std::vector<runtime::Region> added; ///< by want, until the end

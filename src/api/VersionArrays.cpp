@@ -19,13 +19,22 @@ runtime::ArrayStorage *detail::arrayOf(const Call &call,
 }
 
 VersionArrays::VersionArrays(const Call &call, const KernelCode &code,
-                             std::shared_ptr<runtime::CopyMemory> room)
-    : memory(std::move(room)) {
+                             const std::shared_ptr<runtime::CopyMemory> &room) {
   for (runtime::Parameter parameter : code.parameters)
     if (parameter.role == Role::Version)
-      arrays.push_back(
-          {parameter,
-           checked(memory->take(arrayOf(call, parameter)->buffer.bytes))});
+      add(call, parameter, room);
+}
+
+runtime::Buffer
+VersionArrays::add(const Call &call, runtime::Parameter parameter,
+                   const std::shared_ptr<runtime::CopyMemory> &room) {
+  memory = room;
+  put(parameter, checked(room->take(arrayOf(call, parameter)->buffer.bytes)));
+  return arrays.back().buffer;
+}
+
+void VersionArrays::put(runtime::Parameter parameter, runtime::Buffer buffer) {
+  arrays.push_back({parameter, buffer});
 }
 
 size_t VersionArrays::bytesOf(const Call &call, const KernelCode &code) {
@@ -46,6 +55,7 @@ runtime::Buffer VersionArrays::find(runtime::Parameter parameter) const {
 size_t VersionArrays::bytes() const {
   size_t sum = 0;
   for (const Version &version : arrays)
-    sum += version.buffer.bytes;
+    if (version.parameter.role == Role::Version)
+      sum += version.buffer.bytes;
   return sum;
 }

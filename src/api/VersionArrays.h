@@ -1,24 +1,31 @@
 #pragma once
-/// What arrays held before parts of a recorded launch.
+/// What arrays held before parts of a recorded launch, or after it.
 
 #include "api/Call.h"
 #include "runtime/CopyMemory.h"
 
 namespace costate::detail {
 
-/// The version parameters of the code of a launch.
+/// The version parameters of the code of a launch, and others for which memory
+/// stands in.
 class VersionArrays {
 public:
   VersionArrays() = default;
   /// Room in `memory` for all that `code` asks for. Throws OutOfMemory.
   VersionArrays(const Call &call, const runtime::KernelCode &code,
-                std::shared_ptr<runtime::CopyMemory> memory);
+                const std::shared_ptr<runtime::CopyMemory> &memory);
   /// The bytes that this takes.
   static size_t bytesOf(const Call &call, const runtime::KernelCode &code);
 
+  /// `buffer`, which somebody else keeps, stands in for `parameter`.
+  void put(runtime::Parameter parameter, runtime::Buffer buffer);
+  /// Room in `memory` for one more. Throws OutOfMemory.
+  runtime::Buffer add(const Call &call, runtime::Parameter parameter,
+                      const std::shared_ptr<runtime::CopyMemory> &memory);
+
   /// Without address if there is none.
   runtime::Buffer find(runtime::Parameter parameter) const;
-  size_t bytes() const;
+  size_t bytes() const; ///< of versions
 
   struct Version {
     runtime::Parameter parameter;

@@ -350,13 +350,28 @@ Result<> VersionLog::exchange(const Copy &copy, bool temporary,
                       });
 }
 
+/// While the log is in use, copies change only by the thread that uses it.
+VersionLog::History *VersionLog::findInUse(const ArrayStorage &array) {
+  std::lock_guard lock(mutex);
+  return find(array);
+}
+
+std::optional<Buffer> VersionLog::findWhole(const ArrayStorage &array,
+                                            uint64_t since) {
+  const History *history = findInUse(array);
+  if (!history)
+    return array.buffer;
+  auto end = history->copies.end() - static_cast<long>(history->undone);
+  auto first = std::ranges::lower_bound(history->copies.begin(), end, since, {},
+                                        &Copy::time);
+  if (first == end)
+    return array.buffer;
+  bool isWhole = first->loss == Loss::None && first->size() == array.size;
+  return isWhole ? std::optional(first->values) : std::nullopt;
+}
+
 Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {
-  History *history;
-  {
-    std::lock_guard lock(mutex);
-    history = find(array);
-  }
-  // From here on copies change only by this thread: the log is in use.
+  History *history = findInUse(array);
   while (history && history->undone < history->copies.size()) {
     const Copy &last =
         history->copies[history->copies.size() - 1 - history->undone];
@@ -383,11 +398,7 @@ static Result<> copyElements(const ArrayStorage &from, const Box &elements,
 Result<> VersionLog::read(const ArrayStorage &array, const Box &elements,
                           uint64_t since, Buffer to) {
   Result<> done = copyElements(array, elements, to);
-  History *history;
-  {
-    std::lock_guard lock(mutex);
-    history = find(array);
-  }
+  History *history = findInUse(array);
   if (!history)
     return done;
   // What the earliest write has overwritten comes last.

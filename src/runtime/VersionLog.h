@@ -77,6 +77,10 @@ public:
   const Copy *loss(const ArrayStorage &array, const Box &elements,
                    uint64_t time) const;
 
+  /// Where all that was wanted of `array` at `time` stands as in an array like
+  /// it: in place, or in one copy. None if it stands in several. Times must not
+  /// ascend.
+  std::optional<Buffer> findWhole(const ArrayStorage &array, uint64_t time);
   /// Puts in place what `array` held at `time`, as far as it was wanted, and
   /// what it holds now aside. Times must not ascend.
   Result<> rewind(const ArrayStorage &array, uint64_t time);
@@ -125,6 +129,7 @@ private:
   };
 
   History *find(const ArrayStorage &array);
+  History *findInUse(const ArrayStorage &array);
   void watch(const std::shared_ptr<ArrayStorage> &array,
              const std::function<void(History &)> &begin);
   void refuseOthers();

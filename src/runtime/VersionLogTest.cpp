@@ -73,6 +73,41 @@ TEST_F(Versions, OnlyWantedElementsThatAreOverwrittenAreCopied) {
   EXPECT_EQ(boxText(log.copies()[0]->elements[0]), "[2, 0:2]");
 }
 
+TEST_F(Versions, WhatStandsInOneCopyIsFound) {
+  auto contentsAt = [&](uint64_t time) {
+    std::optional<Buffer> found = log.findWhole(*x, time);
+    Values values(found ? 8 : 0);
+    if (found)
+      EXPECT_TRUE(device->download(values.data(), *found).ok());
+    return values;
+  };
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  uint64_t ones = log.want(x, whole);
+  EXPECT_TRUE(write(*x, whole, 2).ok());
+  uint64_t twos = log.want(x, whole);
+  EXPECT_TRUE(write(*x, slot(*x, 1), 3).ok());
+  EXPECT_TRUE(write(*x, whole, 4).ok());
+  uint64_t fours = log.want(x, whole);
+  log.beginUse(/*observed=*/false);
+  EXPECT_EQ(contentsAt(fours), Values(8, 4));
+  EXPECT_EQ(contentsAt(twos), Values());
+  EXPECT_EQ(contentsAt(ones), Values(8, 1));
+  EXPECT_TRUE(log.rewind(*x, twos).ok());
+  EXPECT_EQ(contentsAt(twos), Values(8, 2));
+  EXPECT_EQ(log.findWhole(*x, twos)->address, x->buffer.address);
+  EXPECT_EQ(contentsAt(ones), Values(8, 1));
+  log.restore();
+  log.endUse();
+  EXPECT_EQ(contents(*x), Values(8, 4));
+}
+
+TEST_F(Versions, WhatIsLostIsNotFound) {
+  log.forbidCopies();
+  uint64_t time = log.want(x, whole);
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  EXPECT_FALSE(log.findWhole(*x, time));
+}
+
 TEST_F(Versions, TimesArePutInPlaceAndBack) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
@@ -104,6 +139,14 @@ TEST_F(Versions, TimesArePutInPlaceAndBack) {
           forEachElement(box, *x, [&](size_t at) {
             ASSERT_EQ(old[at], moments[early].values[at]);
           });
+        if (std::optional<Buffer> found =
+                log.findWhole(*x, moments[early].time)) {
+          EXPECT_TRUE(device->download(old.data(), *found).ok());
+          for (const Box &box : moments[early].wanted.boxes())
+            forEachElement(box, *x, [&](size_t at) {
+              ASSERT_EQ(old[at], moments[early].values[at]);
+            });
+        }
         EXPECT_TRUE(log.rewind(*x, moments[m].time).ok());
         Values now = contents(*x);
         for (const Box &box : moments[m].wanted.boxes())
