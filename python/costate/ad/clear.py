@@ -6,6 +6,9 @@ from costate.lang import threads
 #: All fields that have been made.
 fields = threads.Objects()
 
+#: Another object after each `claim`.
+last_claim = object()
+
 
 def clear_all_gradients(gradient_type=None):
     """Sets the gradients of all fields to 0; with `SNodeGradType.DUAL` the tangents."""
@@ -36,6 +39,8 @@ def own_fields():
 
 def claim(field):
     """This thread is the one that has used a field last; what it has begun with `own_fields` begins with this one."""
+    global last_claim
+    last_claim = object()
     field._user = threads.get_ident()
     active = state.tape or state.forward
     if active is not None:

@@ -54,6 +54,13 @@ def quiet():
     return not state.loud or state.tape is None and state.forward is None and not state.tracing
 
 
+def only_tape():
+    """The Tape, if it is all that wants to know about launches."""
+    if state.tracing or state.hidden or state._forward is not None:
+        return None
+    return state.tape
+
+
 def records():
     """Whether a `Tape` records what happens now."""
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording

@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 
 from costate import _core
+from costate.ad import clear as claims
 from costate.ad.clear import clear, own_fields
 from costate.ad.enums import AutodiffMode
 from costate.ad.state import state, unrecorded
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
-from costate.lang import dtypes, runtime, storage
+from costate.lang import dtypes, fast, runtime, storage
 from costate.lang.explain import in_python
 from costate.lang.storage import Storage
 
@@ -72,6 +73,7 @@ class Tape:
         self.gradient_evaluated = False
         self.core = _core.Tape()
         self.found = set()      # the kernels that were launched
+        self.again = {}         # entries of `fast` that were recorded, and the last claim before that
         self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
         self.places = {}        # and by the memory of the tensors
         self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
@@ -179,12 +181,24 @@ class Tape:
         self.insert(kernel, args)
         if storage._dirty:
             storage.flush()
+        last_claim = claims.last_claim
         found, values = kernel.specialise(args)
-        if found not in self.found:
-            self.found.add(found)
+        self.found.add(found)
         if found.compiled is not None:
             self._meet_arrays(found.arguments(values.items))
-        return found.launch(values, "primal")
+        result = found.launch(values, "primal")
+        if not values.tensors:
+            entry = fast.table_of(kernel).add(kernel, args[kernel.instance is not None:], found, values)
+            if entry is not None:
+                self.again[entry] = last_claim
+        return result
+
+    def insert_again(self, kernel, args, entry):
+        """Notes a call like one that was recorded; False if there is more to do."""
+        if self.again.get(entry) is not claims.last_claim or self.grad_check or self.validates:
+            return False
+        self.insert(kernel, args if kernel.instance is None else (kernel.instance, *args))
+        return True
 
     def _meet_arrays(self, arrays):
         for array in arrays:

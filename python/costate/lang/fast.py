@@ -25,6 +25,10 @@ class Entry:
         self.launch = found.compiled.launch
         self.destroyed = snode.destroyed()
 
+    def recorded(self, *passed):
+        with in_python(self.found.names):
+            self.launch(*passed)
+
     def gradient(self, *passed):
         with in_python(self.found.names):
             self.found.compiled.grad(*passed)
@@ -69,26 +73,27 @@ class Table:
         return result
 
     def add(self, kernel, args, found, values):
-        """Remembers a launch, if nothing of it may change."""
+        """Remembers a launch, if nothing of it may change: the entry or None."""
         if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
-            return
+            return None
         if lifts(kernel.instance) or any(map(lifts, args)):
-            return
+            return None
         tensors = self._tensors(args, values)
         if tensors is None:
-            return
+            return None
         key = self.key(args)
         objects = [args[k] for k in self.objects if type(args[k]) not in _PRIMITIVE and args[k] is not None]
         references = self.entries.forgetting(key, objects)
         if any(one is a for one, a in zip(references, objects)):
-            return
+            return None
         if len(self.entries) >= MOST:
             self.entries.clear()
         template = found.arguments(values.items)
         slots = self._slots(kernel, found, values)
         if slots is None:
-            return
+            return None
         self.entries[key] = Entry(found, template, slots, tensors, references)
+        return self.entries[key]
 
     def _tensors(self, args, values):
         """Where tensors of PyTorch stand, whose memory the device uses, and what is known of them."""
@@ -125,8 +130,8 @@ def table_of(kernel):
     return table
 
 
-def launch(kernel, args, is_gradient=False):
-    """Launches with a known entry; False if there is none."""
+def launch(kernel, args, is_gradient=False, tape=None):
+    """Launches with a known entry, which `tape` has recorded before if there is one; False if there is none."""
     table = kernel.tables.get(get_ident())
     if table is None or len(args) != table.count or table.generation != runtime.generation:
         return False
@@ -145,7 +150,11 @@ def launch(kernel, args, is_gradient=False):
     if storage._dirty:
         storage.flush()
     function = entry.launch
-    if is_gradient:
+    if tape is not None:
+        if not tape.insert_again(kernel, args, entry):
+            return False
+        function = entry.recorded
+    elif is_gradient:
         entry.found.check_gradient()
         function = entry.gradient
     if entry.tensors:

@@ -200,10 +200,13 @@ class Kernel:
 
     def _launched_again(self, args, options, is_gradient=False):
         """Launches as before, if nothing but numbers has changed and nobody wants to know."""
+        tape = None
         if ad_state.state.loud:
-            return False
+            tape = ad_state.only_tape()
+            if tape is None or is_gradient:
+                return False
         passed = self._by_position(args, options) if options else args
-        return passed is not None and fast.launch(self, passed, is_gradient)
+        return passed is not None and fast.launch(self, passed, is_gradient, tape)
 
     def __call__(self, *args, **options):
         if self._launched_again(args, options):
