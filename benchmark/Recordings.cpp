@@ -1,4 +1,5 @@
-/// Long recordings of small launches: what a launch costs by their number.
+/// Long recordings: what a launch costs by their number, and beside the launch
+/// alone.
 
 #include "Bench.h"
 
@@ -70,7 +71,86 @@ void measureOnce(State &state, const Case &one, int launches, double &record,
                      }));
 }
 
+/// The heat equation on two grids of 96 x 96, one after the other.
+class Heat {
+public:
+  explicit Heat(const Device &device)
+      : u(grid(device)), w(grid(device)), k(grid(device)),
+        loss(device.array<double>({}, grad)) {
+    k.fill(0.5);
+  }
+
+  void reset() {
+    u.fill(0.5);
+    w.fill(0.5);
+  }
+  void launch(int launches) const {
+    static const Kernel step =
+        kernel("step", [](ArrayRef<double, 2> from, ArrayRef<double, 2> to,
+                          ArrayRef<double, 2> by) {
+          parallel({from.size(0) - 2, from.size(1) - 2}, [&](Index a, Index b) {
+            Index i = a + 1, j = b + 1;
+            to(i, j) = from(i, j) +
+                       0.2 * by(i, j) *
+                           (from(i + 1, j) + from(i - 1, j) + from(i, j + 1) +
+                            from(i, j - 1) - 4.0 * from(i, j));
+          });
+        });
+    for (int t = 0; t < launches; ++t)
+      t % 2 ? step(w, u, k) : step(u, w, k);
+  }
+  void total() const {
+    static const Kernel sum =
+        kernel("sum", [](ArrayRef<double, 2> from, ArrayRef<double, 0> total) {
+          parallel({from.size(0), from.size(1)}, [&](Index i, Index j) {
+            total() += from(i, j) * from(i, j);
+          });
+        });
+    sum(u, loss);
+  }
+  void reverse(Tape &tape) const {
+    tape.backward(loss, {.clear_inputs = true});
+    tape.clear();
+  }
+
+private:
+  static Array<double> grid(const Device &device) {
+    return device.array<double>({96, 96}, grad);
+  }
+  Array<double> u, w, k;
+  Array<double> loss;
+};
+
+void measureHeat(const Options &options, int threads, Results &results) {
+  Heat heat(Device::open(options.device, {.threads = threads}));
+  const int launches = options.smoke ? 10 : 2048;
+  double launch = 1e300, record = 1e300, reverse = 1e300;
+  auto time = [&](double &best, auto &&f) {
+    best = std::min(best, processorTime(launches, f));
+  };
+  heat.launch(2);
+  for (int round = 0; round < (options.smoke ? 1 : 5); ++round) {
+    Tape tape;
+    heat.reset();
+    time(launch, [&] { heat.launch(launches); });
+    time(record, [&] {
+      auto recording = tape.record();
+      heat.launch(launches);
+      heat.total();
+    });
+    time(reverse, [&] { heat.reverse(tape); });
+  }
+  Row &row = results.add("heat, " + std::to_string(launches), threads);
+  row.set("launch_us", launch);
+  row.set("record_us", record);
+  row.set("reverse_us", reverse);
+  row.set("record_ratio", record / launch);
+  row.set("reverse_ratio", reverse / launch);
+}
+
 void recordings(const Options &options, Results &results) {
+  for (int threads : options.threads)
+    measureHeat(options, threads, results);
   Device device = Device::open(options.device, {.threads = 1});
   State state(device);
   for (const Case &one : cases())
