@@ -92,11 +92,17 @@ BoundLaunch::Workspace BoundLaunch::makeWorkspace() const {
   for (runtime::Parameter parameter : code.parameters) {
     if (!isProvided(parameter) || parameter.role == Role::Version)
       continue;
+    if (!workspace.memory)
+      workspace.memory = std::make_shared<runtime::CopyMemory>(call.device);
     const ArrayStorage &like = *arrayOf(call, parameter);
-    bool isOfNumbers = parameter.role == Role::Owners;
-    workspace.push_back(checked(runtime::makeArray(
-        like.device, isOfNumbers ? DType::I64 : like.dtype, like.extents,
-        /*withGrad=*/false, /*withDual=*/false)));
+    DType dtype = parameter.role == Role::Owners ? DType::I64 : like.dtype;
+    Result<runtime::Buffer> buffer =
+        workspace.memory->take(static_cast<size_t>(like.size) * sizeOf(dtype));
+    if (!buffer)
+      raise(buffer.error().code, "memory for an array like " +
+                                     runtime::contentsText(like) + ": " +
+                                     buffer.error().text);
+    workspace.buffers.push_back(*buffer);
   }
   return workspace;
 }
@@ -106,7 +112,7 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
                                          const Workspace &workspace) const {
   std::vector<uint64_t> slots;
   slots.reserve(3 * uses.size());
-  auto own = workspace.begin();
+  auto own = workspace.buffers.begin();
   for (size_t i = 0; i < uses.size(); ++i) {
     runtime::Parameter parameter = code.parameters[i];
     const ArrayStorage *array = uses[i].array;
@@ -120,7 +126,7 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
     if (!array) {
       array = arrayOf(call, parameter);
       if (parameter.role != Role::Version)
-        buffer = (*own++)->buffer;
+        buffer = *own++;
     }
     slots.push_back(reinterpret_cast<uint64_t>(buffer.address));
     for (int64_t extent : array->extents)

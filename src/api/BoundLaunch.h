@@ -31,9 +31,12 @@ public:
   /// Without checks; only writes are counted.
   void execute(const VersionArrays &versions) const;
 
-  /// Arrays to work on, which the launch itself provides, in the order of their
+  /// Memory to work on, which the launch itself provides, in the order of its
   /// parameters.
-  using Workspace = std::vector<std::shared_ptr<runtime::ArrayStorage>>;
+  struct Workspace {
+    std::shared_ptr<runtime::CopyMemory> memory;
+    std::vector<runtime::Buffer> buffers;
+  };
   Workspace makeWorkspace() const;
   runtime::KeptLaunch request(const VersionArrays &versions,
                               const Workspace &workspace) const;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <optional>
+#include <sys/resource.h>
 
 using namespace costate;
 
@@ -106,6 +107,60 @@ TEST_F(TapeCosts, AreOneCopyWhereArraysAreOverwrittenAsAWhole) {
   }
   EXPECT_NEAR(x.grad().to_host()[2], slope, 1e-14);
   EXPECT_NEAR(x.to_host()[2], value, 1e-14);
+}
+
+#ifndef COSTATE_SANITIZE
+static long pageFaults() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt;
+}
+
+TEST_F(TapeCosts, AreThePagesOfCopiesOnceForAllTapes) {
+  constexpr int steps = 16, pages = 100;
+  Array<double> large = device.array<double>({pages * 512}, grad);
+  Kernel sine = kernel("sine", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) { a(i) = sin(a(i)); });
+  });
+  long faults = 0;
+  size_t held = 0;
+  for (int round = 0; round < 3; ++round) {
+    Tape tape;
+    faults = pageFaults();
+    {
+      auto recording = tape.record();
+      for (int t = 0; t < steps; ++t)
+        sine(large);
+      sum(large, loss);
+    }
+    tape.backward(loss);
+    held = tape.report().bytes;
+    faults = pageFaults() - faults;
+  }
+  EXPECT_EQ(held, size_t(steps * pages * 4096));
+  EXPECT_LT(faults, pages);
+}
+#endif
+
+TEST_F(TapeCosts, LeaveTheirMemoryToArrays) {
+  Device small = Device::open("cpu", {.threads = 1, .memory_limit = 32 << 20});
+  Kernel sine = kernel("sine", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) { a(i) = sin(a(i)); });
+  });
+  for (int round = 0; round < 3; ++round) {
+    Array<double> a = small.array<double>({1 << 17}, grad);
+    Tape tape;
+    {
+      auto recording = tape.record();
+      for (int t = 0; t < 20; ++t)
+        sine(a);
+    }
+    EXPECT_GT(small.current_bytes(), size_t(20 << 20));
+    tape.clear();
+    EXPECT_LT(small.current_bytes(), size_t(3 << 20));
+    Array<double> most = small.array<double>({29 << 17});
+    EXPECT_EQ(most.to_host()[1234567], 0);
+  }
 }
 
 TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteOneElement) {

@@ -28,7 +28,8 @@ private:
   const std::shared_ptr<Device> device;
   std::mutex mutex; ///< guards what follows
   std::vector<Buffer> blocks;
-  Buffer rest; ///< of a block
+  size_t total = 0; ///< bytes of them
+  Buffer rest;      ///< of a block
 };
 
 } // namespace costate::runtime

@@ -61,6 +61,11 @@ public:
   virtual Result<Buffer> allocate(size_t bytes) = 0;
   virtual void release(Buffer buffer) = 0;
 
+  /// The same for a while, of any contents. The device may keep what is given
+  /// back for who borrows as much.
+  virtual Result<Buffer> borrow(size_t bytes) { return allocate(bytes); }
+  virtual void giveBack(Buffer buffer) { release(buffer); }
+
   /// `buffer` is memory of somebody else; until `disown`, which waits, if
   /// `waits`, until nothing queued needs it. BadArgument if the device can use
   /// no memory but its own.

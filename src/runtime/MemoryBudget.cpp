@@ -20,6 +20,8 @@ bool MemoryBudget::take(size_t bytes) {
   while (seen < before + bytes &&
          !most.compare_exchange_weak(seen, before + bytes)) {
   }
+  if (idle)
+    idle->shrink(left());
   return true;
 }
 

@@ -10,6 +10,18 @@
 
 namespace costate::runtime {
 
+/// Memory that nobody uses, and that is not given back yet. Safe to use from
+/// several threads.
+class IdleMemory {
+public:
+  virtual size_t idleBytes() const = 0;
+  /// Gives back all but `most` bytes.
+  virtual void shrink(size_t most) = 0;
+
+protected:
+  ~IdleMemory() = default;
+};
+
 /// Counts bytes against a limit. Safe to use from several threads.
 class MemoryBudget {
 public:
@@ -17,6 +29,9 @@ public:
   /// False, and nothing is taken, if `bytes` more would exceed the limit.
   bool take(size_t bytes);
   void give(size_t bytes) { used.fetch_sub(bytes); }
+  /// What is taken leaves no more of `memory` than fits beside it. To be called
+  /// before anything is taken; `memory` lives as long.
+  void watch(IdleMemory &memory) { idle = &memory; }
   size_t limit() const { return limitBytes; }
   size_t current() const { return used.load(); }
   size_t left() const;
@@ -27,6 +42,7 @@ private:
   const size_t limitBytes;
   std::atomic<size_t> used = 0;
   std::atomic<size_t> most = 0;
+  IdleMemory *idle = nullptr;
 };
 
 /// `3 KiB of the limit of 1 MiB are left`

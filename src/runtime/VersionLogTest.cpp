@@ -241,6 +241,14 @@ TEST_F(Versions, SmallCopiesLieSideBySide) {
   EXPECT_EQ(device->memory().current, before);
 }
 
+TEST_F(Versions, CopiesOfLinesBeginWithALine) {
+  CopyMemory memory(device);
+  for (size_t bytes : {8u, 100u, 16u, 1000u, 8u, 64u, 70000u, 24u, 4000u}) {
+    auto address = reinterpret_cast<uintptr_t>(memory.take(bytes)->address);
+    EXPECT_EQ(address % (bytes < 64 ? 16 : 64), 0u) << bytes;
+  }
+}
+
 /// The last bytes are given away one copy at a time.
 TEST_F(Versions, CopiesFillTheMemoryThatThereIs) {
   auto large = make({(1 << 17) - 600}), y = make({8});

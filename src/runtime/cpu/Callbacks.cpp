@@ -37,7 +37,7 @@ static WorkItemPlace placeOf(const CpuWorker &worker) {
   if (worker.grow(bytes))
     return true;
   cpu::Engine &engine = worker.launch->engine;
-  engine.pool.trim();
+  engine.trim();
   if (worker.grow(bytes))
     return true;
   fail(worker, ErrorCode::OutOfMemory,

@@ -56,6 +56,8 @@ public:
   const DeviceInfo &info() const override { return deviceInfo; }
   Result<Buffer> allocate(size_t bytes) override;
   void release(Buffer buffer) override;
+  Result<Buffer> borrow(size_t bytes) override;
+  void giveBack(Buffer buffer) override;
   MemoryUse memory() const override {
     return {engine.budget.current(), engine.budget.peak()};
   }
@@ -119,24 +121,54 @@ private:
 };
 } // namespace
 
+static Failure systemFailure(size_t bytes) {
+  return {ErrorCode::OutOfMemory,
+          "the system has no " + bytesText(bytes) + " left; release arrays"};
+}
+
 Result<Buffer> CpuDevice::allocate(size_t bytes) {
   if (bytes == 0)
     return Buffer{};
+  Busy busy;
   size_t taken = rounded(bytes);
   bool allowed = taken != 0 && engine.budget.take(taken);
   if (!allowed && taken != 0) {
-    engine.pool.trim();
+    engine.trim();
     allowed = engine.budget.take(taken);
   }
   if (!allowed)
     return noRoomFailure(engine.budget, bytes);
   std::byte *address = systemAllocate(bytes);
+  if (!address) {
+    engine.trim();
+    address = systemAllocate(bytes);
+  }
   if (address)
     return Buffer{address, bytes};
   engine.budget.give(taken);
-  return Failure{ErrorCode::OutOfMemory, "the system has no " +
-                                             bytesText(bytes) +
-                                             " left; release arrays"};
+  return systemFailure(bytes);
+}
+
+Result<Buffer> CpuDevice::borrow(size_t bytes) {
+  if (bytes == 0)
+    return Buffer{};
+  Busy busy;
+  std::byte *block = engine.blocks.take(bytes);
+  if (!block) {
+    engine.trim();
+    block = engine.blocks.take(bytes);
+  }
+  if (block)
+    return Buffer{block, bytes};
+  return engine.budget.left() < BlockPool::rounded(bytes)
+             ? noRoomFailure(engine.budget, bytes)
+             : systemFailure(bytes);
+}
+
+void CpuDevice::giveBack(Buffer buffer) {
+  Busy busy;
+  if (buffer.address)
+    engine.blocks.put(buffer.address, buffer.bytes);
 }
 
 void CpuDevice::release(Buffer buffer) {

@@ -112,7 +112,7 @@ static int reserveWorkers(Engine &engine, WorkerPool &workers, int count,
     std::unique_ptr<CpuWorker> worker = engine.pool.take();
     bool fits = worker->tape.reserve(bytes);
     if (!fits) {
-      engine.pool.trim();
+      engine.trim();
       fits = worker->tape.reserve(bytes);
     }
     if (!fits) {
@@ -171,7 +171,7 @@ static Attempt runProtected(Engine &engine, const LaunchRequest &request,
   bool mayFail = request.code->growsTape || request.deterministic;
   if (mayFail && totalBytes(request.adjoints) <= snapshotLimit)
     if (std::unique_ptr<Snapshot> snapshot =
-            Snapshot::take(engine.budget, request.adjoints)) {
+            Snapshot::take(engine.blocks, request.adjoints)) {
       Attempt attempt{runOnce(engine, request, resources, runners)};
       if (!attempt.report)
         snapshot->restore();
@@ -189,7 +189,7 @@ makeShadow(Engine &engine, const LaunchRequest &request) {
   auto shadow = ShadowMemory::make(engine.budget, request);
   if (shadow)
     return shadow;
-  engine.pool.trim();
+  engine.trim();
   return ShadowMemory::make(engine.budget, request);
 }
 
@@ -209,11 +209,11 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
       runProtected(engine, request, shadow->get(), engine.threads);
   if (outOfMemory(attempt) && attempt.clean) {
     // One worker alone may have the memory that several could not share.
-    engine.pool.trim();
+    engine.trim();
     attempt = runProtected(engine, request, shadow->get(), 1);
   }
   if (outOfMemory(attempt))
-    engine.pool.trim();
+    engine.trim();
   // Who refuses does so before any gradient is written.
   if (attempt.report || attempt.clean ||
       attempt.report.error().code == ErrorCode::CannotReplay)

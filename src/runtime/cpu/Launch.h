@@ -3,6 +3,7 @@
 
 #include "runtime/Device.h"
 #include "runtime/Interrupt.h"
+#include "runtime/cpu/BlockPool.h"
 #include "runtime/cpu/ShadowMemory.h"
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/cpu/Worker.h"
@@ -16,9 +17,17 @@ namespace costate::runtime::cpu {
 /// What all launches of one device share.
 struct Engine {
   Engine(int threads, size_t memoryLimit)
-      : threads(threads), budget(memoryLimit), pool(budget), team(threads) {}
+      : threads(threads), budget(memoryLimit), blocks(budget), pool(budget),
+        team(threads) {}
+  /// Gives the memory of everything idle back.
+  void trim() {
+    pool.trim();
+    blocks.shrink(0);
+  }
+
   const int threads;
   MemoryBudget budget;
+  BlockPool blocks;
   WorkerPool pool;
   ThreadPool team;
 };

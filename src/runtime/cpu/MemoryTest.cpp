@@ -1,10 +1,13 @@
 #include "runtime/cpu/AddLog.h"
+#include "runtime/cpu/BlockPool.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cpu/TapeArena.h"
 
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
+#include <vector>
 
 using namespace costate;
 using namespace costate::runtime;
@@ -22,6 +25,87 @@ TEST(Memory, ATapeKeepsItsContentsWhileItGrows) {
   EXPECT_EQ(tape.capacity(), capacity);
   tape.release();
   EXPECT_EQ(budget.current(), 0u);
+}
+
+TEST(Memory, ABlockThatWasPutBackIsTakenAgain) {
+  MemoryBudget budget(64 << 20);
+  BlockPool pool(budget);
+  std::byte *block = pool.take(1 << 20), *other = pool.take(1 << 20);
+  ASSERT_TRUE(block && other);
+  EXPECT_EQ(budget.current(), size_t(2 << 20));
+  pool.put(block, 1 << 20);
+  EXPECT_EQ(budget.current(), size_t(1 << 20));
+  EXPECT_EQ(pool.idleBytes(), size_t(1 << 20));
+  std::byte *larger = pool.take(2 << 20);
+  EXPECT_EQ(pool.idleBytes(), size_t(1 << 20));
+  EXPECT_EQ(pool.take(1 << 20), block);
+  EXPECT_EQ(pool.idleBytes(), 0u);
+  pool.put(larger, 2 << 20);
+  for (std::byte *one : {block, other})
+    pool.put(one, 1 << 20);
+  EXPECT_EQ(budget.current(), 0u);
+  EXPECT_EQ(budget.peak(), size_t(4 << 20));
+}
+
+TEST(Memory, SmallBlocksGoBackToTheHeap) {
+  MemoryBudget budget(1 << 20);
+  BlockPool pool(budget);
+  std::byte *block = pool.take(100);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0u);
+  EXPECT_EQ(budget.current(), 128u);
+  pool.put(block, 100);
+  EXPECT_EQ(budget.current() + pool.idleBytes(), 0u);
+  EXPECT_FALSE(pool.take(SIZE_MAX));
+  EXPECT_FALSE(pool.take(2 << 20));
+  EXPECT_EQ(budget.current(), 0u);
+}
+
+TEST(Memory, IdleBlocksTakeAPartOfTheLimitTheOldestGoFirst) {
+  MemoryBudget budget(16 << 20);
+  BlockPool pool(budget);
+  std::vector<std::byte *> blocks;
+  for (size_t k = 0; k < 4; ++k)
+    blocks.push_back(pool.take((512 << 10) + k * 4096));
+  std::byte *large = pool.take(3 << 20);
+  pool.put(large, 3 << 20); // more than the part
+  EXPECT_EQ(pool.idleBytes(), 0u);
+  for (size_t k = 0; k < 4; ++k)
+    pool.put(blocks[k], (512 << 10) + k * 4096);
+  EXPECT_EQ(pool.idleBytes(), size_t((3 * 512 << 10) + 6 * 4096));
+  EXPECT_EQ(pool.take((512 << 10) + 4096), blocks[1]);
+}
+
+TEST(Memory, IdleBlocksMakeRoomForOtherMemory) {
+  MemoryBudget budget(16 << 20);
+  BlockPool pool(budget);
+  std::byte *one = pool.take(1 << 20), *other = pool.take(1 << 20);
+  pool.put(one, 1 << 20);
+  pool.put(other, 1 << 20);
+  EXPECT_TRUE(budget.take(14 << 20));
+  EXPECT_EQ(pool.idleBytes(), size_t(2 << 20));
+  EXPECT_TRUE(budget.take(1 << 20));
+  EXPECT_EQ(pool.idleBytes(), size_t(1 << 20));
+  EXPECT_TRUE(budget.take(1 << 20));
+  EXPECT_EQ(pool.idleBytes(), 0u);
+  EXPECT_FALSE(budget.take(1));
+}
+
+TEST(Memory, ADeviceKeepsWhatWasBorrowedAndHasItForArrays) {
+  std::shared_ptr<Device> device = *openCpu(1, 16 << 20);
+  Buffer borrowed = *device->borrow(1 << 20);
+  EXPECT_EQ(device->memory().current, size_t(1 << 20));
+  device->giveBack(borrowed);
+  EXPECT_EQ(device->memory().current, 0u);
+  EXPECT_EQ(device->borrow(1 << 20)->address, borrowed.address);
+  device->giveBack(borrowed);
+  Result<Buffer> all = device->allocate(16 << 20);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->address[12345], std::byte(0));
+  Result<Buffer> more = device->borrow(1 << 20);
+  ASSERT_FALSE(more.ok());
+  EXPECT_NE(more.error().text.find("do not fit"), std::string::npos);
+  device->release(*all);
+  EXPECT_EQ(device->borrow(0)->address, nullptr);
 }
 
 TEST(Memory, ALogAddsInTheOrderOfChunks) {

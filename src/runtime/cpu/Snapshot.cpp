@@ -1,27 +1,20 @@
 #include "runtime/cpu/Snapshot.h"
 
-#include "runtime/cpu/Pages.h"
-
 #include <cstring>
 
 namespace costate::runtime::cpu {
 
-std::unique_ptr<Snapshot> Snapshot::take(MemoryBudget &budget,
+std::unique_ptr<Snapshot> Snapshot::take(BlockPool &pool,
                                          std::span<const Buffer> buffers) {
-  std::unique_ptr<Snapshot> snapshot(new Snapshot(budget, buffers));
-  size_t total = 0;
+  std::unique_ptr<Snapshot> snapshot(new Snapshot(pool, buffers));
   for (const Buffer &buffer : buffers)
-    total += buffer.bytes;
-  if (total == 0)
+    snapshot->bytes += buffer.bytes;
+  if (snapshot->bytes == 0)
     return snapshot;
-  size_t rounded = wholePages(total);
-  if (!budget.take(rounded))
+  snapshot->block = pool.take(snapshot->bytes);
+  if (!snapshot->block)
     return nullptr;
-  snapshot->bytes = rounded;
-  snapshot->pages = mapPages(rounded);
-  if (!snapshot->pages)
-    return nullptr;
-  std::byte *to = snapshot->pages;
+  std::byte *to = snapshot->block;
   for (const Buffer &buffer : buffers) {
     if (buffer.bytes)
       std::memcpy(to, buffer.address, buffer.bytes);
@@ -31,12 +24,12 @@ std::unique_ptr<Snapshot> Snapshot::take(MemoryBudget &budget,
 }
 
 Snapshot::~Snapshot() {
-  unmapPages(pages, bytes);
-  budget.give(bytes);
+  if (block)
+    pool.put(block, bytes);
 }
 
 void Snapshot::restore() const {
-  const std::byte *from = pages;
+  const std::byte *from = block;
   for (const Buffer &buffer : buffers) {
     if (buffer.bytes)
       std::memcpy(buffer.address, from, buffer.bytes);

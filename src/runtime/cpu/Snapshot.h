@@ -2,7 +2,7 @@
 /// A copy of adjoint arrays, to undo a launch that failed.
 
 #include "runtime/Device.h"
-#include "runtime/MemoryBudget.h"
+#include "runtime/cpu/BlockPool.h"
 
 #include <memory>
 #include <span>
@@ -12,18 +12,18 @@ namespace costate::runtime::cpu {
 class Snapshot {
 public:
   /// Null if memory runs out.
-  static std::unique_ptr<Snapshot> take(MemoryBudget &budget,
+  static std::unique_ptr<Snapshot> take(BlockPool &pool,
                                         std::span<const Buffer> buffers);
   ~Snapshot();
   /// Puts the contents back.
   void restore() const;
 
 private:
-  Snapshot(MemoryBudget &budget, std::span<const Buffer> buffers)
-      : budget(budget), buffers(buffers) {}
-  MemoryBudget &budget;
+  Snapshot(BlockPool &pool, std::span<const Buffer> buffers)
+      : pool(pool), buffers(buffers) {}
+  BlockPool &pool;
   std::span<const Buffer> buffers;
-  std::byte *pages = nullptr;
+  std::byte *block = nullptr;
   size_t bytes = 0;
 };
 

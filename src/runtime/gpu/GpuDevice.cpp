@@ -21,6 +21,13 @@ public:
   const DeviceInfo &info() const override { return deviceInfo; }
 
   Result<Buffer> allocate(size_t bytes) override {
+    Result<Buffer> buffer = borrow(bytes);
+    static constexpr uint8_t zero = 0;
+    if (Result<> done = buffer ? fill(*buffer, &zero, 1) : Result<>(); !done)
+      return done.error();
+    return buffer;
+  }
+  Result<Buffer> borrow(size_t bytes) override {
     if (bytes == 0)
       return Buffer{};
     ForeignWork work;
@@ -31,9 +38,6 @@ public:
     }
     if (!address)
       return address.error();
-    static constexpr uint8_t zero = 0;
-    if (auto done = engine.driver().fill(*address, bytes, &zero, 1); !done)
-      return done.error();
     return Buffer{*address, bytes};
   }
   void release(Buffer buffer) override {
