@@ -41,6 +41,8 @@ struct Progress {
   void stop() { next.store(end); }
 };
 
+enum class Alone : uint8_t { No, Yes };
+
 class Lease {
 public:
   explicit Lease(Launch &launch)
@@ -92,35 +94,49 @@ static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
                  (chunk - progress.begin) * range.sumCount);
 }
 
-/// Runs chunks until none is left or `deadline` has passed. Nothing here has a
-/// destructor: errors arrive by longjmp.
+/// False if the launch must end.
+static bool runChunksOf(Progress &progress, CpuWorker &worker, int64_t begin,
+                        int64_t end) {
+  for (int64_t chunk = begin; chunk < end; ++chunk) {
+    runChunk(progress, worker, chunk);
+    endChunk(progress, worker);
+    if (progress.launch.interruptible.mustEnd())
+      return false;
+  }
+  return true;
+}
+
+/// Runs chunks until none is left or about `deadline`: a runner that is alone
+/// takes as many at a time as are an eighth of what it has done. Nothing here
+/// has a destructor: errors arrive by longjmp.
 [[gnu::noinline]] static void runChunks(Progress &progress, CpuWorker &worker,
+                                        Alone alone,
                                         Clock::time_point deadline) {
   if (_setjmp(worker.escape) != 0) {
     progress.stop();
     return;
   }
-  for (;;) {
-    int64_t chunk = progress.next.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= progress.end)
+  for (int64_t taken = 1;;) {
+    int64_t begin = progress.next.fetch_add(taken, std::memory_order_relaxed);
+    int64_t end = std::min(begin + taken, progress.end);
+    if (begin >= end)
       return;
-    runChunk(progress, worker, chunk);
-    endChunk(progress, worker);
-    if (progress.launch.interruptible.mustEnd()) {
-      progress.stop();
-      return;
-    }
+    if (!runChunksOf(progress, worker, begin, end))
+      return progress.stop();
     if (deadline != never && Clock::now() >= deadline)
       return;
+    if (alone == Alone::Yes)
+      taken = 1 + (end - progress.begin) / 8;
   }
 }
 
-static void runLeased(Progress &progress, Clock::time_point deadline) try {
+static void runLeased(Progress &progress, Alone alone,
+                      Clock::time_point deadline) try {
   if (progress.next.load(std::memory_order_relaxed) >= progress.end)
     return;
   Lease worker(progress.launch);
   InterruptScope scope(progress.launch.interruptible, leaveCompiled, &*worker);
-  runChunks(progress, *worker, deadline);
+  runChunks(progress, *worker, alone, deadline);
 } catch (const std::bad_alloc &) {
   failMemory(progress.launch);
   progress.stop();
@@ -129,14 +145,14 @@ static void runLeased(Progress &progress, Clock::time_point deadline) try {
 /// Runs the chunks that are left; tells whether that took several threads.
 static bool runAll(Progress &progress) {
   bool single = progress.launch.runners == 1;
-  runLeased(progress, single ? never : Clock::now() + aloneFor);
+  runLeased(progress, Alone::Yes, single ? never : Clock::now() + aloneFor);
   int64_t left = progress.end - progress.next.load();
   if (left <= 0)
     return false;
   int runners =
       static_cast<int>(std::min<int64_t>(left, progress.launch.runners));
   progress.launch.engine.team.run(
-      runners, [&](int) { runLeased(progress, never); },
+      runners, [&](int) { runLeased(progress, Alone::No, never); },
       &progress.launch.interruptible);
   return true;
 }
