@@ -26,8 +26,8 @@ void TapeEntry::end(VersionLog &log) {
     if (argument.array)
       argument.after = argument.array->version.load();
   over = log.tick();
-  wantAfter(log);
   added = {};
+  wantAfter(log);
 }
 
 void TapeEntry::abandon(VersionLog &log) const {
@@ -38,7 +38,7 @@ void TapeEntry::abandon(VersionLog &log) const {
 void TapeEntry::want(VersionLog &log, size_t argument, Box elements,
                      bool inPlace, bool optional) {
   uint64_t time = log.want(arguments[argument].array, elements,
-                           &added.emplace_back(), optional);
+                           over ? nullptr : &added.emplace_back(), optional);
   wants.push_back({argument, std::move(elements), time, inPlace, optional});
 }
 

@@ -67,6 +67,7 @@ public:
 
   void add(const Box &box) { add(box, 0); }
   void remove(const Box &box) { remove(box, 0); }
+  void clear() { *this = Region(); }
   bool meets(const Box &box) const { return meets(box, 0); }
   /// The part of this region in `box`.
   Region within(const Box &box) const { return within(box, 0); }

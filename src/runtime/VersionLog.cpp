@@ -228,7 +228,10 @@ Result<bool> VersionLog::beforeWrite(const ArrayWrite &write) {
 }
 
 Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
-  std::vector<Box> overwritten = history.wanted.within(write.elements).boxes();
+  const bool all = write.elements.size() == history.array->size;
+  std::vector<Box> overwritten =
+      all ? history.wanted.boxes()
+          : history.wanted.within(write.elements).boxes();
   if (overwritten.empty())
     return {};
   Copy copy;
@@ -247,7 +250,7 @@ Result<> VersionLog::keep(History &history, const ArrayWrite &write) {
   if (copy.loss != Loss::None)
     hasLosses = history.hasLosses = true;
   history.copies.push_back(std::move(copy));
-  history.wanted.remove(write.elements);
+  all ? history.wanted.clear() : history.wanted.remove(write.elements);
   return {};
 }
 

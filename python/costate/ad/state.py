@@ -56,9 +56,10 @@ def quiet():
 
 def only_tape():
     """The Tape, if it is all that wants to know about launches."""
-    if state.tracing or state.hidden or state._forward is not None:
+    if state.tracing or state.hidden or state._forward is not None or state._tape is None:
         return None
-    return state.tape
+    found = state._tape()
+    return None if found is None or found.left else found
 
 
 def records():

@@ -187,7 +187,7 @@ class Tape:
         if found.compiled is not None:
             self._meet_arrays(found.arguments(values.items))
         result = found.launch(values, "primal")
-        if not values.tensors:
+        if not (values.tensors or self.grad_check or self.validates):
             entry = fast.table_of(kernel).add(kernel, args[kernel.instance is not None:], found, values)
             if entry is not None:
                 self.again[entry] = last_claim
@@ -195,9 +195,10 @@ class Tape:
 
     def insert_again(self, kernel, args, entry):
         """Notes a call like one that was recorded; False if there is more to do."""
-        if self.again.get(entry) is not claims.last_claim or self.grad_check or self.validates:
+        if self.again.get(entry) is not claims.last_claim:
             return False
-        self.insert(kernel, args if kernel.instance is None else (kernel.instance, *args))
+        self.calls.append((kernel, args if kernel.instance is None else (kernel.instance, *args)))
+        self.modes.append(kernel.autodiff_mode)
         return True
 
     def _meet_arrays(self, arrays):

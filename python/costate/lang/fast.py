@@ -3,6 +3,7 @@
 An entry is found by the identities of arrays and templates; it ends with the first of them.
 """
 
+from costate.errors import Error
 from costate.lang import runtime, snode, storage
 from costate.lang.explain import in_python
 from costate.lang.lifted import lifts
@@ -26,8 +27,11 @@ class Entry:
         self.destroyed = snode.destroyed()
 
     def recorded(self, *passed):
-        with in_python(self.found.names):
+        try:
             self.launch(*passed)
+        except Error:
+            with in_python(self.found.names):
+                raise
 
     def gradient(self, *passed):
         with in_python(self.found.names):
