@@ -103,14 +103,14 @@ scratchOf(const Call &call, const Reversing &with) {
   return memory;
 }
 
-/// A copy that is like the array stands in for it; else parts of several are
-/// put in place, or together.
+/// A copy may stand in for the array; else parts of several are put in place,
+/// or together.
 void LaunchEntry::findPast(VersionArrays &arrays, const Reversing &with,
                            runtime::Parameter parameter,
                            const Want &want) const {
   const runtime::ArrayStorage &array = *arguments[want.argument].array;
-  if (auto whole = with.log.findWhole(array, want.time))
-    return arrays.put(parameter, *whole);
+  if (std::byte *begin = with.log.findArray(array, want.elements, want.time))
+    return arrays.put(parameter, {begin, array.buffer.bytes});
   rewind(with, want);
   if (!want.inPlace)
     checked(with.log.read(array, want.elements, want.time,

@@ -169,6 +169,31 @@ TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteOneElement) {
   expectLinear([&](int t) { sine(x, t % 4); });
 }
 
+TEST_F(TapeCosts, AreOneCopyWhereSlotsAreOverwritten) {
+  Array<double> ring = device.array<double>({2, 4}, grad);
+  ring.fill(0.5);
+  Kernel step = kernel(
+      "step", [](ArrayRef<double, 2> a, Scalar<int> from, Scalar<int> to) {
+        parallel(a.size(1), [&](Index i) { a(to, i) = sin(a(from, i)); });
+      });
+  Kernel fold =
+      kernel("fold", [](ArrayRef<double, 2> a, ArrayRef<double, 1> b) {
+        parallel(b.size(0), [&](Index i) { b(i) = a(0, i); });
+      });
+  expectUnmoved(1, [&](int t) {
+    step(ring, t % 2, 1 - t % 2);
+    if (t == 49)
+      fold(ring, x);
+  });
+  double value = 0.5, slope = 1;
+  for (int t = 0; t < 50; ++t) {
+    slope *= std::cos(value);
+    value = std::sin(value);
+  }
+  EXPECT_NEAR(x.to_host()[1], value, 1e-14);
+  EXPECT_NEAR(ring.grad().to_host()[1], slope, 1e-14);
+}
+
 /// However many elements an array has.
 TEST_F(TapeCosts, GrowWithTheLaunchesThatOverwriteAComponent) {
   Kernel wave = kernel("wave", [](ArrayRef<double, 2> a) {

@@ -74,6 +74,25 @@ bool meet(const Box &one, const Box &other) {
   return true;
 }
 
+static bool contains(const IndexSet &outer, const IndexSet &inner) {
+  auto around = outer.intervals().begin();
+  for (const Interval &part : inner.intervals()) {
+    while (around != outer.intervals().end() && around->end < part.end)
+      ++around;
+    if (around == outer.intervals().end() || around->begin > part.begin)
+      return false;
+  }
+  return true;
+}
+
+bool contains(const Box &outer, const Box &inner) {
+  return inner.empty() ||
+         std::equal(outer.dims.begin(), outer.dims.end(), inner.dims.begin(),
+                    [](const IndexSet &around, const IndexSet &part) {
+                      return contains(around, part);
+                    });
+}
+
 Region::Region(const Box &box) { add(box); }
 
 int64_t Region::size() const {

@@ -51,6 +51,8 @@ struct Box {
 };
 
 bool meet(const Box &one, const Box &other);
+/// Whether all elements of `inner` are in `outer`.
+bool contains(const Box &outer, const Box &inner);
 
 /// Any set of elements, in slabs of the outermost dimension. What it takes to
 /// change it or to look into it depends on the part that is looked at, and not

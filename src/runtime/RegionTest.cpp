@@ -67,6 +67,20 @@ TEST(Region, RunsVisitEachElementOfABoxOnce) {
   }
 }
 
+TEST(Region, BoxesKnowWhatTheyContain) {
+  std::mt19937 random(4);
+  int contained = 0;
+  for (int round = 0; round < 20000; ++round) {
+    Box outer = randomBox(random), inner = randomBox(random);
+    const bool expected =
+        std::ranges::includes(elementsOf(outer), elementsOf(inner));
+    EXPECT_EQ(contains(outer, inner), expected)
+        << boxText(outer) << " " << boxText(inner);
+    contained += expected && !inner.empty();
+  }
+  EXPECT_GT(contained, 100);
+}
+
 TEST(Region, IsASetOfElements) {
   std::mt19937 random(4);
   for (int round = 0; round < 300; ++round) {

@@ -359,18 +359,43 @@ VersionLog::History *VersionLog::findInUse(const ArrayStorage &array) {
   return find(array);
 }
 
-std::optional<Buffer> VersionLog::findWhole(const ArrayStorage &array,
-                                            uint64_t since) {
+/// The begin of an array like that of `copy`, of which the part in `elements`
+/// is in the copy; null if there is none.
+static std::byte *arrayAround(const VersionLog::Copy &copy,
+                              const Box &elements) {
+  const ArrayStorage &array = *copy.array;
+  if (copy.loss != VersionLog::Loss::None || copy.elements.size() != 1)
+    return nullptr;
+  const Box &box = copy.elements.front();
+  if (box.size() == array.size)
+    return copy.values.address;
+  // Drivers of GPUs may check that addresses are those of memory.
+  if (array.device->info().target != "cpu" || !contains(box, elements))
+    return nullptr;
+  int64_t first = -1, runs = 0;
+  forEachRuns(box, array.extents, [&](const Runs &found) {
+    first = found.first;
+    runs += found.count;
+  });
+  return runs == 1 ? copy.values.address -
+                         static_cast<size_t>(first) * sizeOf(array.dtype)
+                   : nullptr;
+}
+
+std::byte *VersionLog::findArray(const ArrayStorage &array, const Box &elements,
+                                 uint64_t since) {
+  constexpr int farthest = 4; // copies of other elements
+  std::byte *const present = array.buffer.address;
   const History *history = findInUse(array);
   if (!history)
-    return array.buffer;
+    return present;
   auto end = history->copies.end() - static_cast<long>(history->undone);
-  auto first = std::ranges::lower_bound(history->copies.begin(), end, since, {},
-                                        &Copy::time);
-  if (first == end)
-    return array.buffer;
-  bool isWhole = first->loss == Loss::None && first->size() == array.size;
-  return isWhole ? std::optional(first->values) : std::nullopt;
+  auto copy = std::ranges::lower_bound(history->copies.begin(), end, since, {},
+                                       &Copy::time);
+  for (int others = 0; copy != end && others < farthest; ++copy, ++others)
+    if (copy->meets(elements))
+      return arrayAround(*copy, elements);
+  return copy == end ? present : nullptr;
 }
 
 Result<> VersionLog::rewind(const ArrayStorage &array, uint64_t to) {

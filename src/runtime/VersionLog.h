@@ -77,10 +77,12 @@ public:
   const Copy *loss(const ArrayStorage &array, const Box &elements,
                    uint64_t time) const;
 
-  /// Where all that was wanted of `array` at `time` stands as in an array like
-  /// it: in place, or in one copy. None if it stands in several. Times must not
-  /// ascend.
-  std::optional<Buffer> findWhole(const ArrayStorage &array, uint64_t time);
+  /// The begin of an array like `array` in which `elements` are as they were at
+  /// `time`, if they were wanted: that of `array` itself, or one such that they
+  /// stand in a copy; nothing else may be looked at. Null if they stand in
+  /// several copies, or apart. Times must not ascend.
+  std::byte *findArray(const ArrayStorage &array, const Box &elements,
+                       uint64_t time);
   /// Puts in place what `array` held at `time`, as far as it was wanted, and
   /// what it holds now aside. Times must not ascend.
   Result<> rewind(const ArrayStorage &array, uint64_t time);

@@ -75,10 +75,10 @@ TEST_F(Versions, OnlyWantedElementsThatAreOverwrittenAreCopied) {
 
 TEST_F(Versions, WhatStandsInOneCopyIsFound) {
   auto contentsAt = [&](uint64_t time) {
-    std::optional<Buffer> found = log.findWhole(*x, time);
+    std::byte *found = log.findArray(*x, whole, time);
     Values values(found ? 8 : 0);
     if (found)
-      EXPECT_TRUE(device->download(values.data(), *found).ok());
+      EXPECT_TRUE(device->download(values.data(), {found, 64}).ok());
     return values;
   };
   EXPECT_TRUE(write(*x, whole, 1).ok());
@@ -94,18 +94,60 @@ TEST_F(Versions, WhatStandsInOneCopyIsFound) {
   EXPECT_EQ(contentsAt(ones), Values(8, 1));
   EXPECT_TRUE(log.rewind(*x, twos).ok());
   EXPECT_EQ(contentsAt(twos), Values(8, 2));
-  EXPECT_EQ(log.findWhole(*x, twos)->address, x->buffer.address);
+  EXPECT_EQ(log.findArray(*x, whole, twos), x->buffer.address);
   EXPECT_EQ(contentsAt(ones), Values(8, 1));
   log.restore();
   log.endUse();
   EXPECT_EQ(contents(*x), Values(8, 4));
 }
 
+TEST_F(Versions, APartThatStandsInOneCopyIsFound) {
+  auto valueAt = [&](int64_t index, uint64_t time) {
+    auto *found =
+        reinterpret_cast<double *>(log.findArray(*x, slot(*x, index), time));
+    return found ? found[index * 2 + 1] : -1;
+  };
+  EXPECT_TRUE(write(*x, whole, 1).ok());
+  uint64_t time = log.want(x, whole);
+  for (int64_t index : {2, 1, 0})
+    EXPECT_TRUE(write(*x, slot(*x, index), 2).ok());
+  uint64_t later = log.want(x, slot(*x, 0));
+  EXPECT_TRUE(write(*x, slot(*x, 0), 3).ok());
+  for (int64_t index : {0, 1, 2, 3})
+    EXPECT_EQ(valueAt(index, time), 1) << index;
+  EXPECT_EQ(valueAt(0, later), 2);
+  EXPECT_EQ(log.findArray(*x, whole, time), nullptr);
+  Box apart = whole; // a column stands apart in the array
+  apart.dims[1] = IndexSet(0, 1);
+  later = log.want(x, apart);
+  EXPECT_TRUE(write(*x, apart, 4).ok());
+  EXPECT_EQ(log.findArray(*x, apart, later), nullptr);
+}
+
+TEST_F(Versions, APartIsNotFoundFarFromItsWant) {
+  uint64_t time = log.want(x, whole);
+  for (int step = 0; step < 10; ++step) {
+    EXPECT_TRUE(write(*x, slot(*x, step % 3), step).ok());
+    log.want(x, whole);
+  }
+  EXPECT_EQ(log.findArray(*x, slot(*x, 3), time), nullptr);
+}
+
+/// Whose drivers may check addresses.
+TEST_F(Versions, APartIsNotFoundOnAGpu) {
+  device = *openSimt({}, 1 << 20);
+  auto y = make({4, 2});
+  uint64_t time = log.want(y, whole);
+  EXPECT_TRUE(write(*y, slot(*y, 1), 2).ok());
+  EXPECT_EQ(log.findArray(*y, slot(*y, 1), time), nullptr);
+  EXPECT_EQ(log.findArray(*y, whole, log.want(y, whole)), y->buffer.address);
+}
+
 TEST_F(Versions, WhatIsLostIsNotFound) {
   log.forbidCopies();
   uint64_t time = log.want(x, whole);
   EXPECT_TRUE(write(*x, whole, 1).ok());
-  EXPECT_FALSE(log.findWhole(*x, time));
+  EXPECT_EQ(log.findArray(*x, whole, time), nullptr);
 }
 
 TEST_F(Versions, TimesArePutInPlaceAndBack) {
@@ -139,14 +181,12 @@ TEST_F(Versions, TimesArePutInPlaceAndBack) {
           forEachElement(box, *x, [&](size_t at) {
             ASSERT_EQ(old[at], moments[early].values[at]);
           });
-        if (std::optional<Buffer> found =
-                log.findWhole(*x, moments[early].time)) {
-          EXPECT_TRUE(device->download(old.data(), *found).ok());
-          for (const Box &box : moments[early].wanted.boxes())
+        for (const Box &box : moments[early].wanted.boxes())
+          if (auto *found = reinterpret_cast<double *>(
+                  log.findArray(*x, box, moments[early].time)))
             forEachElement(box, *x, [&](size_t at) {
-              ASSERT_EQ(old[at], moments[early].values[at]);
+              ASSERT_EQ(found[at], moments[early].values[at]);
             });
-        }
         EXPECT_TRUE(log.rewind(*x, moments[m].time).ok());
         Values now = contents(*x);
         for (const Box &box : moments[m].wanted.boxes())
