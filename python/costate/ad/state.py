@@ -56,7 +56,7 @@ def quiet():
 
 def only_tape():
     """The Tape, if it is all that wants to know about launches."""
-    if state.tracing or state.hidden or state._forward is not None or state._tape is None:
+    if state.tracing or state._forward is not None or state._tape is None:
         return None
     found = state._tape()
     return None if found is None or found.left else found
@@ -97,11 +97,11 @@ def launched(kernel, args):
     if state.forward is not None:
         state.forward.insert(kernel, args)
         return kernel.run(args, "jvp")
-    if state.tape is not None and not state.hidden:
-        return state.tape.launch(kernel, args)
-    if state.tape is None:
+    tape = state.tape
+    if tape is None:
         state.tape = state.forward = None    # one that was never left has ended
-    return kernel.run(args)
+        return kernel.run(args)
+    return tape.run(kernel, args) if state.hidden else tape.launch(kernel, args)
 
 
 def check_gradient_allowed(kernel):

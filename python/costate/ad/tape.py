@@ -74,6 +74,7 @@ class Tape:
         self.core = _core.Tape()
         self.found = set()      # the kernels that were launched
         self.again = {}         # entries of `fast` that were recorded, and the last claim before that
+        self.hidden_again = {}  # and those that functions with a gradient of their own have launched
         self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
         self.places = {}        # and by the memory of the tensors
         self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
@@ -181,21 +182,27 @@ class Tape:
         self.insert(kernel, args)
         if storage._dirty:
             storage.flush()
+        return self.run(kernel, args)
+
+    def run(self, kernel, args):
+        """Runs a kernel, which may be one of a function with a gradient of its own."""
         last_claim = claims.last_claim
         found, values = kernel.specialise(args)
-        self.found.add(found)
-        if found.compiled is not None:
-            self._meet_arrays(found.arguments(values.items))
+        if not state.hidden:
+            self.found.add(found)
+            if found.compiled is not None:
+                self._meet_arrays(found.arguments(values.items))
         result = found.launch(values, "primal")
-        if not (values.tensors or self.grad_check or self.validates):
-            entry = fast.table_of(kernel).add(kernel, args[kernel.instance is not None:], found, values)
-            if entry is not None:
-                self.again[entry] = last_claim
+        entry = fast.table_of(kernel).add(kernel, args[kernel.instance is not None:], found, values)
+        if entry is not None and not (state.hidden and values.tensors):
+            (self.hidden_again if state.hidden else self.again)[entry] = last_claim
         return result
 
     def insert_again(self, kernel, args, entry):
         """Notes a call like one that was recorded; False if there is more to do."""
-        if self.again.get(entry) is not claims.last_claim:
+        if state.hidden:
+            return self.hidden_again.get(entry) is claims.last_claim
+        if self.again.get(entry) is not claims.last_claim or self.grad_check or self.validation:
             return False
         self.calls.append((kernel, args if kernel.instance is None else (kernel.instance, *args)))
         self.modes.append(kernel.autodiff_mode)

@@ -1,6 +1,7 @@
 """Launches under a Tape with arguments that were seen before."""
 
 import math
+import re
 import threading
 
 import costate as ti
@@ -157,3 +158,102 @@ def test_a_check_of_gradients_knows_all_launches():
             step()
         total()
     assert len(tape.calls) == 5
+
+
+def test_of_a_function_with_a_gradient_of_its_own(looked_at):
+    x, loss = fields(3, ())
+
+    @ti.kernel
+    def step(by: ti.f64):
+        for i in x:
+            x[i] = x[i] * by
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    @ti.ad.grad_replaced
+    def steps():
+        for _ in range(10):
+            step(0.5)
+
+    @ti.ad.grad_for(steps)
+    def steps_grad():
+        x.grad.from_numpy(x.grad.to_numpy() * 0.5**10)
+
+    x.fill(1)
+    for _ in range(2):
+        looked_at[0] = 0
+        with ti.ad.Tape(loss) as tape:
+            steps()
+            total()
+        assert looked_at[0] <= 3
+        assert [function for function, _ in tape.calls] == [steps, total]
+        assert x.grad.to_numpy() == pytest.approx(0.5**10)
+
+
+def outcome(program):
+    """What a program with tensors of PyTorch computes, or why not."""
+    import torch
+    u, w = (torch.full((3,), value, dtype=torch.float64, requires_grad=True) for value in (0.5, 0.7))
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def step(a: ti.types.ndarray(), b: ti.types.ndarray(), by: ti.f64):
+        for i in a:
+            b[i] = ti.sin(a[i]) * by
+
+    @ti.kernel
+    def total(a: ti.types.ndarray()):
+        for i in a:
+            loss[None] += a[i]
+
+    try:
+        with torch.no_grad(), ti.ad.Tape(loss):
+            program(step, u, w)
+            total(u)
+    except ti.QuadrantsRuntimeError as error:
+        return re.sub(r"py:\d+", "", str(error))    # who counts is a place, too
+    return u.tolist(), u.grad.tolist(), w.tolist()
+
+
+def plain_steps(step, u, w):
+    for k in range(4):
+        step(u, w, 1.1)
+        step(w, u, 1 + k / 10)
+
+
+def torch_writes_between(step, u, w):
+    for _ in range(3):
+        step(u, w, 1.1)
+        step(w, u, 0.9)
+        w.mul_(2)
+
+
+def torch_writes_what_is_needed(step, u, w):
+    for _ in range(3):
+        step(u, w, 1.1)
+        step(w, u, 0.9)
+        u.add_(1)
+
+
+def gradients_are_put_anew(step, u, w):
+    for _ in range(3):
+        step(u, w, 1.1)
+        step(w, u, 0.9)
+        u.grad = None
+
+
+@pytest.mark.parametrize("program", [plain_steps, torch_writes_between, torch_writes_what_is_needed,
+                                     gradients_are_put_anew])
+def test_of_tensors(program, looked_at, monkeypatch):
+    pytest.importorskip("torch")
+    count = looked_at[0]
+    again = outcome(program)
+    count = looked_at[0] - count
+    monkeypatch.setattr("costate.ad.state.only_tape", lambda: None)
+    before = looked_at[0]
+    assert again == outcome(program)
+    if program is plain_steps:
+        assert count <= 6 < looked_at[0] - before
