@@ -6,7 +6,7 @@
 namespace costate::runtime {
 
 static constexpr size_t least = 16, line = 64; // of alignment
-static constexpr size_t smallestBlock = 1u << 10, largestBlock = 4u << 20;
+static constexpr size_t smallestBlock = 1u << 10, largestBlock = 2u << 20;
 
 CopyMemory::CopyMemory(std::shared_ptr<Device> device)
     : device(std::move(device)) {}
@@ -32,7 +32,7 @@ Result<Buffer> CopyMemory::take(size_t bytes) {
   size_t taken = padding + bytes;
   // Blocks grow with what is needed, so that little of it is spare.
   size_t size =
-      std::clamp(std::bit_floor(total / 4), smallestBlock, largestBlock);
+      std::clamp(std::bit_floor(total / 2), smallestBlock, largestBlock);
   if (taken > rest.bytes && bytes <= size / 4)
     if (Result<Buffer> block = allocate(size)) {
       rest = *block;

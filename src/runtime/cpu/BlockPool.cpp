@@ -33,6 +33,12 @@ size_t BlockPool::rounded(size_t bytes) {
              : (bytes + alignment - 1) / alignment * alignment;
 }
 
+static std::byte *allocate(size_t taken) {
+  return taken < keptFrom
+             ? static_cast<std::byte *>(std::aligned_alloc(alignment, taken))
+             : mapPages(taken);
+}
+
 std::byte *BlockPool::take(size_t bytes) {
   const size_t taken = rounded(bytes);
   if (taken == 0)
@@ -43,14 +49,9 @@ std::byte *BlockPool::take(size_t bytes) {
     keep(block, taken);
     return nullptr;
   }
-  auto allocate = [&] {
-    return bytes >= keptFrom
-               ? mapPages(taken)
-               : static_cast<std::byte *>(std::aligned_alloc(alignment, taken));
-  };
-  if (!block && !(block = allocate())) {
+  if (!block && !(block = allocate(taken))) {
     shrink(0);
-    block = allocate();
+    block = allocate(taken);
   }
   if (!block)
     budget.give(taken);
@@ -60,7 +61,7 @@ std::byte *BlockPool::take(size_t bytes) {
 void BlockPool::put(std::byte *block, size_t bytes) {
   const size_t taken = rounded(bytes);
   budget.give(taken);
-  if (bytes < keptFrom)
+  if (taken < keptFrom)
     return std::free(block);
   const size_t most = std::min(budget.limit() / idlePart, budget.left());
   if (taken > most)
