@@ -103,27 +103,29 @@ scratchOf(const Call &call, const Reversing &with) {
   return memory;
 }
 
-/// A copy may stand in for the array; else parts of several are put in place,
-/// or together.
-void LaunchEntry::findPast(VersionArrays &arrays, const Reversing &with,
-                           runtime::Parameter parameter,
-                           const Want &want) const {
-  const runtime::ArrayStorage &array = *arguments[want.argument].array;
-  if (std::byte *begin = with.log.findArray(array, want.elements, want.time))
-    return arrays.put(parameter, {begin, array.buffer.bytes});
-  rewind(with, want);
-  if (!want.inPlace)
-    checked(with.log.read(array, want.elements, want.time,
-                          arrays.add(call, parameter, scratchOf(call, with))));
+std::byte *LaunchEntry::find(const Reversing &with, const Want &want) const {
+  return with.log.findArray(*arguments[want.argument].array, want.elements,
+                            want.time);
 }
 
-/// What the gradient reads.
+/// What the gradient reads: a copy may stand in for an array, else parts are
+/// put in place, or together. That moves copies, so it comes first.
 VersionArrays LaunchEntry::past(const Reversing &with) const {
-  VersionArrays arrays = versions;
+  for (const Want &want : wants)
+    if (!find(with, want))
+      rewind(with, want);
   for (auto &[device, memory] : with.scratch)
     memory->reuse();
-  for (size_t i = 0; i < wants.size(); ++i)
-    findPast(arrays, with, readers[i], wants[i]);
+  VersionArrays arrays = versions;
+  for (size_t i = 0; i < wants.size(); ++i) {
+    const runtime::ArrayStorage &array = *arguments[wants[i].argument].array;
+    if (std::byte *begin = find(with, wants[i]))
+      arrays.put(readers[i], {begin, array.buffer.bytes});
+    else if (!wants[i].inPlace)
+      checked(
+          with.log.read(array, wants[i].elements, wants[i].time,
+                        arrays.add(call, readers[i], scratchOf(call, with))));
+  }
   return arrays;
 }
 

@@ -31,8 +31,7 @@ private:
   void wantBefore(runtime::VersionLog &log) override;
   void wantAfter(runtime::VersionLog &log) override;
   VersionArrays past(const Reversing &with) const;
-  void findPast(VersionArrays &arrays, const Reversing &with,
-                runtime::Parameter parameter, const Want &want) const;
+  std::byte *find(const Reversing &with, const Want &want) const;
 
   const Call call;
   Chain chain;

@@ -258,3 +258,35 @@ TEST_F(Tapes, ReleaseCopiesWithTheirEntries) {
   EXPECT_EQ(device.current_bytes(), before);
   x.fill(2); // nobody is told
 }
+
+/// Of two arguments one stands in a copy, and the other has to be moved, which
+/// moves that copy, too.
+TEST_F(Tapes, PutPartsOfAnArrayThatIsGivenTwiceInPlace) {
+  Array<double> ring = device.array<double>({3, 10});
+  Kernel product =
+      kernel("product", [](ArrayRef<double, 1> from, ArrayRef<double, 2> a,
+                           ArrayRef<double, 2> b, ArrayRef<double, 1> to) {
+        parallel(from.size(0), [&](Index i) {
+          to(i) = from(i) * a(0, i) * b(1, i) * b(2, i);
+        });
+      });
+  Kernel set = kernel("set", [](ArrayRef<double, 2> a, Scalar<int> slot) {
+    parallel(a.size(1), [&](Index i) { a(slot, i) = 100.0; });
+  });
+  std::vector<double> values(30);
+  for (size_t k = 0; k < values.size(); ++k)
+    values[k] = 2 + k / 10;
+  ring.from_host(values);
+  {
+    auto recording = tape.record();
+    product(x, ring, ring, y);
+    for (int slot : {0, 1, 2})
+      set(ring, slot);
+    sum(y, loss);
+  }
+  for (int round = 1; round <= 2; ++round) {
+    tape.backward(loss);
+    EXPECT_EQ(x.grad().to_host()[3], round * 2 * 3 * 4);
+    EXPECT_EQ(ring.to_host(), std::vector<double>(30, 100));
+  }
+}
