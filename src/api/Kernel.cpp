@@ -5,6 +5,7 @@
 #include "api/Environment.h"
 #include "api/KernelImpl.h"
 #include "api/Launch.h"
+#include "base/Vectors.h"
 #include "runtime/Interrupt.h"
 #include "syntax/Trace.h"
 
@@ -23,6 +24,7 @@ static compiler::Options optionsOf(const KernelOptions &options, Calls calls) {
 }
 
 static KernelOptions withEnvironment(KernelOptions options) {
+  checked(chosenVectors());
   options.debug |= isOn("COSTATE_DEBUG");
   options.find_nan |= isOn("COSTATE_FIND_NAN");
   if (options.lanes == 0)

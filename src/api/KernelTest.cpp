@@ -268,6 +268,13 @@ TEST_F(Kernels, RefuseAChoiceOfCallsThatDoesNotExist) {
               [&] { Kernel::from_ir(text); });
 }
 
+TEST_F(Kernels, RefuseVectorsThatDoNotExist) {
+  costate::test::Setting wrong("COSTATE_VECTORS", "avx3");
+  expectError(
+      ErrorCode::BadArgument, {"COSTATE_VECTORS", "`avx3`", "`avx2`"},
+      [&] { kernel("one", [](ArrayRef<double, 1> x) { x(0) = 1.0; }); });
+}
+
 TEST_F(Kernels, PrintTheirCode) {
   Kernel square =
       kernel("square", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {

@@ -1,5 +1,6 @@
 #include "compiler/Target.h"
 
+#include "base/Vectors.h"
 #include "compiler/FarValues.h"
 #include "compiler/UniformLoops.h"
 #include "conversion/LLVMPasses.h"
@@ -19,6 +20,17 @@ using namespace llvm;
 namespace costate::compiler {
 namespace {
 
+/// Whether code may use `feature` of x86-64 with vectors as wide as that.
+bool isAllowed(StringRef feature, Vectors widest) {
+  bool isWide = feature.starts_with("avx512") || feature.starts_with("avx10") ||
+                feature == "evex512";
+  bool isMiddle = feature.starts_with("avx") || feature.starts_with("fma") ||
+                  feature == "f16c" || feature == "vaes" ||
+                  feature == "vpclmulqdq" || feature == "xop";
+  return widest == Vectors::AVX512 ||
+         (!isWide && (widest == Vectors::AVX2 || !isMiddle));
+}
+
 Host detectHost() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
@@ -26,6 +38,9 @@ Host detectHost() {
   host.triple = sys::getProcessTriple();
   host.cpu = sys::getHostCPUName().str();
   StringMap<bool> features = sys::getHostCPUFeatures();
+  Result<Vectors> widest = chosenVectors();
+  for (auto &feature : features)
+    feature.second &= !widest || isAllowed(feature.first(), *widest);
   SmallVector<std::string> names;
   for (const auto &feature : features)
     names.push_back((feature.second ? "+" : "-") + feature.first().str());

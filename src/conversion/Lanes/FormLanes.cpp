@@ -96,19 +96,44 @@ public:
       sums.emplace_back(b, sum.getType());
       inits.append(sums.back().size(), sums.back().zero());
     }
-    Value step = b.number(b.getI64Type(), b.lanes);
-    auto loop = scf::ForOp::create(b, row.getLowerBound(), row.getUpperBound(),
-                                   step, inits);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      b.lanes == 1 ? fillAlone(loop) : fill(loop);
+    Value begin = row.getLowerBound(), end = row.getUpperBound();
+    if (b.lanes > 1 && isShort()) {
+      Value whole = wholeVectors(begin, end);
+      inits = emitLoop(begin, whole, inits, /*isMasked=*/false);
+      begin = whole;
     }
-    finish(loop);
+    finish(emitLoop(begin, end, inits, /*isMasked=*/b.lanes > 1));
     row.erase();
   }
 
 private:
+  /// Whether the body stands there twice, the first time without masks: masked
+  /// stores take long, and so do masks of long bodies to compile.
+  bool isShort() {
+    constexpr int most = 400;
+    int count = 0;
+    row.getBody()->walk([&](Operation *) { ++count; });
+    return count <= most;
+  }
+
+  /// Where the last vector ends that has all lanes.
+  Value wholeVectors(Value begin, Value end) {
+    Type i64 = b.getI64Type();
+    Value length = arith::SubIOp::create(b, end, begin);
+    Value whole = arith::AndIOp::create(
+        b, length, b.number(i64, -static_cast<int64_t>(b.lanes)));
+    return arith::AddIOp::create(b, begin, whole);
+  }
+
+  Values emitLoop(Value begin, Value end, ValueRange inits, bool isMasked) {
+    auto loop = scf::ForOp::create(b, begin, end,
+                                   b.number(b.getI64Type(), b.lanes), inits);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    b.lanes == 1 ? fillAlone(loop) : fill(loop, isMasked);
+    return Values(loop.getResults());
+  }
+
   /// The lanes that have a work item.
   Value maskOf(Value first) {
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
@@ -143,10 +168,10 @@ private:
     scf::YieldOp::create(b, next);
   }
 
-  void fill(scf::ForOp loop) {
+  void fill(scf::ForOp loop, bool isMasked) {
     LaneBody body(b, shapes, row->getParentOfType<LLVM::LLVMFuncOp>());
     Value first = loop.getInductionVar();
-    Value mask = maskOf(first);
+    Value mask = isMasked ? maskOf(first) : nullptr;
     Value each = arith::AddIOp::create(b, b.splat(first),
                                        b.laneNumbers(first.getType()));
     body.map(row.getInductionVar(), first, each);
@@ -165,7 +190,7 @@ private:
       scf::YieldOp::create(b, next);
   }
 
-  void finish(scf::ForOp loop) {
+  void finish(ValueRange results) {
     if (sums.empty())
       return;
     Value length =
@@ -174,7 +199,6 @@ private:
         arith::AddIOp::create(b, length, b.number(b.getI64Type(), b.lanes - 1));
     Value steps =
         arith::DivUIOp::create(b, rounded, b.number(b.getI64Type(), b.lanes));
-    ValueRange results = loop.getResults();
     for (auto [sum, before, old] :
          llvm::zip_equal(sums, row.getInitArgs(), row.getResults())) {
       old.replaceAllUsesWith(

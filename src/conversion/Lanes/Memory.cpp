@@ -110,6 +110,9 @@ LanePlaces LaneBody::localPlaces(Operation *op) {
 Value LaneBody::load(const LanePlaces &places) {
   Type type = b.vectorOf(memoryType(places.element));
   uint32_t alignment = alignmentOf(places.element);
+  if (!active && places.first)
+    return widened(b, places.element,
+                   LLVM::LoadOp::create(b, type, places.first, alignment));
   Value all = active
                   ? active
                   : b.splat(arith::ConstantOp::create(b, b.getBoolAttr(true)));
@@ -130,7 +133,9 @@ void LaneBody::store(const LanePlaces &places, Value value) {
                   ? active
                   : b.splat(arith::ConstantOp::create(b, b.getBoolAttr(true)));
   Value inMemory = narrowed(b, places.element, value);
-  if (places.each)
+  if (!active && places.first)
+    LLVM::StoreOp::create(b, inMemory, places.first, alignment);
+  else if (places.each)
     LLVM::masked_scatter::create(b, inMemory, places.each, all, alignment);
   else
     LLVM::MaskedStoreOp::create(b, inMemory, places.first, all, alignment);

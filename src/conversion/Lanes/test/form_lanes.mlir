@@ -5,10 +5,8 @@
 // CHECK-LABEL: llvm.func internal @ragged.chunk0
 // CHECK-SAME:    costate.vector_lanes = 4
 // CHECK:         scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c4_i64
-// CHECK:           %[[MASK:.*]] = arith.cmpi slt
-// CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]],
-// CHECK:           %[[COUNTS:.*]] = arith.select %[[MASK]]
-// CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS]])
+// CHECK:           llvm.load %{{.*}} -> vector<4xf32>
+// CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS:.*]]) :
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>)
 // CHECK:             %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %[[COUNTS]]
 // CHECK:             tape.push record(0) %{{.*}} : vector<4xf32>
@@ -17,6 +15,14 @@
 // CHECK:           scf.for
 // CHECK:             arith.cmpi uge, %{{.*}}, %[[WAIT]]
 // CHECK:             tape.pop record(0) : vector<4xf32>
+// CHECK:           llvm.store %{{.*}} : vector<4xf32>
+// The last work items are masked.
+// CHECK:         scf.for
+// CHECK:           %[[MASK:.*]] = arith.cmpi slt
+// CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]],
+// CHECK:           %[[OWN:.*]] = arith.select %[[MASK]]
+// CHECK:           "llvm.intr.vector.reduce.umax"(%[[OWN]])
+// CHECK:           llvm.intr.masked.store %{{.*}}, %[[MASK]]
 costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
@@ -125,8 +131,10 @@ costate.kernel @each(%x: !costate.array<f32, 1>, %n: !costate.array<i32, 0>) {
 // CHECK-LABEL: llvm.func internal @sums.chunk0
 // CHECK:         scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[D:.*]] = %{{.*}}) -> (vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>)
 // CHECK:           %[[SUM:.*]] = arith.addf %[[A]],
-// CHECK:           %[[NEXT:.*]] = arith.select %{{.*}}, %[[SUM]], %[[A]]
-// CHECK:           scf.yield %[[B]], %[[C]], %[[D]], %[[NEXT]]
+// CHECK:           scf.yield %[[B]], %[[C]], %[[D]], %[[SUM]]
+// CHECK:         scf.for {{.*}} iter_args(%[[E:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) ->
+// CHECK:           %[[LAST:.*]] = arith.addf %[[E]],
+// CHECK:           arith.select %{{.*}}, %[[LAST]], %[[E]]
 costate.kernel @sums(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 0>) {
   %zero = arith.constant 0.0 : f64
   %size = costate.extent %x[0] : !costate.array<f64, 1>
