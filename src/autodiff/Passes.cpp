@@ -3,6 +3,7 @@
 #include "autodiff/Differentiate.h"
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
+#include "autodiff/gather/Gather.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
 #include "autodiff/replay/Replay.h"
@@ -19,6 +20,7 @@ namespace costate::autodiff {
 #define GEN_PASS_DEF_FORWARDSTORES
 #define GEN_PASS_DEF_MARKEXCLUSIVE
 #define GEN_PASS_DEF_WATCHACCESSES
+#define GEN_PASS_DEF_GATHERADDITIONS
 #include "autodiff/Passes.h.inc"
 
 using namespace mlir;
@@ -118,6 +120,10 @@ struct ExpandFetches : impl::ExpandFetchesBase<ExpandFetches> {
 
 struct MarkExclusive : impl::MarkExclusiveBase<MarkExclusive> {
   void runOnOperation() override { markExclusive(getOperation()); }
+};
+
+struct GatherAdditions : impl::GatherAdditionsBase<GatherAdditions> {
+  void runOnOperation() override { gatherAdditions(getOperation()); }
 };
 
 struct WatchAccesses : impl::WatchAccessesBase<WatchAccesses> {

@@ -175,4 +175,45 @@ def MarkExclusive : Pass<"mark-exclusive", "::costate::ir::KernelOp"> {
   }];
 }
 
+def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
+  let summary = "ranges over elements instead of additions to those of neighbours";
+  let description = [{
+    Where a work item adds to adjoints whose indices differ from its own by
+    constants, or are remainders or clamped, a range over the elements adds up
+    what the work items around each element have for it. Values of these are
+    computed again. An element is added to once, in the order of the statements,
+    by nobody else. What else the range does remains in it, and comes after.
+
+    ```mlir
+    costate.range (%i) in (%n) {                                  // before
+      %k = arith.addi %i, %c1 : i64
+      %g = costate.load %y_grad[%i] : !costate.array<f64, 1>
+      costate.store %zero, %y_grad[%i] : !costate.array<f64, 1>
+      costate.atomic_add %g, %x_grad[%i] : !costate.array<f64, 1>
+      costate.atomic_add %g, %x_grad[%k] : !costate.array<f64, 1>
+    }
+
+    costate.range (%e) in (%n_and_1) attributes {costate.gather} {    // after
+      %k = arith.subi %e, %c1 : i64
+      scf.if %exist_both {
+        %a = costate.load %y_grad[%e] : !costate.array<f64, 1>
+        %b = costate.load %y_grad[%k] : !costate.array<f64, 1>
+        %s = arith.addf %a, %b : f64
+        costate.atomic_add exclusive %s, %x_grad[%e] : !costate.array<f64, 1>
+      } else {
+        ... // each if it exists
+      } {costate.interior}
+    }
+    costate.range (%i) in (%n) {
+      costate.store %zero, %y_grad[%i] : !costate.array<f64, 1>
+    }
+    ```
+
+    Where extents, which the host knows, decide whether that is right, both are
+    there.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 #endif

@@ -76,12 +76,15 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());
   if (!options.debug && !options.findNan) {
+    passes.addNestedPass<ir::KernelOp>(autodiff::createGatherAdditions());
     addReductionPasses(passes);
     passes.addNestedPass<ir::KernelOp>(conversion::createSumInRanges());
     passes.addNestedPass<ir::KernelOp>(conversion::createSkipZeroAdjoints());
   }
   passes.addPass(conversion::createOutlineRanges(
       {.debug = options.debug || options.findNan}));
+  passes.addPass(
+      conversion::createSplitRows({.vectorBits = host().vectorBits}));
   if (!options.debug && !options.findNan)
     passes.addPass(
         conversion::createFormLanes({.lanes = options.lanes,
@@ -93,6 +96,9 @@ void addHostPasses(OpPassManager &passes, const Options &options) {
 void addDevicePasses(OpPassManager &passes, const Options &options,
                      const std::string &maths, bool inlines) {
   passes.addPass(conversion::createInlineCustom());
+  // Whoever looks for errors looks at each addition.
+  if (!options.debug && !options.findNan)
+    passes.addNestedPass<ir::KernelOp>(autodiff::createGatherAdditions());
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());

@@ -253,6 +253,26 @@ bool holdsOwners(Value array) {
   return bool(kernel.getArgAttr(argument.getArgNumber(), ownersOfAttr));
 }
 
+/// Of an argument of a kernel.
+static IntegerAttr attributeOf(Value array, StringRef name) {
+  auto argument = dyn_cast<BlockArgument>(array);
+  auto kernel =
+      dyn_cast_or_null<KernelOp>(array.getParentBlock()->getParentOp());
+  if (!argument || !kernel)
+    return {};
+  return kernel.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), name);
+}
+
+bool isAdjoint(Value array) {
+  return static_cast<bool>(attributeOf(array, adjointOfAttr));
+}
+
+bool isOfAdjoint(Value array) {
+  IntegerAttr primal = attributeOf(array, tangentOfAttr);
+  return isAdjoint(primal ? array.getParentBlock()->getArgument(primal.getInt())
+                          : array);
+}
+
 /// Whether an argument is a scratch array, or tangents of one.
 static bool isScratch(KernelOp kernel, unsigned argument) {
   if (kernel.getArgAttr(argument, scratchOfAttr))

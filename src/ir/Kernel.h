@@ -75,6 +75,11 @@ inline constexpr llvm::StringLiteral ownersOfAttr = "costate.owners_of";
 /// one element of it, whichever is the last.
 bool holdsOwners(mlir::Value array);
 
+/// Whether `array` holds adjoints.
+bool isAdjoint(mlir::Value array);
+/// Adjoints, or the tangents of them.
+bool isOfAdjoint(mlir::Value array);
+
 /// What the user calls an argument that is not one of theirs as a whole.
 inline constexpr llvm::StringLiteral nameAttr = "costate.name";
 /// `argument 3`, or its name.
@@ -92,5 +97,11 @@ inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
 /// On a `"shared_store"`: which of the values that are stored at its place in
 /// the source; none: the first.
 inline constexpr llvm::StringLiteral storedValueAttr = "costate.stored_value";
+
+/// On a range over the elements that work items of the next range reach.
+inline constexpr llvm::StringLiteral gatherAttr = "costate.gather";
+/// On an `scf.if`, the only operation of its range with regions: its condition
+/// is a conjunction of bounds of the indices.
+inline constexpr llvm::StringLiteral interiorAttr = "costate.interior";
 
 } // namespace costate::ir

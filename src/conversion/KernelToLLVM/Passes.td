@@ -55,6 +55,31 @@ def OutlineRanges : Pass<"outline-ranges", "::mlir::ModuleOp"> {
   let dependentDialects = dialects;
 }
 
+def SplitRows : Pass<"split-rows", "::mlir::ModuleOp"> {
+  let summary = "loops of their own for the interior of a range";
+  let description = [{
+    In the loop over a row of a range, for a branch that is marked
+    `costate.interior`:
+
+    ```mlir
+    scf.for %k = %lo to %hi step %one {              // before
+      scf.if %is_inside { A } else { B } {costate.interior}
+    }
+
+    scf.for %side = %zero to %two step %one {        // after
+      scf.for %k = %from to %to step %one { B }
+    }
+    scf.for %k = %first to %last step %one { A }
+    ```
+
+    Nothing stands in the way of vector code for the interior then, which begins
+    and ends where vectors do.
+  }];
+  let options = [Option<"vectorBits", "vector-bits", "int64_t", "512",
+                        "of the registers of the processor">];
+  let dependentDialects = dialects;
+}
+
 def LowerCalls : Pass<"lower-calls", "::mlir::ModuleOp"> {
   let summary = "functions and their calls in the LLVM dialect";
   let description = [{

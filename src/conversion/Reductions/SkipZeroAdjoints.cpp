@@ -23,8 +23,9 @@ public:
     auto walked = loop.getBodyRegion().walk([&](Operation *op) {
       auto add = dyn_cast<ir::AtomicAddOp>(op);
       addsAtomically |= add && !add.getExclusive();
-      bool serves = add ? isOfAdjoint(add.getArray()) && trace(add.getValue())
-                        : isQuiet(op);
+      bool serves =
+          add ? ir::isOfAdjoint(add.getArray()) && trace(add.getValue())
+              : isQuiet(op);
       return serves ? WalkResult::advance() : WalkResult::interrupt();
     });
     return !walked.wasInterrupted() && addsAtomically &&

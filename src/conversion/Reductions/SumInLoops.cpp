@@ -33,7 +33,7 @@ private:
 
   bool isFixed(ir::AtomicAddOp add) {
     return isa<FloatType>(add.getValue().getType()) &&
-           isAdjoint(add.getArray()) &&
+           ir::isAdjoint(add.getArray()) &&
            llvm::all_of(add.getIndices(),
                         [&](Value index) { return isOutside(index); }) &&
            llvm::all_of(add.getArray().getUsers(), [&](Operation *user) {

@@ -8,26 +8,6 @@ using namespace mlir;
 
 namespace costate::conversion {
 
-/// Of an argument of a kernel.
-static IntegerAttr attributeOf(Value array, StringRef name) {
-  auto argument = dyn_cast<BlockArgument>(array);
-  auto kernel =
-      dyn_cast_or_null<ir::KernelOp>(array.getParentBlock()->getParentOp());
-  if (!argument || !kernel)
-    return {};
-  return kernel.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), name);
-}
-
-bool isAdjoint(Value array) {
-  return static_cast<bool>(attributeOf(array, ir::adjointOfAttr));
-}
-
-bool isOfAdjoint(Value array) {
-  IntegerAttr primal = attributeOf(array, ir::tangentOfAttr);
-  return isAdjoint(primal ? array.getParentBlock()->getArgument(primal.getInt())
-                          : array);
-}
-
 bool isInBranchesOf(Operation *op, Operation *around) {
   for (op = op->getParentOp(); op != around; op = op->getParentOp())
     if (!isa<scf::IfOp>(op))

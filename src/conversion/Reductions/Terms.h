@@ -6,10 +6,6 @@
 
 namespace costate::conversion {
 
-bool isAdjoint(mlir::Value array);
-/// An adjoint, or the tangent of one.
-bool isOfAdjoint(mlir::Value array);
-
 /// Whether only branches stand between `op` and `around`.
 bool isInBranchesOf(mlir::Operation *op, mlir::Operation *around);
 

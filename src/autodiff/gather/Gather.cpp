@@ -1,0 +1,741 @@
+#include "autodiff/gather/Gather.h"
+
+#include "autodiff/Prune.h"
+#include "autodiff/gather/Reach.h"
+#include "autodiff/gather/Slice.h"
+#include "autodiff/replay/Replay.h"
+#include "ir/Tape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+using Builder = ImplicitLocOpBuilder;
+using Values = SmallVector<Value>;
+
+/// What recomputation may take for each atomic addition that it saves.
+constexpr int64_t largestWeight = 64;
+/// Copies for single elements of the border.
+constexpr size_t mostCopies = 128;
+
+//===-- Forms as values ---------------------------------------------------===//
+
+Value constant(Builder &b, int64_t number) {
+  return arith::ConstantOp::create(b, b.getI64IntegerAttr(number));
+}
+
+Value wide(Builder &b, Value value) {
+  return value.getType().isInteger(64)
+             ? value
+             : b.createOrFold<arith::ExtSIOp>(b.getI64Type(), value);
+}
+
+/// `form` with `item` in the place of `index`.
+Value emit(Builder &b, const Affine &form, Value index = {}, Value item = {}) {
+  Value sum;
+  for (auto [symbol, coefficient] : form.terms) {
+    Value term = wide(b, symbol == index ? item : symbol);
+    if (coefficient != 1)
+      term = b.createOrFold<arith::MulIOp>(term, constant(b, coefficient));
+    sum = sum ? b.createOrFold<arith::AddIOp>(sum, term) : term;
+  }
+  if (!sum)
+    return constant(b, form.constant);
+  return form.constant
+             ? b.createOrFold<arith::AddIOp>(sum, constant(b, form.constant))
+             : sum;
+}
+
+Affine minus(Affine a, const Affine &b) {
+  a.add(b, -1);
+  return a;
+}
+
+/// The least of `forms`, or with `sign` -1 the greatest.
+Value least(Builder &b, ArrayRef<Affine> forms, int sign = 1) {
+  std::vector<Affine> open; // which of these it is only numbers can tell
+  for (const Affine &form : forms) {
+    auto isComparable = [&](const Affine &other) {
+      return constantDifference(other, form).has_value();
+    };
+    auto other = llvm::find_if(open, isComparable);
+    if (other == open.end())
+      open.push_back(form);
+    else if (sign * *constantDifference(*other, form) > 0)
+      *other = form;
+  }
+  Value result;
+  for (const Affine &form : open) {
+    Value next = emit(b, form);
+    result = !result    ? next
+             : sign > 0 ? b.createOrFold<arith::MinSIOp>(result, next)
+                        : b.createOrFold<arith::MaxSIOp>(result, next);
+  }
+  return result;
+}
+
+Value compare(Builder &b, arith::CmpIPredicate predicate, Value x, Value y) {
+  return b.createOrFold<arith::CmpIOp>(predicate, x, y);
+}
+
+/// `a` and `b`, of which one may be null: certainly true.
+Value both(Builder &builder, Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return builder.createOrFold<arith::AndIOp>(a, b);
+}
+
+bool isSame(const Affine &a, const Affine &b) {
+  return constantDifference(a, b) == 0;
+}
+
+//===-- What is gathered --------------------------------------------------===//
+
+/// An addition whose element says which work items may have made it.
+struct Addition {
+  ir::AtomicAddOp op;
+  Value array;
+  OperandRange indices;
+  std::vector<Reach> reaches; ///< by index of the range
+  Slice slice;
+};
+
+/// Which element of an array a work item of the new range adds to: those of
+/// equal frames are added up first.
+bool sameFrame(const Addition &a, const Addition &b) {
+  if (a.array != b.array)
+    return false;
+  for (auto [x, y] : llvm::zip(a.reaches, b.reaches))
+    if (x.dim != y.dim || x.slope != y.slope || x.rest != y.rest ||
+        !isSame(x.base, y.base))
+      return false;
+  for (unsigned dim = 0; dim < a.indices.size(); ++dim)
+    if (llvm::none_of(a.reaches, [&](auto &reach) { return reach.dim == dim; }))
+      if (!isSame(Affine::of(a.indices[dim]), Affine::of(b.indices[dim])))
+        return false;
+  return true;
+}
+
+/// How far the elements that most work items reach are from them.
+SmallVector<Affine> shiftsOf(const Addition &addition) {
+  SmallVector<Affine> shifts;
+  for (const Reach &reach : addition.reaches)
+    shifts.push_back(reach.shift(reach.main));
+  return shifts;
+}
+
+/// Additions of one shift: of an element, one work item makes them all.
+struct Together {
+  SmallVector<Affine> shifts;
+  SmallVector<ir::AtomicAddOp> additions;
+  Slice slice;
+};
+
+std::vector<Together> byShift(ArrayRef<Addition> additions, ir::RangeOp range) {
+  std::vector<Together> all;
+  for (const Addition &addition : additions) {
+    SmallVector<Affine> shifts = shiftsOf(addition);
+    auto found = llvm::find_if(all, [&](const Together &other) {
+      return llvm::equal(other.shifts, shifts, isSame);
+    });
+    if (found == all.end())
+      found = all.insert(all.end(), {shifts, {}, {}});
+    found->additions.push_back(addition.op);
+    found->slice.add(addition.op, range);
+  }
+  return all;
+}
+
+/// Finds the additions of a range that can be gathered.
+class Collector {
+public:
+  Collector(ir::RangeOp range, StepAnalysis &analysis)
+      : range(range), analysis(analysis) {}
+
+  std::vector<Addition> run() {
+    range.walk([&](ir::AtomicAddOp add) { consider(add); });
+    for (size_t before = 0; before != additions.size();) {
+      before = additions.size();
+      llvm::erase_if(additions, [&](const Addition &addition) {
+        return !isSafe(addition);
+      });
+    }
+    if (!pays())
+      additions.clear();
+    return std::move(additions);
+  }
+
+private:
+  void consider(ir::AtomicAddOp add) {
+    if (!ir::isOfAdjoint(add.getArray()) || add->hasAttr(ir::replayedAttr) ||
+        !isa<Float32Type, Float64Type>(
+            cast<ir::ArrayType>(add.getArray().getType()).getElementType()))
+      return;
+    Addition addition{add, add.getArray(), add.getIndices(), {}, {}};
+    if (!findReaches(addition))
+      return;
+    addition.slice.add(add, range);
+    if (addition.slice.isPure)
+      additions.push_back(std::move(addition));
+  }
+
+  /// Each index of the range belongs to one dimension of the array, and others
+  /// are the same in all work items.
+  bool findReaches(Addition &addition) {
+    SmallVector<std::optional<Reach>> found(range.getIndices().size());
+    for (auto [dim, position] : llvm::enumerate(addition.indices)) {
+      if (isUniform(position, range))
+        continue;
+      std::optional<Reach> reach = reachOf(analysis, position, dim);
+      if (!reach)
+        return false;
+      auto &place =
+          found[cast<BlockArgument>(reach->steps->index).getArgNumber()];
+      if (place)
+        return false;
+      place = reach;
+    }
+    for (std::optional<Reach> &reach : found) {
+      if (!reach)
+        return false;
+      addition.reaches.push_back(*reach);
+    }
+    return true;
+  }
+
+  bool isGathered(Operation *op) const {
+    return llvm::any_of(additions,
+                        [&](const Addition &other) { return other.op == op; });
+  }
+
+  bool areApart(const ArrayAccess &a, const ArrayAccess &b) const {
+    return certainlyApart(
+        a, b, [&](Value symbol) { return isUniform(symbol, range); });
+  }
+
+  bool isSafe(const Addition &addition) const {
+    ArrayAccess mine = *accessOf(addition.op);
+    for (const ArrayAccess &other : accessesIn(range)) {
+      if (other.array != mine.array || other.op == mine.op)
+        continue;
+      bool adds = isa<ir::AtomicAddOp>(other.op);
+      if (isGathered(other.op)
+              ? !fits(addition, other) && !areApart(mine, other)
+              : !adds && !areApart(mine, other))
+        return false;
+    }
+    return llvm::all_of(addition.slice.loads(),
+                        [&](ir::LoadOp load) { return isReadable(load); });
+  }
+
+  /// Whether no work item of the new range adds to an element of another one;
+  /// else the later addition gives way.
+  bool fits(const Addition &addition, const ArrayAccess &access) const {
+    const Addition &other = *llvm::find_if(
+        additions, [&](const Addition &a) { return a.op == access.op; });
+    if (&addition < &other)
+      return true;
+    return llvm::all_of(
+        llvm::zip(addition.reaches, other.reaches), [](auto pair) {
+          auto &[a, b] = pair;
+          return a.dim == b.dim && a.slope == b.slope && isSame(a.base, b.base);
+        });
+  }
+
+  /// Whether the new range, which comes before all that remains of the old
+  /// one, loads what the old one does.
+  bool isReadable(ir::LoadOp load) const {
+    ArrayAccess read = *accessOf(load);
+    return llvm::all_of(accessesIn(range), [&](const ArrayAccess &write) {
+      if (write.array != read.array || write.isLoad() || areApart(read, write))
+        return true;
+      return ir::isOfAdjoint(read.array) && !isGathered(write.op) &&
+             comesAfter(write.op, load);
+    });
+  }
+
+  /// Whether `write` follows `load` in a work item, or only one of them runs.
+  bool comesAfter(Operation *write, Operation *load) const {
+    Operation *top = nullptr;
+    for (;; load = load->getParentOp())
+      if ((top = load->getBlock()->findAncestorOpInBlock(*write)))
+        return top == load /* the other side */ || load->isBeforeInBlock(top);
+  }
+
+  bool pays() const {
+    int64_t saved = llvm::count_if(additions, [](const Addition &addition) {
+      return !isExclusive(addition.op);
+    });
+    int64_t weight = 0;
+    for (const Together &together : byShift(additions, range))
+      weight += together.slice.weight();
+    return weight <= largestWeight * saved;
+  }
+
+  ir::RangeOp range;
+  StepAnalysis &analysis;
+  std::vector<Addition> additions;
+};
+
+//===-- The new range -----------------------------------------------------===//
+
+/// The range over the elements.
+class Gatherer {
+public:
+  Gatherer(ir::RangeOp range, StepAnalysis &analysis,
+           ArrayRef<Addition> additions)
+      : range(range), indices(range.getIndices()), analysis(analysis),
+        additions(additions), front(range.getLoc(), range) {}
+
+  /// False if there is none; nothing has changed then.
+  bool plan() {
+    inner.resize(range.getIndices().size());
+    hull.resize(inner.size());
+    size_t copies = 0;
+    for (const Addition &addition : additions) {
+      size_t product = 1;
+      auto &mine = candidatesOf[addition.op];
+      for (auto [p, reach] : llvm::enumerate(addition.reaches)) {
+        auto found = candidates(reach, extentOf(p), assumed);
+        if (!found)
+          return false;
+        product *= found->size();
+        mine.push_back(std::move(*found));
+        for (const Affine &form : reach.steps->assumed)
+          assumed.push_back(form);
+        bound(reach, extentOf(p), conditionsOf(addition, p), inner[p], hull[p]);
+      }
+      copies += product;
+    }
+    return copies <= mostCopies;
+  }
+
+  ArrayRef<Affine> assumptions() const { return assumed; }
+
+  void emitRange() {
+    front.setInsertionPoint(range);
+    Values lows, extents;
+    for (Bounds &bounds : hull) {
+      Value low = least(front, bounds.lows),
+            high = least(front, bounds.highs, -1);
+      lows.push_back(low);
+      extents.push_back(front.createOrFold<arith::SubIOp>(high, low));
+    }
+    auto gather = ir::RangeOp::create(front, extents);
+    gather->setAttr(ir::gatherAttr, front.getUnitAttr());
+    front.setInsertionPoint(gather);
+    Builder b = Builder::atBlockBegin(range.getLoc(), gather.getBody());
+    for (auto [low, index] : llvm::zip(lows, gather.getIndices()))
+      element.push_back(b.createOrFold<arith::AddIOp>(index, low));
+    Value placeholder = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    auto branch = scf::IfOp::create(b, placeholder, /*withElseRegion=*/true);
+    branch->setAttr(ir::interiorAttr, front.getUnitAttr());
+    Builder then(range.getLoc(), branch.thenBlock()->getTerminator());
+    emitInterior(then);
+    Builder otherwise(range.getLoc(), branch.elseBlock()->getTerminator());
+    emitBorder(otherwise);
+    b.setInsertionPoint(branch);
+    branch.getConditionMutable().assign(isInside(b));
+  }
+
+private:
+  Affine extentOf(unsigned p) const { return analysis.extentOf(indices[p]); }
+
+  /// Of the branches around an addition, as far as they bound index `p`.
+  Bounds conditionsOf(const Addition &addition, unsigned p) {
+    Bounds bounds;
+    Operation *op = addition.op;
+    for (; op->getParentOp() != range; op = op->getParentOp())
+      if (auto branch = cast<scf::IfOp>(op->getParentOp());
+          op->getBlock() == branch.thenBlock())
+        addCondition(branch.getCondition(), p, bounds);
+    return bounds;
+  }
+
+  void addCondition(Value condition, unsigned p, Bounds &bounds) {
+    if (auto conjunction = condition.getDefiningOp<arith::AndIOp>()) {
+      addCondition(conjunction.getLhs(), p, bounds);
+      addCondition(conjunction.getRhs(), p, bounds);
+      return;
+    }
+    const Steps *steps = analysis.of(condition);
+    if (!steps || steps->index != indices[p] || !steps->assumed.empty())
+      return;
+    if (steps->all.front().value.constant == 0)
+      bounds.lows.push_back(steps->end(0, extentOf(p)));
+    if (steps->all.back().value.constant == 0)
+      bounds.highs.push_back(steps->all.back().from);
+  }
+
+  Value isInside(Builder &b) {
+    using P = arith::CmpIPredicate;
+    Value inside;
+    for (auto [p, bounds] : llvm::enumerate(inner)) {
+      Value low = least(front, bounds.lows, -1),
+            high = least(front, bounds.highs);
+      inside = both(b, inside, compare(b, P::sge, element[p], low));
+      inside = both(b, inside, compare(b, P::slt, element[p], high));
+    }
+    return inside;
+  }
+
+  //===-- Where all work items around an element exist --------------------===//
+
+  void emitInterior(Builder &b) {
+    Terms terms;
+    for (const Together &together : byShift(additions, range))
+      for (auto &[add, term] : copyInside(b, together))
+        terms[add] = term;
+    emitSums(b, terms);
+  }
+
+  /// Work item `element - shifts`, whose indices and conditions are those of
+  /// most work items.
+  Terms copyInside(Builder &b, const Together &together) {
+    ArrayRef<Affine> shifts = together.shifts;
+    auto known = [&](OpBuilder &inner, Value value) -> Value {
+      const Steps *steps = knownSteps(value);
+      if (!steps || !isSameInside(value, *steps))
+        return {};
+      unsigned p = cast<BlockArgument>(steps->index).getArgNumber();
+      size_t main = steps->longest(extentOf(p));
+      restrict(p, shifts[p], *steps, main);
+      Affine form = steps->all[main].value;
+      form.add(shifts[p], -form.coefficient(steps->index));
+      Builder at(value.getLoc(), inner);
+      return ofType(at, emit(at, form, steps->index, element[p]),
+                    value.getType());
+    };
+    SliceCopy copy(together.slice, known);
+    mapItem(b, copy.values, shifts);
+    return copy.copy(b, *range.getBody(), together.additions);
+  }
+
+  /// Its indices are computed where they are used, from the element.
+  void mapItem(Builder &b, IRMapping &values, ArrayRef<Affine> shifts) {
+    for (auto [p, index] : llvm::enumerate(range.getIndices())) {
+      Affine item;
+      item.terms[element[p]] = 1;
+      values.map(index, emit(b, minus(item, shifts[p])));
+    }
+  }
+
+  static Value ofType(Builder &b, Value value, Type type) {
+    if (type.isInteger(64))
+      return value;
+    return b.createOrFold<arith::TruncIOp>(type, value);
+  }
+
+  /// Null unless they hold wherever there is the new range.
+  const Steps *knownSteps(Value value) {
+    const Steps *steps =
+        value.getType().isInteger() ? analysis.of(value) : nullptr;
+    bool holds = steps && steps->index &&
+                 llvm::all_of(steps->assumed, [&](const Affine &form) {
+                   return isAssumed(form);
+                 });
+    return holds ? steps : nullptr;
+  }
+
+  bool isAssumed(const Affine &form) const {
+    if (form.isConstant())
+      return form.constant >= 0;
+    return llvm::any_of(assumed,
+                        [&](const Affine &a) { return isSame(a, form); });
+  }
+
+  /// Whether all work items but those of a border agree on the step.
+  bool isSameInside(Value value, const Steps &steps) const {
+    unsigned p = cast<BlockArgument>(steps.index).getArgNumber();
+    size_t main = steps.longest(extentOf(p));
+    bool isCondition = value.getType().isInteger(1);
+    constexpr int64_t border = 16;
+    Affine before = steps.all[main].from,
+           after = minus(extentOf(p), steps.end(main, extentOf(p)));
+    return llvm::all_of(ArrayRef{before, after}, [&](const Affine &length) {
+      return length.isConstant() ? length.constant <= border : !isCondition;
+    });
+  }
+
+  void restrict(unsigned p, const Affine &shift, const Steps &steps,
+                size_t main) {
+    Affine low = steps.all[main].from, high = steps.end(main, extentOf(p));
+    low.add(shift, 1);
+    high.add(shift, 1);
+    inner[p].lows.push_back(low);
+    inner[p].highs.push_back(high);
+  }
+
+  //===-- Elsewhere -------------------------------------------------------===//
+
+  void emitBorder(Builder &b) {
+    SmallVector<std::pair<Operation *, Term>> all;
+    for (const Addition &addition : additions)
+      forEachCandidate(addition, [&](ArrayRef<const Candidate *> chosen) {
+        Terms terms = copyIfThere(b, addition, chosen);
+        all.push_back({addition.op, terms.front().second});
+      });
+    emitAll(b, all);
+  }
+
+  void
+  forEachCandidate(const Addition &addition,
+                   llvm::function_ref<void(ArrayRef<const Candidate *>)> f) {
+    auto &lists = candidatesOf[addition.op];
+    SmallVector<size_t> at(lists.size(), 0);
+    while (true) {
+      SmallVector<const Candidate *> chosen;
+      for (auto [k, list] : llvm::zip(at, lists))
+        chosen.push_back(&list[k]);
+      f(chosen);
+      size_t p = 0;
+      while (p < at.size() && ++at[p] == lists[p].size())
+        at[p++] = 0;
+      if (p == at.size())
+        return;
+    }
+  }
+
+  Terms copyIfThere(Builder &b, const Addition &addition,
+                    ArrayRef<const Candidate *> chosen) {
+    Values items;
+    Value there;
+    for (auto [p, candidate] : llvm::enumerate(chosen)) {
+      items.push_back(itemOf(b, p, *candidate));
+      there = both(b, there, isThere(b, p, *candidate, items.back()));
+    }
+    return guarded(b, range.getLoc(), there, [&](OpBuilder &inner) {
+      auto known = [&](OpBuilder &nested, Value value) {
+        return stepwise(nested, value, items);
+      };
+      SliceCopy copy(addition.slice, known);
+      copy.values.map(range.getIndices(), items);
+      Builder at(range.getLoc(), inner);
+      for (const Reach &reach : addition.reaches) {
+        Value position = addition.indices[reach.dim];
+        if (reach.steps->all.size() > 1)
+          copy.values.map(position, positionOf(at, reach));
+      }
+      return copy.copy(inner, *range.getBody(), addition.op);
+    });
+  }
+
+  /// An index of work item `items` by comparisons, which vectors can do.
+  Value stepwise(OpBuilder &inner, Value value, ValueRange items) {
+    const Steps *steps = knownSteps(value);
+    if (!steps || value.getType().isInteger(1))
+      return {};
+    Value item = items[cast<BlockArgument>(steps->index).getArgNumber()];
+    Builder b(value.getLoc(), inner);
+    Value result;
+    for (const Step &step : steps->all) {
+      Value next = emit(b, step.value, steps->index, item);
+      if (!result) {
+        result = next;
+        continue;
+      }
+      Value isThere =
+          compare(b, arith::CmpIPredicate::sge, item, emit(b, step.from));
+      result = b.createOrFold<arith::SelectOp>(isThere, next, result);
+    }
+    return ofType(b, result, value.getType());
+  }
+
+  Value itemOf(Builder &b, unsigned p, const Candidate &candidate) {
+    if (!candidate.shift)
+      return emit(b, candidate.item);
+    Affine item;
+    item.terms[element[p]] = 1;
+    return emit(b, minus(item, *candidate.shift));
+  }
+
+  /// Whether the work item exists and reaches the element.
+  Value isThere(Builder &b, unsigned p, const Candidate &candidate,
+                Value item) {
+    using P = arith::CmpIPredicate;
+    Value there = compare(b, P::slt, item, emit(b, candidate.to));
+    if (!isSame(candidate.to, extentOf(p)))
+      there = both(b, there, compare(b, P::slt, item, emit(b, extentOf(p))));
+    if (candidate.shift)
+      there = both(b, there, compare(b, P::sge, item, emit(b, candidate.from)));
+    else
+      there = both(b, there,
+                   compare(b, P::eq, element[p], emit(b, candidate.target)));
+    return there;
+  }
+
+  //===-- Sums ------------------------------------------------------------===//
+
+  Value positionOf(Builder &b, const Reach &reach) {
+    unsigned p = cast<BlockArgument>(reach.steps->index).getArgNumber();
+    Affine form = reach.base;
+    form.constant += reach.rest;
+    Affine own;
+    own.terms[element[p]] = 1;
+    form.add(own, reach.slope);
+    return emit(b, form);
+  }
+
+  void emitSums(Builder &b, const Terms &terms) {
+    SmallVector<std::pair<Operation *, Term>> all;
+    for (const Addition &addition : additions)
+      if (auto found = terms.find(addition.op); found != terms.end())
+        all.push_back(*found);
+    emitAll(b, all);
+  }
+
+  /// One addition for each frame, of its terms in the order of the program.
+  void emitAll(Builder &b, ArrayRef<std::pair<Operation *, Term>> terms) {
+    SmallVector<bool> done(additions.size());
+    for (size_t k = 0; k < additions.size(); ++k) {
+      if (done[k])
+        continue;
+      llvm::DenseSet<Operation *> mine;
+      for (size_t other = k; other < additions.size(); ++other)
+        if (sameFrame(additions[k], additions[other])) {
+          done[other] = true;
+          mine.insert(additions[other].op);
+        }
+      Value sum, any;
+      bool isCertain = false;
+      for (auto &[add, term] : terms) {
+        if (!mine.contains(add))
+          continue;
+        sum = sum ? arith::AddFOp::create(b, sum, term.value) : term.value;
+        isCertain |= !term.condition;
+        if (term.condition)
+          any = any ? arith::OrIOp::create(b, any, term.condition)
+                    : term.condition;
+      }
+      if (sum)
+        emitAddition(b, additions[k], sum, isCertain ? Value() : any);
+    }
+  }
+
+  void emitAddition(Builder &b, const Addition &addition, Value sum,
+                    Value condition) {
+    OpBuilder::InsertionGuard guard(b);
+    if (condition) {
+      auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    Values indices;
+    for (Value index : addition.indices)
+      indices.push_back(isUniform(index, range) ? emit(b, Affine::of(index))
+                                                : index);
+    for (const Reach &reach : addition.reaches)
+      indices[reach.dim] = positionOf(b, reach);
+    auto add = ir::AtomicAddOp::create(b, sum, addition.array, indices,
+                                       /*exclusive=*/true);
+    add->setLoc(ir::AtomicAddOp(addition.op).getLoc());
+  }
+
+  ir::RangeOp range;
+  ValueRange indices;
+  StepAnalysis &analysis;
+  ArrayRef<Addition> additions;
+  Builder front; ///< in front of the range
+  SmallVector<Affine> assumed;
+  llvm::DenseMap<Operation *, std::vector<std::vector<Candidate>>> candidatesOf;
+  std::vector<Bounds> inner, hull; ///< by index of the range
+  Values element;
+};
+
+//===-- Assumptions -------------------------------------------------------===//
+
+/// Whether the host knows a number before it launches anything.
+bool isOfHost(Value value) {
+  return isa<BlockArgument>(value) || value.getDefiningOp<ir::ExtentOp>();
+}
+
+/// What is not decided yet among `forms`; nothing if one cannot hold, or the
+/// host cannot tell.
+std::optional<SmallVector<Affine>> open(ArrayRef<Affine> forms) {
+  SmallVector<Affine> rest;
+  for (const Affine &form : forms) {
+    if (form.isConstant() && form.constant < 0)
+      return std::nullopt;
+    if (form.isConstant() ||
+        llvm::any_of(rest, [&](const Affine &a) { return isSame(a, form); }))
+      continue;
+    if (!llvm::all_of(form.terms,
+                      [](auto &term) { return isOfHost(term.first); }))
+      return std::nullopt;
+    rest.push_back(form);
+  }
+  return rest;
+}
+
+bool pushes(ir::RangeOp range) {
+  return range.walk([](tape::PushOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// if all of `forms` hold { range } else { a copy of it }
+void divide(ir::RangeOp range, ArrayRef<Affine> forms) {
+  Builder b(range.getLoc(), range);
+  Value holds;
+  for (const Affine &form : forms)
+    holds = both(
+        b, holds,
+        compare(b, arith::CmpIPredicate::sge, emit(b, form), constant(b, 0)));
+  auto branch = scf::IfOp::create(b, range.getResultTypes(), holds,
+                                  /*withElseRegion=*/true);
+  range->replaceAllUsesWith(branch);
+  Operation *other = range->clone();
+  for (auto [block, op] : {std::pair(branch.thenBlock(), range.getOperation()),
+                           std::pair(branch.elseBlock(), other)}) {
+    if (op->getBlock())
+      op->moveBefore(block, block->begin());
+    else
+      block->push_front(op);
+    if (op->getNumResults()) {
+      b.setInsertionPointToEnd(block);
+      scf::YieldOp::create(b, op->getResults());
+    }
+  }
+}
+
+bool gather(ir::RangeOp range) {
+  StepAnalysis analysis(range);
+  std::vector<Addition> additions = Collector(range, analysis).run();
+  if (additions.empty())
+    return false;
+  Gatherer gatherer(range, analysis, additions);
+  if (!gatherer.plan())
+    return false;
+  auto undecided = open(gatherer.assumptions());
+  if (!undecided || (!undecided->empty() && pushes(range)))
+    return false;
+  if (!undecided->empty())
+    divide(range, *undecided);
+  gatherer.emitRange();
+  for (const Addition &addition : additions)
+    addition.op->erase();
+  return true;
+}
+
+} // namespace
+
+void gatherAdditions(ir::KernelOp kernel) {
+  SmallVector<ir::RangeOp> ranges;
+  kernel.walk([&](ir::RangeOp range) { ranges.push_back(range); });
+  bool changed = false;
+  for (ir::RangeOp range : ranges)
+    changed |= gather(range);
+  if (!changed)
+    return;
+  prune(kernel);
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,13 @@
+#pragma once
+/// Adjoints that neighbours add to, without atomic additions.
+
+#include "ir/Kernel.h"
+
+namespace costate::autodiff {
+
+/// Puts in front of each range of `kernel` whose work items add to adjoints of
+/// their neighbours one over the elements, which adds up what the work items
+/// around each element would have added.
+void gatherAdditions(ir::KernelOp kernel);
+
+} // namespace costate::autodiff

@@ -1,0 +1,137 @@
+#include "autodiff/gather/Reach.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+/// Further neighbours are no neighbours.
+static constexpr int64_t farthest = 64;
+/// Most work items that one element of a border is reached by.
+static constexpr int64_t mostItems = 8;
+
+static Affine difference(const Affine &a, const Affine &b) {
+  Affine form = a;
+  form.add(b, -1);
+  return form;
+}
+
+static Affine sum(const Affine &a, const Affine &b) {
+  Affine form = a;
+  form.add(b, 1);
+  return form;
+}
+
+static Affine offset(Affine form, int64_t constant) {
+  form.constant += constant;
+  return form;
+}
+
+bool Reach::isSloped(size_t step) const {
+  return steps->all[step].value.coefficient(steps->index) != 0;
+}
+
+Affine Reach::target(size_t step) const {
+  return difference(steps->all[step].value, offset(base, rest));
+}
+
+Affine Reach::shift(size_t step) const {
+  Affine own = target(step);
+  own.terms.erase(steps->index);
+  if (slope != 1) // a constant, by reachOf
+    own.constant /= slope;
+  return own;
+}
+
+std::optional<Reach> reachOf(StepAnalysis &analysis, Value position,
+                             unsigned dim) {
+  Reach reach;
+  reach.steps = analysis.of(position);
+  if (!reach.steps || !reach.steps->index)
+    return std::nullopt;
+  Value index = reach.steps->index;
+  reach.dim = dim;
+  reach.main = reach.steps->longest(analysis.extentOf(index));
+  const Affine &main = reach.steps->all[reach.main].value;
+  reach.slope = main.coefficient(index);
+  if (reach.slope == 0 || !llvm::isInt<16>(reach.slope) ||
+      std::abs(main.constant) > farthest)
+    return std::nullopt;
+  for (const Step &step : reach.steps->all)
+    if (int64_t slope = step.value.coefficient(index);
+        slope != 0 && slope != reach.slope)
+      return std::nullopt;
+  if (reach.slope != 1 && reach.steps->all.size() > 1)
+    return std::nullopt;
+  reach.base = main;
+  reach.base.terms.erase(index);
+  reach.base.constant = 0;
+  int64_t width = std::abs(reach.slope);
+  reach.rest = ((main.constant % width) + width) % width;
+  return reach;
+}
+
+std::optional<std::vector<Candidate>>
+candidates(const Reach &reach, const Affine &extent,
+           SmallVectorImpl<Affine> &assumed) {
+  std::vector<Candidate> found;
+  for (size_t k = 0; k < reach.steps->all.size(); ++k) {
+    const Affine &from = reach.steps->all[k].from;
+    const Affine &to = reach.steps->end(k, extent);
+    if (reach.isSloped(k)) {
+      found.push_back({reach.shift(k), {}, {}, from, to});
+      continue;
+    }
+    Affine length = difference(to, from);
+    int64_t most = length.constant;
+    if (!length.isConstant()) {
+      length.constant = 0;
+      assumed.push_back(difference(Affine(), length));
+    }
+    if (most > mostItems)
+      return std::nullopt;
+    for (int64_t item = 0; item < most; ++item)
+      found.push_back(
+          {std::nullopt, offset(from, item), reach.target(k), from, to});
+  }
+  return found;
+}
+
+/// Whether a number lies at the beginning of the range rather than at its end.
+static bool isEarly(const Affine &number, const Affine &extent) {
+  return 2 * estimate(number) < estimate(extent);
+}
+
+/// The largest of `numbers` that are certainly not less than `number`, or the
+/// least of those that are not greater.
+static Affine tightened(Affine number, ArrayRef<Affine> numbers, int sign) {
+  for (const Affine &other : numbers)
+    if (auto by = constantDifference(other, number); by && sign * *by > 0)
+      number = other;
+  return number;
+}
+
+void bound(const Reach &reach, const Affine &extent, const Bounds &where,
+           Bounds &inner, Bounds &hull) {
+  for (size_t k = 0; k < reach.steps->all.size(); ++k) {
+    Affine low = reach.target(k), high = offset(low, 1);
+    if (reach.isSloped(k)) {
+      Affine shift = reach.shift(k);
+      low = sum(tightened(reach.steps->all[k].from, where.lows, 1), shift);
+      high =
+          sum(tightened(reach.steps->end(k, extent), where.highs, -1), shift);
+    }
+    hull.lows.push_back(low);
+    hull.highs.push_back(high);
+    if (k == reach.main) {
+      inner.lows.push_back(low);
+      inner.highs.push_back(high);
+      inner.highs.push_back(sum(extent, reach.shift(k)));
+    } else if (isEarly(low, extent)) {
+      inner.lows.push_back(high);
+    } else {
+      inner.highs.push_back(low);
+    }
+  }
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,506 @@
+#include "autodiff/replay/Steps.h"
+
+#include "autodiff/replay/Accesses.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+/// Numbers of i32 up to here are added without wrapping around.
+static constexpr int64_t smallLimit = int64_t(1) << 29;
+
+static Affine plus(Affine form, const Affine &other, int64_t scale = 1) {
+  form.add(other, scale);
+  return form;
+}
+
+static Affine plus(Affine form, int64_t constant) {
+  form.constant += constant;
+  return form;
+}
+
+static Affine number(int64_t constant) {
+  Affine form;
+  form.constant = constant;
+  return form;
+}
+
+static Affine symbol(Value value) {
+  Affine form;
+  form.terms[value] = 1;
+  return form;
+}
+
+static bool isZero(const Affine &form) {
+  return form.isConstant() && form.constant == 0;
+}
+
+int64_t estimate(const Affine &form) {
+  int64_t sum = form.constant;
+  for (auto [symbol, coefficient] : form.terms)
+    sum += std::clamp<int64_t>(coefficient, -1024, 1024) << 20;
+  return sum;
+}
+
+size_t Steps::longest(const Affine &extent) const {
+  size_t found = 0;
+  auto length = [&](size_t step) {
+    return estimate(plus(end(step, extent), all[step].from, -1));
+  };
+  for (size_t step = 1; step < all.size(); ++step)
+    if (length(step) > length(found))
+      found = step;
+  return found;
+}
+
+namespace {
+
+/// Where a value is one affine form; without an end up to the extent.
+struct Interval {
+  Affine from;
+  std::optional<Affine> to;
+};
+
+/// A value from `from` on.
+struct Part {
+  Affine from, value;
+};
+
+} // namespace
+
+/// Makes the steps of one value. What returns false has not succeeded.
+class StepAnalysis::Builder {
+public:
+  explicit Builder(StepAnalysis &analysis) : analysis(analysis) {}
+
+  Steps result;
+
+  bool make(Value value) {
+    if (IntegerAttr constant; matchPattern(value, m_Constant(&constant)))
+      return makeConstant(constant.getValue());
+    if (auto argument = dyn_cast<BlockArgument>(value);
+        argument && argument.getOwner() == analysis.range.getBody()) {
+      result.index = value;
+      return put(whole(), symbol(value));
+    }
+    Operation *op = value.getDefiningOp();
+    if (op && isa<IntegerType>(value.getType()) && isPlain(op) &&
+        makeFrom(op, value))
+      return !isNarrow(value) || fits();
+    if (!isUniform(value, analysis.range) || !value.getType().isInteger())
+      return false;
+    result = Steps();
+    return put(whole(), symbol(value)) && (!isNarrow(value) || isSmall());
+  }
+
+private:
+  static bool isNarrow(Value value) { return value.getType().isInteger(32); }
+  static Interval whole() { return {number(0), std::nullopt}; }
+
+  /// What all work items have in common may be a symbol as well, about which
+  /// nothing has to be assumed.
+  bool isPlain(Operation *op) const {
+    return !isUniform(op->getResult(0), analysis.range) ||
+           isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ExtSIOp,
+               arith::TruncIOp, arith::CmpIOp>(op);
+  }
+
+  bool makeConstant(const APInt &constant) {
+    bool truth = constant.getBitWidth() == 1;
+    return put(whole(), number(truth ? int64_t(constant.getZExtValue())
+                                     : constant.getSExtValue()));
+  }
+
+  bool makeFrom(Operation *op, Value value) {
+    using P = arith::CmpIPredicate;
+    return llvm::TypeSwitch<Operation *, bool>(op)
+        .Case<arith::AddIOp, arith::SubIOp>([&](auto sum) {
+          int64_t sign = isa<arith::AddIOp>(op) ? 1 : -1;
+          return !value.getType().isInteger(1) &&
+                 each(op, [&](auto &a, auto &b) { return plus(a, b, sign); });
+        })
+        .Case([&](arith::MulIOp) { return makeProduct(op); })
+        .Case<arith::ExtSIOp>([&](auto) { return copy(op->getOperand(0)); })
+        .Case([&](arith::TruncIOp trunc) {
+          return isNarrow(value) && copy(trunc.getIn()) &&
+                 (bitEnumContainsAny(trunc.getOverflowFlags(),
+                                     arith::IntegerOverflowFlags::nsw) ||
+                  isSmall());
+        })
+        .Case([&](arith::MinSIOp) { return makeExtremum(op, P::slt); })
+        .Case([&](arith::MaxSIOp) { return makeExtremum(op, P::sgt); })
+        .Case([&](arith::CmpIOp cmp) {
+          return makeComparison(op, cmp.getPredicate());
+        })
+        .Case<arith::AndIOp>([&](auto) {
+          return makeLogic(op, [](bool a, bool b) { return a && b; });
+        })
+        .Case<arith::OrIOp>([&](auto) {
+          return makeLogic(op, [](bool a, bool b) { return a || b; });
+        })
+        .Case<arith::XOrIOp>([&](auto) {
+          return makeLogic(op, [](bool a, bool b) { return a != b; });
+        })
+        .Case([&](arith::SelectOp select) {
+          return makeChoice(select.getCondition(), select.getTrueValue(),
+                            select.getFalseValue());
+        })
+        .Case([&](scf::IfOp branch) {
+          unsigned k = cast<OpResult>(value).getResultNumber();
+          return makeChoice(branch.getCondition(),
+                            branch.thenYield().getOperand(k),
+                            branch.elseYield().getOperand(k));
+        })
+        .Case([&](ir::RemOp rem) {
+          return !rem.getIsUnsigned() && makeRemainder(op);
+        })
+        .Default([](Operation *) { return false; });
+  }
+
+  //===-- Assumptions and order -------------------------------------------===//
+
+  bool assume(const Affine &form) {
+    if (form.isConstant())
+      return form.constant >= 0;
+    auto isSame = [&](const Affine &known) {
+      return constantDifference(known, form) == 0;
+    };
+    if (llvm::none_of(result.assumed, isSame))
+      result.assumed.push_back(form);
+    return true;
+  }
+
+  /// Whether a <= b; what is not known is assumed: a symbol is large.
+  std::optional<bool> isAtMost(const Affine &a, const Affine &b) {
+    Affine difference = plus(b, a, -1);
+    if (difference.isConstant())
+      return difference.constant >= 0;
+    auto all = [&](int sign) {
+      return llvm::all_of(difference.terms, [&](auto &term) {
+        return sign * term.second > 0 && term.first != result.index;
+      });
+    };
+    if (all(1) && assume(difference))
+      return true;
+    if (all(-1) && assume(plus(Affine(), difference, -1)))
+      return false;
+    return std::nullopt;
+  }
+
+  /// Each symbol is far from where i32 wraps around.
+  bool isSmall() {
+    for (const Step &step : result.all)
+      for (auto [value, coefficient] : step.value.terms) {
+        bool isIndex = value == result.index;
+        Affine bound = isIndex ? analysis.extentOf(value) : symbol(value);
+        if (!assume(plus(plus(Affine(), bound, -1), smallLimit)) ||
+            (!isIndex && !assume(plus(bound, smallLimit))))
+          return false;
+      }
+    return fits();
+  }
+
+  bool fits() const {
+    return llvm::all_of(result.all, [](const Step &step) {
+      int64_t room = (int64_t(1) << 31) - 1;
+      if (!llvm::isInt<30>(step.value.constant))
+        return false;
+      room -= std::abs(step.value.constant);
+      for (auto [symbol, coefficient] : step.value.terms) {
+        if (!llvm::isInt<4>(coefficient))
+          return false;
+        room -= std::abs(coefficient) * smallLimit;
+      }
+      return room >= 0;
+    });
+  }
+
+  //===-- Putting steps together ------------------------------------------===//
+
+  std::optional<Affine> extent() const {
+    if (!result.index)
+      return std::nullopt;
+    return analysis.extentOf(result.index);
+  }
+
+  /// `value` from `from` on, in the place of what begins there.
+  void append(const Affine &from, const Affine &value) {
+    if (auto end = extent())
+      if (auto beyond = constantDifference(from, *end); beyond && *beyond >= 0)
+        return;
+    Affine start = from;
+    if (from.isConstant() && from.constant <= 0) {
+      start = number(0);
+      result.all.clear();
+    }
+    if (!result.all.empty() &&
+        constantDifference(result.all.back().from, start) == 0)
+      result.all.pop_back();
+    if (!result.all.empty() &&
+        constantDifference(result.all.back().value, value) == 0)
+      return;
+    result.all.push_back({start, value});
+  }
+
+  bool put(const Interval &interval, const Affine &value) {
+    append(interval.from, value);
+    return true;
+  }
+
+  /// The parts of `interval`; each lasts until the next one.
+  bool put(const Interval &interval, ArrayRef<Part> parts) {
+    for (const Part &part : parts) {
+      std::optional<bool> isEarly = isAtMost(part.from, interval.from);
+      if (!isEarly)
+        return false;
+      const Affine &from = *isEarly ? interval.from : part.from;
+      if (interval.to) {
+        std::optional<bool> isLate = isAtMost(*interval.to, from);
+        if (!isLate)
+          return false;
+        if (*isLate)
+          break;
+      }
+      append(from, part.value);
+    }
+    return true;
+  }
+
+  bool join(const Steps &steps) {
+    if (result.index && steps.index && result.index != steps.index)
+      return false;
+    if (!result.index)
+      result.index = steps.index;
+    return llvm::all_of(steps.assumed,
+                        [&](const Affine &form) { return assume(form); });
+  }
+
+  const Steps *operand(Value value) {
+    const Steps *steps = analysis.of(value);
+    return steps && join(*steps) ? steps : nullptr;
+  }
+
+  static Interval interval(const Steps &steps, size_t k) {
+    if (k + 1 == steps.all.size())
+      return {steps.all[k].from, std::nullopt};
+    return {steps.all[k].from, steps.all[k + 1].from};
+  }
+
+  bool copy(Value value) {
+    const Steps *steps = operand(value);
+    if (steps)
+      result.all = steps->all;
+    return steps;
+  }
+
+  using Both = llvm::function_ref<bool(const Interval &, const Affine &,
+                                       const Affine &)>;
+
+  /// Visits the intervals in which both operands of `op` are affine forms.
+  bool visit(Operation *op, Both both) {
+    const Steps *a = operand(op->getOperand(0)),
+                *b = operand(op->getOperand(1));
+    if (!a || !b)
+      return false;
+    Affine from = number(0);
+    for (size_t i = 0, k = 0;;) {
+      std::optional<Affine> ends[] = {interval(*a, i).to, interval(*b, k).to};
+      std::optional<Affine> to = ends[0] ? ends[0] : ends[1];
+      if (ends[0] && ends[1]) {
+        std::optional<bool> isFirst = isAtMost(*ends[0], *ends[1]);
+        if (!isFirst)
+          return false;
+        to = ends[*isFirst ? 0 : 1];
+      }
+      if (!both({from, to}, a->all[i].value, b->all[k].value))
+        return false;
+      if (!to)
+        return true;
+      from = *to;
+      i += ends[0] && constantDifference(*ends[0], *to) == 0;
+      k += ends[1] && constantDifference(*ends[1], *to) == 0;
+    }
+  }
+
+  bool each(Operation *op,
+            llvm::function_ref<Affine(const Affine &, const Affine &)> f) {
+    return visit(op, [&](const Interval &where, auto &a, auto &b) {
+      return put(where, f(a, b));
+    });
+  }
+
+  //===-- Operations ------------------------------------------------------===//
+
+  bool makeProduct(Operation *op) {
+    return visit(op, [&](const Interval &where, auto &a, auto &b) {
+      const Affine &factor = a.isConstant() ? a : b;
+      const Affine &other = a.isConstant() ? b : a;
+      return factor.isConstant() && llvm::isInt<20>(factor.constant) &&
+             put(where, plus(Affine(), other, factor.constant));
+    });
+  }
+
+  bool makeLogic(Operation *op, bool (*f)(bool, bool)) {
+    if (!op->getResult(0).getType().isInteger(1))
+      return false;
+    return each(op, [&](auto &a, auto &b) {
+      return number(f(a.constant != 0, b.constant != 0));
+    });
+  }
+
+  /// `below` up to where `difference` stops being negative, `above` from there
+  /// on, if it rises; the other way round if it falls.
+  bool putBySign(const Interval &where, const Affine &difference,
+                 const Affine &below, const Affine &above) {
+    int64_t slope = result.index ? difference.coefficient(result.index) : 0;
+    if (slope == 0) {
+      std::optional<bool> isAbove = isAtMost(number(0), difference);
+      return isAbove && put(where, *isAbove ? above : below);
+    }
+    if (std::abs(slope) != 1)
+      return false;
+    Affine rest = plus(difference, symbol(result.index), -slope);
+    if (slope == 1)
+      return put(where,
+                 {{where.from, below}, {plus(Affine(), rest, -1), above}});
+    return put(where, {{where.from, above}, {plus(rest, 1), below}});
+  }
+
+  bool makeExtremum(Operation *op, arith::CmpIPredicate wins) {
+    return visit(op, [&](const Interval &where, auto &a, auto &b) {
+      Affine difference = plus(a, b, -1);
+      return wins == arith::CmpIPredicate::slt
+                 ? putBySign(where, difference, a, b)
+                 : putBySign(where, difference, b, a);
+    });
+  }
+
+  bool makeComparison(Operation *op, arith::CmpIPredicate predicate) {
+    return visit(op, [&](const Interval &where, auto &a, auto &b) {
+      return compare(where, plus(a, b, -1), predicate);
+    });
+  }
+
+  bool compare(const Interval &where, const Affine &difference,
+               arith::CmpIPredicate predicate) {
+    using P = arith::CmpIPredicate;
+    auto by = [&](int64_t offset, int64_t below) {
+      return putBySign(where, plus(difference, offset), number(below),
+                       number(1 - below));
+    };
+    switch (predicate) {
+    case P::slt:
+      return by(0, 1);
+    case P::sle:
+      return by(-1, 1);
+    case P::sge:
+      return by(0, 0);
+    case P::sgt:
+      return by(-1, 0);
+    case P::eq:
+      return putAtZero(where, difference, 1);
+    case P::ne:
+      return putAtZero(where, difference, 0);
+    default:
+      return false;
+    }
+  }
+
+  bool putAtZero(const Interval &where, const Affine &difference,
+                 int64_t there) {
+    if (difference.isConstant())
+      return put(where, number(isZero(difference) ? there : 1 - there));
+    int64_t slope = result.index ? difference.coefficient(result.index) : 0;
+    if (std::abs(slope) != 1)
+      return false;
+    Affine rest = plus(difference, symbol(result.index), -slope);
+    Affine zero = plus(Affine(), rest, -slope);
+    return put(where, {{where.from, number(1 - there)},
+                       {zero, number(there)},
+                       {plus(zero, 1), number(1 - there)}});
+  }
+
+  bool makeChoice(Value condition, Value yes, Value no) {
+    const Steps *c = operand(condition), *a = operand(yes), *b = operand(no);
+    if (!a || !b || !c)
+      return false;
+    for (size_t k = 0; k < c->all.size(); ++k) {
+      std::vector<Part> parts;
+      for (const Step &step : (c->all[k].value.constant ? a : b)->all)
+        parts.push_back({step.from, step.value});
+      if (!put(interval(*c, k), parts))
+        return false;
+    }
+    return true;
+  }
+
+  //===-- Remainders ------------------------------------------------------===//
+
+  /// Of numbers that differ from the index by a constant and a multiple of the
+  /// divisor, which is not less than the extent.
+  bool makeRemainder(Operation *op) {
+    return visit(op, [&](const Interval &where, auto &a, auto &divisor) {
+      if (!result.index || a.coefficient(result.index) != 1 ||
+          divisor.coefficient(result.index) != 0)
+        return false;
+      Affine rest = plus(a, symbol(result.index), -1);
+      auto shift = reduced(rest, divisor);
+      return shift &&
+             assume(plus(divisor, analysis.extentOf(result.index), -1)) &&
+             assume(plus(divisor, -1 - std::abs(shift->first))) &&
+             putRemainder(where, shift->first, shift->second, divisor);
+    });
+  }
+
+  /// `rest` as a constant and how many times the divisor.
+  static std::optional<std::pair<int64_t, int64_t>>
+  reduced(const Affine &rest, const Affine &divisor) {
+    for (int64_t times : {0, 1, -1, 2}) {
+      Affine less = plus(rest, divisor, -times);
+      bool isClose = !divisor.isConstant() ||
+                     2 * std::abs(less.constant) <= divisor.constant;
+      if (less.isConstant() && isClose)
+        return std::pair(less.constant, times);
+    }
+    return std::nullopt;
+  }
+
+  bool putRemainder(const Interval &where, int64_t shift, int64_t times,
+                    const Affine &divisor) {
+    Affine near = plus(symbol(result.index), shift);
+    if (shift >= 0 && times >= 0)
+      return put(where, {{where.from, near},
+                         {plus(divisor, -shift), plus(near, divisor, -1)}});
+    if (times > 0)
+      return put(where,
+                 {{where.from, plus(near, divisor)}, {number(-shift), near}});
+    return times == 0 && put(where, near); // negative in front of -shift
+  }
+
+  StepAnalysis &analysis;
+};
+
+StepAnalysis::StepAnalysis(ir::RangeOp range) : range(range) {}
+StepAnalysis::~StepAnalysis() = default;
+
+const Steps *StepAnalysis::of(Value value) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second.get();
+  Builder builder(*this);
+  std::unique_ptr<Steps> steps;
+  if (builder.make(value) && !builder.result.all.empty()) // else no work item
+    steps = std::make_unique<Steps>(std::move(builder.result));
+  return (known[value] = std::move(steps)).get();
+}
+
+Affine StepAnalysis::extentOf(Value index) {
+  unsigned number = cast<BlockArgument>(index).getArgNumber();
+  return Affine::of(range->getOperand(number));
+}
+
+} // namespace costate::autodiff
