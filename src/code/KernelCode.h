@@ -26,6 +26,7 @@ struct Worker {
   std::byte *tapeBase;
   int64_t workItem; ///< debug kernels, and those that print: which one runs,
                     ///< counted row-major
+  int64_t isAlone;  ///< whether no other thread runs work items of the launch
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then

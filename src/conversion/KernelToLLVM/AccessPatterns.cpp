@@ -1,5 +1,6 @@
 /// Loads, stores and atomic updates.
 
+#include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/KernelToLLVM/Patterns.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 
@@ -187,13 +188,47 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
            {workerOf(op), place, value});
     else if (isCommon(op))
       call(builder, "costate_device_add_common_", element(op), {place, value});
-    else if (isOnDevice(op) || !isa<FloatType>(value.getType()))
+    else if (isOnDevice(op))
       addAtomically(builder, place, narrowed(builder, element(op), value));
     else
-      addIfNotZero(builder, rewriter, op, place,
-                   narrowed(builder, element(op), value));
+      addByThreads(builder, rewriter, op, place, value);
     rewriter.eraseOp(op);
     return success();
+  }
+
+  /// if the thread is alone { as with `exclusive` } else { atomically }
+  static void addByThreads(ImplicitLocOpBuilder &b,
+                           ConversionPatternRewriter &rewriter,
+                           ir::AtomicAddOp op, Value place, Value value) {
+    Value isAlone = aloneIn(op.getLoc(), workerOf(op), rewriter);
+    mlir::Block *head = rewriter.getInsertionBlock();
+    mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
+    mlir::Block *alone = rewriter.createBlock(end);
+    mlir::Block *shared = rewriter.createBlock(end);
+    b.setInsertionPointToEnd(head);
+    LLVM::CondBrOp::create(b, isAlone, alone, shared);
+    b.setInsertionPointToEnd(alone);
+    addAlone(b, element(op), place, value);
+    LLVM::BrOp::create(b, end);
+    b.setInsertionPointToEnd(shared);
+    Value inMemory = narrowed(b, element(op), value);
+    if (isa<FloatType>(value.getType()))
+      addIfNotZero(b, rewriter, end, place, inMemory);
+    else
+      addAtomically(b, place, inMemory);
+    LLVM::BrOp::create(b, end);
+    rewriter.setInsertionPointToStart(end);
+  }
+
+  /// Read where the function begins: it is the same all the time.
+  static Value aloneIn(Location loc, Value worker,
+                       ConversionPatternRewriter &rewriter) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(worker.getParentBlock());
+    ImplicitLocOpBuilder b(loc, rewriter);
+    Value flag = loadSlot(b, b.getI64Type(), worker, aloneSlot);
+    Value zero = LLVM::ConstantOp::create(b, b.getI64Type(), 0);
+    return LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, flag, zero);
   }
 
   /// Narrow floats are added as f32: the sum is exact but for its rounding.
@@ -234,14 +269,11 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   /// Not if that changes nothing: 0, but to -0. Most adjoints of a minimum of
   /// many are 0, and on a CPU an indivisible step takes longer than a look.
   static void addIfNotZero(ImplicitLocOpBuilder &b,
-                           ConversionPatternRewriter &rewriter, Operation *op,
-                           Value place, Value value) {
+                           ConversionPatternRewriter &rewriter,
+                           mlir::Block *end, Value place, Value value) {
     Type type = value.getType();
-    mlir::Block *head = rewriter.getInsertionBlock();
-    mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
     mlir::Block *look = rewriter.createBlock(end);
     mlir::Block *add = rewriter.createBlock(end);
-    b.setInsertionPointToEnd(head);
     Value zero = LLVM::ConstantOp::create(b, type, b.getFloatAttr(type, 0.0));
     Value isZero =
         LLVM::FCmpOp::create(b, LLVM::FCmpPredicate::oeq, value, zero);
@@ -258,8 +290,6 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
     LLVM::CondBrOp::create(b, changes, add, end);
     b.setInsertionPointToEnd(add);
     addAtomically(b, place, value);
-    LLVM::BrOp::create(b, end);
-    b.setInsertionPointToStart(end);
   }
 
   bool deterministic;

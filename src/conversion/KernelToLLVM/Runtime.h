@@ -48,8 +48,10 @@ inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 
 /// The words of a worker (see code/KernelCode.h): top of its tape, end of
-/// the memory that it has, base, and the work item that it runs.
-inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3;
+/// the memory that it has, base, and the work item that it runs. On the CPU,
+/// whether it is the only one.
+inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3,
+                         aloneSlot = 4;
 /// Devices only: the lane of the thread, and the cell for errors.
 inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
 /// Where work items run in tiles (base/DeviceTape.h): rows of the tape, whether

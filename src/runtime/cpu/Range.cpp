@@ -48,6 +48,7 @@ public:
   explicit Lease(Launch &launch)
       : launch(launch), worker(launch.workers.take()) {
     worker->launch = &launch;
+    worker->isAlone = launch.runners == 1;
     worker->reset(launch.tapeBytes);
   }
   ~Lease() {

@@ -63,12 +63,19 @@ costate.kernel @approximate(%x: f32, %d: f64, %y: !costate.array<f32, 0>, %z: !c
   costate.store %11, %z[] : !costate.array<f64, 0>
 }
 
-// Serial code adds without atomics; so does an exclusive addition. Adding 0
-// changes nothing but an element of -0.
+// Serial code adds without atomics; so do an exclusive addition and a thread
+// that is alone. Adding 0 changes nothing but an element of -0.
 // CHECK-LABEL: llvm.func @adds.entry(
 // CHECK: llvm.fadd
 // CHECK-NOT: llvm.atomicrmw
 // CHECK-LABEL: llvm.func internal @adds.chunk0(
+// CHECK: llvm.icmp "ne"
+// CHECK: %[[FLAG:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i64
+// CHECK: %[[ALONE:.*]] = llvm.icmp "ne" %[[FLAG]]
+// CHECK: llvm.cond_br %[[ALONE]], ^[[PLAIN:.*]], ^[[SHARED:[^ ]*]]
+// CHECK: ^[[PLAIN]]:
+// CHECK: llvm.fadd
+// CHECK: ^[[SHARED]]:
 // CHECK: %[[IS_ZERO:.*]] = llvm.fcmp "oeq" %[[V:.*]], %{{.*}} : f64
 // CHECK: llvm.cond_br %[[IS_ZERO]], ^[[LOOK:.*]], ^[[ADD:[^ ]*]]
 // CHECK: ^[[LOOK]]:

@@ -9,6 +9,8 @@
 // CHECK-NEXT:    llvm.zext %[[B]] : i16 to i32
 // CHECK:         %[[C:.*]] = llvm.trunc %{{.*}} : i32 to i8
 // CHECK-NEXT:    llvm.store %[[C]], %{{.*}} : i8
+// CHECK:         llvm.cond_br
+// CHECK:         llvm.store %{{.*}} : i16
 // CHECK:         llvm.trunc %{{.*}} : i32 to i16
 // CHECK-NEXT:    llvm.atomicrmw add %{{.*}}, %{{.*}} monotonic : !llvm.ptr, i16
 // CHECK:         %[[D:.*]] = llvm.trunc %{{.*}} : i32 to i8
