@@ -181,8 +181,8 @@ def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
     Where a work item adds to adjoints whose indices differ from its own by
     constants, or are remainders or clamped, a range over the elements adds up
     what the work items around each element have for it. Values of these are
-    computed again. An element is added to once, in the order of the statements,
-    by nobody else. What else the range does remains in it, and comes after.
+    computed again. Additions to an element come in the order of the work items,
+    from nobody else. What else the range does remains in it, and comes after.
 
     ```mlir
     costate.range (%i) in (%n) {                                  // before
@@ -198,8 +198,10 @@ def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
       scf.if %exist_both {
         %a = costate.load %y_grad[%e] : !costate.array<f64, 1>
         %b = costate.load %y_grad[%k] : !costate.array<f64, 1>
-        %s = arith.addf %a, %b : f64
-        costate.atomic_add exclusive %s, %x_grad[%e] : !costate.array<f64, 1>
+        %old = costate.load %x_grad[%e] : !costate.array<f64, 1>
+        %s = arith.addf %old, %b : f64
+        %t = arith.addf %s, %a : f64
+        costate.store %t, %x_grad[%e] : !costate.array<f64, 1>
       } else {
         ... // each if it exists
       } {costate.interior}

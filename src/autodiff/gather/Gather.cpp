@@ -105,6 +105,12 @@ struct Addition {
   OperandRange indices;
   std::vector<Reach> reaches; ///< by index of the range
   Slice slice;
+
+  bool isPlain() const {
+    return llvm::all_of(reaches, [](const Reach &reach) {
+      return reach.steps->all.size() == 1;
+    });
+  }
 };
 
 /// Which element of an array a work item of the new range adds to: those of
@@ -136,6 +142,14 @@ struct Together {
   SmallVector<Affine> shifts;
   SmallVector<ir::AtomicAddOp> additions;
   Slice slice;
+};
+
+/// What a work item at some distance from the element has for it.
+struct Contribution {
+  Operation *add;
+  Term term;
+  SmallVector<Affine> shifts;
+  size_t number; ///< of the addition, in the order of the program
 };
 
 std::vector<Together> byShift(ArrayRef<Addition> additions, ir::RangeOp range) {
@@ -334,15 +348,7 @@ public:
     Builder b = Builder::atBlockBegin(range.getLoc(), gather.getBody());
     for (auto [low, index] : llvm::zip(lows, gather.getIndices()))
       element.push_back(b.createOrFold<arith::AddIOp>(index, low));
-    Value placeholder = arith::ConstantOp::create(b, b.getBoolAttr(true));
-    auto branch = scf::IfOp::create(b, placeholder, /*withElseRegion=*/true);
-    branch->setAttr(ir::interiorAttr, front.getUnitAttr());
-    Builder then(range.getLoc(), branch.thenBlock()->getTerminator());
-    emitInterior(then);
-    Builder otherwise(range.getLoc(), branch.elseBlock()->getTerminator());
-    emitBorder(otherwise);
-    b.setInsertionPoint(branch);
-    branch.getConditionMutable().assign(isInside(b));
+    emitParts(b);
   }
 
 private:
@@ -374,12 +380,47 @@ private:
       bounds.highs.push_back(steps->all.back().from);
   }
 
-  Value isInside(Builder &b) {
+  /// Rows of the interior have ends of their own, with fewer conditions.
+  void emitParts(Builder &b) {
+    unsigned last = inner.size() - 1;
+    scf::IfOp rows;
+    if (last > 0) {
+      rows = emitBranch(b);
+      Builder otherwise(range.getLoc(), rows.elseBlock()->getTerminator());
+      emitBorder(otherwise, /*ofRow=*/false);
+    }
+    Builder row(range.getLoc(),
+                rows ? rows.thenBlock()->getTerminator() : gatherEnd(b));
+    scf::IfOp items = emitBranch(row);
+    Builder then(range.getLoc(), items.thenBlock()->getTerminator());
+    emitInterior(then);
+    Builder otherwise(range.getLoc(), items.elseBlock()->getTerminator());
+    emitBorder(otherwise, /*ofRow=*/last > 0);
+    b.setInsertionPoint(rows ? rows : items);
+    items.getConditionMutable().assign(isInside(b, last, last + 1));
+    if (rows)
+      rows.getConditionMutable().assign(isInside(b, 0, last));
+  }
+
+  static Operation *gatherEnd(Builder &b) {
+    return b.getInsertionBlock()->getTerminator();
+  }
+
+  /// A branch whose condition is not known yet.
+  scf::IfOp emitBranch(Builder &b) {
+    Value unknown = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    auto branch = scf::IfOp::create(b, unknown, /*withElseRegion=*/true);
+    branch->setAttr(ir::interiorAttr, front.getUnitAttr());
+    return branch;
+  }
+
+  /// In the dimensions [begin, end).
+  Value isInside(Builder &b, unsigned begin, unsigned end) {
     using P = arith::CmpIPredicate;
     Value inside;
-    for (auto [p, bounds] : llvm::enumerate(inner)) {
-      Value low = least(front, bounds.lows, -1),
-            high = least(front, bounds.highs);
+    for (unsigned p = begin; p < end; ++p) {
+      Value low = least(front, inner[p].lows, -1),
+            high = least(front, inner[p].highs);
       inside = both(b, inside, compare(b, P::sge, element[p], low));
       inside = both(b, inside, compare(b, P::slt, element[p], high));
     }
@@ -389,33 +430,45 @@ private:
   //===-- Where all work items around an element exist --------------------===//
 
   void emitInterior(Builder &b) {
-    Terms terms;
+    std::vector<Contribution> all;
     for (const Together &together : byShift(additions, range))
       for (auto &[add, term] : copyInside(b, together))
-        terms[add] = term;
-    emitSums(b, terms);
+        all.push_back({add, term, together.shifts, numberOf(add)});
+    emitSums(b, std::move(all));
+  }
+
+  size_t numberOf(Operation *add) {
+    return llvm::find_if(additions,
+                         [&](const Addition &a) { return a.op == add; }) -
+           additions.begin();
   }
 
   /// Work item `element - shifts`, whose indices and conditions are those of
   /// most work items.
   Terms copyInside(Builder &b, const Together &together) {
     ArrayRef<Affine> shifts = together.shifts;
-    auto known = [&](OpBuilder &inner, Value value) -> Value {
-      const Steps *steps = knownSteps(value);
-      if (!steps || !isSameInside(value, *steps))
-        return {};
-      unsigned p = cast<BlockArgument>(steps->index).getArgNumber();
-      size_t main = steps->longest(extentOf(p));
-      restrict(p, shifts[p], *steps, main);
-      Affine form = steps->all[main].value;
-      form.add(shifts[p], -form.coefficient(steps->index));
-      Builder at(value.getLoc(), inner);
-      return ofType(at, emit(at, form, steps->index, element[p]),
-                    value.getType());
+    auto known = [&](OpBuilder &inner, Value value) {
+      return mainValue(inner, value, shifts);
     };
     SliceCopy copy(together.slice, known);
     mapItem(b, copy.values, shifts);
     return copy.copy(b, *range.getBody(), together.additions);
+  }
+
+  /// What most of the work items `element - shifts` have, if all but those of
+  /// a border agree.
+  Value mainValue(OpBuilder &inner, Value value, ArrayRef<Affine> shifts) {
+    const Steps *steps = knownSteps(value);
+    if (!steps || !isSameInside(value, *steps))
+      return {};
+    unsigned p = cast<BlockArgument>(steps->index).getArgNumber();
+    size_t main = steps->longest(extentOf(p));
+    restrict(p, shifts[p], *steps, main);
+    Affine form = steps->all[main].value;
+    form.add(shifts[p], -form.coefficient(steps->index));
+    Builder at(value.getLoc(), inner);
+    return ofType(at, emit(at, form, steps->index, element[p]),
+                  value.getType());
   }
 
   /// Its indices are computed where they are used, from the element.
@@ -475,56 +528,92 @@ private:
 
   //===-- Elsewhere -------------------------------------------------------===//
 
-  void emitBorder(Builder &b) {
-    SmallVector<std::pair<Operation *, Term>> all;
+  /// `ofRow`: only the last index may be that of a border.
+  void emitBorder(Builder &b, bool ofRow) {
+    std::vector<Contribution> all;
+    for (const Together &together : together())
+      forEachCandidate(
+          together, ofRow, [&](ArrayRef<const Candidate *> chosen) {
+            SmallVector<Affine> shifts;
+            for (const Candidate *candidate : chosen)
+              shifts.push_back(candidate->distance());
+            for (auto &[add, term] : copyIfThere(b, together, chosen, ofRow))
+              all.push_back({add, term, shifts, numberOf(add)});
+          });
+    emitSums(b, std::move(all));
+  }
+
+  /// Additions that the same work items make; those of several steps alone.
+  std::vector<Together> together() {
+    std::vector<Addition> plain, rest;
     for (const Addition &addition : additions)
-      forEachCandidate(addition, [&](ArrayRef<const Candidate *> chosen) {
-        Terms terms = copyIfThere(b, addition, chosen);
-        all.push_back({addition.op, terms.front().second});
-      });
-    emitAll(b, all);
+      (addition.isPlain() ? plain : rest).push_back(addition);
+    std::vector<Together> all = byShift(plain, range);
+    for (const Addition &addition : rest)
+      llvm::append_range(all, byShift(addition, range));
+    return all;
   }
 
   void
-  forEachCandidate(const Addition &addition,
+  forEachCandidate(const Together &together, bool ofRow,
                    llvm::function_ref<void(ArrayRef<const Candidate *>)> f) {
-    auto &lists = candidatesOf[addition.op];
-    SmallVector<size_t> at(lists.size(), 0);
+    auto &lists = candidatesOf[together.additions.front()];
+    SmallVector<SmallVector<const Candidate *>> choices(lists.size());
+    for (auto [p, list] : llvm::enumerate(lists))
+      for (const Candidate &candidate : list)
+        if (!ofRow || candidate.isMain || p + 1 == lists.size())
+          choices[p].push_back(&candidate);
+    SmallVector<size_t> at(choices.size(), 0);
     while (true) {
       SmallVector<const Candidate *> chosen;
-      for (auto [k, list] : llvm::zip(at, lists))
-        chosen.push_back(&list[k]);
+      for (auto [k, list] : llvm::zip(at, choices))
+        chosen.push_back(list[k]);
       f(chosen);
       size_t p = 0;
-      while (p < at.size() && ++at[p] == lists[p].size())
+      while (p < at.size() && ++at[p] == choices[p].size())
         at[p++] = 0;
       if (p == at.size())
         return;
     }
   }
 
-  Terms copyIfThere(Builder &b, const Addition &addition,
-                    ArrayRef<const Candidate *> chosen) {
+  Terms copyIfThere(Builder &b, const Together &together,
+                    ArrayRef<const Candidate *> chosen, bool ofRow) {
     Values items;
     Value there;
     for (auto [p, candidate] : llvm::enumerate(chosen)) {
       items.push_back(itemOf(b, p, *candidate));
-      there = both(b, there, isThere(b, p, *candidate, items.back()));
+      if (!ofRow || p + 1 == chosen.size())
+        there = both(b, there, isThere(b, p, *candidate, items.back()));
     }
     return guarded(b, range.getLoc(), there, [&](OpBuilder &inner) {
       auto known = [&](OpBuilder &nested, Value value) {
-        return stepwise(nested, value, items);
+        bool isOfRow = ofRow && isOuter(value);
+        Value main =
+            isOfRow ? mainValue(nested, value, together.shifts) : Value();
+        return main ? main : stepwise(nested, value, items);
       };
-      SliceCopy copy(addition.slice, known);
+      SliceCopy copy(together.slice, known);
       copy.values.map(range.getIndices(), items);
       Builder at(range.getLoc(), inner);
-      for (const Reach &reach : addition.reaches) {
-        Value position = addition.indices[reach.dim];
-        if (reach.steps->all.size() > 1)
-          copy.values.map(position, positionOf(at, reach));
-      }
-      return copy.copy(inner, *range.getBody(), addition.op);
+      mapPositions(at, together, copy.values);
+      return copy.copy(inner, *range.getBody(), together.additions);
     });
+  }
+
+  /// Whether `value` follows from another index than the last one.
+  bool isOuter(Value value) {
+    const Steps *steps = knownSteps(value);
+    return steps && steps->index != indices.back();
+  }
+
+  /// Indices of elements need not be computed from work items.
+  void mapPositions(Builder &b, const Together &together, IRMapping &values) {
+    for (const Addition &addition : additions)
+      if (llvm::is_contained(together.additions, addition.op))
+        for (const Reach &reach : addition.reaches)
+          if (reach.steps->all.size() > 1)
+            values.map(addition.indices[reach.dim], positionOf(b, reach));
   }
 
   /// An index of work item `items` by comparisons, which vectors can do.
@@ -563,6 +652,8 @@ private:
     Value there = compare(b, P::slt, item, emit(b, candidate.to));
     if (!isSame(candidate.to, extentOf(p)))
       there = both(b, there, compare(b, P::slt, item, emit(b, extentOf(p))));
+    if (!candidate.from.isConstant()) // negative if there are no work items
+      there = both(b, there, compare(b, P::sge, item, constant(b, 0)));
     if (candidate.shift)
       there = both(b, there, compare(b, P::sge, item, emit(b, candidate.from)));
     else
@@ -583,16 +674,10 @@ private:
     return emit(b, form);
   }
 
-  void emitSums(Builder &b, const Terms &terms) {
-    SmallVector<std::pair<Operation *, Term>> all;
-    for (const Addition &addition : additions)
-      if (auto found = terms.find(addition.op); found != terms.end())
-        all.push_back(*found);
-    emitAll(b, all);
-  }
-
-  /// One addition for each frame, of its terms in the order of the program.
-  void emitAll(Builder &b, ArrayRef<std::pair<Operation *, Term>> terms) {
+  /// For each frame, the terms in the order in which one thread comes to them:
+  /// that of the work items, and then of the program.
+  void emitSums(Builder &b, std::vector<Contribution> terms) {
+    llvm::sort(terms, comesFirst);
     SmallVector<bool> done(additions.size());
     for (size_t k = 0; k < additions.size(); ++k) {
       if (done[k])
@@ -603,38 +688,44 @@ private:
           done[other] = true;
           mine.insert(additions[other].op);
         }
-      Value sum, any;
-      bool isCertain = false;
-      for (auto &[add, term] : terms) {
-        if (!mine.contains(add))
-          continue;
-        sum = sum ? arith::AddFOp::create(b, sum, term.value) : term.value;
-        isCertain |= !term.condition;
-        if (term.condition)
-          any = any ? arith::OrIOp::create(b, any, term.condition)
-                    : term.condition;
-      }
-      if (sum)
-        emitAddition(b, additions[k], sum, isCertain ? Value() : any);
+      SmallVector<Term> own;
+      for (const Contribution &contribution : terms)
+        if (mine.contains(contribution.add))
+          own.push_back(contribution.term);
+      if (!own.empty())
+        emitSum(b, additions[k], own);
     }
   }
 
-  void emitAddition(Builder &b, const Addition &addition, Value sum,
-                    Value condition) {
+  /// Whether the work item of `a` comes before that of `b`.
+  static bool comesFirst(const Contribution &a, const Contribution &b) {
+    for (auto [x, y] : llvm::zip(a.shifts, b.shifts))
+      if (int64_t distance = estimate(minus(x, y)))
+        return distance > 0;
+    return a.number < b.number;
+  }
+
+  void emitSum(Builder &b, const Addition &addition, ArrayRef<Term> terms) {
     OpBuilder::InsertionGuard guard(b);
-    if (condition) {
-      auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+    b.setLoc(ir::AtomicAddOp(addition.op).getLoc());
+    if (llvm::all_of(terms, [](const Term &term) { return term.condition; })) {
+      Value any = terms.front().condition;
+      for (const Term &term : terms.drop_front())
+        any = arith::OrIOp::create(b, any, term.condition);
+      auto branch = scf::IfOp::create(b, any, /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
-    Values indices;
+    Values position;
     for (Value index : addition.indices)
-      indices.push_back(isUniform(index, range) ? emit(b, Affine::of(index))
-                                                : index);
+      position.push_back(isUniform(index, range) ? emit(b, Affine::of(index))
+                                                 : index);
     for (const Reach &reach : addition.reaches)
-      indices[reach.dim] = positionOf(b, reach);
-    auto add = ir::AtomicAddOp::create(b, sum, addition.array, indices,
-                                       /*exclusive=*/true);
-    add->setLoc(ir::AtomicAddOp(addition.op).getLoc());
+      position[reach.dim] = positionOf(b, reach);
+    Value sum = ir::LoadOp::create(b, terms.front().value.getType(),
+                                   addition.array, position);
+    for (const Term &term : terms)
+      sum = arith::AddFOp::create(b, sum, term.value);
+    ir::StoreOp::create(b, sum, addition.array, position);
   }
 
   ir::RangeOp range;

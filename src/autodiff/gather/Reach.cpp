@@ -42,6 +42,10 @@ Affine Reach::shift(size_t step) const {
   return own;
 }
 
+Affine Candidate::distance() const {
+  return shift ? *shift : difference(target, item);
+}
+
 std::optional<Reach> reachOf(StepAnalysis &analysis, Value position,
                              unsigned dim) {
   Reach reach;
@@ -78,7 +82,7 @@ candidates(const Reach &reach, const Affine &extent,
     const Affine &from = reach.steps->all[k].from;
     const Affine &to = reach.steps->end(k, extent);
     if (reach.isSloped(k)) {
-      found.push_back({reach.shift(k), {}, {}, from, to});
+      found.push_back({reach.shift(k), {}, {}, from, to, k == reach.main});
       continue;
     }
     Affine length = difference(to, from);
@@ -125,6 +129,7 @@ void bound(const Reach &reach, const Affine &extent, const Bounds &where,
     if (k == reach.main) {
       inner.lows.push_back(low);
       inner.highs.push_back(high);
+      inner.lows.push_back(reach.shift(k));
       inner.highs.push_back(sum(extent, reach.shift(k)));
     } else if (isEarly(low, extent)) {
       inner.lows.push_back(high);

@@ -32,6 +32,10 @@ struct Candidate {
   Affine item;                 ///< this one,
   Affine target;               ///< if this is e
   Affine from, to;
+  bool isMain = false; ///< by the step of most work items
+
+  /// From the work item to the element.
+  Affine distance() const;
 };
 
 /// Work items of `reach`; they are different ones. Adds to `assumed`. Nothing

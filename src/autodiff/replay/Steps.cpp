@@ -167,6 +167,9 @@ private:
   bool assume(const Affine &form) {
     if (form.isConstant())
       return form.constant >= 0;
+    if (auto end = extent()) // there is a work item
+      if (auto above = constantDifference(form, *end); above && *above >= -1)
+        return true;
     auto isSame = [&](const Affine &known) {
       return constantDifference(known, form) == 0;
     };

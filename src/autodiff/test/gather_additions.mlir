@@ -1,7 +1,8 @@
 // RUN: costate-opt %s --gather-additions --split-input-file | FileCheck %s
 
-// Two neighbours inside of a row: each element is added to once, in the order
-// of the statements, before the adjoint of what was stored is cleared.
+// Two neighbours inside of a row: an element gets all that is added to it at
+// once, in the order of the work items, before the adjoint of what was stored
+// is cleared.
 // CHECK-LABEL: costate.kernel @inside
 // CHECK:         %[[M:.*]] = costate.extent %arg0[0]
 // CHECK:         %[[N:.*]] = arith.subi %[[M]], %c2_i64
@@ -15,18 +16,22 @@
 // CHECK:             %[[A:.*]] = costate.load %arg2[%[[UP]]]
 // CHECK:             %[[DOWN:.*]] = arith.addi %[[E]], %c-1_i64 : i64
 // CHECK:             %[[B:.*]] = costate.load %arg2[%[[DOWN]]]
-// CHECK:             %[[S:.*]] = arith.addf %[[A]], %[[B]] : f64
-// CHECK-NEXT:        costate.atomic_add exclusive %[[S]], %arg1[%[[E]]]
+// CHECK:             %[[OLD:.*]] = costate.load %arg1[%[[E]]]
+// CHECK:             %[[S:.*]] = arith.addf %[[OLD]], %[[B]] : f64
+// CHECK:             %[[T:.*]] = arith.addf %[[S]], %[[A]] : f64
+// CHECK-NEXT:        costate.store %[[T]], %arg1[%[[E]]]
 // CHECK:           } else {
 // CHECK:             %[[X:.*]]:2 = scf.if %{{.*}} -> (f64, i1) {
 // CHECK:               costate.load %arg2
 // CHECK:             } else {
 // CHECK:               arith.constant -0.000000e+00 : f64
 // CHECK:             %[[Y:.*]]:2 = scf.if %{{.*}} -> (f64, i1) {
-// CHECK:             %[[SUM:.*]] = arith.addf %[[X]]#0, %[[Y]]#0 : f64
-// CHECK:             %[[ANY:.*]] = arith.ori %[[X]]#1, %[[Y]]#1 : i1
+// CHECK:             %[[ANY:.*]] = arith.ori %[[Y]]#1, %[[X]]#1 : i1
 // CHECK:             scf.if %[[ANY]] {
-// CHECK-NEXT:          costate.atomic_add exclusive %[[SUM]], %arg1[%[[E]]]
+// CHECK:               %[[OLD:.*]] = costate.load %arg1[%[[E]]]
+// CHECK:               %[[S:.*]] = arith.addf %[[OLD]], %[[Y]]#0 : f64
+// CHECK:               %[[T:.*]] = arith.addf %[[S]], %[[X]]#0 : f64
+// CHECK-NEXT:          costate.store %[[T]], %arg1[%[[E]]]
 // CHECK:           } {costate.interior}
 // CHECK:         costate.range (%[[I:.*]]) in (%[[N]]) {
 // CHECK-NOT:       costate.atomic_add
@@ -111,7 +116,7 @@ costate.kernel @clamped(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
 // CHECK:         costate.range (%[[E:.*]]) in (%c9_i64) attributes {costate.gather} {
 // CHECK:           scf.if %{{.*}} {
 // CHECK-NOT:         scf.if
-// CHECK:             costate.atomic_add exclusive
+// CHECK:             costate.store %{{.*}}, %arg1[%[[E]]]
 // CHECK:           } else {
 // CHECK:             arith.cmpi sgt
 costate.kernel @one_sided(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {

@@ -17,29 +17,38 @@ namespace {
 /// The loop over a row, whose iterations of the interior are neighbours.
 class Row {
 public:
-  Row(scf::ForOp loop, scf::IfOp branch, int64_t vectorBits)
-      : loop(loop), branch(branch), b(loop.getLoc(), loop),
+  /// `rows`: whether it is a row of the interior; or null.
+  Row(scf::ForOp loop, scf::IfOp rows, scf::IfOp items, int64_t vectorBits)
+      : loop(loop), rows(rows), items(items), b(loop.getLoc(), loop),
         vectorBits(vectorBits) {}
 
-  bool split() {
+  void split() {
     moveLoopInvariantCode(loop);
     first = loop.getLowerBound();
     last = loop.getUpperBound();
-    if (!addBounds(branch.getCondition()))
-      return false;
-    Value lo = loop.getLowerBound(), hi = loop.getUpperBound();
-    if (outer)
-      last = arith::SelectOp::create(b, outer, last, lo);
-    first = arith::MinSIOp::create(b, first, hi);
+    if (!addBounds(items.getCondition()) ||
+        (rows && !isInvariant(rows.getCondition())))
+      return;
+    if (rows)
+      emitOtherRows();
+    first = arith::MinSIOp::create(b, first, loop.getUpperBound());
     last = arith::MaxSIOp::create(b, last, first);
     roundToVectors();
-    emitBorders(lo, hi);
-    emit(b, first, last, *branch.thenBlock());
+    emitBorders();
+    emit(b, first, last, *items.thenBlock());
     loop.erase();
-    return true;
   }
 
 private:
+  /// Rows of a border as a whole; the builder stands where others are, then.
+  void emitOtherRows() {
+    auto branch = scf::IfOp::create(b, rows.getCondition(),
+                                    /*withElseRegion=*/true);
+    b.setInsertionPoint(branch.elseBlock()->getTerminator());
+    emit(b, loop.getLowerBound(), loop.getUpperBound(), *rows.elseBlock());
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+
   /// Whole vectors at places that are multiples of them, unless most of the row
   /// would be border then.
   void roundToVectors() {
@@ -59,7 +68,7 @@ private:
   /// How many numbers of the narrowest type that is loaded a vector holds.
   int64_t lanes() {
     int64_t bits = 64;
-    branch.thenBlock()->walk([&](ir::LoadOp load) {
+    items.thenBlock()->walk([&](ir::LoadOp load) {
       bits = std::min<int64_t>(bits, load.getType().getIntOrFloatBitWidth());
     });
     return std::max<int64_t>(vectorBits / bits, 1);
@@ -81,11 +90,6 @@ private:
 
   /// What conjunction `condition` asks of the index.
   bool addBounds(Value condition) {
-    if (isInvariant(condition)) {
-      outer = outer ? arith::AndIOp::create(b, outer, condition).getResult()
-                    : condition;
-      return true;
-    }
     if (auto both = condition.getDefiningOp<arith::AndIOp>())
       return addBounds(both.getLhs()) && addBounds(both.getRhs());
     auto bound = condition.getDefiningOp<arith::CmpIOp>();
@@ -111,7 +115,8 @@ private:
   }
 
   /// Both in one loop, so that their code is there once.
-  void emitBorders(Value lo, Value hi) {
+  void emitBorders() {
+    Value lo = loop.getLowerBound(), hi = loop.getUpperBound();
     Value zero = constant(0), one = constant(1), two = constant(2);
     auto sides = scf::ForOp::create(b, zero, two, one);
     ImplicitLocOpBuilder inner(loop.getLoc(), sides.getBody()->getTerminator());
@@ -119,7 +124,7 @@ private:
                                           sides.getInductionVar(), zero);
     Value from = arith::SelectOp::create(inner, isFirst, lo, last);
     Value to = arith::SelectOp::create(inner, isFirst, first, hi);
-    emit(inner, from, to, *branch.elseBlock());
+    emit(inner, from, to, *items.elseBlock());
   }
 
   /// A copy of the loop with one side of the branch.
@@ -128,37 +133,45 @@ private:
     IRMapping values;
     values.map(loop.getInductionVar(), copy.getInductionVar());
     OpBuilder inner(copy.getBody()->getTerminator());
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      if (&op != branch) {
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!op.hasAttr(ir::interiorAttr))
         inner.clone(op, values);
-        continue;
-      }
-      for (Operation &own : side.without_terminator())
-        inner.clone(own, values);
-    }
+    for (Operation &op : side.without_terminator())
+      inner.clone(op, values);
   }
 
   scf::ForOp loop;
-  scf::IfOp branch;
+  scf::IfOp rows, items;
   ImplicitLocOpBuilder b;
   int64_t vectorBits;
-  Value first, last, outer, offset;
+  Value first, last, offset;
 };
 
 struct SplitRows : impl::SplitRowsBase<SplitRows> {
   using SplitRowsBase::SplitRowsBase;
 
+  /// What tells items of the interior in rows of the interior.
+  static scf::IfOp innerOf(scf::IfOp rows) {
+    for (auto branch : rows.thenBlock()->getOps<scf::IfOp>())
+      if (branch->hasAttr(ir::interiorAttr))
+        return branch;
+    return {};
+  }
+
   void runOnOperation() override {
     SmallVector<scf::IfOp> branches;
     getOperation()->walk([&](scf::IfOp branch) {
-      if (branch->hasAttr(ir::interiorAttr))
+      if (branch->hasAttr(ir::interiorAttr) &&
+          isa<scf::ForOp>(branch->getParentOp()))
         branches.push_back(branch);
     });
     for (scf::IfOp branch : branches) {
-      branch->removeAttr(ir::interiorAttr);
-      auto loop = dyn_cast<scf::ForOp>(branch->getParentOp());
-      if (loop && loop.getInitArgs().empty())
-        Row(loop, branch, vectorBits).split();
+      auto loop = cast<scf::ForOp>(branch->getParentOp());
+      scf::IfOp inner = innerOf(branch);
+      if (loop.getInitArgs().empty())
+        Row(loop, inner ? branch : scf::IfOp(), inner ? inner : branch,
+            vectorBits)
+            .split();
     }
   }
 };
