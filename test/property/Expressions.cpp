@@ -60,7 +60,25 @@ std::vector<Node> Expressions::elementOfLocal(const std::string &type) {
 
 //===-- Elements ----------------------------------------------------------===//
 
+/// An element beside that of the work item.
+Node Expressions::neighbour(int extent) {
+  Node mine = pick(own), last = atom(extent - 1), step = atom(between(1, 2));
+  switch (below(4)) {
+  case 0:
+    return list("min", {list("add", {mine, step}), last});
+  case 1:
+    return list("min",
+                {list("max", {list("sub", {mine, step}), atom(0)}), last});
+  case 2:
+    return list("idx", {atom(extent), list("sub", {mine, step})});
+  default:
+    return list("idx", {atom(extent), list("add", {mine, step})});
+  }
+}
+
 Node Expressions::index(int extent) {
+  if (inRange && !own.empty() && extent > 1 && nested < 2 && chance(8))
+    return neighbour(extent);
   std::vector<Node> choices = {atom(below(extent))};
   for (const Name *name : named("i64", false)) {
     if (name->bound > 0 && name->bound <= extent)

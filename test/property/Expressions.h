@@ -93,6 +93,7 @@ private:
   const TensorOperation &choose(const std::vector<TensorOperation> &all);
   std::vector<Node> operandsOf(const TensorOperation &operation, int depth);
 
+  Node neighbour(int extent);
   Node realLeaf(const std::string &type);
   Node load(const std::string &type);
   Node tame(int depth, const std::string &type);

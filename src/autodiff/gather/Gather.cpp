@@ -24,6 +24,7 @@ using Values = SmallVector<Value>;
 constexpr int64_t largestWeight = 64;
 /// Copies for single elements of the border.
 constexpr size_t mostCopies = 128;
+constexpr size_t mostAdditions = 128;
 
 //===-- Forms as values ---------------------------------------------------===//
 
@@ -175,6 +176,12 @@ public:
 
   std::vector<Addition> run() {
     range.walk([&](ir::AtomicAddOp add) { consider(add); });
+    if (additions.size() > mostAdditions || !pays())
+      llvm::erase_if(additions, [](const Addition &addition) {
+        return isExclusive(addition.op);
+      });
+    if (additions.size() > mostAdditions || !pays())
+      return {};
     for (size_t before = 0; before != additions.size();) {
       before = additions.size();
       llvm::erase_if(additions, [&](const Addition &addition) {
@@ -287,6 +294,8 @@ private:
     int64_t saved = llvm::count_if(additions, [](const Addition &addition) {
       return !isExclusive(addition.op);
     });
+    if (saved == 0)
+      return false;
     int64_t weight = 0;
     for (const Together &together : byShift(additions, range))
       weight += together.slice.weight();

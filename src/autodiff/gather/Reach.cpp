@@ -27,19 +27,34 @@ static Affine offset(Affine form, int64_t constant) {
 }
 
 bool Reach::isSloped(size_t step) const {
-  return steps->all[step].value.coefficient(steps->index) != 0;
-}
-
-Affine Reach::target(size_t step) const {
-  return difference(steps->all[step].value, offset(base, rest));
+  return steps->all[step].value.coefficient(steps->index) == slope;
 }
 
 Affine Reach::shift(size_t step) const {
-  Affine own = target(step);
+  Affine own = difference(steps->all[step].value, offset(base, rest));
   own.terms.erase(steps->index);
   if (slope != 1) // a constant, by reachOf
     own.constant /= slope;
   return own;
+}
+
+Affine Reach::target(size_t step, int64_t number) const {
+  const Step &own = steps->all[step];
+  Affine element = difference(own.value, offset(base, rest));
+  int64_t times = element.coefficient(steps->index);
+  element.terms.erase(steps->index);
+  element.add(offset(own.from, number), times);
+  return element;
+}
+
+int64_t Reach::length(size_t step, const Affine &extent,
+                      SmallVectorImpl<Affine> &assumed) const {
+  Affine length = difference(steps->end(step, extent), steps->all[step].from);
+  int64_t most = length.constant;
+  length.constant = 0;
+  if (!length.isConstant())
+    assumed.push_back(difference(Affine(), length));
+  return most;
 }
 
 Affine Candidate::distance() const {
@@ -60,10 +75,6 @@ std::optional<Reach> reachOf(StepAnalysis &analysis, Value position,
   if (reach.slope == 0 || !llvm::isInt<16>(reach.slope) ||
       std::abs(main.constant) > farthest)
     return std::nullopt;
-  for (const Step &step : reach.steps->all)
-    if (int64_t slope = step.value.coefficient(index);
-        slope != 0 && slope != reach.slope)
-      return std::nullopt;
   if (reach.slope != 1 && reach.steps->all.size() > 1)
     return std::nullopt;
   reach.base = main;
@@ -85,17 +96,12 @@ candidates(const Reach &reach, const Affine &extent,
       found.push_back({reach.shift(k), {}, {}, from, to, k == reach.main});
       continue;
     }
-    Affine length = difference(to, from);
-    int64_t most = length.constant;
-    if (!length.isConstant()) {
-      length.constant = 0;
-      assumed.push_back(difference(Affine(), length));
-    }
-    if (most > mostItems)
+    int64_t length = reach.length(k, extent, assumed);
+    if (length > mostItems)
       return std::nullopt;
-    for (int64_t item = 0; item < most; ++item)
+    for (int64_t item = 0; item < length; ++item)
       found.push_back(
-          {std::nullopt, offset(from, item), reach.target(k), from, to});
+          {std::nullopt, offset(from, item), reach.target(k, item), from, to});
   }
   return found;
 }
@@ -116,27 +122,30 @@ static Affine tightened(Affine number, ArrayRef<Affine> numbers, int sign) {
 
 void bound(const Reach &reach, const Affine &extent, const Bounds &where,
            Bounds &inner, Bounds &hull) {
-  for (size_t k = 0; k < reach.steps->all.size(); ++k) {
-    Affine low = reach.target(k), high = offset(low, 1);
-    if (reach.isSloped(k)) {
-      Affine shift = reach.shift(k);
-      low = sum(tightened(reach.steps->all[k].from, where.lows, 1), shift);
-      high =
-          sum(tightened(reach.steps->end(k, extent), where.highs, -1), shift);
-    }
+  auto add = [&](const Affine &low, const Affine &high, bool isMain) {
     hull.lows.push_back(low);
     hull.highs.push_back(high);
-    if (k == reach.main) {
-      inner.lows.push_back(low);
-      inner.highs.push_back(high);
-      inner.lows.push_back(reach.shift(k));
-      inner.highs.push_back(sum(extent, reach.shift(k)));
-    } else if (isEarly(low, extent)) {
-      inner.lows.push_back(high);
-    } else {
-      inner.highs.push_back(low);
+    if (isMain || !isEarly(low, extent))
+      inner.highs.push_back(isMain ? high : low);
+    if (isMain || isEarly(low, extent))
+      inner.lows.push_back(isMain ? low : high);
+  };
+  for (size_t k = 0; k < reach.steps->all.size(); ++k) {
+    if (reach.isSloped(k)) {
+      Affine shift = reach.shift(k);
+      add(sum(tightened(reach.steps->all[k].from, where.lows, 1), shift),
+          sum(tightened(reach.steps->end(k, extent), where.highs, -1), shift),
+          k == reach.main);
+      continue;
+    }
+    SmallVector<Affine, 0> assumed; // by `candidates`
+    for (int64_t item = reach.length(k, extent, assumed); item-- > 0;) {
+      Affine element = reach.target(k, item);
+      add(element, offset(element, 1), false);
     }
   }
+  inner.lows.push_back(reach.shift(reach.main));
+  inner.highs.push_back(sum(extent, reach.shift(reach.main)));
 }
 
 } // namespace costate::autodiff

@@ -18,11 +18,17 @@ struct Reach {
   int64_t slope, rest;
   Affine base; ///< element e has the index slope * e + rest + base
 
-  /// Of the elements that a step reaches; for one with a slope.
-  Affine shift(size_t step) const;
+  /// Whether elements follow a step as they follow the main one; others are
+  /// short.
   bool isSloped(size_t step) const;
-  /// The element that a step without slope reaches.
-  Affine target(size_t step) const;
+  /// Of the elements that a sloped step reaches.
+  Affine shift(size_t step) const;
+  /// The element that work item `number` of a step reaches.
+  Affine target(size_t step, int64_t number) const;
+  /// How many work items a step has at most, if some form, which is added to
+  /// `assumed`, is not negative.
+  int64_t length(size_t step, const Affine &extent,
+                 llvm::SmallVectorImpl<Affine> &assumed) const;
 };
 
 /// The work items along one index that reach element e: one of the interval

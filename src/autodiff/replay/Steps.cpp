@@ -3,6 +3,7 @@
 #include "autodiff/replay/Accesses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -159,6 +160,7 @@ private:
         .Case([&](ir::RemOp rem) {
           return !rem.getIsUnsigned() && makeRemainder(op);
         })
+        .Case([&](math::AbsIOp) { return makeMagnitude(op); })
         .Default([](Operation *) { return false; });
   }
 
@@ -381,6 +383,19 @@ private:
                  ? putBySign(where, difference, a, b)
                  : putBySign(where, difference, b, a);
     });
+  }
+
+  bool makeMagnitude(Operation *op) {
+    const Steps *steps = operand(op->getOperand(0));
+    if (!steps)
+      return false;
+    for (size_t k = 0; k < steps->all.size(); ++k) {
+      const Affine &value = steps->all[k].value;
+      if (!putBySign(interval(*steps, k), value, plus(Affine(), value, -1),
+                     value))
+        return false;
+    }
+    return true;
   }
 
   bool makeComparison(Operation *op, arith::CmpIPredicate predicate) {

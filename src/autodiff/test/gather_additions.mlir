@@ -138,6 +138,26 @@ costate.kernel @one_sided(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1
 
 // -----
 
+// An index that is reflected: work items 0 and 2 come to element 1.
+// CHECK-LABEL: costate.kernel @mirrored
+// CHECK:         costate.range (%[[E:.*]]) in (%c9_i64) attributes {costate.gather} {
+// CHECK:           } else {
+// CHECK:             %[[AT:.*]] = arith.cmpi eq, %[[E]], %c1_i64 : i64
+// CHECK:           } {costate.interior}
+costate.kernel @mirrored(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %c1 = arith.constant 1 : i64
+  %n = arith.constant 9 : i64
+  costate.range (%i) in (%n) {
+    %j = arith.subi %i, %c1 : i64
+    %k = math.absi %j : i64
+    %g = costate.load %gy[%i] : !costate.array<f64, 1>
+    costate.atomic_add %g, %gx[%i] : !costate.array<f64, 1>
+    costate.atomic_add %g, %gx[%k] : !costate.array<f64, 1>
+  }
+}
+
+// -----
+
 // What is left alone.
 
 // The adjoint has been cleared before.
