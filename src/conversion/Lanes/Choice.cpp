@@ -209,11 +209,13 @@ unsigned lanesOf(scf::ForOp row, unsigned bits) {
 
 } // namespace
 
-Choice chooseLanes(scf::ForOp row, const Shapes &shapes,
+Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
                    const LaneOptions &options) {
   if (!hasControl(row))
     return {0, "straight code, left to the loop vectoriser"};
   std::string obstacle = Obstacles(shapes, options.deterministic).find(row);
+  if (obstacle.empty() && !order.isOpposite())
+    obstacle = "a branch that undoes several other ones";
   if (!obstacle.empty())
     return {0, obstacle};
   unsigned lanes = options.lanes ? options.lanes : lanesOf(row, options.bits);

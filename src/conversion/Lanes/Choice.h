@@ -1,7 +1,7 @@
 #pragma once
 /// Whether the work items of a row should be lanes, and how many.
 
-#include "conversion/Lanes/Shapes.h"
+#include "conversion/Lanes/TapeOrder.h"
 
 #include <string>
 
@@ -19,6 +19,6 @@ struct Choice {
 };
 
 Choice chooseLanes(mlir::scf::ForOp row, const Shapes &shapes,
-                   const LaneOptions &options);
+                   const TapeOrder &order, const LaneOptions &options);
 
 } // namespace costate::conversion

@@ -48,12 +48,11 @@ void LaneBody::emitIf(scf::IfOp op) {
   auto emitThen = [&] {
     then = emitSide(op.getThenRegion(), b.both(active, condition));
   };
-  // Where both sides have pushed, the second one comes off the tape first.
-  bool isReverse = Balance(op).popsOthers;
-  if (!isReverse)
+  bool isSwapped = order.startsWithElse(op);
+  if (!isSwapped)
     emitThen();
   other = emitSide(op.getElseRegion(), b.butNot(active, condition));
-  if (isReverse)
+  if (isSwapped)
     emitThen();
   for (auto [k, result] : llvm::enumerate(op.getResults()))
     vectors[result] = arith::SelectOp::create(b, condition, then[k], other[k]);

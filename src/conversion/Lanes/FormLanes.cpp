@@ -87,8 +87,10 @@ private:
 /// Writes a row once more, for lanes.
 class RowWriter {
 public:
-  RowWriter(scf::ForOp row, const Shapes &shapes, unsigned lanes)
-      : row(row), shapes(shapes), b(row.getLoc(), OpBuilder(row), lanes) {}
+  RowWriter(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
+            unsigned lanes)
+      : row(row), shapes(shapes), order(order),
+        b(row.getLoc(), OpBuilder(row), lanes) {}
 
   void run() {
     Values inits;
@@ -169,7 +171,7 @@ private:
   }
 
   void fill(scf::ForOp loop, bool isMasked) {
-    LaneBody body(b, shapes, row->getParentOfType<LLVM::LLVMFuncOp>());
+    LaneBody body(b, shapes, order, row->getParentOfType<LLVM::LLVMFuncOp>());
     Value first = loop.getInductionVar();
     Value mask = isMasked ? maskOf(first) : nullptr;
     Value each = arith::AddIOp::create(b, b.splat(first),
@@ -209,6 +211,7 @@ private:
 
   scf::ForOp row;
   const Shapes &shapes;
+  const TapeOrder &order;
   LaneBuilder b;
   SmallVector<PartialSums> sums;
 };
@@ -228,8 +231,10 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
 
   void form(scf::ForOp row) {
     Shapes shapes(row);
+    TapeOrder order(row, shapes);
     auto function = row->getParentOfType<LLVM::LLVMFuncOp>();
-    Choice choice = chooseLanes(row, shapes, {lanes, bits, deterministic});
+    Choice choice =
+        chooseLanes(row, shapes, order, {lanes, bits, deterministic});
     Builder b(&getContext());
     if (!choice.obstacle.empty())
       function->setAttr(obstacleAttr, b.getStringAttr(choice.obstacle));
@@ -238,7 +243,7 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
     if (choice.lanes) {
       setChunks(function,
                 row.getNumResults() ? PartialSums::count : choice.lanes);
-      RowWriter(row, shapes, choice.lanes).run();
+      RowWriter(row, shapes, order, choice.lanes).run();
     }
   }
 

@@ -56,8 +56,8 @@ static bool isUniformOperation(const Shapes &shapes, Operation *op) {
   auto isUniform = [&](Value value) { return shapes.isUniform(value); };
   return op->getNumRegions() == 0 &&
          llvm::all_of(op->getOperands(), isUniform) &&
-         llvm::all_of(op->getResults(), isUniform) && !ir::writesElement(op) &&
-         !ir::isOfLocal(op) && !isa<tape::PushOp, tape::PopOp>(op);
+         llvm::all_of(op->getResults(), isUniform) && !isOfOneLane(op) &&
+         !isa<tape::PushOp, tape::PopOp>(op);
 }
 
 void LaneBody::emit(Operation *op) {

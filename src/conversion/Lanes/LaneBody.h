@@ -3,7 +3,7 @@
 
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/Lanes/LaneBuilder.h"
-#include "conversion/Lanes/Shapes.h"
+#include "conversion/Lanes/TapeOrder.h"
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
 
@@ -20,9 +20,9 @@ struct LanePlaces {
 class LaneBody {
 public:
   /// Within `function`.
-  LaneBody(LaneBuilder &builder, const Shapes &shapes,
+  LaneBody(LaneBuilder &builder, const Shapes &shapes, const TapeOrder &order,
            mlir::LLVM::LLVMFuncOp function)
-      : b(builder), shapes(shapes), function(function) {}
+      : b(builder), shapes(shapes), order(order), function(function) {}
 
   /// What a value of the row is here; of uniform ones `scalar`.
   void map(mlir::Value value, mlir::Value scalar, mlir::Value vector);
@@ -101,6 +101,7 @@ private:
 
   LaneBuilder &b;
   const Shapes &shapes;
+  const TapeOrder &order;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value active;
   llvm::SmallPtrSet<mlir::Operation *, 4> leftOut;

@@ -58,9 +58,9 @@ LanePlaces LaneBody::neighbours(Type element, Value base, Value first) {
   Type memory = memoryType(element);
   if (!first)
     return {element, base, nullptr};
+  // A first lane that is not active may have no element.
   Value place =
-      LLVM::GEPOp::create(b, base.getType(), memory, base, ValueRange(first),
-                          LLVM::GEPNoWrapFlags::inbounds);
+      LLVM::GEPOp::create(b, base.getType(), memory, base, ValueRange(first));
   return {element, place, nullptr};
 }
 

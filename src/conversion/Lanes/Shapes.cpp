@@ -1,5 +1,6 @@
 #include "conversion/Lanes/Shapes.h"
 
+#include "ir/Functions.h"
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
 
@@ -59,7 +60,8 @@ bool Shapes::areNeighbours(ValueRange indices) const {
 }
 
 bool Shapes::parts(scf::ForOp loop) const {
-  return !isUniform(loop.getUpperBound());
+  return !areShared(
+      {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
 }
 
 bool Shapes::parts(scf::WhileOp loop) const {
@@ -175,13 +177,14 @@ static bool isIndexLike(Type type) {
   return type.isInteger(32) || type.isInteger(64);
 }
 
-static bool dependsOnLane(Operation *op) {
-  return ir::isOfLocal(op) || ir::fetchesElement(op) ||
-         isa<ir::AtomicTakeOp>(op);
+bool isOfOneLane(Operation *op) {
+  if (auto call = dyn_cast<func::CallOp>(op))
+    return !ir::onlyComputes(ir::calleeOf(call));
+  return ir::isOfLocal(op) || ir::writesElement(op);
 }
 
 Shape Shapes::ofResult(Operation *op) const {
-  if (dependsOnLane(op))
+  if (isOfOneLane(op))
     return Shape::varying();
   if (llvm::all_of(op->getOperands(),
                    [&](Value operand) { return isUniform(operand); }))

@@ -59,6 +59,10 @@ private:
   bool isChanged = false;
 };
 
+/// Whether lanes cannot share `op` even if they share its operands: it writes,
+/// or is on private arrays.
+bool isOfOneLane(mlir::Operation *op);
+
 /// Whether `region` pops records that are pushed outside of it; whether it
 /// pushes some that are popped outside of it.
 struct Balance {

@@ -83,6 +83,41 @@ TEST(Lanes, TakeBothSidesOfABranchThatSave) {
   });
 }
 
+/// On one way, there or back, nothing stands between the branches.
+TEST(Lanes, TakeABranchTwice) {
+  auto turn = [](const auto &condition, Var<double> &v, const auto &count) {
+    IF (condition) {
+      FOR (k, 0, count) {
+        v = sin(v) * v + 0.3;
+      }
+    }
+    ELSE {
+      FOR (k, 0, count) {
+        v = exp(-v) * v + 0.5;
+      }
+    }
+  };
+  expectSame([&](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      auto isLong = n(i) > 5;
+      turn(isLong, v, n(i));
+      turn(isLong, v, n((i * 3) % x.size(0)));
+      y(i) = v;
+    });
+  });
+  expectSame([&](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      auto isLong = n(i) > 5;
+      turn(isLong, v, 3);
+      y(i) = v;
+      turn(isLong, v, 2);
+      y(i) += v;
+    });
+  });
+}
+
 TEST(Lanes, LeaveNestedLoopsAtDifferentTimes) {
   expectSame([](X x, N n, X y) {
     parallel(x.size(0), [&](Index i) {

@@ -163,3 +163,160 @@ costate.kernel @straight(%x: !costate.array<f64, 1>) {
     costate.store %s, %x[%i] : !costate.array<f64, 1>
   }
 }
+
+// A branch that undoes two others, between which the way there computes
+// something: its records are not in one order.
+// CHECK-LABEL: llvm.func internal @joined.chunk0
+// CHECK-SAME:    costate.obstacle = "a branch that undoes several other ones"
+costate.kernel @joined(%x: !costate.array<f32, 1>, %shared: i1) {
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf olt, %v, %zero : f32
+    scf.if %c {
+      %s = costate.sin %v : f32
+      tape.push record(0) %s : f32
+    } else {
+      %s = costate.cos %v : f32
+      tape.push record(1) %s : f32
+    }
+    scf.if %c {
+      %s = costate.exp %v : f32
+      tape.push record(2) %s : f32
+    } else {
+      %s = costate.log %v : f32
+      tape.push record(3) %s : f32
+    }
+    tape.pivot
+    %g = scf.if %c -> f32 {
+      %s = tape.pop record(2) : f32
+      %t = tape.pop record(0) : f32
+      %m = costate.strong_mul %s, %t : f32
+      scf.yield %m : f32
+    } else {
+      %s = tape.pop record(3) : f32
+      %t = tape.pop record(1) : f32
+      %m = costate.strong_mul %s, %t : f32
+      scf.yield %m : f32
+    }
+    costate.store %g, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// Lanes that take the same side have the records of that side only.
+// CHECK-LABEL: llvm.func internal @joined_shared.chunk0
+// CHECK-SAME:    costate.vector_lanes = 4
+costate.kernel @joined_shared(%x: !costate.array<f32, 1>, %shared: i1) {
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    scf.if %shared {
+      %s = costate.sin %v : f32
+      tape.push record(0) %s : f32
+    } else {
+      %s = costate.cos %v : f32
+      tape.push record(1) %s : f32
+    }
+    scf.if %shared {
+      %s = costate.exp %v : f32
+      tape.push record(2) %s : f32
+    } else {
+      %s = costate.log %v : f32
+      tape.push record(3) %s : f32
+    }
+    tape.pivot
+    %g = scf.if %shared -> f32 {
+      %s = tape.pop record(2) : f32
+      %t = tape.pop record(0) : f32
+      %m = costate.strong_mul %s, %t : f32
+      scf.yield %m : f32
+    } else {
+      %s = tape.pop record(3) : f32
+      %t = tape.pop record(1) : f32
+      %m = costate.strong_mul %s, %t : f32
+      scf.yield %m : f32
+    }
+    costate.store %g, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// The sides of a branch may be swapped on the way back.
+// CHECK-LABEL: llvm.func internal @swapped.chunk0
+// CHECK:         tape.push record(0)
+// CHECK:         tape.push record(1)
+// CHECK:         tape.pop record(1)
+// CHECK:         tape.pop record(0)
+costate.kernel @swapped(%x: !costate.array<f32, 1>, %shared: i1) {
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf olt, %v, %zero : f32
+    %n = arith.cmpf uge, %v, %zero : f32
+    scf.if %c {
+      %s = costate.sin %v : f32
+      tape.push record(0) %s : f32
+    }
+    scf.if %n {
+      %s = costate.cos %v : f32
+      tape.push record(1) %s : f32
+    }
+    tape.pivot
+    %g = scf.if %n -> f32 {
+      %s = tape.pop record(1) : f32
+      scf.yield %s : f32
+    } else {
+      %s = tape.pop record(0) : f32
+      scf.yield %s : f32
+    }
+    costate.store %g, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// Counts by a first iteration or step of each lane are not there.
+// CHECK-LABEL: llvm.func internal @from.chunk0
+// CHECK-SAME:    costate.obstacle = "the bounds of a loop"
+costate.kernel @from(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>,
+                     %count: i64) {
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %from = costate.load %n[%i] : !costate.array<i64, 1>
+    %r = scf.for %k = %from to %count step %c1 iter_args(%a = %v) -> f32 : i64 {
+      %s = costate.sin %a : f32
+      scf.yield %s : f32
+    }
+    costate.store %r, %x[%i] : !costate.array<f32, 1>
+  }
+}
+
+// So is a call of a function that writes, if all lanes pass the same; one that
+// only computes is made once.
+// CHECK-LABEL: llvm.func internal @calls.chunk0
+// CHECK:         func.call @half
+// CHECK:         llvm.intr.cttz
+// CHECK:         func.call @add
+func.func private @add(%f: !costate.array<f32, 0>, %a: f32) {
+  costate.atomic_add %a, %f[] : !costate.array<f32, 0>
+  return
+}
+func.func private @half(%a: f32) -> f32 {
+  %half = arith.constant 0.5 : f32
+  %b = arith.mulf %a, %half : f32
+  return %b : f32
+}
+costate.kernel @calls(%x: !costate.array<f32, 1>, %f: !costate.array<f32, 0>, %a: f32) {
+  %zero = arith.constant 0.0 : f32
+  %size = costate.extent %x[0] : !costate.array<f32, 1>
+  costate.range (%i) in (%size) {
+    %v = costate.load %x[%i] : !costate.array<f32, 1>
+    %c = arith.cmpf olt, %v, %zero : f32
+    scf.if %c {
+      %b = func.call @half(%a) : (f32) -> f32
+      func.call @add(%f, %b) : (!costate.array<f32, 0>, f32) -> ()
+    }
+  }
+}
