@@ -140,7 +140,7 @@ static std::string gradientText(const Compiled &compiled) {
          versionText(compiled);
 }
 
-/// `    lanes: springs.py:12: 16; springs.py:20: none, `costate.print``
+/// `    springs.py:12: 16 work items at a time, as lanes`, for each range.
 static std::string lanesText(const KernelCode &code) {
   std::string text;
   for (const runtime::RangeLanes &range : code.ranges) {

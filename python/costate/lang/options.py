@@ -21,7 +21,7 @@ def check(options):
             _refuse(name, value, "True or False")
         elif name in _COUNTS and not _is_count(value):
             _refuse(name, value, "an integer, at least 0")
-        elif name == "lanes" and value not in (0, 1, 2, 4, 8, 16):
+        elif name == "lanes" and not (_is_integer(value) and value in (0, 1, 2, 4, 8, 16)):
             _refuse(name, value, "1, 2, 4, 8, 16, or 0 for what pays")
         elif name == "random_seed" and not _is_integer(value):
             _refuse(name, value, "an integer")

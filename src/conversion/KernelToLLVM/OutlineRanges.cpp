@@ -242,8 +242,7 @@ public:
   KernelOutliner(ModuleOp module, Runtime &runtime, ir::KernelOp kernel,
                  bool debug)
       : module(module), runtime(runtime), kernel(kernel),
-        name(kernel.getName().str()),
-        namesWorkItems(debug || contains(kernel.getRegion(), isPrint)) {}
+        name(kernel.getName().str()), debug(debug) {}
 
   void run() {
     bool measures = contains(kernel.getRegion(), isPush);
@@ -263,7 +262,7 @@ public:
     });
     for (auto [number, range] : llvm::enumerate(ranges))
       RangeOutliner(module, runtime, range, name, number, measures,
-                    namesWorkItems)
+                    debug || contains(range.getRegion(), isPrint))
           .run();
     if (measures)
       erasePivots(entry);
@@ -318,7 +317,7 @@ private:
   Runtime &runtime;
   ir::KernelOp kernel;
   std::string name;
-  bool namesWorkItems;
+  bool debug;
   LLVM::LLVMFuncOp entry;
 };
 

@@ -81,6 +81,10 @@ private:
     });
     if (isShared && (!store || isa<BlockArgument>(store.getAddr())))
       return "";
+    // The number of the work item, for what it prints.
+    auto slot = store ? store.getAddr().getDefiningOp<LLVM::GEPOp>() : nullptr;
+    if (slot && isa<BlockArgument>(slot.getBase()))
+      return "`print`";
     return "updates of an integer that all work items share";
   }
 

@@ -83,6 +83,28 @@ TEST(Lanes, TakeBothSidesOfABranchThatSave) {
   });
 }
 
+/// Both sides save, one once and the other one as often as its loop runs.
+TEST(Lanes, GoBackThroughTheSecondSideFirst) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Var<double> v = x(i);
+      FOR (j, 0, 3) {
+        IF (n(i) + j > 5) {
+          FOR (k, 0, n(i)) {
+            v = sin(v) * v + 0.3;
+          }
+        }
+        ELSE {
+          FOR (k, 0, 2) {
+            v = exp(-v) * v + 0.5;
+          }
+        }
+      }
+      y(i) = v;
+    });
+  });
+}
+
 /// On one way, there or back, nothing stands between the branches.
 TEST(Lanes, TakeABranchTwice) {
   auto turn = [](const auto &condition, Var<double> &v, const auto &count) {

@@ -1,0 +1,132 @@
+"""Work items of a CPU as lanes of vectors: the same bits for any number of them."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+pytestmark = pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") not in ("", "cpu"), reason="lanes are those of CPUs")
+
+SIZE = 45  # more than two vectors of the widest, and a rest
+STARTS = [0.2 + 0.03 * (i * 7 % SIZE) for i in range(SIZE)]
+COUNTS = [i * i % 11 for i in range(SIZE)]
+LANES = (1, 4, 16)
+
+
+def ragged(v, n, math):
+    for j in range(n):
+        if (n + j) % 3 == 0:
+            v = math.sin(v) * v + 0.3
+        else:
+            v = math.exp(-v) + 0.2 * v * j
+    return v
+
+
+def ended(v, n, math):
+    k = 0
+    while k < n:
+        v = math.sin(v) + 0.4 * v
+        if v > 1.1:
+            break
+        k += 1
+    return v * v + k
+
+
+def nested(v, n, math):
+    for j in range(n % 5):
+        for k in range(j, n):
+            v = math.cos(v) * v + 0.1 * k
+            if k == n % 4 + 2:
+                break
+        if j % 2 == n % 2:
+            continue
+        v = 0.7 * math.sin(v)
+    return v
+
+
+def returned(v, n, math):
+    if n == 3:
+        return v * v
+    while abs(v * v - 0.9) > 0.001:
+        v = 0.5 * (v + 0.9 / v)
+        if n > 8:
+            v = math.sin(v)
+            break
+    return v
+
+
+BODIES = [ragged, ended, nested, returned]
+
+
+def run(body, dtype, lanes):
+    """The values and the gradient of `body` in every work item, and the report of its kernel."""
+    ti.init(arch=ti.cpu, lanes=lanes, default_fp=dtype)
+    inline = ti.func(body)
+    x, y = (ti.field(dtype, SIZE, needs_grad=True) for _ in range(2))
+    n = ti.field(ti.i32, SIZE)
+
+    @ti.kernel
+    def each():
+        for i in x:
+            y[i] = inline(x[i], n[i], ti)
+
+    x.from_numpy(np.array(STARTS, dtype=x.to_numpy().dtype))
+    n.from_numpy(np.array(COUNTS, dtype=np.int32))
+    each()
+    y.grad.fill(1)
+    each.grad()
+    return y.to_numpy(), x.grad.to_numpy(), each.report()
+
+
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
+@pytest.mark.parametrize("body", BODIES)
+def test_have_the_same_bits(body, dtype):
+    values, gradient, _ = run(body, dtype, LANES[0])
+    for lanes in LANES[1:]:
+        others, slopes, report = run(body, dtype, lanes)
+        assert f": {lanes} work items at a time, as lanes" in report
+        np.testing.assert_array_equal(others, values)
+        np.testing.assert_array_equal(slopes, gradient)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_have_the_derivatives_of_plain_python(body):
+    values, gradient, _ = run(body, ti.f64, 8)
+    h = 1e-6
+    for i, (v, n) in enumerate(zip(STARTS, COUNTS)):
+        assert values[i] == pytest.approx(body(v, n, math), rel=1e-12)
+        slope = (body(v + h, n, math) - body(v - h, n, math)) / (2 * h)
+        assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("lanes", [3, -1, 32, 4.0, True, "4"])
+def test_are_as_many_as_a_vector_can_have(lanes):
+    with pytest.raises((TypeError, ValueError), match="lanes.*1, 2, 4, 8, 16, or 0 for what pays"):
+        ti.init(arch=ti.cpu, lanes=lanes)
+
+
+def test_report_names_lanes_and_obstacles_by_line():
+    ti.init(arch=ti.cpu, lanes=4)
+    x, n = ti.field(ti.f32, SIZE), ti.field(ti.i32, SIZE)
+
+    @ti.kernel
+    def each():
+        for i in x:
+            for j in range(n[i]):
+                x[i] = ti.sin(x[i])
+        for i in x:
+            x[i] *= 2.0
+        for i in x:
+            for j in range(n[i]):
+                print(j)
+
+    each()
+    lines = [line.strip() for line in each.report().splitlines() if " lanes" in line and ".py:" in line and "kernel" not in line]
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "4 work items at a time, as lanes", "no lanes: straight code, left to the loop vectoriser", "no lanes: `print`"]
+    numbers = [int(line.split(":")[1]) for line in lines]
+    assert numbers == [numbers[0], numbers[0] + 3, numbers[0] + 5]
+    assert lines[0].startswith("test_lanes.py:")
