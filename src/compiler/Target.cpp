@@ -3,6 +3,7 @@
 #include "base/Vectors.h"
 #include "compiler/FarValues.h"
 #include "compiler/UniformLoops.h"
+#include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/LLVMPasses.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -95,10 +96,15 @@ unsigned checksIn(const Function &function) {
 /// functions above this number of instructions go without.
 constexpr unsigned largestVectorised = 1500;
 
+unsigned loopSize(const Function &function) {
+  bool isSplit = function.hasFnAttribute(conversion::threeLoopsAttr);
+  return function.getInstructionCount() / (isSplit ? 3 : 1);
+}
+
 std::string pipelineFor(const Module &module) {
   unsigned largest = 0, checks = 0;
   for (const Function &function : module) {
-    largest = std::max(largest, function.getInstructionCount());
+    largest = std::max(largest, loopSize(function));
     checks = std::max(checks, checksIn(function));
   }
   if (checks > mostChecks)

@@ -47,6 +47,9 @@ inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 /// On an `atomic_add`: lanes of a warp likely add to the same element.
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 
+/// On a function whose code is that of three loops (`split-rows`).
+inline constexpr llvm::StringLiteral threeLoopsAttr = "costate-three-loops";
+
 /// The words of a worker (see code/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the work item that it runs. On the CPU,
 /// whether it is the only one.

@@ -1,4 +1,5 @@
 #include "conversion/KernelToLLVM/Passes.h"
+#include "conversion/KernelToLLVM/Runtime.h"
 #include "ir/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,6 +37,8 @@ public:
     roundToVectors();
     emitBorders();
     emit(b, first, last, *items.thenBlock());
+    loop->getParentOfType<LLVM::LLVMFuncOp>().setPassthroughAttr(
+        b.getStrArrayAttr(threeLoopsAttr));
     loop.erase();
   }
 

@@ -3,6 +3,7 @@
 // Rows of a border stay whole. In others, 8 numbers of f64 to a vector; both
 // ends come first, in one loop.
 // CHECK-LABEL: llvm.func @row
+// CHECK-SAME:    passthrough = ["costate-three-loops"]
 // CHECK:         scf.if %arg4 {
 // CHECK:           arith.constant -8 : i64
 // CHECK:           arith.constant 7 : i64
