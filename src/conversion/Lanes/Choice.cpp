@@ -19,6 +19,8 @@ public:
 
   std::string find(scf::ForOp row) {
     std::string obstacle = ofSums(row);
+    if (obstacle.empty())
+      obstacle = ofPrivateArrays(row);
     row.getBody()->walk([&](Operation *op) {
       if (obstacle.empty())
         obstacle = of(op);
@@ -86,6 +88,15 @@ private:
     if (slot && isa<BlockArgument>(slot.getBase()))
       return "`print`";
     return "updates of an integer that all work items share";
+  }
+
+  /// They stand on the stack of a thread, for each lane.
+  static std::string ofPrivateArrays(scf::ForOp row) {
+    constexpr int64_t mostBytes = 64 * 1024;
+    int64_t bytes = 0;
+    row.getBody()->walk(
+        [&](ir::LocalOp local) { bytes += local.getType().bytes(); });
+    return bytes > mostBytes ? "private arrays of more than 64 KiB" : "";
   }
 
   std::string ofSums(scf::ForOp row) const {

@@ -150,11 +150,12 @@ struct Iterations {
   Value counts;  ///< of each lane; 0 of those that are not active
   Value wait;    ///< iterations that a lane lets pass first; null: none
 
-  Iterations(LaneBuilder &b, Value active, Value counts, bool late)
-      : counts(b.select(active, counts, b.zero(counts.getType()))) {
-    longest = b.largest(this->counts);
+  Iterations(LaneBuilder &b, Value active, Value bounds, bool late) {
+    Value zero = b.zero(bounds.getType());
+    counts = b.select(active, arith::MaxSIOp::create(b, bounds, zero), zero);
+    longest = b.largest(counts);
     if (late)
-      wait = arith::SubIOp::create(b, b.splat(longest), this->counts);
+      wait = arith::SubIOp::create(b, b.splat(longest), counts);
   }
 
   Value lanesIn(LaneBuilder &b, Value number) const {

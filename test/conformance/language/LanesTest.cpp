@@ -107,7 +107,8 @@ TEST(Lanes, GoBackThroughTheSecondSideFirst) {
 
 /// On one way, there or back, nothing stands between the branches.
 TEST(Lanes, TakeABranchTwice) {
-  auto turn = [](const auto &condition, Var<double> &v, const auto &count) {
+  auto branchAndLoop = [](const auto &condition, Var<double> &v,
+                          const auto &count) {
     IF (condition) {
       FOR (k, 0, count) {
         v = sin(v) * v + 0.3;
@@ -123,8 +124,8 @@ TEST(Lanes, TakeABranchTwice) {
     parallel(x.size(0), [&](Index i) {
       Var<double> v = x(i);
       auto isLong = n(i) > 5;
-      turn(isLong, v, n(i));
-      turn(isLong, v, n((i * 3) % x.size(0)));
+      branchAndLoop(isLong, v, n(i));
+      branchAndLoop(isLong, v, n((i * 3) % x.size(0)));
       y(i) = v;
     });
   });
@@ -132,9 +133,9 @@ TEST(Lanes, TakeABranchTwice) {
     parallel(x.size(0), [&](Index i) {
       Var<double> v = x(i);
       auto isLong = n(i) > 5;
-      turn(isLong, v, 3);
+      branchAndLoop(isLong, v, 3);
       y(i) = v;
-      turn(isLong, v, 2);
+      branchAndLoop(isLong, v, 2);
       y(i) += v;
     });
   });
@@ -184,6 +185,26 @@ TEST(Lanes, HavePrivateArrays) {
         last((i + j) % 4) = sin(x(i) + cast<double>(j)) + last(j % 4) * 0.5;
       }
       y(i) = last(0) * last(1) + last(2) + last(3);
+    });
+  });
+}
+
+TEST(Lanes, HavePrivateArraysOfBoolsAndNarrowIntegers) {
+  expectSame([](X x, N n, X y) {
+    parallel(x.size(0), [&](Index i) {
+      Local<bool, 5> seen;
+      Local<int8_t, 3> counts;
+      Var<double> v = x(i);
+      FOR (j, 0, n(i)) {
+        Var<int> place = (n(i) * cast<int>(j)) % 5;
+        IF (seen(place)) {
+          v = sin(v);
+        }
+        ELSE { v = 0.5 * cos(v) * v + 0.1; }
+        seen(place) = place % 2 == n(i) % 2;
+        counts(place % 3) += cast<int8_t>(50 + place);
+      }
+      y(i) = v * 0.01 * cast<double>(counts(0) - counts(1));
     });
   });
 }

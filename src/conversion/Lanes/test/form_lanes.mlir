@@ -6,7 +6,8 @@
 // CHECK-SAME:    costate.vector_lanes = 4
 // CHECK:         scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c4_i64
 // CHECK:           llvm.load %{{.*}} -> vector<4xf32>
-// CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS:.*]]) :
+// CHECK:           %[[COUNTS:.*]] = arith.maxsi
+// CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS]])
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>)
 // CHECK:             %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %[[COUNTS]]
 // CHECK:             tape.push record(0) %{{.*}} : vector<4xf32>
@@ -317,6 +318,25 @@ costate.kernel @calls(%x: !costate.array<f32, 1>, %f: !costate.array<f32, 0>, %a
     scf.if %c {
       %b = func.call @half(%a) : (f32) -> f32
       func.call @add(%f, %b) : (!costate.array<f32, 0>, f32) -> ()
+    }
+  }
+}
+
+// The stack of a thread has place for few elements of each lane.
+// CHECK-LABEL: llvm.func internal @large.chunk0
+// CHECK-SAME:    costate.obstacle = "private arrays of more than 64 KiB"
+costate.kernel @large(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %size = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%size) {
+    %a = costate.local : !costate.local<f64, 8192>
+    %b = costate.local : !costate.local<f64, 1>
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %count = costate.load %n[%i] : !costate.array<i64, 1>
+    scf.for %k = %c0 to %count step %c1 : i64 {
+      costate.local_store %v, %a[%k] : !costate.local<f64, 8192>
+      costate.local_store %v, %b[%c0] : !costate.local<f64, 1>
     }
   }
 }
