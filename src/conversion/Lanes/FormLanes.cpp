@@ -36,14 +36,13 @@ public:
     return all;
   }
 
-  /// `before` and all of them, after some `steps`.
-  Value total(LaneBuilder &b, Value before, Values sums, Value steps) const {
+  /// `before` and all of them, in pairs that are half of their number apart.
+  /// These are the same ones whichever comes first.
+  Value total(LaneBuilder &b, Value before, Values sums) const {
     if (!isFloat()) {
       Value all = b.lanes == 1 ? sums.front() : b.sum(sums.front());
       return arith::AddIOp::create(b, before, all);
     }
-    for (unsigned distance = 1; distance < pieces; distance *= 2)
-      sums = rotated(b, sums, steps, distance);
     while (sums.size() > 1)
       sums = halved(b, sums);
     Value all = sums.front();
@@ -56,21 +55,6 @@ public:
   }
 
 private:
-  /// Rotated back by `distance` where that bit of `steps` is set.
-  static Values rotated(LaneBuilder &b, const Values &sums, Value steps,
-                        unsigned distance) {
-    Value bit =
-        arith::AndIOp::create(b, steps, b.number(b.getI64Type(), distance));
-    Value isSet = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit,
-                                        b.number(b.getI64Type(), 0));
-    Values result;
-    size_t size = sums.size();
-    for (size_t k = 0; k < size; ++k)
-      result.push_back(arith::SelectOp::create(
-          b, isSet, sums[(k + size - distance) % size], sums[k]));
-    return result;
-  }
-
   static Values halved(LaneBuilder &b, const Values &sums) {
     Values result;
     size_t half = sums.size() / 2;
@@ -193,18 +177,10 @@ private:
   }
 
   void finish(ValueRange results) {
-    if (sums.empty())
-      return;
-    Value length =
-        arith::SubIOp::create(b, row.getUpperBound(), row.getLowerBound());
-    Value rounded =
-        arith::AddIOp::create(b, length, b.number(b.getI64Type(), b.lanes - 1));
-    Value steps =
-        arith::DivUIOp::create(b, rounded, b.number(b.getI64Type(), b.lanes));
     for (auto [sum, before, old] :
          llvm::zip_equal(sums, row.getInitArgs(), row.getResults())) {
       old.replaceAllUsesWith(
-          sum.total(b, before, Values(results.take_front(sum.size())), steps));
+          sum.total(b, before, Values(results.take_front(sum.size()))));
       results = results.drop_front(sum.size());
     }
   }
