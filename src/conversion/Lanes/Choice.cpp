@@ -105,7 +105,7 @@ private:
       Operation *add = next.getDefiningOp();
       if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add) ||
           add->getOperand(0) != sum || !sum.hasOneUse())
-        return "a minimum over the range";
+        return minimum.str();
     }
     return "";
   }

@@ -18,6 +18,9 @@ struct Choice {
   std::string obstacle; ///< if it does, in the words of a report
 };
 
+/// An obstacle. Such ranges have no row.
+inline constexpr llvm::StringLiteral minimum = "a minimum over the range";
+
 Choice chooseLanes(mlir::scf::ForOp row, const Shapes &shapes,
                    const TapeOrder &order, const LaneOptions &options);
 

@@ -196,11 +196,19 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
   using FormLanesBase::FormLanesBase;
 
   void runOnOperation() override {
+    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
+      if (function->hasAttr(rangeSiteAttr))
+        visit(function);
+  }
+
+  void visit(LLVM::LLVMFuncOp function) {
     SmallVector<scf::ForOp> rows;
-    getOperation().walk([&](scf::ForOp loop) {
+    function.walk([&](scf::ForOp loop) {
       if (loop->hasAttr(rowAttr))
         rows.push_back(loop);
     });
+    if (rows.empty())
+      function->setAttr(obstacleAttr, StringAttr::get(&getContext(), minimum));
     for (scf::ForOp row : rows)
       form(row);
   }

@@ -340,3 +340,14 @@ costate.kernel @large(%x: !costate.array<f64, 1>, %n: !costate.array<i64, 1>) {
     }
   }
 }
+
+// CHECK-LABEL: llvm.func internal @least.chunk0
+// CHECK-SAME:    costate.obstacle = "a minimum over the range"
+costate.kernel @least(%x: !costate.array<i64, 1>, %y: !costate.array<i64, 0>) {
+  %n = costate.extent %x[0] : !costate.array<i64, 1>
+  %least:2 = costate.range (%i) in (%n) -> (i64, i64) attributes {minima} {
+    %v = costate.load %x[%i] : !costate.array<i64, 1>
+    costate.yield %v, %i : i64, i64
+  }
+  costate.store %least#1, %y[] : !costate.array<i64, 0>
+}
