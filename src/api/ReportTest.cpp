@@ -17,12 +17,14 @@ TEST(Report, SaysThatStraightCodeSavesNothing) {
   Kernel k = kernel("square", [](ArrayRef<double, 1> x, ArrayRef<double, 1> y) {
     parallel(x.size(), [&](Index i) { y(i) = x(i) * x(i); });
   });
-  Device device = Device::best();
+  Device device = Device::open("cpu");
   auto x = device.array<double>({3}, grad), y = device.array<double>({3}, grad);
   k(x, y);
   EXPECT_EQ(k.report().find("saved"), std::string::npos);
   k.grad(x, y);
   EXPECT_EQ(textAfter(k.report(), "gradient with respect to"),
+            "    ReportTest.cpp:18: no lanes: straight code, left to the loop "
+            "vectoriser\n"
             "    nothing is saved or computed again\n"
             "    largest tape of the last launch: 0 bytes\n");
 }
@@ -69,9 +71,9 @@ TEST(Report, SaysHowLargeTapesInLoopsWere) {
 
 // The lines from here on are those of another file.
 TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
-#line 10 "walk.cpp"
-  Kernel k = kernel("walk", [](ArrayRef<double, 1> x, ArrayRef<int, 1> trips,
-                               ArrayRef<double, 1> y) {
+  auto walk = [](ArrayRef<double, 1> x, ArrayRef<int, 1> trips,
+                 ArrayRef<double, 1> y) {
+#line 12 "walk.cpp"
     parallel(x.size(), [&](Index i) {
       Var<double> v = x(i);
       FOR (k, 0, trips(i)) {
@@ -87,16 +89,17 @@ TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
       }
       y(i) = v;
     });
-  });
+  };
+  Kernel k = kernel("walk", walk, KernelOptions{.lanes = 4});
   Device device = Device::open("cpu", {.threads = 1});
   auto x = device.array<double>({3}, grad), y = device.array<double>({3}, grad);
   auto trips = device.array<int>({3});
   x.fill(9);
   trips.fill(4);
   k.grad(x, trips, y);
-  EXPECT_EQ(
-      textAfter(k.report(), "gradient with respect to"),
-      R"(    line         saves each time        computes again  loads again
+  EXPECT_EQ(textAfter(k.report(), "gradient with respect to"),
+            R"(    walk.cpp:12: 4 work items at a time, as lanes
+    line         saves each time        computes again  loads again
     walk.cpp:16  16 bytes (trip count)               1            -
     walk.cpp:20  1 bit (condition)                   -            -
     walk.cpp:21  8 bytes                             -            -

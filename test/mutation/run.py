@@ -28,9 +28,11 @@ FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
            "language": re.compile(r"(?:Failure|^\[  FAILED)"),
            "simt": re.compile(r"^seed \d+"),
            "recordings": re.compile(r"(?:Failure|^\[  FAILED)"),
+           "lanes": re.compile(r"(?:Failure|^\[  FAILED)"),
            "tests": re.compile(r"(?:Failure|^\[  FAILED)")}
 TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
+         "lanes": "Lanes.*",
          "tests": "Nvidia.*:*GpuSort*:GpuTapes.*"}
 
 
@@ -74,6 +76,8 @@ def command(kind, seconds):
     environment = dict(os.environ, COSTATE_FUZZ_SECONDS=str(seconds), COSTATE_FUZZ_SEED="1000")
     if kind == "tests":
         environment.update(COSTATE_DEVICE="simt", COSTATE_CACHE="0")
+    if kind == "lanes":
+        environment.update(COSTATE_CACHE="0")
     if kind not in TESTS:
         device = ["--device", "simt"] if kind == "simt" else []
         return [BUILD / "bin" / "costate-fuzz", *device, "--seconds", str(seconds)], environment

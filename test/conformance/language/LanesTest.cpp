@@ -260,8 +260,10 @@ TEST(Lanes, AddToOneElementWhereTheyTakeABranch) {
         parallel(x.size(0), [&](Index i) {
           Var<double> v = x(i);
           IF (n(i) > 4) {
-            v = sin(v) + 1.0;
-            atomic_add(y(3), v);
+            FOR (j, 0, 3) {
+              v = sin(v) + 1.0;
+              atomic_add(y(j), v);
+            }
           }
         });
       },
@@ -295,7 +297,7 @@ TEST(Lanes, DoNotChangeSums) {
             FOR (j, 0, n(i)) {
               v = v * 1.1 + sin(v);
             }
-            return Expr<double>(v);
+            return Expr<double>(v + 1.0);
           });
         },
         KernelOptions{.lanes = lanes});
