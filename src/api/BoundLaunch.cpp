@@ -1,6 +1,7 @@
 #include "api/BoundLaunch.h"
 
 #include "api/Checked.h"
+#include "api/LaunchCode.h"
 #include "api/Sections.h"
 #include "runtime/Text.h"
 
@@ -147,10 +148,31 @@ runtime::KeptLaunch BoundLaunch::request(const VersionArrays &versions,
   return launch;
 }
 
+/// A record of the tape holds the values of all lanes.
+static bool hasLanes(const runtime::KernelCode &code) {
+  return std::ranges::any_of(code.ranges, [](const runtime::RangeLanes &range) {
+    return range.lanes > 1;
+  });
+}
+
+Result<runtime::LaunchReport>
+BoundLaunch::launch(runtime::KeptLaunch kept) const {
+  Result<runtime::LaunchReport> report = call.device->launch(kept.request());
+  if (report || report.error().code != ErrorCode::OutOfMemory ||
+      !isGradient() || !code.growsTape || !hasLanes(code) ||
+      call.kernel->options.lanes)
+    return report;
+  compiler::Derivation alone = derivationOf(call, chain);
+  alone.lanes = 1;
+  Compiled &other = codeFor(call, alone);
+  kept.code = &*other.code;
+  report = call.device->launch(kept.request());
+  return report;
+}
+
 void BoundLaunch::execute(const VersionArrays &versions) const {
   Workspace workspace = makeWorkspace();
-  Result<runtime::LaunchReport> report =
-      call.device->launch(request(versions, workspace).request());
+  Result<runtime::LaunchReport> report = launch(request(versions, workspace));
   countWrites();
   compiled.tapeBytes = checked(std::move(report)).tapeBytes;
   compiled.versionBytes = versions.bytes();

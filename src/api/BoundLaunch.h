@@ -42,6 +42,9 @@ public:
                               const Workspace &workspace) const;
 
 private:
+  /// A gradient whose tape does not fit has changed nothing, and runs again
+  /// without lanes.
+  Result<runtime::LaunchReport> launch(runtime::KeptLaunch kept) const;
   bool isLeftOut(runtime::Parameter parameter) const;
   bool mayShare(size_t one, size_t other) const;
   std::vector<uint64_t> slots(const VersionArrays &versions,

@@ -23,7 +23,8 @@ TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
   // What another work item does is not done yet in the primal, and is done when
   // the gradient looks.
   Kernel k = kernel(
-      "peek", [](ArrayRef<int, 1> at, X from, X to, ArrayRef<int, 1> done) {
+      "peek",
+      [](ArrayRef<int, 1> at, X from, X to, ArrayRef<int, 1> done) {
         parallel(from.size(), [&](Index i) {
           done(i) = 1;
           Var<double> v = 0.0;
@@ -32,7 +33,8 @@ TEST_F(CheckGradient, FindsTheEntryInWhichTheModesDiffer) {
           }
           to(i) = v;
         });
-      });
+      },
+      KernelOptions{.lanes = 1}); // one work item after the other
   const int n = 3000;
   std::vector<int> order(n);
   std::iota(order.begin(), order.end(), 0);

@@ -37,6 +37,8 @@ static std::string modeText(const compiler::Derivation &derivation) {
     text += ", its tangent along arguments " + listText(derivation.tangent);
   if (derivation.order > 1)
     text += ", to order " + std::to_string(derivation.order);
+  if (derivation.lanes == 1)
+    text += ", without lanes";
   if (derivation.directions)
     text += ", in " + std::to_string(derivation.directions) + " directions";
   return text;

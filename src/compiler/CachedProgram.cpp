@@ -19,7 +19,7 @@ COSTATE_FIELDS(costate::compiler::Host, triple, cpu, features, maths, hasFma,
 COSTATE_FIELDS(costate::compiler::Options, debug, deterministic, fastMath,
                findNan, contract, calls, lanes);
 COSTATE_FIELDS(costate::compiler::Derivation, mode, order, directions, adjoint,
-               tangent, target);
+               tangent, target, lanes);
 
 namespace costate::compiler {
 namespace {

@@ -45,6 +45,8 @@ struct Derivation {
   std::vector<bool> adjoint, tangent;
   /// Of what device: DeviceInfo::target.
   std::string target = "cpu";
+  /// Instead of Options::lanes; 0: as those say.
+  unsigned lanes = 0;
 
   Derivation() = default;
   /// `active`: the adjoint flags, or for Tangent, which means order 1, those of

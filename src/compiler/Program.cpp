@@ -120,9 +120,10 @@ public:
     if (derivation.mode == Mode::Gradient)
       addPassedOn(derivation, object);
     useCalls(*derived, derivation);
-    if (Result<> done =
-            generate(*derived->module, derived->kernel.getName(), options,
-                     derivation.target, diagnostics, object);
+    Options own = options;
+    own.lanes = derivation.lanes ? derivation.lanes : options.lanes;
+    if (Result<> done = generate(*derived->module, derived->kernel.getName(),
+                                 own, derivation.target, diagnostics, object);
         !done)
       return done.error();
     return object;

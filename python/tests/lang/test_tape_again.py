@@ -6,6 +6,7 @@ import threading
 
 import costate as ti
 import pytest
+from costate import _core
 from costate.lang.kernel import Kernel
 
 
@@ -255,5 +256,5 @@ def test_of_tensors(program, looked_at, monkeypatch):
     monkeypatch.setattr("costate.ad.state.only_tape", lambda: None)
     before = looked_at[0]
     assert again == outcome(program)
-    if program is plain_steps:
+    if program is plain_steps and _core.Device.best().name in ("cpu", "simt"):  # else they are copied
         assert count <= 6 < looked_at[0] - before
