@@ -26,6 +26,21 @@ def fields(*shapes):
     return [ti.field(ti.f64, shape=shape, needs_grad=True) for shape in shapes]
 
 
+def sines(x, loss):
+    """A kernel that takes sines in place, and one that adds them up."""
+    @ti.kernel
+    def step():
+        for i in x:
+            x[i] = ti.sin(x[i])
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    return step, total
+
+
 def test_are_looked_at_once(looked_at):
     u, w, loss = fields(4, 4, ())
 
@@ -107,16 +122,7 @@ def test_wrong_numbers_are_refused_as_at_first():
 
 def test_a_field_that_another_thread_has_used_is_begun_with_again(looked_at):
     x, loss = fields(3, ())
-
-    @ti.kernel
-    def step():
-        for i in x:
-            x[i] = ti.sin(x[i])
-
-    @ti.kernel
-    def total():
-        for i in x:
-            loss[None] += x[i]
+    step, total = sines(x, loss)
 
     def use():
         x.grad.fill(5)
@@ -142,16 +148,7 @@ def test_a_field_that_another_thread_has_used_is_begun_with_again(looked_at):
 
 def test_a_check_of_gradients_knows_all_launches():
     x, loss = fields(2, ())
-
-    @ti.kernel
-    def step():
-        for i in x:
-            x[i] = ti.sin(x[i])
-
-    @ti.kernel
-    def total():
-        for i in x:
-            loss[None] += x[i]
+    step, total = sines(x, loss)
 
     x.fill(0.4)
     with ti.ad.Tape(loss, grad_check=[x]) as tape:

@@ -78,10 +78,8 @@ private:
   /// in places of a thread.
   std::string ofMachineCode(Operation *op) const {
     auto store = dyn_cast<LLVM::StoreOp>(op);
-    bool isShared = llvm::all_of(op->getOperands(), [&](Value operand) {
-      return shapes.isUniform(operand);
-    });
-    if (isShared && (!store || isa<BlockArgument>(store.getAddr())))
+    if (shapes.areShared(op->getOperands()) &&
+        (!store || isa<BlockArgument>(store.getAddr())))
       return "";
     // The number of the work item, for what it prints.
     auto slot = store ? store.getAddr().getDefiningOp<LLVM::GEPOp>() : nullptr;
@@ -171,8 +169,7 @@ private:
   double wideCost(Operation *op, double one) const {
     if (isa<ir::LoadOp, ir::StoreOp>(op) || isExclusive(op))
       return accessCost(op);
-    if (llvm::all_of(op->getOperands(),
-                     [&](Value value) { return shapes.isUniform(value); }))
+    if (shapes.areShared(op->getOperands()))
       return one;
     if (isForEachLane(op) || isa<ir::DivOp, ir::RemOp>(op))
       return lanes * (one + 3);

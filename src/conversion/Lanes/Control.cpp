@@ -38,6 +38,12 @@ void LaneBody::take(ValueRange values, ValueRange here) {
     (isUniform(value) ? scalars : vectors)[value] = mapped;
 }
 
+SmallVector<Type> LaneBody::formsOf(ValueRange values) const {
+  return llvm::map_to_vector(values, [&](Value value) -> Type {
+    return isUniform(value) ? value.getType() : b.vectorOf(value.getType());
+  });
+}
+
 void LaneBody::emitIf(scf::IfOp op) {
   if (isUniform(op.getCondition()))
     return emitUniformIf(op);
@@ -102,10 +108,7 @@ Values LaneBody::emitSide(Region &region, Value mask) {
 }
 
 void LaneBody::emitUniformIf(scf::IfOp op) {
-  SmallVector<Type> types;
-  for (Value result : op.getResults())
-    types.push_back(isUniform(result) ? result.getType()
-                                      : b.vectorOf(result.getType()));
+  SmallVector<Type> types = formsOf(op.getResults());
   bool hasElse = op.elseBlock() != nullptr;
   auto branch = scf::IfOp::create(b, types, scalar(op.getCondition()), hasElse);
   for (auto [from, to] : {std::pair(op.thenBlock(), branch.thenBlock()),
@@ -220,10 +223,7 @@ void LaneBody::emitWhile(scf::WhileOp op) {
 
 void LaneBody::emitUniformWhile(scf::WhileOp op) {
   Values inits = handOn(op.getInits(), op.getBeforeArguments());
-  SmallVector<Type> types;
-  for (Value argument : op.getAfterArguments())
-    types.push_back(isUniform(argument) ? argument.getType()
-                                        : b.vectorOf(argument.getType()));
+  SmallVector<Type> types = formsOf(op.getAfterArguments());
   Value outer = active;
   auto loop = scf::WhileOp::create(
       b, types, inits,
@@ -252,23 +252,15 @@ void LaneBody::emitUniformWhile(scf::WhileOp op) {
 /// Carries the mask of the lanes that are still there, and what those that are
 /// not have left with.
 void LaneBody::emitPartingWhile(scf::WhileOp op) {
-  Type bools = b.vectorOf(b.getI1Type());
-  Value all = active;
-  if (!all)
-    all = arith::ConstantOp::create(
-        b,
-        DenseElementsAttr::get(cast<ShapedType>(bools), b.getBoolAttr(true)));
-  Values inits = {all};
+  Values inits = {b.orAll(active)};
   llvm::append_range(inits, handOn(op.getInits(), op.getBeforeArguments()));
   size_t carried = inits.size();
   for (Type type : op.getResultTypes())
     inits.push_back(b.zero(b.vectorOf(type)));
-  Values passed; // to the second region: its arguments, then the results
   size_t count = op.getNumResults();
-  SmallVector<Type> types = {bools};
-  for (Value argument : op.getAfterArguments())
-    types.push_back(isUniform(argument) ? argument.getType()
-                                        : b.vectorOf(argument.getType()));
+  // To the second region: the mask, its arguments, the results.
+  SmallVector<Type> types = {inits.front().getType()};
+  llvm::append_range(types, formsOf(op.getAfterArguments()));
   for (Type type : op.getResultTypes())
     types.push_back(b.vectorOf(type));
   auto loop = scf::WhileOp::create(
@@ -282,7 +274,7 @@ void LaneBody::emitPartingWhile(scf::WhileOp op) {
         emit(*op.getBeforeBody(), here);
         scf::ConditionOp end = op.getConditionOp();
         Value stay = b.both(here, vector(end.getCondition()));
-        passed = {stay};
+        Values passed = {stay};
         llvm::append_range(passed,
                            handOn(end.getArgs(), op.getAfterArguments()));
         for (auto [k, value] : llvm::enumerate(end.getArgs()))

@@ -21,9 +21,7 @@ void LaneBody::emitEachLane(Operation *op) {
   Values inits = {b.bitsOf(active)};
   for (Value result : op->getResults())
     inits.push_back(b.zero(b.vectorOf(result.getType())));
-  Values operands(op->getNumOperands());
-  for (auto [k, operand] : llvm::enumerate(op->getOperands()))
-    operands[k] = isUniform(operand) ? scalar(operand) : vector(operand);
+  Values operands = handOn(op->getOperands(), op->getOperands());
   auto loop = scf::WhileOp::create(
       b, TypeRange(ValueRange(inits)), inits,
       [&](OpBuilder &builder, Location loc, ValueRange carried) {

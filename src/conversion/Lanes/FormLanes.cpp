@@ -94,7 +94,7 @@ public:
 
 private:
   /// Whether the body stands there twice, the first time without masks: masked
-  /// stores take long, and so do masks of long bodies to compile.
+  /// stores take long, and so do two long bodies to compile.
   bool isShort() {
     constexpr int most = 400;
     int count = 0;
@@ -133,8 +133,6 @@ private:
   /// One work item after the other, but with as many partial sums.
   void fillAlone(scf::ForOp loop) {
     row.getInductionVar().replaceAllUsesWith(loop.getInductionVar());
-    Values next;
-    ValueRange carried = loop.getRegionIterArgs();
     Block *body = row.getBody();
     SmallVector<Operation *> additions;
     Values terms;
@@ -146,12 +144,19 @@ private:
     for (Operation *addition : additions)
       addition->erase();
     splice(b, body, body->begin(), body->end());
+    yieldSums(loop, terms, nullptr);
+  }
+
+  void yieldSums(scf::ForOp loop, ValueRange terms, Value mask) {
+    Values next;
+    ValueRange carried = loop.getRegionIterArgs();
     for (auto [sum, term] : llvm::zip_equal(sums, terms)) {
       llvm::append_range(
-          next, sum.next(b, carried.take_front(sum.size()), term, nullptr));
+          next, sum.next(b, carried.take_front(sum.size()), term, mask));
       carried = carried.drop_front(sum.size());
     }
-    scf::YieldOp::create(b, next);
+    if (!next.empty())
+      scf::YieldOp::create(b, next);
   }
 
   void fill(scf::ForOp loop, bool isMasked) {
@@ -164,16 +169,10 @@ private:
     for (Value sum : row.getYieldedValues())
       body.leaveOut(sum.getDefiningOp());
     body.emit(*row.getBody(), mask);
-    Values next;
-    ValueRange carried = loop.getRegionIterArgs();
-    for (auto [sum, yielded] : llvm::zip_equal(sums, row.getYieldedValues())) {
-      Value terms = body.vector(yielded.getDefiningOp()->getOperand(1));
-      llvm::append_range(
-          next, sum.next(b, carried.take_front(sum.size()), terms, mask));
-      carried = carried.drop_front(sum.size());
-    }
-    if (!next.empty())
-      scf::YieldOp::create(b, next);
+    Values terms;
+    for (Value sum : row.getYieldedValues())
+      terms.push_back(body.vector(sum.getDefiningOp()->getOperand(1)));
+    yieldSums(loop, terms, mask);
   }
 
   void finish(ValueRange results) {

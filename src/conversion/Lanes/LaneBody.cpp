@@ -53,10 +53,8 @@ void LaneBody::emit(Block &block, Value mask) {
 }
 
 static bool isUniformOperation(const Shapes &shapes, Operation *op) {
-  auto isUniform = [&](Value value) { return shapes.isUniform(value); };
-  return op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(), isUniform) &&
-         llvm::all_of(op->getResults(), isUniform) && !isOfOneLane(op) &&
+  return op->getNumRegions() == 0 && shapes.areShared(op->getOperands()) &&
+         shapes.areShared(op->getResults()) && !isOfOneLane(op) &&
          !isa<tape::PushOp, tape::PopOp>(op);
 }
 
@@ -158,18 +156,13 @@ void LaneBody::emitTripCount(ir::TripCountOp op) {
 }
 
 void LaneBody::emitPush(tape::PushOp op) {
-  Values values;
-  for (Value value : op.getValues())
-    values.push_back(isUniform(value) ? scalar(value) : vector(value));
-  tape::PushOp::create(b, values, op.getRecordAttr());
+  tape::PushOp::create(b, handOn(op.getValues(), op.getValues()),
+                       op.getRecordAttr());
 }
 
 void LaneBody::emitPop(tape::PopOp op) {
-  SmallVector<Type> types;
-  for (Value value : op.getValues())
-    types.push_back(isUniform(value) ? value.getType()
-                                     : b.vectorOf(value.getType()));
-  auto pop = tape::PopOp::create(b, types, op.getRecordAttr());
+  auto pop =
+      tape::PopOp::create(b, formsOf(op.getValues()), op.getRecordAttr());
   take(op.getValues(), pop.getValues());
 }
 

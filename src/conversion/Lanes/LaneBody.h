@@ -58,6 +58,8 @@ private:
   mlir::Value handOn(mlir::Value value, mlir::Value like);
   Values handOn(mlir::ValueRange values, mlir::ValueRange like);
   void take(mlir::ValueRange values, mlir::ValueRange here);
+  /// The types that values of the row have here.
+  llvm::SmallVector<mlir::Type> formsOf(mlir::ValueRange values) const;
 
   // Memory.cpp
   LanePlaces places(mlir::Operation *op);

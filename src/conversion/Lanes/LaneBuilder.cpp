@@ -31,6 +31,13 @@ Value LaneBuilder::laneNumbers(Type type) {
       *this, DenseElementsAttr::get(vectorOf(type), numbers));
 }
 
+Value LaneBuilder::orAll(Value mask) {
+  if (mask)
+    return mask;
+  return arith::ConstantOp::create(
+      *this, DenseElementsAttr::get(vectorOf(getI1Type()), getBoolAttr(true)));
+}
+
 Value LaneBuilder::both(Value mask, Value condition) {
   if (!mask)
     return condition;
@@ -39,12 +46,8 @@ Value LaneBuilder::both(Value mask, Value condition) {
 
 Value LaneBuilder::butNot(Value mask, Value condition) {
   Value none = zero(condition.getType());
-  if (mask)
-    return both(mask, arith::SelectOp::create(*this, condition, none, mask));
-  Value all = arith::ConstantOp::create(
-      *this, DenseElementsAttr::get(cast<VectorType>(condition.getType()),
-                                    getBoolAttr(true)));
-  return arith::SelectOp::create(*this, condition, none, all);
+  Value others = arith::SelectOp::create(*this, condition, none, orAll(mask));
+  return both(mask, others);
 }
 
 Value LaneBuilder::select(Value mask, Value active, Value other) {

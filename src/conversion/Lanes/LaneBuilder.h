@@ -20,6 +20,8 @@ public:
   /// 0, 1, 2, ... as `type`.
   mlir::Value laneNumbers(mlir::Type type);
 
+  /// `mask`, or all lanes if it is null.
+  mlir::Value orAll(mlir::Value mask);
   /// A lane that is not active has poison perhaps, so masks are selected.
   mlir::Value both(mlir::Value mask, mlir::Value condition);
   mlir::Value butNot(mlir::Value mask, mlir::Value condition);

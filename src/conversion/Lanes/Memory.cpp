@@ -113,9 +113,7 @@ Value LaneBody::load(const LanePlaces &places) {
   if (!active && places.first)
     return widened(b, places.element,
                    LLVM::LoadOp::create(b, type, places.first, alignment));
-  Value all = active
-                  ? active
-                  : b.splat(arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value all = b.orAll(active);
   Value none = b.zero(type);
   Value inMemory =
       places.each ? LLVM::masked_gather::create(b, type, places.each, all,
@@ -129,9 +127,7 @@ Value LaneBody::load(const LanePlaces &places) {
 
 void LaneBody::store(const LanePlaces &places, Value value) {
   uint32_t alignment = alignmentOf(places.element);
-  Value all = active
-                  ? active
-                  : b.splat(arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value all = b.orAll(active);
   Value inMemory = narrowed(b, places.element, value);
   if (!active && places.first)
     LLVM::StoreOp::create(b, inMemory, places.first, alignment);

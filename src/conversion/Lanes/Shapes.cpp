@@ -50,8 +50,8 @@ Shape Shapes::of(Value value) const {
   return found == shapes.end() ? Shape() : found->second;
 }
 
-bool Shapes::areShared(ValueRange indices) const {
-  return llvm::all_of(indices, [&](Value index) { return isUniform(index); });
+bool Shapes::areShared(ValueRange values) const {
+  return llvm::all_of(values, [&](Value value) { return isUniform(value); });
 }
 
 bool Shapes::areNeighbours(ValueRange indices) const {
@@ -186,8 +186,7 @@ bool isOfOneLane(Operation *op) {
 Shape Shapes::ofResult(Operation *op) const {
   if (isOfOneLane(op))
     return Shape::varying();
-  if (llvm::all_of(op->getOperands(),
-                   [&](Value operand) { return isUniform(operand); }))
+  if (areShared(op->getOperands()))
     return Shape();
   if (op->getNumResults() == 1 && isIndexLike(op->getResult(0).getType()))
     if (std::optional<Shape> sum = ofSum(op))

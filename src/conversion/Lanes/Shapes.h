@@ -29,8 +29,9 @@ public:
 
   Shape of(mlir::Value value) const;
   bool isUniform(mlir::Value value) const { return of(value).isUniform(); }
-  /// Whether indices are the same in all lanes; those of neighbours in memory.
-  bool areShared(mlir::ValueRange indices) const;
+  /// Whether values are the same in all lanes; indices those of neighbours in
+  /// memory.
+  bool areShared(mlir::ValueRange values) const;
   bool areNeighbours(mlir::ValueRange indices) const;
 
   /// Whether lanes leave the loop at different times.
