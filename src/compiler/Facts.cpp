@@ -95,15 +95,20 @@ static llvm::SmallVector<bool> activeFlags(ir::KernelOp primal,
   return flags;
 }
 
-std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
-                                        const std::vector<bool> &active) {
-  std::vector<runtime::Access> accesses(primal.getNumArguments());
+void addAccesses(ir::KernelOp primal, std::vector<runtime::Access> &accesses) {
+  accesses.resize(primal.getNumArguments());
   primal.walk([&](ir::ElementAccess op) {
     runtime::Access &access = accesses[argumentNumber(op.getArray())];
     access.written |= ir::writesElement(op);
     // The gradient reads what a minimum or maximum has become.
     access.read |= !isa<ir::StoreOp, ir::AtomicAddOp>(op.getOperation());
   });
+}
+
+std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
+                                        const std::vector<bool> &active) {
+  std::vector<runtime::Access> accesses;
+  addAccesses(primal, accesses);
   auto activeWrites =
       autodiff::activeWrites(primal, activeFlags(primal, active));
   std::vector<ArraySection> sections = autodiff::writtenSections(primal);

@@ -18,6 +18,9 @@ std::vector<runtime::Parameter> parametersOf(ir::KernelOp kernel);
 std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
                                         const std::vector<bool> &active);
 
+/// Adds what another form of the primal reads and writes.
+void addAccesses(ir::KernelOp primal, std::vector<runtime::Access> &accesses);
+
 /// Whether a tape of `kernel` can grow large: it pushes in a loop whose trip
 /// count is no constant, or too often for a few kilobytes.
 bool growsTape(ir::KernelOp kernel);

@@ -190,6 +190,8 @@ private:
     code.accesses = accessesOf(kernel, derivation.mode == Mode::Primal
                                            ? derivation.tangent
                                            : derivation.adjoint);
+    if (called) // gradients are derived from it
+      addAccesses(*called->getOps<ir::KernelOp>().begin(), code.accesses);
     code.missing = derived.missing;
     if (derived.gradient) {
       addNeeds(*derived.gradient, code.accesses);

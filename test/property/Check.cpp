@@ -223,6 +223,20 @@ public:
     return !tame ? Verdict::Wild : refused ? Verdict::Refused : Verdict::Right;
   }
 
+  /// Compiled code only, in one of several ways, with each number of lanes.
+  Verdict::Kind runInLanes() {
+    if (!primal())
+      return Verdict::Racing;
+    refused = oracle.refusal().has_value();
+    if (!refused)
+      reverse();
+    direction = randomDirection();
+    along(direction);
+    for (int lanes : {1, 2, 4, 8, 16})
+      inLanes(lanes);
+    return !tame ? Verdict::Wild : refused ? Verdict::Refused : Verdict::Right;
+  }
+
   int judged = 0;
 
 private:
@@ -506,15 +520,15 @@ private:
     cover(Covered::Gradient);
   }
 
-  void compileTangent() {
+  void compileTangent(const std::string &with = "") {
     Values tangents = direction;
     Memory memory = inputs.memory;
     oracle.tangent(memory, tangents);
     Workbench bench(device(1), inputs);
     bench.putTangents(direction);
     bench.launch(kernel, Mode::Tangent);
-    compareRun("compiled tangents", bench.tangents(), tangents);
-    compareRun("results of compiled tangents", bench.get(), results);
+    compareRun(with + "compiled tangents", bench.tangents(), tangents);
+    compareRun(with + "results of compiled tangents", bench.get(), results);
     cover(Covered::Tangent);
   }
 
@@ -587,21 +601,59 @@ private:
     compareRun("recorded results", bench.get(), results);
   }
 
+  /// What a deterministic kernel leaves; nothing if it has no gradient.
+  struct Outcome {
+    Values adjoints;
+    Memory memory;
+  };
+  std::optional<Outcome> deterministicOn(int threads, int lanes) {
+    Kernel same = emit(program, {.deterministic = true, .lanes = lanes});
+    Workbench bench(device(threads), inputs);
+    Outcome outcome;
+    ErrorCode code =
+        codeOf([&] { outcome.adjoints = gradientOn(bench, same); });
+    if (code == ErrorCode::CannotReplay || code == ErrorCode::BadKernel)
+      return std::nullopt;
+    if (outcome.adjoints.empty())
+      gradientOn(bench, same); // tells why
+    outcome.memory = bench.get();
+    return outcome;
+  }
+
+  void expectSame(const std::string &where, const std::optional<Outcome> &other,
+                  const std::optional<Outcome> &alone) {
+    if (other.has_value() != alone.has_value())
+      throw Mismatch("a deterministic gradient: only refused " + where);
+    if (!alone)
+      return;
+    compare("deterministic gradient " + where, other->adjoints, alone->adjoints,
+            0);
+    compare("deterministic results " + where, other->memory, alone->memory, 0);
+  }
+
   /// The same bits for any number of threads, if it has a gradient at all.
   void deterministic() {
-    Kernel same = emit(program, {.deterministic = true});
-    Workbench one(device(1), inputs), four(device(4), inputs);
-    Values alone;
-    ErrorCode code = codeOf([&] { alone = gradientOn(one, same); });
-    if (code == ErrorCode::CannotReplay || code == ErrorCode::BadKernel)
+    std::optional<Outcome> alone = deterministicOn(1, 0);
+    if (!alone)
       return;
-    if (alone.empty())
-      gradientOn(one, same); // tells why
-    compareRun("deterministic gradient", alone, expected, false);
-    compareRun("deterministic results", one.get(), results, false);
-    compare("deterministic gradient on four threads", gradientOn(four, same),
-            alone, 0);
-    compare("deterministic results on four threads", four.get(), one.get(), 0);
+    compareRun("deterministic gradient", alone->adjoints, expected, false);
+    compareRun("deterministic results", alone->memory, results, false);
+    expectSame("on four threads", deterministicOn(4, 0), alone);
+  }
+
+  /// Bits of deterministic kernels do not depend on lanes, those of others
+  /// only where additions meet.
+  void inLanes(int lanes) {
+    std::string with = "with " + std::to_string(lanes) + " lanes, ";
+    kernel = emit(program, {.lanes = lanes});
+    if (refused || seed % 4 == 0)
+      return compileTangent(with);
+    if (seed % 4 > 1)
+      return gradientOf(with + "compiled", kernel, seed % 4 == 2 ? 1 : 4);
+    std::optional<Outcome> outcome = deterministicOn(1, lanes);
+    if (lanes == 1)
+      oneLane = outcome;
+    expectSame(with, outcome, oneLane);
   }
 
   void expectRefusal(Workbench &bench) {
@@ -634,6 +686,7 @@ private:
   Values expected;                 ///< the gradient
   Values direction;                ///< of tangents
   Values product;                  ///< of the Hessian with the direction
+  std::optional<Outcome> oneLane;  ///< of a deterministic kernel
   double scale = 1;
 };
 
@@ -682,6 +735,12 @@ Verdict check(const Node &program, unsigned seed, Coverage *coverage) {
     Checker checker(program, seed, coverage);
     Verdict::Kind kind = checker.run();
     return {kind, "", checker.judged};
+  });
+}
+
+Verdict checkLanes(const Node &program, unsigned seed) {
+  return verdictOf([&]() -> Verdict {
+    return {Checker(program, seed, nullptr).runInLanes()};
   });
 }
 

@@ -31,6 +31,10 @@ std::string kindOf(const Verdict &verdict);
 /// tangent, by the seed. Adds what was right to `coverage`.
 Verdict check(const Node &program, unsigned seed, Coverage *coverage = nullptr);
 
+/// Compiled code with 1, 2, 4, 8 and 16 lanes: what `check` compares of one
+/// way, and the same bits for all of them in deterministic kernels.
+Verdict checkLanes(const Node &program, unsigned seed);
+
 /// Only the results against those of the statement tree: many times faster.
 Verdict checkLowering(const Node &program, unsigned seed);
 

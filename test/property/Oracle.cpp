@@ -1,5 +1,7 @@
 #include "property/Oracle.h"
 
+#include <functional>
+#include <numeric>
 #include <tuple>
 
 namespace costate::property {
@@ -26,7 +28,7 @@ static constexpr uint64_t mostOperations = 50'000'000;
 struct Oracle::State {
   Memory &memory;
   Derivatives derivatives = {};
-  /// By argument, part (-1: scratch) and order.
+  /// By argument, part (-1: scratch, -2: owners of elements) and order.
   std::map<std::tuple<uint32_t, int, uint32_t>, interpreter::HostArray>
       versions = {};
 };
@@ -102,6 +104,26 @@ private:
       arrays;
 };
 
+/// What tells apart the arrays that belong to one argument.
+int partOf(const Parameter &parameter) {
+  switch (parameter.role) {
+  case Role::Scratch:
+    return -1;
+  case Role::Owners:
+    return -2;
+  default:
+    return static_cast<int>(parameter.part);
+  }
+}
+
+interpreter::HostArray ownersOf(const interpreter::HostArray &array) {
+  interpreter::HostArray owners{array.extents, {}};
+  int64_t size = std::accumulate(array.extents.begin(), array.extents.end(),
+                                 int64_t(1), std::multiplies<>());
+  owners.bytes.resize(static_cast<size_t>(size) * sizeof(int64_t));
+  return owners;
+}
+
 } // namespace
 
 interpreter::InterpreterReport Oracle::run(Mode mode, unsigned order,
@@ -115,10 +137,11 @@ interpreter::InterpreterReport Oracle::run(Mode mode, unsigned order,
       return &state.memory[of.argument];
     if (of.role == Role::Primal || of.role == Role::Adjoint)
       return derivatives.at(of, state.memory);
-    int part = of.role == Role::Scratch ? -1 : static_cast<int>(of.part);
+    interpreter::HostArray like =
+        of.role == Role::Owners ? ownersOf(state.memory[of.argument])
+                                : copyOf(state.memory, of.argument, of.order);
     return &state.versions
-                .try_emplace({of.argument, part, of.order},
-                             copyOf(state.memory, of.argument, of.order))
+                .try_emplace({of.argument, partOf(of), of.order}, like)
                 .first->second;
   };
   std::vector<interpreter::InterpreterArgument> arguments;

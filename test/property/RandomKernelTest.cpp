@@ -28,6 +28,7 @@
 
 COSTATE_LABEL("*", repeats);
 COSTATE_LABEL("*.AgreeForLonger", host);
+COSTATE_LABEL("*.AgreeInLanes", host);
 
 using namespace costate::property;
 
@@ -136,6 +137,17 @@ TEST(RandomKernel, Agree) {
 
 TEST(RandomKernel, AgreeWithTheirStatements) {
   checkSeeds(1, [](unsigned seed) { return seed <= 1000; }, checkStatements);
+}
+
+TEST(RandomKernel, AgreeInLanes) {
+  checkSeeds(
+      1, [](unsigned seed) { return seed <= 24; },
+      [](unsigned seed) {
+        Node program = generate(seed);
+        Verdict verdict = checkLanes(program, seed);
+        if (verdict.kind == Verdict::Wrong)
+          reportWrong(program, seed, verdict, checkLanes);
+      });
 }
 
 TEST(RandomKernel, AgreeForLonger) {

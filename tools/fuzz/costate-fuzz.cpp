@@ -29,7 +29,7 @@ struct Command {
   std::string device;
   unsigned jobs = 0;
   double patience = costate::property::BatchOptions().patience;
-  bool coverage = false, goOn = false, lower = false;
+  bool coverage = false, goOn = false, lower = false, lanes = false;
 };
 
 void declare(CLI::App &app, Command &command) {
@@ -62,6 +62,10 @@ void declare(CLI::App &app, Command &command) {
       ->needs(device)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--lanes", command.lanes,
+               "with 1, 2, 4, 8 and 16 lanes, against each other and the "
+               "interpreter")
+      ->needs(device);
   app.add_flag("--coverage", command.coverage,
                "print which operations were differentiated where");
   app.add_flag("--go-on", command.goOn, "do not stop at the first finding");
@@ -154,6 +158,12 @@ int fuzzDevice(const Command &command) {
                                         : 1000;
   options.jobs = command.jobs;
   options.patience = command.patience;
+  if (command.lanes) {
+    options.checkProgram = property::checkLanes;
+    options.check = [](unsigned seed) {
+      return property::checkLanes(property::generate(seed), seed);
+    };
+  }
   if (command.kernel) {
     property::Verdict verdict =
         property::checkApart(options, *command.kernel, std::cout);
@@ -235,8 +245,10 @@ int replayPrograms(const Command &command, const std::string &path) {
     std::cerr << "costate-fuzz: " << path << ": no program\n";
   int wrong = programs.empty();
   for (size_t k = 0; k < programs.size(); ++k) {
-    property::Verdict verdict =
-        property::check(programs[k], static_cast<unsigned>(command.seed));
+    unsigned seed = static_cast<unsigned>(command.seed);
+    property::Verdict verdict = command.lanes
+                                    ? property::checkLanes(programs[k], seed)
+                                    : property::check(programs[k], seed);
     std::cout << path << ", program " << k + 1 << ": "
               << property::nameOf(verdict.kind)
               << (verdict.text.empty() ? "" : ": ") << verdict.text

@@ -419,6 +419,26 @@ TEST_F(CalledFunction, IsAFunctionOfPtx) {
   }
 }
 
+/// Where functions are parts of the kernel, nothing of `mark` is read.
+TEST_F(CalledFunction, GradientsReadBackWhatOnlyTheCallingKernelReads) {
+  auto f = function("f", [](Real x) { return sin(x); });
+  Array<double> x = active(spread(3)), y = active(Values(3));
+  Array<int> mark = cpu().array<int>({3});
+  Kernel kernel = calling("reads", [&](X x, ArrayRef<int, 1> mark, X y) {
+    parallel(x, [&](Index i) {
+      mark(i) = 4;
+      y(i) = f(x(i));
+    });
+    parallel(x,
+             [&](Index i) { y(i) += select(mark(i) == mark(i), 2.0, x(0)); });
+  });
+  kernel(x, mark, y);
+  y.grad().fill(1);
+  kernel.grad(x, mark, y);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_NEAR(x.grad().to_host()[i], std::cos(spread(3)[i]), 1e-14);
+}
+
 //===-- When it pays ------------------------------------------------------===//
 
 TEST(Calls, ArePaidForBySize) {
