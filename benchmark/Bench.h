@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <optional>
@@ -84,19 +85,32 @@ struct Registration {
   }
 };
 
-/// The shortest of repeated runs of `f`, which ends with its work done.
-template <class F> double milliseconds(const Options &options, F &&f) {
-  using Clock = std::chrono::steady_clock;
+/// The least of repeated runs of `f`, which ends with its work done, by `now`,
+/// a clock in milliseconds.
+template <class F, class Now>
+double leastOf(const Options &options, F &&f, Now now) {
   double best = 1e300, total = 0;
   do {
-    auto start = Clock::now();
+    double start = now();
     f();
-    double seconds =
-        std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds);
-    total += seconds;
-  } while (!options.smoke && total < options.minTime);
-  return best * 1e3;
+    double taken = now() - start;
+    best = std::min(best, taken);
+    total += taken;
+  } while (!options.smoke && total < 1e3 * options.minTime);
+  return best;
+}
+
+template <class F> double milliseconds(const Options &options, F &&f) {
+  return leastOf(options, f, [] {
+    auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::milli>(now).count();
+  });
+}
+
+/// Of the processor, all threads together.
+template <class F> double processorMilliseconds(const Options &options, F &&f) {
+  return leastOf(options, f,
+                 [] { return 1e3 * double(std::clock()) / CLOCKS_PER_SEC; });
 }
 
 /// One of many launches that nobody waits for in between: the best mean of

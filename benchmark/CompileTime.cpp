@@ -1,4 +1,5 @@
-/// How long does it take until a new kernel and its gradient can run?
+/// How much time of the processor does it take until a new kernel and its
+/// gradient can run?
 ///
 /// Straight code of n operations in one work item, and 60 operations under d
 /// nested loops:
@@ -60,7 +61,7 @@ double coldMs(const Options &options, Device &device, int depth,
               int operations) {
   Array<double> x = device.array<double>({1}, grad),
                 y = device.array<double>({1}, grad);
-  return milliseconds(options, [&] {
+  return processorMilliseconds(options, [&] {
     Kernel k = makeKernel(depth, operations);
     k(x, y, 1);
     k.grad(x, y, 1);
@@ -118,11 +119,11 @@ void callTimes(const Options &options, Results &results, Device &device,
                 y = device.array<double>({1}, grad);
   Kernel k = makeCalls(1, named);
   std::string name = named ? "called" : "inlined";
-  double primal = milliseconds(options, [&] {
+  double primal = processorMilliseconds(options, [&] {
     k = makeCalls(20, named);
     k(x, y);
   });
-  double both = milliseconds(options, [&] {
+  double both = processorMilliseconds(options, [&] {
     k = makeCalls(20, named);
     k(x, y);
     k.grad(x, y);

@@ -83,7 +83,7 @@ public:
       inits.append(sums.back().size(), sums.back().zero());
     }
     Value begin = row.getLowerBound(), end = row.getUpperBound();
-    if (b.lanes > 1 && isShort()) {
+    if (b.lanes > 1 && isTwice()) {
       Value whole = wholeVectors(begin, end);
       inits = emitLoop(begin, whole, inits, /*isMasked=*/false);
       begin = whole;
@@ -94,12 +94,23 @@ public:
 
 private:
   /// Whether the body stands there twice, the first time without masks: masked
-  /// stores take long, and so do two long bodies to compile.
-  bool isShort() {
+  /// stores take long, but not beside loops; and long bodies long to compile.
+  bool isTwice() {
     constexpr int most = 400;
     int count = 0;
-    row.getBody()->walk([&](Operation *) { ++count; });
-    return count <= most;
+    bool loops = false, storesInLoops = false;
+    row.getBody()->walk([&](Operation *op) {
+      ++count;
+      loops |= isa<LoopLikeOpInterface>(op);
+      storesInLoops |=
+          stores(op) && op->getParentOfType<LoopLikeOpInterface>() != row;
+    });
+    return count <= most && (!loops || storesInLoops);
+  }
+
+  static bool stores(Operation *op) {
+    return isa<ir::LocalStoreOp>(op) ||
+           (isa<ir::ElementAccess>(op) && ir::writesElement(op));
   }
 
   /// Where the last vector ends that has all lanes.

@@ -5,8 +5,9 @@
 // CHECK-LABEL: llvm.func internal @ragged.chunk0
 // CHECK-SAME:    costate.vector_lanes = 4
 // CHECK:         scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c4_i64
-// CHECK:           llvm.load %{{.*}} -> vector<4xf32>
-// CHECK:           %[[COUNTS:.*]] = arith.maxsi
+// CHECK:           %[[MASK:.*]] = arith.cmpi slt
+// CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]],
+// CHECK:           %[[COUNTS:.*]] = arith.select %[[MASK]]
 // CHECK:           %[[LONGEST:.*]] = "llvm.intr.vector.reduce.umax"(%[[COUNTS]])
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %[[LONGEST]] {{.*}} -> (vector<4xf32>)
 // CHECK:             %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %[[COUNTS]]
@@ -16,14 +17,9 @@
 // CHECK:           scf.for
 // CHECK:             arith.cmpi uge, %{{.*}}, %[[WAIT]]
 // CHECK:             tape.pop record(0) : vector<4xf32>
-// CHECK:           llvm.store %{{.*}} : vector<4xf32>
-// The last work items are masked.
-// CHECK:         scf.for
-// CHECK:           %[[MASK:.*]] = arith.cmpi slt
-// CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]],
-// CHECK:           %[[OWN:.*]] = arith.select %[[MASK]]
-// CHECK:           "llvm.intr.vector.reduce.umax"(%[[OWN]])
 // CHECK:           llvm.intr.masked.store %{{.*}}, %[[MASK]]
+// CHECK-NOT:     scf.for
+// CHECK:         llvm.return
 costate.kernel @ragged(%x: !costate.array<f32, 1>, %n: !costate.array<i64, 1>) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
