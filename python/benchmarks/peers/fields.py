@@ -22,9 +22,12 @@ QUADRANTS = SYSTEM == "quadrants"
 field_cases.qd = qd
 # Quadrants reads compiled kernels without their Python source if asked (its guide, "Fastcache").
 pure_kernel = qd.kernel(fastcache=True) if QUADRANTS else qd.kernel
-# Taichi keeps 32 values of a variable unless told otherwise; the loops here take up to 100 iterations.
-DEEP = {"ad_stack_size": 128} if SYSTEM == "taichi" else {}
 Array = qd.types.ndarray
+
+
+def deep(iterations):
+    """Options for loops of so many iterations: Taichi keeps 32 values of a variable unless told otherwise."""
+    return {"ad_stack_size": 128 if iterations <= 100 else 1024} if SYSTEM == "taichi" else {}
 
 
 def start(**options):
@@ -96,8 +99,8 @@ def arrays_of(dtype, x, n):
 
 def first():
     begin = common.clock()
-    start(default_fp=qd.f32, **DEEP)
-    x, n = common.ragged(100, np.float32)
+    start(default_fp=qd.f32, **deep(100))
+    x, n = common.inputs(100, np.float32)
     a, iterations, y = arrays_of(qd.f32, x, n)
     swing = recurrences(qd.f32)["swing"]
     swing(a, iterations, y)
@@ -115,13 +118,14 @@ def recurrence():
     rows = []
     for name, dtype in (("f32", np.float32), ("f64", np.float64)):
         for way, options in ways.items():
-            start(default_fp=getattr(qd, name), **DEEP, **options)
-            rows += [dict(row, dtype=name, way=way) for row in bodies_of(getattr(qd, name), dtype)]
+            for lengths in common.LENGTHS:
+                x, n = common.inputs(common.ITEMS, dtype, lengths)
+                start(default_fp=getattr(qd, name), **deep(n.max()), **options)
+                rows += [dict(row, dtype=name, way=way, lengths=lengths) for row in bodies_of(getattr(qd, name), x, n)]
     return rows
 
 
-def bodies_of(kind, dtype):
-    x, n = common.ragged(common.ITEMS, dtype)
+def bodies_of(kind, x, n):
     a, iterations, y = arrays_of(kind, x, n)
     for body, kernel in recurrences(kind).items():
         def gradient():

@@ -10,10 +10,10 @@ systems alternate, so that what else the machine does hits all of them. Prints a
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from datetime import date
 from pathlib import Path
 
@@ -21,7 +21,8 @@ import table
 
 FOLDER = Path(__file__).resolve().parent
 NUMPY = "numpy==2.4.6"
-PEERS = {"quadrants": "1.3.3", "taichi": "1.7.4", "warp-lang": "1.19.0"}
+PEERS = {"quadrants": "1.4.0", "taichi": "1.7.4", "warp-lang": "1.19.0"}
+PYTHONS = {"quadrants": "python3.12"}  # the others have wheels for this one
 PARTS = ("launch", "cold", "cached", "recurrence", "conformance")
 
 
@@ -31,22 +32,27 @@ def python_of(system, folder):
         return sys.executable, ""
     home = folder / f"{system}-{PEERS[system]}"
     python = home / "bin" / "python"
-    if not (home / "ready").exists():
-        venv.create(home, with_pip=True, clear=True)
-        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                               "--only-binary", ":all:", f"{system}=={PEERS[system]}", NUMPY],
-                              capture_output=True, text=True)
+    if (home / "ready").exists():
+        return str(python), ""
+    base = PYTHONS.get(system, sys.executable)
+    for command in ([base, "-m", "venv", "--clear", home],
+                    [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:",
+                     f"{system}=={PEERS[system]}", NUMPY]):
+        if not shutil.which(command[0]):
+            return None, f"{command[0]} is not there"
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             return None, done.stderr.strip().splitlines()[-1]
-        (home / "ready").touch()
+    (home / "ready").touch()
     return str(python), ""
 
 
 def call(system, python, part, cache):
     script = ["warps.py"] if system == "warp-lang" else ["fields.py", system]
     part = "first" if part in ("cold", "cached") else part
-    environment = dict(os.environ, PEERS_CACHE=str(cache), COSTATE_CACHE_DIR=str(cache),
-                       TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PEERS_CACHE=str(cache),
+                       COSTATE_CACHE_DIR=str(cache), TI_LOG_LEVEL="error", QD_LOG_LEVEL="error")
     done = subprocess.run([python, "-B", *script, part], cwd=FOLDER, env=environment,
                           capture_output=True, text=True, timeout=3000)
     for line in reversed(done.stdout.splitlines()):

@@ -68,25 +68,37 @@ def times(result):
     return lines
 
 
+BODIES = {"decay": "`v = 0.95 * v + 0.01`", "hover": "`v = v * sin(v) + 0.7`", "swing": "`v = v * sin(v)`"}
+
+
 def recurrences(result):
-    lines = head("body", "type", "system", "primal, ms", "gradient, ms", "gradient is")
-    rows = {}
+    """A column for each way of each system: milliseconds of primal and gradient, of the processor."""
+    rows, columns, errors = {}, [], []
     for system, parts in result["answers"].items():
         for answer in parts["recurrence"]:
+            if "error" in answer:
+                errors.append(f"{system}: {answer['error']}")
             for one in answer.get("result", []):
-                key = (one["body"], one["dtype"], system, one["way"])
-                before = rows.setdefault(key, dict(one))
+                column = f"{system}, {one['way']}" if one["way"] else system
+                if column not in columns:
+                    columns.append(column)
+                row_of = rows.setdefault((one["body"], one["dtype"], one["lengths"]), {})
+                before = row_of.setdefault(column, one)
                 for what in ("primal", "gradient"):
                     before[what] = [min(pair) for pair in zip(before[what], one[what])]
-            if "error" in answer:
-                rows.setdefault(("", "", system, ""), answer)
-    bodies = {"decay": "`v = 0.95 * v + 0.01`", "swing": "`v = v * sin(v)`",
-              "hover": "`v = v * sin(v) + 0.7`", "": ""}
-    for (body, dtype, system, way), one in sorted(rows.items(), key=lambda item: item[0][:2]):
-        name = f"{system}, {way}" if way else system
-        lines.append(row(bodies[body], dtype, name, show(one.get("primal"), "ms"),
-                         show(one.get("gradient"), "ms"), one.get("verdict", one.get("error"))))
-    return lines
+    lines = head("body", "type", "iterations", *columns)
+    for body in BODIES:
+        for (_, dtype, lengths), found in sorted((item for item in rows.items() if item[0][0] == body),
+                                                 key=lambda item: item[0][1]):
+            cells = (pair(found[column]) if column in found else "" for column in columns)
+            lines.append(row(BODIES[body], dtype, lengths, *cells))
+    return lines + errors
+
+
+def pair(one):
+    """`2.1 / 3.4`: milliseconds of primal and gradient; and whether the gradient is wrong."""
+    text = " / ".join(f"{1e3 * one[what][1]:.3g}" for what in ("primal", "gradient"))
+    return text if one["verdict"] == "right" else f"{text}, {one['verdict']}"
 
 
 def verdict(rows, case):

@@ -113,7 +113,7 @@ def adjoint(kernel, arrays):
 def first():
     begin = common.clock()
     start()
-    x, n = common.ragged(100, np.float32)
+    x, n = common.inputs(100, np.float32)
     arrays = arrays_of(wp.float32, x, n)
     swing = recurrences(wp.float32)["swing"][0]
     wp.launch(swing, dim=100, inputs=list(arrays))
@@ -129,30 +129,35 @@ def recurrence():
     start()
     rows = []
     for name, kind, dtype in (("f32", wp.float32, np.float32), ("f64", wp.float64, np.float64)):
-        x, n = common.ragged(common.ITEMS, dtype)
-        for body, kernels in recurrences(kind).items():
-            for way, kernel in zip(("", "values in an array"), kernels):
-                arrays = list(arrays_of(kind, x, n))
-                if way:
-                    arrays.append(wp.zeros((len(x), 101), dtype=kind, requires_grad=True))
-
-                def primal():
-                    wp.launch(kernel, dim=len(x), inputs=arrays)
-                    wp.synchronize()
-
-                def gradient():
-                    arrays[2].grad.fill_(1.0)
-                    if way:
-                        arrays[3].grad.zero_()
-                    adjoint(kernel, arrays)
-                    wp.synchronize()
-
-                primal()
-                gradient()
-                verdict = common.check_recurrence(body, x, n, arrays[0].grad.numpy())
-                rows.append({"body": body, "dtype": name, "way": way, "verdict": verdict,
-                             "primal": common.least(primal), "gradient": common.least(gradient)})
+        for lengths in common.LENGTHS:
+            rows += [dict(row, dtype=name, lengths=lengths) for row in bodies_of(kind, dtype, lengths)]
     return rows
+
+
+def bodies_of(kind, dtype, lengths):
+    x, n = common.inputs(common.ITEMS, dtype, lengths)
+    for body, kernels in recurrences(kind).items():
+        for way, kernel in zip(("", "values in an array"), kernels):
+            arrays = list(arrays_of(kind, x, n))
+            if way:
+                arrays.append(wp.zeros((len(x), int(n.max()) + 1), dtype=kind, requires_grad=True))
+
+            def primal():
+                wp.launch(kernel, dim=len(x), inputs=arrays)
+                wp.synchronize()
+
+            def gradient():
+                arrays[2].grad.fill_(1.0)
+                if way:
+                    arrays[3].grad.zero_()
+                adjoint(kernel, arrays)
+                wp.synchronize()
+
+            primal()
+            gradient()
+            verdict = common.check_recurrence(body, x, n, arrays[0].grad.numpy())
+            yield {"body": body, "way": way, "verdict": verdict,
+                   "primal": common.least(primal), "gradient": common.least(gradient)}
 
 
 # Conformance.
