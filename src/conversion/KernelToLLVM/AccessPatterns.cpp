@@ -95,22 +95,81 @@ void storeElement(ImplicitLocOpBuilder &builder, Type element, Value value,
 
 namespace {
 
-/// `extents`: of all dimensions, of which the first one does not matter.
-Value elementAddress(ImplicitLocOpBuilder &builder, Value base,
-                     ValueRange extents, Type element, ValueRange indices) {
-  auto noWrap = LLVM::IntegerOverflowFlags::nsw;
-  if (indices.empty())
-    return base;
-  Value linear = indices.front();
-  for (auto [index, extent] :
-       llvm::zip(indices.drop_front(), extents.take_back(indices.size() - 1))) {
-    linear = LLVM::MulOp::create(builder, linear, extent, noWrap);
-    linear = LLVM::AddOp::create(builder, linear, index, noWrap);
+/// An index, as a sum of something and a constant.
+struct Shifted {
+  explicit Shifted(Value index) : rest(index) {
+    APInt constant;
+    for (auto sum = rest.getDefiningOp<LLVM::AddOp>();
+         sum && matchPattern(sum.getRhs(), m_ConstantInt(&constant));
+         sum = rest.getDefiningOp<LLVM::AddOp>()) {
+      rest = sum.getLhs();
+      shift += constant.getSExtValue();
+    }
   }
-  return LLVM::GEPOp::create(builder, base.getType(), element, base,
-                             ValueRange(linear),
-                             LLVM::GEPNoWrapFlags::inbounds);
-}
+
+  Value rest;
+  int64_t shift = 0;
+};
+
+/// `extents`: of all dimensions, of which the first one does not matter.
+class Address {
+public:
+  Address(ImplicitLocOpBuilder &builder, ValueRange extents, Type element)
+      : b(builder), extents(extents), element(element) {}
+
+  /// That of a neighbour follows from that of the element beside it, which is
+  /// computed once for all of them.
+  Value of(Value base, ValueRange indices) {
+    if (indices.empty())
+      return base;
+    SmallVector<Shifted> parts(indices.begin(), indices.end());
+    auto isShifted = [](const Shifted &part) { return part.shift != 0; };
+    if (indices.size() == 1 || llvm::none_of(parts, isShifted))
+      return at(base, linear(indices), LLVM::GEPNoWrapFlags::inbounds);
+    Values centre;
+    for (const Shifted &part : parts)
+      centre.push_back(part.rest);
+    Value beside = at(base, linear(centre), LLVM::GEPNoWrapFlags::none);
+    return at(beside, distance(parts), LLVM::GEPNoWrapFlags::none);
+  }
+
+private:
+  static constexpr auto noWrap = LLVM::IntegerOverflowFlags::nsw;
+
+  Value at(Value base, Value number, LLVM::GEPNoWrapFlags flags) {
+    return LLVM::GEPOp::create(b, base.getType(), element, base,
+                               ValueRange(number), flags);
+  }
+
+  Value linear(ValueRange indices) {
+    Value number = indices.front();
+    for (size_t dim = 1; dim < indices.size(); ++dim)
+      number = LLVM::AddOp::create(b, timesExtent(number, dim), indices[dim],
+                                   noWrap);
+    return number;
+  }
+
+  Value distance(ArrayRef<Shifted> parts) {
+    Value number;
+    for (auto [dim, part] : llvm::enumerate(parts)) {
+      if (number)
+        number = timesExtent(number, dim);
+      if (part.shift == 0)
+        continue;
+      Value shift = constant(b, part.shift);
+      number = number ? LLVM::AddOp::create(b, number, shift, noWrap) : shift;
+    }
+    return number;
+  }
+
+  Value timesExtent(Value number, size_t dim) {
+    return LLVM::MulOp::create(b, number, extents[dim], noWrap);
+  }
+
+  ImplicitLocOpBuilder &b;
+  ValueRange extents;
+  Type element;
+};
 
 /// Of an operation on an element of an array, or of a private one.
 template <class Op> struct AccessPattern : ConvertOpToLLVMPattern<Op> {
@@ -127,12 +186,12 @@ template <class Op> struct AccessPattern : ConvertOpToLLVMPattern<Op> {
   static Value address(ImplicitLocOpBuilder &builder, Op op, Adaptor adaptor) {
     Type type = memoryType(element(op));
     if constexpr (isLocal) {
-      return elementAddress(builder, adaptor.getLocal(), {}, type,
-                            adaptor.getIndex());
+      return Address(builder, {}, type)
+          .of(adaptor.getLocal(), adaptor.getIndex());
     } else {
       ArrayView array(op.getArray());
-      return elementAddress(builder, array.base, array.extents, type,
-                            adaptor.getIndices());
+      return Address(builder, array.extents, type)
+          .of(array.base, adaptor.getIndices());
     }
   }
 };

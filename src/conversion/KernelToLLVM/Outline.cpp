@@ -96,24 +96,65 @@ Value workItemsOf(ImplicitLocOpBuilder &builder, ValueRange extents) {
   return product;
 }
 
-static Value unpack(ImplicitLocOpBuilder &builder, BlockArgument argument,
-                    Value slots, int64_t &next) {
-  auto array = dyn_cast<ir::ArrayType>(argument.getType());
-  if (!array)
-    return loadSlot(builder, argument.getType(), slots, next++);
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  Values parts = {loadSlot(builder, pointer, slots, next++)};
-  for (unsigned d = 0; d < array.getRank(); ++d)
-    parts.push_back(loadSlot(builder, builder.getI64Type(), slots, next++));
-  return castToArray(builder, parts, array, argument.getArgNumber());
+namespace {
+
+/// Makes the arguments of a kernel of the slots that an entry gets.
+class Arguments {
+public:
+  Arguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel, Value slots)
+      : builder(builder), kernel(kernel), slots(slots) {}
+
+  void unpack() {
+    for (BlockArgument argument : kernel.getRegion().getArguments())
+      here.push_back(unpack(argument));
+    for (auto [argument, value] :
+         llvm::zip(kernel.getRegion().getArguments(), here))
+      argument.replaceAllUsesWith(value);
+  }
+
+private:
+  Value unpack(BlockArgument argument) {
+    auto array = dyn_cast<ir::ArrayType>(argument.getType());
+    if (!array)
+      return loadSlot(builder, argument.getType(), slots, next++);
+    auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+    Values parts = {loadSlot(builder, pointer, slots, next)};
+    int64_t first = next + 1;
+    next = first + array.getRank();
+    if (Value primal = primalOf(argument))
+      llvm::append_range(parts, ArrayView(primal).extents);
+    else
+      for (int64_t slot = first; slot < next; ++slot)
+        parts.push_back(loadSlot(builder, builder.getI64Type(), slots, slot));
+    return castToArray(builder, parts, array, argument.getArgNumber());
+  }
+
+  /// The array whose extents an argument shares, so that addresses of elements
+  /// are computed once.
+  Value primalOf(BlockArgument argument) {
+    for (StringRef name : {ir::adjointOfAttr, ir::tangentOfAttr})
+      if (auto number = kernel.getArgAttrOfType<IntegerAttr>(
+              argument.getArgNumber(), name))
+        return here[number.getInt()];
+    return {};
+  }
+
+  ImplicitLocOpBuilder &builder;
+  ir::KernelOp kernel;
+  Value slots;
+  int64_t next = 0;
+  Values here;
+};
+
+/// Extents of arrays that have the same are one value.
+void takeExtents(LLVM::LLVMFuncOp entry) {
+  entry.walk([](ir::ExtentOp op) {
+    op.replaceAllUsesWith(ArrayView(op.getArray()).extents[op.getDim()]);
+    op.erase();
+  });
 }
 
-static void unpackArguments(ImplicitLocOpBuilder &builder, ir::KernelOp kernel,
-                            Value slots) {
-  int64_t next = 0;
-  for (BlockArgument argument : kernel.getRegion().getArguments())
-    argument.replaceAllUsesWith(unpack(builder, argument, slots, next));
-}
+} // namespace
 
 LLVM::LLVMFuncOp createEntry(ModuleOp module, ir::KernelOp kernel) {
   auto pointer = LLVM::LLVMPointerType::get(module.getContext());
@@ -122,11 +163,12 @@ LLVM::LLVMFuncOp createEntry(ModuleOp module, ir::KernelOp kernel) {
                      {pointer, pointer, pointer}, LLVM::Linkage::External);
   Block *block = &entry.getFunctionBody().front();
   auto builder = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), block);
-  unpackArguments(builder, kernel, entry.getArgument(2));
+  Arguments(builder, kernel, entry.getArgument(2)).unpack();
   Block *body = &kernel.getRegion().front();
   splice(builder, body, body->begin(), std::prev(body->end()));
   LLVM::ReturnOp::create(builder, ValueRange());
   kernel.erase();
+  takeExtents(entry);
   return entry;
 }
 
@@ -147,32 +189,42 @@ Captures::Captures(Region &region, ValueRange more) {
   llvm::SetVector<Value> used;
   getUsedValuesDefinedAbove(region, used);
   used.insert(more.begin(), more.end());
+  llvm::SetVector<Value> all;
   for (Value value : used) {
     if (matchPattern(value, m_Constant())) {
       constants.push_back(value);
       continue;
     }
     captured.push_back(value);
-    if (isa<ir::ArrayType>(value.getType())) {
-      ArrayView view(value);
-      parts.push_back(view.base);
-      llvm::append_range(parts, view.extents);
-    } else {
-      parts.push_back(value);
-    }
+    for (Value part : partsOf(value))
+      all.insert(part);
   }
+  parts = Values(all.begin(), all.end());
+}
+
+Values Captures::partsOf(Value value) {
+  if (!isa<ir::ArrayType>(value.getType()))
+    return {value};
+  ArrayView view(value);
+  Values parts = {view.base};
+  llvm::append_range(parts, view.extents);
+  return parts;
+}
+
+unsigned Captures::position(Value part) const {
+  return llvm::find(parts, part) - parts.begin();
 }
 
 void Captures::map(ImplicitLocOpBuilder &builder, ValueRange here,
                    Region &region) {
   for (Value value : captured) {
-    auto array = dyn_cast<ir::ArrayType>(value.getType());
-    unsigned size = array ? 1 + array.getRank() : 1;
-    ValueRange own = here.take_front(size);
-    mapping.map(value, array ? castToArray(builder, own, array,
-                                           ArrayView(value).parameter)
-                             : own.front());
-    here = here.drop_front(size);
+    Values own;
+    for (Value part : partsOf(value))
+      own.push_back(here[position(part)]);
+    mapping.map(value, isa<ir::ArrayType>(value.getType())
+                           ? castToArray(builder, own, value.getType(),
+                                         ArrayView(value).parameter)
+                           : own.front());
   }
   for (Value value : constants)
     builder.clone(*value.getDefiningOp(), mapping);

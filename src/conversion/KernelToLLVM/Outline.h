@@ -62,11 +62,16 @@ struct Captures {
   /// Makes the region use what `parts` are here, and constants of its own.
   void map(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange parts,
            mlir::Region &region);
+  /// Of `parts`.
+  unsigned position(mlir::Value part) const;
 
   Values captured;  ///< values of the kernel
-  Values parts;     ///< the same, arrays as base and extents
+  Values parts;     ///< the same, arrays as base and extents, each once
   Values constants; ///< the user has its own
   mlir::IRMapping mapping;
+
+private:
+  static Values partsOf(mlir::Value value);
 };
 
 } // namespace costate::conversion

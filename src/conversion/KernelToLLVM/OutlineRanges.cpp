@@ -44,15 +44,13 @@ private:
                        .getI64IntegerAttr(runtime.site(range.getLoc())));
     setAlias(chunk, 0, "llvm.noalias");
     setAlias(chunk, 1, "llvm.noalias");
-    unsigned position = firstCapture;
     for (Value value : uses.captured) {
-      auto array = dyn_cast<ir::ArrayType>(value.getType());
-      if (array) {
-        setAlias(chunk, position, "llvm.noalias");
-        if (!isWritten(value, range.getRegion()))
-          setAlias(chunk, position, "llvm.readonly");
-      }
-      position += array ? 1 + array.getRank() : 1;
+      if (!isa<ir::ArrayType>(value.getType()))
+        continue;
+      unsigned base = firstCapture + uses.position(ArrayView(value).base);
+      setAlias(chunk, base, "llvm.noalias");
+      if (!isWritten(value, range.getRegion()))
+        setAlias(chunk, base, "llvm.readonly");
     }
     return chunk;
   }

@@ -21,7 +21,7 @@
 // CHECK:         costate.sin
 
 // CHECK-LABEL: llvm.func @scaled.device1(
-// CHECK-SAME:    ["costate-words", "16"], ["costate-sums", ""]
+// CHECK-SAME:    ["costate-words", "15"], ["costate-sums", ""]
 // CHECK-LABEL: llvm.func internal @scaled.device1.body(
 // CHECK-SAME:    costate.lanes = 32
 // CHECK:         scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args

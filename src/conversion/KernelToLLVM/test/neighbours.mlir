@@ -1,0 +1,30 @@
+// RUN: costate-opt %s --outline-ranges --convert-scf-to-cf --convert-kernel-to-llvm | FileCheck %s
+
+// Adjoints have the extents of their array, so that one number of an element
+// serves both; those of neighbours are further by what all work items share.
+// CHECK-LABEL: llvm.func @step.entry(
+// CHECK:         llvm.getelementptr inbounds %arg2[2]
+// CHECK-NOT:     %arg2[4]
+// CHECK-NOT:     %arg2[5]
+// CHECK-LABEL: llvm.func internal @step.chunk0(
+// CHECK-SAME:    %[[X:[a-z0-9]*]]: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{[a-z0-9]*}}: i64, %[[M:[a-z0-9]*]]: i64, %[[GX:[a-z0-9]*]]: !llvm.ptr {llvm.noalias})
+// CHECK:         %[[ROW:.*]] = llvm.mul %[[I:.*]], %[[M]] overflow<nsw>
+// CHECK:         %[[HERE:.*]] = llvm.add %[[ROW]], %[[J:.*]] overflow<nsw>
+// CHECK:         %[[BESIDE:.*]] = llvm.getelementptr %[[X]][%[[HERE]]]
+// CHECK:         %[[BACK:.*]] = llvm.mul %{{.*}}, %[[M]] overflow<nsw>
+// CHECK:         %[[FURTHER:.*]] = llvm.add %[[BACK]], %{{.*}} overflow<nsw>
+// CHECK:         %[[PLACE:.*]] = llvm.getelementptr %[[BESIDE]][%[[FURTHER]]]
+// CHECK:         llvm.load %[[PLACE]]
+// CHECK:         llvm.getelementptr inbounds %[[GX]]
+costate.kernel @step(%x: !costate.array<f32, 2>, %gx: !costate.array<f32, 2> {costate.adjoint_of = 0 : i64}) {
+  %c1 = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f32, 2>
+  %m = costate.extent %gx[1] : !costate.array<f32, 2>
+  costate.range (%i, %j) in (%n, %m) {
+    %c-1 = arith.constant -1 : i64
+    %k = arith.addi %i, %c-1 : i64
+    %l = arith.addi %j, %c1 : i64
+    %v = costate.load %x[%k, %l] : !costate.array<f32, 2>
+    costate.store %v, %gx[%i, %j] : !costate.array<f32, 2>
+  }
+}
