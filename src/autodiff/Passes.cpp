@@ -123,7 +123,11 @@ struct MarkExclusive : impl::MarkExclusiveBase<MarkExclusive> {
 };
 
 struct GatherAdditions : impl::GatherAdditionsBase<GatherAdditions> {
-  void runOnOperation() override { gatherAdditions(getOperation()); }
+  using GatherAdditionsBase::GatherAdditionsBase;
+
+  void runOnOperation() override {
+    gatherAdditions(getOperation(), branchless);
+  }
 };
 
 struct WatchAccesses : impl::WatchAccessesBase<WatchAccesses> {

@@ -212,8 +212,12 @@ def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
     ```
 
     Where extents, which the host knows, decide whether that is right, both are
-    there.
+    there. With `branchless`, which is for GPUs, the border asks for nothing
+    between its loads: the nearest work item stands in for one that does not
+    exist, and what it has is not selected.
   }];
+  let options = [Option<"branchless", "branchless", "bool", "false",
+      "what the border loads waits for no condition">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
 }

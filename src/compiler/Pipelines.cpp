@@ -98,7 +98,8 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   passes.addPass(conversion::createInlineCustom());
   // Whoever looks for errors looks at each addition.
   if (!options.debug && !options.findNan)
-    passes.addNestedPass<ir::KernelOp>(autodiff::createGatherAdditions());
+    passes.addNestedPass<ir::KernelOp>(
+        autodiff::createGatherAdditions({.branchless = true}));
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());

@@ -1,7 +1,7 @@
 #include "autodiff/gather/Gather.h"
 
 #include "autodiff/Prune.h"
-#include "autodiff/gather/Reach.h"
+#include "autodiff/gather/Conditions.h"
 #include "autodiff/gather/Slice.h"
 #include "autodiff/replay/Replay.h"
 #include "ir/Tape.h"
@@ -30,28 +30,6 @@ constexpr size_t mostAdditions = 128;
 
 Value constant(Builder &b, int64_t number) {
   return arith::ConstantOp::create(b, b.getI64IntegerAttr(number));
-}
-
-Value wide(Builder &b, Value value) {
-  return value.getType().isInteger(64)
-             ? value
-             : b.createOrFold<arith::ExtSIOp>(b.getI64Type(), value);
-}
-
-/// `form` with `item` in the place of `index`.
-Value emit(Builder &b, const Affine &form, Value index = {}, Value item = {}) {
-  Value sum;
-  for (auto [symbol, coefficient] : form.terms) {
-    Value term = wide(b, symbol == index ? item : symbol);
-    if (coefficient != 1)
-      term = b.createOrFold<arith::MulIOp>(term, constant(b, coefficient));
-    sum = sum ? b.createOrFold<arith::AddIOp>(sum, term) : term;
-  }
-  if (!sum)
-    return constant(b, form.constant);
-  return form.constant
-             ? b.createOrFold<arith::AddIOp>(sum, constant(b, form.constant))
-             : sum;
 }
 
 Affine minus(Affine a, const Affine &b) {
@@ -95,6 +73,21 @@ Value both(Builder &builder, Value a, Value b) {
 
 bool isSame(const Affine &a, const Affine &b) {
   return constantDifference(a, b) == 0;
+}
+
+bool pushes(ir::RangeOp range) {
+  return range.walk([](tape::PushOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Whether the host knows a number before it launches anything.
+bool isOfHost(Value value) {
+  return isa<BlockArgument>(value) || value.getDefiningOp<ir::ExtentOp>();
+}
+
+bool isKnownToHost(const Affine &form) {
+  return llvm::all_of(form.terms,
+                      [](auto &term) { return isOfHost(term.first); });
 }
 
 //===-- What is gathered --------------------------------------------------===//
@@ -313,9 +306,10 @@ private:
 class Gatherer {
 public:
   Gatherer(ir::RangeOp range, StepAnalysis &analysis,
-           ArrayRef<Addition> additions)
+           ArrayRef<Addition> additions, bool branchless)
       : range(range), indices(range.getIndices()), analysis(analysis),
-        additions(additions), front(range.getLoc(), range) {}
+        additions(additions), branchless(branchless),
+        front(range.getLoc(), range) {}
 
   /// False if there is none; nothing has changed then.
   bool plan() {
@@ -337,6 +331,8 @@ public:
       }
       copies += product;
     }
+    if (branchless)
+      assumeItems();
     return copies <= mostCopies;
   }
 
@@ -351,6 +347,8 @@ public:
       lows.push_back(low);
       extents.push_back(front.createOrFold<arith::SubIOp>(high, low));
     }
+    if (branchless)
+      emptyIfNoItems(extents.front());
     auto gather = ir::RangeOp::create(front, extents);
     gather->setAttr(ir::gatherAttr, front.getUnitAttr());
     front.setInsertionPoint(gather);
@@ -362,6 +360,36 @@ public:
 
 private:
   Affine extentOf(unsigned p) const { return analysis.extentOf(indices[p]); }
+
+  /// Others stand in for work items that are not there, so that each box has
+  /// some.
+  void assumeItems() {
+    for (const Together &together : together())
+      for (auto [p, side] : llvm::enumerate(commonConditions(together).sides)) {
+        for (const Affine &low : side.lows)
+          assumed.push_back(beyond(low, extentOf(p)));
+        for (const Affine &high : side.highs) {
+          assumed.push_back(beyond(Affine(), high));
+          for (const Affine &low : side.lows)
+            assumed.push_back(beyond(low, high));
+        }
+      }
+  }
+
+  /// Not negative if `high` is greater than `low`.
+  static Affine beyond(const Affine &low, const Affine &high) {
+    Affine form = minus(high, low);
+    --form.constant;
+    return form;
+  }
+
+  /// So must the range.
+  void emptyIfNoItems(Value &extent) {
+    Value zero = constant(front, 0);
+    for (Value count : range.getExtents())
+      extent = front.createOrFold<arith::SelectOp>(
+          compare(front, arith::CmpIPredicate::sgt, count, zero), extent, zero);
+  }
 
   /// Of the branches around an addition, as far as they bound index `p`.
   Bounds conditionsOf(const Addition &addition, unsigned p) {
@@ -586,28 +614,105 @@ private:
     }
   }
 
+  /// `ofRow`: of other indices it is known that they are there.
   Terms copyIfThere(Builder &b, const Together &together,
                     ArrayRef<const Candidate *> chosen, bool ofRow) {
+    Box box = commonConditions(together);
+    unsigned last = chosen.size() - 1;
     Values items;
-    Value there;
+    Value outside, inRow;
     for (auto [p, candidate] : llvm::enumerate(chosen)) {
       items.push_back(itemOf(b, p, *candidate));
-      if (!ofRow || p + 1 == chosen.size())
-        there = both(b, there, isThere(b, p, *candidate, items.back()));
+      if (!ofRow || p == last)
+        (p == last ? inRow : outside) =
+            both(b, p == last ? inRow : outside,
+                 isThere(b, p, *candidate, box.sides[p], items.back()));
     }
-    return guarded(b, range.getLoc(), there, [&](OpBuilder &inner) {
-      auto known = [&](OpBuilder &nested, Value value) {
-        bool isOfRow = ofRow && isOuter(value);
-        Value main =
-            isOfRow ? mainValue(nested, value, together.shifts) : Value();
-        return main ? main : stepwise(nested, value, items);
-      };
-      SliceCopy copy(together.slice, known);
-      copy.values.map(range.getIndices(), items);
-      Builder at(range.getLoc(), inner);
-      mapPositions(at, together, copy.values);
-      return copy.copy(inner, *range.getBody(), together.additions);
+    if (branchless)
+      return copyAnyway(b, together, box, items, ofRow,
+                        both(b, outside, inRow));
+    auto copy = [&](OpBuilder &inner) {
+      return copyItem(inner, together, box, items, ofRow);
+    };
+    // What a row has in common is asked first.
+    if (!outside)
+      return guarded(b, range.getLoc(), inRow, copy);
+    return guarded(b, range.getLoc(), outside, [&](OpBuilder &inner) {
+      return guarded(inner, range.getLoc(), inRow, copy);
     });
+  }
+
+  /// Conditions of branches around all of `together`, which hold for few work
+  /// items or for all but few of them.
+  Box commonConditions(const Together &together) {
+    Box box;
+    box.sides.resize(indices.size());
+    if (branchless && pushes(range)) // which cannot be `divide`d
+      return box;
+    Operation *op = together.additions.front();
+    for (; op->getParentOp() != range; op = op->getParentOp()) {
+      auto branch = cast<scf::IfOp>(op->getParentOp());
+      bool areAllThere = llvm::all_of(together.additions, [&](auto add) {
+        return op->getParentRegion()->isAncestor(add->getParentRegion());
+      });
+      if (areAllThere)
+        box.add(analysis, range, branch.getCondition(),
+                op->getBlock() == branch.thenBlock(),
+                [&](Value condition, const Steps &steps) {
+                  return isSameInside(condition, steps) &&
+                         (!branchless ||
+                          llvm::all_of(steps.all, [](const Step &step) {
+                            return isKnownToHost(step.from);
+                          }));
+                });
+    }
+    return box;
+  }
+
+  Terms copyItem(OpBuilder &inner, const Together &together, const Box &box,
+                 ValueRange items, bool ofRow) {
+    auto known = [&](OpBuilder &nested, Value value) -> Value {
+      if (ofRow && isOuter(value))
+        if (Value main = mainValue(nested, value, together.shifts))
+          return main;
+      if (auto found = box.answers.find(value); found != box.answers.end())
+        return arith::ConstantOp::create(nested, value.getLoc(),
+                                         nested.getBoolAttr(found->second));
+      return stepwise(nested, value, items);
+    };
+    SliceCopy copy(together.slice, known);
+    copy.values.map(range.getIndices(), items);
+    Builder at(range.getLoc(), inner);
+    if (!branchless)
+      mapPositions(at, together, copy.values);
+    return copy.copy(inner, *range.getBody(), together.additions);
+  }
+
+  /// What waits for no condition loads all that it needs at once.
+  Terms copyAnyway(Builder &b, const Together &together, const Box &box,
+                   ValueRange items, bool ofRow, Value there) {
+    Values others;
+    for (auto [p, item] : llvm::enumerate(items))
+      others.push_back(ofRow && p + 1 < items.size()
+                           ? item
+                           : nearest(b, p, box.sides[p], item));
+    Terms terms = copyItem(b, together, box, others, ofRow);
+    for (auto &[add, term] : terms) {
+      Value none = nothing(b, range.getLoc(), term.value.getType());
+      term = {arith::SelectOp::create(b, there, term.value, none),
+              both(b, there, term.condition)};
+    }
+    return terms;
+  }
+
+  /// The work item between `sides` that stands in for `item`.
+  Value nearest(Builder &b, unsigned p, Bounds sides, Value item) {
+    sides.lows.push_back(Affine());
+    sides.highs.push_back(extentOf(p));
+    for (Affine &high : sides.highs)
+      --high.constant;
+    item = b.createOrFold<arith::MinSIOp>(item, least(b, sides.highs));
+    return b.createOrFold<arith::MaxSIOp>(item, least(b, sides.lows, -1));
   }
 
   /// Whether `value` follows from another index than the last one.
@@ -654,18 +759,23 @@ private:
     return emit(b, minus(item, *candidate.shift));
   }
 
-  /// Whether the work item exists and reaches the element.
+  /// Whether the work item exists, lies between `sides`, and reaches the
+  /// element.
   Value isThere(Builder &b, unsigned p, const Candidate &candidate,
-                Value item) {
+                const Bounds &sides, Value item) {
     using P = arith::CmpIPredicate;
-    Value there = compare(b, P::slt, item, emit(b, candidate.to));
-    if (!isSame(candidate.to, extentOf(p)))
-      there = both(b, there, compare(b, P::slt, item, emit(b, extentOf(p))));
-    if (!candidate.from.isConstant()) // negative if there are no work items
-      there = both(b, there, compare(b, P::sge, item, constant(b, 0)));
+    Bounds bounds = sides;
+    bounds.highs.push_back(candidate.to);
+    bounds.highs.push_back(extentOf(p));
     if (candidate.shift)
-      there = both(b, there, compare(b, P::sge, item, emit(b, candidate.from)));
-    else
+      bounds.lows.push_back(candidate.from);
+    if (!candidate.from.isConstant()) // negative if there are no work items
+      bounds.lows.push_back(Affine());
+    Value there = compare(b, P::slt, item, least(b, bounds.highs));
+    if (!bounds.lows.empty())
+      there =
+          both(b, there, compare(b, P::sge, item, least(b, bounds.lows, -1)));
+    if (!candidate.shift)
       there = both(b, there,
                    compare(b, P::eq, element[p], emit(b, candidate.target)));
     return there;
@@ -741,6 +851,7 @@ private:
   ValueRange indices;
   StepAnalysis &analysis;
   ArrayRef<Addition> additions;
+  bool branchless;
   Builder front; ///< in front of the range
   SmallVector<Affine> assumed;
   llvm::DenseMap<Operation *, std::vector<std::vector<Candidate>>> candidatesOf;
@@ -749,11 +860,6 @@ private:
 };
 
 //===-- Assumptions -------------------------------------------------------===//
-
-/// Whether the host knows a number before it launches anything.
-bool isOfHost(Value value) {
-  return isa<BlockArgument>(value) || value.getDefiningOp<ir::ExtentOp>();
-}
 
 /// What is not decided yet among `forms`; nothing if one cannot hold, or the
 /// host cannot tell.
@@ -765,17 +871,11 @@ std::optional<SmallVector<Affine>> open(ArrayRef<Affine> forms) {
     if (form.isConstant() ||
         llvm::any_of(rest, [&](const Affine &a) { return isSame(a, form); }))
       continue;
-    if (!llvm::all_of(form.terms,
-                      [](auto &term) { return isOfHost(term.first); }))
+    if (!isKnownToHost(form))
       return std::nullopt;
     rest.push_back(form);
   }
   return rest;
-}
-
-bool pushes(ir::RangeOp range) {
-  return range.walk([](tape::PushOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
 }
 
 /// if all of `forms` hold { range } else { a copy of it }
@@ -803,12 +903,24 @@ void divide(ir::RangeOp range, ArrayRef<Affine> forms) {
   }
 }
 
-bool gather(ir::RangeOp range) {
+bool addsToAdjoints(ir::RangeOp range) {
+  return range
+      .walk([](ir::AtomicAddOp add) {
+        return ir::isOfAdjoint(add.getArray()) ? WalkResult::interrupt()
+                                               : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+bool gather(ir::RangeOp range, bool branchless) {
+  if (!addsToAdjoints(range))
+    return false;
+  flattenChoices(range);
   StepAnalysis analysis(range);
   std::vector<Addition> additions = Collector(range, analysis).run();
   if (additions.empty())
     return false;
-  Gatherer gatherer(range, analysis, additions);
+  Gatherer gatherer(range, analysis, additions, branchless);
   if (!gatherer.plan())
     return false;
   auto undecided = open(gatherer.assumptions());
@@ -824,15 +936,22 @@ bool gather(ir::RangeOp range) {
 
 } // namespace
 
-void gatherAdditions(ir::KernelOp kernel) {
+static SmallVector<ir::RangeOp> rangesOf(ir::KernelOp kernel) {
   SmallVector<ir::RangeOp> ranges;
   kernel.walk([&](ir::RangeOp range) { ranges.push_back(range); });
+  return ranges;
+}
+
+void gatherAdditions(ir::KernelOp kernel, bool branchless) {
   bool changed = false;
-  for (ir::RangeOp range : ranges)
-    changed |= gather(range);
+  for (ir::RangeOp range : rangesOf(kernel))
+    changed |= gather(range, branchless);
   if (!changed)
     return;
   prune(kernel);
+  for (ir::RangeOp range : rangesOf(kernel))
+    if (!range->hasAttr(ir::gatherAttr))
+      narrow(range);
   IRRewriter rewriter(kernel.getContext());
   DominanceInfo dominance(kernel);
   eliminateCommonSubExpressions(rewriter, dominance, kernel);

@@ -153,6 +153,17 @@ bool SliceCopy::isKnown(OpBuilder &b, Operation *op) {
   return all;
 }
 
+/// Conditions fold, so that branches go.
+static void cloneFolded(OpBuilder &b, Operation &op, IRMapping &values) {
+  Operation *copy = b.clone(op, values);
+  SmallVector<Value> results;
+  if (op.getNumResults() != 1 || !op.getResult(0).getType().isInteger(1) ||
+      failed(b.tryFold(copy, results)))
+    return;
+  values.map(op.getResult(0), results.front());
+  copy->erase();
+}
+
 void SliceCopy::copy(OpBuilder &b, Block &body, Terms &terms) {
   for (Operation &op : body.without_terminator()) {
     if (auto add = dyn_cast<ir::AtomicAddOp>(op)) {
@@ -166,7 +177,7 @@ void SliceCopy::copy(OpBuilder &b, Block &body, Terms &terms) {
     if (auto branch = dyn_cast<scf::IfOp>(op))
       copyBranch(b, branch, terms);
     else if (!found)
-      b.clone(op, values);
+      cloneFolded(b, op, values);
   }
 }
 

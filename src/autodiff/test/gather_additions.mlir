@@ -111,14 +111,18 @@ costate.kernel @clamped(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
 
 // -----
 
-// Conditions around additions: known to hold in the interior, asked elsewhere.
+// Conditions around additions: known to hold in the interior; elsewhere they
+// are bounds of the work items.
 // CHECK-LABEL: costate.kernel @one_sided
 // CHECK:         costate.range (%[[E:.*]]) in (%c9_i64) attributes {costate.gather} {
 // CHECK:           scf.if %{{.*}} {
 // CHECK-NOT:         scf.if
 // CHECK:             costate.store %{{.*}}, %arg1[%[[E]]]
 // CHECK:           } else {
-// CHECK:             arith.cmpi sgt
+// CHECK:             %[[ITEM:.*]] = arith.addi %[[E]], %c1_i64
+// CHECK:             arith.cmpi sge, %[[ITEM]], %c1_i64
+// CHECK-NOT:         arith.cmpi sgt
+// CHECK:           } {costate.interior}
 costate.kernel @one_sided(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
   %zero = arith.constant 0.0 : f64
   %c0 = arith.constant 0 : i64

@@ -1,0 +1,83 @@
+// RUN: costate-opt %s --gather-additions | FileCheck %s
+// RUN: costate-opt %s --gather-additions=branchless | FileCheck %s --check-prefix=GPU
+
+// Conditions as `i > 0 and i < n - 1` are bounds of the work items, and what
+// remains is a range over those. Without branches, the nearest of them stands
+// in for others; that there are some is asked before.
+// CHECK-LABEL: costate.kernel @inside
+// CHECK:         costate.range (%[[E:.*]]) in {{.*}} attributes {costate.gather} {
+// CHECK:           } else {
+// CHECK:             %[[LOW:.*]] = arith.addi %[[E]], %c-1_i64
+// CHECK-DAG:         %[[HIGH:.*]] = arith.addi %{{.*}}, %c-1_i64
+// CHECK-DAG:         arith.cmpi slt, %[[LOW]], %{{.*}}
+// CHECK-DAG:         arith.cmpi sge, %[[LOW]], %c1_i64
+// CHECK:             scf.if
+// CHECK-NOT:         arith.cmpi sgt
+// CHECK:           } {costate.interior}
+// CHECK:         costate.range (%[[I:.*]]) in (%{{.*}}) {
+// CHECK-NOT:       scf.if
+// CHECK:           %[[ITEM:.*]] = arith.addi %[[I]], %c1_i64
+// CHECK:           costate.store %{{.*}}, %arg3[%[[ITEM]]]
+// GPU-LABEL: costate.kernel @inside
+// GPU:         arith.cmpi sge
+// GPU:         scf.if %{{.*}} {
+// GPU:           arith.select
+// GPU:           costate.range (%[[E:.*]]) in {{.*}} attributes {costate.gather} {
+// GPU:             } else {
+// GPU:               %[[BELOW:.*]] = arith.minsi
+// GPU:               %[[ITEM:.*]] = arith.maxsi %[[BELOW]], %c1_i64
+// GPU:               %[[G:.*]] = costate.load %arg3[%[[ITEM]]]
+// GPU:               arith.select %{{.*}}, %[[G]], %{{.*}}
+// GPU:               scf.if
+// GPU-NEXT:            costate.load %arg2
+// GPU:             } {costate.interior}
+// GPU:         } else {
+// GPU:           costate.atomic_add
+costate.kernel @inside(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 1 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %false = arith.constant false
+  %n = costate.extent %y[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %low = arith.cmpi sgt, %i, %c0 : i64
+    %inside = scf.if %low -> (i1) {
+      %last = arith.subi %n, %c1 : i64
+      %high = arith.cmpi slt, %i, %last : i64
+      scf.yield %high : i1
+    } else {
+      scf.yield %false : i1
+    }
+    scf.if %inside {
+      %g = costate.load %gy[%i] : !costate.array<f64, 1>
+      costate.store %zero, %gy[%i] : !costate.array<f64, 1>
+      %j = arith.addi %i, %c1 : i64
+      %k = arith.subi %i, %c1 : i64
+      costate.atomic_add %g, %gx[%j] : !costate.array<f64, 1>
+      costate.atomic_add %g, %gx[%k] : !costate.array<f64, 1>
+    }
+  }
+}
+
+// A condition that many work items have, and many do not, is asked where it
+// stands: rows of the interior may be on both of its sides.
+// CHECK-LABEL: costate.kernel @half
+// CHECK:         costate.gather
+// CHECK:           } else {
+// CHECK:             arith.cmpi slt, %{{.*}}, %[[HALF:.*]] : i64
+// CHECK:           } {costate.interior}
+costate.kernel @half(%m: i64, %x: !costate.array<f64, 2>, %gx: !costate.array<f64, 2> {costate.adjoint_of = 1 : i64}, %gy: !costate.array<f64, 2> {costate.adjoint_of = 1 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c1 = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 2>
+  costate.range (%i, %j) in (%n, %n) {
+    %left = arith.cmpi slt, %i, %m : i64
+    %g = costate.load %gy[%i, %j] : !costate.array<f64, 2>
+    costate.store %zero, %gy[%i, %j] : !costate.array<f64, 2>
+    scf.if %left {
+      %k = arith.addi %j, %c1 : i64
+      costate.atomic_add %g, %gx[%i, %k] : !costate.array<f64, 2>
+      costate.atomic_add %g, %gx[%i, %j] : !costate.array<f64, 2>
+    }
+  }
+}
