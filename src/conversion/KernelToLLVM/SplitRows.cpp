@@ -48,7 +48,8 @@ private:
     auto branch = scf::IfOp::create(b, rows.getCondition(),
                                     /*withElseRegion=*/true);
     b.setInsertionPoint(branch.elseBlock()->getTerminator());
-    emit(b, loop.getLowerBound(), loop.getUpperBound(), *rows.elseBlock());
+    emit(b, loop.getLowerBound(), loop.getUpperBound(), *rows.elseBlock())
+        ->setAttr(rowAttr, b.getUnitAttr());
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
 
@@ -127,11 +128,12 @@ private:
                                           sides.getInductionVar(), zero);
     Value from = arith::SelectOp::create(inner, isFirst, lo, last);
     Value to = arith::SelectOp::create(inner, isFirst, first, hi);
-    emit(inner, from, to, *items.elseBlock());
+    emit(inner, from, to, *items.elseBlock())
+        ->setAttr(rowAttr, b.getUnitAttr());
   }
 
   /// A copy of the loop with one side of the branch.
-  void emit(ImplicitLocOpBuilder &at, Value from, Value to, Block &side) {
+  scf::ForOp emit(ImplicitLocOpBuilder &at, Value from, Value to, Block &side) {
     auto copy = scf::ForOp::create(at, from, to, loop.getStep());
     IRMapping values;
     values.map(loop.getInductionVar(), copy.getInductionVar());
@@ -141,6 +143,7 @@ private:
         inner.clone(op, values);
     for (Operation &op : side.without_terminator())
       inner.clone(op, values);
+    return copy;
   }
 
   scf::ForOp loop;

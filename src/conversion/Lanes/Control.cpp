@@ -9,17 +9,16 @@ namespace costate::conversion {
 /// Up to so many operations are cheaper than a look at the mask.
 static constexpr size_t shortSide = 12;
 
-static bool runsAnyway(Block &block) {
+/// Loads of neighbours take a mask instead.
+bool LaneBody::runsAnyway(Block &block) const {
   size_t count = 0;
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
-    return ++count <= shortSide && op.getNumRegions() == 0 && isPure(&op) &&
+    auto load = dyn_cast<ir::LoadOp>(op);
+    bool isMasked = load && shapes.areNeighbours(load.getIndices());
+    return ++count <= shortSide && op.getNumRegions() == 0 &&
+           (isMasked || isPure(&op)) &&
            !op.hasTrait<ir::OpTrait::IsFunction>() && !isa<arith::RemFOp>(op);
   });
-}
-
-bool becomesSelects(scf::IfOp op) {
-  return runsAnyway(*op.thenBlock()) &&
-         (!op.elseBlock() || runsAnyway(*op.elseBlock()));
 }
 
 Value LaneBody::handOn(Value value, Value like) {
@@ -48,8 +47,6 @@ void LaneBody::emitIf(scf::IfOp op) {
   if (isUniform(op.getCondition()))
     return emitUniformIf(op);
   Value condition = vector(op.getCondition());
-  if (becomesSelects(op))
-    return emitSelects(op, condition);
   Values then, other;
   auto emitThen = [&] {
     then = emitSide(op.getThenRegion(), b.both(active, condition));
@@ -64,17 +61,6 @@ void LaneBody::emitIf(scf::IfOp op) {
     vectors[result] = arith::SelectOp::create(b, condition, then[k], other[k]);
 }
 
-void LaneBody::emitSelects(scf::IfOp op, Value condition) {
-  emit(*op.thenBlock(), active);
-  if (op.elseBlock())
-    emit(*op.elseBlock(), active);
-  for (auto [k, result] : llvm::enumerate(op.getResults())) {
-    Value then = vector(op.thenYield().getOperand(k));
-    Value other = vector(op.elseYield().getOperand(k));
-    vectors[result] = arith::SelectOp::create(b, condition, then, other);
-  }
-}
-
 /// One side of a branch, for the lanes of `mask`, if there are any.
 Values LaneBody::emitSide(Region &region, Value mask) {
   if (region.empty())
@@ -82,7 +68,8 @@ Values LaneBody::emitSide(Region &region, Value mask) {
   Block &block = region.front();
   ValueRange yielded = block.getTerminator()->getOperands();
   Values values;
-  if (block.without_terminator().empty()) {
+  if (runsAnyway(block)) {
+    emit(block, mask);
     for (Value value : yielded)
       values.push_back(vector(value));
     return values;

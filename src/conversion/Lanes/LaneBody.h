@@ -46,7 +46,9 @@ private:
   // Control.cpp
   void emitIf(mlir::scf::IfOp op);
   void emitUniformIf(mlir::scf::IfOp op);
-  void emitSelects(mlir::scf::IfOp op, mlir::Value condition);
+  /// Whether a side of a branch may run in lanes that do not take it, and is
+  /// short.
+  bool runsAnyway(mlir::Block &block) const;
   Values emitSide(mlir::Region &region, mlir::Value mask);
   void emitFor(mlir::scf::ForOp op);
   void emitUniformFor(mlir::scf::ForOp op);
@@ -117,8 +119,5 @@ bool isElementwise(mlir::Operation *op);
 bool isForEachLane(mlir::Operation *op);
 /// An update that no other work item makes on the element.
 bool isExclusive(mlir::Operation *op);
-/// Whether both sides of a branch may run in lanes that do not take them, and
-/// are short.
-bool becomesSelects(mlir::scf::IfOp op);
 
 } // namespace costate::conversion

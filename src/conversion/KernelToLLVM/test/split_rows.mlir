@@ -1,7 +1,7 @@
 // RUN: costate-opt %s --split-rows=vector-bits=512 | FileCheck %s
 
 // Rows of a border stay whole. In others, 8 numbers of f64 to a vector; both
-// ends come first, in one loop.
+// ends come first, in one loop. Borders have branches, so they may be lanes.
 // CHECK-LABEL: llvm.func @row
 // CHECK-SAME:    passthrough = ["costate-three-loops"]
 // CHECK:         scf.if %arg4 {
@@ -11,7 +11,7 @@
 // CHECK:             scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i64 {
 // CHECK-NOT:           costate.load
 // CHECK:               costate.store %arg6, %{{.*}}[%[[K]]]
-// CHECK:             }
+// CHECK-NEXT:        } {costate.row}
 // CHECK:           }
 // CHECK:           scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i64 {
 // CHECK-NEXT:        %[[E:.*]] = arith.addi %[[K]], %arg5
@@ -21,7 +21,7 @@
 // CHECK:         } else {
 // CHECK:           scf.for %[[K:.*]] = %arg2 to %arg3 step %{{.*}} : i64 {
 // CHECK:             costate.store %arg7, %{{.*}}[%[[K]]]
-// CHECK:         }
+// CHECK-NEXT:      } {costate.row}
 // CHECK-NOT:     scf.for
 llvm.func @row(%base: !llvm.ptr, %n: i64, %lo: i64, %hi: i64, %outer: i1, %offset: i64, %v: f64, %w: f64) {
   %x = builtin.unrealized_conversion_cast %base, %n : !llvm.ptr, i64 to !costate.array<f64, 1>
