@@ -1,0 +1,118 @@
+"""Gradients of random stencils: each element of an adjoint gathers what its neighbours have for it. Debug kernels
+add one after the other instead. All numbers are small multiples of powers of 2, so that sums have no order."""
+
+import importlib.util
+import os
+import random
+
+import numpy as np
+import pytest
+
+import costate as ti
+
+ARCH = getattr(ti, os.environ.get("COSTATE_DEVICE") or "cpu")
+NAMES = "ijk"
+
+
+class Stencil:
+    """The source of a kernel over `dims` indices."""
+
+    def __init__(self, seed, dims):
+        self.random = random.Random(f"{seed} {dims}")
+        self.indices = list(NAMES[:dims])
+        self.extents = [f"u.shape[{d}]" for d in range(dims)]
+        self.inside = self.random.random() < 0.4
+        self.cubic = self.random.random() < 0.4
+
+    def at(self, array, indices=None):
+        return f"{array}[{', '.join(indices or self.indices)}]"
+
+    def beside(self, index, extent, distance):
+        """An index of a neighbour that is there for all work items, or for those of the interior."""
+        how = "plain" if self.inside else self.random.choice(["clamped", "periodic", "python", "ternary"])
+        sign = "+" if distance > 0 else "-"
+        moved = f"{index} {sign} {abs(distance)}"
+        return {"plain": moved,
+                "clamped": f"max(min({moved}, {extent} - 1), 0)",
+                "periodic": f"({moved} + {extent}) % {extent}",
+                "python": f"({moved}) % {extent}",
+                "ternary": f"{moved} if 0 <= {moved} and {moved} < {extent} else {index}"}[how]
+
+    def value(self, indices=None):
+        u = self.at("u", indices)
+        return f"{u} * {u} * {u}" if self.cubic else u
+
+    def neighbour(self, d):
+        indices = list(self.indices)
+        indices[d] = self.beside(indices[d], self.extents[d], self.random.choice([-2, -1, -1, 1, 1, 2]))
+        return self.value(indices)
+
+    def conditional(self, d):
+        """Lines that use a neighbour where there is one, or another one at a border."""
+        index, extent, step = self.indices[d], self.extents[d], self.random.choice([-1, 1])
+        indices = list(self.indices)
+        indices[d] = f"{index} + {step}"
+        condition = f"{index} > 0" if step < 0 else f"{index} < {extent} - 1"
+        lines = [f"if {condition}:", f"    s += {self.at('a')} * {self.value(indices)}"]
+        if self.random.random() < 0.4:
+            indices[d] = f"{index} - ({step})"
+            opposite = f"{index} < {extent} - 1" if step < 0 else f"{index} > 0"
+            lines += [f"elif {opposite}:", f"    s += 2 * {self.value(indices)}"]
+        return lines
+
+    def body(self):
+        lines = ["s = " + self.value()]
+        for _ in range(self.random.randint(1, 3)):
+            d = self.random.randrange(len(self.indices))
+            if self.random.random() < 0.4:
+                lines += self.conditional(d)
+            else:
+                lines.append(f"s += {self.random.choice(['', self.at('a') + ' * '])}{self.neighbour(d)}")
+        return lines + [f"{self.at('w')} = {self.at('a')} * s"]
+
+    def source(self):
+        loop = f"for {', '.join(self.indices)} in u:"
+        lines = self.body()
+        if self.inside and self.random.random() < 0.5:
+            bounds = ", ".join(f"(2, {n} - 2)" for n in self.extents)
+            loop = f"for {', '.join(self.indices)} in ti.ndrange({bounds}):"
+        elif self.inside:
+            inside = " and ".join(f"{i} > 1 and {i} < {n} - 2" for i, n in zip(self.indices, self.extents))
+            lines = [f"if {inside}:"] + ["    " + line for line in lines]
+        array = f"ti.types.ndarray(ti.f64, {len(self.indices)})"
+        head = ["import costate as ti", "", "@ti.kernel", f"def step(u: {array}, a: {array}, w: {array}):", "    " + loop]
+        return "\n".join(head + ["        " + line for line in lines]) + "\n"
+
+
+def load(path, source):
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("stencil", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.step
+
+
+def gradients(path, source, shape, seed, **options):
+    ti.init(arch=ARCH, **options)
+    step = load(path, source)
+    numbers = np.random.default_rng(seed)
+    u, a, w = (ti.ndarray(ti.f64, shape, needs_grad=True) for _ in range(3))
+    u.from_numpy(numbers.integers(-3, 4, shape) / 2)
+    a.from_numpy(numbers.integers(-2, 3, shape) / 2)
+    u.grad.from_numpy(numbers.integers(-2, 3, shape) / 1)
+    w.grad.from_numpy(numbers.integers(-2, 3, shape) / 4)
+    step.grad(u, a, w)
+    return [array.grad.to_numpy() for array in (u, a, w)]
+
+
+@pytest.mark.parametrize("dims,shapes", [(1, [(3,), (21,), (70,)]), (2, [(1, 1), (3, 5), (5, 37)]),
+                                         (3, [(2, 1, 3), (3, 4, 35)])])
+@pytest.mark.parametrize("seed", range(12))
+def test_neighbours_are_gathered(tmp_path, seed, dims, shapes):
+    source = Stencil(seed, dims).source()
+    for shape in shapes:
+        wanted = gradients(tmp_path / "stencil.py", source, shape, seed, debug=True)
+        for threads in (1, 3):
+            found = gradients(tmp_path / "stencil.py", source, shape, seed, cpu_max_num_threads=threads)
+            for name, one, other in zip("uaw", found, wanted):
+                assert np.array_equal(one, other), f"gradient of {name}, shape {shape}, {threads} threads of\n{source}"
