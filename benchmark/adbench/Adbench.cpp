@@ -90,11 +90,13 @@ double directionalError(const Input &input,
 
 /// A problem with one objective, which `plain` computes as well.
 template <class Problem, class Input>
-void runGradient(const Options &options, Results &results, const Input &input,
-                 double (*plain)(const Input &),
-                 const std::optional<GradientReference> &reference) {
+std::vector<Row *>
+runGradient(const Options &options, Results &results, const Input &input,
+            double (*plain)(const Input &),
+            const std::optional<GradientReference> &reference) {
   double objective = 0;
   double baseline = milliseconds(options, [&] { objective = plain(input); });
+  std::vector<Row *> rows;
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
     Problem problem(device, input);
@@ -109,12 +111,17 @@ void runGradient(const Options &options, Results &results, const Input &input,
     row.set("rel_err",
             reference ? relativeError(problem.gradient(), reference->gradient)
                       : directionalError(input, problem.gradient()));
+    rows.push_back(&row);
   }
+  return rows;
 }
 
 void runGmm(const Options &options, Results &results, const GmmInput &input,
             const std::optional<GradientReference> &reference = {}) {
-  runGradient<Gmm>(options, results, input, gmmObjective, reference);
+  double byHand = milliseconds(options, [&] { gmmGradient(input); });
+  for (Row *row :
+       runGradient<Gmm>(options, results, input, gmmObjective, reference))
+    row->set("by_hand_ms", byHand);
 }
 
 void runLstm(const Options &options, Results &results, const LstmInput &input,
@@ -158,8 +165,10 @@ void runBa(const Options &options, Results &results, const BaInput &input,
   }
 }
 
-/// The largest one: 10,000 points of 64 dimensions, 25 components.
+/// Of 1,000 points, and the largest one, of 10,000.
 void runLargeGmm(const Options &options, Results &results) {
+  for (int64_t d : {64, 128})
+    runGmm(options, results, randomGmm(d, 50, 1000));
   runGmm(options, results, randomGmm(64, 25, 10'000));
 }
 

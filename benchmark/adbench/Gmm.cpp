@@ -21,109 +21,53 @@ template <class Value> static Real logSumExp(Index count, Value &&value) {
   return most + log(sum);
 }
 
-/// |Q (x_i - mu_k)|^2 for Q = diag(diagonal_k) + the lower triangle of icf_k;
-/// `centred(row)` is an entry of x_i - mu_k.
-template <class Centred>
-static Real squaredNorm(ArrayRef<double, 2> diagonal, ArrayRef<double, 2> icf,
-                        Index d, Index k, Centred &&centred) {
-  Var<double> squares = 0.0;
-  FOR (row, 0, d) {
-    Var<double> product = diagonal(k, row) * centred(row);
-    FOR (column, 0, row) {
-      // of entry (row, column): the strict triangle stands column by column
-      Index at = ((column * (2 * d - column - 1)) >> 1) + d - 1 + row - column;
-      product += icf(k, at) * centred(column);
-    }
-    squares += product * product;
-  }
-  return squares;
-}
-
-/// Component k owns a work item of the two large ranges, so no two work items
-/// add to the adjoint of one parameter.
+/// A work item for each pair of a component and a point, whose neighbours are
+/// those of the next points: points stand last, and a row of the triangle is
+/// contiguous. Centred points stand in an array, so that a pair adds to the
+/// adjoint of each entry of a mean once.
 static Kernel makeKernel() {
   return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
                           ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
                           ArrayRef<double, 2> diagonal,
-                          ArrayRef<double, 1> sums, ArrayRef<double, 3>,
+                          ArrayRef<double, 3> lower, ArrayRef<double, 1> sums,
+                          ArrayRef<double, 3> centred,
                           ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
                           Scalar<double> gamma, Scalar<double> m,
                           Scalar<double> constant) {
-    Index components = mu.size(0), points = x.size(0), d = x.size(1);
-    value() = constant - cast<double>(points) *
-                             logSumExp(components,
-                                       [&](Index k) { return Real(alpha(k)); });
-
-    parallel(components, [&](Index k) {
-      Var<double> logarithms = 0.0, squares = 0.0;
-      FOR (j, 0, d) {
-        Real q = icf(k, j), e = exp(q);
-        diagonal(k, j) = e;
-        logarithms += q;
-        squares += e * e;
-      }
-      FOR (j, d, icf.size(1)) {
-        Real entry = icf(k, j);
-        squares += entry * entry;
-      }
-      sums(k) = logarithms;
-      value() += 0.5 * gamma * gamma * squares - m * logarithms;
-    });
-
-    parallel(components, [&](Index k) {
-      Real level = alpha(k) + sums(k);
-      FOR (i, 0, points) {
-        auto centred = [&](Index row) -> Real {
-          return x(i, row) - mu(k, row);
-        };
-        terms(k, i) = level - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
-      }
-    });
-
-    parallel(points, [&](Index i) {
-      value() +=
-          logSumExp(components, [&](Index k) { return Real(terms(k, i)); });
-    });
-  });
-}
-
-/// For thousands of threads: a work item for each entry of a component and for
-/// each pair of a component and a point. Distances stand in an array, so that a
-/// pair adds to the adjoint of each entry of a mean once, and neighbours have
-/// neighbouring entries.
-static Kernel makeWideKernel() {
-  return kernel("gmm", [](ArrayRef<double, 1> alpha, ArrayRef<double, 2> mu,
-                          ArrayRef<double, 2> icf, ArrayRef<double, 2> x,
-                          ArrayRef<double, 2> diagonal,
-                          ArrayRef<double, 1> sums,
-                          ArrayRef<double, 3> distances,
-                          ArrayRef<double, 2> terms, ArrayRef<double, 0> value,
-                          Scalar<double> gamma, Scalar<double> m,
-                          Scalar<double> constant) {
-    Index components = mu.size(0), points = x.size(0), d = x.size(1);
+    Index components = mu.size(0), d = x.size(0), points = x.size(1);
     value() = constant - cast<double>(points) *
                              logSumExp(components,
                                        [&](Index k) { return Real(alpha(k)); });
 
     parallel(components, [&](Index k) { sums(k) = 0.0; });
-    parallel({components, icf.size(1)}, [&](Index k, Index j) {
-      Real entry = icf(k, j);
-      IF (j < d) {
-        Real e = exp(entry);
-        diagonal(k, j) = e;
-        sums(k) += entry;
-        value() += 0.5 * gamma * gamma * e * e - m * entry;
+    parallel({components, d}, [&](Index k, Index row) {
+      Real q = icf(k, row), e = exp(q);
+      Var<double> squares = e * e;
+      FOR (column, 0, row) {
+        // icf has the strict triangle column by column
+        Index before = (column * (2 * d - column - 1)) >> 1;
+        Real entry = icf(k, before + d - 1 + row - column);
+        squares += entry * entry;
+        lower(k, row, column) = entry;
       }
-      ELSE { value() += 0.5 * gamma * gamma * entry * entry; }
+      diagonal(k, row) = e;
+      sums(k) += q;
+      value() += 0.5 * gamma * gamma * squares - m * q;
     });
 
     parallel({components, d, points}, [&](Index k, Index row, Index i) {
-      distances(k, row, i) = x(i, row) - mu(k, row);
+      centred(k, row, i) = x(row, i) - mu(k, row);
     });
     parallel({components, points}, [&](Index k, Index i) {
-      auto centred = [&](Index row) -> Real { return distances(k, row, i); };
-      terms(k, i) =
-          alpha(k) + sums(k) - 0.5 * squaredNorm(diagonal, icf, d, k, centred);
+      Var<double> squares = 0.0;
+      FOR (row, 0, d) {
+        Var<double> product = diagonal(k, row) * centred(k, row, i);
+        FOR (column, 0, row) {
+          product += lower(k, row, column) * centred(k, column, i);
+        }
+        squares += product * product;
+      }
+      terms(k, i) = alpha(k) + sums(k) - 0.5 * squares;
     });
 
     parallel(points, [&](Index i) {
@@ -133,34 +77,35 @@ static Kernel makeWideKernel() {
   });
 }
 
-static std::vector<int64_t> shapeOfDistances(const GmmInput &in, bool isWide) {
-  return isWide ? std::vector{in.k, in.d, in.n} : std::vector<int64_t>{0, 0, 0};
+static std::vector<double> pointsLast(const GmmInput &in) {
+  std::vector<double> x(in.x.size());
+  for (int64_t i = 0; i < in.n; ++i)
+    for (int64_t row = 0; row < in.d; ++row)
+      x[row * in.n + i] = in.x[i * in.d + row];
+  return x;
 }
 
 Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags)
-    : Gmm(device, in, flags, device.name() != "cpu") {}
-
-Gmm::Gmm(const Device &device, const GmmInput &in, Flags flags, bool isWide)
-    : kernel(isWide ? makeWideKernel() : makeKernel()),
-      alpha(device.array<double>({in.k}, flags)),
+    : kernel(makeKernel()), alpha(device.array<double>({in.k}, flags)),
       mu(device.array<double>({in.k, in.d}, flags)),
       icf(device.array<double>({in.k, in.icfSize()}, flags)),
-      x(device.array<double>({in.n, in.d})),
+      x(device.array<double>({in.d, in.n})),
       diagonal(device.array<double>({in.k, in.d}, flags)),
+      lower(device.array<double>({in.k, in.d, in.d}, flags)),
       sums(device.array<double>({in.k}, flags)),
-      distances(device.array<double>(shapeOfDistances(in, isWide), flags)),
+      centred(device.array<double>({in.k, in.d, in.n}, flags)),
       terms(device.array<double>({in.k, in.n}, flags)),
       value(device.array<double>({}, flags)), gamma(in.gamma), m(double(in.m)),
       constant(gmmConstant(in)) {
   alpha.from_host(in.alpha);
   mu.from_host(in.mu);
   icf.from_host(in.icf);
-  x.from_host(in.x);
+  x.from_host(pointsLast(in));
 }
 
 template <class F> void Gmm::launch(F &&entry) {
-  entry(alpha, mu, icf, x, diagonal, sums, distances, terms, value, gamma, m,
-        constant);
+  entry(alpha, mu, icf, x, diagonal, lower, sums, centred, terms, value, gamma,
+        m, constant);
 }
 
 void Gmm::runObjective() {

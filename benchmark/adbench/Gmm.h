@@ -12,8 +12,6 @@ class Gmm {
 public:
   /// With `grad | dual`, also for products with the Hessian.
   Gmm(const Device &device, const GmmInput &input, Flags flags = grad);
-  /// `isWide`: as other devices than the CPU have it, with more work items.
-  Gmm(const Device &device, const GmmInput &input, Flags flags, bool isWide);
 
   void runObjective();
   /// The gradient of the objective, into the adjoints of the parameters.
@@ -31,7 +29,7 @@ private:
 
   Kernel kernel;
   Array<double> alpha, mu, icf, x;
-  Array<double> diagonal, sums, distances, terms,
+  Array<double> diagonal, lower, sums, centred, terms,
       value; // what the kernel computes
   double gamma, m, constant;
 };

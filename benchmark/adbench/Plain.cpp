@@ -100,6 +100,124 @@ private:
   std::vector<T> diagonal, sums, centred, product, terms;
 };
 
+/// The gradient of the objective for one point after the other: what the
+/// products of all components are is kept until their weights are known.
+class GmmGradient {
+public:
+  explicit GmmGradient(const GmmInput &in)
+      : in(in), diagonal(in.k * in.d), sums(in.k), centred(in.k * in.d),
+        product(in.k * in.d), weights(in.k), ofDiagonal(in.k * in.d),
+        result(in.k + in.k * in.d + in.k * in.icfSize()),
+        ofMu(result.data() + in.k), ofIcf(ofMu + in.k * in.d) {}
+
+  std::vector<double> run() {
+    prepare();
+    for (int64_t i = 0; i < in.n; ++i) {
+      for (int64_t k = 0; k < in.k; ++k)
+        weights[k] = in.alpha[k] + sums[k] - 0.5 * squaredNorm(i, k);
+      softmax(weights.data());
+      for (int64_t k = 0; k < in.k; ++k)
+        addPoint(k);
+    }
+    for (int64_t k = 0; k < in.k; ++k)
+      addOthers(k);
+    addWeights();
+    return result;
+  }
+
+private:
+  void prepare() {
+    for (int64_t k = 0; k < in.k; ++k)
+      for (int64_t j = 0; j < in.d; ++j) {
+        double q = in.icf[k * in.icfSize() + j];
+        diagonal[k * in.d + j] = std::exp(q);
+        sums[k] += q;
+      }
+  }
+
+  double squaredNorm(int64_t i, int64_t k) {
+    const double *__restrict lower = in.icf.data() + k * in.icfSize() + in.d;
+    double *__restrict c = centred.data() + k * in.d;
+    double *__restrict p = product.data() + k * in.d;
+    for (int64_t j = 0; j < in.d; ++j) {
+      c[j] = in.x[i * in.d + j] - in.mu[k * in.d + j];
+      p[j] = diagonal[k * in.d + j] * c[j];
+    }
+    for (int64_t column = 0; column < in.d; ++column)
+      for (int64_t row = column + 1; row < in.d; ++row)
+        p[row] += *lower++ * c[column];
+    double sum = 0;
+    for (int64_t j = 0; j < in.d; ++j)
+      sum += p[j] * p[j];
+    return sum;
+  }
+
+  void softmax(double *values) const {
+    double most = *std::max_element(values, values + in.k), sum = 0;
+    for (int64_t k = 0; k < in.k; ++k)
+      sum += values[k] = std::exp(values[k] - most);
+    for (int64_t k = 0; k < in.k; ++k)
+      values[k] /= sum;
+  }
+
+  void addPoint(int64_t k) {
+    const double *__restrict c = centred.data() + k * in.d;
+    double *__restrict p = product.data() + k * in.d;
+    result[k] += weights[k];
+    for (int64_t j = 0; j < in.d; ++j) {
+      p[j] *= -weights[k];
+      ofDiagonal[k * in.d + j] += p[j] * c[j];
+    }
+    const double *lower = in.icf.data() + k * in.icfSize() + in.d;
+    double *ofLower = ofIcf + k * in.icfSize() + in.d;
+    for (int64_t column = 0; column < in.d; ++column) {
+      int64_t rows = in.d - column - 1;
+      double below = addColumn(rows, lower, ofLower, p + column + 1, c[column]);
+      ofMu[k * in.d + column] -=
+          diagonal[k * in.d + column] * p[column] + below;
+      lower += rows;
+      ofLower += rows;
+    }
+  }
+
+  static double addColumn(int64_t rows, const double *__restrict lower,
+                          double *__restrict ofLower,
+                          const double *__restrict product, double centred) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t row = 0; row < rows; ++row) {
+      ofLower[row] += product[row] * centred;
+      sum += lower[row] * product[row];
+    }
+    return sum;
+  }
+
+  /// What does not depend on points.
+  void addOthers(int64_t k) {
+    double scale = in.gamma * in.gamma;
+    double *entries = ofIcf + k * in.icfSize();
+    for (int64_t j = 0; j < in.d; ++j) {
+      double e = diagonal[k * in.d + j];
+      entries[j] =
+          result[k] + (ofDiagonal[k * in.d + j] + scale * e) * e - double(in.m);
+    }
+    for (int64_t j = in.d; j < in.icfSize(); ++j)
+      entries[j] += scale * in.icf[k * in.icfSize() + j];
+  }
+
+  void addWeights() {
+    std::copy(in.alpha.begin(), in.alpha.end(), weights.begin());
+    softmax(weights.data());
+    for (int64_t k = 0; k < in.k; ++k)
+      result[k] -= double(in.n) * weights[k];
+  }
+
+  const GmmInput &in;
+  std::vector<double> diagonal, sums, centred, product, weights, ofDiagonal,
+      result;
+  double *ofMu, *ofIcf;
+};
+
 template <class T> struct Projection {
   T u, v;
 };
@@ -138,6 +256,10 @@ template <class T> Projection<T> project(const T *camera, const T *point) {
 double gmmObjective(const GmmInput &gmm) {
   return Gmm<double>(gmm, gmm.alpha.data(), gmm.mu.data(), gmm.icf.data())
       .objective();
+}
+
+std::vector<double> gmmGradient(const GmmInput &gmm) {
+  return GmmGradient(gmm).run();
 }
 
 double gmmDirectional(const GmmInput &gmm,

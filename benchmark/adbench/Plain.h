@@ -1,5 +1,6 @@
 #pragma once
-/// The objectives in plain C++: the yardstick, and a check by complex steps.
+/// The objectives, and one gradient, in plain C++: the yardstick, and a check
+/// by complex steps.
 
 #include "adbench/Data.h"
 
@@ -8,6 +9,8 @@ namespace costate::adbench {
 /// The terms of the GMM objective that do not depend on its parameters.
 double gmmConstant(const GmmInput &gmm);
 double gmmObjective(const GmmInput &gmm);
+/// Of alpha, mu, icf; written by hand.
+std::vector<double> gmmGradient(const GmmInput &gmm);
 /// The derivative of the objective along `direction` (alpha, mu, icf in one
 /// vector), by a complex step.
 double gmmDirectional(const GmmInput &gmm,

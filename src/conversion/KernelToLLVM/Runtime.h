@@ -47,6 +47,8 @@ inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 /// On an `atomic_add`: lanes of a warp likely add to the same element.
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 
+/// Of a branch: where it is not taken, its additions would add 0.
+inline constexpr llvm::StringLiteral skipsZerosAttr = "costate.skips_zeros";
 /// On a function whose code is that of three loops (`split-rows`).
 inline constexpr llvm::StringLiteral threeLoopsAttr = "costate-three-loops";
 

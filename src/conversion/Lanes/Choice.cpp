@@ -128,6 +128,8 @@ private:
   static constexpr double iterations = 8, function = 20, quotient = 6;
   /// Most of them are indices, which loops do not compute anew.
   static constexpr double integer = 0.25;
+  /// Of all lanes, and its addition to an element.
+  static constexpr double sum = 12;
   /// Of one lane of a gather or scatter.
   static constexpr double gathered = 3;
 
@@ -171,6 +173,8 @@ private:
       return accessCost(op);
     if (shapes.areShared(op->getOperands()))
       return one;
+    if (addsLanesUp(op, shapes))
+      return sum;
     if (isForEachLane(op) || isa<ir::DivOp, ir::RemOp>(op))
       return lanes * (one + 3);
     return one * registersOf(op);
@@ -207,16 +211,20 @@ bool hasControl(scf::ForOp row) {
       .wasInterrupted();
 }
 
-/// Of the type that the body computes with.
-unsigned lanesOf(scf::ForOp row, unsigned bits) {
+/// As many as a vector holds of the type that the body computes with. The sum
+/// of the lanes of two vectors takes little longer than that of one.
+unsigned lanesOf(scf::ForOp row, const Shapes &shapes, unsigned bits) {
   unsigned narrow = 0, wide = 0;
+  bool addsUp = false;
   row.getBody()->walk([&](Operation *op) {
+    addsUp |= addsLanesUp(op, shapes);
     for (Type type : op->getResultTypes()) {
       narrow += type.isF32();
       wide += type.isF64();
     }
   });
-  return std::min(16u, bits / (wide > narrow ? 64 : 32));
+  unsigned lanes = bits / (wide > narrow ? 64 : 32);
+  return std::min(16u, addsUp ? 2 * lanes : lanes);
 }
 
 } // namespace
@@ -230,7 +238,8 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
     obstacle = "a branch that undoes several other ones";
   if (!obstacle.empty())
     return {0, obstacle};
-  unsigned lanes = options.lanes ? options.lanes : lanesOf(row, options.bits);
+  unsigned lanes =
+      options.lanes ? options.lanes : lanesOf(row, shapes, options.bits);
   bool pays =
       options.lanes ? lanes > 1 : Costs(shapes, lanes, options.bits).pay(row);
   if (pays)

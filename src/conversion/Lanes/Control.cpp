@@ -1,6 +1,9 @@
 /// Branches and loops that some lanes take and others do not.
 
+#include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/Lanes/LaneBody.h"
+
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
@@ -43,26 +46,44 @@ SmallVector<Type> LaneBody::formsOf(ValueRange values) const {
   });
 }
 
+/// Whether the lanes that a branch leaves out would only add 0, in no more
+/// iterations: without masks, a store is forwarded to the load after it.
+bool LaneBody::runsForAll(scf::IfOp op) const {
+  return op->hasAttr(skipsZerosAttr) &&
+         !op.getThenRegion()
+              .walk([&](scf::ForOp loop) {
+                return shapes.parts(loop) ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 void LaneBody::emitIf(scf::IfOp op) {
   if (isUniform(op.getCondition()))
     return emitUniformIf(op);
   Value condition = vector(op.getCondition());
   Values then, other;
   auto emitThen = [&] {
-    then = emitSide(op.getThenRegion(), b.both(active, condition));
+    Value taking = b.both(active, condition);
+    llvm::SaveAndRestore<Value> saved(adding);
+    bool all = runsForAll(op);
+    if (all)
+      adding = b.both(adding, condition);
+    then = emitSide(op.getThenRegion(), taking, all ? active : taking);
   };
   bool isSwapped = order.startsWithElse(op);
   if (!isSwapped)
     emitThen();
-  other = emitSide(op.getElseRegion(), b.butNot(active, condition));
+  Value leaving = b.butNot(active, condition);
+  other = emitSide(op.getElseRegion(), leaving, leaving);
   if (isSwapped)
     emitThen();
   for (auto [k, result] : llvm::enumerate(op.getResults()))
     vectors[result] = arith::SelectOp::create(b, condition, then[k], other[k]);
 }
 
-/// One side of a branch, for the lanes of `mask`, if there are any.
-Values LaneBody::emitSide(Region &region, Value mask) {
+/// One side of a branch, if any lane of `taking` is there, for those of `mask`.
+Values LaneBody::emitSide(Region &region, Value taking, Value mask) {
   if (region.empty())
     return {};
   Block &block = region.front();
@@ -77,7 +98,7 @@ Values LaneBody::emitSide(Region &region, Value mask) {
   SmallVector<Type> types;
   for (Value value : yielded)
     types.push_back(b.vectorOf(value.getType()));
-  auto branch = scf::IfOp::create(b, types, b.any(mask), !types.empty());
+  auto branch = scf::IfOp::create(b, types, b.any(taking), !types.empty());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   emit(block, mask);

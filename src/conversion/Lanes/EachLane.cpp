@@ -18,7 +18,8 @@ bool isForEachLane(Operation *op) {
 /// left.
 void LaneBody::emitEachLane(Operation *op) {
   Type i64 = b.getI64Type();
-  Values inits = {b.bitsOf(active)};
+  bool isOfSome = adding && isa<ir::AtomicAddOp>(op);
+  Values inits = {b.bitsOf(isOfSome ? b.both(active, adding) : active)};
   for (Value result : op->getResults())
     inits.push_back(b.zero(b.vectorOf(result.getType())));
   Values operands = handOn(op->getOperands(), op->getOperands());

@@ -49,7 +49,8 @@ private:
   /// Whether a side of a branch may run in lanes that do not take it, and is
   /// short.
   bool runsAnyway(mlir::Block &block) const;
-  Values emitSide(mlir::Region &region, mlir::Value mask);
+  bool runsForAll(mlir::scf::IfOp op) const;
+  Values emitSide(mlir::Region &region, mlir::Value taking, mlir::Value mask);
   void emitFor(mlir::scf::ForOp op);
   void emitUniformFor(mlir::scf::ForOp op);
   void emitPartingFor(mlir::scf::ForOp op);
@@ -108,6 +109,7 @@ private:
   const TapeOrder &order;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value active;
+  mlir::Value adding; ///< active lanes that add more than 0; null: all
   llvm::SmallPtrSet<mlir::Operation *, 4> leftOut;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars, vectors;
 };
@@ -115,6 +117,8 @@ private:
 /// Whether `op`, without regions, works on each element of a vector as on a
 /// scalar.
 bool isElementwise(mlir::Operation *op);
+/// Whether `op` adds to an element what all lanes have, in one sum.
+bool addsLanesUp(mlir::Operation *op, const Shapes &shapes);
 /// Whether `op` is done lane by lane.
 bool isForEachLane(mlir::Operation *op);
 /// An update that no other work item makes on the element.

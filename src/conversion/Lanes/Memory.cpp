@@ -146,6 +146,14 @@ void LaneBody::emitStore(Operation *op) {
   store(places(op), value);
 }
 
+/// What changes no element.
+static Value negativeZeros(LaneBuilder &b, Type type) {
+  Type element = cast<VectorType>(type).getElementType();
+  auto zeros = DenseElementsAttr::get(cast<VectorType>(type),
+                                      b.getFloatAttr(element, -0.0));
+  return arith::ConstantOp::create(b, zeros);
+}
+
 /// The element is a lane's own, so nobody comes between.
 void LaneBody::emitExclusive(Operation *op) {
   LanePlaces places = this->places(op);
@@ -162,17 +170,24 @@ void LaneBody::emitExclusive(Operation *op) {
     Value isBefore = before(b, value, old);
     return store(places, arith::SelectOp::create(b, isBefore, value, old));
   }
+  if (isFloat && adding)
+    value = b.select(adding, value, negativeZeros(b, value.getType()));
   Value sum = isFloat ? arith::AddFOp::create(b, old, value).getResult()
                       : arith::AddIOp::create(b, old, value).getResult();
   store(places, sum);
 }
 
+bool addsLanesUp(Operation *op, const Shapes &shapes) {
+  auto add = dyn_cast<ir::AtomicAddOp>(op);
+  return add && !add.getExclusive() && !ir::isNarrow(elementOf(op)) &&
+         shapes.areShared(add.getIndices());
+}
+
 /// An addition of all lanes to one element becomes one of their sum.
 bool LaneBody::emitSharedAdd(Operation *op) {
-  auto add = dyn_cast<ir::AtomicAddOp>(op);
-  Type element = add ? elementOf(op) : Type();
-  if (!add || ir::isNarrow(element) || !shapes.areShared(add.getIndices()))
+  if (!addsLanesUp(op, shapes))
     return false;
+  auto add = cast<ir::AtomicAddOp>(op);
   Value value = vector(add.getValue());
   Value none = b.zero(value.getType());
   Value sum = b.sum(b.select(active, value, none));

@@ -36,7 +36,8 @@ def SkipZeroAdjoints : Pass<"skip-zero-adjoints", "::costate::ir::KernelOp"> {
     and adds 0 if some values in front of it are 0: by strong products, sums and
     choices of them. A minimum of many candidates passes its adjoint to one of
     them. Loops whose additions are all `exclusive` stay, since they may become
-    vector code. An element of -0 keeps its sign.
+    vector code. An element of -0 keeps its sign. Lanes know the branch by
+    `costate.skips_zeros`.
 
     ```mlir
     scf.for %k = ... {                                   // before
@@ -50,7 +51,7 @@ def SkipZeroAdjoints : Pass<"skip-zero-adjoints", "::costate::ir::KernelOp"> {
         %v = costate.strong_mul %g, %f : f64
         costate.atomic_add %v, %x_grad[%k] : ...
       }
-    }
+    } {costate.skips_zeros}
     ```
   }];
 }

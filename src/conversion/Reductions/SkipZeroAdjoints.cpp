@@ -1,3 +1,4 @@
+#include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/Reductions/Passes.h"
 #include "conversion/Reductions/Terms.h"
 
@@ -137,6 +138,7 @@ void skip(scf::ForOp loop, ArrayRef<Value> seeds) {
   }
   bool yields = loop.getNumResults() > 0;
   auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, yields);
+  branch->setAttr(skipsZerosAttr, b.getUnitAttr());
   loop->replaceAllUsesWith(branch);
   Block *then = branch.thenBlock();
   loop->moveBefore(then,

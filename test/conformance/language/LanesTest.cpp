@@ -270,6 +270,41 @@ TEST(Lanes, AddToOneElementWhereTheyTakeABranch) {
       1e-13, 1e-13);
 }
 
+/// Where all adjoints are 0 nothing is added, not even to -0.
+TEST(Lanes, AddNothingWhereOthersAdd) {
+  using Columns = ArrayRef<double, 2>;
+  auto body = [](Columns x, X p, X y) {
+    parallel(y.size(0), [&](Index i) {
+      Var<double> v = 0.0;
+      FOR (j, 0, x.size(0)) {
+        v += x(j, i) * p(j);
+      }
+      y(i) = v;
+    });
+  };
+  std::vector<double> seeds(size);
+  for (size_t i = 0; i < size; ++i)
+    seeds[i] = i % 3 ? 0 : 1;
+  for (int lanes : counts) {
+    Kernel k = kernel("skips", body, KernelOptions{.lanes = lanes});
+    Array<double> x = cpu().array<double>({2, size}, grad);
+    x.fill(3);
+    x.grad().fill(-0.0);
+    auto p = active({0.5, 0.25}), y = active(std::vector<double>(size, 0));
+    y.grad().from_host(seeds);
+    k.grad(x, p, y);
+    std::vector<double> slopes = x.grad().to_host();
+    for (size_t i = 0; i < 2 * size; ++i) {
+      double expected = seeds[i % size] ? (i < size ? 0.5 : 0.25) : -0.0;
+      EXPECT_EQ(slopes[i], expected) << lanes << " lanes";
+      if (isOnCpu()) {
+        EXPECT_EQ(std::signbit(slopes[i]), std::signbit(expected));
+      }
+    }
+    EXPECT_EQ(p.grad().to_host(), std::vector<double>(2, size));
+  }
+}
+
 TEST(Lanes, ReadWhatNeighboursAndOthersHave) {
   expectSame(
       [](X x, N n, X y) {

@@ -13,7 +13,7 @@
 // CHECK:           scf.yield %[[L]] : f64
 // CHECK:         } else {
 // CHECK:           scf.yield %{{.*}} : f64
-// CHECK:         }
+// CHECK:         } {costate.skips_zeros}
 // CHECK:         costate.atomic_add %[[R]], %arg1[
 costate.kernel @carried(%x: !costate.array<f64, 1>, %x_g: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
   %zero = arith.constant 0 : i64
