@@ -27,6 +27,7 @@ struct Worker {
   int64_t workItem; ///< debug kernels, and those that print: which one runs,
                     ///< counted row-major
   int64_t isAlone;  ///< whether no other thread runs work items of the launch
+  int64_t hasSlab;  ///< whether none does with the first index of this one's
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
@@ -47,12 +48,13 @@ extern "C" {
 /// Runs `body` over all work items, in chunks whose borders depend on the
 /// number of work items only if there are sums, and returns when all are done.
 /// sums[k] gets the sum over the chunks in order, as `kind`, a CostateSums,
-/// says. `body` does best with a multiple of `lanes` work items at a time. A
-/// negative number of work items means that there are more than can be counted:
-/// an error.
+/// says. `body` does best with a multiple of `lanes` work items at a time; some
+/// of its additions need not be atomic where chunks are whole slabs of `slab`
+/// work items, which have the same first index (0: none). A negative number of
+/// work items means that there are more than can be counted: an error.
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t workItems, double *sums, int64_t sumCount,
-                   int64_t kind, int64_t site, int64_t lanes);
+                   int64_t kind, int64_t site, int64_t slab, int64_t lanes);
 /// All `bytes` of one array into another.
 void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);
 /// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and

@@ -259,7 +259,9 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   static void addByThreads(ImplicitLocOpBuilder &b,
                            ConversionPatternRewriter &rewriter,
                            ir::AtomicAddOp op, Value place, Value value) {
-    Value isAlone = aloneIn(op.getLoc(), workerOf(op), rewriter);
+    bool isOfSlab = op->hasAttr(slabAttr);
+    Value isAlone = flagIn(op.getLoc(), workerOf(op),
+                           isOfSlab ? slabSlot : aloneSlot, rewriter);
     mlir::Block *head = rewriter.getInsertionBlock();
     mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
     mlir::Block *alone = rewriter.createBlock(end);
@@ -280,12 +282,12 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   }
 
   /// Read where the function begins: it is the same all the time.
-  static Value aloneIn(Location loc, Value worker,
-                       ConversionPatternRewriter &rewriter) {
+  static Value flagIn(Location loc, Value worker, int64_t slot,
+                      ConversionPatternRewriter &rewriter) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(worker.getParentBlock());
     ImplicitLocOpBuilder b(loc, rewriter);
-    Value flag = loadSlot(b, b.getI64Type(), worker, aloneSlot);
+    Value flag = loadSlot(b, b.getI64Type(), worker, slot);
     Value zero = LLVM::ConstantOp::create(b, b.getI64Type(), 0);
     return LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, flag, zero);
   }

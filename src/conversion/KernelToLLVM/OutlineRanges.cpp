@@ -1,6 +1,7 @@
 #include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/KernelToLLVM/Outline.h"
+#include "conversion/KernelToLLVM/Slabs.h"
 
 using namespace mlir;
 
@@ -18,7 +19,7 @@ public:
                 bool namesWorkItems)
       : module(module), runtime(runtime), range(range), kernel(kernel),
         number(number), measures(measures), namesWorkItems(namesWorkItems),
-        summation(Summation::of(range)),
+        summation(Summation::of(range)), hasSlabs(markSlabs(range)),
         uses(range.getRegion(), range.getExtents().drop_front()),
         accumulators(range.getRegion()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
@@ -198,8 +199,11 @@ private:
     if (namesWorkItems)
       describe(builder, launch);
     Value kind = constant(builder, summation.kind);
+    Value slab = hasSlabs
+                     ? workItemsOf(builder, range.getExtents().drop_front())
+                     : constant(builder, 0);
     runtime.callRange(builder, {launch, address, frame, count, sums, sumCount,
-                                kind, site, constant(builder, 1)});
+                                kind, site, slab, constant(builder, 1)});
     for (auto [k, result] : llvm::enumerate(range.getResults())) {
       Type type = result.getType();
       bool isF32 = type.isF32();
@@ -228,6 +232,7 @@ private:
   unsigned number;
   bool measures, namesWorkItems;
   Summation summation;
+  bool hasSlabs;
   Captures uses;
   Accumulators accumulators;
   Type pointer, i64;

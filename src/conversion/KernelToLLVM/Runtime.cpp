@@ -136,7 +136,8 @@ LLVM::LLVMFuncOp Runtime::declare(StringRef plainName, Type result,
 }
 
 void Runtime::callRange(ImplicitLocOpBuilder &builder, ValueRange args) {
-  Type params[] = {pointer, pointer, pointer, i64, pointer, i64, i64, i64, i64};
+  Type params[] = {pointer, pointer, pointer, i64, pointer,
+                   i64,     i64,     i64,     i64, i64};
   LLVM::CallOp::create(builder, declare("costate_range", none, params, {}),
                        args);
 }

@@ -47,6 +47,9 @@ inline constexpr llvm::StringLiteral addsAttr = "costate.adds";
 /// On an `atomic_add`: lanes of a warp likely add to the same element.
 inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 
+/// On an `atomic_add` of a range: only work items with the same first index
+/// come to its element.
+inline constexpr llvm::StringLiteral slabAttr = "costate.slab";
 /// Of a branch: where it is not taken, its additions would add 0.
 inline constexpr llvm::StringLiteral skipsZerosAttr = "costate.skips_zeros";
 /// On a function whose code is that of three loops (`split-rows`).
@@ -54,9 +57,9 @@ inline constexpr llvm::StringLiteral threeLoopsAttr = "costate-three-loops";
 
 /// The words of a worker (see code/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the work item that it runs. On the CPU,
-/// whether it is the only one.
+/// whether it is the only one, and the only one in the slabs of its range.
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3,
-                         aloneSlot = 4;
+                         aloneSlot = 4, slabSlot = 5;
 /// Devices only: the lane of the thread, and the cell for errors.
 inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
 /// Where work items run in tiles (base/DeviceTape.h): rows of the tape, whether

@@ -194,8 +194,9 @@ bool LaneBody::emitSharedAdd(Operation *op) {
   Values indices;
   for (Value index : add.getIndices())
     indices.push_back(scalar(index));
-  ir::AtomicAddOp::create(b, sum, add.getArray(), indices,
-                          /*exclusive=*/false);
+  auto one = ir::AtomicAddOp::create(b, sum, add.getArray(), indices,
+                                     /*exclusive=*/false);
+  one->setDiscardableAttrs(add->getDiscardableAttrDictionary());
   return true;
 }
 

@@ -33,7 +33,7 @@ void cpuBody(const void *slots, Worker *, int64_t begin, int64_t end,
 
 void cpuEntry(Launch *launch, const uint64_t *slots) {
   costate_range(launch, cpuBody, slots, static_cast<int64_t>(slots[Extent]),
-                nullptr, 0, 0, 0, 1);
+                nullptr, 0, 0, 0, 0, 1);
 }
 
 //===-- On GPUs -----------------------------------------------------------===//

@@ -223,7 +223,7 @@ extern "C" {
 void costate::runtime::costate_range(Launch *launch, RangeBody body,
                                      const void *frame, int64_t workItems,
                                      double *sums, int64_t sumCount,
-                                     int64_t kind, int64_t site,
+                                     int64_t kind, int64_t site, int64_t slab,
                                      int64_t lanes) {
   bool tooMany = launch->shadow && workItems > ElementTrace::mostWorkItems;
   if (workItems < 0)
@@ -231,8 +231,8 @@ void costate::runtime::costate_range(Launch *launch, RangeBody body,
   else if (tooMany)
     failCount(*launch->serial, site);
   if (workItems < 0 || tooMany ||
-      !cpu::runRange(*launch,
-                     {body, frame, workItems, sums, sumCount, kind, lanes}))
+      !cpu::runRange(
+          *launch, {body, frame, workItems, sums, sumCount, kind, slab, lanes}))
     longjmp(launch->serial->escape, 1);
 }
 

@@ -80,7 +80,7 @@ static void visitBody(const void *raw, Worker *, int64_t begin, int64_t end,
 static void visitEntry(Launch *launch, Worker *, const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   costate_range(launch, visitBody, frame, frame->workItems, frame->sums, 2, 0,
-                0, 1);
+                0, 0, 1);
 }
 
 TEST(Launch, EveryWorkItemRunsOnceAndSumsDoNotDependOnThreads) {
@@ -100,6 +100,46 @@ TEST(Launch, EveryWorkItemRunsOnceAndSumsDoNotDependOnThreads) {
       EXPECT_EQ(std::memcmp(&sums[0], &first, 8), 0);
     }
   }
+}
+
+/// Work items of slabs of 100; notes chunks that share one.
+static std::atomic<int> shared, owned;
+
+static void slabBody(const void *, Worker *worker, int64_t begin, int64_t end,
+                     double *sums) {
+  if (begin % 100 != 0 || end % 100 != 0)
+    ++shared;
+  owned += worker->hasSlab != 0;
+  if (sums)
+    sums[0] += 1;
+}
+
+static void slabEntry(Launch *launch, Worker *, const uint64_t *arguments) {
+  Frame *frame = frameOf(arguments);
+  costate_range(launch, slabBody, nullptr, frame->workItems, frame->sums,
+                frame->sums ? 1 : 0, 0, 0, 100, 16);
+}
+
+/// The number of chunks that have whole slabs.
+static int slabChunks(int threads, int64_t slabs, double *sums) {
+  shared = owned = 0;
+  std::shared_ptr<Device> device = open(threads);
+  Frame frame{nullptr, nullptr, sums, 100 * slabs};
+  EXPECT_TRUE(run(*device, codeOf(slabEntry), frame).ok());
+  if (threads > 1) {
+    EXPECT_EQ(owned > 0, shared == 0);
+  }
+  return owned;
+}
+
+TEST(Launch, ChunksAreWholeSlabsWhereTheseAreEnough) {
+  double sums[1];
+  EXPECT_EQ(slabChunks(2, 8, nullptr), 8);
+  EXPECT_EQ(slabChunks(7, 3, nullptr), 0);
+  EXPECT_EQ(slabChunks(2, 8, sums), 0);
+  EXPECT_EQ(slabChunks(7, 64, sums), 64);
+  EXPECT_EQ(slabChunks(2, 64, sums), 64);
+  EXPECT_GT(slabChunks(1, 3, nullptr), 0);
 }
 
 TEST(Launch, ChunksAreFewAndNeverEmpty) {
@@ -131,7 +171,7 @@ TEST(Launch, ThreadsMayExceedTheCores) {
   std::shared_ptr<Device> device = open(7);
   Frame frame;
   KernelCode code = codeOf([](Launch *launch, Worker *, const uint64_t *) {
-    costate_range(launch, slowBody, nullptr, 60, nullptr, 0, 0, 0, 1);
+    costate_range(launch, slowBody, nullptr, 60, nullptr, 0, 0, 0, 0, 1);
   });
   ASSERT_TRUE(run(*device, code, frame).ok());
   EXPECT_GT(mostAtOnce, 4);
@@ -163,7 +203,8 @@ static void tapeEntry(Launch *launch, Worker *serial,
                       const uint64_t *arguments) {
   Frame *frame = frameOf(arguments);
   push(serial, 42);
-  costate_range(launch, tapeBody, frame, frame->workItems, nullptr, 0, 0, 0, 1);
+  costate_range(launch, tapeBody, frame, frame->workItems, nullptr, 0, 0, 0, 0,
+                1);
   if (pop(serial) != 42)
     costate_step_zero(serial, 0);
 }
@@ -307,7 +348,7 @@ static void scatterEntry(Launch *launch, Worker *serial,
   Frame *frame = frameOf(arguments);
   costate_add_later_f64(serial, &frame->out[0], 0.5);
   costate_range(launch, scatterBody, frame, frame->workItems, nullptr, 0, 0, 0,
-                1);
+                0, 1);
 }
 
 TEST(Launch, DeterministicScattersAreEqualToTheLastBit) {

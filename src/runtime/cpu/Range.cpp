@@ -32,6 +32,7 @@ namespace {
 struct Progress {
   Launch &launch;
   const Range &range;
+  const bool bySlabs; ///< whether chunks are whole slabs
   const int64_t size; ///< of a chunk
   const int64_t chunks;
   std::vector<double> partialSums = {}; ///< of the chunks [begin, end)
@@ -45,10 +46,11 @@ enum class Alone : uint8_t { No, Yes };
 
 class Lease {
 public:
-  explicit Lease(Launch &launch)
-      : launch(launch), worker(launch.workers.take()) {
+  explicit Lease(Progress &progress)
+      : launch(progress.launch), worker(launch.workers.take()) {
     worker->launch = &launch;
     worker->isAlone = launch.runners == 1;
+    worker->hasSlab = worker->isAlone || progress.bySlabs;
     worker->reset(launch.tapeBytes);
   }
   ~Lease() {
@@ -135,7 +137,7 @@ static void runLeased(Progress &progress, Alone alone,
                       Clock::time_point deadline) try {
   if (progress.next.load(std::memory_order_relaxed) >= progress.end)
     return;
-  Lease worker(progress.launch);
+  Lease worker(progress);
   InterruptScope scope(progress.launch.interruptible, leaveCompiled, &*worker);
   runChunks(progress, *worker, alone, deadline);
 } catch (const std::bad_alloc &) {
@@ -232,11 +234,24 @@ static void runDeferred(Progress &progress) {
   }
 }
 
+/// Whether there are enough slabs for all threads; where sums are added up in
+/// the order of chunks, for most processors.
+static bool isBySlabs(const Launch &launch, const Range &range) {
+  constexpr int64_t many = 32;
+  if (launch.additions || range.slab <= 0)
+    return false;
+  int64_t slabs = range.workItems / range.slab;
+  return slabs >= (range.sumCount ? many : launch.runners);
+}
+
 /// Where nothing is added up in the order of chunks, few work items are shared
 /// out among all threads, even if that takes more vectors.
-static int64_t chunkSizeOf(const Launch &launch, const Range &range) {
+static int64_t chunkSizeOf(const Launch &launch, const Range &range,
+                           bool bySlabs) {
   bool deterministic = launch.additions != nullptr;
   int64_t size = chunkSize(range.workItems, deterministic, range.lanes);
+  if (bySlabs)
+    return (size + range.slab - 1) / range.slab * range.slab;
   if (deterministic || range.sumCount || range.lanes == 1)
     return size;
   int64_t each = (range.workItems + launch.runners - 1) / launch.runners;
@@ -244,8 +259,9 @@ static int64_t chunkSizeOf(const Launch &launch, const Range &range) {
 }
 
 bool runRange(Launch &launch, const Range &range) noexcept try {
-  int64_t size = chunkSizeOf(launch, range);
-  Progress progress{launch, range, size,
+  bool bySlabs = isBySlabs(launch, range);
+  int64_t size = chunkSizeOf(launch, range, bySlabs);
+  Progress progress{launch, range, bySlabs, size,
                     range.workItems / size + (range.workItems % size != 0)};
   std::fill_n(range.sums, range.sumCount, costateNoSum(range.kind));
   if (launch.additions)

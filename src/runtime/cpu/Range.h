@@ -12,6 +12,7 @@ struct Range {
   double *sums;
   int64_t sumCount;
   int64_t kind; ///< a CostateSums
+  int64_t slab; ///< work items of one first index, 0 if that does not matter
   int64_t lanes;
 };
 

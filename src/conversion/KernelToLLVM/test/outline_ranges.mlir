@@ -116,7 +116,7 @@ costate.kernel @sum_measured(%x: !costate.array<f64, 1>, %y: !costate.array<f64,
 // The least pair of a key and its place: its kind is 3. Some are kept; of those
 // the least key, and its place if the key is as good as the best one.
 // CHECK-LABEL: llvm.func @least.entry(
-// CHECK:         llvm.call @costate_range(%{{.*}}, %c3_i64{{[^,]*}}, %{{[^,]*}}, %c1_i64{{[^,]*}}) :
+// CHECK:         llvm.call @costate_range(%{{.*}}, %c3_i64{{[^,]*}}, %{{[^,]*}}, %c0_i64{{[^,]*}}, %c1_i64{{[^,]*}}) :
 // CHECK-LABEL: llvm.func internal @least.chunk0(
 // CHECK:         llvm.alloca %{{.*}} x i64
 // CHECK:         scf.for
