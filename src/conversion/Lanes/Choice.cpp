@@ -211,20 +211,32 @@ bool hasControl(scf::ForOp row) {
       .wasInterrupted();
 }
 
-/// As many as a vector holds of the type that the body computes with. The sum
-/// of the lanes of two vectors takes little longer than that of one.
-unsigned lanesOf(scf::ForOp row, const Shapes &shapes, unsigned bits) {
-  unsigned narrow = 0, wide = 0;
+/// Whether those of two vectors take less time than twice those of one: the sum
+/// of lanes is made once for both, and where there are more rows of memory than
+/// the processor fetches ahead, each is touched half as often.
+bool paysTwice(scf::ForOp row, const Shapes &shapes) {
+  constexpr unsigned mostRows = 16;
+  unsigned rows = 0;
   bool addsUp = false;
   row.getBody()->walk([&](Operation *op) {
     addsUp |= addsLanesUp(op, shapes);
+    auto access = dyn_cast<ir::ElementAccess>(op);
+    rows += access && shapes.areNeighbours(access.getIndices());
+  });
+  return addsUp || rows > mostRows;
+}
+
+/// Of the type that the body computes with.
+unsigned lanesOf(scf::ForOp row, const Shapes &shapes, unsigned bits) {
+  unsigned narrow = 0, wide = 0;
+  row.getBody()->walk([&](Operation *op) {
     for (Type type : op->getResultTypes()) {
       narrow += type.isF32();
       wide += type.isF64();
     }
   });
   unsigned lanes = bits / (wide > narrow ? 64 : 32);
-  return std::min(16u, addsUp ? 2 * lanes : lanes);
+  return std::min(16u, paysTwice(row, shapes) ? 2 * lanes : lanes);
 }
 
 } // namespace
