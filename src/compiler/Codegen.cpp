@@ -210,7 +210,8 @@ Result<LLVMCode> optimised(ModuleOp module, const std::string &entry,
     keepImage(entry, image->bytes, image->extension);
     code->image = std::move(image->bytes);
   }
-  optimise(*code->module, *code->machine);
+  if (Result<> done = optimise(*code->module, *code->machine); !done)
+    return done.error();
   if (backend == Backend::Simt)
     tellPlaces(*code->module);
   return code;

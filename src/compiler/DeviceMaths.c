@@ -1,13 +1,13 @@
 // Functions of f32 for which libclc 22 takes two to four times as many
 // instructions, divides or reads tables. They take its names; see
-// LibclcFixes.c. Largest errors are of all floats, in units of the last place;
-// polynomials are minimax, off by less than 2^-27 of the result.
+// LibclcFixes.c. Largest errors are of all floats, in units of the last place.
 // Reductions: W. J. Cody and W. Waite, Software Manual for the Elementary
 // Functions (1980), chapters 5, 6 and 8.
 
+typedef float Float;
+#include "Polynomials.h"
+
 #define PURE __attribute__((const))
-#define INLINE __attribute__((always_inline))
-#define FMA __builtin_elementwise_fma
 
 float libclc_Z3sinf(float) PURE;
 float libclc_Z3cosf(float) PURE;
@@ -47,19 +47,13 @@ INLINE static Reduced reduce(float x) {
 
 INLINE static float nearSine(float x) {
   float square = x * x;
-  float y = 0x1.7cd428p-19f;
-  y = FMA(y, square, -0x1.a05bb2p-13f);
-  y = FMA(y, square, 0x1.111176p-7f);
-  y = FMA(y, square, -0x1.555556p-3f);
+  float y = sinePolynomial(square);
   return FMA(y, FMA(x, square, 0.0f), x); // -0 stays
 }
 
 INLINE static float nearCosine(float x) {
   float square = x * x;
-  float y = 0x1.99e80cp-16f;
-  y = FMA(y, square, -0x1.6c0c28p-10f);
-  y = FMA(y, square, 0x1.55554ap-5f);
-  y = FMA(y, square, -0.5f);
+  float y = FMA(cosinePolynomial(square), square, -0.5f);
   return FMA(y, square, 1.0f);
 }
 
@@ -113,11 +107,7 @@ float _Z3expf(float x) {
   float shifted = FMA(x, 0x1.715476p0f, toInteger);
   float n = shifted - toInteger;
   float rest = FMA(n, -0x1.7f7d1cp-20f, FMA(n, -0x1.62e4p-1f, x));
-  float y = 0x1.6a4748p-10f;
-  y = FMA(y, rest, 0x1.1239a2p-7f);
-  y = FMA(y, rest, 0x1.5558b6p-5f);
-  y = FMA(y, rest, 0x1.555492p-3f);
-  y = FMA(y, rest, 0x1.fffffcp-2f);
+  float y = expPolynomial(rest);
   return scaled(FMA(y, rest * rest, rest) + 1.0f, shifted);
 }
 
@@ -126,12 +116,7 @@ float _Z4exp2f(float x) {
   x = within(-151.0f, x, 128.0f);
   float shifted = x + toInteger;
   float rest = x - (shifted - toInteger);
-  float y = 0x1.4172d8p-13f;
-  y = FMA(y, rest, 0x1.5f0978p-10f);
-  y = FMA(y, rest, 0x1.3b2ddap-7f);
-  y = FMA(y, rest, 0x1.c6af7ap-5f);
-  y = FMA(y, rest, 0x1.ebfbdcp-3f);
-  y = FMA(y, rest, 0x1.62e43p-1f);
+  float y = exp2Polynomial(rest);
   return scaled(FMA(y, rest, 1.0f), shifted);
 }
 
@@ -161,15 +146,7 @@ INLINE static float orSpecial(float x, float y) {
 // 0.92.
 float _Z3logf(float x) {
   Split s = splitUp(x);
-  float y = -0x1.383ebcp-4f;
-  y = FMA(y, s.rest, 0x1.087e6p-3f);
-  y = FMA(y, s.rest, -0x1.0f4f0ep-3f);
-  y = FMA(y, s.rest, 0x1.226b2ap-3f);
-  y = FMA(y, s.rest, -0x1.542402p-3f);
-  y = FMA(y, s.rest, 0x1.99a428p-3f);
-  y = FMA(y, s.rest, -0x1.000438p-2f);
-  y = FMA(y, s.rest, 0x1.55555p-2f);
-  y = FMA(y, s.rest, -0x1.fffff8p-2f);
+  float y = logPolynomial(s.rest);
   y = FMA(y, s.rest * s.rest, s.rest);
   return orSpecial(x, FMA(s.exponent, 0x1.62e43p-1f, y));
 }
@@ -177,15 +154,7 @@ float _Z3logf(float x) {
 // 1.172.
 float _Z4log2f(float x) {
   Split s = splitUp(x);
-  float y = -0x1.c39b8ap-4f;
-  y = FMA(y, s.rest, 0x1.7f281cp-3f);
-  y = FMA(y, s.rest, -0x1.87f7eep-3f);
-  y = FMA(y, s.rest, 0x1.a2c9dcp-3f);
-  y = FMA(y, s.rest, -0x1.eaa24ap-3f);
-  y = FMA(y, s.rest, 0x1.277f44p-2f);
-  y = FMA(y, s.rest, -0x1.715afep-2f);
-  y = FMA(y, s.rest, 0x1.ec7094p-2f);
-  y = FMA(y, s.rest, -0x1.71547p-1f);
+  float y = log2Polynomial(s.rest);
   y = FMA(s.rest, 0x1.4ae0cp-26f, y * (s.rest * s.rest));
   return orSpecial(x, s.exponent + FMA(s.rest, 0x1.715476p0f, y));
 }
@@ -193,15 +162,7 @@ float _Z4log2f(float x) {
 // 0.943.
 float _Z5log10f(float x) {
   Split s = splitUp(x);
-  float y = -0x1.108156p-5f;
-  y = FMA(y, s.rest, 0x1.cd07cap-5f);
-  y = FMA(y, s.rest, -0x1.d7938ep-5f);
-  y = FMA(y, s.rest, 0x1.f84c1ap-5f);
-  y = FMA(y, s.rest, -0x1.276a48p-4f);
-  y = FMA(y, s.rest, 0x1.63d068p-4f);
-  y = FMA(y, s.rest, -0x1.bcbf52p-4f);
-  y = FMA(y, s.rest, 0x1.287a7p-3f);
-  y = FMA(y, s.rest, -0x1.bcb7aap-3f);
+  float y = log10Polynomial(s.rest);
   y = FMA(s.rest, -0x1.5b235ep-27f, y * (s.rest * s.rest));
   y = FMA(s.exponent, -0x1.ec10cp-27f, y);
   y = FMA(s.rest, 0x1.bcb7b2p-2f, y);

@@ -12,8 +12,10 @@
 using namespace llvm;
 
 /// LibclcData.cpp.
-extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[];
-extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes;
+extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[],
+    costateHostLibrary[];
+extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes,
+    costateHostLibraryBytes;
 
 namespace costate::compiler {
 namespace {
@@ -25,10 +27,17 @@ constexpr size_t largestInlined = 1000, largestOfSmall = 12000;
 constexpr size_t small = 40;
 
 StringRef bytesOf(DeviceLibrary library) {
-  bool isNvidia = library == DeviceLibrary::Nvidia;
-  auto *first = isNvidia ? costateNvidiaLibrary : costateVulkanLibrary;
-  return {reinterpret_cast<const char *>(first),
-          isNvidia ? costateNvidiaLibraryBytes : costateVulkanLibraryBytes};
+  auto bytes = [](const unsigned char *first, unsigned count) {
+    return StringRef(reinterpret_cast<const char *>(first), count);
+  };
+  switch (library) {
+  case DeviceLibrary::Nvidia:
+    return bytes(costateNvidiaLibrary, costateNvidiaLibraryBytes);
+  case DeviceLibrary::Vulkan:
+    return bytes(costateVulkanLibrary, costateVulkanLibraryBytes);
+  case DeviceLibrary::Host:
+    return bytes(costateHostLibrary, costateHostLibraryBytes);
+  }
 }
 
 Expected<std::unique_ptr<Module>> parse(DeviceLibrary library,

@@ -1,5 +1,6 @@
 #pragma once
-/// Maths for devices without a libm: libclc, as bitcode in this binary.
+/// Maths as bitcode in this binary: libclc, for devices without a libm, and
+/// HostMaths.c for CPUs.
 
 #include "base/Result.h"
 
@@ -10,11 +11,12 @@ class Module;
 namespace costate::compiler {
 
 /// Of what kernels call.
-enum class DeviceLibrary { Nvidia, Vulkan };
+enum class DeviceLibrary { Nvidia, Vulkan, Host };
 
 /// Adds the definitions of the functions that `module` declares and the library
-/// has: those of libclc (`_Z3sind`) and ours (`costate_device_...`). They
-/// become part of the module: internal, and inlined where that pays.
+/// has: those of libclc (`_Z3sind`) and ours (`costate_device_...`,
+/// `costate_host_sinf16`). They become part of the module: internal, and
+/// inlined where that pays.
 Result<> linkLibrary(llvm::Module &module, DeviceLibrary library);
 
 } // namespace costate::compiler

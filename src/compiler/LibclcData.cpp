@@ -1,8 +1,10 @@
 /// The functions of libclc that a `MathLibrary` may name, and what is ours; see
 /// CMakeLists.txt.
 
-extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[];
-extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes;
+extern const unsigned char costateNvidiaLibrary[], costateVulkanLibrary[],
+    costateHostLibrary[];
+extern const unsigned costateNvidiaLibraryBytes, costateVulkanLibraryBytes,
+    costateHostLibraryBytes;
 
 alignas(8) const unsigned char costateNvidiaLibrary[] = {
 #include "compiler/library-nvidia.inc"
@@ -10,5 +12,9 @@ alignas(8) const unsigned char costateNvidiaLibrary[] = {
 alignas(8) const unsigned char costateVulkanLibrary[] = {
 #include "compiler/library-vulkan.inc"
 };
+alignas(8) const unsigned char costateHostLibrary[] = {
+#include "compiler/library-host.inc"
+};
 const unsigned costateNvidiaLibraryBytes = sizeof costateNvidiaLibrary;
 const unsigned costateVulkanLibraryBytes = sizeof costateVulkanLibrary;
+const unsigned costateHostLibraryBytes = sizeof costateHostLibrary;

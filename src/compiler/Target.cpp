@@ -2,6 +2,7 @@
 
 #include "base/Vectors.h"
 #include "compiler/FarValues.h"
+#include "compiler/HostMaths.h"
 #include "compiler/UniformLoops.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/LLVMPasses.h"
@@ -114,19 +115,6 @@ std::string pipelineFor(const Module &module) {
       .str();
 }
 
-void setAttributes(Module &module) {
-  for (Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    function.addFnAttr("target-cpu", host().cpu);
-    function.addFnAttr("target-features", host().features);
-    function.addFnAttr("prefer-vector-width", utostr(host().vectorBits));
-#ifdef COSTATE_SANITIZE
-    function.addFnAttr(Attribute::SanitizeAddress);
-#endif
-  }
-}
-
 bool addSpareUniformLoops(StringRef name, FunctionPassManager &passes,
                           ArrayRef<PassBuilder::PipelineElement>) {
   bool isIt = name == "spare-uniform-loops";
@@ -151,6 +139,19 @@ const Host &host() {
   return detected;
 }
 
+void setAttributes(Module &module) {
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", host().cpu);
+    function.addFnAttr("target-features", host().features);
+    function.addFnAttr("prefer-vector-width", utostr(host().vectorBits));
+#ifdef COSTATE_SANITIZE
+    function.addFnAttr(Attribute::SanitizeAddress);
+#endif
+  }
+}
+
 std::unique_ptr<TargetMachine> createTargetMachine() {
   Triple triple(host().triple);
   std::string error;
@@ -164,7 +165,7 @@ std::unique_ptr<TargetMachine> createTargetMachine() {
       CodeGenOptLevel::Less, /*JIT=*/true));
 }
 
-void optimise(Module &module, TargetMachine &machine) {
+Result<> optimise(Module &module, TargetMachine &machine) {
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(machine.getTargetTriple());
   setAttributes(module);
@@ -174,6 +175,7 @@ void optimise(Module &module, TargetMachine &machine) {
     addSanitizer(passes);
     return passes;
   });
+  return defineHostMaths(module, machine);
 }
 
 Result<std::string> emitObject(Module &module, TargetMachine &machine) {

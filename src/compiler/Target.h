@@ -25,8 +25,12 @@ const Host &host();
 
 std::unique_ptr<llvm::TargetMachine> createTargetMachine();
 
-/// Optimises `module` for `machine`.
-void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+/// Makes the functions of `module` functions for this machine.
+void setAttributes(llvm::Module &module);
+
+/// Optimises `module` for `machine`, and defines the functions of HostMaths.c
+/// that it calls.
+Result<> optimise(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// The bytes of an object file.
 Result<std::string> emitObject(llvm::Module &module,

@@ -67,6 +67,18 @@ std::optional<Approximation> MathLibrary::approximation(StringRef operation,
       .Default(std::nullopt);
 }
 
+/// What HostMaths.c has.
+static bool isOfHost(StringRef name, bool isF64) {
+  if (isF64)
+    return llvm::is_contained({"sin", "cos", "exp"}, name);
+  return !llvm::is_contained(
+      {"cbrt", "asin", "acos", "atan", "atan2", "erf", "erfc", "fmod"}, name);
+}
+
+bool MathLibrary::isOwn(const Entry &entry, bool isF64) const {
+  return maths >= Maths::AVX2 && isOfHost(entry.name, isF64);
+}
+
 bool MathLibrary::usesSleef(const Entry &entry) const {
   return maths >= Maths::SSE2 && entry.source == Source::Sleef;
 }
@@ -86,12 +98,18 @@ static std::string sleefName(StringRef name, bool isF64, unsigned lanes,
       .str();
 }
 
+static std::string hostName(StringRef name, bool isF64, unsigned lanes) {
+  return (hostFunctionPrefix + name + (isF64 ? "d" : "f") + Twine(lanes)).str();
+}
+
 std::string MathLibrary::function(StringRef operation, bool isF64) const {
   const Entry *entry = find(operation);
   if (!entry)
     return "";
   if (maths == Maths::Libclc)
     return libclcName(entry->name, isF64, entry->operands);
+  if (isOwn(*entry, isF64))
+    return hostName(entry->name, isF64, 1);
   if (!usesSleef(*entry))
     return (entry->name + (isF64 ? "" : "f")).str();
   return sleefName(entry->name, isF64, 1,
@@ -100,6 +118,8 @@ std::string MathLibrary::function(StringRef operation, bool isF64) const {
 
 std::string MathLibrary::vectorName(const Entry &entry, bool isF64,
                                     unsigned lanes) const {
+  if (isOwn(entry, isF64))
+    return hostName(entry.name, isF64, lanes);
   unsigned bits = lanes * (isF64 ? 64 : 32);
   StringRef suffix = maths == Maths::SSE2 ? "sse2"
                      : bits == 128        ? "avx2128"
@@ -108,7 +128,12 @@ std::string MathLibrary::vectorName(const Entry &entry, bool isF64,
   return sleefName(entry.name, isF64, lanes, suffix);
 }
 
-SmallVector<unsigned> MathLibrary::laneCounts(bool isF64) const {
+/// LLVM splits vectors that are longer than a register.
+SmallVector<unsigned> MathLibrary::laneCounts(const Entry &entry,
+                                              bool isF64) const {
+  if (isOwn(entry, isF64))
+    return isF64 ? SmallVector<unsigned>{2, 4, 8, 16}
+                 : SmallVector<unsigned>{4, 8, 16, 32};
   SmallVector<unsigned> counts = {isF64 ? 2u : 4u};
   if (maths >= Maths::AVX2)
     counts.push_back(isF64 ? 4 : 8);
@@ -121,8 +146,8 @@ std::pair<unsigned, std::string>
 MathLibrary::piece(StringRef operation, bool isF64, unsigned lanes) const {
   const Entry *entry = find(operation);
   unsigned longest = 1;
-  if (entry && usesSleef(*entry))
-    for (unsigned count : laneCounts(isF64))
+  if (entry && hasVectors(*entry, isF64))
+    for (unsigned count : laneCounts(*entry, isF64))
       longest = count <= lanes ? count : longest;
   return {longest, longest > 1 ? vectorName(*entry, isF64, longest)
                                : function(operation, isF64)};
@@ -153,7 +178,7 @@ void MathLibrary::declare(ModuleOp module, const Entry &entry,
   auto scalar = declarePure(builder, name, type, entry.operands);
   // LLVM must not replace a libm call by something with other bits.
   SmallVector<Attribute> attributes;
-  if (usesSleef(entry))
+  if (hasVectors(entry, isF64))
     attributes.push_back(
         builder.getStrArrayAttr({"vector-function-abi-variant",
                                  declareVariants(builder, entry, isF64)}));
@@ -168,7 +193,7 @@ std::string MathLibrary::declareVariants(ImplicitLocOpBuilder &builder,
   std::string scalar = function(entry.operation, isF64);
   Type type = isF64 ? Type(builder.getF64Type()) : builder.getF32Type();
   SmallVector<std::string> variants;
-  for (unsigned lanes : laneCounts(isF64)) {
+  for (unsigned lanes : laneCounts(entry, isF64)) {
     std::string vector = vectorName(entry, isF64, lanes);
     declarePure(builder, vector, VectorType::get(lanes, type), entry.operands);
     std::string shape(entry.operands, 'v');

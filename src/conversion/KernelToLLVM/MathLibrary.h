@@ -2,11 +2,12 @@
 /// Which function computes what: one implementation per operation and type,
 /// with the same bits in scalar code and in vectors of any width.
 ///
-/// Most come from SLEEF, whose deterministic functions keep their bits over
-/// widths. Operations for which its results are wrong somewhere (sinh, cosh,
-/// asinh, acosh and log1p overflow early) or whose scalar form is several times
-/// slower than libm's (pow, hypot, erf, erfc) use libm, and are never
-/// vectorised.
+/// CPUs with fused multiply-add have functions of our own for most of f32 and
+/// some of f64 (src/compiler/HostMaths.c). Most others come from SLEEF, whose
+/// deterministic functions keep their bits over widths. Operations for which
+/// its results are wrong somewhere (sinh, cosh, asinh, acosh and log1p overflow
+/// early) or whose scalar form is several times slower than libm's (pow, hypot,
+/// erf, erfc) use libm, and are never vectorised.
 ///
 /// GPUs have libclc, whose functions have the names of OpenCL's. NVIDIA's have
 /// instructions besides that approximate some functions of f32.
@@ -21,6 +22,9 @@ namespace costate::conversion {
 enum class Maths { Libm, Libclc, SSE2, AVX2, AVX512 };
 std::optional<Maths> parseMaths(llvm::StringRef name);
 llvm::StringRef nameOf(Maths maths);
+
+/// Our own begin with it.
+inline constexpr llvm::StringLiteral hostFunctionPrefix = "costate_host_";
 
 /// `after * intrinsic(before * x)`
 struct Approximation {
@@ -55,12 +59,16 @@ public:
 private:
   struct Entry;
   static const Entry *find(llvm::StringRef operation);
+  bool isOwn(const Entry &entry, bool isF64) const;
   bool usesSleef(const Entry &entry) const;
+  bool hasVectors(const Entry &entry, bool isF64) const {
+    return isOwn(entry, isF64) || usesSleef(entry);
+  }
   std::string vectorName(const Entry &entry, bool isF64, unsigned lanes) const;
   void declare(mlir::ModuleOp module, const Entry &entry, bool isF64) const;
   std::string declareVariants(mlir::ImplicitLocOpBuilder &builder,
                               const Entry &entry, bool isF64) const;
-  llvm::SmallVector<unsigned> laneCounts(bool isF64) const;
+  llvm::SmallVector<unsigned> laneCounts(const Entry &entry, bool isF64) const;
 
   Maths maths;
   bool approximates;

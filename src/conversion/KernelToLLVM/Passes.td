@@ -159,8 +159,8 @@ def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
     through `vector-function-abi-variant`.
 
     ```mlir
-    %y = costate.sin %x : f64                                    // before
-    %y = llvm.call @Sleef_finz_sind1_u10purecfma(%x) : (f64) -> f64   // after
+    %y = costate.sin %x : f64                               // before
+    %y = llvm.call @costate_host_sind1(%x) : (f64) -> f64   // after
     ```
 
     `maths` names the family of functions: `libm`, `libclc` (of GPUs), or one

@@ -1,4 +1,5 @@
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm | FileCheck %s
+// RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=sse2 | FileCheck %s --check-prefix=SSE2
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libm | FileCheck %s --check-prefix=LIBM
 // RUN: costate-opt %s --outline-ranges --expand-checks --expand-tape --convert-scf-to-cf --convert-kernel-to-llvm=maths=libclc | FileCheck %s --check-prefix=LIBCLC
 // RUN: costate-opt %s --outline-ranges --convert-scf-to-cf --convert-kernel-to-llvm=deterministic | FileCheck %s --check-prefix=ORDERED
@@ -6,10 +7,14 @@
 // RUN: not costate-opt %s --convert-kernel-to-llvm=maths=abacus 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: unknown family of functions: abacus
 
-// CHECK: llvm.func @Sleef_finz_expd1_u10purecfma(f64) -> f64
-// CHECK-SAME: "vector-function-abi-variant", "_ZGV_LLVM_N2v_Sleef_finz_expd1_u10purecfma(Sleef_finz_expd2_u10avx2128),_ZGV_LLVM_N4v_Sleef_finz_expd1_u10purecfma(Sleef_finz_expd4_u10avx2)"
+// CHECK: llvm.func @costate_host_expd1(f64) -> f64
+// CHECK-SAME: "vector-function-abi-variant", "_ZGV_LLVM_N2v_costate_host_expd1(costate_host_expd2),_ZGV_LLVM_N4v_costate_host_expd1(costate_host_expd4),_ZGV_LLVM_N8v_costate_host_expd1(costate_host_expd8),_ZGV_LLVM_N16v_costate_host_expd1(costate_host_expd16)"
 // CHECK-LABEL: llvm.func @maths.entry(
-// CHECK: llvm.call @Sleef_finz_expd1_u10purecfma
+// CHECK: llvm.call @costate_host_expd1
+// SSE2: llvm.func @Sleef_cinz_expd1_u10purec(f64) -> f64
+// SSE2-SAME: "vector-function-abi-variant", "_ZGV_LLVM_N2v_Sleef_cinz_expd1_u10purec(Sleef_cinz_expd2_u10sse2)"
+// SSE2-LABEL: llvm.func @maths.entry(
+// SSE2: llvm.call @Sleef_cinz_expd1_u10purec
 // CHECK: llvm.call @pow(
 // CHECK: llvm.intr.sqrt
 // CHECK: llvm.fdiv
