@@ -183,8 +183,8 @@ static void bindOptions(nb::module_ &module) {
       .def_rw("find_nan", &KernelOptions::find_nan,
               "Stops at the first operation that gives inf or NaN.")
       .def_rw("lanes", &KernelOptions::lanes,
-              "Work items of a range that a CPU runs as lanes of a vector: 1, "
-              "2, 4, 8 or 16; 0 is what pays.");
+              "Work items of a range that a CPU runs as lanes of a vector: a "
+              "power of 2 up to 64; 0 is what pays.");
   nb::class_<ArgumentType>(module, "ArgumentType")
       .def_ro("dtype", &ArgumentType::dtype)
       .def_ro("rank", &ArgumentType::rank, "-1 for a scalar");

@@ -29,12 +29,12 @@ static KernelOptions withEnvironment(KernelOptions options) {
   options.find_nan |= isOn("COSTATE_FIND_NAN");
   if (options.lanes == 0)
     options.lanes = numberIn("COSTATE_LANES");
-  for (int lanes : {0, 1, 2, 4, 8, 16})
+  for (int lanes : {0, 1, 2, 4, 8, 16, 32, 64})
     if (options.lanes == lanes)
       return options;
   raise({ErrorCode::BadKernel,
          "a kernel cannot have " + std::to_string(options.lanes) +
-             " lanes; use 1, 2, 4, 8, 16, or 0 for what pays"});
+             " lanes; use a power of 2 up to 64, or 0 for what pays"});
 }
 
 Kernel detail::make_kernel(const TracedKernel &traced, KernelOptions options) {

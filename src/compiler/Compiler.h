@@ -24,8 +24,8 @@ struct Options {
   bool findNan = false;       ///< stop where inf or NaN arise
   bool contract = true; ///< fuse products with sums, where the processor does
   Calls calls = wantedCalls();
-  /// Work items of a CPU that are lanes of a vector, 1, 2, 4, 8 or 16; 0: as
-  /// many as pay.
+  /// Work items of a CPU that are lanes of a vector, a power of 2 up to 64; 0:
+  /// as many as pay.
   unsigned lanes = 0;
 };
 

@@ -21,8 +21,8 @@ def check(options):
             _refuse(name, value, "True or False")
         elif name in _COUNTS and not _is_count(value):
             _refuse(name, value, "an integer, at least 0")
-        elif name == "lanes" and not (_is_integer(value) and value in (0, 1, 2, 4, 8, 16)):
-            _refuse(name, value, "1, 2, 4, 8, 16, or 0 for what pays")
+        elif name == "lanes" and not (_is_integer(value) and value in (0, 1, 2, 4, 8, 16, 32, 64)):
+            _refuse(name, value, "a power of 2 up to 64, or 0 for what pays")
         elif name == "random_seed" and not _is_integer(value):
             _refuse(name, value, "an integer")
         elif name == "device_memory_GB" and not _is_between(value, math.inf):

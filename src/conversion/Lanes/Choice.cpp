@@ -3,6 +3,7 @@
 #include "conversion/Lanes/LaneBody.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -17,10 +18,10 @@ public:
   Obstacles(const Shapes &shapes, bool deterministic)
       : shapes(shapes), deterministic(deterministic) {}
 
-  std::string find(scf::ForOp row) {
+  std::string find(scf::ForOp row, unsigned lanes) {
     std::string obstacle = ofSums(row);
     if (obstacle.empty())
-      obstacle = ofPrivateArrays(row);
+      obstacle = ofPrivateArrays(row, lanes);
     row.getBody()->walk([&](Operation *op) {
       if (obstacle.empty())
         obstacle = of(op);
@@ -89,12 +90,14 @@ private:
   }
 
   /// They stand on the stack of a thread, for each lane.
-  static std::string ofPrivateArrays(scf::ForOp row) {
+  static std::string ofPrivateArrays(scf::ForOp row, unsigned lanes) {
     constexpr int64_t mostBytes = 64 * 1024;
     int64_t bytes = 0;
     row.getBody()->walk(
         [&](ir::LocalOp local) { bytes += local.getType().bytes(); });
-    return bytes > mostBytes ? "private arrays of more than 64 KiB" : "";
+    return bytes * std::max(16u, lanes) > 16 * mostBytes
+               ? "private arrays of more than 64 KiB"
+               : "";
   }
 
   std::string ofSums(scf::ForOp row) const {
@@ -124,8 +127,16 @@ public:
     return wide < 0.7 * lanes * alone;
   }
 
+  /// Of one operation, on a vector.
+  double of(Operation *op) const { return wideCost(op, costOf(op)); }
+  static bool isFunction(Operation *op) {
+    return op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op);
+  }
+  /// How long a loop is taken to run.
+  static constexpr double iterations = 8;
+
 private:
-  static constexpr double iterations = 8, function = 20, quotient = 6;
+  static constexpr double function = 20, quotient = 6;
   /// Most of them are indices, which loops do not compute anew.
   static constexpr double integer = 0.25;
   /// Of all lanes, and its addition to an element.
@@ -157,7 +168,7 @@ private:
   }
 
   static double costOf(Operation *op) {
-    if (op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op))
+    if (isFunction(op))
       return function;
     if (isa<ir::PhiloxOp>(op))
       return 3 * function;
@@ -198,6 +209,151 @@ private:
   const Shapes &shapes;
   unsigned lanes, bits;
   double alone = 0, wide = 0;
+};
+
+/// The time of a row in cycles, if each vector is `copies` ones. Iterations of
+/// a loop wait for each other, so several vectors may take no longer than one.
+class Latencies {
+public:
+  Latencies(const Shapes &shapes, const Costs &costs)
+      : shapes(shapes), costs(costs) {}
+
+  double perVector(scf::ForOp row, unsigned copies) {
+    return cycles(*row.getBody(), copies) / copies;
+  }
+
+private:
+  /// Instructions in a cycle.
+  static constexpr double rate = 3;
+  /// What waiting for the longest of twice as many lanes adds.
+  static constexpr double wait = 0.1;
+
+  double cycles(Block &block, unsigned copies) {
+    double work = 0, inner = 0;
+    for (Operation &op : block) {
+      if (op.getNumRegions() == 0 && !matchPattern(&op, m_Constant()))
+        work += costs.of(&op) / rate;
+      for (Region &region : op.getRegions())
+        for (Block &part : region)
+          inner += isa<LoopLikeOpInterface>(op) ? loop(&op, part, copies)
+                                                : cycles(part, copies);
+    }
+    bool isIteration = isa<LoopLikeOpInterface>(block.getParentOp());
+    return std::max(isIteration ? chain(block) : 0.0, copies * work) + inner;
+  }
+
+  double loop(Operation *op, Block &body, unsigned copies) {
+    auto counted = dyn_cast<scf::ForOp>(op);
+    bool parts =
+        counted ? shapes.parts(counted) : shapes.parts(cast<scf::WhileOp>(op));
+    double waiting = parts ? 1 + wait * llvm::Log2_32(copies) : 1;
+    return Costs::iterations * waiting * cycles(body, copies);
+  }
+
+  /// From what an iteration is given to what it hands on. What inner loops take
+  /// is no part of it.
+  static double chain(Block &body) {
+    llvm::DenseMap<Value, double> ready;
+    auto *loop = body.getParentOp();
+    auto carried = isa<scf::ForOp>(loop) ? body.getArguments().drop_front()
+                                         : body.getArguments();
+    for (Value argument : carried)
+      ready[argument] = 0;
+    double last = 0;
+    for (Operation &op : body) {
+      std::optional<double> start;
+      op.walk([&](Operation *user) {
+        for (Value operand : user->getOperands())
+          if (auto found = ready.find(operand); found != ready.end())
+            start = std::max(start.value_or(0), found->second);
+      });
+      if (!start)
+        continue;
+      double end = *start + latencyOf(&op);
+      for (Value result : op.getResults())
+        ready[result] = end;
+      if (op.hasTrait<OpTrait::IsTerminator>())
+        last = end;
+    }
+    return last;
+  }
+
+  static double latencyOf(Operation *op) {
+    if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>())
+      return 0;
+    if (Costs::isFunction(op))
+      return 40;
+    if (isa<arith::DivFOp, math::SqrtOp>(op))
+      return 13;
+    bool isFloat =
+        op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType());
+    return isFloat && !isa<arith::SelectOp>(op) ? 4 : 1;
+  }
+
+  const Shapes &shapes;
+  const Costs &costs;
+};
+
+constexpr unsigned mostLanes = 64; // a mask is a number
+
+/// How many vectors of registers are one of the row.
+class Copies {
+public:
+  Copies(scf::ForOp row, const Shapes &shapes, unsigned lanes, unsigned bits)
+      : row(row), shapes(shapes), lanes(lanes), bits(bits) {}
+
+  unsigned best() {
+    Costs costs(shapes, lanes, bits);
+    Latencies latencies(shapes, costs);
+    double least = latencies.perVector(row, 1);
+    unsigned best = 1;
+    for (unsigned copies = 2; copies <= most(); copies *= 2)
+      if (double time = latencies.perVector(row, copies); time < 0.85 * least) {
+        least = time;
+        best = copies;
+      }
+    return best;
+  }
+
+private:
+  /// Registers that a function takes for itself.
+  static constexpr unsigned ofFunction = 4;
+
+  /// Records of more lanes would leave the cache, and values the registers.
+  unsigned most() {
+    unsigned registers = bits == 512 ? 28 : 14, live = 1;
+    bool saves = false;
+    row.getBody()->walk([&](Operation *op) {
+      saves |= isa<tape::PushOp>(op);
+      if (isa<LoopLikeOpInterface>(op))
+        live = std::max(live, liveIn(op));
+    });
+    return std::min((saves ? 32 : mostLanes) / lanes, registers / live);
+  }
+
+  /// Vectors that an iteration has from outside.
+  unsigned liveIn(Operation *loop) const {
+    llvm::SmallPtrSet<Value, 8> values;
+    bool hasFunction = false;
+    loop->walk([&](Operation *op) {
+      hasFunction |= Costs::isFunction(op);
+      for (Value operand : op->getOperands())
+        if (!shapes.isUniform(operand) && isFromOutside(operand, loop))
+          values.insert(operand);
+    });
+    return static_cast<unsigned>(values.size()) +
+           (hasFunction ? ofFunction : 0);
+  }
+
+  static bool isFromOutside(Value value, Operation *loop) {
+    Operation *owner = value.getParentBlock()->getParentOp();
+    return isa<BlockArgument>(value) ? owner == loop || !loop->isAncestor(owner)
+                                     : !loop->isAncestor(owner);
+  }
+
+  scf::ForOp row;
+  const Shapes &shapes;
+  unsigned lanes, bits;
 };
 
 /// Straight code is left to the loop vectoriser of LLVM.
@@ -245,7 +401,8 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
                    const LaneOptions &options) {
   if (!hasControl(row))
     return {0, "straight code, left to the loop vectoriser"};
-  std::string obstacle = Obstacles(shapes, options.deterministic).find(row);
+  std::string obstacle =
+      Obstacles(shapes, options.deterministic).find(row, options.lanes);
   if (obstacle.empty() && !order.isOpposite())
     obstacle = "a branch that undoes several other ones";
   if (!obstacle.empty())
@@ -254,6 +411,8 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
       options.lanes ? options.lanes : lanesOf(row, shapes, options.bits);
   bool pays =
       options.lanes ? lanes > 1 : Costs(shapes, lanes, options.bits).pay(row);
+  if (pays && !options.lanes)
+    lanes *= Copies(row, shapes, lanes, options.bits).best();
   if (pays)
     return {lanes, ""};
   // Its sums are those of lanes all the same.

@@ -3,6 +3,8 @@
 #include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/Lanes/LaneBody.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -160,20 +162,28 @@ struct Iterations {
   Value longest; ///< of all lanes
   Value counts;  ///< of each lane; 0 of those that are not active
   Value wait;    ///< iterations that a lane lets pass first; null: none
+  Value limits;  ///< one of the two, in 32 bits if these are enough
 
-  Iterations(LaneBuilder &b, Value active, Value bounds, bool late) {
+  Iterations(LaneBuilder &b, Value active, Value bounds, bool late,
+             bool isNarrow) {
     Value zero = b.zero(bounds.getType());
     counts = b.select(active, arith::MaxSIOp::create(b, bounds, zero), zero);
     longest = b.largest(counts);
     if (late)
       wait = arith::SubIOp::create(b, b.splat(longest), counts);
+    limits = wait ? wait : counts;
+    if (isNarrow)
+      limits = arith::TruncIOp::create(b, b.vectorOf(b.getI32Type()), limits);
   }
 
   Value lanesIn(LaneBuilder &b, Value number) const {
     using P = arith::CmpIPredicate;
+    Type type = getElementTypeOrSelf(limits.getType());
+    if (type != number.getType())
+      number = arith::TruncIOp::create(b, type, number);
     Value all = b.splat(number);
-    return wait ? arith::CmpIOp::create(b, P::uge, all, wait)
-                : arith::CmpIOp::create(b, P::ult, all, counts);
+    return wait ? arith::CmpIOp::create(b, P::uge, all, limits)
+                : arith::CmpIOp::create(b, P::ult, all, limits);
   }
   /// The number of the iteration as a lane counts.
   Value numberIn(LaneBuilder &b, Value number) const {
@@ -183,12 +193,29 @@ struct Iterations {
 };
 } // namespace
 
+/// Whether `value`, of 64 bits, is one of 32 bits with a sign.
+static bool hasFewBits(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.isSignedIntN(32);
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<arith::ExtSIOp>(op) &&
+         op->getOperand(0).getType().getIntOrFloatBitWidth() <= 32;
+}
+
+/// Whether `bound` is less than 2^32.
+static bool isNarrow(Value bound) {
+  auto count = bound.getDefiningOp<ir::TripCountOp>();
+  return count ? hasFewBits(count.getLo()) && hasFewBits(count.getHi())
+               : hasFewBits(bound);
+}
+
 /// Runs as often as the lane with most iterations. Each lane keeps the results
 /// of its own last iteration; what all lanes share is carried as a scalar, and
 /// as a vector of such results.
 void LaneBody::emitPartingFor(scf::ForOp op) {
   Iterations iterations(b, active, vector(op.getUpperBound()),
-                        shapes.startsLate(op));
+                        shapes.startsLate(op), isNarrow(op.getUpperBound()));
   Values inits = handOn(op.getInitArgs(), op.getRegionIterArgs());
   llvm::DenseMap<unsigned, unsigned> results; // of shared values
   for (auto [k, argument] : llvm::enumerate(op.getRegionIterArgs()))

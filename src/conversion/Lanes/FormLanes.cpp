@@ -18,8 +18,8 @@ public:
   static constexpr unsigned count = 16;
 
   PartialSums(LaneBuilder &b, Type type)
-      : type(type), pieces(count / b.lanes),
-        start(b.zero(b.lanes == 1 ? type : b.vectorOf(type))) {}
+      : type(type), width(std::min(b.lanes, count)), pieces(count / width),
+        start(b.zero(width == 1 ? type : VectorType::get({width}, type))) {}
 
   bool isFloat() const { return isa<FloatType>(type); }
   /// Integers have no order.
@@ -28,11 +28,15 @@ public:
 
   /// The next ones: the first piece is added to, and goes to the end.
   Values next(LaneBuilder &b, ValueRange sums, Value terms, Value mask) const {
-    Value sum = isFloat()
-                    ? arith::AddFOp::create(b, sums.front(), terms).getResult()
-                    : arith::AddIOp::create(b, sums.front(), terms).getResult();
+    Value sum = sums.front();
+    for (unsigned first = 0; first < b.lanes; first += width) {
+      bool isAll = width == b.lanes;
+      Value own = isAll ? terms : b.slice(terms, first, width);
+      Value some = isAll || !mask ? mask : b.slice(mask, first, width);
+      sum = b.select(some, added(b, sum, own), sum);
+    }
     Values all(sums.drop_front());
-    all.push_back(b.select(mask, sum, sums.front()));
+    all.push_back(sum);
     return all;
   }
 
@@ -40,21 +44,25 @@ public:
   /// These are the same ones whichever comes first.
   Value total(LaneBuilder &b, Value before, Values sums) const {
     if (!isFloat()) {
-      Value all = b.lanes == 1 ? sums.front() : b.sum(sums.front());
-      return arith::AddIOp::create(b, before, all);
+      Value all = width == 1 ? sums.front() : b.sum(sums.front());
+      return added(b, before, all);
     }
     while (sums.size() > 1)
       sums = halved(b, sums);
     Value all = sums.front();
-    for (unsigned half = b.lanes / 2; half > 0; half /= 2)
+    for (unsigned half = width / 2; half > 0; half /= 2)
       all = arith::AddFOp::create(b, b.slice(all, 0, half),
                                   b.slice(all, half, half));
-    Value sum =
-        b.lanes == 1 ? all : b.extract(all, b.number(b.getI64Type(), 0));
+    Value sum = width == 1 ? all : b.extract(all, b.number(b.getI64Type(), 0));
     return arith::AddFOp::create(b, before, sum);
   }
 
 private:
+  Value added(LaneBuilder &b, Value sum, Value term) const {
+    return isFloat() ? arith::AddFOp::create(b, sum, term).getResult()
+                     : arith::AddIOp::create(b, sum, term).getResult();
+  }
+
   static Values halved(LaneBuilder &b, const Values &sums) {
     Values result;
     size_t half = sums.size() / 2;
@@ -64,6 +72,7 @@ private:
   }
 
   Type type;
+  unsigned width; ///< of a piece
   unsigned pieces;
   Value start;
 };

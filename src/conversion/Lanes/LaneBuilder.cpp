@@ -58,9 +58,9 @@ Value LaneBuilder::select(Value mask, Value active, Value other) {
 Value LaneBuilder::bitsOf(Value mask) {
   Type i64 = getI64Type();
   if (!mask)
-    return number(i64, static_cast<int64_t>((uint64_t(1) << lanes) - 1));
+    return number(i64, static_cast<int64_t>(~uint64_t(0) >> (64 - lanes)));
   Value bits = LLVM::BitcastOp::create(*this, getIntegerType(lanes), mask);
-  return arith::ExtUIOp::create(*this, i64, bits);
+  return lanes == 64 ? bits : arith::ExtUIOp::create(*this, i64, bits);
 }
 
 Value LaneBuilder::any(Value mask) {
