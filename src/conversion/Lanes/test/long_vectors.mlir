@@ -79,11 +79,14 @@ costate.kernel @independent(%x: !costate.array<f32, 1>, %y: !costate.array<f32, 
   }
 }
 
-// Sums of a row are those of 16 partial ones: of 32 lanes one half after the other.
+// Sums of a row are those of 16 partial ones: of 64 lanes one quarter
+// after the other.
 // CHECK-LABEL: llvm.func internal @sums.chunk0
-// CHECK:         scf.for {{.*}} -> (vector<16xf32>)
-// CHECK:           arith.addf %{{.*}} : vector<16xf32>
-// CHECK:           arith.addf %{{.*}} : vector<16xf32>
+// CHECK:         scf.for {{.*}} iter_args(%[[SUMS:.*]] = %{{.*}}) -> (vector<16xf64>)
+// CHECK:           %[[FIRST:.*]] = llvm.shufflevector %[[TERMS:.*]], %{{.*}} [0, 1, 2,
+// CHECK:           %[[SUM:.*]] = arith.addf %[[SUMS]], %[[FIRST]] : vector<16xf64>
+// CHECK:           %[[SECOND:.*]] = llvm.shufflevector %[[TERMS]], %{{.*}} [16, 17, 18,
+// CHECK:           arith.addf %[[SUM]], %[[SECOND]] : vector<16xf64>
 costate.kernel @sums(%x: !costate.array<f32, 1>, %y: !costate.array<f32, 0>, %n: i64) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
