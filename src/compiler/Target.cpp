@@ -70,13 +70,13 @@ constexpr const char *scalarPasses =
     "loop-mssa(loop-rotate<header-duplication;no-prepare-for-lto>,licm),"
     "simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop(indvars,loop-deletion,loop-unroll-full),"
-    "gvn<no-split-backedge-load-pre>,simplifycfg,";
+    "gvn<no-load-pre>,simplifycfg,";
 constexpr const char *vectorPasses =
     "spare-uniform-loops,"
     "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,";
 constexpr const char *lastPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm),early-cse";
+    "loop-mssa(licm),gvn<no-split-backedge-load-pre>";
 
 /// For functions with many checks. A check that fails leaves its loops, and
 /// passes over loops take a time that grows with the square of their exits.
