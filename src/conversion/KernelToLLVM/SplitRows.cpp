@@ -35,8 +35,7 @@ public:
     first = arith::MinSIOp::create(b, first, loop.getUpperBound());
     last = arith::MaxSIOp::create(b, last, first);
     roundToVectors();
-    emitBorders();
-    emit(b, first, last, *items.thenBlock());
+    emitItems();
     loop->getParentOfType<LLVM::LLVMFuncOp>().setPassthroughAttr(
         b.getStrArrayAttr(threeLoopsAttr));
     loop.erase();
@@ -118,8 +117,9 @@ private:
     return true;
   }
 
-  /// Both in one loop, so that their code is there once.
-  void emitBorders() {
+  /// In the order of memory, and with the code of both borders once: a border,
+  /// and after the first one the interior.
+  void emitItems() {
     Value lo = loop.getLowerBound(), hi = loop.getUpperBound();
     Value zero = constant(0), one = constant(1), two = constant(2);
     auto sides = scf::ForOp::create(b, zero, two, one);
@@ -130,6 +130,9 @@ private:
     Value to = arith::SelectOp::create(inner, isFirst, first, hi);
     emit(inner, from, to, *items.elseBlock())
         ->setAttr(rowAttr, b.getUnitAttr());
+    auto branch = scf::IfOp::create(inner, isFirst, /*withElseRegion=*/false);
+    inner.setInsertionPointToStart(branch.thenBlock());
+    emit(inner, first, last, *items.thenBlock());
   }
 
   /// A copy of the loop with one side of the branch.

@@ -1,7 +1,8 @@
 // RUN: costate-opt %s --split-rows=vector-bits=512 | FileCheck %s
 
 // Rows of a border stay whole. In others, 8 numbers of f64 to a vector; both
-// ends come first, in one loop. Borders have branches, so they may be lanes.
+// ends are in one loop, the interior comes between them. Borders have branches,
+// so they may be lanes.
 // CHECK-LABEL: llvm.func @row
 // CHECK-SAME:    passthrough = ["costate-three-loops"]
 // CHECK:         scf.if %arg4 {
@@ -12,11 +13,13 @@
 // CHECK-NOT:           costate.load
 // CHECK:               costate.store %arg6, %{{.*}}[%[[K]]]
 // CHECK-NEXT:        } {costate.row}
-// CHECK:           }
-// CHECK:           scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i64 {
-// CHECK-NEXT:        %[[E:.*]] = arith.addi %[[K]], %arg5
-// CHECK-NOT:         scf.if
-// CHECK:             costate.load %{{.*}}[%[[E]]]
+// CHECK-NEXT:        scf.if %{{.*}} {
+// CHECK-NEXT:          scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i64 {
+// CHECK-NEXT:            %[[E:.*]] = arith.addi %[[K]], %arg5
+// CHECK-NOT:             scf.if
+// CHECK:                 costate.load %{{.*}}[%[[E]]]
+// CHECK:               }
+// CHECK:             }
 // CHECK:           }
 // CHECK:         } else {
 // CHECK:           scf.for %[[K:.*]] = %arg2 to %arg3 step %{{.*}} : i64 {
