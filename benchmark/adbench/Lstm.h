@@ -24,12 +24,14 @@ public:
   std::vector<double> gradient() const;
 
 private:
-  template <class Run> void launch(int64_t number, Run &&run);
+  template <class Run> void launch(int64_t first, Run &&run);
+
+  void runAll();
 
   Kernel kernel;
   Array<double> main, extra, sequence;
-  std::vector<Array<double>> states; ///< before each launch and after the last
-  Array<double> output, loss;
+  Array<double> state, output; ///< of all steps
+  Array<double> loss;
   int64_t steps, stepsOfLaunch;
 };
 
