@@ -64,7 +64,7 @@ struct Bound {
 };
 
 const Bound bounds[] = {
-    {"costate.sin", 0.88, 0.88}, {"costate.cos", 0.89, 0.88},
+    {"costate.sin", 0.89, 0.88}, {"costate.cos", 0.89, 0.88},
     {"costate.exp", 0.78, 0.78}, {"costate.exp2", 0.88},
     {"costate.log", 0.93},       {"costate.log10", 0.95},
     {"costate.tan", 0.95},       {"costate.exp10", 0.51},

@@ -318,17 +318,21 @@ public:
 private:
   /// Registers that a function takes for itself.
   static constexpr unsigned ofFunction = 4;
+  /// Operations of a row that take long to compile, of all copies.
+  static constexpr unsigned mostOperations = 400;
 
-  /// Records of more lanes would leave the cache, and values the registers.
+  /// Records of more lanes would take memory, and values leave the registers.
   unsigned most() {
-    unsigned registers = bits == 512 ? 28 : 14, live = 1;
+    unsigned registers = bits == 512 ? 28 : 14, live = 1, operations = 0;
     bool saves = false;
     row.getBody()->walk([&](Operation *op) {
+      ++operations;
       saves |= isa<tape::PushOp>(op);
       if (isa<LoopLikeOpInterface>(op))
         live = std::max(live, liveIn(op));
     });
-    return std::min((saves ? 32 : mostLanes) / lanes, registers / live);
+    return std::min({saves ? 2 : mostLanes / lanes, registers / live,
+                     mostOperations / operations});
   }
 
   /// Vectors that an iteration has from outside.

@@ -29,7 +29,7 @@ costate.kernel @short(%x: !costate.array<f32, 1>, %n: !costate.array<i32, 1>) {
   }
 }
 
-// What saves has shorter vectors: records would leave the cache.
+// What saves has two: records take memory.
 // CHECK-LABEL: llvm.func internal @saves.chunk0
 // CHECK-SAME:    costate.vector_lanes = 32
 // CHECK:         arith.cmpi ult, %{{.*}} : vector<32xi64>
