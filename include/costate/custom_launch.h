@@ -55,6 +55,10 @@ struct CustomLaunch {
   /// `gradient`, derivatives pass by: what `primal` writes is no part of the
   /// recording.
   bool finds_arrays = false;
+  /// `primal` does nothing but to write arrays, and the same each time: a
+  /// `Tape` that takes snapshots may run it again. Otherwise it keeps what
+  /// `primal` has written.
+  bool repeatable = false;
   std::function<void()> primal = {};
   std::function<void()> gradient = {};
   std::function<void()> tangent = {}; ///< primal and tangent in one go

@@ -2,6 +2,7 @@
 /// What a device has done.
 
 #include <cstdint>
+#include <tuple>
 
 namespace costate {
 
@@ -17,7 +18,17 @@ struct Statistics {
   /// it is done, for room.
   uint64_t synchronizations = 0;
 
-  bool operator==(const Statistics &) const = default;
+  /// Of kernels themselves and not of their gradients, one each on any device;
+  /// not compared, as `launches` counts what they are on the device.
+  uint64_t primal_launches = 0;
+
+  bool operator==(const Statistics &other) const {
+    auto costs = [](const Statistics &one) {
+      return std::tie(one.launches, one.uploads, one.downloads, one.copies,
+                      one.fills, one.synchronizations);
+    };
+    return costs(*this) == costs(other);
+  }
 };
 
 } // namespace costate

@@ -20,6 +20,8 @@ static Device open(const std::string &name, int threads, size_t memoryLimit,
 static void bindStatistics(nb::module_ &module) {
   nb::class_<Statistics>(module, "Statistics", "What a device has done.")
       .def_ro("launches", &Statistics::launches)
+      .def_ro("primal_launches", &Statistics::primal_launches,
+              "of kernels, and not of their gradients")
       .def_ro("uploads", &Statistics::uploads, "copies from the host")
       .def_ro("downloads", &Statistics::downloads, "copies to the host")
       .def_ro("copies", &Statistics::copies, "from array to array")

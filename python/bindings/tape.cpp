@@ -1,5 +1,6 @@
 #include "bindings/Bindings.h"
 
+#include <nanobind/make_iterator.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -20,9 +21,13 @@ struct Recording {
 };
 } // namespace
 
+using Progress = std::function<void(size_t, size_t)>;
+
 static void backward(Tape &tape, const std::optional<AnyArray> &loss,
-                     bool clearInputs, bool clearWritten, bool allOrNothing) {
-  BackwardOptions options{clearInputs, clearWritten, allOrNothing};
+                     bool clearInputs, bool clearWritten, bool allOrNothing,
+                     const std::optional<Progress> &progress) {
+  BackwardOptions options{clearInputs, clearWritten, allOrNothing,
+                          progress.value_or(nullptr)};
   GilRelease release;
   if (loss)
     tape.backward(*loss, options);
@@ -43,12 +48,37 @@ static void bindReport(nb::module_ &module) {
       .def_ro("copies", &TapeReport::copies)
       .def_ro("bytes", &TapeReport::bytes, "of all copies")
       .def_ro("peak_bytes", &TapeReport::peak_bytes)
+      .def_ro("steps", &TapeReport::steps, "recorded, or told")
+      .def_ro("snapshots", &TapeReport::snapshots, "at most; 0: none are taken")
+      .def_ro("snapshots_taken", &TapeReport::snapshots_taken)
+      .def_ro("snapshot_bytes", &TapeReport::snapshot_bytes, "of the largest")
+      .def_ro("budget", &TapeReport::budget)
+      .def_ro("steps_again", &TapeReport::steps_again,
+              "that `backward` runs again")
+      .def_ro("kept", &TapeReport::kept, "what cannot run again")
       .def("__str__", &text);
   nb::class_<TapeReport::Copy>(report, "Copy")
       .def_ro("array", &TapeReport::Copy::array)
       .def_ro("needed_by", &TapeReport::Copy::needed_by)
       .def_ro("overwritten_by", &TapeReport::Copy::overwritten_by)
       .def_ro("bytes", &TapeReport::Copy::bytes);
+  nb::class_<TapeReport::Kept>(report, "Kept")
+      .def_ro("entry", &TapeReport::Kept::entry)
+      .def_ro("why", &TapeReport::Kept::why)
+      .def_ro("bytes", &TapeReport::Kept::bytes);
+}
+
+static void bindSteps(nb::module_ &module) {
+  nb::class_<Tape::Steps>(module, "TapeSteps",
+                          "The numbers of steps; each one begins a step.")
+      .def("__len__", &Tape::Steps::size)
+      .def(
+          "__iter__",
+          [](const Tape::Steps &steps) {
+            return nb::make_iterator(nb::type<Tape::Steps>(), "iterator",
+                                     steps.begin(), steps.end());
+          },
+          nb::keep_alive<0, 1>());
 }
 
 // Its functions are objects of Python, which may refer to it.
@@ -87,24 +117,28 @@ static void bindCustomLaunch(nb::module_ &module) {
           "__init__",
           [](CustomLaunch *self, const std::string &name, const Arrays &reads,
              const Arrays &writes, const Arrays &unneeded, bool findsArrays,
-             const Body &primal, const Body &gradient, const Body &tangent) {
+             bool repeatable, const Body &primal, const Body &gradient,
+             const Body &tangent) {
             std::function<void()> none;
             new (self) CustomLaunch{.name = name,
                                     .reads = reads,
                                     .writes = writes,
                                     .unneeded = unneeded,
                                     .finds_arrays = findsArrays,
+                                    .repeatable = repeatable,
                                     .primal = primal.value_or(none),
                                     .gradient = gradient.value_or(none),
                                     .tangent = tangent.value_or(none),
                                     .loc = callerLoc()};
           },
           nb::kw_only(), "name"_a, "reads"_a = Arrays(), "writes"_a = Arrays(),
-          "unneeded"_a = Arrays(), "finds_arrays"_a = false, "primal"_a,
-          "gradient"_a = nb::none(), "tangent"_a = nb::none(),
+          "unneeded"_a = Arrays(), "finds_arrays"_a = false,
+          "repeatable"_a = false, "primal"_a, "gradient"_a = nb::none(),
+          "tangent"_a = nb::none(),
           "`reads`, `writes`: all arrays that `primal` uses; `unneeded`: those "
           "whose values `gradient` does not look at. With `finds_arrays` "
-          "they are what `primal` uses, and `gradient` finds what it left.")
+          "they are what `primal` uses, and `gradient` finds what it left. "
+          "`repeatable`: it may run again, for a `Tape` with snapshots.")
       .def("__call__", &CustomLaunch::operator(), "Runs `primal`.")
       .def("grad", &CustomLaunch::grad,
            "Runs `gradient`. NotDifferentiable if there is none.")
@@ -114,6 +148,7 @@ static void bindCustomLaunch(nb::module_ &module) {
 
 void bindTape(nb::module_ &module) {
   bindReport(module);
+  bindSteps(module);
   bindCustomLaunch(module);
   nb::class_<Recording>(module, "Recording",
                         "`with tape.record(): ...` records while it lasts.")
@@ -131,21 +166,35 @@ void bindTape(nb::module_ &module) {
                    "overwrites is copied, and nothing else.")
       .def(
           "__init__",
-          [](Tape *self, bool snapshot) {
-            new (self) Tape(TapeOptions{snapshot});
+          [](Tape *self, bool snapshot, size_t snapshots, size_t budget,
+             bool onHost, const std::string &folder) {
+            new (self)
+                Tape(TapeOptions{snapshot, snapshots, budget, onHost, folder});
           },
-          nb::kw_only(), "snapshot"_a = true)
+          nb::kw_only(), "snapshot"_a = true, "snapshots"_a = 0, "budget"_a = 0,
+          "on_host"_a = false, "folder"_a = "",
+          "With `snapshots` (a number) or a `budget` (in bytes) little is "
+          "copied, and `backward` runs launches again. `on_host`: snapshots "
+          "of a GPU are in memory of the host; `folder`: they are in files.")
+      .def("step", &Tape::step, "What follows, up to the next mark, is a step.")
+      .def("steps", &Tape::steps, "count"_a, nb::keep_alive<0, 1>(),
+           "Tells that so many steps follow; `for t in tape.steps(n):` marks "
+           "them.")
+      .def("range", &Tape::range, "count"_a, nb::keep_alive<0, 1>(),
+           "The same.")
       .def(
           "record", [](Tape &tape) { return Recording{tape, {}}; },
           "A context manager. BadArgument if this thread is recording "
           "already.")
       .def("backward", &backward, "loss"_a = nb::none(), nb::kw_only(),
            "clear_inputs"_a = false, "clear_written"_a = true,
-           "all_or_nothing"_a = false,
+           "all_or_nothing"_a = false, "progress"_a = nb::none(),
            "Sets `loss.grad` to 1, clears the gradients of all other arrays "
            "that the recording wrote, and reverses the recording: adds to the "
            "gradients of its inputs. Without `loss`: from the gradients as "
-           "they are. BadArgument, MissingGradient, NotDifferentiable, "
+           "they are. `progress` is called with the number of steps that are "
+           "reversed, and of all. BadArgument, MissingGradient, "
+           "NotDifferentiable, "
            "CannotReplay.")
       .def(
           "never_copy",

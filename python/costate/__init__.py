@@ -23,7 +23,7 @@ from costate import errors
 from costate.errors import *  # noqa: F401,F403
 from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list, gpu,
                                   init, is_arch_supported, is_extension_enabled, is_extension_supported, metal, opengl,
-                                  python, reset, simt, sync, synchronize, vulkan, x64)
+                                  python, reset, simt, statistics, sync, synchronize, vulkan, x64)
 from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
                                  i64, int8, int16, int32, int64, integer_types, real_types, u1, u8,
                                  u16, u32, u64, uint1, uint8, uint16, uint32, uint64)

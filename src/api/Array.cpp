@@ -31,13 +31,20 @@ static Box allOf(const AnyArray &array) {
   return Box::whole(array.storage()->extents);
 }
 
-/// To be called before the host writes to these elements of `array`.
-static void noteHostWrite(const AnyArray &array, const Box &elements, Loc loc) {
+/// To be called before the host writes `values`, packed, or one number for all,
+/// to these elements of `array`.
+static void noteHostWrite(const AnyArray &array, const Box &elements, Loc loc,
+                          std::span<const std::byte> values = {}) {
   SingleUse write(*array.storage(), &elements, detail::hostWriteText, loc);
   write.tellCustomLaunches();
-  write.tellWatchers();
-  write.countWrites();
-  detail::recordHostWrite(array.storage(), elements, loc);
+  detail::recordHostWrite(array.storage(), elements, loc, values, [&] {
+    write.tellWatchers();
+    write.countWrites();
+  });
+}
+
+static std::span<const std::byte> bytesAt(const void *values, size_t bytes) {
+  return {static_cast<const std::byte *>(values), bytes};
 }
 
 /// To be called before the host looks at `array`.
@@ -124,7 +131,7 @@ void AnyArray::write(const void *from, size_t bytes, Loc loc) {
   detail::requireNoCapture("copy from the host");
   ArrayStorage &storage = storageOf(*this);
   checkBytes(storage, bytes);
-  noteHostWrite(*this, allOf(*this), loc);
+  noteHostWrite(*this, allOf(*this), loc, bytesAt(from, bytes));
   checked(storage.device->upload(storage.buffer, from));
 }
 
@@ -154,7 +161,7 @@ void AnyArray::write_at(std::span<const int64_t> index, const void *from,
           "an index of " + describe(storage) + " leads to " +
               std::to_string(elements.size()) + " numbers, but the host has " +
               std::to_string(bytes / width));
-  noteHostWrite(*this, elements, loc);
+  noteHostWrite(*this, elements, loc, bytesAt(from, bytes));
   runtime::forEachRuns(
       elements, storage.extents, [&](const runtime::Runs &one) {
         runtime::Buffer part{storage.buffer.address +
@@ -198,8 +205,9 @@ void AnyArray::fill_element(const void *element, Loc loc) {
   ArrayStorage &storage = storageOf(*this);
   if (detail::Capture *capture = detail::Capture::current())
     return captureFill(*capture, *this, element, loc);
-  noteHostWrite(*this, allOf(*this), loc);
-  checked(storage.device->fill(storage.buffer, element, sizeOf(storage.dtype)));
+  const size_t width = sizeOf(storage.dtype);
+  noteHostWrite(*this, allOf(*this), loc, bytesAt(element, width));
+  checked(storage.device->fill(storage.buffer, element, width));
 }
 
 void AnyArray::check_dtype(DType expected) const {

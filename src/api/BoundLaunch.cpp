@@ -141,7 +141,8 @@ runtime::KeptLaunch BoundLaunch::request(const VersionArrays &versions,
   runtime::KeptLaunch launch{&code,
                              slots(versions, workspace),
                              {},
-                             call.kernel->options.deterministic};
+                             call.kernel->options.deterministic,
+                             quiet};
   for (size_t i = 0; i < uses.size(); ++i)
     if (code.parameters[i].role == Role::Adjoint)
       launch.adjoints.push_back(uses[i].array->buffer);

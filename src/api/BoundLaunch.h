@@ -18,10 +18,12 @@ public:
   const Chain chain;
   Compiled &compiled;
   const runtime::KernelCode &code;
+  bool quiet = false; ///< see LaunchRequest
 
   bool isGradient() const { return chain.mode == Mode::Gradient; }
   /// The adjoints and tangents that it writes.
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives() const;
+  runtime::Box writtenElements(size_t use) const override;
   /// Throws BadArgument if an array that is written is given twice.
   void requireApart() const;
 
@@ -53,7 +55,6 @@ private:
   std::string useText(size_t use) const override;
   std::string readerText() const override;
   std::string writerText() const override;
-  runtime::Box writtenElements(size_t use) const override;
 
   bool hasAdjoints = false;
 };

@@ -16,7 +16,8 @@ std::string detail::titleOf(const CustomLaunch &launch) {
   return "custom launch `" + launch.name + "`" + sourceText(launch.loc);
 }
 
-CustomEntry::CustomEntry(CustomLaunch custom) : launch(std::move(custom)) {
+CustomEntry::CustomEntry(CustomLaunch custom, bool repeats)
+    : launch(std::move(custom)), repeats(repeats) {
   if (launch.finds_arrays &&
       launch.reads.size() + launch.writes.size() + launch.unneeded.size())
     raise(ErrorCode::BadArgument,
@@ -91,14 +92,19 @@ bool CustomEntry::isNeeded(size_t argument) const {
                       });
 }
 
-void CustomEntry::wantBefore(VersionLog &log) {
+std::string CustomEntry::obstacle() const {
+  return repeats ? "" : "it is code of the user that may have other effects";
+}
+
+void CustomEntry::wantBefore(VersionLog *log) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].read && isNeeded(i))
       want(log, i, Box::whole(arguments[i].array->extents));
 }
 
-void CustomEntry::wantAfter(VersionLog &log) {
-  writesAfter = runtime::writeCount();
+void CustomEntry::wantAfter(VersionLog *log) {
+  if (writesAfter == 0)
+    writesAfter = runtime::writeCount();
   bool optional = findsArrays();
   if (optional && !launch.gradient)
     return;

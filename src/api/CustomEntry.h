@@ -9,7 +9,8 @@ namespace costate::detail {
 /// A CustomLaunch.
 class CustomEntry final : public TapeEntry {
 public:
-  explicit CustomEntry(CustomLaunch launch);
+  /// `repeats`: launch.primal() can run again.
+  CustomEntry(CustomLaunch launch, bool repeats);
 
   std::string title() const override;
   std::string argumentText(size_t argument) const override;
@@ -17,6 +18,8 @@ public:
   bool writesActive(size_t argument) const override;
   bool isForeign() const override { return launch.gradient != nullptr; }
   void reverse(const Reversing &with) const override;
+  std::string obstacle() const override;
+  bool needsRun() const override { return launch.gradient != nullptr; }
 
   bool findsArrays() const { return launch.finds_arrays; }
   /// What `primal` was found to use.
@@ -29,10 +32,12 @@ public:
   bool isNeeded(size_t argument) const;
 
 private:
-  void wantBefore(runtime::VersionLog &log) override;
-  void wantAfter(runtime::VersionLog &log) override;
+  void runAgain() override { launch.primal(); }
+  void wantBefore(runtime::VersionLog *log) override;
+  void wantAfter(runtime::VersionLog *log) override;
 
   const CustomLaunch launch;
+  const bool repeats;
   std::map<uint64_t, size_t> positions; ///< of what is found, by identity
   uint64_t writesAfter = 0;
 };

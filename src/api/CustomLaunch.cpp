@@ -37,7 +37,8 @@ static void runRecorded(const CustomLaunch &launch, CustomScope::Part part,
   std::shared_ptr<TapeImpl> tape = recordingTape();
   if (!tape)
     return body();
-  auto entry = std::make_unique<CustomEntry>(launch);
+  auto entry = std::make_unique<CustomEntry>(
+      launch, launch.repeatable && part == CustomScope::Part::Primal);
   entry->derivatives = std::move(derivatives);
   CustomEntry &custom = *entry;
   recordEntry(*tape, std::move(entry), [&] {

@@ -10,6 +10,8 @@
 using namespace costate;
 using namespace costate::api;
 using namespace costate::detail;
+using runtime::ArrayStorage;
+using runtime::Box;
 using runtime::VersionLog;
 using Role = runtime::Parameter::Role;
 
@@ -63,9 +65,15 @@ void LaunchEntry::recordParts(const std::vector<bool> &active, TapeImpl &tape) {
         !tape.log.mayCopy(*call.arguments[parameter.argument].array))
       return refuse("and the recording may not keep a copy of them "
                     "(TapeOptions::snapshot, never_copy)");
+  recorder = &call.kernel->compiled(Mode::Recording, active, *call.device);
+  if (!tape.checkpoints)
+    keepParts(tape.log);
+}
+
+void LaunchEntry::keepParts(VersionLog &log) {
   try {
     versions = VersionArrays(call, *gradient->code,
-                             memoryFor(call, *gradient->code, tape.log));
+                             memoryFor(call, *gradient->code, log));
   } catch (const Error &error) {
     raise(error.code(), title() +
                             " overwrites values that its gradient needs, and "
@@ -74,14 +82,68 @@ void LaunchEntry::recordParts(const std::vector<bool> &active, TapeImpl &tape) {
                             "; nothing has been written; call `backward` and "
                             "`clear` before, or give the array a time index");
   }
-  chain.mode = Mode::Recording;
-  compiled = &call.kernel->compiled(Mode::Recording, active, *call.device);
 }
 
-void LaunchEntry::run() { BoundLaunch(call, chain, *compiled).run(versions); }
+void LaunchEntry::run(bool quiet) {
+  const bool keeps = !versions.all().empty();
+  BoundLaunch launch(call, keeps ? Chain{Mode::Recording} : chain,
+                     keeps ? *recorder : *compiled);
+  launch.quiet = quiet;
+  launch.run(versions);
+}
 
-void LaunchEntry::wantBefore(VersionLog &log) {
-  if (!gradient || chain.mode == Mode::Recording)
+void LaunchEntry::runToKeep(VersionLog &log) {
+  if (recorder)
+    keepParts(log);
+  run(/*quiet=*/true);
+  log.countBytes(versions.bytes());
+}
+
+void LaunchEntry::forEachUse(const Visit &visit) const {
+  BoundLaunch launch(call, chain, *compiled);
+  for (size_t i = 0; i < launch.all().size(); ++i) {
+    const ArrayUse &use = launch.all()[i];
+    if (!use.array ||
+        (use.array->isCompanion && launch.code.parameters[i].isArgument()))
+      continue;
+    Box written = use.written ? launch.writtenElements(i) : Box();
+    visit(use.array->shared_from_this(), use.written ? &written : nullptr);
+  }
+}
+
+/// Whether work items run in any order.
+static bool isParallel(const runtime::Device &device) {
+  return device.info().target != "cpu" || device.info().threads > 1;
+}
+
+std::string LaunchEntry::obstacle() const {
+  for (const TapeArgument &argument : arguments)
+    if (argument.array && argument.array->isCompanion)
+      return "it uses a gradient or a tangent as an array";
+  return compiled->code->leftToChance && isParallel(*call.device)
+             ? "what its atomics return depends on the order of work items"
+             : "";
+}
+
+bool LaunchEntry::needsRun() const {
+  if (recorder)
+    return true;
+  bool needs = false;
+  forEachUse([&](const std::shared_ptr<ArrayStorage> &array, const Box *box) {
+    for (const Want &want : wants)
+      needs |= box && want.inPlace && arguments[want.argument].array == array &&
+               meet(*box, want.elements);
+  });
+  return needs;
+}
+
+size_t LaunchEntry::partBytes() const {
+  return recorder ? VersionArrays::bytesOf(call, *gradient->code) : 0;
+}
+
+void LaunchEntry::wantBefore(VersionLog *log) {
+  readers.clear();
+  if (!gradient || recorder)
     return;
   const runtime::KernelCode &code = *gradient->code;
   for (size_t k = 0; k < code.parameters.size(); ++k) {
@@ -92,15 +154,6 @@ void LaunchEntry::wantBefore(VersionLog &log) {
     want(log, argument, boxOf(code.sections[k], call, argument),
          /*inPlace=*/false);
   }
-}
-
-static const std::shared_ptr<runtime::CopyMemory> &
-scratchOf(const Call &call, const Reversing &with) {
-  std::shared_ptr<runtime::CopyMemory> &memory =
-      with.scratch[call.device.get()];
-  if (!memory)
-    memory = std::make_shared<runtime::CopyMemory>(call.device);
-  return memory;
 }
 
 std::byte *LaunchEntry::find(const Reversing &with, const Want &want) const {
@@ -122,14 +175,14 @@ VersionArrays LaunchEntry::past(const Reversing &with) const {
     if (std::byte *begin = find(with, wants[i]))
       arrays.put(readers[i], {begin, array.buffer.bytes});
     else if (!wants[i].inPlace)
-      checked(
-          with.log.read(array, wants[i].elements, wants[i].time,
-                        arrays.add(call, readers[i], scratchOf(call, with))));
+      checked(with.log.read(
+          array, wants[i].elements, wants[i].time,
+          arrays.add(call, readers[i], memoryOf(with.scratch, call.device))));
   }
   return arrays;
 }
 
-void LaunchEntry::wantAfter(VersionLog &log) {
+void LaunchEntry::wantAfter(VersionLog *log) {
   if (!gradient)
     return;
   const runtime::KernelCode &code = *gradient->code;

@@ -17,7 +17,7 @@ public:
   LaunchEntry(const BoundLaunch &launch, TapeImpl &tape);
 
   /// The launch; keeps the versions that its gradient needs.
-  void run();
+  void run() { run(/*quiet=*/false); }
 
   std::string title() const override { return call.kernel->title(); }
   std::string argumentText(size_t argument) const override;
@@ -26,19 +26,30 @@ public:
   const VersionArrays &overwritten() const override { return versions; }
   void reverse(const Reversing &with) const override;
 
+  void forEachUse(const Visit &visit) const override;
+  std::string obstacle() const override;
+  bool needsRun() const override;
+  size_t partBytes() const override;
+  void forget() override { versions = {}; }
+
 private:
   void recordParts(const std::vector<bool> &active, TapeImpl &tape);
-  void wantBefore(runtime::VersionLog &log) override;
-  void wantAfter(runtime::VersionLog &log) override;
+  void keepParts(runtime::VersionLog &log);
+  void run(bool quiet);
+  void runAgain() override { run(/*quiet=*/true); }
+  void runToKeep(runtime::VersionLog &log) override;
+  void wantBefore(runtime::VersionLog *log) override;
+  void wantAfter(runtime::VersionLog *log) override;
   VersionArrays past(const Reversing &with) const;
   std::byte *find(const Reversing &with, const Want &want) const;
 
   const Call call;
-  Chain chain;
-  Compiled *compiled;
+  const Chain chain;
+  Compiled *const compiled;
+  Compiled *recorder = nullptr;   ///< runs if versions are kept
   Compiled *gradient = nullptr;   ///< null if no argument has a gradient
   std::optional<Failure> refusal; ///< why it cannot be differentiated
-  VersionArrays versions;         ///< if it is a recording launch
+  VersionArrays versions;         ///< that are kept
   /// Of the gradient, by want.
   boost::container::small_vector<runtime::Parameter, 2> readers;
 };

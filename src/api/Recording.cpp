@@ -53,28 +53,46 @@ void detail::startRecording(const std::shared_ptr<RecordingState> &state) {
 
 void detail::recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                          const std::function<void()> &body) {
-  entry->begin(tape.log);
+  if (tape.checkpoints)
+    return tape.checkpoints->record(tape, std::move(entry), body);
+  entry->begin(&tape.log);
   try {
     body();
   } catch (...) {
     entry->abandon(tape.log);
     throw;
   }
-  entry->end(tape.log);
+  entry->end(&tape.log);
   for (const TapeArgument &argument : entry->arguments)
     if (argument.array)
       keepFromStrangers(*argument.array);
   tape.append(std::move(entry));
 }
 
+/// One number if all are the same.
+static std::vector<std::byte> packed(std::span<const std::byte> values,
+                                     size_t width) {
+  bool isOne = values.size() > width &&
+               std::equal(values.begin() + static_cast<long>(width),
+                          values.end(), values.begin());
+  auto end = values.begin() + static_cast<long>(isOne ? width : values.size());
+  return {values.begin(), end};
+}
+
 void detail::recordHostWrite(const std::shared_ptr<ArrayStorage> &array,
-                             const runtime::Box &elements, Loc loc) {
+                             const runtime::Box &elements, Loc loc,
+                             std::span<const std::byte> values,
+                             const std::function<void()> &body) {
   std::shared_ptr<TapeImpl> tape = recordingTape();
   if (!tape)
-    return;
-  auto entry = std::make_unique<HostWriteEntry>(array, elements, loc);
-  entry->end(tape->log);
-  tape->append(std::move(entry));
+    return body();
+  std::vector<std::byte> kept;
+  if (tape->checkpoints)
+    kept = packed(values, sizeOf(array->dtype));
+  recordEntry(
+      *tape,
+      std::make_unique<HostWriteEntry>(array, elements, loc, std::move(kept)),
+      body);
 }
 
 void detail::recordDerivatives(
@@ -85,7 +103,7 @@ void detail::recordDerivatives(
     return;
   auto entry = std::make_unique<DerivativeEntry>(title);
   entry->derivatives = std::move(arrays);
-  tape->append(std::move(entry));
+  recordEntry(*tape, std::move(entry), [] {});
 }
 
 RecordingPause::RecordingPause() : paused(std::move(current())) {

@@ -26,9 +26,13 @@ void startRecording(const std::shared_ptr<RecordingState> &state);
 void recordEntry(TapeImpl &tape, std::unique_ptr<TapeEntry> entry,
                  const std::function<void()> &body);
 
-/// Appends to the recording of this thread, if there is one.
+/// Runs `body`, which announces and counts a write of `values` (packed, or one
+/// number for all; none if they are not known), and appends it to the recording
+/// of this thread, if there is one.
 void recordHostWrite(const std::shared_ptr<runtime::ArrayStorage> &array,
-                     const runtime::Box &elements, Loc loc);
+                     const runtime::Box &elements, Loc loc,
+                     std::span<const std::byte> values,
+                     const std::function<void()> &body);
 /// A derivative by hand, which has left `arrays` in memory.
 void recordDerivatives(
     const std::string &title,

@@ -3,6 +3,7 @@
 #include "api/Checked.h"
 #include "api/LaunchEntry.h"
 #include "api/Recording.h"
+#include "api/Replay.h"
 
 using namespace costate;
 using namespace costate::api;
@@ -24,7 +25,8 @@ Reversal::Reversal(std::shared_ptr<TapeImpl> impl)
   for (const TapeImpl::Use &use : tape->uses)
     if (use.wanted)
       noteStrangers(*use.array);
-  tape->log.beginUse(/*observed=*/tape->isForeign);
+  if (!tape->checkpoints)
+    tape->log.beginUse(/*observed=*/tape->isForeign);
   tape->isReversing = true;
 }
 
@@ -179,13 +181,20 @@ void Reversal::clear(bool written, bool others) {
       fillGradient(*use.array->grad, 0);
 }
 
-void Reversal::runEntries(const AnyArray *loss, BackwardOptions options) {
+void Reversal::runEntries(const AnyArray *loss,
+                          const BackwardOptions &options) {
   clear(loss && options.clear_written, options.clear_inputs);
   if (loss)
     fillGradient(*loss->storage()->grad, 1);
+  const Reversing with{tape->log, scratch, lastUse, lastWrites};
+  if (tape->checkpoints)
+    return Replay(*tape, with, [this](size_t index) { checkWants(index); })
+        .run(options.progress);
   for (size_t i = entries.size(); i-- > 0;) {
     fetchAhead(entries, i - distance); // wraps at the begin
-    entries[i]->reverse({tape->log, scratch, lastUse, lastWrites});
+    entries[i]->reverse(with);
+    if (options.progress)
+      options.progress(entries.size() - i, entries.size());
   }
 }
 
@@ -203,7 +212,9 @@ bool Reversal::copyGradients(VersionLog &before, bool asked) const {
   for (const std::shared_ptr<ArrayStorage> &adjoint : adjoints) {
     runtime::Device &device = *adjoint->device;
     size_t used = device.memory().current, limit = device.info().memoryLimit;
-    bool cheap = bytes <= snapshotLimit && bytes <= (limit - used) / 4;
+    bool isShort = tape->checkpoints && tape->checkpoints->hasBudget();
+    bool cheap =
+        !isShort && bytes <= snapshotLimit && bytes <= (limit - used) / 4;
     if (!asked && !cheap)
       return false;
     Box all = Box::whole(adjoint->extents);
@@ -217,7 +228,7 @@ bool Reversal::copyGradients(VersionLog &before, bool asked) const {
   return true;
 }
 
-void Reversal::run(const AnyArray *loss, BackwardOptions options) {
+void Reversal::run(const AnyArray *loss, const BackwardOptions &options) {
   if (loss)
     requireWritten(*loss->storage());
   prepare();

@@ -19,7 +19,7 @@ public:
   Reversal &operator=(const Reversal &) = delete;
 
   /// `loss` may be null: gradients are as the user has set them.
-  void run(const AnyArray *loss, BackwardOptions options);
+  void run(const AnyArray *loss, const BackwardOptions &options);
   /// The gradients that it changes.
   const std::vector<std::shared_ptr<runtime::ArrayStorage>> &changed() const {
     return adjoints;
@@ -37,12 +37,11 @@ private:
   void checkWants(size_t index) const;
   void clear(bool written, bool others);
   bool copyGradients(runtime::VersionLog &before, bool asked) const;
-  void runEntries(const AnyArray *loss, BackwardOptions options);
+  void runEntries(const AnyArray *loss, const BackwardOptions &options);
 
   const std::shared_ptr<TapeImpl> tape;
   const std::vector<std::unique_ptr<TapeEntry>> &entries;
-  std::map<const runtime::Device *, std::shared_ptr<runtime::CopyMemory>>
-      scratch;
+  MemoryByDevice scratch;
   Arrays adjoints;
   std::set<const Array *> isAdjoint;
   std::map<const Array *, TapeArgument *> lastUse; ///< by an entry

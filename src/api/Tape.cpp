@@ -37,6 +37,8 @@ void TapeImpl::clear() {
   positions.clear();
   isForeign = false;
   log.clear();
+  if (checkpoints)
+    checkpoints->clear();
 }
 
 std::string TapeImpl::entryText(size_t index) const {
@@ -51,8 +53,47 @@ std::string TapeImpl::writerText(const VersionLog::Copy &copy) const {
 }
 
 Tape::Tape(TapeOptions options) : impl(std::make_shared<TapeImpl>()) {
+  const bool runsAgain = options.snapshots || options.budget;
+  if (!options.snapshot && runsAgain)
+    raise(ErrorCode::BadArgument,
+          "a `Tape` that may not copy (`snapshot = false`) cannot take "
+          "snapshots; leave out one of the options");
   if (!options.snapshot)
     impl->log.forbidCopies();
+  if (runsAgain)
+    impl->checkpoints = std::make_unique<Checkpoints>(options);
+}
+
+void Tape::step() {
+  if (Checkpoints *checkpoints = impl->checkpoints.get())
+    checkpoints->mark();
+}
+
+Tape::Steps Tape::steps(int64_t count) {
+  if (count < 0)
+    raise(ErrorCode::BadArgument, "a `Tape` cannot be told of " +
+                                      std::to_string(count) +
+                                      " steps; give how many follow");
+  if (Checkpoints *checkpoints = impl->checkpoints.get())
+    checkpoints->expect(static_cast<size_t>(count));
+  return {impl.get(), count};
+}
+
+void Tape::Steps::mark(int64_t step) const {
+  std::shared_ptr<TapeImpl> marked = tape.lock();
+  if (!marked || !marked->checkpoints)
+    return;
+  step < count ? marked->checkpoints->mark() : marked->checkpoints->endMarks();
+}
+
+Tape::Steps::Iterator Tape::Steps::begin() const {
+  mark(0);
+  return {this, 0};
+}
+
+Tape::Steps::Iterator &Tape::Steps::Iterator::operator++() {
+  steps->mark(++step);
+  return *this;
 }
 
 size_t Tape::size() const { return impl->entries.size(); }
@@ -72,6 +113,10 @@ static const ArrayStorage &storageOf(const AnyArray &array, const char *what) {
 }
 
 void Tape::never_copy(const AnyArray &array) {
+  if (impl->checkpoints)
+    raise(ErrorCode::BadArgument,
+          "`never_copy` of a `Tape` that takes snapshots, which may be needed "
+          "to run launches again; leave it out");
   impl->log.forbidCopies(storageOf(array, "never_copy"));
 }
 

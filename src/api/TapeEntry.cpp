@@ -2,6 +2,7 @@
 
 #include "api/AccessSet.h"
 #include "api/Checked.h"
+#include "runtime/ArrayRows.h"
 
 using namespace costate;
 using namespace costate::api;
@@ -14,20 +15,54 @@ std::string TapeEntry::argumentText(size_t argument) const {
   return "argument " + std::to_string(argument + 1);
 }
 
-void TapeEntry::begin(VersionLog &log) {
+void TapeEntry::begin(VersionLog *log) {
   for (TapeArgument &argument : arguments)
     if (argument.array)
       argument.before = argument.array->version.load();
   wantBefore(log);
 }
 
-void TapeEntry::end(VersionLog &log) {
+void TapeEntry::end(VersionLog *log) {
   for (TapeArgument &argument : arguments)
     if (argument.array)
       argument.after = argument.array->version.load();
-  over = log.tick();
+  over = log ? log->tick() : 1;
   added = {};
   wantAfter(log);
+}
+
+void TapeEntry::forEachUse(const Visit &visit) const {
+  for (const TapeArgument &argument : arguments) {
+    if (!argument.array || argument.array->isCompanion)
+      continue;
+    Box all = Box::whole(argument.array->extents);
+    bool isWritten = argument.written || argument.replaced;
+    visit(argument.array, isWritten ? &all : nullptr);
+  }
+}
+
+void TapeEntry::keepResults(MemoryByDevice &memories) {
+  forEachUse([&](const std::shared_ptr<ArrayStorage> &array, const Box *box) {
+    if (box)
+      results.keep(array, *box, memories);
+  });
+}
+
+void TapeEntry::repeat() {
+  found.put();
+  obstacle().empty() ? runAgain() : results.put();
+}
+
+void TapeEntry::record(VersionLog &log, bool runs) {
+  found.put();
+  wants.clear();
+  over = 0;
+  wantBefore(&log);
+  if (runs)
+    obstacle().empty() ? runToKeep(log) : results.put();
+  over = log.tick();
+  added = {};
+  wantAfter(&log);
 }
 
 void TapeEntry::abandon(VersionLog &log) const {
@@ -35,10 +70,11 @@ void TapeEntry::abandon(VersionLog &log) const {
     log.drop(*arguments[wants[i].argument].array, added[i]);
 }
 
-void TapeEntry::want(VersionLog &log, size_t argument, Box elements,
+void TapeEntry::want(VersionLog *log, size_t argument, Box elements,
                      bool inPlace, bool optional) {
-  uint64_t time = log.want(arguments[argument].array, elements,
-                           over ? nullptr : &added.emplace_back(), optional);
+  runtime::Region *fresh = over ? nullptr : &added.emplace_back();
+  uint64_t time =
+      log ? log->want(arguments[argument].array, elements, fresh, optional) : 0;
   wants.push_back({argument, std::move(elements), time, inPlace, optional});
 }
 
@@ -86,8 +122,8 @@ std::string detail::hostWriteText(Loc loc) {
 }
 
 HostWriteEntry::HostWriteEntry(std::shared_ptr<ArrayStorage> array, Box written,
-                               Loc loc)
-    : elements(std::move(written)), loc(loc) {
+                               Loc loc, std::vector<std::byte> values)
+    : elements(std::move(written)), loc(loc), values(std::move(values)) {
   uint64_t version = array->version.load();
   bool replaced = elements.size() == array->size;
   arguments.push_back({std::move(array), false, true, replaced, version - 1});
@@ -98,4 +134,27 @@ std::string HostWriteEntry::title() const { return hostWriteText(loc); }
 void HostWriteEntry::reverse(const Reversing &) const {
   if (arguments[0].array->grad)
     fillGradient(*arguments[0].array->grad, 0, elements);
+}
+
+void HostWriteEntry::runAgain() {
+  ArrayStorage &array = *arguments[0].array;
+  if (array.isCompanion)
+    return;
+  SingleUse write(array, &elements, hostWriteText, loc);
+  write.tellWatchers();
+  write.countWrites();
+  const size_t width = sizeOf(array.dtype);
+  const bool isOne = values.size() == width;
+  checked(runtime::forEachPiece(
+      array, {&elements, 1}, const_cast<std::byte *>(values.data()),
+      array.buffer.address, [&](runtime::Rows rows, runtime::Rows packed) {
+        Result<> done;
+        for (size_t k = 0; done && k < rows.count; ++k) {
+          runtime::Buffer part{rows.address + k * rows.pitch, rows.bytes};
+          done = isOne ? array.device->fill(part, values.data(), width)
+                       : array.device->upload(part, packed.address +
+                                                        k * packed.pitch);
+        }
+        return done;
+      }));
 }

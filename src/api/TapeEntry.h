@@ -1,6 +1,7 @@
 #pragma once
 /// What a `Tape` holds: one object for each thing that happened.
 
+#include "api/KeptContents.h"
 #include "api/VersionArrays.h"
 #include "runtime/VersionLog.h"
 
@@ -30,8 +31,7 @@ struct Want {
 struct Reversing {
   runtime::VersionLog &log;
   /// By device; used by one entry at a time.
-  std::map<const runtime::Device *, std::shared_ptr<runtime::CopyMemory>>
-      &scratch;
+  MemoryByDevice &scratch;
   /// The arrays of the recording and their last uses by an entry.
   const std::map<const runtime::ArrayStorage *, TapeArgument *> &lastUse;
   /// ArrayStorage::lastWrite before `backward` of what code of the user has
@@ -63,10 +63,34 @@ public:
   virtual void reverse(const Reversing &with) const = 0;
 
   /// To be called before what the entry stands for, and after it or after it
-  /// has failed.
-  void begin(runtime::VersionLog &log);
-  void end(runtime::VersionLog &log);
+  /// has failed. Without `log` nothing is kept.
+  void begin(runtime::VersionLog *log);
+  void end(runtime::VersionLog *log);
   void abandon(runtime::VersionLog &log) const;
+
+  using Visit =
+      std::function<void(const std::shared_ptr<runtime::ArrayStorage> &array,
+                         const runtime::Box *written)>;
+  /// Of a `Tape` that takes snapshots: all arrays that it uses, but gradients.
+  virtual void forEachUse(const Visit &visit) const;
+  /// Why it cannot run again, so that what it writes is kept; or empty.
+  virtual std::string obstacle() const { return ""; }
+  /// Whether its gradient looks at what it writes.
+  virtual bool needsRun() const { return false; }
+  /// Bytes that it keeps from between its parts.
+  virtual size_t partBytes() const { return 0; }
+  /// Keeps what it has written.
+  void keepResults(MemoryByDevice &memories);
+  /// Does it once more, as what it depends on is in place.
+  void repeat();
+  /// The same if `runs`, as in a recording: keeps what its gradient needs.
+  void record(runtime::VersionLog &log, bool runs);
+  /// Of what record() has kept.
+  virtual void forget() {}
+
+  /// What it found in arrays that had been written outside of the recording.
+  KeptContents found;
+  KeptContents results; ///< of one that cannot run again
 
   /// reverse() changes the gradients of these.
   // One of each in one piece of memory: a pass that is long waits for memory.
@@ -77,9 +101,12 @@ public:
   std::vector<std::shared_ptr<runtime::ArrayStorage>> derivatives;
 
 protected:
-  virtual void wantBefore(runtime::VersionLog &) {}
-  virtual void wantAfter(runtime::VersionLog &) {}
-  void want(runtime::VersionLog &log, size_t argument, runtime::Box elements,
+  virtual void runAgain() {}
+  /// The same, to keep what its gradient needs.
+  virtual void runToKeep(runtime::VersionLog &) { runAgain(); }
+  virtual void wantBefore(runtime::VersionLog *) {}
+  virtual void wantAfter(runtime::VersionLog *) {}
+  void want(runtime::VersionLog *log, size_t argument, runtime::Box elements,
             bool inPlace = true, bool optional = false);
   /// Puts what `want` looks at in place; of another array, what was there after
   /// the entry.
@@ -92,16 +119,22 @@ private:
 /// The host sets elements of an array: to constants.
 class HostWriteEntry final : public TapeEntry {
 public:
+  /// With `values`, packed, or one number for all, it can be done again.
   HostWriteEntry(std::shared_ptr<runtime::ArrayStorage> array,
-                 runtime::Box elements, Loc loc);
+                 runtime::Box elements, Loc loc,
+                 std::vector<std::byte> values = {});
 
   std::string title() const override;
   void reverse(const Reversing &with) const override;
   bool isConstant() const override { return true; }
+  size_t bytes() const { return values.size(); }
 
 private:
+  void runAgain() override;
+
   const runtime::Box elements;
   const Loc loc;
+  const std::vector<std::byte> values;
 };
 
 /// A gradient by hand: nothing to reverse, but what it leaves in `derivatives`

@@ -1,6 +1,7 @@
 #pragma once
 /// A Tape behind its handles.
 
+#include "api/Checkpoints.h"
 #include "api/TapeEntry.h"
 #include "costate/tape.h"
 
@@ -27,6 +28,7 @@ struct TapeImpl {
   std::vector<Use> uses;  ///< in the order of the first
   bool isForeign = false; ///< some entry is
   runtime::VersionLog log{runtime::VersionLog::Purpose::Versions};
+  std::unique_ptr<Checkpoints> checkpoints; ///< null: everything is kept
   std::atomic<bool> isRecording = false;
   bool isReversing = false;
 

@@ -94,13 +94,31 @@ TapeReport detail::reportOf(const TapeImpl &tape) {
                                tape.writerText(*copy), copy->values.bytes});
   for (size_t e = 0; e < tape.entries.size(); ++e)
     addVersions(tape, e, report);
+  if (tape.checkpoints)
+    tape.checkpoints->addTo(report, tape);
   return report;
+}
+
+static void addCheckpoints(std::ostream &out, const TapeReport &report) {
+  using runtime::bytesText;
+  out << "  " << report.steps << " steps, of which `backward` runs "
+      << report.steps_again << " again; " << report.snapshots_taken
+      << " of at most " << report.snapshots << " snapshots, the largest of "
+      << bytesText(report.snapshot_bytes);
+  if (report.budget)
+    out << "; budget " << bytesText(report.budget);
+  out << "\n";
+  for (const TapeReport::Kept &kept : report.kept)
+    out << "  " << bytesText(kept.bytes) << ": what " << kept.entry
+        << " found or wrote is kept, because " << kept.why << "\n";
 }
 
 std::ostream &costate::operator<<(std::ostream &out, const TapeReport &report) {
   out << "recording: " << report.entries << " entries, " << report.copies.size()
       << " copies, " << runtime::bytesText(report.bytes) << " (at most "
       << runtime::bytesText(report.peak_bytes) << ")\n";
+  if (report.snapshots)
+    addCheckpoints(out, report);
   for (const TapeReport::Copy &copy : report.copies)
     out << "  " << runtime::bytesText(copy.bytes) << ": " << copy.array
         << "\n    needed by " << copy.needed_by << "\n    overwritten by "

@@ -188,7 +188,9 @@ struct KernelCode {
   int64_t recordBytes = 0; ///< bytes of all records that one iteration pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
   std::vector<RangeLanes> ranges;
-  std::string overwritten; ///< Gradient: why it needs versions; else empty
+  bool leftToChance = false; ///< what it writes depends on the order of work
+                             ///< items, other than by rounding
+  std::string overwritten;   ///< Gradient: why it needs versions; else empty
   std::shared_ptr<const gpu::DeviceCode> device; ///< null for a CPU
   std::shared_ptr<void> owner;                   ///< keeps the code alive
 };

@@ -167,4 +167,14 @@ int64_t recordBytes(ir::KernelOp kernel) {
   return bytes;
 }
 
+bool leftToChance(ir::KernelOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        return ir::fetchesElement(op) && op->getParentOfType<ir::RangeOp>()
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 } // namespace costate::compiler

@@ -28,4 +28,7 @@ bool growsTape(ir::KernelOp kernel);
 /// Bytes of all records of `kernel`, each counted once.
 int64_t recordBytes(ir::KernelOp kernel);
 
+/// Whether ranges of `kernel` look at elements that other work items update.
+bool leftToChance(ir::KernelOp kernel);
+
 } // namespace costate::compiler

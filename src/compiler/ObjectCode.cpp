@@ -47,11 +47,12 @@ template <> struct costate::cache::Fields<KernelCode> {
   static auto of(auto &self) {
     auto &[name, entry, parameters, accesses, arguments, componentDims,
            sections, missing, watched, sites, texts, objectBytes, objectHash,
-           isLoaded, growsTape, recordBytes, lines, ranges, overwritten, device,
-           owner] = self;
+           isLoaded, growsTape, recordBytes, lines, ranges, leftToChance,
+           overwritten, device, owner] = self;
     return std::tie(name, parameters, accesses, arguments, componentDims,
                     sections, missing, watched, sites, texts, objectBytes,
-                    growsTape, recordBytes, lines, ranges, overwritten);
+                    growsTape, recordBytes, lines, ranges, leftToChance,
+                    overwritten);
   }
 };
 

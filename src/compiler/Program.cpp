@@ -187,6 +187,7 @@ private:
                                        : argument.rank - 1);
     code.growsTape = growsTape(derived.kernel);
     code.recordBytes = recordBytes(derived.kernel);
+    code.leftToChance = leftToChance(derived.kernel);
     code.lines = lineCosts(derived.kernel);
     code.accesses = accessesOf(kernel, derivation.mode == Mode::Primal
                                            ? derivation.tangent

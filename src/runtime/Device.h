@@ -39,6 +39,10 @@ struct LaunchRequest {
   std::span<const Buffer> adjoints;
   /// Compiled code calls costate_add_later_*.
   bool deterministic = false;
+  /// What the kernel says by `print` has been said.
+  bool quiet = false;
+
+  bool isPrimal() const { return adjoints.empty(); }
 };
 
 struct LaunchReport {

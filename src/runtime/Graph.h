@@ -13,9 +13,10 @@ struct KeptLaunch {
   std::vector<uint64_t> arguments;
   std::vector<Buffer> adjoints;
   bool deterministic = false;
+  bool quiet = false;
 
   LaunchRequest request() const {
-    return {code, arguments, adjoints, deterministic};
+    return {code, arguments, adjoints, deterministic, quiet};
   }
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/VersionLog.h"
 
+#include "runtime/ArrayRows.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -9,38 +11,13 @@ static std::string describe(const ArrayStorage &array) {
   return "an array of " + contentsText(array);
 }
 
-/// Visits the rows that `box` is in memory like that of `array` at `start`.
-template <class Visit>
-static Result<> forEachRows(const ArrayStorage &array, const Box &box,
-                            std::byte *start, Visit visit) {
-  const size_t width = sizeOf(array.dtype);
-  auto bytes = [=](int64_t count) {
-    return static_cast<size_t>(count) * width;
-  };
-  Result<> result;
-  forEachRuns(box, array.extents, [&](const Runs &runs) {
-    if (result)
-      result = visit(Rows(start + bytes(runs.first), bytes(runs.length),
-                          static_cast<size_t>(runs.count), bytes(runs.pitch)));
-  });
-  return result;
-}
-
 /// Visits the rows of `copy` in memory like that of its array at `start`, and
 /// packed in its values.
 template <class Visit>
 static Result<> forEachPiece(const VersionLog::Copy &copy, std::byte *start,
                              Visit visit) {
-  std::byte *packed = copy.values.address;
-  Result<> result;
-  for (const Box &box : copy.elements)
-    if (result)
-      result = forEachRows(*copy.array, box, start, [&](Rows original) {
-        Rows values(packed, original.bytes, original.count, original.bytes);
-        packed += values.size();
-        return visit(original, values);
-      });
-  return result;
+  return forEachPiece(*copy.array, {copy.elements.data(), copy.elements.size()},
+                      copy.values.address, start, visit);
 }
 
 bool VersionLog::Copy::meets(const Box &box) const {

@@ -1,5 +1,9 @@
 """`ad.Tape`: the gradient of several launches."""
 
+import numbers
+import os
+import re
+import sys
 import warnings
 
 import numpy as np
@@ -50,6 +54,45 @@ def check_tensor(loss):
     return loss
 
 
+def count_of(snapshots):
+    """The option `snapshots` of a Tape."""
+    if snapshots is None:
+        return 0
+    if isinstance(snapshots, bool) or not isinstance(snapshots, numbers.Integral) or snapshots < 1:
+        raise BadArgument(f"a `Tape` cannot take {snapshots!r} snapshots; give a number from 1 on, or `None` to save "
+                          "all that gradients need")
+    return int(snapshots)
+
+
+_UNITS = {"": 1, "b": 1, **{unit + end: size for k, unit in enumerate("kmgt", 1)
+                            for end, size in (("", 1 << 10 * k), ("b", 1000 ** k), ("ib", 1 << 10 * k))}}
+
+
+def bytes_of(budget):
+    """Of the option `budget` of a Tape: a number, or a text such as `2GB`, `512 MiB` or `1.5g`."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(budget).lower())
+    try:
+        count = int(float(found[1]) * _UNITS[found[2]])
+    except (KeyError, TypeError, ValueError):
+        count = 0
+    if count < 1 or isinstance(budget, bool):
+        raise BadArgument(f"a `Tape` cannot have a budget of {budget!r}; give a number of bytes, or a text such as \"2GB\"")
+    return count
+
+
+def progress_of(option):
+    """What is called with the number of steps that are reversed, and of all."""
+    if not option or callable(option):
+        return option or None
+
+    def show(done, total):
+        filled = 40 * done // total
+        end = "\n" if done == total else ""
+        sys.stderr.write(f"\rbackward [{'#' * filled}{'.' * (40 - filled)}] {done} of {total} steps{end}")
+        sys.stderr.flush()
+    return show
+
+
 class Tape:
     """Records the launches inside of `with Tape(loss):` and adds their gradients at its end.
 
@@ -60,9 +103,16 @@ class Tape:
     Taichi). Gradients are exact without that rule: values that they need are copied before they are
     overwritten. `grad_check`: a list of fields (of f64) whose gradients are compared with
     differences.
+
+    `snapshots`: instead of all values that gradients need at most so many states are kept, and launches
+    run again between them; `budget`: as many as fit into so many bytes, such as "2GB". A step is a
+    launch, or what stands between two calls of `step`; `for t in tape.steps(n):` tells how many there
+    are. They are kept in memory of the host with `on_host`, in files of a `folder` if one is given. `progress`: shows how much is reversed, or a function of the number of steps that are
+    reversed and of all.
     """
 
-    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None):
+    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, *, snapshots=None,
+                 budget=None, on_host=False, folder=None, progress=None):
         self.loss = check_loss(loss)
         self.clear_gradients = clear_gradients
         self.validation = validation
@@ -71,7 +121,10 @@ class Tape:
         self.modes = []
         self.entered = self.left = False
         self.gradient_evaluated = False
-        self.core = _core.Tape()
+        self.core = _core.Tape(snapshots=count_of(snapshots), budget=0 if budget is None else bytes_of(budget),
+                               on_host=bool(on_host), folder=os.fspath(folder or ""))
+        self.progress = progress_of(progress)
+        self.last_report = None
         self.found = set()      # the kernels that were launched
         self.again = {}         # entries of `fast` that were recorded, and the last claim before that
         self.hidden_again = {}  # and those that functions with a gradient of their own have launched
@@ -161,6 +214,22 @@ class Tape:
     @property
     def recording(self):
         return self._recording is not None
+
+    # -- steps ---------------------------------------------------------------------
+
+    def step(self):
+        """What follows, up to the next call, is one step."""
+        self.core.step()
+
+    def steps(self, count):
+        """The numbers of so many steps that follow; each one begins a step."""
+        return self.core.steps(count)
+
+    range = steps
+
+    def report(self):
+        """What is kept, and what will run again: of the plan if nothing has run yet, and after the end as it was then."""
+        return self.last_report or self.core.report()
 
     # -- recording -----------------------------------------------------------------
 
@@ -315,6 +384,7 @@ class Tape:
                 copied.read_gradient(tensor)
         finally:
             self.gradient_evaluated = True
+            self.last_report = self.core.report()
             self.core.clear()
 
     def _backward(self):
@@ -333,9 +403,9 @@ class Tape:
             past.compare()
         storage.flush()
         if self.loss is None:
-            self.core.backward()
+            self.core.backward(progress=self.progress)
         else:
-            self.core.backward(self._loss_array(), clear_written=self.clear_gradients)
+            self.core.backward(self._loss_array(), clear_written=self.clear_gradients, progress=self.progress)
 
     def _loss_array(self):
         if isinstance(self.loss, Storage):

@@ -164,6 +164,11 @@ def device():
     return runtime().device
 
 
+def statistics():
+    """What the device has done: launches, copies and others."""
+    return device().statistics()
+
+
 def shares_memory():
     """Whether kernels run in the memory of the host."""
     r = runtime()

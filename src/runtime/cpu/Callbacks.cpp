@@ -302,6 +302,8 @@ void costate::runtime::costate_print(Worker *worker, int64_t site, int64_t text,
                                      int64_t count, int64_t a, int64_t b,
                                      int64_t c, int64_t d, int64_t e, int64_t f,
                                      int64_t g, int64_t h) {
+  if (self(worker).launch->request.quiet)
+    return;
   int64_t words[] = {a, b, c, d, e, f, g, h};
   printMessage(*self(worker).launch->request.code, site, text,
                {words, static_cast<size_t>(count)}, placeOf(self(worker)));

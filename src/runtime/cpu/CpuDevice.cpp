@@ -93,6 +93,7 @@ public:
   Result<LaunchReport> launch(const LaunchRequest &request) override {
     Busy busy;
     ++counters.launches;
+    counters.primalLaunches += request.isPrimal();
     return cpu::launch(engine, request);
   }
   Result<> synchronize() override { return {}; }

@@ -89,6 +89,7 @@ public:
   }
 
   Result<LaunchReport> launch(const LaunchRequest &request) override {
+    engine.driver().counters().primalLaunches += request.isPrimal();
     return gpu::launch(engine, request);
   }
   Result<> synchronize() override {

@@ -69,6 +69,8 @@ static Result<> openMessages(Engine &engine) {
 /// In the order of the work items.
 static Result<> printMessages(Launch &launch, uint64_t printed) {
   Engine &engine = launch.engine;
+  if (launch.request.quiet)
+    return openMessages(engine);
   std::vector<DeviceMessage> messages(std::min(printed, messageRoom));
   if (auto done =
           engine.driver().download(messages.data(), engine.messages.address(),

@@ -5,7 +5,9 @@
 #include "conformance/Errors.h"
 #include "conformance/Gradients.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 
 COSTATE_LABEL("*", repeats);
@@ -499,6 +501,67 @@ protected:
     expectGradients(world, reference);
   }
 
+  /// Gradients bit for bit.
+  std::vector<Values> reversed(Overwriting &world) {
+    seed(world.variables.arrays);
+    world.tape.backward();
+    std::vector<Values> all;
+    for (Name name : {A, B, C, Slots})
+      all.push_back(contents(world.variables.arrays[name].grad()));
+    for (Name name : {A, B, C, Slots, Weights, At, Iterations})
+      all.push_back(contents(world.variables.arrays[name]));
+    return all;
+  }
+
+  static bool sameBits(const std::vector<Values> &one,
+                       const std::vector<Values> &other) {
+    return std::ranges::equal(one, other, [](const Values &a, const Values &b) {
+      return std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+    });
+  }
+
+  /// A longer program, with steps of random lengths that may be told.
+  void runInSteps(Overwriting &world, const RandomProgram &program,
+                  unsigned seed) {
+    std::mt19937 random(seed);
+    for (const Step &step : program.before)
+      world.run(step);
+    auto recording = std::make_optional(world.tape.record());
+    if (random() % 2)
+      (void)world.tape.steps(1 + random() % (2 * program.recorded.size()));
+    const unsigned rarity = random() % 4;
+    for (const Step &step : program.recorded) {
+      if (rarity && random() % rarity == 0)
+        world.tape.step();
+      if (!step.recorded)
+        recording.reset();
+      world.run(step);
+      if (!step.recorded)
+        recording.emplace(world.tape.record());
+    }
+  }
+
+  /// With snapshots: the same bits, as often as one reverses.
+  void checkWithSnapshots(unsigned seed) {
+    SCOPED_TRACE("recording with snapshots of seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    RandomProgram program = randomProgram(pool, random);
+    for (size_t count = random() % 40; count-- > 0;)
+      program.recorded.push_back(pool.randomStep(random));
+    Overwriting all(device, Tape());
+    TapeOptions options{.snapshots = 1 + random() % 8};
+    if (random() % 4 == 0)
+      options = {.budget = 3000 + random() % 5000};
+    Overwriting some(device, Tape(options));
+    for (Overwriting *world : {&all, &some})
+      runInSteps(*world, program, seed);
+    EXPECT_TRUE(sameBits(reversed(some), reversed(all)));
+    for (const Step &step : program.after)
+      all.run(step), some.run(step);
+    EXPECT_TRUE(sameBits(reversed(some), reversed(all))) << "after";
+    copies += some.tape.report().peak_bytes > 0;
+  }
+
   void checkSeed(unsigned seed) {
     SCOPED_TRACE("recording of seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -520,6 +583,13 @@ TEST_F(RandomRecordings, EqualProgramsThatOverwriteNothing) {
   EXPECT_LT(refusals, size_t(rounds));
 }
 
+TEST_F(RandomRecordings, AreTheSameWithSnapshots) {
+  constexpr unsigned rounds = 300;
+  for (unsigned seed = 0; seed < rounds && !HasFailure(); ++seed)
+    checkWithSnapshots(seed);
+  EXPECT_GT(copies, size_t(rounds) * 9 / 10);
+}
+
 TEST_F(RandomRecordings, EqualThemForLonger) {
   using Clock = std::chrono::steady_clock;
   auto fromEnvironment = [](const char *name) {
@@ -532,8 +602,10 @@ TEST_F(RandomRecordings, EqualThemForLonger) {
   unsigned first = std::max(fromEnvironment("COSTATE_FUZZ_SEED"), 1000u);
   Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
   unsigned seed = first;
-  for (; Clock::now() < end && !HasFailure(); ++seed)
+  for (; Clock::now() < end && !HasFailure(); ++seed) {
     checkSeed(seed);
+    checkWithSnapshots(seed);
+  }
   std::cout << seed - first << " recordings from seed " << first << " on, "
             << copies << " copies\n";
 }

@@ -1,0 +1,198 @@
+"""Tapes that take snapshots."""
+
+import numpy as np
+import pytest
+
+import costate as qd
+from costate.ad.tape import bytes_of
+
+pytestmark = pytest.mark.usefixtures("fresh")
+
+
+@pytest.fixture
+def fresh():
+    qd.init(arch=qd.cpu, default_fp=qd.f64, cpu_max_num_threads=1)
+    yield
+    qd.reset()
+
+
+class Wave:
+    """In place, with two buffers."""
+
+    def __init__(self, n=12):
+        self.n = n
+        self.speed = qd.field(qd.f64, shape=n, needs_grad=True)
+        self.u = qd.field(qd.f64, shape=n, needs_grad=True)
+        self.v = qd.field(qd.f64, shape=n, needs_grad=True)
+        self.loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+        @qd.kernel
+        def step(a: qd.template(), b: qd.template()):
+            for i in a:
+                bent = a[(i + 1) % n] - 2 * a[i] + a[(i + n - 1) % n]
+                b[i] = 2 * a[i] - b[i] + self.speed[i] ** 2 * qd.sin(bent)
+
+        @qd.kernel
+        def measure():
+            for i in self.u:
+                self.loss[None] += self.u[i] * self.u[i]
+
+        self.step, self.measure = step, measure
+
+    def start(self):
+        x = np.arange(self.n)
+        self.u.from_numpy(np.sin(x))
+        self.v.from_numpy(np.sin(x))
+        self.speed.from_numpy(0.3 + 0.01 * x)
+
+    def run(self, steps, told=True, during=None, **options):
+        self.start()
+        with qd.ad.Tape(self.loss, **options) as tape:
+            for t in tape.steps(steps) if told else range(steps):
+                if t % 2:
+                    self.step(self.v, self.u)
+                else:
+                    self.step(self.u, self.v)
+                if during:
+                    during(t)
+            self.measure()
+        self.tape = tape
+        return [f.to_numpy() for f in (self.speed.grad, self.u.grad, self.v.grad, self.u, self.v, self.loss)]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other))
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("options", [dict(snapshots=1), dict(snapshots=5), dict(budget="4kB"), dict(budget=10000),
+                                     dict(snapshots=3, budget=10000)])
+def test_gradients_are_those_of_a_tape_that_saves_all(options, told):
+    wave = Wave()
+    expected = wave.run(50)
+    assert same(wave.run(50, told, **options), expected)
+
+
+def test_host_writes_and_functions_run_again_or_are_kept():
+    wave = Wave()
+    seen = []
+
+    @qd.ad.no_grad
+    def look():
+        seen.append(wave.u[0])
+
+    def during(t):
+        if t % 5 == 0:
+            wave.u[t % wave.n] = 0.5 * t
+        if t % 7 == 0:
+            wave.v.fill(0.25)
+        if t % 9 == 0:
+            look()
+
+    expected = wave.run(40, during=during)
+    count = len(seen)
+    assert same(wave.run(40, during=during, snapshots=3), expected)
+    assert len(seen) == 2 * count
+
+
+def test_a_gradient_of_the_user_sees_what_its_function_left():
+    wave = Wave()
+
+    @qd.ad.grad_replaced
+    def scaled():
+        wave.step(wave.u, wave.v)
+
+    @qd.ad.grad_for(scaled)
+    def scaled_gradient():
+        wave.step.grad(wave.u, wave.v)
+
+    def during(t):
+        if t % 6 == 0:
+            scaled()
+
+    expected = wave.run(20, during=during)
+    assert same(wave.run(20, during=during, snapshots=2), expected)
+    kept = wave.tape.report().kept
+    assert len(kept) == 4 and "scaled" in kept[0].entry and kept[0].bytes > 0
+
+
+def noisy(**options):
+    """A gradient through random numbers."""
+    qd.init(arch=qd.cpu, default_fp=qd.f64, random_seed=3, cpu_max_num_threads=1)
+    x = qd.field(qd.f64, shape=4, needs_grad=True)
+    loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def noise():
+        for i in x:
+            x[i] = x[i] * (0.5 + qd.random(qd.f64)) + qd.sin(x[i])
+
+    @qd.kernel
+    def measure():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    x.fill(1)
+    with qd.ad.Tape(loss, **options):
+        for _ in range(15):
+            noise()
+        measure()
+    return [f.to_numpy() for f in (x, x.grad, loss)]
+
+
+def test_random_numbers_are_the_same_again():
+    assert same(noisy(snapshots=2), noisy())
+
+
+def test_launches_are_counted():
+    wave = Wave()
+    wave.run(2)
+    before = qd.statistics().primal_launches
+    wave.run(200, snapshots=8)
+    assert qd.statistics().primal_launches - before <= 1.05 * 597 + 2    # 3 * 200 - binomial(11, 2) and the loss
+
+
+def test_the_plan_is_told_before_anything_runs():
+    wave = Wave()
+    with qd.ad.Tape(wave.loss, snapshots=16) as tape:
+        tape.steps(2048)
+        assert tape.report().steps_again == 7052 - 2047
+        assert "2048 steps, of which `backward` runs 5005 again" in str(tape.report())
+        wave.measure()
+    assert tape.report().steps == 2048
+
+
+def test_progress_is_told():
+    told = []
+    Wave().run(20, snapshots=3, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (21, 21) and told == sorted(told)
+
+
+def test_a_bar_shows_progress(capsys):
+    Wave().run(5, snapshots=3, progress=True)
+    assert "6 of 6 steps" in capsys.readouterr().err
+
+
+def test_len_of_steps():
+    tape = qd.ad.Tape(snapshots=2)
+    assert len(tape.steps(7)) == 7
+    assert list(qd.ad.Tape().steps(3)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("text, size", [("2GB", 2 * 10 ** 9), ("512 MiB", 512 << 20), ("1.5g", 3 << 29), (77, 77),
+                                        ("10kb", 10000)])
+def test_budgets(text, size):
+    assert bytes_of(text) == size
+
+
+@pytest.mark.parametrize("options, text", [(dict(snapshots=0), "0 snapshots"), (dict(snapshots=True), "True snapshots"),
+                                           (dict(budget="much"), "'much'"), (dict(budget=0), "budget of 0"),
+                                           (dict(budget="3 XB"), "'3 XB'")])
+def test_options_that_make_no_sense(options, text):
+    with pytest.raises(qd.errors.BadArgument, match=text):
+        qd.ad.Tape(**options)
+
+
+def test_a_budget_that_is_too_small_names_what_is_needed():
+    with pytest.raises(qd.errors.OutOfMemory, match="needs at least .* for one snapshot"):
+        Wave().run(5, budget=100)

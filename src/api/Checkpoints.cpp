@@ -1,0 +1,246 @@
+#include "api/Checkpoints.h"
+
+#include "api/AccessSet.h"
+#include "api/Checked.h"
+#include "api/TapeImpl.h"
+#include "runtime/ArrayRows.h"
+#include "runtime/Text.h"
+
+#include <algorithm>
+
+using namespace costate;
+using namespace costate::api;
+using namespace costate::detail;
+using runtime::ArrayStorage;
+using runtime::Box;
+using runtime::Schedule;
+
+/// As many as one can count.
+static constexpr size_t unlimited = size_t(1) << 40;
+
+Checkpoints::Checkpoints(const TapeOptions &options)
+    : slots(options.snapshots ? options.snapshots : unlimited),
+      budget(options.budget), schedule(slots),
+      snapshots({options.on_host, options.folder}) {}
+
+void Checkpoints::mark() { isMarked = isNew = true; }
+
+void Checkpoints::expect(size_t count) {
+  if (steps() + count > schedule.expectedSteps())
+    schedule.expect(steps() + count);
+}
+
+size_t Checkpoints::begin(const TapeImpl &tape, size_t step) const {
+  return step < begins.size() ? begins[step] : tape.entries.size();
+}
+
+//===-- Recording ---------------------------------------------------------===//
+
+/// A step begins, perhaps with a snapshot.
+void Checkpoints::open(size_t entry) {
+  isNew = false;
+  tape = {};
+  limitSlots();
+  begins.push_back(entry);
+  for (;;) {
+    Schedule::Choice choice = schedule.before(steps() - 1);
+    if (choice.drop) {
+      schedule.drop(*choice.drop);
+      snapshots.drop(*choice.drop);
+    }
+    if (choice.keeps)
+      keepState(steps() - 1);
+    if (!choice.drop && !choice.keeps)
+      return;
+  }
+}
+
+/// Arrays that `entry` uses become a part of the snapshots; what somebody else
+/// has written to them since they were used last is kept.
+void Checkpoints::meet(TapeEntry &entry) {
+  entry.forEachUse(
+      [&](const std::shared_ptr<ArrayStorage> &array, const Box *) {
+        snapshots.add(array);
+        auto known = versions.find(array->identity);
+        if (known == versions.end() || known->second == array->version)
+          return;
+        known->second = array->version;
+        entry.found.keep(array, Box::whole(array->extents), memories);
+      });
+}
+
+void Checkpoints::follow(TapeEntry &entry) {
+  if (!entry.obstacle().empty())
+    entry.keepResults(memories);
+  entry.forEachUse(
+      [&](const std::shared_ptr<ArrayStorage> &array, const Box *) {
+        snapshots.add(array);
+        versions[array->identity] = array->version;
+      });
+  keptBytes += entry.found.bytes() + entry.results.bytes();
+  if (auto *write = dynamic_cast<HostWriteEntry *>(&entry))
+    keptBytes += write->bytes();
+}
+
+/// What the log will copy at most when steps are run to be reversed: of arrays
+/// that a gradient looks at, what is written after that; by the last entry only
+/// if it has to run.
+void Checkpoints::countTape(TapeEntry &entry) {
+  for (const Want &want : entry.wants)
+    for (std::set<const ArrayStorage *> *arrays : {&tape.wanted, &wanted})
+      arrays->insert(entry.arguments[want.argument].array.get());
+  size_t one = entry.partBytes(), several = one;
+  entry.forEachUse(
+      [&](const std::shared_ptr<ArrayStorage> &array, const Box *box) {
+        size_t bytes = box ? runtime::bytesOf(*array, {box, 1}) : 0;
+        one += tape.wanted.contains(array.get()) ? bytes : 0;
+        several += wanted.contains(array.get()) ? bytes : 0;
+      });
+  tape.bytes += std::exchange(tape.last, one);
+  tape.several += several;
+  if (entry.needsRun())
+    tape.bytes += std::exchange(tape.last, 0);
+  else
+    most.notRun = std::max(most.notRun, several);
+  most.one = std::max(most.one, tape.bytes);
+  most.several = std::max(most.several, tape.several);
+}
+
+void Checkpoints::record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
+                         const std::function<void()> &body) {
+  if (isNew || !isMarked || begins.empty())
+    open(recording.entries.size());
+  meet(*entry);
+  entry->begin(nullptr);
+  body();
+  entry->end(nullptr);
+  follow(*entry);
+  countTape(*entry);
+  for (const TapeArgument &argument : entry->arguments)
+    if (argument.array)
+      keepFromStrangers(*argument.array);
+  recording.append(std::move(entry));
+  notePeak(0);
+  ranAgain = 0;
+  requireRoom();
+}
+
+void Checkpoints::clear() {
+  snapshots.clear();
+  schedule = Schedule(slots);
+  begins.clear();
+  versions.clear();
+  wanted.clear();
+  memories.clear();
+  isMarked = isNew = false;
+  keptBytes = peak = ranAgain = 0;
+  tape = {};
+  most = {};
+  mostAtOnce = SIZE_MAX;
+}
+
+//===-- Room --------------------------------------------------------------===//
+
+/// What is needed besides snapshots: what is kept of entries, what arrays hold
+/// at the end, and the tape of a step.
+size_t Checkpoints::fixedBytes() const {
+  return keptBytes + snapshots.overwrittenBytes() + tapeOfOne();
+}
+
+void Checkpoints::limitSlots() {
+  const size_t one = snapshots.largestBytes();
+  if (!budget || !one)
+    return;
+  size_t left = budget - std::min(budget, fixedBytes());
+  schedule.limit(std::clamp<size_t>(left / one, 1, slots));
+}
+
+void Checkpoints::requireRoom() {
+  if (!budget || fixedBytes() + snapshots.bytes() <= budget)
+    return;
+  const size_t one = snapshots.overwrittenBytes();
+  if (fixedBytes() + one <= budget)
+    return;
+  using runtime::bytesText;
+  raise(ErrorCode::OutOfMemory,
+        "a `Tape` with a budget of " + bytesText(budget) + " needs at least " +
+            bytesText(fixedBytes() + one) + ": " + bytesText(one) +
+            " for one snapshot, " + bytesText(one) +
+            " for what arrays hold at the end, " + bytesText(tapeOfOne()) +
+            " to reverse the largest step, and " + bytesText(keptBytes) +
+            " for what cannot run again; give it more, or mark smaller steps");
+}
+
+size_t Checkpoints::room() const {
+  const size_t held = schedule.kept().size();
+  const size_t free = schedule.limit() > held ? schedule.limit() - held : 0;
+  const size_t one = snapshots.largestBytes();
+  return one && free > unlimited / one ? unlimited : free * one;
+}
+
+void Checkpoints::notePeak(size_t others) {
+  peak = std::max(peak, bytes() + others);
+}
+
+//===-- Backwards ---------------------------------------------------------===//
+
+/// How many steps can be reversed in one go.
+size_t Checkpoints::atOnce() const {
+  if (!most.hasSeen)
+    return 1;
+  size_t each = most.seenSeveral
+                    ? most.seenSeveral
+                    : std::min(most.several, most.seenOne + most.notRun);
+  return std::min(each ? 1 + room() / each : SIZE_MAX, mostAtOnce);
+}
+
+Schedule::Pass Checkpoints::next(size_t end) const {
+  return schedule.next(end, std::min(atOnce(), end));
+}
+
+void Checkpoints::noteTape(size_t bytes, bool isOne) {
+  most.hasSeen = true;
+  size_t &seen = isOne ? most.seenOne : most.seenSeveral;
+  seen = std::max(seen, bytes);
+}
+
+void Checkpoints::restore() { checked(snapshots.restore()); }
+
+void Checkpoints::keepState(size_t step) {
+  schedule.keep(step);
+  snapshots.take();
+}
+
+void Checkpoints::dropFrom(size_t end) {
+  while (schedule.kept().size() > 1 && schedule.kept().back() >= end) {
+    size_t last = schedule.kept().size() - 1;
+    schedule.drop(last);
+    snapshots.drop(last);
+  }
+}
+
+void Checkpoints::addTo(TapeReport &report, const TapeImpl &tape) const {
+  report.steps = expectedSteps();
+  report.budget = budget;
+  report.snapshots =
+      std::min(schedule.limit(), std::max<size_t>(report.steps, 1));
+  report.snapshots_taken = snapshots.count();
+  report.snapshot_bytes = snapshots.largestBytes();
+  report.steps_again =
+      ranAgain ? ranAgain
+      : begins.empty() || steps() < report.steps
+          ? Schedule::optimum(report.steps, report.snapshots) + 1 - report.steps
+          : schedule.cost(steps());
+  report.bytes += bytes();
+  report.peak_bytes = std::max(peak, report.bytes);
+  for (size_t e = 0; e < tape.entries.size(); ++e) {
+    const TapeEntry &entry = *tape.entries[e];
+    if (size_t kept = entry.found.bytes())
+      report.kept.push_back({tape.entryText(e),
+                             "an array was written outside of the recording "
+                             "before it",
+                             kept});
+    if (size_t kept = entry.results.bytes())
+      report.kept.push_back({tape.entryText(e), entry.obstacle(), kept});
+  }
+}

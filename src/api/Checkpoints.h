@@ -1,0 +1,109 @@
+#pragma once
+/// A `Tape` that takes snapshots and runs launches again.
+
+#include "api/TapeEntry.h"
+#include "costate/tape.h"
+#include "runtime/Schedule.h"
+#include "runtime/Snapshots.h"
+
+#include <set>
+
+namespace costate::detail {
+
+struct TapeImpl;
+
+/// The steps of a recording, and what is kept of them.
+class Checkpoints {
+public:
+  /// With `snapshots` or `budget`; if one is 0, there is no limit of that kind.
+  explicit Checkpoints(const TapeOptions &options);
+
+  /// What follows, up to the next mark, is one step.
+  void mark();
+  /// What follows are steps of one entry each.
+  void endMarks() { isMarked = false; }
+  /// So many steps follow.
+  void expect(size_t count);
+  /// Runs `body` as `entry` of the recording; if it throws, it was none.
+  void record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
+              const std::function<void()> &body);
+  void clear();
+
+  bool hasBudget() const { return budget > 0; }
+  size_t steps() const { return begins.size(); }
+  size_t expectedSteps() const {
+    return std::max(steps(), static_cast<size_t>(schedule.expectedSteps()));
+  }
+  /// The first entry of `step`; of the last one and one: the end.
+  size_t begin(const TapeImpl &tape, size_t step) const;
+
+  /// For the pass backwards: goes back to the state kept last.
+  runtime::Schedule::Pass next(size_t end) const;
+  void restore();
+  size_t lastState() const { return schedule.kept().back(); }
+  void keepState(size_t step);
+  /// States before steps from `end` on, but the first.
+  void dropFrom(size_t end);
+  /// Bytes that the tapes of several steps may take together.
+  size_t room() const;
+  /// A step was run to be reversed, by itself or with others, and needed so
+  /// much.
+  void noteTape(size_t bytes, bool isOne);
+  size_t tapeOfOne() const { return std::max(most.one, most.seenOne); }
+  /// So many steps at once were too many.
+  void limitSteps(size_t most) { mostAtOnce = most; }
+  /// So many steps of this pass have run again; `isFirst`: it begins.
+  void noteRuns(size_t count, bool isFirst = false) {
+    ranAgain = isFirst ? count : ranAgain + count;
+  }
+  /// Counts what there is besides snapshots.
+  void notePeak(size_t others);
+
+  runtime::Snapshots &states() { return snapshots; }
+  size_t bytes() const { return snapshots.bytes() + keptBytes; }
+  size_t peakBytes() const { return peak; }
+  void addTo(TapeReport &report, const TapeImpl &tape) const;
+
+private:
+  void open(size_t entry);
+  void meet(TapeEntry &entry);
+  void follow(TapeEntry &entry);
+  void countTape(TapeEntry &entry);
+  size_t fixedBytes() const;
+  size_t atOnce() const;
+  void limitSlots();
+  void requireRoom();
+
+  const size_t slots, budget;
+  std::vector<size_t> begins; ///< by step: its first entry
+  bool isMarked = false, isNew = false;
+  runtime::Schedule schedule;
+  runtime::Snapshots snapshots;
+  /// What arrays held outside of snapshots.
+  MemoryByDevice memories;
+  size_t keptBytes = 0;
+  /// ArrayStorage::version after the last entry that used it, by identity.
+  std::map<uint64_t, uint64_t> versions;
+
+  /// Of the step that is recorded, bytes that its tape may take.
+  struct StepTape {
+    size_t bytes = 0;
+    size_t last = 0;    ///< of the last entry, if another one follows
+    size_t several = 0; ///< if another step follows
+    std::set<const runtime::ArrayStorage *> wanted; ///< by gradients
+  };
+  /// Of all steps the largest, as expected and as seen.
+  struct LargestTape {
+    size_t one = 0, several = 0, notRun = 0;
+    size_t seenOne = 0, seenSeveral = 0;
+    bool hasSeen = false;
+  };
+  StepTape tape;
+  LargestTape most;
+  std::set<const runtime::ArrayStorage *> wanted; ///< of all steps
+  size_t mostAtOnce = SIZE_MAX;
+  size_t peak = 0;
+  size_t ranAgain = 0; ///< steps, in the last pass
+};
+
+} // namespace costate::detail

@@ -1,0 +1,346 @@
+#include "api/TapeTest.h"
+
+#include <cmath>
+
+using namespace costate;
+using namespace costate::test;
+using Values = std::vector<double>;
+
+namespace {
+/// The wave equation: next = 2 u - next + c^2 (u(i-1) - 2 u + u(i+1)).
+class Waves {
+public:
+  Waves(const Device &device, int64_t n)
+      : device(device), c(device.array<double>({n}, grad)),
+        u(device.array<double>({n}, grad)), v(device.array<double>({n}, grad)),
+        loss(device.array<double>({}, grad)) {}
+
+  void start() {
+    Values first, speeds;
+    for (int64_t i = 0; i < u.size(0); ++i) {
+      first.push_back(std::sin(0.3 * static_cast<double>(i)));
+      speeds.push_back(0.3 + 0.001 * static_cast<double>(i % 100));
+    }
+    u.from_host(first);
+    v.from_host(first);
+    c.from_host(speeds);
+    for (Array<double> *one : {&u, &v, &c})
+      one->grad().fill(0);
+    loss.fill(0);
+  }
+  void run(int64_t t) { t % 2 ? wave(v, u, c) : wave(u, v, c); }
+  void end() { sum(u, loss); }
+  /// Of c and of the states at the end.
+  std::vector<Values> results() {
+    return {c.grad().to_host(), u.grad().to_host(), v.grad().to_host(),
+            u.to_host(),        v.to_host(),        loss.to_host()};
+  }
+  std::vector<Values> reversed(Tape &tape, int64_t steps, bool told = true) {
+    start();
+    record(tape, steps, told);
+    tape.backward(loss);
+    return results();
+  }
+  void record(Tape &tape, int64_t steps, bool told = true) {
+    auto recording = tape.record();
+    if (told)
+      for (int64_t t : tape.steps(steps))
+        run(t);
+    for (int64_t t = 0; !told && t < steps; ++t)
+      run(t);
+    end();
+  }
+
+  Device device;
+  Array<double> c, u, v, loss;
+  Kernel wave = kernel("wave", [](ArrayRef<double, 1> u, ArrayRef<double, 1> v,
+                                  ArrayRef<double, 1> c) {
+    parallel(u.size(0), [&](Index i) {
+      Index n = u.size(0);
+      Expr<double> bent = u((i + 1) % n) - 2.0 * u(i) + u((i + n - 1) % n);
+      v(i) = 2.0 * u(i) - v(i) + c(i) * c(i) * bent;
+    });
+  });
+  Kernel sum = makeSum();
+};
+
+class Checkpointed : public Tapes {
+protected:
+  Checkpointed() { device = Device::open("cpu", {.threads = 1}); }
+  uint64_t launches() { return device.statistics().primal_launches; }
+};
+} // namespace
+
+TEST_F(Checkpointed, GiveTheGradientsOfATapeThatSavesAll) {
+  Waves waves(device, 40);
+  Tape all;
+  for (int64_t steps : {1, 2, 3, 10, 137}) {
+    all.clear();
+    std::vector<Values> expected = waves.reversed(all, steps);
+    for (size_t snapshots : {1, 2, 3, 7, 200})
+      for (bool told : {true, false}) {
+        Tape tape({.snapshots = snapshots});
+        EXPECT_EQ(waves.reversed(tape, steps, told), expected)
+            << steps << " steps, " << snapshots << " snapshots " << told;
+      }
+  }
+}
+
+TEST_F(Checkpointed, RunAsManyLaunchesAsTheBestSchedule) {
+  Waves waves(device, 8);
+  constexpr int64_t steps = 2048;
+  for (auto [snapshots, best] : {std::pair{16, 7052.0}, {64, 4030.0}})
+    for (auto [told, factor] : {std::pair{true, 1.05}, {false, 1.5}}) {
+      Tape tape({.snapshots = static_cast<size_t>(snapshots)});
+      device.reset_statistics();
+      waves.reversed(tape, steps, told);
+      EXPECT_LE(static_cast<double>(launches()), factor * best)
+          << snapshots << " " << told;
+      EXPECT_GE(static_cast<double>(launches()), best);
+    }
+}
+
+TEST_F(Checkpointed, KeepTheirMemoryWithinWhatTheyPromise) {
+  constexpr int64_t n = 10000, steps = 300;
+  constexpr size_t state = 2 * 8 * n;
+  Waves waves(device, n);
+  for (bool told : {true, false}) {
+    Tape tape({.snapshots = 10});
+    waves.start();
+    size_t before = device.current_bytes();
+    device.reset_peak_bytes();
+    waves.record(tape, steps, told);
+    tape.backward(waves.loss);
+    size_t most = device.peak_bytes() - before;
+    EXPECT_LE(tape.report().peak_bytes, 11 * state + 100);
+    EXPECT_LE(most, (10 + 2) * state + 4 * 81920) << told;
+    EXPECT_LE(tape.report().peak_bytes, most);
+    EXPECT_GE(tape.report().peak_bytes + 5000, 11 * state) << told;
+  }
+}
+
+TEST_F(Checkpointed, StayWithinABudget) {
+  constexpr int64_t n = 10000, steps = 300;
+  Waves waves(device, n);
+  Tape all;
+  std::vector<Values> expected = waves.reversed(all, steps);
+  all.clear();
+  for (bool told : {true, false})
+    for (size_t budget : {600'000, 1'000'000, 3'000'000}) {
+      Tape tape({.budget = budget});
+      waves.start();
+      size_t before = device.current_bytes();
+      device.reset_peak_bytes();
+      waves.record(tape, steps, told);
+      tape.backward(waves.loss);
+      EXPECT_EQ(waves.results(), expected) << budget << " " << told;
+      EXPECT_LE(tape.report().peak_bytes, budget);
+      EXPECT_GE(tape.report().peak_bytes, budget / 2);
+      // Memory comes in pages.
+      EXPECT_LE(device.peak_bytes() - before, budget + budget / 20);
+    }
+}
+
+TEST_F(Checkpointed, NameTheBytesThatTheyNeedAtLeast) {
+  Waves waves(device, 10000);
+  Tape tape({.budget = 100'000});
+  waves.start();
+  expectError(ErrorCode::OutOfMemory,
+              {"budget of 97.66 KiB", "at least", "one snapshot"},
+              [&] { waves.record(tape, 10); });
+  tape.clear();
+  Tape enough({.budget = 340'000});
+  waves.reversed(enough, 10);
+}
+
+TEST_F(Checkpointed, ReverseAgainAndRecordOn) {
+  Waves waves(device, 10);
+  Tape all, some({.snapshots = 3});
+  std::vector<std::vector<Values>> results;
+  for (Tape *tape : {&all, &some}) {
+    waves.start();
+    waves.record(*tape, 20);
+    tape->backward(waves.loss);
+    results.push_back(waves.results());
+    tape->backward(waves.loss);
+    results.push_back(waves.results());
+    waves.record(*tape, 11, false);
+    tape->backward(waves.loss);
+    results.push_back(waves.results());
+    waves.u.fill(7);
+    tape->backward(waves.loss);
+    results.push_back(waves.results());
+  }
+  for (size_t k = 0; k < 4; ++k)
+    EXPECT_EQ(results[k], results[k + 4]) << k;
+}
+
+TEST_F(Checkpointed, KeepSnapshotsElsewhere) {
+  for (const char *name : {"cpu", "simt"}) {
+    device = Device::open(name, {.threads = 1});
+    Waves waves(device, 40);
+    Tape all;
+    std::vector<Values> expected = waves.reversed(all, 50);
+    all.clear();
+    size_t before = device.current_bytes();
+    for (TapeOptions options :
+         {TapeOptions{.snapshots = 4, .on_host = true},
+          TapeOptions{.snapshots = 4, .folder = testing::TempDir()}}) {
+      Tape tape(options);
+      waves.start();
+      waves.record(tape, 50);
+      bool isHere = name == std::string("cpu") && options.folder.empty();
+      EXPECT_EQ(device.current_bytes() > before, isHere) << name;
+      tape.backward(waves.loss);
+      EXPECT_EQ(waves.results(), expected) << name;
+    }
+  }
+  Tape nowhere({.snapshots = 2, .folder = "/no/such/folder"});
+  Waves waves(device, 40);
+  waves.start();
+  expectError(ErrorCode::OutOfMemory, {"/no/such/folder", "give a folder"},
+              [&] { waves.record(nowhere, 5); });
+}
+
+TEST_F(Checkpointed, HoldWhatArraysHeldWhenSomethingThrows) {
+  Kernel odd = kernel("odd", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) { a(i) = a(i) * a(i); });
+  });
+  for (Tape *tape : {&this->tape}) {
+    *tape = Tape({.snapshots = 2});
+    CustomLaunch fails{.name = "fails",
+                       .reads = {x},
+                       .writes = {y},
+                       .primal = [&] { y.fill(2); },
+                       .gradient = [] { throw std::runtime_error("no"); }};
+    {
+      auto recording = tape->record();
+      for (int k = 0; k < 5; ++k)
+        odd(x);
+      fails();
+      for (int k = 0; k < 5; ++k)
+        odd(x);
+      sum(y, loss);
+      sum(x, loss);
+    }
+    Values before = x.to_host();
+    EXPECT_THROW(tape->backward(loss), std::runtime_error);
+    EXPECT_EQ(x.to_host(), before);
+  }
+}
+
+TEST_F(Checkpointed, RefuseWhatContradicts) {
+  expectError(ErrorCode::BadArgument, {"snapshot", "leave out"},
+              [] { Tape({.snapshot = false, .snapshots = 3}); });
+  Tape some({.snapshots = 3});
+  expectError(ErrorCode::BadArgument, {"never_copy", "snapshots"},
+              [&] { some.never_copy(x); });
+  expectError(ErrorCode::BadArgument, {"-1 steps"},
+              [&] { (void)some.steps(-1); });
+}
+
+TEST_F(Checkpointed, SayNothingTwice) {
+  Kernel speaks = kernel("speaks", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) {
+      a(i) = a(i) * a(i);
+      IF (i == 0) {
+        print("here");
+      }
+    });
+  });
+  Tape some({.snapshots = 1});
+  testing::internal::CaptureStdout();
+  {
+    auto recording = some.record();
+    for (int k = 0; k < 4; ++k)
+      speaks(x);
+    sum(x, loss);
+  }
+  some.backward(loss);
+  std::string said = testing::internal::GetCapturedStdout();
+  size_t lines =
+      static_cast<size_t>(std::count(said.begin(), said.end(), '\n'));
+  EXPECT_EQ(lines, 4u) << said;
+}
+
+TEST_F(Checkpointed, KeepWhatCannotRunAgain) {
+  int runs = 0;
+  CustomLaunch effect{.name = "effect",
+                      .reads = {x},
+                      .writes = {x},
+                      .primal =
+                          [&] {
+                            Values values = x.to_host();
+                            for (double &value : values)
+                              value += ++runs;
+                            x.from_host(values);
+                          },
+                      .gradient = [] {}};
+  for (bool repeatable : {false, true}) {
+    effect.repeatable = repeatable;
+    runs = 0;
+    Tape some({.snapshots = 2});
+    {
+      auto recording = some.record();
+      for (int k = 0; k < 5; ++k)
+        effect();
+      sum(x, loss);
+    }
+    TapeReport report = some.report();
+    EXPECT_EQ(report.kept.size(), repeatable ? 0u : 5u);
+    if (!repeatable) {
+      EXPECT_NE(report.kept[0].entry.find("custom launch `effect`"),
+                std::string::npos);
+    }
+    some.backward(loss);
+    EXPECT_EQ(runs > 50, repeatable);
+  }
+}
+
+TEST_F(Checkpointed, TellTheirPlan) {
+  Tape tape({.snapshots = 16});
+  (void)tape.steps(2048);
+  TapeReport plan = tape.report();
+  EXPECT_EQ(plan.steps, 2048u);
+  EXPECT_EQ(plan.snapshots, 16u);
+  EXPECT_EQ(plan.steps_again, 7052u - 2047u);
+}
+
+/// A step may have many launches; those that no gradient looks at do not run
+/// again when their step is reversed.
+TEST_F(Checkpointed, TakeMarkedSteps) {
+  Kernel both =
+      kernel("both", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+        parallel(a.size(0), [&](Index i) { a(i) += 0.1 * sin(b(i)); });
+      });
+  std::vector<Values> results;
+  for (size_t snapshots : {0, 1, 4}) {
+    Tape tape({.snapshots = snapshots});
+    x.fill(0.3), y.fill(0.7), loss.fill(0);
+    x.grad().fill(0), y.grad().fill(0);
+    {
+      auto recording = tape.record();
+      for (int k = 0; k < 30; ++k) {
+        tape.step();
+        both(x, y);
+        both(y, x);
+        both(x, y);
+      }
+      tape.step();
+      sum(x, loss);
+    }
+    if (snapshots) {
+      EXPECT_EQ(tape.report().steps, 31u);
+    }
+    device.reset_statistics();
+    tape.backward(loss);
+    if (snapshots == 4) {
+      // 30 steps, 4 snapshots: 54 steps; two of three in those reversed.
+      EXPECT_LE(launches(), 3 * 60u + 2 * 30u);
+    }
+    results.push_back(x.grad().to_host());
+    results.push_back(y.grad().to_host());
+  }
+  for (size_t k = 2; k < 6; ++k)
+    EXPECT_EQ(results[k], results[k % 2]);
+}

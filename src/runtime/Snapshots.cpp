@@ -1,0 +1,377 @@
+#include "runtime/Snapshots.h"
+
+#include "runtime/ArrayRows.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+namespace costate::runtime {
+
+static std::string describe(const ArrayStorage &array) {
+  return "an array of " + contentsText(array);
+}
+
+class Snapshots::Memory {
+public:
+  /// Of the device; of the host if that is null.
+  Memory(std::shared_ptr<Device> device, Buffer buffer)
+      : device(std::move(device)), buffer(buffer) {}
+  ~Memory() {
+    if (device)
+      device->giveBack(buffer);
+    else
+      munmap(buffer.address, buffer.bytes);
+  }
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  size_t bytes() const { return buffer.bytes; }
+  Result<> fill(const ArrayStorage &array, std::span<const Box> boxes) const {
+    return forEachPiece(
+        array, boxes, buffer.address, array.buffer.address,
+        [&](Rows original, Rows packed) {
+          return device ? device->copy(packed, original)
+                        : eachRow(original, packed, [&](Buffer row, void *to) {
+                            return array.device->download(to, row);
+                          });
+        });
+  }
+  Result<> putBack(const ArrayStorage &array,
+                   std::span<const Box> boxes) const {
+    return forEachPiece(
+        array, boxes, buffer.address, array.buffer.address,
+        [&](Rows original, Rows packed) {
+          return device
+                     ? device->copy(original, packed)
+                     : eachRow(original, packed, [&](Buffer row, void *from) {
+                         return array.device->upload(row, from);
+                       });
+        });
+  }
+
+private:
+  template <class Visit>
+  static Result<> eachRow(const Rows &original, const Rows &packed,
+                          Visit visit) {
+    Result<> done;
+    for (size_t k = 0; done && k < original.count; ++k)
+      done = visit({original.address + k * original.pitch, original.bytes},
+                   packed.address + k * packed.pitch);
+    return done;
+  }
+
+  const std::shared_ptr<Device> device;
+  const Buffer buffer;
+};
+
+/// A file of `folder` without name, or -1.
+static int openFile(const std::string &folder, size_t bytes) {
+  std::string name = folder + "/costate-XXXXXX";
+  int file = mkstemp(name.data());
+  if (file < 0)
+    return file;
+  unlink(name.c_str());
+  if (ftruncate(file, static_cast<off_t>(bytes)) == 0)
+    return file;
+  close(file);
+  return -1;
+}
+
+/// Memory of the host, or that of a file.
+static Result<Buffer> map(size_t bytes, const std::string &folder) {
+  const int file = folder.empty() ? -1 : openFile(folder, bytes);
+  if (!folder.empty() && file < 0)
+    return Failure{ErrorCode::OutOfMemory,
+                   "a file of " + std::to_string(bytes) + " bytes in `" +
+                       folder + "`: " + std::strerror(errno) +
+                       "; give a folder that can be written and has room"};
+  void *address =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+           file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+  const int error = errno;
+  if (file >= 0)
+    close(file);
+  if (address == MAP_FAILED)
+    return Failure{ErrorCode::OutOfMemory,
+                   std::to_string(bytes) +
+                       " bytes of the host: " + std::strerror(error)};
+  return Buffer{static_cast<std::byte *>(address), bytes};
+}
+
+Result<std::shared_ptr<Snapshots::Memory>>
+Snapshots::allocate(const ArrayStorage &array, size_t bytes) const {
+  const bool isElsewhere =
+      !place.folder.empty() || (place.onHost && !array.device->info().isHost);
+  Result<Buffer> buffer =
+      isElsewhere ? map(bytes, place.folder) : array.device->borrow(bytes);
+  if (!buffer)
+    return buffer.error();
+  return std::make_shared<Memory>(isElsewhere ? nullptr : array.device,
+                                  *buffer);
+}
+
+Snapshots::~Snapshots() {
+  endUse();
+  clear();
+}
+
+/// Not to be called with the lock: an array is locked before its watchers.
+void Snapshots::watch(Known &known) {
+  known.array->watch(*this, [&] {
+    std::lock_guard lock(mutex);
+    return !std::exchange(known.isWatching, true);
+  });
+}
+
+/// What others may write at any time is copied at once.
+static void keepFromStrangers(ArrayStorage &array) {
+  if (array.strangers == 0)
+    return;
+  ArrayWrite write{array, Box::whole(array.extents),
+                   [] { return std::string("others who share its memory"); }};
+  write.certain = true;
+  (void)array.announce(write);
+}
+
+void Snapshots::add(const std::shared_ptr<ArrayStorage> &array) {
+  Known *known;
+  {
+    std::lock_guard lock(mutex);
+    known = &all[array->identity];
+    if (known->array)
+      return;
+    known->array = array;
+  }
+  watch(*known);
+  keepFromStrangers(*array);
+}
+
+void Snapshots::take() {
+  {
+    std::lock_guard lock(mutex);
+    snapshots.emplace_back();
+  }
+  for (auto &[identity, known] : all) {
+    watch(known);
+    keepFromStrangers(*known.array);
+  }
+}
+
+/// The elements of `box` that are not in `region`.
+static std::vector<Box> outside(const Region &region, const Box &box) {
+  if (!region.meets(box))
+    return {box};
+  Region open(box);
+  for (const Box &known : region.within(box).boxes())
+    open.remove(known);
+  return open.boxes();
+}
+
+Result<Snapshots::Piece> Snapshots::keep(const ArrayWrite &write,
+                                         std::vector<Box> open) const {
+  const ArrayStorage &array = write.array;
+  Piece piece{std::move(open), nullptr, ""};
+  size_t bytes = bytesOf(array, piece.elements);
+  Result<std::shared_ptr<Memory>> values =
+      write.past ? Failure{ErrorCode::CannotReplay, ""}
+                 : allocate(array, bytes);
+  if (!values && (write.past || write.certain)) {
+    piece.writer = write.writer();
+    return piece;
+  }
+  if (!values)
+    return Failure{values.error().code,
+                   write.writer() + " overwrites values of " + describe(array) +
+                       " that a `Tape` needs to run launches again, and there "
+                       "is no memory to keep them: " +
+                       values.error().text +
+                       "; nothing has been written; take fewer snapshots, or "
+                       "give the `Tape` a smaller budget"};
+  piece.values = *values;
+  Result<> copied = piece.values->fill(array, piece.elements);
+  if (!copied)
+    return copied.error();
+  return piece;
+}
+
+void Snapshots::count(Known &known, Snapshot &snapshot, const Piece &piece) {
+  const ArrayStorage &array = *known.array;
+  size_t bytes = piece.values ? piece.values->bytes() : 0;
+  snapshot.bytes += bytes;
+  held += bytes;
+  peak = std::max(peak, held);
+  largest = std::max(largest, snapshot.bytes);
+  for (const Box &box : piece.elements) {
+    overwritten += bytesOf(array, outside(known.overwritten, box));
+    known.overwritten.add(box);
+  }
+}
+
+Result<bool> Snapshots::beforeWrite(const ArrayWrite &write) {
+  std::lock_guard lock(mutex);
+  auto found = all.find(write.array.identity);
+  if (found == all.end() || snapshots.empty())
+    return found != all.end();
+  if (write.temporary)
+    return true;
+  Known &known = found->second;
+  Snapshot &last = snapshots.back();
+  Part &part = last.parts[write.array.identity];
+  if (std::vector<Box> open = outside(part.region, write.elements);
+      !open.empty() && !write.elements.empty()) {
+    Result<Piece> piece = keep(write, std::move(open));
+    if (!piece)
+      return piece.error();
+    count(known, last, *piece);
+    for (const Box &box : piece->elements)
+      part.region.add(box);
+    part.pieces.insert(part.pieces.begin(), std::move(*piece));
+  }
+  known.isWatching = part.region.size() < write.array.size;
+  return known.isWatching;
+}
+
+Result<> Snapshots::beforeRead(const ArrayStorage &array,
+                               const std::function<std::string()> &reader) {
+  std::lock_guard lock(mutex);
+  bool isForeign =
+      user != std::thread::id() && user != std::this_thread::get_id();
+  if (!isForeign || !all.contains(array.identity))
+    return {};
+  return Failure{
+      ErrorCode::BadArgument,
+      reader() + " reads " + describe(array) +
+          ", which holds old values while `backward` of a `Tape` runs "
+          "on another thread; wait until that has returned"};
+}
+
+void Snapshots::beginUse() {
+  std::vector<Known *> known;
+  {
+    std::lock_guard lock(mutex);
+    user = std::this_thread::get_id();
+    for (auto &[identity, one] : all)
+      if (!one.overwritten.empty())
+        known.push_back(&one);
+  }
+  for (Known *one : known) {
+    watch(*one);
+    one->refusesReads = true;
+    ++one->array->readRefusers;
+  }
+}
+
+void Snapshots::endUse() {
+  std::lock_guard lock(mutex);
+  user = std::thread::id();
+  for (auto &[identity, known] : all)
+    known.array->readRefusers -= std::exchange(known.refusesReads, false);
+}
+
+Result<> Snapshots::restore(const ArrayStorage &array, const Piece &piece) {
+  if (!piece.values)
+    return Failure{ErrorCode::CannotReplay,
+                   "launches that use " + describe(array) +
+                       " cannot run again: it has been overwritten by " +
+                       piece.writer +
+                       ", when no copy could be kept; copy the array into one "
+                       "of its own memory, or use a `Tape` without snapshots"};
+  for (const Box &box : piece.elements) {
+    ArrayWrite write{*all.at(array.identity).array, box,
+                     [] { return std::string("`backward` of a `Tape`"); }};
+    if (Result<> allowed = write.array.announce(write, this); !allowed)
+      return allowed;
+  }
+  return piece.values->putBack(array, piece.elements);
+}
+
+Result<> Snapshots::restore() {
+  for (auto &[identity, part] : snapshots.back().parts)
+    for (const Piece &piece : part.pieces)
+      if (Result<> done = restore(*all.at(identity).array, piece); !done)
+        return done;
+  return {};
+}
+
+/// What `from` has of elements that `into` has too is from a later time.
+void Snapshots::merge(Snapshot &into, Snapshot &from) {
+  for (auto &[identity, part] : from.parts) {
+    Part &earlier = into.parts[identity];
+    auto isOpen = [&](const Box &box) {
+      return !outside(earlier.region, box).empty();
+    };
+    std::vector<Piece> kept;
+    for (Piece &piece : part.pieces) {
+      size_t bytes = piece.values ? piece.values->bytes() : 0;
+      if (std::ranges::any_of(piece.elements, isOpen))
+        into.bytes += bytes, kept.push_back(std::move(piece));
+      else
+        held -= bytes;
+    }
+    for (const Piece &piece : kept)
+      for (const Box &box : piece.elements)
+        earlier.region.add(box);
+    earlier.pieces.insert(earlier.pieces.begin(),
+                          std::make_move_iterator(kept.begin()),
+                          std::make_move_iterator(kept.end()));
+  }
+  largest = std::max(largest, into.bytes);
+}
+
+void Snapshots::drop(size_t position) {
+  std::lock_guard lock(mutex);
+  if (position > 0)
+    merge(snapshots[position - 1], snapshots[position]);
+  else
+    held -= snapshots.front().bytes;
+  snapshots.erase(snapshots.begin() + static_cast<long>(position));
+}
+
+void Snapshots::clear() {
+  std::map<uint64_t, Known> gone;
+  std::vector<Snapshot> dropped;
+  {
+    std::lock_guard lock(mutex);
+    std::swap(gone, all);
+    std::swap(dropped, snapshots);
+    held = peak = largest = overwritten = 0;
+  }
+  for (auto &[identity, known] : gone)
+    if (known.isWatching)
+      known.array->unwatch(*this);
+}
+
+size_t Snapshots::bytes() const {
+  std::lock_guard lock(mutex);
+  return held;
+}
+
+size_t Snapshots::peakBytes() const {
+  std::lock_guard lock(mutex);
+  return peak;
+}
+
+size_t Snapshots::largestBytes() const {
+  std::lock_guard lock(mutex);
+  return largest;
+}
+
+size_t Snapshots::overwrittenBytes() const {
+  std::lock_guard lock(mutex);
+  return overwritten;
+}
+
+std::vector<std::shared_ptr<ArrayStorage>> Snapshots::arrays() const {
+  std::lock_guard lock(mutex);
+  std::vector<std::shared_ptr<ArrayStorage>> arrays;
+  for (const auto &[identity, known] : all)
+    arrays.push_back(known.array);
+  return arrays;
+}
+
+} // namespace costate::runtime
