@@ -106,7 +106,8 @@ static Result<Buffer> map(size_t bytes, const std::string &folder) {
 Result<std::shared_ptr<Snapshots::Memory>>
 Snapshots::allocate(const ArrayStorage &array, size_t bytes) const {
   const bool isElsewhere =
-      !place.folder.empty() || (place.onHost && !array.device->info().isHost);
+      !place.folder.empty() ||
+      (place.onHost && array.device->info().target != "cpu");
   Result<Buffer> buffer =
       isElsewhere ? map(bytes, place.folder) : array.device->borrow(bytes);
   if (!buffer)

@@ -9,6 +9,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
+from ..ad.tape import bytes_of, count_of
 from ..lang import runtime
 from ..lang.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
@@ -24,16 +25,20 @@ class _Plan:
     """What the calls of one function have in common."""
 
     def __init__(self, kernel: Any, outputs: Mapping[int, Output],
-                 updates: Sequence[int]) -> None:
+                 updates: Sequence[int], steps: int | None = None, **options: Any) -> None:
         self.kernel = kernel
+        self.steps, self.options = steps, options  # of a recording of several launches
         self.is_core = isinstance(kernel, _core.Kernel)
         self.name = kernel.name if self.is_core else kernel.__name__
         self.instance = () if self.is_core or kernel.instance is None else (kernel.instance,)
         self.types = kernel.arguments if self.is_core else kernel.parameters[len(self.instance):]
         self.outputs = dict(outputs)
         self.updates = tuple(updates)
+        if steps is None and options or steps is not None and steps < 1:
+            raise errors.BadArgument(f"the function of kernel `{self.name}` launches it {steps} times; give `steps`, "
+                                     "from 1 on, with `snapshots` or `budget`")
         self.results = sorted([*self.outputs, *self.updates])
-        self.replays = False  # the gradient needs what arrays held before the launch
+        self.replays = steps is not None  # the gradient needs what arrays held before the launch
         self._check()
 
     def _check(self) -> None:
@@ -214,7 +219,8 @@ class _Launch:
     def primal(self) -> None:
         before = [field.version for field in self.fields]
         versions = [v.version if isinstance(v, _core.Array) else 0 for v in self.values]
-        self.core.launch(*self.arguments)
+        for _ in range(self.plan.steps or 1):
+            self.core.launch(*self.arguments)
         self.copy_back()
         for action in self.after:
             action()
@@ -230,6 +236,17 @@ class _Launch:
                 f"kernel `{self.plan.name}` writes argument {position} (counted from 0), which "
                 "the function of PyTorch takes for an input; name it in `outputs`, or in "
                 "`updates` if the kernel also reads what it held before")
+
+    def reverse(self, initial_state: bool) -> None:
+        if self.plan.steps is None:
+            self.core.grad(*self.arguments, initial_state=initial_state)
+        else:
+            tape = _core.Tape(**self.plan.options)
+            with tape.record():
+                for _ in tape.steps(self.plan.steps):
+                    self.core.launch(*self.arguments)
+            tape.backward()
+        self.copy_back()
 
     def require_fields(self, initial_state: bool) -> None:
         """In a gradient of this launch: fields are not arguments, so PyTorch keeps none."""
@@ -341,8 +358,7 @@ def _gradients(plan: _Plan, launch: _Launch, needs: Sequence[bool], inputs: Sequ
     adjoints = _adjoints(plan, needs, inputs, results, cotangents)
     gradient = _Launch(plan, plan.place(inputs, results), adjoints, like=launch)
     launch.require_fields(initial_state)
-    gradient.core.grad(*gradient.arguments, initial_state=initial_state)
-    gradient.copy_back()
+    gradient.reverse(initial_state)
     return tuple(adjoints[i].to(inputs[k].dtype) if needs[k] else None
                  for k, i in enumerate(plan.inputs))
 
@@ -352,6 +368,9 @@ def _second(ctx: Any, inputs: Sequence[Any], cotangents: Sequence[torch.Tensor],
     """The derivative of the gradient along `directions`, which by symmetry is the gradient of
     its product with them; and that of the function, which belongs to the cotangents."""
     plan, launch = ctx.plan, ctx.launch
+    if plan.steps is not None:
+        raise errors.NotDifferentiable(f"the function of kernel `{plan.name}` launches it several times, so its gradient "
+                                       "has no gradient; call a function of one launch several times")
     launch.require_fields(initial_state=True)
     results = plan.starts(inputs)
     adjoints = _adjoints(plan, ctx.needs, inputs, results, cotangents)
@@ -373,13 +392,15 @@ def _tangents(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor],
               tangents: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
     """Those of the results, from those of the inputs; without any, from those that are set."""
     _set_tangents(plan, launch, tangents)
-    launch.core.jvp(*launch.arguments)
+    for _ in range(plan.steps or 1):
+        launch.core.jvp(*launch.arguments)
     return [launch.get(launch.values[i].dual, results[i])
             if results[i].is_floating_point() else None for i in plan.results]
 
 
 def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
-                   updates: Sequence[int] = ()) -> Callable[..., Any]:
+                   updates: Sequence[int] = (), steps: int | None = None, snapshots: int | None = None,
+                   budget: int | str | None = None) -> Callable[..., Any]:
     """A kernel as a function of PyTorch, with its gradient.
 
     ``outputs`` says which arguments of the kernel, counted from 0, the function
@@ -403,8 +424,15 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
     The gradient has a gradient too, but that none; forward mode (`torch.autograd.forward_ad`)
     works. Raises BadArgument if the
     kernel writes other arguments.
+
+    With ``steps`` the kernel is launched so many times on the same arguments, as where
+    ``updates`` are a state. The gradient launches it again under a `Tape` with ``snapshots`` or a
+    ``budget`` (bytes, or a text such as "2GB") of what it keeps.
     """
-    plan = _Plan(kernel, outputs or {}, updates)
+    options = {} if snapshots is None else dict(snapshots=count_of(snapshots))
+    if budget is not None:
+        options["budget"] = bytes_of(budget)
+    plan = _Plan(kernel, outputs or {}, updates, steps, **options)
 
     def function(*arguments: Any, **named: Any) -> Any:
         try:

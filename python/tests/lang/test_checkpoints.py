@@ -196,3 +196,40 @@ def test_options_that_make_no_sense(options, text):
 def test_a_budget_that_is_too_small_names_what_is_needed():
     with pytest.raises(qd.errors.OutOfMemory, match="needs at least .* for one snapshot"):
         Wave().run(5, budget=100)
+
+
+def test_a_function_of_pytorch_of_many_launches():
+    torch = pytest.importorskip("torch")
+
+    @qd.kernel
+    def relax(k: qd.types.ndarray(), u: qd.types.ndarray()):
+        for i in range(u.shape[0]):
+            u[i] = u[i] + k[i] * qd.sin(u[i])
+
+    def gradients(**options):
+        function = qd.torch_function(relax, updates=[1], **options)
+        k = torch.full((5,), 0.1, dtype=torch.float64, requires_grad=True)
+        u = torch.linspace(0, 1, 5, dtype=torch.float64).requires_grad_()
+        v = u
+        for _ in range(1 if options else 30):
+            v = function(k, v)
+        (v * v).sum().backward()
+        return v.detach(), u.grad, k.grad
+
+    expected = gradients()
+    for options in (dict(steps=30), dict(steps=30, snapshots=3), dict(steps=30, budget="1kB")):
+        for one, other in zip(gradients(**options), expected):
+            torch.testing.assert_close(one, other, rtol=1e-13, atol=0)
+
+
+def test_a_function_of_pytorch_needs_the_number_of_launches():
+    pytest.importorskip("torch")
+
+    @qd.kernel
+    def relax(u: qd.types.ndarray()):
+        for i in range(u.shape[0]):
+            u[i] = u[i] * 2
+
+    for options in (dict(snapshots=3), dict(steps=0)):
+        with pytest.raises(qd.errors.BadArgument, match="give `steps`"):
+            qd.torch_function(relax, updates=[0], **options)
