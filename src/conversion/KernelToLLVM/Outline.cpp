@@ -130,13 +130,19 @@ private:
   }
 
   /// The array whose extents an argument shares, so that addresses of elements
-  /// are computed once.
+  /// are computed once. Tangents in several directions have one more.
   Value primalOf(BlockArgument argument) {
     for (StringRef name : {ir::adjointOfAttr, ir::tangentOfAttr})
       if (auto number = kernel.getArgAttrOfType<IntegerAttr>(
               argument.getArgNumber(), name))
-        return here[number.getInt()];
+        if (Value primal = here[number.getInt()];
+            rankOf(primal) == rankOf(argument))
+          return primal;
     return {};
+  }
+
+  static unsigned rankOf(Value array) {
+    return cast<ir::ArrayType>(array.getType()).getRank();
   }
 
   ImplicitLocOpBuilder &builder;

@@ -28,3 +28,16 @@ costate.kernel @step(%x: !costate.array<f32, 2>, %gx: !costate.array<f32, 2> {co
     costate.store %v, %gx[%i, %j] : !costate.array<f32, 2>
   }
 }
+
+// Tangents in several directions have an extent more.
+// CHECK-LABEL: llvm.func @curves.entry(
+// CHECK:         llvm.getelementptr inbounds %arg2[3]
+// CHECK:         llvm.getelementptr inbounds %arg2[4]
+costate.kernel @curves(%x: !costate.array<f32, 1>, %tx: !costate.array<f32, 2> {costate.tangent_of = 0 : i64}) {
+  %zero = arith.constant 0.0 : f32
+  %n = costate.extent %tx[0] : !costate.array<f32, 2>
+  %m = costate.extent %tx[1] : !costate.array<f32, 2>
+  costate.range (%i, %j) in (%n, %m) {
+    costate.store %zero, %tx[%i, %j] : !costate.array<f32, 2>
+  }
+}
