@@ -32,8 +32,8 @@ struct KernelOptions {
   /// COSTATE_FIND_NAN=1 switches it on for all kernels.
   bool find_nan = false;
   /// On a CPU: how many work items of a range are lanes of a vector, wherever a
-  /// range can have lanes: a power of 2 up to 64; 0: what pays. Anything else is
-  /// Error(BadKernel). Values do not depend on it. The environment variable
+  /// range can have lanes: a power of 2 up to 64; 0: what pays. Anything else
+  /// is Error(BadKernel). Values do not depend on it. The environment variable
   /// COSTATE_LANES sets it for all kernels that leave it at 0.
   int lanes = 0;
 };

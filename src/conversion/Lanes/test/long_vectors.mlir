@@ -85,8 +85,9 @@ costate.kernel @independent(%x: !costate.array<f32, 1>, %y: !costate.array<f32, 
 // CHECK:         scf.for {{.*}} iter_args(%[[SUMS:.*]] = %{{.*}}) -> (vector<16xf64>)
 // CHECK:           %[[FIRST:.*]] = llvm.shufflevector %[[TERMS:.*]], %{{.*}} [0, 1, 2,
 // CHECK:           %[[SUM:.*]] = arith.addf %[[SUMS]], %[[FIRST]] : vector<16xf64>
+// CHECK:           %[[KEPT:.*]] = arith.select %{{.*}}, %[[SUM]], %[[SUMS]]
 // CHECK:           %[[SECOND:.*]] = llvm.shufflevector %[[TERMS]], %{{.*}} [16, 17, 18,
-// CHECK:           arith.addf %[[SUM]], %[[SECOND]] : vector<16xf64>
+// CHECK:           arith.addf %[[KEPT]], %[[SECOND]] : vector<16xf64>
 costate.kernel @sums(%x: !costate.array<f32, 1>, %y: !costate.array<f32, 0>, %n: i64) {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
