@@ -156,7 +156,7 @@ static std::string lanesText(const KernelCode &code) {
             (range.lanes > 1 ? std::to_string(range.lanes) +
                                    " work items at a time, as lanes"
                              : "no lanes: " + range.obstacle) +
-            "\n";
+            (range.additions.empty() ? "" : "; " + range.additions) + "\n";
   }
   return text;
 }

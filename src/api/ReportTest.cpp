@@ -29,6 +29,30 @@ TEST(Report, SaysThatStraightCodeSavesNothing) {
             "    largest tape of the last launch: 0 bytes\n");
 }
 
+TEST(Report, SaysHowAdditionsAreMade) {
+  using X = ArrayRef<double, 1>;
+  Kernel k = kernel("adds", [](ArrayRef<double, 2> x, X rows, X few, X read) {
+    parallel({x.size(0), x.size(1)}, [&](Index i, Index j) {
+      atomic_add(rows(i), x(i, j));
+      atomic_add(few(j), x(i, j));
+      atomic_add(read(j), x(i, j) + read(i));
+    });
+  });
+  Device device = Device::open("cpu");
+  auto x = device.array<double>({20, 30}), rows = device.array<double>({20}),
+       few = device.array<double>({30}), read = device.array<double>({30});
+  k(x, rows, few, read);
+  auto line = [](const char *how, int number) {
+    return how + std::string(" (line ") + std::to_string(number) + ")";
+  };
+  int first = __LINE__ - 12;
+  EXPECT_NE(k.report().find("; additions: " + line("by slabs", first) + ", " +
+                            line("to copies if the array is small", first + 1) +
+                            ", " + line("atomic", first + 2) + "\n"),
+            std::string::npos)
+      << k.report();
+}
+
 TEST(Report, SaysWhichArgumentsAreCopied) {
   Kernel k = kernel("squares", [](ArrayRef<double, 1> x) {
     parallel(x.size(), [&](Index i) { x(i) = x(i) * x(i); });

@@ -17,6 +17,20 @@ namespace costate::runtime {
 /// Host state of one running launch; opaque to compiled code.
 struct Launch;
 
+/// An array that a range only adds to.
+struct CopiedArray {
+  std::byte *base;
+  int64_t elements;
+  int64_t elementBytes;
+  int64_t workItemsOfElement; ///< so many make copies pay
+};
+
+/// Where a thread adds to such an array.
+struct CopyPlace {
+  std::byte *base;
+  int64_t isAlone; ///< whether no other thread adds there
+};
+
 /// State of one worker thread during a launch. Compiled code reads and writes
 /// these words; the tape grows from `tapeTop` towards `tapeEnd`. At the start
 /// of a work item of a range the tape is empty: `tapeTop == tapeBase`.
@@ -28,6 +42,7 @@ struct Worker {
                     ///< counted row-major
   int64_t isAlone;  ///< whether no other thread runs work items of the launch
   int64_t hasSlab;  ///< whether none does with the first index of this one's
+  const CopyPlace *copies; ///< of the arrays of the range
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
@@ -55,6 +70,9 @@ extern "C" {
 void costate_range(Launch *launch, RangeBody body, const void *frame,
                    int64_t workItems, double *sums, int64_t sumCount,
                    int64_t kind, int64_t site, int64_t slab, int64_t lanes);
+/// Before costate_range: the arrays that the range only adds to. Threads get
+/// copies of those that are small, and these are added up in a fixed order.
+void costate_copies(Launch *launch, const CopiedArray *arrays, int64_t count);
 /// All `bytes` of one array into another.
 void costate_copy(Launch *launch, void *to, const void *from, int64_t bytes);
 /// Makes room for `bytes` more at `worker->tapeTop`; may move the tape and
@@ -158,8 +176,9 @@ struct LineCost {
 /// How a CPU runs the work items of a range.
 struct RangeLanes {
   int64_t site = -1;
-  int64_t lanes = 0;    ///< of a vector; 0: one work item after the other
-  std::string obstacle; ///< why
+  int64_t lanes = 0;     ///< of a vector; 0: one work item after the other
+  std::string obstacle;  ///< why
+  std::string additions; ///< which of them are made how; empty: none
 };
 
 /// Compiled code of one kernel in one mode, ready to run on the host.

@@ -240,9 +240,12 @@ void fillRanges(ModuleOp module, runtime::KernelCode &code) {
     auto obstacle =
         function->getAttrOfType<StringAttr>(conversion::obstacleAttr);
     auto site = function->getAttrOfType<IntegerAttr>(conversion::rangeSiteAttr);
+    auto additions =
+        function->getAttrOfType<StringAttr>(conversion::additionsAttr);
     if (site && (lanes || obstacle))
       code.ranges.push_back({site.getInt(), lanes ? lanes.getInt() : 0,
-                             obstacle ? obstacle.str() : ""});
+                             obstacle ? obstacle.str() : "",
+                             additions ? additions.str() : ""});
   }
 }
 

@@ -15,6 +15,7 @@ template <class R, class... A> static void *addressOf(R (*function)(A...)) {
 
 static const RuntimeFunction functions[] = {
     FUNCTION(costate_range),
+    FUNCTION(costate_copies),
     FUNCTION(costate_copy),
     FUNCTION(costate_tape_grow),
     FUNCTION(costate_dry_run),

@@ -259,9 +259,7 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   static void addByThreads(ImplicitLocOpBuilder &b,
                            ConversionPatternRewriter &rewriter,
                            ir::AtomicAddOp op, Value place, Value value) {
-    bool isOfSlab = op->hasAttr(slabAttr);
-    Value isAlone = flagIn(op.getLoc(), workerOf(op),
-                           isOfSlab ? slabSlot : aloneSlot, rewriter);
+    Value isAlone = aloneIn(op, rewriter);
     mlir::Block *head = rewriter.getInsertionBlock();
     mlir::Block *end = rewriter.splitBlock(head, op->getIterator());
     mlir::Block *alone = rewriter.createBlock(end);
@@ -282,12 +280,18 @@ struct AtomicAddPattern : AccessPattern<ir::AtomicAddOp> {
   }
 
   /// Read where the function begins: it is the same all the time.
-  static Value flagIn(Location loc, Value worker, int64_t slot,
-                      ConversionPatternRewriter &rewriter) {
+  static Value aloneIn(ir::AtomicAddOp op,
+                       ConversionPatternRewriter &rewriter) {
+    Value place = workerOf(op);
     OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(worker.getParentBlock());
-    ImplicitLocOpBuilder b(loc, rewriter);
-    Value flag = loadSlot(b, b.getI64Type(), worker, slot);
+    rewriter.setInsertionPointToStart(place.getParentBlock());
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t slot = op->hasAttr(slabAttr) ? slabSlot : aloneSlot;
+    if (auto number = op->getAttrOfType<IntegerAttr>(copyAttr)) {
+      place = loadSlot(b, place.getType(), place, copySlot);
+      slot = copyWords * number.getInt() + 1;
+    }
+    Value flag = loadSlot(b, b.getI64Type(), place, slot);
     Value zero = LLVM::ConstantOp::create(b, b.getI64Type(), 0);
     return LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, flag, zero);
   }

@@ -1,4 +1,6 @@
 #include "conversion/KernelToLLVM/Accumulators.h"
+#include "conversion/KernelToLLVM/AdditionsText.h"
+#include "conversion/KernelToLLVM/Copies.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/KernelToLLVM/Outline.h"
 #include "conversion/KernelToLLVM/Slabs.h"
@@ -26,7 +28,13 @@ public:
         i64(IntegerType::get(module.getContext(), 64)) {}
 
   void run() {
+    if (!namesWorkItems)
+      copied = markCopied(range);
+    std::string additions = additionsText(range);
     LLVM::LLVMFuncOp chunk = createChunk();
+    if (!additions.empty())
+      chunk->setAttr(additionsAttr,
+                     StringAttr::get(module.getContext(), additions));
     fillChunk(chunk);
     LLVM::LLVMFuncOp body = createBody(chunk);
     replaceByCall(body);
@@ -172,9 +180,42 @@ private:
     for (auto [k, value] : llvm::enumerate(uses.parts))
       args.push_back(
           loadSlot(builder, value.getType(), body.getArgument(0), k));
+    if (!copied.empty())
+      takeCopies(builder, body.getArgument(1),
+                 MutableArrayRef(args).drop_front(firstCapture));
     LLVM::CallOp::create(builder, chunk, args);
     LLVM::ReturnOp::create(builder, ValueRange());
     return body;
+  }
+
+  /// Instead of the bases of arrays that the thread has copies of.
+  void takeCopies(ImplicitLocOpBuilder &builder, Value worker,
+                  MutableArrayRef<Value> parts) {
+    Value places = loadSlot(builder, pointer, worker, copySlot);
+    for (Value value : uses.captured) {
+      auto array = dyn_cast<ir::ArrayType>(value.getType());
+      for (auto [k, one] : llvm::enumerate(copied))
+        if (one.array == value)
+          parts.front() = loadSlot(builder, pointer, places, copyWords * k);
+      parts = parts.drop_front(array ? 1 + array.getRank() : 1);
+    }
+  }
+
+  /// Tells the runtime which arrays threads may have copies of.
+  void describeCopied(ImplicitLocOpBuilder &builder, Value launch) {
+    constexpr int64_t words = 4; // of a runtime::CopiedArray
+    constexpr int64_t manyItems = 16;
+    Value slots = allocate(words * static_cast<int64_t>(copied.size()));
+    for (auto [k, one] : llvm::enumerate(copied)) {
+      ArrayView array(one.array);
+      Type element = cast<ir::ArrayType>(one.array.getType()).getElementType();
+      Value all[] = {array.base, workItemsOf(builder, array.extents),
+                     constant(builder, element.getIntOrFloatBitWidth() / 8),
+                     constant(builder, one.isInLoop ? 1 : manyItems)};
+      for (auto [word, value] : llvm::enumerate(all))
+        storeSlot(builder, value, slots, words * k + word);
+    }
+    runtime.callCopied(builder, launch, slots, copied.size());
   }
 
   Value allocate(int64_t slots) {
@@ -198,6 +239,8 @@ private:
     Value count = workItemsOf(builder, range.getExtents());
     if (namesWorkItems)
       describe(builder, launch);
+    if (!copied.empty())
+      describeCopied(builder, launch);
     Value kind = constant(builder, summation.kind);
     Value slab = hasSlabs
                      ? workItemsOf(builder, range.getExtents().drop_front())
@@ -233,6 +276,7 @@ private:
   bool measures, namesWorkItems;
   Summation summation;
   bool hasSlabs;
+  SmallVector<CopiedArray> copied;
   Captures uses;
   Accumulators accumulators;
   Type pointer, i64;

@@ -142,6 +142,13 @@ void Runtime::callRange(ImplicitLocOpBuilder &builder, ValueRange args) {
                        args);
 }
 
+void Runtime::callCopied(ImplicitLocOpBuilder &builder, Value launch,
+                         Value arrays, int64_t count) {
+  auto function = declare("costate_copies", none, {pointer, pointer, i64}, {});
+  Value number = constant(builder, count);
+  LLVM::CallOp::create(builder, function, ValueRange{launch, arrays, number});
+}
+
 void Runtime::callBeginRange(ImplicitLocOpBuilder &builder, Value launch,
                              Value extents, int64_t rank) {
   auto function =

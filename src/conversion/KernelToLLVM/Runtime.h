@@ -33,6 +33,8 @@ inline constexpr llvm::StringLiteral measuresAttr = "costate.measures";
 inline constexpr llvm::StringLiteral rowAttr = "costate.row";
 inline constexpr llvm::StringLiteral vectorLanesAttr = "costate.vector_lanes";
 inline constexpr llvm::StringLiteral obstacleAttr = "costate.obstacle";
+/// On such a function: which lines add how to what work items share.
+inline constexpr llvm::StringLiteral additionsAttr = "costate.additions";
 /// On a function that runs a chunk: the number of the place of its range.
 inline constexpr llvm::StringLiteral rangeSiteAttr = "costate.range_site";
 
@@ -50,6 +52,9 @@ inline constexpr llvm::StringLiteral commonAttr = "costate.common";
 /// On an `atomic_add` of a range: only work items with the same first index
 /// come to its element.
 inline constexpr llvm::StringLiteral slabAttr = "costate.slab";
+/// On an `atomic_add` of a range: the number of its array among those of which
+/// threads may have copies.
+inline constexpr llvm::StringLiteral copyAttr = "costate.copy";
 /// Of a branch: where it is not taken, its additions would add 0.
 inline constexpr llvm::StringLiteral skipsZerosAttr = "costate.skips_zeros";
 /// On a function whose code is that of three loops (`split-rows`).
@@ -57,9 +62,13 @@ inline constexpr llvm::StringLiteral threeLoopsAttr = "costate-three-loops";
 
 /// The words of a worker (see code/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the work item that it runs. On the CPU,
-/// whether it is the only one, and the only one in the slabs of its range.
+/// whether it is the only one, and the only one in the slabs of its range, and
+/// where its copies of arrays are.
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3,
-                         aloneSlot = 4, slabSlot = 5;
+                         aloneSlot = 4, slabSlot = 5, copySlot = 6;
+/// The words of a place of a copy: its base, and whether nobody else adds
+/// there.
+inline constexpr int64_t copyWords = 2;
 /// Devices only: the lane of the thread, and the cell for errors.
 inline constexpr int64_t laneSlot = 4, errorSlot = 5, workerSlots = 6;
 /// Where work items run in tiles (base/DeviceTape.h): rows of the tape, whether
@@ -112,6 +121,8 @@ public:
   int64_t text(llvm::StringRef text);
 
   void callRange(mlir::ImplicitLocOpBuilder &builder, mlir::ValueRange args);
+  void callCopied(mlir::ImplicitLocOpBuilder &builder, mlir::Value launch,
+                  mlir::Value arrays, int64_t count);
   void callBeginRange(mlir::ImplicitLocOpBuilder &builder, mlir::Value launch,
                       mlir::Value extents, int64_t rank);
   /// On a module for a device: runs one of its functions, and reads a slot of

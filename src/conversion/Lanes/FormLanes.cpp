@@ -221,6 +221,8 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
   }
 
   void visit(LLVM::LLVMFuncOp function) {
+    if (deterministic) // all are made in one order, later
+      function->removeAttr(additionsAttr);
     SmallVector<scf::ForOp> rows;
     function.walk([&](scf::ForOp loop) {
       if (loop->hasAttr(rowAttr))

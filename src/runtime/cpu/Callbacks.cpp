@@ -236,6 +236,11 @@ void costate::runtime::costate_range(Launch *launch, RangeBody body,
     longjmp(launch->serial->escape, 1);
 }
 
+void costate::runtime::costate_copies(Launch *launch, const CopiedArray *arrays,
+                                      int64_t count) {
+  launch->copied = {arrays, static_cast<size_t>(count)};
+}
+
 void costate::runtime::costate_copy(Launch *, void *to, const void *from,
                                     int64_t bytes) {
   if (bytes > 0)

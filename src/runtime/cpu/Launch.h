@@ -62,6 +62,7 @@ struct Launch {
   cpu::AddLog *additions = nullptr;
   cpu::ShadowMemory *shadow = nullptr; ///< if arrays are watched
   std::span<const int64_t> extents;    ///< debug: of the range that runs
+  std::span<const CopiedArray> copied; ///< of the range that comes next
   std::atomic<size_t> tapePeak = 0;    ///< of the chunks' workers
   Interruptible interruptible;
 

@@ -142,6 +142,61 @@ TEST(Launch, ChunksAreWholeSlabsWhereTheseAreEnough) {
   EXPECT_GT(slabChunks(1, 3, nullptr), 0);
 }
 
+/// Adds to an array of `elements` in 1000 work items.
+static int64_t elements;
+static std::atomic<int> addedAlone, addedShared;
+
+static void addBody(const void *raw, Worker *worker, int64_t begin, int64_t end,
+                    double *) {
+  const CopyPlace &place = worker->copies[0];
+  (place.isAlone ? addedAlone : addedShared) += 1;
+  if (!place.isAlone)
+    return;
+  double *to = reinterpret_cast<double *>(place.base);
+  for (int64_t i = begin; i < end; ++i)
+    to[i % elements] += std::sin(double(i)) * 1e10;
+}
+
+static void addEntry(Launch *launch, Worker *, const uint64_t *arguments) {
+  Frame *frame = frameOf(arguments);
+  CopiedArray array{reinterpret_cast<std::byte *>(frame->sums), elements, 8,
+                    16};
+  costate_copies(launch, &array, 1);
+  costate_range(launch, addBody, frame, frame->workItems, nullptr, 0, 0, 0, 0,
+                1);
+}
+
+/// What 1000 work items add to 5.0.
+static std::vector<double> addTo(int threads, int64_t count) {
+  elements = count;
+  addedAlone = addedShared = 0;
+  std::shared_ptr<Device> device = open(threads);
+  std::vector<double> sums(static_cast<size_t>(count), 5.0);
+  Frame frame{nullptr, nullptr, sums.data(), 1000};
+  EXPECT_TRUE(run(*device, codeOf(addEntry), frame).ok());
+  return sums;
+}
+
+TEST(Launch, CopiesOfSmallArraysAreAddedUpInOneOrder) {
+  std::vector<double> alone = addTo(1, 3);
+  double expected[3] = {5, 5, 5};
+  for (int i = 0; i < 1000; ++i)
+    expected[i % 3] += std::sin(double(i)) * 1e10;
+  for (int k = 0; k < 3; ++k)
+    EXPECT_NEAR(alone[static_cast<size_t>(k)], expected[k], 1e-3);
+  for (int threads : {2, 7}) {
+    EXPECT_EQ(addTo(threads, 3), alone);
+    EXPECT_EQ(addedShared, 0);
+  }
+}
+
+TEST(Launch, LargeArraysHaveNoCopies) {
+  addTo(2, 100);
+  EXPECT_EQ(addedAlone, 0);
+  addTo(1, 100);
+  EXPECT_EQ(addedShared, 0);
+}
+
 TEST(Launch, ChunksAreFewAndNeverEmpty) {
   for (int64_t n : {1l, 100l, 5000l, 1l << 20, INT64_MAX}) {
     int64_t size = cpu::chunkSize(n, false, 1);

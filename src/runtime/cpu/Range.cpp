@@ -2,6 +2,7 @@
 
 #include "base/RangeSums.h"
 #include "runtime/Text.h"
+#include "runtime/cpu/Copies.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,14 +16,21 @@ static constexpr Clock::time_point never = Clock::time_point::max();
 /// A range that is done by then does not wake other threads.
 static constexpr std::chrono::microseconds aloneFor{10};
 
+/// The size of `count` pieces, the last of which may be smaller.
+static int64_t pieces(int64_t all, int64_t count) {
+  return all / count + (all % count != 0);
+}
+
+static int64_t wholes(int64_t size, int64_t of) {
+  return (size + of - 1) / of * of;
+}
+
 int64_t chunkSize(int64_t workItems, bool deterministic, int64_t lanes) {
-  auto pieces = [&](int64_t count) {
-    return workItems / count + (workItems % count != 0);
-  };
-  int64_t size = std::max(pieces(256), std::min<int64_t>(16, pieces(64)));
+  int64_t size = std::max(pieces(workItems, 256),
+                          std::min<int64_t>(16, pieces(workItems, 64)));
   if (size > 8)
     size = (size + 7) / 8 * 8; // whole vectors
-  size = (size + lanes - 1) / lanes * lanes;
+  size = wholes(size, lanes);
   // The log of a wave should fit into a cache.
   return std::clamp<int64_t>(size, 1, deterministic ? 512 : 32768);
 }
@@ -32,6 +40,7 @@ namespace {
 struct Progress {
   Launch &launch;
   const Range &range;
+  Copies &copies;
   const bool bySlabs; ///< whether chunks are whole slabs
   const int64_t size; ///< of a chunk
   const int64_t chunks;
@@ -88,6 +97,7 @@ static void failMemory(Launch &launch) {
 static void runChunk(Progress &progress, CpuWorker &worker, int64_t chunk) {
   const Range &range = progress.range;
   worker.chunk = chunk;
+  worker.copies = progress.copies.begin(chunk);
   if (progress.launch.additions)
     worker.additions.chunk = &progress.launch.additions->chunk(chunk);
   int64_t begin = chunk * progress.size;
@@ -247,28 +257,36 @@ static bool isBySlabs(const Launch &launch, const Range &range) {
 /// Where nothing is added up in the order of chunks, few work items are shared
 /// out among all threads, even if that takes more vectors.
 static int64_t chunkSizeOf(const Launch &launch, const Range &range,
-                           bool bySlabs) {
+                           bool bySlabs, bool hasCopies) {
   bool deterministic = launch.additions != nullptr;
   int64_t size = chunkSize(range.workItems, deterministic, range.lanes);
+  if (hasCopies)
+    size = wholes(std::max(size, pieces(range.workItems, Copies::mostParts)),
+                  range.lanes);
   if (bySlabs)
-    return (size + range.slab - 1) / range.slab * range.slab;
-  if (deterministic || range.sumCount || range.lanes == 1)
+    return wholes(size, range.slab);
+  if (hasCopies || deterministic || range.sumCount || range.lanes == 1)
     return size;
   int64_t each = (range.workItems + launch.runners - 1) / launch.runners;
   return std::clamp<int64_t>(each, 1, size);
 }
 
 bool runRange(Launch &launch, const Range &range) noexcept try {
+  Copies copies(launch.engine.blocks, std::exchange(launch.copied, {}),
+                range.workItems, !launch.additions && !launch.dryRun,
+                launch.runners == 1);
   bool bySlabs = isBySlabs(launch, range);
-  int64_t size = chunkSizeOf(launch, range, bySlabs);
-  Progress progress{launch, range, bySlabs, size,
-                    range.workItems / size + (range.workItems % size != 0)};
+  int64_t size = chunkSizeOf(launch, range, bySlabs, copies.areMade());
+  Progress progress{launch,  range, copies,
+                    bySlabs, size,  pieces(range.workItems, size)};
   std::fill_n(range.sums, range.sumCount, costateNoSum(range.kind));
   if (launch.additions)
     runDeferred(progress);
   else
     runWave(progress, 0, progress.chunks);
   launch.noteInterrupt();
+  if (!launch.failed())
+    copies.addUp(progress.chunks);
   return !launch.failed();
 } catch (const std::bad_alloc &) {
   failMemory(launch);

@@ -14,7 +14,8 @@ namespace costate::runtime::cpu {
 
 struct CpuWorker : Worker {
   explicit CpuWorker(MemoryBudget &budget)
-      : Worker{nullptr, nullptr, nullptr, -1, false, false}, tape(budget) {}
+      : Worker{nullptr, nullptr, nullptr, -1, false, false, nullptr},
+        tape(budget) {}
 
   /// Empties the tape and shows compiled code its first `bytes`; the rest of
   /// the capacity is handed out by costate_tape_grow, so that `visible` tells

@@ -4,13 +4,14 @@
 // whole slabs need no atomics for it. %h has one element for several of them.
 // CHECK-LABEL: llvm.func @rows.entry
 // CHECK:         %[[COUNT:.*]] = arith.select
+// CHECK:         llvm.call @costate_copies
 // CHECK:         %[[SLAB:.*]] = arith.maxsi
 // CHECK:         llvm.call @costate_range({{.*}}, %[[COUNT]], {{.*}}, %[[SLAB]], %c1_i64{{[^,]*}}) :
 // CHECK-LABEL: llvm.func internal @rows.chunk0
 // CHECK:         scf.for
 // CHECK:         costate.atomic_add %{{.*}}, %[[G:[a-z0-9_]+]][%[[K:[a-z0-9_]+]], %{{.*}}] {costate.slab}
 // CHECK:         costate.atomic_add %{{.*}}, %[[G]][%[[K]], %{{.*}}] {costate.slab}
-// CHECK:         costate.atomic_add %{{.*}}, %{{[a-z0-9_]+}}[%{{[a-z0-9_]+}}] : !costate.array<f64, 1>
+// CHECK:         costate.atomic_add %{{.*}} {costate.copy = 0 : i64} : !costate.array<f64, 1>
 // CHECK:         costate.atomic_add %{{.*}} {costate.slab} : !costate.array<f64, 3>
 costate.kernel @rows(%x: !costate.array<f64, 2>, %g: !costate.array<f64, 2>, %h: !costate.array<f64, 1>, %t: !costate.array<f64, 3>) {
   %c0 = arith.constant 0 : i64
