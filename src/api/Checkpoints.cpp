@@ -121,7 +121,7 @@ void Checkpoints::record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
       keepFromStrangers(*argument.array);
   recording.append(std::move(entry));
   notePeak(0);
-  ranAgain = 0;
+  ranAgain.reset();
   requireRoom();
 }
 
@@ -133,7 +133,8 @@ void Checkpoints::clear() {
   wanted.clear();
   memories.clear();
   isMarked = isNew = false;
-  keptBytes = peak = ranAgain = 0;
+  keptBytes = peak = 0;
+  ranAgain.reset();
   tape = {};
   most = {};
   mostAtOnce = SIZE_MAX;
@@ -227,7 +228,7 @@ void Checkpoints::addTo(TapeReport &report, const TapeImpl &tape) const {
   report.snapshots_taken = snapshots.count();
   report.snapshot_bytes = snapshots.largestBytes();
   report.steps_again =
-      ranAgain ? ranAgain
+      ranAgain ? *ranAgain
       : begins.empty() || steps() < report.steps
           ? Schedule::optimum(report.steps, report.snapshots) + 1 - report.steps
           : schedule.cost(steps());

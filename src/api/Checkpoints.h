@@ -52,10 +52,9 @@ public:
   size_t tapeOfOne() const { return std::max(most.one, most.seenOne); }
   /// So many steps at once were too many.
   void limitSteps(size_t most) { mostAtOnce = most; }
-  /// So many steps of this pass have run again; `isFirst`: it begins.
-  void noteRuns(size_t count, bool isFirst = false) {
-    ranAgain = isFirst ? count : ranAgain + count;
-  }
+  /// Counts steps that this pass has run again, from its begin.
+  void beginRuns() { ranAgain = 0; }
+  void noteRuns(size_t count) { *ranAgain += count; }
   /// Counts what there is besides snapshots.
   void notePeak(size_t others);
 
@@ -103,7 +102,7 @@ private:
   std::set<const runtime::ArrayStorage *> wanted; ///< of all steps
   size_t mostAtOnce = SIZE_MAX;
   size_t peak = 0;
-  size_t ranAgain = 0; ///< steps, in the last pass
+  std::optional<size_t> ranAgain; ///< steps, in the last pass
 };
 
 } // namespace costate::detail

@@ -1,6 +1,9 @@
 #include "api/TapeTest.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <thread>
 
 using namespace costate;
 using namespace costate::test;
@@ -343,4 +346,138 @@ TEST_F(Checkpointed, TakeMarkedSteps) {
   }
   for (size_t k = 2; k < 6; ++k)
     EXPECT_EQ(results[k], results[k % 2]);
+}
+
+/// Each of two recordings of the same arrays sees what the other one does.
+TEST_F(Checkpointed, LeaveOtherRecordingsAlone) {
+  Waves waves(device, 10);
+  std::vector<Values> results;
+  for (size_t snapshots : {0, 2})
+    for (bool firstFirst : {true, false}) {
+      Tape one({.snapshots = snapshots}), other({.snapshots = snapshots});
+      waves.start();
+      waves.record(one, 9);
+      waves.record(other, 12, /*told=*/false);
+      for (Tape *tape :
+           {firstFirst ? &one : &other, firstFirst ? &other : &one, &one}) {
+        tape->backward(waves.loss);
+        for (const Values &values : waves.results())
+          results.push_back(values);
+      }
+    }
+  for (size_t k = 0, half = results.size() / 2; k < half; ++k)
+    EXPECT_EQ(results[k + half], results[k]) << k;
+}
+
+TEST_F(Checkpointed, RefuseOtherThreadsWhatIsOld) {
+  Tape some({.snapshots = 2});
+  auto isRefused = [&](const std::function<void()> &use) {
+    bool refused = false;
+    std::thread([&] {
+      try {
+        use();
+      } catch (const Error &error) {
+        refused = error.code() == ErrorCode::BadArgument;
+      }
+    }).join();
+    return refused;
+  };
+  int looked = 0;
+  CustomLaunch looks{.name = "looks",
+                     .reads = {z},
+                     .writes = {z},
+                     .primal = [] {},
+                     .gradient =
+                         [&] {
+                           ++looked;
+                           EXPECT_TRUE(isRefused([&] { (void)x.to_host(); }));
+                           EXPECT_TRUE(isRefused([&] { x.fill(1); }));
+                           EXPECT_TRUE(isRefused([&] { square(x, y); }));
+                         }};
+  {
+    auto recording = some.record();
+    square(x, y);
+    square(y, x);
+    looks();
+    square(x, y);
+    square(y, x);
+    sum(x, loss);
+  }
+  some.backward(loss);
+  EXPECT_EQ(looked, 1);
+  EXPECT_FALSE(isRefused([&] { (void)x.to_host(); }));
+  EXPECT_FALSE(isRefused([&] { x.fill(1); }));
+}
+
+TEST_F(Checkpointed, ReverseTangentLaunches) {
+  Array<double> a = device.array<double>({10}, grad | dual);
+  Kernel bend = kernel("bend", [](ArrayRef<double, 1> a) {
+    parallel(a.size(0), [&](Index i) { a(i) = a(i) + 0.1 * sin(a(i)); });
+  });
+  Array<double> out = device.array<double>({}, grad | dual);
+  std::vector<Values> results;
+  for (size_t snapshots : {0, 1, 3}) {
+    Tape tape({.snapshots = snapshots});
+    a.fill(0.5), out.fill(0), a.dual().fill(1), a.grad().fill(0);
+    {
+      auto recording = tape.record();
+      for (int k = 0; k < 7; ++k)
+        k % 2 ? bend(a) : bend.jvp(a);
+      sum(a, out);
+    }
+    tape.backward(out);
+    results.push_back(a.grad().to_host());
+    results.push_back(a.dual().to_host());
+    results.push_back(a.to_host());
+  }
+  for (size_t k = 3; k < 9; ++k)
+    EXPECT_EQ(results[k], results[k % 3]) << k;
+}
+
+/// Which work item gets which number is another one each time.
+TEST_F(Checkpointed, KeepWhatIsLeftToChance) {
+  device = Device::open("cpu", {.threads = 2});
+  constexpr int64_t n = 20000;
+  Array<double> from = device.array<double>({n}, grad),
+                to = device.array<double>({n}, grad);
+  Array<int> place = device.array<int>({n}), count = device.array<int>({});
+  Array<double> total = device.array<double>({}, grad);
+  Kernel number =
+      kernel("number", [](ArrayRef<int, 0> count, ArrayRef<int, 1> place) {
+        parallel(place.size(0),
+                 [&](Index i) { place(i) = atomic_add(count(), 1); });
+      });
+  Kernel move =
+      kernel("move", [](ArrayRef<int, 1> place, ArrayRef<double, 1> from,
+                        ArrayRef<double, 1> to) {
+        parallel(place.size(0), [&](Index i) { to(place(i)) = from(i); });
+      });
+  Kernel weigh =
+      kernel("weigh", [](ArrayRef<double, 1> from, ArrayRef<double, 0> total) {
+        parallel(from.size(0),
+                 [&](Index i) { total() += cast<double>(i) * from(i); });
+      });
+  Values first(n);
+  std::iota(first.begin(), first.end(), 0);
+  from.from_host(first);
+  Tape tape({.snapshots = 2});
+  {
+    auto recording = tape.record();
+    for (int k = 0; k < 4; ++k) {
+      count.fill(0);
+      number(count, place);
+      move(place, from, to);
+      count.fill(0);
+      number(count, place);
+      move(place, to, from);
+    }
+    weigh(from, total);
+  }
+  EXPECT_EQ(tape.report().kept.size(), 8u);
+  tape.backward(total);
+  // The value k of `from` has come to the place whose number is its weight.
+  Values gradient = from.grad().to_host(), last = from.to_host();
+  for (int64_t i = 0; i < n; ++i)
+    ASSERT_EQ(gradient[static_cast<size_t>(last[static_cast<size_t>(i)])],
+              static_cast<double>(i));
 }

@@ -118,7 +118,7 @@ bool Replay::reverse(size_t begin, size_t end) {
 
 void Replay::run(const Progress &progress) {
   const size_t all = checkpoints.steps();
-  checkpoints.noteRuns(0, /*isFirst=*/true);
+  checkpoints.beginRuns();
   for (size_t end = all; end > 0;) {
     checkpoints.dropFrom(end);
     runtime::Schedule::Pass pass = checkpoints.next(end);

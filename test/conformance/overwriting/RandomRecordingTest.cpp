@@ -81,8 +81,8 @@ void launch(Mode mode, const Step &step, const std::vector<AnyArray> &arrays) {
 /// Runs a program as a user would.
 class Overwriting {
 public:
-  Overwriting(const Device &device, const Tape &tape)
-      : variables(device), tape(tape) {}
+  explicit Overwriting(const Device &device, TapeOptions options = {})
+      : variables(device), tape(options), options(options) {}
 
   void run(const Step &step) {
     if (!step.body.empty())
@@ -99,6 +99,8 @@ public:
   Tape tape;
 
 private:
+  const TapeOptions options;
+
   void custom(const Step &step) {
     CustomLaunch launch{.name = "part"};
     for (size_t i = 0; i < step.names.size(); ++i) {
@@ -111,7 +113,7 @@ private:
         run(one);
     };
     launch.gradient = [this, step] {
-      Tape inner;
+      Tape inner(options.snapshot ? options : TapeOptions());
       {
         auto recording = inner.record();
         for (const Step &one : step.body)
@@ -454,7 +456,7 @@ protected:
   }
 
   void check(const RandomProgram &program) {
-    Overwriting world(device, Tape());
+    Overwriting world(device);
     record(world, program);
     Fresh reference(device);
     for (const Step &step : program.before)
@@ -486,7 +488,7 @@ protected:
 
   /// Without copies: the same, or an error.
   void checkWithoutCopies(const RandomProgram &program, Fresh &reference) {
-    Overwriting world(device, Tape({.snapshot = false}));
+    Overwriting world(device, {.snapshot = false});
     record(world, program);
     for (const Step &step : program.after)
       world.run(step);
@@ -548,11 +550,11 @@ protected:
     RandomProgram program = randomProgram(pool, random);
     for (size_t count = random() % 40; count-- > 0;)
       program.recorded.push_back(pool.randomStep(random));
-    Overwriting all(device, Tape());
+    Overwriting all(device);
     TapeOptions options{.snapshots = 1 + random() % 8};
     if (random() % 4 == 0)
       options = {.budget = 3000 + random() % 5000};
-    Overwriting some(device, Tape(options));
+    Overwriting some(device, options);
     for (Overwriting *world : {&all, &some})
       runInSteps(*world, program, seed);
     EXPECT_TRUE(sameBits(reversed(some), reversed(all)));
