@@ -56,7 +56,8 @@ static void bindReport(nb::module_ &module) {
       .def_ro("steps_again", &TapeReport::steps_again,
               "that `backward` runs again")
       .def_ro("kept", &TapeReport::kept, "what cannot run again")
-      .def("__str__", &text);
+      .def("__str__", &text)
+      .def("__repr__", &text);
   nb::class_<TapeReport::Copy>(report, "Copy")
       .def_ro("array", &TapeReport::Copy::array)
       .def_ro("needed_by", &TapeReport::Copy::needed_by)
