@@ -14,8 +14,8 @@
 
 #include <gnu/libc-version.h>
 
-COSTATE_FIELDS(costate::compiler::Host, triple, cpu, features, maths, hasFma,
-               vectorBits);
+COSTATE_FIELDS(costate::compiler::Host, triple, cpu, features, scalarFeatures,
+               maths, hasFma, vectorBits);
 COSTATE_FIELDS(costate::compiler::Options, debug, deterministic, fastMath,
                findNan, contract, calls, lanes);
 COSTATE_FIELDS(costate::compiler::Derivation, mode, order, directions, adjoint,

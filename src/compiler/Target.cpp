@@ -33,6 +33,19 @@ bool isAllowed(StringRef feature, Vectors widest) {
          (!isWide && (widest == Vectors::AVX2 || !isMiddle));
 }
 
+void allow(StringMap<bool> &features, Vectors widest) {
+  for (auto &feature : features)
+    feature.second &= isAllowed(feature.first(), widest);
+}
+
+std::string textOf(const StringMap<bool> &features) {
+  SmallVector<std::string> names;
+  for (const auto &feature : features)
+    names.push_back((feature.second ? "+" : "-") + feature.first().str());
+  sort(names);
+  return join(names, ",");
+}
+
 Host detectHost() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
@@ -40,14 +53,10 @@ Host detectHost() {
   host.triple = sys::getProcessTriple();
   host.cpu = sys::getHostCPUName().str();
   StringMap<bool> features = sys::getHostCPUFeatures();
-  Result<Vectors> widest = chosenVectors();
-  for (auto &feature : features)
-    feature.second &= !widest || isAllowed(feature.first(), *widest);
-  SmallVector<std::string> names;
-  for (const auto &feature : features)
-    names.push_back((feature.second ? "+" : "-") + feature.first().str());
-  sort(names);
-  host.features = join(names, ",");
+  if (Result<Vectors> widest = chosenVectors())
+    allow(features, *widest);
+  host.features = textOf(features);
+  host.scalarFeatures = host.features;
   if (!Triple(host.triple).isX86()) {
     host.maths = "libm";
     host.hasFma = true;
@@ -59,6 +68,8 @@ Host detectHost() {
   host.hasFma = features.lookup("fma");
   host.maths = avx512 ? "avx512" : avx2 ? "avx2" : "sse2";
   host.vectorBits = avx512 ? 512 : avx2 ? 256 : 128;
+  allow(features, Vectors::AVX2);
+  host.scalarFeatures = textOf(features);
   return host;
 }
 
@@ -123,6 +134,15 @@ bool addSpareUniformLoops(StringRef name, FunctionPassManager &passes,
   return isIt;
 }
 
+bool hasVectors(const Function &function) {
+  return llvm::any_of(instructions(function), [](const Instruction &one) {
+    return one.getType()->isVectorTy() ||
+           llvm::any_of(one.operand_values(), [](const Value *value) {
+             return value->getType()->isVectorTy();
+           });
+  });
+}
+
 void addSanitizer(ModulePassManager &passes) {
 #ifdef COSTATE_SANITIZE
   passes.addPass(AddressSanitizerPass(AddressSanitizerOptions(),
@@ -179,9 +199,12 @@ Result<> optimise(Module &module, TargetMachine &machine) {
 }
 
 Result<std::string> emitObject(Module &module, TargetMachine &machine) {
-  for (Function &function : module)
+  for (Function &function : module) {
     if (isLong(function))
       spillFarValues(function);
+    if (!function.isDeclaration() && !hasVectors(function))
+      function.addFnAttr("target-features", host().scalarFeatures);
+  }
   SmallString<0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;

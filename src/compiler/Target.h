@@ -16,6 +16,9 @@ namespace costate::compiler {
 /// What compiled code may use of this machine.
 struct Host {
   std::string triple, cpu, features;
+  /// Of functions without vectors: where two selections ask for one comparison,
+  /// AVX-512 takes flags and several bytes for it, AVX2 one instruction.
+  std::string scalarFeatures;
   std::string maths; ///< see convert-kernel-to-llvm
   bool hasFma = false;
   unsigned vectorBits = 128; ///< preferred width of vectors

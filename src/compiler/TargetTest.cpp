@@ -1,0 +1,45 @@
+#include "compiler/Target.h"
+
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <gtest/gtest.h>
+
+using namespace costate::compiler;
+
+namespace {
+
+/// What the code of function `name` may use.
+std::string featuresOf(const llvm::Module &module, const char *name) {
+  return module.getFunction(name)
+      ->getFnAttribute("target-features")
+      .getValueAsString()
+      .str();
+}
+
+TEST(Target, FunctionsWithoutVectorsDoWithoutAvx512) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic error;
+  auto module =
+      llvm::parseAssemblyString("define double @alone(double %x) {\n"
+                                "  %y = fmul double %x, %x\n"
+                                "  ret double %y\n"
+                                "}\n"
+                                "define void @together(ptr %x) {\n"
+                                "  store <8 x double> zeroinitializer, ptr %x\n"
+                                "  ret void\n"
+                                "}\n",
+                                error, context);
+  ASSERT_TRUE(module) << error.getMessage().str();
+  auto machine = createTargetMachine();
+  optimise(*module, *machine);
+  ASSERT_TRUE(emitObject(*module, *machine));
+  EXPECT_EQ(featuresOf(*module, "alone"), host().scalarFeatures);
+  EXPECT_EQ(featuresOf(*module, "together"), host().features);
+  EXPECT_EQ(host().scalarFeatures.find("+avx512"), std::string::npos);
+}
+
+} // namespace
