@@ -1,19 +1,12 @@
 #include "compiler/HostMaths.h"
 
-#include "base/Fork.h"
-#include "compiler/CompilerMemory.h"
-#include "compiler/Jit.h"
 #include "compiler/Libclc.h"
 #include "compiler/Target.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "conversion/LLVMPasses.h"
 
 #include "llvm/IR/Module.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
-
-#include <map>
-#include <mutex>
 
 using namespace llvm;
 
@@ -24,70 +17,62 @@ namespace {
 constexpr const char *inliningPasses =
     "always-inline,globaldce,function(early-cse,simplifycfg)";
 
-/// Drops declarations that nobody uses; whether there are others.
-bool declaresSome(Module &module) {
-  bool found = false;
+/// Calls that save what is in registers cost little, but where these are most
+/// of a loop. Code of functions takes long to compile.
+constexpr unsigned mostInlined = 4;
+
+struct Declared {
+  std::vector<Function *> numbers, vectors;
+};
+
+Declared dropUnused(Module &module) {
+  Declared found;
   for (Function &function : make_early_inc_range(module)) {
     if (!function.isDeclaration() ||
         !function.getName().starts_with(conversion::hostFunctionPrefix))
       continue;
-    found |= !function.use_empty();
+    bool isVector = function.getReturnType()->isVectorTy();
     if (function.use_empty())
       function.eraseFromParent();
+    else
+      (isVector ? found.vectors : found.numbers).push_back(&function);
   }
   return found;
 }
 
-/// A module with one function and what it calls.
-Result<std::string> compileAlone(const std::string &name) {
-  LLVMContext context;
-  Module module(name, context);
-  std::unique_ptr<TargetMachine> machine = createTargetMachine();
-  module.setDataLayout(machine->createDataLayout());
-  module.setTargetTriple(machine->getTargetTriple());
-  Type *type = Type::getVoidTy(context); // linking replaces the declaration
-  module.getOrInsertFunction(name, FunctionType::get(type, false));
-  if (Result<> linked = linkLibrary(module, DeviceLibrary::Host); !linked)
-    return linked.error();
-  module.getFunction(name)->setLinkage(GlobalValue::ExternalLinkage);
-  setAttributes(module);
-  return emitObject(module, *machine);
+bool pays(const std::vector<Function *> &vectors) {
+  unsigned calls = 0;
+  for (const Function *function : vectors)
+    calls += function->getNumUses();
+  return calls > 0 && calls <= mostInlined;
 }
 
-void *loadAlone(const std::string &name) {
-  Result<std::string> object = compileAlone(name);
-  if (!object)
-    return nullptr;
-  Result<LoadedCode> code =
-      load(MemoryBuffer::getMemBufferCopy(*object, name), name);
-  if (!code)
-    return nullptr;
-  new LoadedCode(*code); // stays
-  return reinterpret_cast<void *>(code->entry);
+/// The library does not define what has another name.
+Result<> linkWithout(const std::vector<Function *> &functions, Module &module) {
+  std::vector<std::string> names;
+  for (Function *function : functions) {
+    names.push_back(function->getName().str());
+    function->setName("called." + function->getName());
+  }
+  Result<> linked = linkLibrary(module, DeviceLibrary::Host);
+  for (auto [function, name] : zip_equal(functions, names))
+    function->setName(name);
+  return linked;
 }
 
 } // namespace
 
-Result<> defineHostMaths(Module &module, TargetMachine &machine) {
-  if (!declaresSome(module))
+Result<> inlineHostMaths(Module &module, TargetMachine &machine) {
+  Declared declared = dropUnused(module);
+  if (!pays(declared.vectors))
     return {};
-  if (Result<> linked = linkLibrary(module, DeviceLibrary::Host); !linked)
+  if (Result<> linked = linkWithout(declared.numbers, module); !linked)
     return linked;
   setAttributes(module);
   conversion::runPasses(module, machine, [](PassBuilder &builder) {
     return conversion::parsePasses(builder, inliningPasses);
   });
   return {};
-}
-
-void *findHostMaths(const std::string &name) {
-  static auto &mutex = *new Mutex;
-  static auto &found = *new std::map<std::string, void *>;
-  std::lock_guard lock(mutex);
-  auto [place, isNew] = found.try_emplace(name, nullptr);
-  if (isNew)
-    place->second = loadAlone(name);
-  return place->second;
 }
 
 } // namespace costate::compiler

@@ -3,7 +3,8 @@
 
 #include "base/Result.h"
 
-#include <string>
+#include <string_view>
+#include <vector>
 
 namespace llvm {
 class Module;
@@ -12,12 +13,12 @@ class TargetMachine;
 
 namespace costate::compiler {
 
-/// Defines those that `module` calls, inlined where that pays. Comes after the
-/// loop vectoriser, which chooses between their forms.
-Result<> defineHostMaths(llvm::Module &module, llvm::TargetMachine &machine);
+/// Object files with them, for a family of functions (Host::maths); none for
+/// others. Each has those of a number of lanes.
+std::vector<std::string_view> hostMathsObjects(std::string_view family);
 
-/// One of numbers, for whoever does not run compiled code; null if there is
-/// none.
-void *findHostMaths(const std::string &name);
+/// Makes those that `module` calls part of it, if they are few. Comes after the
+/// loop vectoriser, which chooses between their forms.
+Result<> inlineHostMaths(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace costate::compiler

@@ -4,6 +4,7 @@
 #include "code/RuntimeFunctions.h"
 #include "compiler/CompilerMemory.h"
 #include "compiler/DeviceSums.h"
+#include "compiler/HostMaths.h"
 #include "compiler/Target.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -47,6 +48,16 @@ SymbolMap hostSymbols(LLJIT &jit) {
   return symbols;
 }
 
+/// Linked when one of their functions is first called.
+llvm::Error addHostMaths(LLJIT &jit) {
+  for (StringRef object : hostMathsObjects(host().maths))
+    if (llvm::Error error = jit.addObjectFile(
+            jit.getMainJITDylib(),
+            MemoryBuffer::getMemBuffer(object, "functions", false)))
+      return error;
+  return llvm::Error::success();
+}
+
 llvm::Error addLibraries(LLJIT &jit) {
   JITDylib &library = jit.getMainJITDylib();
   if (llvm::Error error = library.define(absoluteSymbols(hostSymbols(jit))))
@@ -63,6 +74,8 @@ llvm::Error addLibraries(LLJIT &jit) {
       return sleef.takeError();
     library.addGenerator(std::move(*sleef));
   }
+  if (llvm::Error error = addHostMaths(jit))
+    return error;
   auto process = DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix);
   if (!process)
     return process.takeError();

@@ -8,7 +8,6 @@
 #include "compiler/Costs.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Facts.h"
-#include "compiler/HostMaths.h"
 #include "compiler/Jit.h"
 #include "compiler/Pipelines.h"
 #include "compiler/Registration.h"
@@ -222,8 +221,6 @@ private:
   static void *compiledFunction(std::string_view operation, bool isF64) {
     conversion::MathLibrary library(*conversion::parseMaths(host().maths));
     std::string name = library.function(operation, isF64);
-    if (StringRef(name).starts_with(conversion::hostFunctionPrefix))
-      return findHostMaths(name);
     return name.empty() ? nullptr : findFunction(name);
   }
 

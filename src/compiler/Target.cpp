@@ -195,7 +195,7 @@ Result<> optimise(Module &module, TargetMachine &machine) {
     addSanitizer(passes);
     return passes;
   });
-  return defineHostMaths(module, machine);
+  return inlineHostMaths(module, machine);
 }
 
 Result<std::string> emitObject(Module &module, TargetMachine &machine) {

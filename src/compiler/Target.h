@@ -31,8 +31,7 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine();
 /// Makes the functions of `module` functions for this machine.
 void setAttributes(llvm::Module &module);
 
-/// Optimises `module` for `machine`, and defines the functions of HostMaths.c
-/// that it calls.
+/// Optimises `module` for `machine`.
 Result<> optimise(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// The bytes of an object file.
