@@ -415,7 +415,7 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
       options.lanes ? options.lanes : lanesOf(row, shapes, options.bits);
   bool pays =
       options.lanes ? lanes > 1 : Costs(shapes, lanes, options.bits).pay(row);
-  if (pays && !options.lanes)
+  if (pays && !options.lanes && !paysTwice(row, shapes))
     lanes *= Copies(row, shapes, lanes, options.bits).best();
   if (pays)
     return {lanes, ""};
