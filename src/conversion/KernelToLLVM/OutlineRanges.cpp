@@ -209,7 +209,10 @@ private:
     for (auto [k, one] : llvm::enumerate(copied)) {
       ArrayView array(one.array);
       Type element = cast<ir::ArrayType>(one.array.getType()).getElementType();
-      Value all[] = {array.base, workItemsOf(builder, array.extents),
+      Value all[] = {array.base,
+                     array.extents.empty()
+                         ? constant(builder, 1)
+                         : workItemsOf(builder, array.extents),
                      constant(builder, element.getIntOrFloatBitWidth() / 8),
                      constant(builder, one.isInLoop ? 1 : manyItems)};
       for (auto [word, value] : llvm::enumerate(all))

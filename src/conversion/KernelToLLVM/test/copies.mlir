@@ -33,6 +33,23 @@ costate.kernel @tables(%x: !costate.array<f64, 1>, %at: !costate.array<i64, 1>, 
   }
 }
 
+// One element that is added to in a loop has copies as well.
+// CHECK-LABEL: llvm.func @one.entry
+// CHECK:         llvm.call @costate_copies(%{{.*}}, %{{.*}}, %c1_i64{{[^,]*}})
+// CHECK-LABEL: llvm.func internal @one.chunk0
+// CHECK:         costate.atomic_add %{{.*}} {costate.copy = 0 : i64} : !costate.array<f64, 0>
+costate.kernel @one(%x: !costate.array<f64, 1>, %s: !costate.array<f64, 0>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    scf.for %j = %c0 to %i step %c1 : i64 {
+      %v = costate.load %x[%j] : !costate.array<f64, 1>
+      costate.atomic_add %v, %s[] : !costate.array<f64, 0>
+    }
+  }
+}
+
 // Not what it reads, stores, or adds to as an owner, nor integers.
 // CHECK-LABEL: llvm.func @others.entry
 // CHECK-NOT:     costate_copies
