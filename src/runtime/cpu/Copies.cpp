@@ -1,5 +1,6 @@
 #include "runtime/cpu/Copies.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace costate::runtime::cpu {
@@ -10,13 +11,14 @@ static size_t bytesOf(const CopiedArray &array) {
   return static_cast<size_t>(array.elements * array.elementBytes);
 }
 
+/// Of a part: the cache of a core should hold them.
+static constexpr size_t mostBytes = 128 * 1024;
+
 /// Whether copies are cleared and added up in less time than atomic additions
-/// take. Each of them should stay in the cache of a core.
+/// take.
 static bool isSmall(const CopiedArray &array, int64_t workItems) {
-  constexpr int64_t mostBytes = 128 * 1024;
   return array.elements > 0 &&
-         array.elements <= workItems / array.workItemsOfElement &&
-         array.elements * array.elementBytes <= mostBytes;
+         array.elements <= workItems / array.workItemsOfElement;
 }
 
 Copies::Copies(BlockPool &blocks, std::span<const CopiedArray> arrays,
@@ -24,12 +26,17 @@ Copies::Copies(BlockPool &blocks, std::span<const CopiedArray> arrays,
     : blocks(blocks), arrays(arrays), offsets(arrays.size(), none) {
   constexpr size_t alignment = 64;
   for (size_t k = 0; isWanted && k < arrays.size(); ++k)
-    if (isSmall(arrays[k], workItems)) {
+    if (isSmall(arrays[k], workItems) &&
+        bytes + bytesOf(arrays[k]) <= mostBytes) {
       offsets[k] = bytes;
       bytes += (bytesOf(arrays[k]) + alignment - 1) / alignment * alignment;
     }
-  block = bytes ? blocks.take(mostParts * bytes) : nullptr;
-  for (int64_t part = 0; part < (block ? mostParts : 1); ++part)
+  allParts = std::min(mostParts, workItems);
+  block = bytes ? blocks.take(allParts * bytes) : nullptr;
+  if (!block)
+    allParts = 1;
+  places.reserve(allParts * arrays.size());
+  for (int64_t part = 0; part < allParts; ++part)
     for (size_t k = 0; k < arrays.size(); ++k) {
       bool isCopy = block && offsets[k] != none;
       places.push_back({isCopy ? copy(part) + offsets[k] : arrays[k].base,
@@ -39,7 +46,7 @@ Copies::Copies(BlockPool &blocks, std::span<const CopiedArray> arrays,
 
 Copies::~Copies() {
   if (block)
-    blocks.put(block, mostParts * bytes);
+    blocks.put(block, allParts * bytes);
 }
 
 const CopyPlace *Copies::begin(int64_t part) {

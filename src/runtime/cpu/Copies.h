@@ -37,6 +37,7 @@ private:
   std::span<const CopiedArray> arrays;
   std::vector<size_t> offsets; ///< in a part; `none` for those without
   size_t bytes = 0;            ///< of a part
+  int64_t allParts = 1;
   std::byte *block = nullptr;
   std::vector<CopyPlace> places; ///< of all parts
 };
