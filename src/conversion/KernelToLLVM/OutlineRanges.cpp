@@ -192,13 +192,9 @@ private:
   void takeCopies(ImplicitLocOpBuilder &builder, Value worker,
                   MutableArrayRef<Value> parts) {
     Value places = loadSlot(builder, pointer, worker, copySlot);
-    for (Value value : uses.captured) {
-      auto array = dyn_cast<ir::ArrayType>(value.getType());
-      for (auto [k, one] : llvm::enumerate(copied))
-        if (one.array == value)
-          parts.front() = loadSlot(builder, pointer, places, copyWords * k);
-      parts = parts.drop_front(array ? 1 + array.getRank() : 1);
-    }
+    for (auto [k, one] : llvm::enumerate(copied))
+      parts[uses.position(ArrayView(one.array).base)] =
+          loadSlot(builder, pointer, places, copyWords * k);
   }
 
   /// Tells the runtime which arrays threads may have copies of.
