@@ -21,6 +21,9 @@ from tqdm import tqdm
 import costate as qd
 
 
+BUDGETS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 400)
+
+
 class Plate:
     """u(t + 1) = u + k(u) laplace(u), where k(u) = conductivity * (1 + u^2)."""
 
@@ -87,12 +90,12 @@ def check(plate):
     assert abs(slope - expected) <= 1e-6 * abs(expected)
 
 
-def plot(plate, file):
-    """Time against budget."""
+def plot(plate, file, budgets):
+    """Time against budget, in states."""
     plate.gradient(snapshots=2)    # compiles
     whole, all_seconds, launches, _ = plate.gradient()
     points, state = [], 8 * plate.size ** 2
-    for states in (8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 400):
+    for states in budgets:
         got, seconds, launches, report = plate.gradient(budget=states * state)
         assert np.array_equal(got, whole)
         points.append((states * state / 1e6, seconds, launches / plate.steps))
@@ -113,24 +116,25 @@ def plot(plate, file):
     print(f"picture: {file}")
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--size", type=int, default=256)
     parser.add_argument("--steps", type=int, default=512)
     parser.add_argument("--budget", help="such as 2GB; without, everything is saved")
     parser.add_argument("--picture", help="time against budget, in this file")
     parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     qd.init(arch=getattr(qd, options.device), default_fp=qd.f64)
     check(Plate(16, 20))
     plate = Plate(options.size, options.steps)
     if options.picture:
-        return plot(plate, options.picture)
+        return plot(plate, options.picture, [k for k in BUDGETS if k < plate.steps])
     chosen = dict(budget=options.budget) if options.budget else {}
     gradient, seconds, launches, report = plate.gradient(bar=True, **chosen)
     print(report if report.snapshots else f"{report.peak_bytes / 1e9:.2f} GB of copies")
     print(f"{seconds:.1f} s, {launches} launches of {options.steps + 1}, at most {report.peak_bytes / 1e9:.2f} GB; "
           f"|gradient| = {np.linalg.norm(gradient):.12e}")
+    return report
 
 
 if __name__ == "__main__":

@@ -40,3 +40,11 @@ def test_the_archer_learns(tmp_path):
     finally:
         torch.set_default_dtype(default)
     assert losses[-1] < 0.6 * losses[0]
+
+
+def test_a_gradient_has_as_much_memory_as_it_is_given(tmp_path):
+    import memory
+    report = memory.main(["--size", "24", "--steps", "40", "--budget", "60kB"])
+    assert 30000 < report.peak_bytes <= 60000 and report.steps_again > 0
+    memory.main(["--size", "24", "--steps", "40", "--picture", str(tmp_path / "p.png")])
+    assert (tmp_path / "p.png").stat().st_size > 10000
