@@ -44,10 +44,8 @@ void Checkpoints::open(size_t entry) {
   begins.push_back(entry);
   for (;;) {
     Schedule::Choice choice = schedule.before(steps() - 1);
-    if (choice.drop) {
-      schedule.drop(*choice.drop);
-      snapshots.drop(*choice.drop);
-    }
+    if (choice.drop)
+      dropState(*choice.drop);
     if (choice.keeps)
       keepState(steps() - 1);
     if (!choice.drop && !choice.keeps)
@@ -58,15 +56,19 @@ void Checkpoints::open(size_t entry) {
 /// Arrays that `entry` uses become a part of the snapshots; what somebody else
 /// has written to them since they were used last is kept.
 void Checkpoints::meet(TapeEntry &entry) {
+  size_t cost = 0;
   entry.forEachUse(
-      [&](const std::shared_ptr<ArrayStorage> &array, const Box *) {
+      [&](const std::shared_ptr<ArrayStorage> &array, const Box *written) {
         snapshots.add(array);
+        if (budget && written)
+          cost += snapshots.costOf(*array, *written);
         auto known = versions.find(array->identity);
         if (known == versions.end() || known->second == array->version)
           return;
         known->second = array->version;
         entry.found.keep(array, Box::whole(array->extents), memories);
       });
+  makeRoom(cost);
 }
 
 void Checkpoints::follow(TapeEntry &entry) {
@@ -156,7 +158,20 @@ void Checkpoints::limitSlots() {
   schedule.limit(std::clamp<size_t>(left / one, 1, slots));
 }
 
-void Checkpoints::requireRoom() {
+void Checkpoints::dropState(size_t position) {
+  schedule.drop(position);
+  snapshots.drop(position);
+}
+
+void Checkpoints::makeRoom(size_t bytes) {
+  while (budget && schedule.kept().size() > 1 &&
+         fixedBytes() + snapshots.bytes() + bytes > budget) {
+    schedule.limit(schedule.kept().size() - 1);
+    dropState(*schedule.before(steps() - 1).drop);
+  }
+}
+
+void Checkpoints::requireRoom() const {
   if (!budget || fixedBytes() + snapshots.bytes() <= budget)
     return;
   const size_t one = snapshots.overwrittenBytes();
@@ -214,9 +229,7 @@ void Checkpoints::keepState(size_t step) {
 
 void Checkpoints::dropFrom(size_t end) {
   while (schedule.kept().size() > 1 && schedule.kept().back() >= end) {
-    size_t last = schedule.kept().size() - 1;
-    schedule.drop(last);
-    snapshots.drop(last);
+    dropState(schedule.kept().size() - 1);
   }
 }
 

@@ -71,7 +71,10 @@ private:
   size_t fixedBytes() const;
   size_t atOnce() const;
   void limitSlots();
-  void requireRoom();
+  void dropState(size_t position);
+  /// For so many bytes more, if states can be dropped.
+  void makeRoom(size_t bytes);
+  void requireRoom() const;
 
   const size_t slots, budget;
   std::vector<size_t> begins; ///< by step: its first entry

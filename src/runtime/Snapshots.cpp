@@ -367,6 +367,20 @@ size_t Snapshots::overwrittenBytes() const {
   return overwritten;
 }
 
+size_t Snapshots::costOf(const ArrayStorage &array, const Box &elements) const {
+  std::lock_guard lock(mutex);
+  auto known = all.find(array.identity);
+  if (known == all.end() || snapshots.empty())
+    return 0;
+  const auto &parts = snapshots.back().parts;
+  auto part = parts.find(array.identity);
+  const Region none;
+  return bytesOf(array,
+                 outside(part == parts.end() ? none : part->second.region,
+                         elements)) +
+         bytesOf(array, outside(known->second.overwritten, elements));
+}
+
 std::vector<std::shared_ptr<ArrayStorage>> Snapshots::arrays() const {
   std::lock_guard lock(mutex);
   std::vector<std::shared_ptr<ArrayStorage>> arrays;

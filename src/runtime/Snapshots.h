@@ -47,6 +47,9 @@ public:
   size_t largestBytes() const; ///< of one
   /// Of all elements that have been overwritten since the first one.
   size_t overwrittenBytes() const;
+  /// What a write of these elements will add to bytes() and to
+  /// overwrittenBytes(), together.
+  size_t costOf(const ArrayStorage &array, const Box &elements) const;
   std::vector<std::shared_ptr<ArrayStorage>> arrays() const;
 
   /// Stands around what restores.
