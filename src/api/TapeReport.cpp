@@ -101,13 +101,12 @@ TapeReport detail::reportOf(const TapeImpl &tape) {
 
 static void addCheckpoints(std::ostream &out, const TapeReport &report) {
   using runtime::bytesText;
-  out << "  " << report.steps << " steps, of which `backward` runs "
-      << report.steps_again << " again; " << report.snapshots_taken
-      << " of at most " << report.snapshots << " snapshots, the largest of "
-      << bytesText(report.snapshot_bytes);
+  out << "  steps      " << report.steps << ", of which `backward` runs "
+      << report.steps_again << " again\n  snapshots  " << report.snapshots_taken
+      << " of at most " << report.snapshots << ", the largest of "
+      << bytesText(report.snapshot_bytes) << "\n";
   if (report.budget)
-    out << "; budget " << bytesText(report.budget);
-  out << "\n";
+    out << "  budget     " << bytesText(report.budget) << "\n";
   for (const TapeReport::Kept &kept : report.kept)
     out << "  " << bytesText(kept.bytes) << ": what " << kept.entry
         << " found or wrote is kept, because " << kept.why << "\n";

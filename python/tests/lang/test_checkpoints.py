@@ -157,7 +157,7 @@ def test_the_plan_is_told_before_anything_runs():
     with qd.ad.Tape(wave.loss, snapshots=16) as tape:
         tape.steps(2048)
         assert tape.report().steps_again == 7052 - 2047
-        assert "2048 steps, of which `backward` runs 5005 again" in str(tape.report())
+        assert "steps      2048, of which `backward` runs 5005 again" in str(tape.report())
         wave.measure()
     assert tape.report().steps == 2048
 
