@@ -57,17 +57,17 @@ void Checkpoints::open(size_t entry) {
 /// has written to them since they were used last is kept.
 void Checkpoints::meet(TapeEntry &entry) {
   size_t cost = 0;
-  entry.forEachUse(
-      [&](const std::shared_ptr<ArrayStorage> &array, const Box *written) {
-        snapshots.add(array);
-        if (budget && written)
-          cost += snapshots.costOf(*array, *written);
-        auto known = versions.find(array->identity);
-        if (known == versions.end() || known->second == array->version)
-          return;
-        known->second = array->version;
-        entry.found.keep(array, Box::whole(array->extents), memories);
-      });
+  entry.forEachUse([&](const std::shared_ptr<ArrayStorage> &array,
+                       const Box *written) {
+    snapshots.add(array);
+    if (budget && written)
+      cost += snapshots.costOf(*array, *written);
+    auto [known, isNew] = versions.try_emplace(array->identity, array->version);
+    if (isNew || known->second == array->version)
+      return;
+    known->second = array->version;
+    entry.found.keep(array, Box::whole(array->extents), memories);
+  });
   makeRoom(cost);
 }
 

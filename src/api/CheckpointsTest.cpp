@@ -516,3 +516,26 @@ TEST_F(Checkpointed, MakeRoomForStepsThatWriteMore) {
   EXPECT_EQ(results[0], results[2]);
   EXPECT_EQ(results[1], results[3]);
 }
+
+/// What an entry has written that was none after all is found by the next one.
+TEST_F(Checkpointed, FindWhatAFailedEntryHasLeft) {
+  CustomLaunch fails{.name = "fails",
+                     .writes = {y},
+                     .primal =
+                         [&] {
+                           y.fill(2);
+                           throw std::runtime_error("no");
+                         },
+                     .gradient = [] {}};
+  Tape some({.snapshots = 2});
+  {
+    auto recording = some.record();
+    square(x, z);
+    EXPECT_THROW(fails(), std::runtime_error);
+    square(y, z);
+    square(z, x);
+    sum(x, loss);
+  }
+  some.backward(loss);
+  EXPECT_EQ(y.grad().to_host(), Values(10, 4 * 8.0));
+}
