@@ -395,25 +395,30 @@ private:
   Bounds conditionsOf(const Addition &addition, unsigned p) {
     Bounds bounds;
     Operation *op = addition.op;
-    for (; op->getParentOp() != range; op = op->getParentOp())
-      if (auto branch = cast<scf::IfOp>(op->getParentOp());
-          op->getBlock() == branch.thenBlock())
-        addCondition(branch.getCondition(), p, bounds);
+    for (; op->getParentOp() != range; op = op->getParentOp()) {
+      auto branch = cast<scf::IfOp>(op->getParentOp());
+      bool answer = op->getBlock() == branch.thenBlock();
+      addCondition(branch.getCondition(), answer, p, bounds);
+    }
     return bounds;
   }
 
-  void addCondition(Value condition, unsigned p, Bounds &bounds) {
-    if (auto conjunction = condition.getDefiningOp<arith::AndIOp>()) {
-      addCondition(conjunction.getLhs(), p, bounds);
-      addCondition(conjunction.getRhs(), p, bounds);
+  void addCondition(Value condition, bool answer, unsigned p, Bounds &bounds) {
+    if (auto conjunction = condition.getDefiningOp<arith::AndIOp>();
+        conjunction && answer) {
+      addCondition(conjunction.getLhs(), true, p, bounds);
+      addCondition(conjunction.getRhs(), true, p, bounds);
       return;
     }
     const Steps *steps = analysis.of(condition);
     if (!steps || steps->index != indices[p] || !steps->assumed.empty())
       return;
-    if (steps->all.front().value.constant == 0)
+    auto isOther = [&](const Step &step) {
+      return (step.value.constant != 0) != answer;
+    };
+    if (isOther(steps->all.front()))
       bounds.lows.push_back(steps->end(0, extentOf(p)));
-    if (steps->all.back().value.constant == 0)
+    if (isOther(steps->all.back()))
       bounds.highs.push_back(steps->all.back().from);
   }
 

@@ -111,6 +111,11 @@ static bool isEarly(const Affine &number, const Affine &extent) {
   return 2 * estimate(number) < estimate(extent);
 }
 
+/// Whether most work items are in an interval, and not only some at a border.
+static bool isLong(const Affine &length, const Affine &extent) {
+  return 2 * estimate(length) >= estimate(extent);
+}
+
 /// The largest of `numbers` that are certainly not less than `number`, or the
 /// least of those that are not greater.
 static Affine tightened(Affine number, ArrayRef<Affine> numbers, int sign) {
@@ -133,9 +138,10 @@ void bound(const Reach &reach, const Affine &extent, const Bounds &where,
   for (size_t k = 0; k < reach.steps->all.size(); ++k) {
     if (reach.isSloped(k)) {
       Affine shift = reach.shift(k);
-      add(sum(tightened(reach.steps->all[k].from, where.lows, 1), shift),
-          sum(tightened(reach.steps->end(k, extent), where.highs, -1), shift),
-          k == reach.main);
+      Affine from = tightened(reach.steps->all[k].from, where.lows, 1);
+      Affine to = tightened(reach.steps->end(k, extent), where.highs, -1);
+      add(sum(from, shift), sum(to, shift),
+          k == reach.main && isLong(difference(to, from), extent));
       continue;
     }
     SmallVector<Affine, 0> assumed; // by `candidates`

@@ -81,3 +81,30 @@ costate.kernel @half(%m: i64, %x: !costate.array<f64, 2>, %gx: !costate.array<f6
     }
   }
 }
+
+// What stands in the other side of a condition reaches no element beside the
+// array, so that there are as many elements as work items. One that the first
+// work item alone reaches is of the border.
+// CHECK-LABEL: costate.kernel @otherwise
+// CHECK:         costate.range (%[[E:.*]]) in (%c9_i64) attributes {costate.gather} {
+// CHECK:           arith.cmpi sge, %[[E]], %c2_i64
+// CHECK:           arith.cmpi slt, %[[E]], %c8_i64
+costate.kernel @otherwise(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %n = arith.constant 9 : i64
+  costate.range (%i) in (%n) {
+    %g = costate.load %gy[%i] : !costate.array<f64, 1>
+    costate.store %zero, %gy[%i] : !costate.array<f64, 1>
+    costate.atomic_add %g, %gx[%i] : !costate.array<f64, 1>
+    %first = arith.cmpi eq, %i, %c0 : i64
+    scf.if %first {
+      %j = arith.addi %i, %c1 : i64
+      costate.atomic_add %g, %gx[%j] : !costate.array<f64, 1>
+    } else {
+      %k = arith.subi %i, %c1 : i64
+      costate.atomic_add %g, %gx[%k] : !costate.array<f64, 1>
+    }
+  }
+}

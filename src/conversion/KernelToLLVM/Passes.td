@@ -67,13 +67,15 @@ def SplitRows : Pass<"split-rows", "::mlir::ModuleOp"> {
     }
 
     scf.for %side = %zero to %two step %one {        // after
-      scf.for %k = %from to %to step %one { B }
+      scf.for %k = %from to %to step %one { B } {costate.row}
+      scf.if %is_first {
+        scf.for %k = %first to %last step %one { A }
+      }
     }
-    scf.for %k = %first to %last step %one { A }
     ```
 
     Nothing stands in the way of vector code for the interior then, which begins
-    and ends where vectors do.
+    and ends where vectors do. The border may have lanes.
   }];
   let options = [Option<"vectorBits", "vector-bits", "int64_t", "512",
                         "of the registers of the processor">];
