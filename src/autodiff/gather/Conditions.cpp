@@ -1,5 +1,7 @@
 #include "autodiff/gather/Conditions.h"
 
+#include "ir/Tape.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
@@ -113,7 +115,7 @@ void flattenChoices(ir::RangeOp range) {
 static scf::IfOp onlyBranch(ir::RangeOp range) {
   scf::IfOp found;
   for (Operation &op : range.getBody()->without_terminator()) {
-    if (op.getNumRegions() == 0 && isPure(&op))
+    if (isa<tape::PivotOp>(op) || (op.getNumRegions() == 0 && isPure(&op)))
       continue;
     auto branch = dyn_cast<scf::IfOp>(op);
     if (found || !branch || branch.getNumResults() || branch.elseBlock())

@@ -48,6 +48,7 @@ costate.kernel @inside(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     } else {
       scf.yield %false : i1
     }
+    tape.pivot
     scf.if %inside {
       %g = costate.load %gy[%i] : !costate.array<f64, 1>
       costate.store %zero, %gy[%i] : !costate.array<f64, 1>
