@@ -284,16 +284,16 @@ INLINE static Float withSign(Float size, Float sign) {
   return AS(Float, AS(Bits, size) | (AS(Bits, sign) & 0x80000000u));
 }
 
-// 2^n and exp(x) - 1, for x of at most 700, off by 2^-32 of it.
-typedef struct {
-  Double power, lessOne;
-} Grown;
-
 INLINE static Double powerOfTwo(Double shifted) {
   return AS(Double, (AS(LongBits, shifted) << 52) + AS(unsigned long, 1.0));
 }
 
-INLINE static Double expLessOne(Double x) {
+typedef struct {
+  Double power, growth;
+} Grown;
+
+// power (1 + growth), for x of at most 700, off by 2^-32 of it.
+INLINE static Grown expGrown(Double x) {
   Double shifted = FMA(x, (Double)0x1.71547652b82fep+0, (Double)toLong);
   Double rest = FMA(shifted - toLong, (Double)-0x1.62e42fefa39efp-1, x);
   Double y = 0x1.a1aa57cc4c2ddp-13;
@@ -303,8 +303,13 @@ INLINE static Double expLessOne(Double x) {
   y = FMA(y, rest, (Double)0x1.55555595857d2p-3);
   y = FMA(y, rest, (Double)0x1.00000028876c0p-1);
   y = FMA(y, rest, (Double)0x1.ffffffffec3d2p-1);
-  Double power = powerOfTwo(shifted);
-  return FMA(power, y * rest, power - 1.0);
+  Grown grown = {powerOfTwo(shifted), y * rest};
+  return grown;
+}
+
+INLINE static Double expLessOne(Double x) {
+  Grown grown = expGrown(x);
+  return FMA(grown.power, grown.growth, grown.power - 1.0);
 }
 
 // For x of at most 1000, off by 2^-33 of it.
@@ -449,6 +454,57 @@ Float OF_FLOAT(pow)(Float x, Float y) {
   z = isNone ? (Float)__builtin_nanf("") : z;
   Int isOne = (x == 1.0f) | (y == 0.0f) | ((x == -1.0f) & (ABS(y) == most));
   return isOne ? (Float)1.0f : z;
+}
+
+// erf(x) / x for x of up to 1, off by 2^-40 of it.
+INLINE static Double erfSeries(Double square) {
+  Double y = 0x1.1c92fe0984a13p-20;
+  y = FMA(y, square, (Double)-0x1.d2e0ff56b9f6dp-17);
+  y = FMA(y, square, (Double)0x1.f586e10e84960p-14);
+  y = FMA(y, square, (Double)-0x1.bfe23899e6438p-11);
+  y = FMA(y, square, (Double)0x1.56589853b5cf5p-8);
+  y = FMA(y, square, (Double)-0x1.b82cbbbd74a59p-6);
+  y = FMA(y, square, (Double)0x1.ce2f20adf473dp-4);
+  y = FMA(y, square, (Double)-0x1.812746adf835dp-2);
+  return FMA(y, square, (Double)0x1.20dd750428d5dp+0);
+}
+
+// erfc(x) exp(x^2) (1 + 2 x) as a polynomial in (x - 3) / (x + 3), for x from 0
+// to 10.2, off by 2^-34 of it.
+INLINE static Double erfcPolynomial(Double x) {
+  Double y = 0x1.159a290c8e863p-15;
+  y = FMA(y, x, (Double)0x1.09c31420b3081p-13);
+  y = FMA(y, x, (Double)-0x1.099d98ab0e559p-13);
+  y = FMA(y, x, (Double)-0x1.9e2bfa3cfbe4ep-11);
+  y = FMA(y, x, (Double)0x1.f08fa04e110fap-10);
+  y = FMA(y, x, (Double)0x1.4c12929adfd72p-9);
+  y = FMA(y, x, (Double)-0x1.8576f8b2e076ap-6);
+  y = FMA(y, x, (Double)0x1.17c97968d5e13p-4);
+  y = FMA(y, x, (Double)-0x1.e88b7de7b3f72p-4);
+  y = FMA(y, x, (Double)0x1.09836c3b8c612p-3);
+  y = FMA(y, x, (Double)-0x1.85a15c0e32d35p-5);
+  y = FMA(y, x, (Double)-0x1.15c084d58182ep-3);
+  return FMA(y, x, (Double)0x1.40c522d7dfe08p+0);
+}
+
+INLINE static Double erfcOfSize(Double x) {
+  x = withinDouble(0.0, x, 10.2);
+  Grown grown = expGrown(-(x * x));
+  Double one = 1.0 + 2.0 * x, other = x + 3.0, inverse = 1.0 / (one * other);
+  Double y = erfcPolynomial((x - 3.0) * one * inverse) * (other * inverse);
+  return y * FMA(grown.power, grown.growth, grown.power);
+}
+
+Float OF_FLOAT(erf)(Float x) {
+  Double size = TO(Double, ABS(x));
+  Double y =
+      size <= 1.0 ? size * erfSeries(size * size) : 1.0 - erfcOfSize(size);
+  return withSign(TO(Float, y), x);
+}
+
+Float OF_FLOAT(erfc)(Float x) {
+  Double all = TO(Double, x), y = erfcOfSize(ABS(all));
+  return TO(Float, all < 0.0 ? 2.0 - y : y);
 }
 
 FAR_FLOAT(tan)

@@ -73,7 +73,8 @@ const Bound bounds[] = {
     {"costate.hypot", 0.51},     {"costate.sinh", 0.51},
     {"costate.cosh", 0.51},      {"costate.tanh", 0.51},
     {"costate.asinh", 0.51},     {"costate.acosh", 0.51},
-    {"costate.atanh", 0.51},
+    {"costate.atanh", 0.51},     {"costate.erf", 0.51},
+    {"costate.erfc", 0.51},
 };
 
 template <class T>

@@ -71,8 +71,8 @@ std::optional<Approximation> MathLibrary::approximation(StringRef operation,
 static bool isOfHost(StringRef name, bool isF64) {
   if (isF64)
     return llvm::is_contained({"sin", "cos", "exp"}, name);
-  return !llvm::is_contained(
-      {"cbrt", "asin", "acos", "atan", "atan2", "erf", "erfc", "fmod"}, name);
+  return !llvm::is_contained({"cbrt", "asin", "acos", "atan", "atan2", "fmod"},
+                             name);
 }
 
 bool MathLibrary::isOwn(const Entry &entry, bool isF64) const {
