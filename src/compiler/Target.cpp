@@ -143,6 +143,12 @@ bool hasVectors(const Function &function) {
   });
 }
 
+/// With half as many registers, long functions take long to compile.
+bool doesWithoutAvx512(const Function &function) {
+  constexpr unsigned longest = 1500; // instructions
+  return function.getInstructionCount() <= longest && !hasVectors(function);
+}
+
 void addSanitizer(ModulePassManager &passes) {
 #ifdef COSTATE_SANITIZE
   passes.addPass(AddressSanitizerPass(AddressSanitizerOptions(),
@@ -202,7 +208,7 @@ Result<std::string> emitObject(Module &module, TargetMachine &machine) {
   for (Function &function : module) {
     if (isLong(function))
       spillFarValues(function);
-    if (!function.isDeclaration() && !hasVectors(function))
+    if (!function.isDeclaration() && doesWithoutAvx512(function))
       function.addFnAttr("target-features", host().scalarFeatures);
   }
   SmallString<0> bytes;

@@ -319,7 +319,7 @@ private:
   /// Registers that a function takes for itself.
   static constexpr unsigned ofFunction = 4;
   /// Operations of a row that take long to compile, of all copies.
-  static constexpr unsigned mostOperations = 400;
+  static constexpr unsigned mostOperations = 150;
 
   /// Records of more lanes would take memory, and values leave the registers.
   unsigned most() {
