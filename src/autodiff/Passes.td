@@ -214,7 +214,8 @@ def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
     Where extents, which the host knows, decide whether that is right, both are
     there. With `branchless`, which is for GPUs, the border asks for nothing
     between its loads: the nearest work item stands in for one that does not
-    exist, and what it has is not selected.
+    exist, and what it has is not selected. Where several work items may add to
+    one element of the border, as with clamped indices, each is asked for.
   }];
   let options = [Option<"branchless", "branchless", "bool", "false",
       "what the border loads waits for no condition">];

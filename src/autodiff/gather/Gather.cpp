@@ -331,6 +331,8 @@ public:
       }
       copies += product;
     }
+    // Of several candidates most are not there, and none is loaded for them.
+    branchless &= copies == additions.size();
     if (branchless)
       assumeItems();
     return copies <= mostCopies;

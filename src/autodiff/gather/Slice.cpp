@@ -158,7 +158,7 @@ static void cloneFolded(OpBuilder &b, Operation &op, IRMapping &values) {
   Operation *copy = b.clone(op, values);
   SmallVector<Value> results;
   if (op.getNumResults() != 1 || !op.getResult(0).getType().isInteger(1) ||
-      failed(b.tryFold(copy, results)))
+      failed(b.tryFold(copy, results)) || results.empty()) // in place
     return;
   values.map(op.getResult(0), results.front());
   copy->erase();

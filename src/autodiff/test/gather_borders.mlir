@@ -109,3 +109,34 @@ costate.kernel @otherwise(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1
     }
   }
 }
+
+// A comparison that is folded in place stays, and so does what asks for it.
+// Of several work items for one element each is asked for on GPUs, too.
+// CHECK-LABEL: costate.kernel @clamped
+// CHECK:         costate.gather
+// CHECK:           arith.cmpi sge, %{{.*}}, %c2_i64
+// CHECK-NOT:     costate.atomic_add
+// CHECK:         costate.return
+// GPU-LABEL: costate.kernel @clamped
+// GPU:         costate.gather
+// GPU:           } else {
+// GPU-NOT:         arith.select
+// GPU:           } {costate.interior}
+costate.kernel @clamped(%x: !costate.array<f64, 1>, %m: !costate.array<i64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c2 = arith.constant 2 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%n) {
+    %g = costate.load %gy[%i] : !costate.array<f64, 1>
+    costate.store %zero, %gy[%i] : !costate.array<f64, 1>
+    %count = costate.load %m[%i] : !costate.array<i64, 1>
+    %few = arith.cmpi sle, %c2, %count : i64
+    scf.if %few {
+      %k = arith.subi %i, %c1 : i64
+      %j = arith.maxsi %k, %c0 : i64
+      costate.atomic_add %g, %gx[%j] : !costate.array<f64, 1>
+    }
+  }
+}
