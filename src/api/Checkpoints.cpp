@@ -241,7 +241,8 @@ void Checkpoints::addTo(TapeReport &report, const TapeImpl &tape) const {
   report.snapshots_taken = snapshots.count();
   report.snapshot_bytes = snapshots.largestBytes();
   report.steps_again =
-      ranAgain ? *ranAgain
+      report.steps == 0 ? 0
+      : ranAgain        ? *ranAgain
       : begins.empty() || steps() < report.steps
           ? Schedule::optimum(report.steps, report.snapshots) + 1 - report.steps
           : schedule.cost(steps());

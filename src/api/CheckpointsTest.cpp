@@ -302,6 +302,7 @@ TEST_F(Checkpointed, KeepWhatCannotRunAgain) {
 
 TEST_F(Checkpointed, TellTheirPlan) {
   Tape tape({.snapshots = 16});
+  EXPECT_EQ(tape.report().steps_again, 0u);
   (void)tape.steps(2048);
   TapeReport plan = tape.report();
   EXPECT_EQ(plan.steps, 2048u);
