@@ -146,6 +146,18 @@ int fuzz(const Command &command) {
   return found;
 }
 
+using CheckProgram = costate::property::Verdict (*)(
+    const costate::property::Node &, unsigned seed);
+
+CheckProgram checkOf(const Command &command) {
+  namespace property = costate::property;
+  if (command.lanes)
+    return property::checkLanes;
+  return [](const property::Node &program, unsigned seed) {
+    return property::check(program, seed);
+  };
+}
+
 /// On a device, where a wrong kernel may take its process down.
 int fuzzDevice(const Command &command) {
   namespace property = costate::property;
@@ -158,12 +170,10 @@ int fuzzDevice(const Command &command) {
                                         : 1000;
   options.jobs = command.jobs;
   options.patience = command.patience;
-  if (command.lanes) {
-    options.checkProgram = property::checkLanes;
-    options.check = [](unsigned seed) {
-      return property::checkLanes(property::generate(seed), seed);
-    };
-  }
+  options.checkProgram = checkOf(command);
+  options.check = [check = checkOf(command)](unsigned seed) {
+    return check(property::generate(seed), seed);
+  };
   if (command.kernel) {
     property::Verdict verdict =
         property::checkApart(options, *command.kernel, std::cout);
@@ -246,9 +256,7 @@ int replayPrograms(const Command &command, const std::string &path) {
   int wrong = programs.empty();
   for (size_t k = 0; k < programs.size(); ++k) {
     unsigned seed = static_cast<unsigned>(command.seed);
-    property::Verdict verdict = command.lanes
-                                    ? property::checkLanes(programs[k], seed)
-                                    : property::check(programs[k], seed);
+    property::Verdict verdict = checkOf(command)(programs[k], seed);
     std::cout << path << ", program " << k + 1 << ": "
               << property::nameOf(verdict.kind)
               << (verdict.text.empty() ? "" : ": ") << verdict.text

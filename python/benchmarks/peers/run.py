@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from datetime import date
 from pathlib import Path
 
 import table
@@ -98,7 +97,7 @@ def main():
             systems[system] = python
         else:
             missing[system] = why
-    result = {"date": str(date.today()), "processor": processor(), "cores": len(os.sched_getaffinity(0)),
+    result = {"processor": processor(), "cores": len(os.sched_getaffinity(0)),
               "python": ".".join(map(str, sys.version_info[:3])), "missing": missing,
               "answers": measure(systems, arguments.rounds)}
     if arguments.json:

@@ -150,7 +150,7 @@ def failures(result):
 
 
 def page(result):
-    parts = {"": [f"{result['date']}, {result['cores']} cores of {result['processor']}, Python {result['python']}; "
+    parts = {"": [f"{result['cores']} cores of {result['processor']}, Python {result['python']}; "
                   f"{versions(result)}."],
              "Launches and first calls": times(result), "Recurrences": recurrences(result),
              "Which gradients are right?": conformance(result), "What they say": failures(result)}

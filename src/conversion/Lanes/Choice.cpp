@@ -387,7 +387,7 @@ bool paysTwice(scf::ForOp row, const Shapes &shapes) {
 }
 
 /// Of the type that the body computes with.
-unsigned lanesOf(scf::ForOp row, const Shapes &shapes, unsigned bits) {
+unsigned lanesOf(scf::ForOp row, unsigned bits, bool isTwice) {
   unsigned narrow = 0, wide = 0;
   row.getBody()->walk([&](Operation *op) {
     for (Type type : op->getResultTypes()) {
@@ -396,7 +396,7 @@ unsigned lanesOf(scf::ForOp row, const Shapes &shapes, unsigned bits) {
     }
   });
   unsigned lanes = bits / (wide > narrow ? 64 : 32);
-  return std::min(16u, paysTwice(row, shapes) ? 2 * lanes : lanes);
+  return std::min(16u, isTwice ? 2 * lanes : lanes);
 }
 
 } // namespace
@@ -411,11 +411,12 @@ Choice chooseLanes(scf::ForOp row, const Shapes &shapes, const TapeOrder &order,
     obstacle = "a branch that undoes several other ones";
   if (!obstacle.empty())
     return {0, obstacle};
+  bool isTwice = !options.lanes && paysTwice(row, shapes);
   unsigned lanes =
-      options.lanes ? options.lanes : lanesOf(row, shapes, options.bits);
+      options.lanes ? options.lanes : lanesOf(row, options.bits, isTwice);
   bool pays =
       options.lanes ? lanes > 1 : Costs(shapes, lanes, options.bits).pay(row);
-  if (pays && !options.lanes && !paysTwice(row, shapes))
+  if (pays && !options.lanes && !isTwice)
     lanes *= Copies(row, shapes, lanes, options.bits).best();
   if (pays)
     return {lanes, ""};
