@@ -1,7 +1,6 @@
 #include "runtime/Snapshots.h"
-#include "runtime/cpu/CpuDevice.h"
+#include "runtime/WatchedArrayTest.h"
 
-#include <gtest/gtest.h>
 #include <random>
 
 using namespace costate;
@@ -9,41 +8,8 @@ using namespace costate::runtime;
 using Values = std::vector<double>;
 
 namespace {
-class SnapshotsOf : public testing::Test {
+class SnapshotsOf : public WatchedArrayTest {
 protected:
-  std::shared_ptr<ArrayStorage> make(std::vector<int64_t> extents) {
-    return *makeArray(device, DType::F64, extents, false, false);
-  }
-  static Values contents(const ArrayStorage &array) {
-    Values values(static_cast<size_t>(array.size));
-    EXPECT_TRUE(array.device->download(values.data(), array.buffer).ok());
-    return values;
-  }
-  /// Announces and writes `value` to `box`.
-  static Result<> write(ArrayStorage &array, const Box &box, double value,
-                        bool past = false) {
-    ArrayWrite write{array, box, [] { return std::string("the test"); }};
-    write.past = write.certain = past;
-    if (array.isWatched())
-      if (Result<> allowed = array.announce(write); !allowed)
-        return allowed;
-    forEachRuns(box, array.extents, [&](const Runs &runs) {
-      for (int64_t run = 0; run < runs.count; ++run)
-        for (int64_t k = 0; k < runs.length; ++k)
-          reinterpret_cast<double *>(
-              array.buffer.address)[runs.first + run * runs.pitch + k] = value;
-    });
-    return {};
-  }
-  static Box slots(const ArrayStorage &array, int64_t begin, int64_t end) {
-    Box box = Box::whole(array.extents);
-    box.dims[0] = IndexSet(begin, end);
-    return box;
-  }
-
-  std::shared_ptr<Device> device = *openCpu(1, 1 << 20);
-  std::shared_ptr<ArrayStorage> x = make({4, 2});
-  Box whole = Box::whole({4, 2});
   Snapshots snapshots;
 };
 } // namespace
@@ -78,7 +44,7 @@ TEST_F(SnapshotsOf, AreRestoredAsOftenAsOneWants) {
 TEST_F(SnapshotsOf, NameWhatIsLost) {
   snapshots.add(x);
   snapshots.take();
-  ASSERT_TRUE(write(*x, whole, 1, /*past=*/true).ok());
+  ASSERT_TRUE(write(*x, whole, 1, /*certain=*/true, /*past=*/true).ok());
   Result<> done = snapshots.restore();
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::CannotReplay);

@@ -1,5 +1,5 @@
 #include "runtime/VersionLog.h"
-#include "runtime/cpu/CpuDevice.h"
+#include "runtime/WatchedArrayTest.h"
 #include "runtime/simt/SimtDevice.h"
 
 #include <atomic>
@@ -13,48 +13,12 @@ using Values = std::vector<double>;
 using Purpose = VersionLog::Purpose;
 
 namespace {
-/// Calls `visit` with the row-major position of each element of `box`.
-template <class Visit>
-void forEachElement(const Box &box, const ArrayStorage &array, Visit visit) {
-  forEachRuns(box, array.extents, [&](const Runs &runs) {
-    for (int64_t run = 0; run < runs.count; ++run)
-      for (int64_t k = 0; k < runs.length; ++k)
-        visit(static_cast<size_t>(runs.first + run * runs.pitch + k));
-  });
-}
-
-class Versions : public testing::Test {
+class Versions : public WatchedArrayTest {
 protected:
-  std::shared_ptr<ArrayStorage> make(std::vector<int64_t> extents) {
-    return *makeArray(device, DType::F64, extents, false, false);
-  }
-  static Values contents(const ArrayStorage &array) {
-    Values values(static_cast<size_t>(array.size));
-    EXPECT_TRUE(array.device->download(values.data(), array.buffer).ok());
-    return values;
-  }
-  /// Announces and writes `value` to `box`.
-  static Result<> write(ArrayStorage &array, const Box &box, double value,
-                        bool certain = false) {
-    ArrayWrite write{array, box, [] { return std::string("the test"); }};
-    write.certain = certain;
-    if (array.isWatched())
-      if (Result<> allowed = array.announce(write); !allowed)
-        return allowed;
-    forEachElement(box, array, [&](size_t at) {
-      reinterpret_cast<double *>(array.buffer.address)[at] = value;
-    });
-    return {};
-  }
   static Box slot(const ArrayStorage &array, int64_t index) {
-    Box box = Box::whole(array.extents);
-    box.dims[0] = IndexSet(index, index + 1);
-    return box;
+    return slots(array, index, index + 1);
   }
 
-  std::shared_ptr<Device> device = *openCpu(1, 1 << 20);
-  std::shared_ptr<ArrayStorage> x = make({4, 2});
-  Box whole = Box::whole({4, 2});
   VersionLog log{Purpose::Versions};
 };
 } // namespace
