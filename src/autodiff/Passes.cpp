@@ -125,9 +125,7 @@ struct MarkExclusive : impl::MarkExclusiveBase<MarkExclusive> {
 struct GatherAdditions : impl::GatherAdditionsBase<GatherAdditions> {
   using GatherAdditionsBase::GatherAdditionsBase;
 
-  void runOnOperation() override {
-    gatherAdditions(getOperation(), branchless);
-  }
+  void runOnOperation() override { gatherAdditions(getOperation(), numbered); }
 };
 
 struct WatchAccesses : impl::WatchAccessesBase<WatchAccesses> {

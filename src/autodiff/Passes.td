@@ -212,13 +212,15 @@ def GatherAdditions : Pass<"gather-additions", "::costate::ir::KernelOp"> {
     ```
 
     Where extents, which the host knows, decide whether that is right, both are
-    there. With `branchless`, which is for GPUs, the border asks for nothing
-    between its loads: the nearest work item stands in for one that does not
-    exist, and what it has is not selected. Where several work items may add to
-    one element of the border, as with clamped indices, each is asked for.
+    there. With `numbered`, which is for GPUs, the new range counts the elements
+    of the interior first and then those of the border, so that the threads of a
+    warp do the same. The border asks for nothing between its loads then: the
+    nearest work item stands in for one that does not exist, and what it has is
+    not selected. Where several work items may add to one element of the border,
+    as with clamped indices, each is asked for.
   }];
-  let options = [Option<"branchless", "branchless", "bool", "false",
-      "what the border loads waits for no condition">];
+  let options = [Option<"numbered", "numbered", "bool", "false",
+      "elements of the interior come before those of the border">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
 }

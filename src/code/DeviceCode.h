@@ -47,7 +47,8 @@ struct DeviceFunction {
   bool ordered = false;    ///< adds in an order that is left to chance
   /// Threads wait for others of their warp or block.
   bool collective = false;
-  bool addsUp = false; ///< its blocks do, in memory of their own
+  bool addsUp = false;      ///< its blocks do, in memory of their own
+  bool accumulates = false; ///< its threads do, and then update elements
   /// Runs in tiles, with a TapeCall (base/DeviceTape.h) after its other words.
   bool tiles = false;
   /// Running its forward sweep again costs more than saving values.

@@ -281,6 +281,7 @@ describeDevice(ModuleOp module, StringRef name, Backend backend) {
          .ordered = flag("ordered"),
          .collective = flag("collective"),
          .addsUp = flag("adds_up"),
+         .accumulates = flag("accumulates"),
          .tiles = flag("tiles"),
          .expensive = flag("expensive"),
          .moderatelyExpensive = flag("moderately_expensive"),

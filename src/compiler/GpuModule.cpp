@@ -23,6 +23,7 @@ namespace costate::compiler {
 namespace {
 
 constexpr const char *sumsAttr = "costate-sums";
+constexpr const char *gathersAttr = "costate-gathers";
 /// What kernels of one function differ in.
 constexpr const char *placeName = "costate_device_tape_place";
 constexpr const char *drainsName = "costate_device_tape_drains";
@@ -131,8 +132,9 @@ void limitBlocks(Function &kernel, unsigned threads, unsigned blocks) {
   kernel.addFnAttr("nvvm.minctasm", utostr(blocks));
 }
 
-/// Blocks of a multiprocessor that a kernel with tiles shall leave room for.
-constexpr unsigned blocksOfSweep = 3, blocksOfDrain = 1, blocksOfSort = 4;
+/// Blocks of a multiprocessor that a kernel shall leave room for.
+constexpr unsigned blocksOfSweep = 3, blocksOfDrain = 1, blocksOfSort = 4,
+                   blocksOfGather = 4;
 
 unsigned blocksOf(TapePlace place) {
   return place == TapeInDrain   ? blocksOfDrain
@@ -147,6 +149,8 @@ void addKernel(Module &module, const DeviceFunction &device,
     limitBlocks(*kernel, TAPE_BLOCK_THREADS, least);
   if (device.function->hasFnAttribute(sumsAttr))
     limitBlocks(*kernel, sumBlockThreads, 1);
+  if (device.function->hasFnAttribute(gathersAttr))
+    limitBlocks(*kernel, TAPE_BLOCK_THREADS, blocksOfGather);
   IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", kernel));
   Value *block = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *size = readRegister(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);

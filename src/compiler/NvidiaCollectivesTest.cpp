@@ -33,6 +33,19 @@ TEST(Nvidia, KernelsOfTilesSortBeforeThemOrDoNothingElse) {
   EXPECT_FALSE(contains(drain, "atom.acq_rel")) << text;
 }
 
+TEST(Nvidia, GatheredAdditionsHaveRegistersForLoadsAtOnce) {
+  std::string text = ptx(R"(
+define void @gather(ptr %words, i64 %thread, i64 %threads, ptr %memory) #0 {
+  %a = load ptr, ptr %words
+  store i64 %thread, ptr %a
+  ret void
+}
+attributes #0 = { "costate-words"="1" "costate-gathers" }
+)");
+  EXPECT_TRUE(contains(text, ".maxntid 256")) << text;
+  EXPECT_TRUE(contains(text, ".minnctapersm 4")) << text;
+}
+
 TEST(Nvidia, LeastPairsGoThroughLanesAndSharedMemory) {
   std::string text = ptx(R"(
 declare void @costate_device_add_up_pair(ptr, i64, i64, i64, ptr, double, double)

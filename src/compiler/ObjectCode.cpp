@@ -20,9 +20,10 @@ COSTATE_FIELDS(costate::runtime::gpu::SortCosts, iteration, uncoalescedWorkItem,
                uncoalescedIteration);
 COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
                measuredInPlace, serial, afterPivot, effects, ordered,
-               collective, addsUp, tiles, expensive, moderatelyExpensive,
-               iterationRows, sharedSymbol, drainSymbol, sorts, sortSymbol,
-               sortCosts, sums, least, sumSlot, oneSum, words, site, tapeSite);
+               collective, addsUp, accumulates, tiles, expensive,
+               moderatelyExpensive, iterationRows, sharedSymbol, drainSymbol,
+               sorts, sortSymbol, sortCosts, sums, least, sumSlot, oneSum,
+               words, site, tapeSite);
 
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {

@@ -99,7 +99,7 @@ void addDevicePasses(OpPassManager &passes, const Options &options,
   // Whoever looks for errors looks at each addition.
   if (!options.debug && !options.findNan)
     passes.addNestedPass<ir::KernelOp>(
-        autodiff::createGatherAdditions({.branchless = true}));
+        autodiff::createGatherAdditions({.numbered = true}));
   passes.addNestedPass<ir::KernelOp>(conversion::createSplitSerial());
   if (options.findNan)
     passes.addNestedPass<ir::KernelOp>(conversion::createFindNan());

@@ -2,6 +2,7 @@
 
 #include "autodiff/Prune.h"
 #include "autodiff/gather/Conditions.h"
+#include "autodiff/gather/Numbers.h"
 #include "autodiff/gather/Slice.h"
 #include "autodiff/replay/Replay.h"
 #include "ir/Tape.h"
@@ -175,6 +176,9 @@ public:
       });
     if (additions.size() > mostAdditions || !pays())
       return {};
+    llvm::erase_if(additions, [&](const Addition &addition) {
+      return isExclusive(addition.op) && isLoaded(addition);
+    });
     for (size_t before = 0; before != additions.size();) {
       before = additions.size();
       llvm::erase_if(additions, [&](const Addition &addition) {
@@ -249,6 +253,18 @@ private:
                         [&](ir::LoadOp load) { return isReadable(load); });
   }
 
+  /// Whether what is added follows from elements that `addition` may add to, as
+  /// where an adjoint is taken and replaced.
+  bool isLoaded(const Addition &addition) const {
+    ArrayAccess mine = *accessOf(addition.op);
+    return llvm::any_of(additions, [&](const Addition &other) {
+      return llvm::any_of(other.slice.loads(), [&](ir::LoadOp load) {
+        ArrayAccess read = *accessOf(load);
+        return read.array == mine.array && !areApart(mine, read);
+      });
+    });
+  }
+
   /// Whether no work item of the new range adds to an element of another one;
   /// else the later addition gives way.
   bool fits(const Addition &addition, const ArrayAccess &access) const {
@@ -306,9 +322,9 @@ private:
 class Gatherer {
 public:
   Gatherer(ir::RangeOp range, StepAnalysis &analysis,
-           ArrayRef<Addition> additions, bool branchless)
+           ArrayRef<Addition> additions, bool numbered)
       : range(range), indices(range.getIndices()), analysis(analysis),
-        additions(additions), branchless(branchless),
+        additions(additions), numbered(numbered), branchless(numbered),
         front(range.getLoc(), range) {}
 
   /// False if there is none; nothing has changed then.
@@ -351,9 +367,9 @@ public:
     }
     if (branchless)
       emptyIfNoItems(extents.front());
-    auto gather = ir::RangeOp::create(front, extents);
-    gather->setAttr(ir::gatherAttr, front.getUnitAttr());
-    front.setInsertionPoint(gather);
+    if (numbered)
+      return emitNumbered(lows, extents);
+    auto gather = emitRange(extents);
     Builder b = Builder::atBlockBegin(range.getLoc(), gather.getBody());
     for (auto [low, index] : llvm::zip(lows, gather.getIndices()))
       element.push_back(b.createOrFold<arith::AddIOp>(index, low));
@@ -422,6 +438,50 @@ private:
       bounds.lows.push_back(steps->end(0, extentOf(p)));
     if (isOther(steps->all.back()))
       bounds.highs.push_back(steps->all.back().from);
+  }
+
+  ir::RangeOp emitRange(ValueRange extents) {
+    auto gather = ir::RangeOp::create(front, extents);
+    gather->setAttr(ir::gatherAttr, front.getUnitAttr());
+    front.setInsertionPoint(gather);
+    return gather;
+  }
+
+  /// Elements of the interior first, so that all lanes of a warp but one do
+  /// the same.
+  void emitNumbered(ValueRange lows, ValueRange extents) {
+    Values highs;
+    for (auto [low, extent] : llvm::zip(lows, extents))
+      highs.push_back(front.createOrFold<arith::AddIOp>(low, extent));
+    ir::RangeOp gather = emitRange(lows.front());
+    Builder b = Builder::atBlockBegin(range.getLoc(), gather.getBody());
+    scf::IfOp items = emitBranch(b);
+    Builder then(range.getLoc(), items.thenBlock()->getTerminator());
+    for (size_t p = 0; p < lows.size(); ++p)
+      element.push_back(UnrealizedConversionCastOp::create(
+                            then, then.getI64Type(), ValueRange())
+                            .getResult(0));
+    emitInterior(then);
+    SmallVector<Cut> cuts; // which the interior decides
+    for (auto [p, low] : llvm::enumerate(lows))
+      cuts.push_back(cutBetween(front, low, least(front, inner[p].lows, -1),
+                                least(front, inner[p].highs), highs[p]));
+    gather.getExtentsMutable().assign(countAll(front, cuts));
+    Value number = gather.getIndices().front(),
+          inside = countInside(front, cuts);
+    b.setInsertionPoint(items);
+    items.getConditionMutable().assign(
+        compare(b, arith::CmpIPredicate::slt, number, inside));
+    then.setInsertionPointToStart(items.thenBlock());
+    for (auto [unknown, value] :
+         llvm::zip(element, elementInside(front, then, cuts, number))) {
+      unknown.replaceAllUsesWith(value);
+      unknown.getDefiningOp()->erase();
+    }
+    Builder otherwise(range.getLoc(), items.elseBlock()->getTerminator());
+    element = elementOfBorder(front, otherwise, cuts,
+                              arith::SubIOp::create(otherwise, number, inside));
+    emitBorder(otherwise, /*ofRow=*/false);
   }
 
   /// Rows of the interior have ends of their own, with fewer conditions.
@@ -800,10 +860,23 @@ private:
     return emit(b, form);
   }
 
+  /// What is added to an element.
+  struct Sum {
+    const Addition &addition;
+    SmallVector<Term> terms;
+    Values position = {};
+    Value old = {};
+
+    bool isConditional() const {
+      return llvm::all_of(terms,
+                          [](const Term &term) { return term.condition; });
+    }
+  };
+
   /// For each frame, the terms in the order in which one thread comes to them:
   /// that of the work items, and then of the program.
-  void emitSums(Builder &b, std::vector<Contribution> terms) {
-    llvm::sort(terms, comesFirst);
+  std::vector<Sum> sumsOf(ArrayRef<Contribution> terms) {
+    std::vector<Sum> sums;
     SmallVector<bool> done(additions.size());
     for (size_t k = 0; k < additions.size(); ++k) {
       if (done[k])
@@ -814,13 +887,39 @@ private:
           done[other] = true;
           mine.insert(additions[other].op);
         }
-      SmallVector<Term> own;
+      Sum sum{additions[k], {}};
       for (const Contribution &contribution : terms)
         if (mine.contains(contribution.add))
-          own.push_back(contribution.term);
-      if (!own.empty())
-        emitSum(b, additions[k], own);
+          sum.terms.push_back(contribution.term);
+      if (!sum.terms.empty())
+        sums.push_back(std::move(sum));
     }
+    return sums;
+  }
+
+  /// A store holds up the loads after it, so elements of different arrays are
+  /// loaded before.
+  void emitSums(Builder &b, std::vector<Contribution> terms) {
+    llvm::sort(terms, comesFirst);
+    std::vector<Sum> sums = sumsOf(terms);
+    llvm::DenseSet<Value> arrays;
+    for (Sum &sum : sums)
+      if (arrays.insert(sum.addition.array).second && !sum.isConditional())
+        loadOld(b, sum);
+    for (Sum &sum : sums)
+      emitSum(b, sum);
+  }
+
+  void loadOld(Builder &b, Sum &sum) {
+    const Addition &addition = sum.addition;
+    b.setLoc(ir::AtomicAddOp(addition.op).getLoc());
+    for (Value index : addition.indices)
+      sum.position.push_back(
+          isUniform(index, range) ? emit(b, Affine::of(index)) : index);
+    for (const Reach &reach : addition.reaches)
+      sum.position[reach.dim] = positionOf(b, reach);
+    sum.old = ir::LoadOp::create(b, sum.terms.front().value.getType(),
+                                 addition.array, sum.position);
   }
 
   /// Whether the work item of `a` comes before that of `b`.
@@ -831,35 +930,31 @@ private:
     return a.number < b.number;
   }
 
-  void emitSum(Builder &b, const Addition &addition, ArrayRef<Term> terms) {
+  void emitSum(Builder &b, Sum &sum) {
     OpBuilder::InsertionGuard guard(b);
-    b.setLoc(ir::AtomicAddOp(addition.op).getLoc());
-    if (llvm::all_of(terms, [](const Term &term) { return term.condition; })) {
-      Value any = terms.front().condition;
-      for (const Term &term : terms.drop_front())
+    b.setLoc(ir::AtomicAddOp(sum.addition.op).getLoc());
+    if (sum.isConditional()) {
+      Value any = sum.terms.front().condition;
+      for (const Term &term : ArrayRef(sum.terms).drop_front())
         any = arith::OrIOp::create(b, any, term.condition);
       auto branch = scf::IfOp::create(b, any, /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
-    Values position;
-    for (Value index : addition.indices)
-      position.push_back(isUniform(index, range) ? emit(b, Affine::of(index))
-                                                 : index);
-    for (const Reach &reach : addition.reaches)
-      position[reach.dim] = positionOf(b, reach);
-    Value sum = ir::LoadOp::create(b, terms.front().value.getType(),
-                                   addition.array, position);
-    for (const Term &term : terms)
-      sum = arith::AddFOp::create(b, sum, term.value);
-    ir::StoreOp::create(b, sum, addition.array, position);
+    if (!sum.old)
+      loadOld(b, sum);
+    Value value = sum.old;
+    for (const Term &term : sum.terms)
+      value = arith::AddFOp::create(b, value, term.value);
+    ir::StoreOp::create(b, value, sum.addition.array, sum.position);
   }
 
   ir::RangeOp range;
   ValueRange indices;
   StepAnalysis &analysis;
   ArrayRef<Addition> additions;
-  bool branchless;
-  Builder front; ///< in front of the range
+  bool numbered;   ///< by `Numbers.h`
+  bool branchless; ///< at borders
+  Builder front;   ///< in front of the range
   SmallVector<Affine> assumed;
   llvm::DenseMap<Operation *, std::vector<std::vector<Candidate>>> candidatesOf;
   std::vector<Bounds> inner, hull; ///< by index of the range
@@ -919,7 +1014,7 @@ bool addsToAdjoints(ir::RangeOp range) {
       .wasInterrupted();
 }
 
-bool gather(ir::RangeOp range, bool branchless) {
+bool gather(ir::RangeOp range, bool numbered) {
   if (!addsToAdjoints(range))
     return false;
   flattenChoices(range);
@@ -927,7 +1022,7 @@ bool gather(ir::RangeOp range, bool branchless) {
   std::vector<Addition> additions = Collector(range, analysis).run();
   if (additions.empty())
     return false;
-  Gatherer gatherer(range, analysis, additions, branchless);
+  Gatherer gatherer(range, analysis, additions, numbered);
   if (!gatherer.plan())
     return false;
   auto undecided = open(gatherer.assumptions());
@@ -949,10 +1044,10 @@ static SmallVector<ir::RangeOp> rangesOf(ir::KernelOp kernel) {
   return ranges;
 }
 
-void gatherAdditions(ir::KernelOp kernel, bool branchless) {
+void gatherAdditions(ir::KernelOp kernel, bool numbered) {
   bool changed = false;
   for (ir::RangeOp range : rangesOf(kernel))
-    changed |= gather(range, branchless);
+    changed |= gather(range, numbered);
   if (!changed)
     return;
   prune(kernel);

@@ -235,3 +235,31 @@ costate.kernel @primal(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %
     costate.atomic_add %v, %y[%j] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+// An adjoint that is taken and replaced, which others follow from, stays with
+// its work item.
+// CHECK-LABEL: costate.kernel @replaced
+// CHECK:         costate.range {{.*}} attributes {costate.gather} {
+// CHECK:           costate.load %arg2
+// CHECK:           costate.store %{{.*}}, %arg1
+// CHECK:         costate.range
+// CHECK:           costate.load %arg2
+// CHECK:           costate.atomic_add exclusive %{{.*}}, %arg2
+// CHECK-NOT:       costate.atomic_add
+// CHECK:         costate.return
+costate.kernel @replaced(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c1 = arith.constant 1 : i64
+  %n = arith.constant 9 : i64
+  costate.range (%i) in (%n) {
+    %j = arith.addi %i, %c1 : i64
+    %g = costate.load %gy[%i] : !costate.array<f64, 1>
+    costate.store %zero, %gy[%i] : !costate.array<f64, 1>
+    %h = arith.negf %g : f64
+    costate.atomic_add exclusive %h, %gy[%i] : !costate.array<f64, 1>
+    costate.atomic_add %g, %gx[%i] : !costate.array<f64, 1>
+    costate.atomic_add %g, %gx[%j] : !costate.array<f64, 1>
+  }
+}

@@ -1,9 +1,10 @@
 // RUN: costate-opt %s --gather-additions | FileCheck %s
-// RUN: costate-opt %s --gather-additions=branchless | FileCheck %s --check-prefix=GPU
+// RUN: costate-opt %s --gather-additions=numbered | FileCheck %s --check-prefix=GPU
 
 // Conditions as `i > 0 and i < n - 1` are bounds of the work items, and what
-// remains is a range over those. Without branches, the nearest of them stands
-// in for others; that there are some is asked before.
+// remains is a range over those. On GPUs elements of the interior come before
+// those of the border, where the nearest work items stand in for others; that
+// there are some is asked before.
 // CHECK-LABEL: costate.kernel @inside
 // CHECK:         costate.range (%[[E:.*]]) in {{.*}} attributes {costate.gather} {
 // CHECK:           } else {
@@ -22,7 +23,13 @@
 // GPU:         arith.cmpi sge
 // GPU:         scf.if %{{.*}} {
 // GPU:           arith.select
-// GPU:           costate.range (%[[E:.*]]) in {{.*}} attributes {costate.gather} {
+// GPU:           arith.minsi
+// GPU-NEXT:      %[[FROM:.*]] = arith.maxsi
+// GPU:           %[[TO:.*]] = arith.maxsi
+// GPU:           %[[INSIDE:.*]] = arith.subi %[[TO]], %[[FROM]]
+// GPU:           costate.range (%[[E:.*]]) in (%[[ALL:.*]]) attributes {costate.gather} {
+// GPU:             %[[IS:.*]] = arith.cmpi slt, %[[E]], %[[INSIDE]]
+// GPU:             scf.if %[[IS]]
 // GPU:             } else {
 // GPU:               %[[BELOW:.*]] = arith.minsi
 // GPU:               %[[ITEM:.*]] = arith.maxsi %[[BELOW]], %c1_i64
@@ -120,7 +127,8 @@ costate.kernel @otherwise(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1
 // GPU-LABEL: costate.kernel @clamped
 // GPU:         costate.gather
 // GPU:           } else {
-// GPU-NOT:         arith.select
+// GPU-NOT:         costate.load {{.*}}
+// GPU:             scf.if
 // GPU:           } {costate.interior}
 costate.kernel @clamped(%x: !costate.array<f64, 1>, %m: !costate.array<i64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
   %zero = arith.constant 0.0 : f64

@@ -29,7 +29,8 @@ public:
   mlir::Value threads() { return body.getArgument(3); }
   /// What the threads of a block share; null: nothing.
   mlir::Value memory() { return body.getArgument(4); }
-  /// Of NVIDIA's kernel: `costate-tiles`, `costate-sums`.
+  /// Of NVIDIA's kernel: `costate-tiles`, `costate-sums`,
+  /// `costate-gathers`.
   void mark(llvm::StringRef attribute);
   mlir::Block *block() { return &body.getFunctionBody().front(); }
   void end(mlir::ImplicitLocOpBuilder &builder);

@@ -7,6 +7,7 @@
 #include "conversion/KernelToLLVM/Accumulators.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
 #include "conversion/PlaceTapes/Passes.h"
+#include "ir/Division.h"
 
 using namespace mlir;
 
@@ -37,7 +38,7 @@ public:
         region(part->getRegion(0)), tiled(part->hasAttr(tilesAttr)),
         known(dyn_cast_or_null<tape::ExpectOp>(part->getPrevNode())),
         depth(depthOf(region)), number(launcher.functions.size()),
-        uses(region, range ? ValueRange(range.getExtents()) : ValueRange()),
+        divisors(divisorsOf(range)), uses(region, sharedByWorkItems()),
         reductions(region), accumulators(region),
         summation(range ? Summation::of(range) : Summation()),
         measured(contains(region, isPush) ? part->clone() : nullptr) {}
@@ -62,6 +63,27 @@ public:
   }
 
 private:
+  /// All extents but the first, by which the host makes it cheap to divide;
+  /// none if it does not know them.
+  static SmallVector<ir::Divisor> divisorsOf(ir::RangeOp range) {
+    if (!range || llvm::any_of(range.getExtents(), frameSlotOf))
+      return {};
+    ImplicitLocOpBuilder b(range.getLoc(), range);
+    SmallVector<ir::Divisor> divisors;
+    for (Value extent : range.getExtents().drop_front())
+      divisors.push_back(ir::Divisor::of(b, extent));
+    return divisors;
+  }
+
+  Values sharedByWorkItems() {
+    Values values;
+    if (range)
+      values.assign(range.getExtents().begin(), range.getExtents().end());
+    for (const ir::Divisor &d : divisors)
+      values.append({d.number, d.low, d.high});
+    return values;
+  }
+
   std::string nameOf(StringRef kind) const {
     return (launcher.kernel + "." + kind + Twine(number)).str();
   }
@@ -174,6 +196,7 @@ private:
                b.getBoolAttr(range && contains(region, addsInAnyOrder))),
          named("collective", b.getBoolAttr(tiled || sums())),
          named("adds_up", b.getBoolAttr(sums())),
+         named("accumulates", b.getBoolAttr(!accumulators.empty())),
          named("tiles", b.getBoolAttr(tiled)),
          named("drains", b.getBoolAttr(contains(region, drains))),
          named("expensive", b.getBoolAttr(part->hasAttr(expensiveAttr))),
@@ -218,6 +241,8 @@ private:
       function.mark("costate-tiles");
     else if (sums())
       function.mark("costate-sums");
+    else if (gathersFewFloats())
+      function.mark("costate-gathers");
     auto b = ImplicitLocOpBuilder::atBlockBegin(op->getLoc(), function.block());
     Value place;
     if (tiled)
@@ -257,9 +282,7 @@ private:
   /// that LLVM unrolls.
   void emitWorkItems(ImplicitLocOpBuilder &b, DeviceFunction &function,
                      ir::RangeOp op, const Captures &own, bool measures) {
-    Values extents;
-    for (Value extent : op.getExtents())
-      extents.push_back(own.mapping.lookup(extent));
+    auto indicesOf = indexing(b, function, op, own);
     Values carried;
     if (measures) {
       carried.push_back(constant(b, 0));
@@ -274,7 +297,7 @@ private:
       args = args.drop_back();
       if (launcher.namesWorkItems)
         storeSlot(inner, k, function.worker(), workItemSlot);
-      useIndices(op, indicesOf(inner, k, extents));
+      useIndices(op, indicesOf(inner, k));
       Values next = measures ? measure(inner, function, op, args[0])
                              : iterate(inner, op, args);
       next.push_back(arith::AddIOp::create(inner, k, function.threads()));
@@ -288,6 +311,39 @@ private:
       commitNeed(b, function, loop.getResult(0));
     else
       addUp(b, function, loop.getResults().drop_back(), own);
+  }
+
+  /// Whether NVIDIA's assembler may keep so few registers that loads wait for
+  /// each other. With many more loads it does not.
+  bool gathersFewFloats() {
+    constexpr int64_t manyLoads = 40;
+    if (!range || !range->hasAttr(ir::gatherAttr))
+      return false;
+    int64_t loads = 0;
+    region.walk([&](ir::LoadOp load) {
+      loads += load.getType().isF64() ? manyLoads : 1;
+    });
+    return loads < manyLoads;
+  }
+
+  /// From the number of a work item to its indices.
+  std::function<Values(ImplicitLocOpBuilder &, Value)>
+  indexing(ImplicitLocOpBuilder &b, DeviceFunction &function, ir::RangeOp op,
+           const Captures &own) {
+    auto here = [&](Value value) { return own.mapping.lookup(value); };
+    Values extents = llvm::map_to_vector(op.getExtents(), here);
+    if (divisors.empty())
+      return [=](ImplicitLocOpBuilder &inner, Value number) {
+        return ir::indicesOf(inner, number, extents);
+      };
+    auto known = llvm::map_to_vector(divisors, [&](const ir::Divisor &d) {
+      return ir::Divisor{here(d.number), here(d.low), here(d.high)};
+    });
+    Value count = loadSlot(b, b.getI64Type(), function.words(), WorkItemsWord);
+    Value isNarrow = ir::isNarrow(b, count);
+    return [=](ImplicitLocOpBuilder &inner, Value number) {
+      return ir::indicesOf(inner, number, extents, known, isNarrow);
+    };
   }
 
   /// Of a thread; without a division.
@@ -317,9 +373,7 @@ private:
   /// for (tile = first; tile != none; tile = next) 32 work items, one per lane
   void emitTiles(ImplicitLocOpBuilder &b, DeviceFunction &function,
                  ir::RangeOp op, const Captures &own, Value place) {
-    Values extents;
-    for (Value extent : op.getExtents())
-      extents.push_back(own.mapping.lookup(extent));
+    auto indicesOf = indexing(b, function, op, own);
     Value worker = function.worker(), none = constant(b, -1);
     Runtime &runtime = launcher.runtime;
     Value call = slot(b, function.words(), callWord());
@@ -337,7 +391,7 @@ private:
     auto after = [&](OpBuilder &nested, Location loc, ValueRange args) {
       ImplicitLocOpBuilder inner(loc, nested);
       Value k = runtime.callTape(inner, "work_item", true, {worker, args[0]});
-      useIndices(op, indicesOf(inner, k, extents));
+      useIndices(op, indicesOf(inner, k));
       Values next{Value()};
       next.append(iterate(inner, op, args.drop_front()));
       next[0] = runtime.callTape(inner, "next", true, worker);
@@ -558,6 +612,7 @@ private:
   tape::ExpectOp known; ///< what the host knows of the tapes; may be null
   tape::DepthOp depth;  ///< what it may be sorted by; may be null
   size_t number;
+  SmallVector<ir::Divisor> divisors;
   Captures uses;
   Reductions reductions;
   Accumulators accumulators;

@@ -3,6 +3,7 @@
 #include "base/DeviceSort.h"
 #include "conversion/KernelToDevice/DeviceFunction.h"
 #include "conversion/KernelToLLVM/LoopNest.h"
+#include "ir/Division.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -75,7 +76,7 @@ private:
     auto branch = scf::IfOp::create(b, b.getI64Type(), isThere,
                                     /*withElseRegion=*/true);
     ImplicitLocOpBuilder there(loc, branch.getThenRegion());
-    Values indices = indicesOf(there, item, extents);
+    Values indices = ir::indicesOf(there, item, extents);
     tape::DepthOp depth = depthOf(range.getBodyRegion());
     IRMapping here;
     here.map(range.getBody()->getArguments(), indices);

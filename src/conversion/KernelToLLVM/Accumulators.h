@@ -19,6 +19,8 @@ class Accumulators {
 public:
   explicit Accumulators(mlir::Region &range);
 
+  bool empty() const { return elements.empty(); }
+
   /// Makes places at the start of a function, and lets the updates in `range`,
   /// a copy of the range, go there.
   void redirect(mlir::ImplicitLocOpBuilder &builder, mlir::Region &range);

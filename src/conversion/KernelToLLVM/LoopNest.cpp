@@ -1,5 +1,7 @@
 #include "conversion/KernelToLLVM/LoopNest.h"
 
+#include "ir/Division.h"
+
 using namespace mlir;
 
 namespace costate::conversion {
@@ -108,7 +110,7 @@ public:
 
   Values emit(Value begin, Values sums) {
     Values carried = {begin};
-    Values indices = indicesOf(builder, begin, extents);
+    Values indices = ir::indicesOf(builder, begin, extents);
     carried.push_back(indices.pop_back_val());
     llvm::append_range(carried, indices);
     llvm::append_range(carried, sums);
@@ -152,19 +154,6 @@ private:
 };
 
 } // namespace
-
-SmallVector<Value> indicesOf(ImplicitLocOpBuilder &builder, Value number,
-                             ValueRange extents) {
-  Values indices(extents.size());
-  for (unsigned d = extents.size() - 1; d > 0; --d) {
-    indices[d] = ir::RemOp::create(builder, number.getType(), number,
-                                   extents[d], /*isUnsigned=*/true);
-    number = ir::DivOp::create(builder, number.getType(), number, extents[d],
-                               /*isUnsigned=*/true);
-  }
-  indices[0] = number;
-  return indices;
-}
 
 SmallVector<Value> emitLoops(ImplicitLocOpBuilder &builder, Value begin,
                              Value end, ValueRange extents, unsigned sumCount,

@@ -27,11 +27,6 @@ struct Summation {
 using WorkItem = llvm::function_ref<llvm::SmallVector<mlir::Value>(
     mlir::ImplicitLocOpBuilder &, mlir::ValueRange indices)>;
 
-/// The indices of work item `number`, counted row-major over `extents`.
-llvm::SmallVector<mlir::Value> indicesOf(mlir::ImplicitLocOpBuilder &builder,
-                                         mlir::Value number,
-                                         mlir::ValueRange extents);
-
 /// Memory for some pairs, which lives as long as the function runs.
 mlir::Value allocatePairs(mlir::ImplicitLocOpBuilder &builder);
 

@@ -30,8 +30,9 @@ struct Properties {
   size_t sharedPerBlock = 0, sharedPerMultiprocessor = 0;
   /// What a multiprocessor has of it by another interface; 0: no more.
   size_t sharedOfChip = 0;
-  size_t l2Bytes = 0;      ///< cache of the whole device
-  int blockThreads = 1024; ///< of the largest block
+  size_t l2Bytes = 0;             ///< cache of the whole device
+  int blockThreads = 1024;        ///< of the largest block
+  int64_t mostBlocks = INT32_MAX; ///< of a launch
   /// Loops end after some iterations of a thread, so that all should have as
   /// many.
   bool endsLoops = false;

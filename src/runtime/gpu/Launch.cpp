@@ -32,6 +32,9 @@ struct Launch {
 namespace costate::runtime::gpu {
 
 static constexpr int usualBlockThreads = 128;
+/// Of functions with so many registers that fewer threads run at a time.
+static constexpr int blockThreadsOfCrowds[] = {2 * usualBlockThreads,
+                                               usualBlockThreads};
 /// Of blocks that add up, there should be few: each of them is waited for.
 static constexpr int blockThreadsOfSums[] = {sumBlockThreads,
                                              sumBlockThreads / 2};
@@ -187,15 +190,15 @@ static int blockThreads(const Launch &launch, int wanted) {
   return std::min(wanted, launch.engine.driver().properties().blockThreads);
 }
 
-/// Blocks that run at the same time, with as many threads as can. The last one
-/// adds up what the others have left: none should start late.
-static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
+/// Blocks that run at the same time, with as many threads as can.
+static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function,
+                             std::span<const int> sizes) {
   auto &known = launch.loaded.fullGrids;
   known.resize(launch.code.functions.size(), Grid{0, 0});
   Grid &full = known[numberOf(launch, function)];
   if (full.blocks)
     return full;
-  for (int wanted : blockThreadsOfSums) {
+  for (int wanted : sizes) {
     int threads = blockThreads(launch, wanted);
     auto resident = launch.engine.driver().residentBlocks(
         *launch.loaded.module, function.symbol, threads, 0);
@@ -207,24 +210,49 @@ static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function) {
   return full;
 }
 
+static Grid atMost(Grid grid, int64_t threads) {
+  return {std::min(grid.blocks, threads / grid.blockThreads),
+          grid.blockThreads};
+}
+
+/// Whether the threads of a function may take any work items.
+static bool takesAny(const DeviceFunction &function) {
+  return !function.addsUp && !function.accumulates && function.measure.empty();
+}
+
+/// Where a thread takes one work item after another, all threads run at the
+/// same time, or the neighbours of a work item, which share memory with it, run
+/// much later. Threads that need too many registers for that take one each.
+static Result<Grid> gridOfMany(Launch &launch, const DeviceFunction &function,
+                               int64_t threads, int64_t workItems) {
+  int usual = blockThreads(launch, usualBlockThreads);
+  Grid most{threads / usual, usual};
+  if (threads <= usual || function.tiles ||
+      (!function.addsUp && !takesAny(function)))
+    return most;
+  auto full = fullGrid(launch, function,
+                       function.addsUp ? std::span(blockThreadsOfSums)
+                                       : std::span(blockThreadsOfCrowds));
+  if (!full || function.addsUp)
+    return full ? atMost(*full, threads) : full;
+  if (full->blocks * full->blockThreads >= threads)
+    return most;
+  int64_t blocks = (workItems + full->blockThreads - 1) / full->blockThreads;
+  return Grid{std::min(blocks, launch.engine.driver().properties().mostBlocks),
+              full->blockThreads};
+}
+
 static Result<Grid> gridOf(Launch &launch, const DeviceFunction &function,
                            int64_t workItems) {
   auto threads = static_cast<int64_t>(
       std::min(mostThreads(launch, function), static_cast<size_t>(workItems)));
-  int usual = blockThreads(launch, usualBlockThreads);
-  Grid most{threads / usual, usual};
-  if (function.addsUp && !function.tiles && threads > most.blockThreads) {
-    auto full = fullGrid(launch, function);
-    if (!full)
-      return full;
-    most = *full;
-  }
   if (threads == 1)
     return Grid{1, 1};
-  if (threads <= most.blockThreads) // whole warps: code is made for a size
-    return Grid{1, (static_cast<int>(threads) + 31) / 32 * 32};
-  return Grid{std::min(most.blocks, threads / most.blockThreads),
-              most.blockThreads};
+  auto grid = gridOfMany(launch, function, threads, workItems);
+  if (!grid || threads > grid->blockThreads)
+    return grid;
+  // whole warps: code is made for a size
+  return Grid{1, (static_cast<int>(threads) + 31) / 32 * 32};
 }
 
 static Result<> clearSums(Launch &launch, const DeviceFunction &function) {

@@ -89,7 +89,8 @@ public:
              .blocksProgress = true,
              .sortsApart = options.sortsApart,
              .isHost = true},
-        seed(options.seed), team(options.threads) {}
+        seed(options.seed), share(options.fewRegisters ? 4 : 1),
+        team(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
 
@@ -186,7 +187,7 @@ public:
 
   Result<int64_t> residentBlocks(gpu::Module &, const std::string &,
                                  int blockThreads, size_t) override {
-    return info.residentThreads / blockThreads;
+    return std::max(info.residentThreads / blockThreads / share, 1);
   }
   Result<> synchronize() override {
     ++count.synchronizations;
@@ -215,6 +216,7 @@ private:
   std::atomic<std::thread::id> capturer = {};
   std::shared_ptr<Kept> kept;
   const uint64_t seed;
+  const int share; ///< of the threads have registers at a time: one of so many
   std::atomic<uint64_t> schedules = 0;
   cpu::ThreadPool team;
 };
@@ -337,6 +339,8 @@ std::optional<uint64_t> wholeNumber(std::string_view text) {
 bool isPossible(const Choice &choice) {
   if (choice.name == "sort")
     return choice.value == "apart";
+  if (choice.name == "registers")
+    return choice.value == "few";
   std::optional<uint64_t> number = wholeNumber(choice.value);
   if (choice.name == "block")
     return number && *number % 32 == 0 && *number >= 32 && *number <= 1024;
@@ -363,8 +367,8 @@ Result<> checkChoices() {
           ErrorCode::BadArgument,
           "COSTATE_SIMT has `" + std::string(choice.text) +
               "`; it takes `seed=N`, `block=N` (32 to 1024, in steps of 32), "
-              "`shared=KiB`, `chip=KiB` and `sort=apart`, with commas between "
-              "them"};
+              "`shared=KiB`, `chip=KiB`, `registers=few` and `sort=apart`, "
+              "with commas between them"};
   return {};
 }
 
@@ -384,6 +388,8 @@ size_t chosenShared() {
 }
 
 size_t chosenChip() { return numberIn<size_t>("chip", 0) << 10; }
+
+bool chosenFewRegisters() { return chosen("registers") == "few"; }
 
 bool chosenSortsApart() { return chosen("sort") == "apart"; }
 

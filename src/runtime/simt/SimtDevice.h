@@ -21,6 +21,9 @@ int chosenBlockThreads();
 size_t chosenShared();
 /// `chip` KiB of COSTATE_SIMT, or no more than that.
 size_t chosenChip();
+/// Whether `registers` of COSTATE_SIMT is `few`: a quarter of the threads have
+/// some at a time.
+bool chosenFewRegisters();
 /// Whether `sort` of COSTATE_SIMT is `apart`.
 bool chosenSortsApart();
 
@@ -37,6 +40,7 @@ struct Options {
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;
   bool sortsApart = chosenSortsApart();
+  bool fewRegisters = chosenFewRegisters();
 };
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options);

@@ -275,11 +275,13 @@ TEST(Simt, ChoicesThatItDoesNotKnowAreRefused) {
     return device ? "" : device.error().text;
   };
   for (const char *known :
-       {"", ",seed=3,", "seed=3,block=64,shared=48,chip=100", "sort=apart"})
+       {"", ",seed=3,", "seed=3,block=64,shared=48,chip=100", "sort=apart",
+        "registers=few"})
     EXPECT_EQ(failureOf(known), "");
   for (std::string wrong :
        {"sede=3", "seed", "seed=", "seed=x", "seed=3x", "block=33", "block=0",
-        "block=2048", "shared=-1", "sort=never", "shared=99999999999"}) {
+        "block=2048", "shared=-1", "sort=never", "registers=3",
+        "shared=99999999999"}) {
     std::string text = failureOf(("seed=1," + wrong).c_str());
     EXPECT_NE(text.find("`" + wrong + "`; it takes `seed=N`"),
               std::string::npos)

@@ -50,8 +50,7 @@ struct Adapter {
   /// What pipelines must ask for to have subgroups of `features.subgroup`
   /// lanes; 0: nothing.
   uint32_t askedSubgroup = 0;
-  int64_t mostBlocks = 0; ///< of a launch
-  size_t mostBytes = 0;   ///< of an allocation
+  size_t mostBytes = 0; ///< of an allocation
   /// Of a buffer that several allocations are bound to; 0: there are none.
   size_t mostSparseBytes = 0;
   bool bindsSparse = false;

@@ -288,6 +288,7 @@ AdapterReader::gpuProperties(const VulkanFeatures &features) const {
   auto most = static_cast<int>(std::min(limits.maxComputeWorkGroupInvocations,
                                         limits.maxComputeWorkGroupSize[0]));
   result.blockThreads = std::min(features.largestBlock(), most);
+  result.mostBlocks = limits.maxComputeWorkGroupCount[0];
   result.sortsApart = true; // its sweeps have no code that sorts (DeviceSort.c)
   return result;
 }
@@ -324,7 +325,6 @@ Result<Adapter> AdapterReader::adapter() {
   uint32_t lanes = lanesOf(there, result.askedSubgroup);
   result.features = features(there, lanes);
   result.properties = gpuProperties(result.features);
-  result.mostBlocks = properties.properties.limits.maxComputeWorkGroupCount[0];
   result.mostBytes = v11.maxMemoryAllocationSize;
   size_t mostOfBuffer =
       maintenance4.maxBufferSize ? maintenance4.maxBufferSize : SIZE_MAX;

@@ -327,7 +327,7 @@ Result<> VulkanDriver::launch(gpu::Module &module, const std::string &symbol,
                                                    sharedBytes);
   if (!kernel)
     return kernel.error();
-  if (grid.blocks > session().adapter().mostBlocks)
+  if (grid.blocks > properties().mostBlocks)
     return session().failure(VK_ERROR_TOO_MANY_OBJECTS,
                              "run `" + symbol + "` in " +
                                  std::to_string(grid.blocks) + " blocks");

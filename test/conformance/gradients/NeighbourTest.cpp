@@ -68,6 +68,16 @@ Kernel chosen() {
   });
 }
 
+/// A wave equation in two buffers: adjoints of the older one are taken and
+/// replaced.
+Kernel inPlace() {
+  return alongRow("in_place", [](Row u, Row k, Row w, Index i, Index n) {
+    IF ((i > 0) & (i < n - 1)) {
+      w(i) = 2.0 * u(i) - w(i) + k(i) * sin(u(i - 1) + u(i + 1) - 2.0 * u(i));
+    }
+  });
+}
+
 /// Every second element, and those beside it.
 Kernel coarse() {
   return kernel("coarse", [](ArrayRef<double, 1> u, ArrayRef<double, 1> k,
@@ -94,12 +104,12 @@ class Neighbours : public testing::TestWithParam<int> {};
 
 TEST_P(Neighbours, AlongARow) {
   int n = GetParam();
-  for (const Kernel &k :
-       {oneSided(), inside(), clamped(), periodic(), chosen(), coarse()}) {
+  for (const Kernel &k : {oneSided(), inside(), clamped(), periodic(), chosen(),
+                          inPlace(), coarse()}) {
     auto u = active(randomValues(n, 0.5, 1.5, 1)),
          c = active(randomValues(n, 0.5, 1.5, 2)),
          w = active(randomValues(n, 0.5, 1.5, 3));
-    expectGradients({u, c}, {w}, k, u, c, w);
+    expectGradients({u, c, w}, {w}, k, u, c, w);
   }
 }
 
