@@ -188,6 +188,8 @@ void Checkpoints::requireRoom() const {
 }
 
 size_t Checkpoints::room() const {
+  if (snapshots.areElsewhere())
+    return 0;
   const size_t held = schedule.kept().size();
   const size_t free = schedule.limit() > held ? schedule.limit() - held : 0;
   const size_t one = snapshots.largestBytes();

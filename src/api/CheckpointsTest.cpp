@@ -205,6 +205,34 @@ TEST_F(Checkpointed, KeepSnapshotsElsewhere) {
               [&] { waves.record(nowhere, 5); });
 }
 
+/// What is elsewhere leaves its room to others, not to copies of more steps.
+TEST_F(Checkpointed, LeaveTheMemoryOfAGpuToOthers) {
+  device = Device::open("simt", {.threads = 1});
+  constexpr int64_t n = 20'000;
+  constexpr size_t state = 2 * 8 * n, between = 4 << 20;
+  Waves waves(device, n);
+  Tape all;
+  std::vector<Values> expected = waves.reversed(all, 120);
+  all.clear();
+  for (bool told : {true, false})
+    for (TapeOptions options :
+         {TapeOptions{.snapshots = 40, .on_host = true},
+          TapeOptions{.snapshots = 40, .folder = testing::TempDir()}}) {
+      Tape tape(options);
+      size_t before = device.current_bytes();
+      device.reset_peak_bytes();
+      // Blocks add in any order.
+      std::vector<Values> results = waves.reversed(tape, 120, told);
+      for (size_t k = 0; k < results.size(); ++k)
+        for (size_t i = 0; i < results[k].size(); ++i)
+          ASSERT_NEAR(results[k][i], expected[k][i], 1e-9) << k << " " << i;
+      EXPECT_LE(device.peak_bytes() - before, 4 * state + between) << told;
+      EXPECT_GE(tape.report().peak_bytes, 20 * state) << told;
+      tape.clear();
+      EXPECT_EQ(device.current_bytes(), before);
+    }
+}
+
 TEST_F(Checkpointed, HoldWhatArraysHeldWhenSomethingThrows) {
   Kernel odd = kernel("odd", [](ArrayRef<double, 1> a) {
     parallel(a.size(0), [&](Index i) { a(i) = a(i) * a(i); });

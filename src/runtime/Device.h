@@ -6,6 +6,7 @@
 #include "code/KernelCode.h"
 #include "costate/statistics.h"
 #include "runtime/Buffer.h"
+#include "runtime/HostCopies.h"
 
 #include <cstddef>
 #include <memory>
@@ -69,6 +70,8 @@ public:
   /// back for who borrows as much.
   virtual Result<Buffer> borrow(size_t bytes) { return allocate(bytes); }
   virtual void giveBack(Buffer buffer) { release(buffer); }
+  /// Null where memory is that of the host.
+  virtual HostCopies *hostCopies() { return nullptr; }
 
   /// `buffer` is memory of somebody else; until `disown`, which waits, if
   /// `waits`, until nothing queued needs it. BadArgument if the device can use

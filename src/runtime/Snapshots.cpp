@@ -18,55 +18,111 @@ static std::string describe(const ArrayStorage &array) {
 
 class Snapshots::Memory {
 public:
-  /// Of the device; of the host if that is null.
-  Memory(std::shared_ptr<Device> device, Buffer buffer)
-      : device(std::move(device)), buffer(buffer) {}
-  ~Memory() {
-    if (device)
-      device->giveBack(buffer);
-    else
-      munmap(buffer.address, buffer.bytes);
-  }
+  explicit Memory(Buffer buffer) : buffer(buffer) {}
+  virtual ~Memory() = default;
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
   size_t bytes() const { return buffer.bytes; }
-  Result<> fill(const ArrayStorage &array, std::span<const Box> boxes) const {
-    return forEachPiece(
-        array, boxes, buffer.address, array.buffer.address,
-        [&](Rows original, Rows packed) {
-          return device ? device->copy(packed, original)
-                        : eachRow(original, packed, [&](Buffer row, void *to) {
-                            return array.device->download(to, row);
-                          });
-        });
+  virtual Result<> fill(const ArrayStorage &array,
+                        std::span<const Box> boxes) const = 0;
+  virtual Result<> putBack(const ArrayStorage &array,
+                           std::span<const Box> boxes) const = 0;
+
+protected:
+  template <class Visit>
+  Result<> forEach(const ArrayStorage &array, std::span<const Box> boxes,
+                   Visit visit) const {
+    return forEachPiece(array, boxes, buffer.address, array.buffer.address,
+                        visit);
+  }
+
+  const Buffer buffer;
+};
+
+class Snapshots::DeviceMemory final : public Memory {
+public:
+  DeviceMemory(std::shared_ptr<Device> device, Buffer buffer)
+      : Memory(buffer), device(std::move(device)) {}
+  ~DeviceMemory() override { device->giveBack(buffer); }
+
+  Result<> fill(const ArrayStorage &array,
+                std::span<const Box> boxes) const override {
+    return forEach(array, boxes, [&](Rows original, Rows packed) {
+      return device->copy(packed, original);
+    });
   }
   Result<> putBack(const ArrayStorage &array,
-                   std::span<const Box> boxes) const {
-    return forEachPiece(
-        array, boxes, buffer.address, array.buffer.address,
-        [&](Rows original, Rows packed) {
-          return device
-                     ? device->copy(original, packed)
-                     : eachRow(original, packed, [&](Buffer row, void *from) {
-                         return array.device->upload(row, from);
-                       });
-        });
+                   std::span<const Box> boxes) const override {
+    return forEach(array, boxes, [&](Rows original, Rows packed) {
+      return device->copy(original, packed);
+    });
+  }
+
+private:
+  const std::shared_ptr<Device> device;
+};
+
+/// Of the host, which its device fills and reads in the order of its work.
+class Snapshots::HostMemory final : public Memory {
+public:
+  HostMemory(std::shared_ptr<Device> device, Buffer buffer)
+      : Memory(buffer), device(std::move(device)) {}
+  ~HostMemory() override { device->hostCopies()->giveBack(buffer); }
+
+  Result<> fill(const ArrayStorage &array,
+                std::span<const Box> boxes) const override {
+    return device->hostCopies()->save(buffer, rows(array, boxes));
+  }
+  Result<> putBack(const ArrayStorage &array,
+                   std::span<const Box> boxes) const override {
+    return device->hostCopies()->load(rows(array, boxes), buffer);
+  }
+
+private:
+  std::vector<Rows> rows(const ArrayStorage &array,
+                         std::span<const Box> boxes) const {
+    std::vector<Rows> all;
+    (void)forEach(array, boxes, [&](Rows original, Rows) {
+      all.push_back(original);
+      return Result<>();
+    });
+    return all;
+  }
+
+  const std::shared_ptr<Device> device;
+};
+
+class Snapshots::FileMemory final : public Memory {
+public:
+  explicit FileMemory(Buffer mapped) : Memory(mapped) {}
+  ~FileMemory() override { munmap(buffer.address, buffer.bytes); }
+
+  Result<> fill(const ArrayStorage &array,
+                std::span<const Box> boxes) const override {
+    return forEachRow(array, boxes, [&](Buffer row, void *to) {
+      return array.device->download(to, row);
+    });
+  }
+  Result<> putBack(const ArrayStorage &array,
+                   std::span<const Box> boxes) const override {
+    return forEachRow(array, boxes, [&](Buffer row, void *from) {
+      return array.device->upload(row, from);
+    });
   }
 
 private:
   template <class Visit>
-  static Result<> eachRow(const Rows &original, const Rows &packed,
-                          Visit visit) {
-    Result<> done;
-    for (size_t k = 0; done && k < original.count; ++k)
-      done = visit({original.address + k * original.pitch, original.bytes},
-                   packed.address + k * packed.pitch);
-    return done;
+  Result<> forEachRow(const ArrayStorage &array, std::span<const Box> boxes,
+                      Visit visit) const {
+    return forEach(array, boxes, [&](Rows original, Rows packed) {
+      Result<> done;
+      for (size_t k = 0; done && k < original.count; ++k)
+        done = visit({original.address + k * original.pitch, original.bytes},
+                     packed.address + k * packed.pitch);
+      return done;
+    });
   }
-
-  const std::shared_ptr<Device> device;
-  const Buffer buffer;
 };
 
 /// A file of `folder` without name, or -1.
@@ -82,38 +138,40 @@ static int openFile(const std::string &folder, size_t bytes) {
   return -1;
 }
 
-/// Memory of the host, or that of a file.
-static Result<Buffer> map(size_t bytes, const std::string &folder) {
-  const int file = folder.empty() ? -1 : openFile(folder, bytes);
-  if (!folder.empty() && file < 0)
-    return Failure{ErrorCode::OutOfMemory,
-                   "a file of " + std::to_string(bytes) + " bytes in `" +
-                       folder + "`: " + std::strerror(errno) +
-                       "; give a folder that can be written and has room"};
-  void *address =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-           file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+/// A file of `folder`, in memory.
+static Result<Buffer> mapFile(size_t bytes, const std::string &folder) {
+  const int file = openFile(folder, bytes);
+  void *address = file < 0 ? MAP_FAILED
+                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED, file, 0);
   const int error = errno;
   if (file >= 0)
     close(file);
   if (address == MAP_FAILED)
     return Failure{ErrorCode::OutOfMemory,
-                   std::to_string(bytes) +
-                       " bytes of the host: " + std::strerror(error)};
+                   "a file of " + std::to_string(bytes) + " bytes in `" +
+                       folder + "`: " + std::strerror(error) +
+                       "; give a folder that can be written and has room"};
   return Buffer{static_cast<std::byte *>(address), bytes};
 }
 
 Result<std::shared_ptr<Snapshots::Memory>>
 Snapshots::allocate(const ArrayStorage &array, size_t bytes) const {
-  const bool isElsewhere =
-      !place.folder.empty() ||
-      (place.onHost && array.device->info().target != "cpu");
-  Result<Buffer> buffer =
-      isElsewhere ? map(bytes, place.folder) : array.device->borrow(bytes);
+  HostCopies *host = goesToHost(array) ? array.device->hostCopies() : nullptr;
+  const bool isFile = !place.folder.empty();
+  Result<Buffer> buffer = isFile ? mapFile(bytes, place.folder)
+                          : host ? host->borrow(bytes)
+                                 : array.device->borrow(bytes);
   if (!buffer)
     return buffer.error();
-  return std::make_shared<Memory>(isElsewhere ? nullptr : array.device,
-                                  *buffer);
+  std::shared_ptr<Memory> memory;
+  if (isFile)
+    memory = std::make_shared<FileMemory>(*buffer);
+  else if (host)
+    memory = std::make_shared<HostMemory>(array.device, *buffer);
+  else
+    memory = std::make_shared<DeviceMemory>(array.device, *buffer);
+  return memory;
 }
 
 Snapshots::~Snapshots() {
@@ -342,9 +400,13 @@ void Snapshots::clear() {
     std::swap(dropped, snapshots);
     held = peak = largest = overwritten = 0;
   }
-  for (auto &[identity, known] : gone)
+  dropped.clear();
+  for (auto &[identity, known] : gone) {
     if (known.isWatching)
       known.array->unwatch(*this);
+    if (goesToHost(*known.array))
+      known.array->device->hostCopies()->trim();
+  }
 }
 
 size_t Snapshots::bytes() const {
@@ -387,6 +449,14 @@ std::vector<std::shared_ptr<ArrayStorage>> Snapshots::arrays() const {
   for (const auto &[identity, known] : all)
     arrays.push_back(known.array);
   return arrays;
+}
+
+bool Snapshots::areElsewhere() const {
+  std::lock_guard lock(mutex);
+  return !place.folder.empty() ||
+         std::ranges::any_of(all, [&](const auto &known) {
+           return goesToHost(*known.second.array);
+         });
 }
 
 } // namespace costate::runtime

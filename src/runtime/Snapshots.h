@@ -51,6 +51,8 @@ public:
   /// overwrittenBytes(), together.
   size_t costOf(const ArrayStorage &array, const Box &elements) const;
   std::vector<std::shared_ptr<ArrayStorage>> arrays() const;
+  /// They take memory that arrays and tapes cannot have.
+  bool areElsewhere() const;
 
   /// Stands around what restores.
   void beginUse();
@@ -61,8 +63,11 @@ public:
                       const std::function<std::string()> &reader) override;
 
 private:
-  /// Memory of a device or of the host, which is given back.
+  /// Which is given back.
   class Memory;
+  class DeviceMemory;
+  class HostMemory;
+  class FileMemory;
   /// What one write has overwritten.
   struct Piece {
     std::vector<Box> elements;
@@ -85,6 +90,9 @@ private:
     bool refusesReads = false;
   };
 
+  bool goesToHost(const ArrayStorage &array) const {
+    return place.onHost && array.device->hostCopies();
+  }
   void watch(Known &known);
   Result<std::shared_ptr<Memory>> allocate(const ArrayStorage &array,
                                            size_t bytes) const;

@@ -4,6 +4,7 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Ptx.h"
 #include "runtime/cuda/Readback.h"
+#include "runtime/cuda/SideCopies.h"
 #include "runtime/cuda/Spills.h"
 #include "runtime/gpu/Staging.h"
 
@@ -93,6 +94,9 @@ public:
   }
   Result<std::byte *> allocateHost(size_t bytes) override;
   void releaseHost(std::byte *address) override;
+  Result<std::unique_ptr<gpu::SideStream>> openSideStream() override {
+    return openSideCopies(session);
+  }
   Result<int64_t> residentBlocks(gpu::Module &module, const std::string &symbol,
                                  int blockThreads, size_t sharedBytes) override;
   size_t freeBytes() override { return memory->freeBytes(); }

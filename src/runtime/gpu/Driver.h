@@ -6,6 +6,7 @@
 #include "code/DeviceCode.h"
 #include "runtime/Buffer.h"
 #include "runtime/Counters.h"
+#include "runtime/gpu/SideStream.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -83,6 +84,10 @@ public:
   virtual std::byte *onDevice(std::byte *host) { return host; }
   /// Waits until nothing queued can need it any more.
   virtual void releaseHost(std::byte *address) = 0;
+  /// Null if there is but one stream.
+  virtual Result<std::unique_ptr<SideStream>> openSideStream() {
+    return std::unique_ptr<SideStream>();
+  }
 
   /// `from` may change as soon as this returns.
   virtual Result<> upload(std::byte *to, const void *from, size_t bytes) = 0;

@@ -5,6 +5,7 @@
 #include "runtime/Graph.h"
 #include "runtime/gpu/CapturingDriver.h"
 #include "runtime/gpu/Launch.h"
+#include "runtime/gpu/PinnedCopies.h"
 #include "runtime/gpu/ValidatingDriver.h"
 
 namespace costate::runtime::gpu {
@@ -15,8 +16,8 @@ public:
   GpuDevice(DeviceInfo info, std::shared_ptr<Driver> driver,
             TapeBudget tapeBudget, Sorting sorting)
       : deviceInfo(std::move(info)),
-        engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget, sorting) {
-  }
+        engine(std::move(driver), deviceInfo.memoryLimit, tapeBudget, sorting),
+        copies(engine.memory) {}
 
   const DeviceInfo &info() const override { return deviceInfo; }
 
@@ -55,6 +56,7 @@ public:
     if (buffer.address)
       engine.driver().disown(buffer.address, waits);
   }
+  HostCopies *hostCopies() override { return &copies; }
   MemoryUse memory() const override {
     const MemoryBudget &budget = engine.memory.budget;
     return {budget.current(), budget.peak()};
@@ -120,6 +122,7 @@ private:
   /// Tapes can be made again.
   void dropScratch() {
     ForeignWork work;
+    copies.trim();
     std::lock_guard lock(engine.mutex);
     engine.tapes.clear();
     engine.serialTape.clear();
@@ -133,6 +136,7 @@ private:
 
   DeviceInfo deviceInfo;
   Engine engine;
+  PinnedCopies copies;
 };
 
 //===-- Graphs ------------------------------------------------------------===//

@@ -157,6 +157,42 @@ private:
   std::string wrongRelease;
 };
 
+class ValidatedSide final : public SideStream {
+public:
+  ValidatedSide(Driver &driver, Ledger &ledger,
+                std::unique_ptr<SideStream> stream)
+      : driver(driver), ledger(ledger), real(std::move(stream)) {}
+
+  size_t smallBytes() const override { return real->smallBytes(); }
+  Result<> enter(size_t place) override { return real->enter(place); }
+  Result<> leave(size_t place) override { return real->leave(place); }
+  Result<> save(size_t place, std::byte *to, const std::byte *from,
+                size_t bytes) override {
+    Result<> fine = check(to, from, bytes);
+    return fine ? real->save(place, to, from, bytes) : fine;
+  }
+  Result<> load(size_t place, std::byte *to, const std::byte *from,
+                size_t bytes) override {
+    Result<> fine = check(from, to, bytes);
+    return fine ? real->load(place, to, from, bytes) : fine;
+  }
+
+private:
+  Result<> check(const std::byte *host, const std::byte *device, size_t bytes) {
+    const std::byte *there = driver.onDevice(const_cast<std::byte *>(host));
+    for (const std::byte *start : {there, device})
+      if (Result<> fine = ledger.check(reinterpret_cast<uint64_t>(start), bytes,
+                                       "a copy beside launches of");
+          !fine)
+        return fine;
+    return {};
+  }
+
+  Driver &driver;
+  Ledger &ledger;
+  const std::unique_ptr<SideStream> real;
+};
+
 /// With the number of words that its functions are called with.
 struct ValidatedModule final : Module {
   std::shared_ptr<Module> real;
@@ -194,6 +230,7 @@ public:
     else
       report("a release of memory of the host that is not allocated");
   }
+  Result<std::unique_ptr<SideStream>> openSideStream() override;
   Counters &counters() override { return real->counters(); }
 
   Result<std::byte *> allocate(size_t bytes) override {
@@ -362,6 +399,14 @@ Result<> ValidatingDriver::launch(Module &module, const std::string &symbol,
     });
   return fine ? real->launch(*validated.real, symbol, grid, words, sharedBytes)
               : fine;
+}
+
+Result<std::unique_ptr<SideStream>> ValidatingDriver::openSideStream() {
+  Result<std::unique_ptr<SideStream>> made = real->openSideStream();
+  if (!made || !*made)
+    return made;
+  return std::unique_ptr<SideStream>(
+      std::make_unique<ValidatedSide>(*real, ledger, std::move(*made)));
 }
 
 Result<> ValidatingDriver::beginCapture() {

@@ -7,10 +7,13 @@
 #include "runtime/gpu/GpuDevice.h"
 #include "runtime/simt/Block.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <new>
@@ -72,6 +75,65 @@ private:
   Result<> first;
 };
 
+/// Copies as late as they may be.
+class LateCopies final : public gpu::SideStream {
+public:
+  LateCopies(Counters &count, bool takesAll)
+      : count(count), takesAll(takesAll) {}
+
+  size_t smallBytes() const override {
+    return takesAll ? 0 : SideStream::smallBytes();
+  }
+
+  Result<> enter(size_t place) override {
+    auto last = std::find(queue.rbegin(), queue.rend(), place);
+    for (auto left = queue.rend() - last; left > 0; --left)
+      performFirst();
+    isEntered[place] = true;
+    return {};
+  }
+  Result<> leave(size_t place) override {
+    isEntered[place] = false;
+    return {};
+  }
+  Result<> save(size_t place, std::byte *to, const std::byte *from,
+                size_t bytes) override {
+    ++count.downloads;
+    return append({place, to, from, bytes});
+  }
+  Result<> load(size_t place, std::byte *to, const std::byte *from,
+                size_t bytes) override {
+    ++count.uploads;
+    return append({place, to, from, bytes});
+  }
+
+private:
+  struct Copy {
+    size_t place;
+    std::byte *to;
+    const std::byte *from;
+    size_t bytes;
+    bool operator==(size_t other) const { return place == other; }
+  };
+  Result<> append(Copy copy) {
+    if (isEntered[copy.place])
+      return Failure{ErrorCode::Internal,
+                     "a copy beside launches of what they still use"};
+    queue.push_back(copy);
+    return {};
+  }
+  void performFirst() {
+    const Copy &copy = queue.front();
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    queue.pop_front();
+  }
+
+  Counters &count;
+  const bool takesAll;
+  std::deque<Copy> queue;
+  std::array<bool, places> isEntered = {};
+};
+
 /// The stream is empty whenever a call returns.
 class SimtDriver final : public gpu::Driver {
 public:
@@ -89,7 +151,11 @@ public:
              .blocksProgress = true,
              .sortsApart = options.sortsApart,
              .isHost = true},
+<<<<<<< HEAD
         seed(options.seed), share(options.fewRegisters ? 4 : 1),
+=======
+        seed(options.seed), copiesBeside(options.copiesBeside),
+>>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
         team(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
@@ -110,6 +176,10 @@ public:
     return allocate(bytes);
   }
   void releaseHost(std::byte *address) override { release(address); }
+  Result<std::unique_ptr<gpu::SideStream>> openSideStream() override {
+    return std::unique_ptr<gpu::SideStream>(
+        std::make_unique<LateCopies>(count, copiesBeside));
+  }
 
   Result<> upload(std::byte *to, const void *from, size_t bytes) override {
     if (bytes == 0)
@@ -216,7 +286,11 @@ private:
   std::atomic<std::thread::id> capturer = {};
   std::shared_ptr<Kept> kept;
   const uint64_t seed;
+<<<<<<< HEAD
   const int share; ///< of the threads have registers at a time: one of so many
+=======
+  const bool copiesBeside;
+>>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
   std::atomic<uint64_t> schedules = 0;
   cpu::ThreadPool team;
 };
@@ -339,8 +413,13 @@ std::optional<uint64_t> wholeNumber(std::string_view text) {
 bool isPossible(const Choice &choice) {
   if (choice.name == "sort")
     return choice.value == "apart";
+<<<<<<< HEAD
   if (choice.name == "registers")
     return choice.value == "few";
+=======
+  if (choice.name == "copies")
+    return choice.value == "beside";
+>>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
   std::optional<uint64_t> number = wholeNumber(choice.value);
   if (choice.name == "block")
     return number && *number % 32 == 0 && *number >= 32 && *number <= 1024;
@@ -367,7 +446,11 @@ Result<> checkChoices() {
           ErrorCode::BadArgument,
           "COSTATE_SIMT has `" + std::string(choice.text) +
               "`; it takes `seed=N`, `block=N` (32 to 1024, in steps of 32), "
+<<<<<<< HEAD
               "`shared=KiB`, `chip=KiB`, `registers=few` and `sort=apart`, "
+=======
+              "`shared=KiB`, `chip=KiB`, `sort=apart` and `copies=beside`, "
+>>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
               "with commas between them"};
   return {};
 }
@@ -392,6 +475,8 @@ size_t chosenChip() { return numberIn<size_t>("chip", 0) << 10; }
 bool chosenFewRegisters() { return chosen("registers") == "few"; }
 
 bool chosenSortsApart() { return chosen("sort") == "apart"; }
+
+bool chosenCopiesBeside() { return chosen("copies") == "beside"; }
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options) {
   return std::make_shared<SimtDriver>(options);

@@ -26,6 +26,8 @@ size_t chosenChip();
 bool chosenFewRegisters();
 /// Whether `sort` of COSTATE_SIMT is `apart`.
 bool chosenSortsApart();
+/// Whether `copies` of COSTATE_SIMT is `beside`.
+bool chosenCopiesBeside();
 
 struct Options {
   int threads = 1; ///< of the host
@@ -40,7 +42,12 @@ struct Options {
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;
   bool sortsApart = chosenSortsApart();
+<<<<<<< HEAD
   bool fewRegisters = chosenFewRegisters();
+=======
+  /// Small copies use the second stream too.
+  bool copiesBeside = chosenCopiesBeside();
+>>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
 };
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options);

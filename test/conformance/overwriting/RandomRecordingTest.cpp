@@ -554,6 +554,9 @@ protected:
     TapeOptions options{.snapshots = 1 + random() % 8};
     if (random() % 4 == 0)
       options = {.budget = 3000 + random() % 5000};
+    options.on_host = random() % 2;
+    if (random() % 4 == 0)
+      options.folder = testing::TempDir();
     Overwriting some(device, options);
     for (Overwriting *world : {&all, &some})
       runInSteps(*world, program, seed);
