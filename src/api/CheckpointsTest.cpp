@@ -263,6 +263,11 @@ TEST_F(Checkpointed, HoldWhatArraysHeldWhenSomethingThrows) {
 TEST_F(Checkpointed, RefuseWhatContradicts) {
   expectError(ErrorCode::BadArgument, {"snapshot", "leave out"},
               [] { Tape({.snapshot = false, .snapshots = 3}); });
+  for (TapeOptions nowhere :
+       {TapeOptions{.on_host = true}, TapeOptions{.folder = "/tmp"}})
+    expectError(ErrorCode::BadArgument,
+                {"takes none", "give `snapshots` or `budget`"},
+                [&] { Tape tape(nowhere); });
   Tape some({.snapshots = 3});
   expectError(ErrorCode::BadArgument, {"never_copy", "snapshots"},
               [&] { some.never_copy(x); });

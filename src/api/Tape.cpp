@@ -58,6 +58,10 @@ Tape::Tape(TapeOptions options) : impl(std::make_shared<TapeImpl>()) {
     raise(ErrorCode::BadArgument,
           "a `Tape` that may not copy (`snapshot = false`) cannot take "
           "snapshots; leave out one of the options");
+  if (!runsAgain && (options.on_host || !options.folder.empty()))
+    raise(ErrorCode::BadArgument,
+          "`on_host` and `folder` say where the snapshots of a `Tape` go, and "
+          "it takes none; give `snapshots` or `budget` too");
   if (!options.snapshot)
     impl->log.forbidCopies();
   if (runsAgain)

@@ -35,6 +35,27 @@ TEST_F(Tapes, KeepWhatALaunchOverwrites) {
   }
 }
 
+/// A long recording has a short report.
+TEST_F(Tapes, ReportCopiesOfTheSameKindTogether) {
+  {
+    auto recording = tape.record();
+    for (int k = 0; k < 50; ++k) {
+      square(x, y);
+      square(y, x);
+    }
+    sum(x, loss);
+  }
+  std::ostringstream text;
+  text << tape.report();
+  EXPECT_EQ(tape.report().copies.size(), 99u);
+  for (const char *part :
+       {"99 copies, 7.734 KiB", "7.734 KiB: f64 array of shape (10), 99 times",
+        "and others like it"})
+    EXPECT_NE(text.str().find(part), std::string::npos) << text.str();
+  std::string lines = text.str();
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 4) << lines;
+}
+
 TEST_F(Tapes, KeepWhatTheHostOverwrites) {
   Array<double> more = device.array<double>({10});
   {

@@ -4,6 +4,8 @@
 #include "runtime/Text.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <ostream>
 #include <unordered_map>
 
@@ -112,15 +114,56 @@ static void addCheckpoints(std::ostream &out, const TapeReport &report) {
         << " found or wrote is kept, because " << kept.why << "\n";
 }
 
+namespace {
+/// Copies that differ by their entries only.
+struct Alike {
+  TapeReport::Copy first;
+  size_t count = 0, bytes = 0;
+};
+} // namespace
+
+/// What is said of an entry but for its number.
+static std::string withoutEntry(const std::string &text) {
+  return text.substr(0, text.rfind(" (entry "));
+}
+
+static std::vector<Alike> alike(const std::vector<TapeReport::Copy> &copies) {
+  std::vector<Alike> groups;
+  std::map<std::array<std::string, 3>, size_t> positions;
+  for (const TapeReport::Copy &copy : copies) {
+    auto [known, isNew] =
+        positions.try_emplace({copy.array, withoutEntry(copy.needed_by),
+                               withoutEntry(copy.overwritten_by)},
+                              groups.size());
+    if (isNew)
+      groups.push_back({copy});
+    Alike &group = groups[known->second];
+    ++group.count;
+    group.bytes += copy.bytes;
+  }
+  return groups;
+}
+
+static void add(std::ostream &out, const Alike &group) {
+  const TapeReport::Copy &first = group.first;
+  const bool isOne = group.count == 1;
+  auto text = [&](const std::string &entry) {
+    return isOne ? entry : withoutEntry(entry) + " and others like it";
+  };
+  out << "  " << runtime::bytesText(group.bytes) << ": " << first.array;
+  if (!isOne)
+    out << ", " << group.count << " times";
+  out << "\n    needed by " << text(first.needed_by) << "\n    overwritten by "
+      << text(first.overwritten_by) << "\n";
+}
+
 std::ostream &costate::operator<<(std::ostream &out, const TapeReport &report) {
   out << "recording: " << report.entries << " entries, " << report.copies.size()
       << " copies, " << runtime::bytesText(report.bytes) << " (at most "
       << runtime::bytesText(report.peak_bytes) << ")\n";
   if (report.snapshots)
     addCheckpoints(out, report);
-  for (const TapeReport::Copy &copy : report.copies)
-    out << "  " << runtime::bytesText(copy.bytes) << ": " << copy.array
-        << "\n    needed by " << copy.needed_by << "\n    overwritten by "
-        << copy.overwritten_by << "\n";
+  for (const Alike &group : alike(report.copies))
+    add(out, group);
   return out;
 }

@@ -80,6 +80,12 @@ def bytes_of(budget):
     return count
 
 
+def options_of(snapshots=None, budget=None, on_host=False, folder=None):
+    """Those of a recording, as it is given them."""
+    return dict(snapshots=count_of(snapshots), budget=0 if budget is None else bytes_of(budget),
+                on_host=bool(on_host), folder=os.fspath(folder or ""))
+
+
 def progress_of(option):
     """What is called with the number of steps that are reversed, and of all."""
     if not option or callable(option):
@@ -107,8 +113,9 @@ class Tape:
     `snapshots`: instead of all values that gradients need at most so many states are kept, and launches
     run again between them; `budget`: as many as fit into so many bytes, such as "2GB". A step is a
     launch, or what stands between two calls of `step`; `for t in tape.steps(n):` tells how many there
-    are. They are kept in memory of the host with `on_host`, in files of a `folder` if one is given. `progress`: shows how much is reversed, or a function of the number of steps that are
-    reversed and of all.
+    are. They are kept in memory of the host with `on_host`, in files of a `folder` if one is given.
+    `progress`: shows how much is reversed, or a function of the number of steps that are reversed and
+    of all.
     """
 
     def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, *, snapshots=None,
@@ -121,8 +128,7 @@ class Tape:
         self.modes = []
         self.entered = self.left = False
         self.gradient_evaluated = False
-        self.core = _core.Tape(snapshots=count_of(snapshots), budget=0 if budget is None else bytes_of(budget),
-                               on_host=bool(on_host), folder=os.fspath(folder or ""))
+        self.core = _core.Tape(**options_of(snapshots, budget, on_host, folder))
         self.progress = progress_of(progress)
         self.last_report = None
         self.found = set()      # the kernels that were launched

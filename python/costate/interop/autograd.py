@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
 from typing import Any, Callable, Mapping, Sequence, Union
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
-from ..ad.tape import bytes_of, count_of
+from ..ad.tape import options_of
 from ..lang import runtime
 from ..lang.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
@@ -400,7 +401,8 @@ def _tangents(plan: _Plan, launch: _Launch, results: Mapping[int, torch.Tensor],
 
 def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
                    updates: Sequence[int] = (), steps: int | None = None, snapshots: int | None = None,
-                   budget: int | str | None = None) -> Callable[..., Any]:
+                   budget: int | str | None = None, on_host: bool = False,
+                   folder: str | os.PathLike[str] | None = None) -> Callable[..., Any]:
     """A kernel as a function of PyTorch, with its gradient.
 
     ``outputs`` says which arguments of the kernel, counted from 0, the function
@@ -427,11 +429,10 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
 
     With ``steps`` the kernel is launched so many times on the same arguments, as where
     ``updates`` are a state. The gradient launches it again under a `Tape` with ``snapshots`` or a
-    ``budget`` (bytes, or a text such as "2GB") of what it keeps.
+    ``budget`` (bytes, or a text such as "2GB") of what it keeps; ``on_host`` and ``folder`` say where, as
+    for a `Tape`.
     """
-    options = {} if snapshots is None else dict(snapshots=count_of(snapshots))
-    if budget is not None:
-        options["budget"] = bytes_of(budget)
+    options = {option: value for option, value in options_of(snapshots, budget, on_host, folder).items() if value}
     plan = _Plan(kernel, outputs or {}, updates, steps, **options)
 
     def function(*arguments: Any, **named: Any) -> Any:

@@ -1,5 +1,7 @@
 """Tapes that take snapshots."""
 
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -65,12 +67,63 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("told", [True, False])
-@pytest.mark.parametrize("options", [dict(snapshots=1), dict(snapshots=5), dict(budget="4kB"), dict(budget=10000),
+@pytest.mark.parametrize("options", [dict(snapshots=1), dict(snapshots=2, on_host=True),
+                                     dict(snapshots=2, folder=tempfile.gettempdir()), dict(snapshots=5), dict(budget="4kB"), dict(budget=10000),
                                      dict(snapshots=3, budget=10000)])
 def test_gradients_are_those_of_a_tape_that_saves_all(options, told):
     wave = Wave()
     expected = wave.run(50)
     assert same(wave.run(50, told, **options), expected)
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_a_kernel_that_overwrites_what_its_gradient_needs(colours):
+    """Heat in a plate in one array: by cells of two colours, or by way of another array within each launch."""
+    n, steps = 16, 40
+    k, u, v = (qd.field(qd.f64, shape=(n, n), needs_grad=True) for _ in range(3))
+    loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+    @qd.func
+    def bend(a: qd.template(), i, j):
+        return (a[qd.max(i - 1, 0), j] + a[qd.min(i + 1, n - 1), j] + a[i, qd.max(j - 1, 0)]
+                + a[i, qd.min(j + 1, n - 1)] - 4 * a[i, j])
+
+    @qd.kernel
+    def relax(colour: qd.i32):
+        for i, j in u:
+            if (i + j) % 2 == colour:
+                u[i, j] = u[i, j] + k[i, j] * (1 + u[i, j] ** 2) * bend(u, i, j)
+
+    @qd.kernel
+    def spread():
+        for i, j in u:
+            v[i, j] = u[i, j]
+        for i, j in u:
+            u[i, j] = v[i, j] + k[i, j] * (1 + v[i, j] ** 2) * bend(v, i, j)
+
+    @qd.kernel
+    def measure():
+        for i, j in u:
+            loss[None] += u[i, j] ** 2
+
+    def gradients(**options):
+        x = np.linspace(0, 1, n)
+        u.from_numpy(np.sin(3 * x)[:, None] * np.cos(2 * x))
+        k.from_numpy(0.05 + 0.01 * np.sin(7 * x)[:, None] * np.cos(5 * x))
+        with qd.ad.Tape(loss, **options) as tape:
+            for t in tape.steps(steps):
+                if colours:
+                    relax(t % 2)
+                else:
+                    spread()
+            measure()
+        if "budget" in options:
+            assert tape.report().peak_bytes <= 30_000 < 40 * u.to_numpy().nbytes
+        return [f.to_numpy() for f in (k.grad, u.grad, u, loss)]
+
+    expected = gradients()
+    for options in (dict(snapshots=3), dict(budget="30kB"), dict(snapshots=2, folder=tempfile.gettempdir())):
+        assert same(gradients(**options), expected)
 
 
 def test_host_writes_and_functions_run_again_or_are_kept():
@@ -187,7 +240,8 @@ def test_budgets(text, size):
 
 @pytest.mark.parametrize("options, text", [(dict(snapshots=0), "0 snapshots"), (dict(snapshots=True), "True snapshots"),
                                            (dict(budget="much"), "'much'"), (dict(budget=0), "budget of 0"),
-                                           (dict(budget="3 XB"), "'3 XB'")])
+                                           (dict(budget="3 XB"), "'3 XB'"), (dict(on_host=True), "takes none"),
+                                           (dict(folder="/tmp"), "takes none")])
 def test_options_that_make_no_sense(options, text):
     with pytest.raises(qd.errors.BadArgument, match=text):
         qd.ad.Tape(**options)
@@ -217,7 +271,8 @@ def test_a_function_of_pytorch_of_many_launches():
         return v.detach(), u.grad, k.grad
 
     expected = gradients()
-    for options in (dict(steps=30), dict(steps=30, snapshots=3), dict(steps=30, budget="1kB")):
+    for options in (dict(steps=30), dict(steps=30, snapshots=3), dict(steps=30, budget="1kB"),
+                    dict(steps=30, snapshots=3, on_host=True), dict(steps=30, snapshots=3, folder=tempfile.gettempdir())):
         for one, other in zip(gradients(**options), expected):
             torch.testing.assert_close(one, other, rtol=1e-13, atol=0)
 
@@ -230,6 +285,6 @@ def test_a_function_of_pytorch_needs_the_number_of_launches():
         for i in range(u.shape[0]):
             u[i] = u[i] * 2
 
-    for options in (dict(snapshots=3), dict(steps=0)):
+    for options in (dict(snapshots=3), dict(steps=0), dict(on_host=True)):
         with pytest.raises(qd.errors.BadArgument, match="give `steps`"):
             qd.torch_function(relax, updates=[0], **options)
