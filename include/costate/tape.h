@@ -123,10 +123,11 @@ std::ostream &operator<<(std::ostream &out, const TapeReport &report);
 /// tape.backward(loss);
 /// ```
 ///
-/// Before steps that a schedule chooses, arrays are remembered as they are:
-/// what is overwritten afterwards is copied once. `backward` takes the steps
-/// from the last to the first: it goes back to the last snapshot before the
-/// step, runs the steps in between again, and reverses the step as above.
+/// As long as nothing is overwritten that a gradient looks at, nothing is kept.
+/// Then, before steps that a schedule chooses, arrays are remembered as they
+/// are: what is overwritten afterwards is copied once. `backward` takes the
+/// steps from the last to the first: it goes back to the last snapshot before
+/// the step, runs the steps in between again, and reverses the step as above.
 /// Gradients are those of a `Tape` without these options, bit for bit if
 /// launches are: where work items add floats to one element, in `deterministic`
 /// kernels. At no time are there more copies than the snapshots, one of what

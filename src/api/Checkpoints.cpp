@@ -26,8 +26,13 @@ Checkpoints::Checkpoints(const TapeOptions &options)
 void Checkpoints::mark() { isMarked = isNew = true; }
 
 void Checkpoints::expect(size_t count) {
-  if (steps() + count > schedule.expectedSteps())
-    schedule.expect(steps() + count);
+  expected = std::max(expected, intact.steps + steps() + count);
+  if (intact.isOver)
+    schedule.expect(expected - intact.steps);
+}
+
+size_t Checkpoints::intactEntries(const TapeImpl &tape) const {
+  return intact.isOver ? intact.entries : tape.entries.size();
 }
 
 size_t Checkpoints::begin(const TapeImpl &tape, size_t step) const {
@@ -35,6 +40,30 @@ size_t Checkpoints::begin(const TapeImpl &tape, size_t step) const {
 }
 
 //===-- Recording ---------------------------------------------------------===//
+
+/// Whether nothing need be kept for it either, as nobody overwrites what
+/// gradients of other entries look at.
+bool Checkpoints::staysIntact(const TapeEntry &entry) const {
+  if (intact.isOver || snapshots.count() > 0 || !entry.leavesAll())
+    return false;
+  bool stays = true;
+  entry.forEachUse(
+      [&](const std::shared_ptr<ArrayStorage> &array, const Box *written) {
+        stays &= array->strangers == 0 &&
+                 !(written && snapshots.wouldBegin(*array, *written));
+      });
+  return stays;
+}
+
+/// With the rest of a step, unless a step begins.
+void Checkpoints::endIntact(size_t entry, bool isStep) {
+  intact.isOver = true;
+  intact.entries = entry;
+  if (!isStep)
+    --intact.steps;
+  if (expected > intact.steps)
+    schedule.expect(expected - intact.steps);
+}
 
 /// A step begins, perhaps with a snapshot.
 void Checkpoints::open(size_t entry) {
@@ -66,6 +95,8 @@ void Checkpoints::meet(TapeEntry &entry) {
     if (isNew || known->second == array->version)
       return;
     known->second = array->version;
+    if (!intact.isOver)
+      return;
     entry.found.keep(array, Box::whole(array->extents), memories);
   });
   makeRoom(cost);
@@ -108,16 +139,28 @@ void Checkpoints::countTape(TapeEntry &entry) {
   most.several = std::max(most.several, tape.several);
 }
 
+void Checkpoints::followIntact(const TapeEntry &entry, bool isStep) {
+  for (const Want &want : entry.wants)
+    snapshots.guard(*entry.arguments[want.argument].array, want.elements);
+  intact.steps += isStep;
+  isNew = false;
+}
+
 void Checkpoints::record(TapeImpl &recording, std::unique_ptr<TapeEntry> entry,
                          const std::function<void()> &body) {
-  if (isNew || !isMarked || begins.empty())
-    open(recording.entries.size());
+  const size_t position = recording.entries.size();
+  const bool isStep = isNew || !isMarked || intact.steps + steps() == 0;
+  const bool isIntact = staysIntact(*entry);
+  if (!isIntact && !intact.isOver)
+    endIntact(position, isStep);
+  if (!isIntact && (isStep || begins.empty()))
+    open(position);
   meet(*entry);
   entry->begin(nullptr);
   body();
   entry->end(nullptr);
   follow(*entry);
-  countTape(*entry);
+  isIntact ? followIntact(*entry, isStep) : countTape(*entry);
   for (const TapeArgument &argument : entry->arguments)
     if (argument.array)
       keepFromStrangers(*argument.array);
@@ -131,6 +174,8 @@ void Checkpoints::clear() {
   snapshots.clear();
   schedule = Schedule(slots);
   begins.clear();
+  expected = 0;
+  intact = {};
   versions.clear();
   wanted.clear();
   memories.clear();
@@ -158,9 +203,10 @@ void Checkpoints::limitSlots() {
   schedule.limit(std::clamp<size_t>(left / one, 1, slots));
 }
 
+/// There may be one more in front, which a write outside has begun.
 void Checkpoints::dropState(size_t position) {
+  snapshots.drop(position + snapshots.count() - schedule.kept().size());
   schedule.drop(position);
-  snapshots.drop(position);
 }
 
 void Checkpoints::makeRoom(size_t bytes) {
@@ -224,6 +270,8 @@ void Checkpoints::noteTape(size_t bytes, bool isOne) {
 
 void Checkpoints::restore() { checked(snapshots.restore()); }
 
+void Checkpoints::restoreIntact() { checked(snapshots.restoreFirst()); }
+
 void Checkpoints::keepState(size_t step) {
   schedule.keep(step);
   snapshots.take();
@@ -245,7 +293,7 @@ void Checkpoints::addTo(TapeReport &report, const TapeImpl &tape) const {
   report.steps_again =
       report.steps == 0 ? 0
       : ranAgain        ? *ranAgain
-      : begins.empty() || steps() < report.steps
+      : intact.steps + steps() < report.steps
           ? Schedule::optimum(report.steps, report.snapshots) + 1 - report.steps
           : schedule.cost(steps());
   report.bytes += bytes();

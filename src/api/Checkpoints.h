@@ -30,16 +30,22 @@ public:
   void clear();
 
   bool hasBudget() const { return budget > 0; }
+  /// Those from the first snapshot on. In front of them, entries are intact:
+  /// nothing that their gradients look at had been overwritten.
   size_t steps() const { return begins.size(); }
+  size_t intactSteps() const { return intact.steps; }
   size_t expectedSteps() const {
-    return std::max(steps(), static_cast<size_t>(schedule.expectedSteps()));
+    return std::max(intact.steps + steps(), expected);
   }
+  /// How many of `tape` are intact once there is the first snapshot, if any.
+  size_t intactEntries(const TapeImpl &tape) const;
   /// The first entry of `step`; of the last one and one: the end.
   size_t begin(const TapeImpl &tape, size_t step) const;
 
   /// For the pass backwards: goes back to the state kept last.
   runtime::Schedule::Pass next(size_t end) const;
   void restore();
+  void restoreIntact();
   size_t lastState() const { return schedule.kept().back(); }
   void keepState(size_t step);
   /// States before steps from `end` on, but the first.
@@ -64,9 +70,12 @@ public:
   void addTo(TapeReport &report, const TapeImpl &tape) const;
 
 private:
+  bool staysIntact(const TapeEntry &entry) const;
+  void endIntact(size_t entry, bool isStep);
   void open(size_t entry);
   void meet(TapeEntry &entry);
   void follow(TapeEntry &entry);
+  void followIntact(const TapeEntry &entry, bool isStep);
   void countTape(TapeEntry &entry);
   size_t fixedBytes() const;
   size_t atOnce() const;
@@ -77,6 +86,12 @@ private:
   void requireRoom() const;
 
   const size_t slots, budget;
+  size_t expected = 0; ///< steps, intact ones too
+  struct Intact {
+    size_t steps = 0;
+    size_t entries = 0;
+    bool isOver = false; ///< others have followed
+  } intact;
   std::vector<size_t> begins; ///< by step: its first entry
   bool isMarked = false, isNew = false;
   runtime::Schedule schedule;

@@ -573,3 +573,195 @@ TEST_F(Checkpointed, FindWhatAFailedEntryHasLeft) {
   some.backward(loss);
   EXPECT_EQ(y.grad().to_host(), Values(10, 4 * 8.0));
 }
+
+namespace {
+/// s(t + 1) = sin(s(t)), of an array that has all times; in front of Waves.
+class TimeIndexed : public Checkpointed {
+protected:
+  static constexpr int64_t times = 60, n = 40;
+  Array<double> s = device.array<double>({times + 1, n}, grad);
+  Waves waves{device, n};
+  Kernel last =
+      kernel("last", [](ArrayRef<double, 2> s, ArrayRef<double, 0> loss) {
+        parallel(s.size(1), [&](Index i) {
+          loss() += s(s.size(0) - 1, i) * s(s.size(0) - 1, i);
+        });
+      });
+  Kernel copy =
+      kernel("copy", [](ArrayRef<double, 2> s, ArrayRef<double, 1> u) {
+        parallel(s.size(1), [&](Index i) { u(i) += s(s.size(0) - 1, i); });
+      });
+
+  void start() {
+    waves.start();
+    Values first;
+    for (int64_t k = 0; k < s.size(); ++k)
+      first.push_back(0.01 * static_cast<double>(k));
+    s.from_host(first);
+    s.grad().fill(0);
+  }
+  void indexed() {
+    for (int t = 0; t < times; ++t)
+      step(s, t);
+  }
+  void inPlace(int64_t steps) {
+    for (int64_t t = 0; t < steps; ++t)
+      waves.run(t);
+  }
+  std::vector<Values> results() {
+    std::vector<Values> all = waves.results();
+    all.push_back(s.grad().to_host());
+    all.push_back(s.to_host());
+    return all;
+  }
+  /// What `use` does with a `Tape` of these options.
+  std::vector<Values> of(TapeOptions options,
+                         const std::function<void(Tape &)> &use) {
+    Tape tape(options);
+    start();
+    use(tape);
+    return results();
+  }
+  void expectSame(const std::function<void(Tape &)> &use) {
+    std::vector<Values> expected = of({}, use);
+    for (TapeOptions options :
+         {TapeOptions{.snapshots = 1}, TapeOptions{.snapshots = 4},
+          TapeOptions{.budget = 200'000}})
+      EXPECT_EQ(of(options, use), expected) << options.snapshots;
+  }
+};
+} // namespace
+
+TEST_F(TimeIndexed, NeedsNoSnapshots) {
+  auto use = [&](Tape &tape) {
+    {
+      auto recording = tape.record();
+      for (int64_t t : tape.steps(times))
+        step(s, static_cast<int>(t));
+      last(s, waves.loss);
+    }
+    EXPECT_EQ(tape.report().bytes, 0u);
+    EXPECT_EQ(tape.report().steps_again, 0u);
+    tape.backward(waves.loss);
+    EXPECT_EQ(tape.report().peak_bytes, 0u);
+    if (tape.report().snapshots) {
+      EXPECT_EQ(tape.report().steps, times + 1);
+    }
+  };
+  std::vector<Values> expected = of({}, use);
+  for (TapeOptions options :
+       {TapeOptions{.snapshots = 1}, TapeOptions{.budget = 1}}) {
+    device.reset_statistics();
+    EXPECT_EQ(of(options, use), expected);
+    EXPECT_EQ(launches(), times + 1);
+  }
+}
+
+TEST_F(TimeIndexed, MayBeFollowedByWhatOverwrites) {
+  for (bool told : {true, false})
+    expectSame([&](Tape &tape) {
+      {
+        auto recording = tape.record();
+        if (told)
+          (void)tape.steps(times + 1 + 30);
+        indexed();
+        copy(s, waves.u);
+        inPlace(30);
+        waves.end();
+      }
+      tape.backward(waves.loss);
+      tape.backward(waves.loss);
+    });
+}
+
+TEST_F(TimeIndexed, MayBeRunTwice) {
+  expectSame([&](Tape &tape) {
+    {
+      auto recording = tape.record();
+      indexed();
+      last(s, waves.loss);
+      indexed();
+      last(s, waves.loss);
+    }
+    tape.backward(waves.loss);
+  });
+}
+
+/// By the host, by a launch, and by another thread, none of them recorded.
+TEST_F(TimeIndexed, MayBeOverwrittenOutside) {
+  for (int by = 0; by < 4; ++by)
+    expectSame([&](Tape &tape) {
+      {
+        auto recording = tape.record();
+        indexed();
+        last(s, waves.loss);
+      }
+      if (by == 0)
+        s.fill(0.5);
+      else if (by == 1)
+        step(s, times / 2);
+      else if (by == 2)
+        std::thread([&] { s.fill(0.25); }).join();
+      tape.backward(waves.loss);
+      {
+        auto recording = tape.record();
+        waves.end();
+        inPlace(9);
+        waves.end();
+      }
+      if (by == 3)
+        s.fill(0.75);
+      tape.backward(waves.loss);
+      waves.u.fill(0.3);
+      tape.backward(waves.loss);
+    });
+}
+
+/// While the pass of one recording is under way, arrays hold old values, which
+/// another one must not take for new ones.
+TEST_F(TimeIndexed, IsNotConfusedByOtherRecordings) {
+  expectSame([&](Tape &tape) {
+    Tape other({.snapshots = 2});
+    {
+      auto recording = other.record();
+      inPlace(11);
+      step(s, 3);
+      inPlace(4);
+      waves.end();
+    }
+    {
+      auto recording = tape.record();
+      indexed();
+      copy(s, waves.u);
+    }
+    other.backward(waves.loss);
+    {
+      auto recording = tape.record();
+      inPlace(12);
+      waves.end();
+    }
+    other.backward(waves.loss);
+    tape.backward(waves.loss);
+  });
+}
+
+TEST_F(TimeIndexed, CountsTheStepsOfAll) {
+  Tape tape({.snapshots = 3});
+  start();
+  std::vector<size_t> told;
+  {
+    auto recording = tape.record();
+    for (int64_t t : tape.steps(20)) {
+      step(s, static_cast<int>(t));
+      waves.run(t);
+    }
+    waves.end();
+  }
+  EXPECT_EQ(tape.report().steps, 21u);
+  tape.backward(waves.loss, {.progress = [&](size_t done, size_t all) {
+                  EXPECT_EQ(all, 21u);
+                  told.push_back(done);
+                }});
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_EQ(told.back(), 21u);
+}

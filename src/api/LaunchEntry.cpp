@@ -137,6 +137,15 @@ bool LaunchEntry::needsRun() const {
   return needs;
 }
 
+bool LaunchEntry::leavesAll() const {
+  return obstacle().empty() &&
+         (!gradient || std::ranges::none_of(gradient->code->parameters,
+                                            [](runtime::Parameter parameter) {
+                                              return parameter.role ==
+                                                     Role::Version;
+                                            }));
+}
+
 size_t LaunchEntry::partBytes() const {
   return recorder ? VersionArrays::bytesOf(call, *gradient->code) : 0;
 }

@@ -29,6 +29,7 @@ public:
   void forEachUse(const Visit &visit) const override;
   std::string obstacle() const override;
   bool needsRun() const override;
+  bool leavesAll() const override;
   size_t partBytes() const override;
   void forget() override { versions = {}; }
 

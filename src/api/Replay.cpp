@@ -104,6 +104,12 @@ bool Replay::reverse(size_t begin, size_t end) {
     forget();
     return false;
   }
+  reverseEntries(first, last);
+  return true;
+}
+
+/// They have been recorded by `log`.
+void Replay::reverseEntries(size_t first, size_t last) {
   tape.log.endRecording();
   for (size_t e = first; e < last; ++e)
     check(e);
@@ -113,13 +119,24 @@ bool Replay::reverse(size_t begin, size_t end) {
     tape.entries[e]->forget();
   }
   forget();
-  return true;
+}
+
+/// Those in front of the first snapshot: nothing runs again.
+void Replay::reverseIntact() {
+  const size_t last = checkpoints.intactEntries(tape);
+  if (last == 0)
+    return;
+  checkpoints.restoreIntact();
+  checkpoints.notePeak(newest.bytes());
+  recordStep(0, last, /*notRun=*/0);
+  reverseEntries(0, last);
 }
 
 void Replay::run(const Progress &progress) {
-  const size_t all = checkpoints.steps();
+  const size_t intact = checkpoints.intactSteps();
+  const size_t all = intact + checkpoints.steps();
   checkpoints.beginRuns();
-  for (size_t end = all; end > 0;) {
+  for (size_t end = checkpoints.steps(); end > 0;) {
     checkpoints.dropFrom(end);
     runtime::Schedule::Pass pass = checkpoints.next(end);
     checkpoints.restore();
@@ -130,6 +147,9 @@ void Replay::run(const Progress &progress) {
     else if (reverse(pass.to, end))
       end = pass.to;
     if (pass.reverses && progress)
-      progress(all - end, all);
+      progress(all - intact - end, all);
   }
+  reverseIntact();
+  if (intact && progress)
+    progress(all, all);
 }

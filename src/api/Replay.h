@@ -28,6 +28,8 @@ private:
 
   void repeat(size_t begin, size_t end);
   bool reverse(size_t begin, size_t end);
+  void reverseEntries(size_t first, size_t last);
+  void reverseIntact();
   bool record(size_t begin, size_t end);
   void recordStep(size_t first, size_t last, size_t notRun);
   size_t lastToRun(size_t first, size_t last) const;

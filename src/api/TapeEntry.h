@@ -77,6 +77,9 @@ public:
   virtual std::string obstacle() const { return ""; }
   /// Whether its gradient looks at what it writes.
   virtual bool needsRun() const { return false; }
+  /// Whether its gradient finds all that it looks at in arrays until somebody
+  /// else overwrites that, however much the entry itself has written.
+  virtual bool leavesAll() const { return false; }
   /// Bytes that it keeps from between its parts.
   virtual size_t partBytes() const { return 0; }
   /// Keeps what it has written.
@@ -127,6 +130,7 @@ public:
   std::string title() const override;
   void reverse(const Reversing &with) const override;
   bool isConstant() const override { return true; }
+  bool leavesAll() const override { return true; }
   size_t bytes() const { return values.size(); }
 
 private:

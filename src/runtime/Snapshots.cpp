@@ -210,6 +210,19 @@ void Snapshots::add(const std::shared_ptr<ArrayStorage> &array) {
   keepFromStrangers(*array);
 }
 
+void Snapshots::guard(const ArrayStorage &array, const Box &elements) {
+  std::lock_guard lock(mutex);
+  all.at(array.identity).guarded.add(elements);
+}
+
+bool Snapshots::wouldBegin(const ArrayStorage &array,
+                           const Box &elements) const {
+  std::lock_guard lock(mutex);
+  auto known = all.find(array.identity);
+  return snapshots.empty() && known != all.end() &&
+         known->second.guarded.meets(elements);
+}
+
 void Snapshots::take() {
   {
     std::lock_guard lock(mutex);
@@ -274,11 +287,15 @@ void Snapshots::count(Known &known, Snapshot &snapshot, const Piece &piece) {
 Result<bool> Snapshots::beforeWrite(const ArrayWrite &write) {
   std::lock_guard lock(mutex);
   auto found = all.find(write.array.identity);
-  if (found == all.end() || snapshots.empty())
-    return found != all.end();
+  if (found == all.end())
+    return false;
+  Known &known = found->second;
+  if (snapshots.empty() && !known.guarded.meets(write.elements))
+    return true;
   if (write.temporary)
     return true;
-  Known &known = found->second;
+  if (snapshots.empty())
+    snapshots.emplace_back();
   Snapshot &last = snapshots.back();
   Part &part = last.parts[write.array.identity];
   if (std::vector<Box> open = outside(part.region, write.elements);
@@ -291,7 +308,8 @@ Result<bool> Snapshots::beforeWrite(const ArrayWrite &write) {
       part.region.add(box);
     part.pieces.insert(part.pieces.begin(), std::move(*piece));
   }
-  known.isWatching = part.region.size() < write.array.size;
+  const bool isUsed = user != std::thread::id();
+  known.isWatching = isUsed || part.region.size() < write.array.size;
   return known.isWatching;
 }
 
@@ -349,8 +367,17 @@ Result<> Snapshots::restore(const ArrayStorage &array, const Piece &piece) {
   return piece.values->putBack(array, piece.elements);
 }
 
-Result<> Snapshots::restore() {
-  for (auto &[identity, part] : snapshots.back().parts)
+Result<> Snapshots::restore() { return restore(snapshots.back()); }
+
+Result<> Snapshots::restoreFirst() {
+  Result<> done;
+  for (size_t k = snapshots.size(); done && k-- > 0;)
+    done = restore(snapshots[k]);
+  return done;
+}
+
+Result<> Snapshots::restore(const Snapshot &snapshot) {
+  for (const auto &[identity, part] : snapshot.parts)
     for (const Piece &piece : part.pieces)
       if (Result<> done = restore(*all.at(identity).array, piece); !done)
         return done;

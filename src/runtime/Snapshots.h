@@ -32,11 +32,18 @@ public:
 
   /// From now on `array` is a part of them: of those that are there, as it is.
   void add(const std::shared_ptr<ArrayStorage> &array);
+  /// Before there is a snapshot: these elements must not be lost. Whoever
+  /// writes them next begins the first one before that.
+  void guard(const ArrayStorage &array, const Box &elements);
+  /// Whether a write of these elements would begin the first one.
+  bool wouldBegin(const ArrayStorage &array, const Box &elements) const;
   /// Everything as it is now.
   void take();
   /// As it was when the last one was taken. CannotReplay if something has been
   /// written that could not be kept.
   Result<> restore();
+  /// As it was when the first one was taken; nothing without one.
+  Result<> restoreFirst();
   /// The first one only as the last of all.
   void drop(size_t position);
   void clear();
@@ -85,6 +92,7 @@ private:
   };
   struct Known {
     std::shared_ptr<ArrayStorage> array;
+    Region guarded;     ///< before the first snapshot
     Region overwritten; ///< since the first snapshot
     bool isWatching = false;
     bool refusesReads = false;
@@ -98,6 +106,7 @@ private:
                                            size_t bytes) const;
   Result<Piece> keep(const ArrayWrite &write, std::vector<Box> open) const;
   void count(Known &known, Snapshot &snapshot, const Piece &piece);
+  Result<> restore(const Snapshot &snapshot);
   Result<> restore(const ArrayStorage &array, const Piece &piece);
   void merge(Snapshot &into, Snapshot &from);
 

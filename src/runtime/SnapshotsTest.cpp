@@ -41,6 +41,24 @@ TEST_F(SnapshotsOf, AreRestoredAsOftenAsOneWants) {
   }
 }
 
+TEST_F(SnapshotsOf, BeginBeforeWhatIsGuardedIsLost) {
+  snapshots.add(x);
+  snapshots.guard(*x, slots(*x, 1, 2));
+  ASSERT_TRUE(write(*x, slots(*x, 2, 4), 1).ok());
+  EXPECT_EQ(snapshots.count(), 0u);
+  EXPECT_EQ(snapshots.bytes(), 0u);
+  EXPECT_FALSE(snapshots.wouldBegin(*x, slots(*x, 2, 4)));
+  EXPECT_TRUE(snapshots.wouldBegin(*x, whole));
+  ASSERT_TRUE(write(*x, whole, 2).ok());
+  EXPECT_EQ(snapshots.count(), 1u);
+  snapshots.take();
+  ASSERT_TRUE(write(*x, whole, 3).ok());
+  ASSERT_TRUE(snapshots.restore().ok());
+  EXPECT_EQ(contents(*x), Values(8, 2));
+  ASSERT_TRUE(snapshots.restoreFirst().ok());
+  EXPECT_EQ(contents(*x), (Values{0, 0, 0, 0, 1, 1, 1, 1}));
+}
+
 TEST_F(SnapshotsOf, NameWhatIsLost) {
   snapshots.add(x);
   snapshots.take();

@@ -288,3 +288,38 @@ def test_a_function_of_pytorch_needs_the_number_of_launches():
     for options in (dict(snapshots=3), dict(steps=0), dict(on_host=True)):
         with pytest.raises(qd.errors.BadArgument, match="give `steps`"):
             qd.torch_function(relax, updates=[0], **options)
+
+
+def test_an_array_that_is_indexed_by_time_costs_nothing():
+    steps, n = 30, 8
+    u = qd.field(qd.f64, shape=(steps + 1, n), needs_grad=True)
+    c = qd.field(qd.f64, shape=n, needs_grad=True)
+    loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def step(t: qd.i32):
+        for i in range(n):
+            u[t + 1, i] = u[t, i] + c[i] * qd.sin(u[t, (i + 1) % n] - u[t, i])
+
+    @qd.kernel
+    def measure():
+        for i in range(n):
+            loss[None] += u[steps, i] ** 2
+
+    def gradients(**options):
+        start = np.zeros((steps + 1, n))
+        start[0] = np.sin(np.arange(n))
+        u.from_numpy(start)
+        c.fill(0.3)
+        before = qd.statistics().primal_launches
+        with qd.ad.Tape(loss, **options) as tape:
+            for t in tape.steps(steps):
+                step(t)
+            measure()
+        assert tape.report().peak_bytes == 0
+        assert qd.statistics().primal_launches - before == steps + 1
+        return [f.to_numpy() for f in (c.grad, u.grad, u, loss)]
+
+    expected = gradients()
+    for options in (dict(snapshots=1), dict(budget=100)):
+        assert same(gradients(**options), expected)
