@@ -79,7 +79,7 @@ static std::string countText(int64_t count) {
   return count ? std::to_string(count) : "-";
 }
 
-/// `8 bytes + 1 bit (condition)`
+/// `8 bytes + 1 bit (condition), each iteration of line 12`
 static std::string savedText(const LineCost &line) {
   std::string text;
   if (line.savedBits >= 8)
@@ -91,7 +91,12 @@ static std::string savedText(const LineCost &line) {
     text += std::string(" (") + (line.condition ? "condition" : "") +
             (line.condition && line.tripCount ? ", " : "") +
             (line.tripCount ? "trip count" : "") + ")";
-  return text.empty() ? "-" : text;
+  if (text.empty())
+    return "-";
+  if (line.loopAbove >= 0)
+    text += ", each iteration of line " +
+            std::to_string(line.line - line.loopAbove);
+  return text;
 }
 
 static std::string placeText(const LineCost &line) {

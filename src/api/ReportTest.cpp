@@ -123,12 +123,12 @@ TEST(Report, SaysWhatAGradientSavesAndComputesAgainByLines) {
   k.grad(x, trips, y);
   EXPECT_EQ(textAfter(k.report(), "gradient with respect to"),
             R"(    walk.cpp:12: 4 work items at a time, as lanes
-    line         saves each time        computes again  loads again
-    walk.cpp:16  16 bytes (trip count)               1            -
-    walk.cpp:20  1 bit (condition)                   -            -
-    walk.cpp:21  8 bytes                             -            -
-    walk.cpp:23  -                                   1            -
-    all          25 bytes                            2            -
+    line         saves each time                                   computes again  loads again
+    walk.cpp:16  16 bytes (trip count), each iteration of line 14               1            -
+    walk.cpp:20  1 bit (condition), each iteration of line 14                   -            -
+    walk.cpp:21  8 bytes, each iteration of line 14                             -            -
+    walk.cpp:23  -                                                              1            -
+    all          25 bytes                                                       2            -
     largest tape of the last launch: 4 KiB
 )");
 }

@@ -171,6 +171,9 @@ struct LineCost {
   int64_t loaded = 0;     ///< values loaded again
   bool condition = false; ///< something saved says which branch was taken
   bool tripCount = false; ///< or the trip count of a loop
+  /// Lines up to the innermost loop that each of its iterations saves something
+  /// of this line; -1: each work item does.
+  int64_t loopAbove = -1;
 };
 
 /// How a CPU runs the work items of a range.

@@ -36,6 +36,7 @@ public:
       line->savedBits += value.getType().getIntOrFloatBitWidth();
       line->condition |= pop && steersBranch(pop.getValues()[k]);
       line->tripCount |= pop && countsIterations(pop.getValues()[k]);
+      noteLoop(*line, push);
     }
   }
 
@@ -54,6 +55,21 @@ public:
   }
 
 private:
+  static void noteLoop(runtime::LineCost &line, Operation *push) {
+    Operation *loop = push->getParentOp();
+    while (loop && !isa<scf::ForOp, scf::WhileOp, ir::RangeOp>(loop))
+      loop = loop->getParentOp();
+    FileLineColLoc place = loop && !isa<ir::RangeOp>(loop)
+                               ? ir::sourceOf(loop->getLoc())
+                               : FileLineColLoc();
+    if (!place || place.getFilename().str() != line.file ||
+        place.getLine() > line.line)
+      return;
+    int64_t above = line.line - place.getLine();
+    line.loopAbove =
+        line.loopAbove < 0 ? above : std::min(line.loopAbove, above);
+  }
+
   /// What a loop carries has the place of the loop.
   static Location placeOf(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);

@@ -28,9 +28,10 @@ COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
 /// But for its place.
 template <> struct costate::cache::Fields<LineCost> {
   static auto of(auto &self) {
-    auto &[file, line, savedBits, computed, loaded, condition, tripCount] =
-        self;
-    return std::tie(savedBits, computed, loaded, condition, tripCount);
+    auto &[file, line, savedBits, computed, loaded, condition, tripCount,
+           loopAbove] = self;
+    return std::tie(savedBits, computed, loaded, condition, tripCount,
+                    loopAbove);
   }
 };
 
