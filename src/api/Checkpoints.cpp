@@ -21,7 +21,8 @@ static constexpr size_t unlimited = size_t(1) << 40;
 Checkpoints::Checkpoints(const TapeOptions &options)
     : slots(options.snapshots ? options.snapshots : unlimited),
       budget(options.budget), schedule(slots),
-      snapshots({options.on_host, options.folder}) {}
+      snapshots({options.on_host, options.folder}),
+      outside{{options.on_host, options.folder}} {}
 
 void Checkpoints::mark() { isMarked = isNew = true; }
 
@@ -97,14 +98,14 @@ void Checkpoints::meet(TapeEntry &entry) {
     known->second = array->version;
     if (!intact.isOver)
       return;
-    entry.found.keep(array, Box::whole(array->extents), memories);
+    entry.found.keep(array, Box::whole(array->extents), outside);
   });
   makeRoom(cost);
 }
 
 void Checkpoints::follow(TapeEntry &entry) {
   if (!entry.obstacle().empty())
-    entry.keepResults(memories);
+    entry.keepResults(outside);
   entry.forEachUse(
       [&](const std::shared_ptr<ArrayStorage> &array, const Box *) {
         snapshots.add(array);
@@ -178,7 +179,7 @@ void Checkpoints::clear() {
   intact = {};
   versions.clear();
   wanted.clear();
-  memories.clear();
+  outside.memories.clear();
   isMarked = isNew = false;
   keptBytes = peak = 0;
   ranAgain.reset();

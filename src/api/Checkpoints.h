@@ -97,7 +97,7 @@ private:
   runtime::Schedule schedule;
   runtime::Snapshots snapshots;
   /// What arrays held outside of snapshots.
-  MemoryByDevice memories;
+  ContentsPlace outside;
   size_t keptBytes = 0;
   /// ArrayStorage::version after the last entry that used it, by identity.
   std::map<uint64_t, uint64_t> versions;

@@ -233,6 +233,59 @@ TEST_F(Checkpointed, LeaveTheMemoryOfAGpuToOthers) {
     }
 }
 
+/// What cannot run again is kept where snapshots are.
+TEST_F(Checkpointed, KeepResultsElsewhere) {
+  constexpr int64_t n = 20'000;
+  constexpr size_t array = 8 * n, between = 4 << 20;
+  constexpr int steps = 80;
+  for (const char *name : {"cpu", "simt"}) {
+    device = Device::open(name, {.threads = 1});
+    Array<double> a = device.array<double>({n}, grad),
+                  b = device.array<double>({n}, grad),
+                  total = device.array<double>({}, grad);
+    Kernel bend =
+        kernel("bend", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+          parallel(a.size(0), [&](Index i) { b(i) = sin(a(i)); });
+        });
+    Kernel mix =
+        kernel("mix", [](ArrayRef<double, 1> a, ArrayRef<double, 1> b) {
+          parallel(a.size(0), [&](Index i) { a(i) = 0.9 * a(i) * cos(b(i)); });
+        });
+    CustomLaunch custom{.name = "custom",
+                        .reads = {a},
+                        .writes = {b},
+                        .primal = [&] { bend(a, b); },
+                        .gradient = [&] { bend.grad(a, b); }};
+    std::vector<Values> results;
+    for (TapeOptions options :
+         {TapeOptions{}, TapeOptions{.snapshots = 3, .on_host = true},
+          TapeOptions{.snapshots = 3, .folder = testing::TempDir()}}) {
+      Tape some(options);
+      a.fill(0.5), b.fill(0), total.fill(0);
+      a.grad().fill(0), b.grad().fill(0);
+      size_t before = device.current_bytes();
+      device.reset_peak_bytes();
+      {
+        auto recording = some.record();
+        for (int k = 0; k < steps; ++k) {
+          custom();
+          mix(a, b);
+        }
+        sum(a, total);
+      }
+      some.backward(total);
+      results.push_back(a.grad().to_host());
+      EXPECT_EQ(results.back(), results.front()) << name;
+      bool isElsewhere =
+          !options.folder.empty() || (options.on_host && name[0] == 's');
+      if (isElsewhere) {
+        EXPECT_EQ(some.report().kept.size(), steps);
+        EXPECT_LE(device.peak_bytes() - before, 8 * array + between) << name;
+      }
+    }
+  }
+}
+
 TEST_F(Checkpointed, HoldWhatArraysHeldWhenSomethingThrows) {
   Kernel odd = kernel("odd", [](ArrayRef<double, 1> a) {
     parallel(a.size(0), [&](Index i) { a(i) = a(i) * a(i); });

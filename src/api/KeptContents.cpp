@@ -10,7 +10,7 @@ using namespace costate::api;
 using namespace costate::detail;
 using runtime::ArrayStorage;
 using runtime::Box;
-using runtime::Rows;
+using runtime::KeptMemory;
 
 const std::shared_ptr<runtime::CopyMemory> &
 detail::memoryOf(MemoryByDevice &memories,
@@ -21,39 +21,37 @@ detail::memoryOf(MemoryByDevice &memories,
   return memory;
 }
 
+/// A file for less than that is not worth it.
+static constexpr size_t smallBytes = size_t(64) << 10;
+
 void KeptContents::keep(const std::shared_ptr<ArrayStorage> &array,
-                        const Box &elements, MemoryByDevice &memories) {
+                        const Box &elements, ContentsPlace &place) {
   if (elements.empty())
     return;
-  const std::shared_ptr<runtime::CopyMemory> &memory =
-      memoryOf(memories, array->device);
-  runtime::Buffer values =
-      checked(memory->take(runtime::bytesOf(*array, {&elements, 1})));
-  checked(runtime::forEachPiece(*array, {&elements, 1}, values.address,
-                                array->buffer.address,
-                                [&](Rows original, Rows packed) {
-                                  return array->device->copy(packed, original);
-                                }));
-  parts.push_back({array, elements, memory, values});
+  const std::span<const Box> all(&elements, 1);
+  const size_t bytes = runtime::bytesOf(*array, all);
+  const bool isSmall = bytes <= smallBytes;
+  std::shared_ptr<KeptMemory> values = checked(
+      !isSmall && KeptMemory::isElsewhere(place.place, *array->device)
+          ? KeptMemory::make(place.place, *array, bytes)
+          : KeptMemory::make(memoryOf(place.memories, array->device), bytes));
+  checked(values->fill(*array, all));
+  parts.push_back({array, elements, std::move(values)});
 }
 
 void KeptContents::put() const {
   for (const Part &part : parts) {
-    ArrayStorage &array = *part.array;
-    SingleUse write(array, &part.elements, [](Loc) { return reverserText(); });
+    SingleUse write(*part.array, &part.elements,
+                    [](Loc) { return reverserText(); });
     write.tellWatchers();
     write.countWrites();
-    checked(runtime::forEachPiece(array, {&part.elements, 1},
-                                  part.values.address, array.buffer.address,
-                                  [&](Rows original, Rows packed) {
-                                    return array.device->copy(original, packed);
-                                  }));
+    checked(part.values->putBack(*part.array, {&part.elements, 1}));
   }
 }
 
 size_t KeptContents::bytes() const {
   size_t sum = 0;
   for (const Part &part : parts)
-    sum += part.values.bytes;
+    sum += part.values->bytes();
   return sum;
 }

@@ -1,8 +1,7 @@
 #pragma once
 /// What is put into arrays when a recording runs again.
 
-#include "runtime/ArrayStorage.h"
-#include "runtime/CopyMemory.h"
+#include "runtime/KeptMemory.h"
 
 #include <map>
 
@@ -16,12 +15,17 @@ const std::shared_ptr<runtime::CopyMemory> &
 memoryOf(MemoryByDevice &memories,
          const std::shared_ptr<runtime::Device> &device);
 
+/// Where it is kept, and what small pieces share.
+struct ContentsPlace {
+  runtime::KeptMemory::Place place = {};
+  MemoryByDevice memories = {};
+};
+
 class KeptContents {
 public:
-  /// What `elements` of `array` hold now, in memory of `memories`. Throws
-  /// OutOfMemory.
+  /// What `elements` of `array` hold now. Throws OutOfMemory.
   void keep(const std::shared_ptr<runtime::ArrayStorage> &array,
-            const runtime::Box &elements, MemoryByDevice &memories);
+            const runtime::Box &elements, ContentsPlace &place);
   /// Writes all of it to the arrays.
   void put() const;
   size_t bytes() const;
@@ -30,8 +34,7 @@ private:
   struct Part {
     std::shared_ptr<runtime::ArrayStorage> array;
     runtime::Box elements;
-    std::shared_ptr<runtime::CopyMemory> memory;
-    runtime::Buffer values;
+    std::shared_ptr<runtime::KeptMemory> values;
   };
   std::vector<Part> parts;
 };

@@ -41,10 +41,10 @@ void TapeEntry::forEachUse(const Visit &visit) const {
   }
 }
 
-void TapeEntry::keepResults(MemoryByDevice &memories) {
+void TapeEntry::keepResults(ContentsPlace &place) {
   forEachUse([&](const std::shared_ptr<ArrayStorage> &array, const Box *box) {
     if (box)
-      results.keep(array, *box, memories);
+      results.keep(array, *box, place);
   });
 }
 

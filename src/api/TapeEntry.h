@@ -83,7 +83,7 @@ public:
   /// Bytes that it keeps from between its parts.
   virtual size_t partBytes() const { return 0; }
   /// Keeps what it has written.
-  void keepResults(MemoryByDevice &memories);
+  void keepResults(ContentsPlace &place);
   /// Does it once more, as what it depends on is in place.
   void repeat();
   /// The same if `runs`, as in a recording: keeps what its gradient needs.

@@ -3,175 +3,12 @@
 #include "runtime/ArrayRows.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <utility>
 
 namespace costate::runtime {
 
 static std::string describe(const ArrayStorage &array) {
   return "an array of " + contentsText(array);
-}
-
-class Snapshots::Memory {
-public:
-  explicit Memory(Buffer buffer) : buffer(buffer) {}
-  virtual ~Memory() = default;
-  Memory(const Memory &) = delete;
-  Memory &operator=(const Memory &) = delete;
-
-  size_t bytes() const { return buffer.bytes; }
-  virtual Result<> fill(const ArrayStorage &array,
-                        std::span<const Box> boxes) const = 0;
-  virtual Result<> putBack(const ArrayStorage &array,
-                           std::span<const Box> boxes) const = 0;
-
-protected:
-  template <class Visit>
-  Result<> forEach(const ArrayStorage &array, std::span<const Box> boxes,
-                   Visit visit) const {
-    return forEachPiece(array, boxes, buffer.address, array.buffer.address,
-                        visit);
-  }
-
-  const Buffer buffer;
-};
-
-class Snapshots::DeviceMemory final : public Memory {
-public:
-  DeviceMemory(std::shared_ptr<Device> device, Buffer buffer)
-      : Memory(buffer), device(std::move(device)) {}
-  ~DeviceMemory() override { device->giveBack(buffer); }
-
-  Result<> fill(const ArrayStorage &array,
-                std::span<const Box> boxes) const override {
-    return forEach(array, boxes, [&](Rows original, Rows packed) {
-      return device->copy(packed, original);
-    });
-  }
-  Result<> putBack(const ArrayStorage &array,
-                   std::span<const Box> boxes) const override {
-    return forEach(array, boxes, [&](Rows original, Rows packed) {
-      return device->copy(original, packed);
-    });
-  }
-
-private:
-  const std::shared_ptr<Device> device;
-};
-
-/// Of the host, which its device fills and reads in the order of its work.
-class Snapshots::HostMemory final : public Memory {
-public:
-  HostMemory(std::shared_ptr<Device> device, Buffer buffer)
-      : Memory(buffer), device(std::move(device)) {}
-  ~HostMemory() override { device->hostCopies()->giveBack(buffer); }
-
-  Result<> fill(const ArrayStorage &array,
-                std::span<const Box> boxes) const override {
-    return device->hostCopies()->save(buffer, rows(array, boxes));
-  }
-  Result<> putBack(const ArrayStorage &array,
-                   std::span<const Box> boxes) const override {
-    return device->hostCopies()->load(rows(array, boxes), buffer);
-  }
-
-private:
-  std::vector<Rows> rows(const ArrayStorage &array,
-                         std::span<const Box> boxes) const {
-    std::vector<Rows> all;
-    (void)forEach(array, boxes, [&](Rows original, Rows) {
-      all.push_back(original);
-      return Result<>();
-    });
-    return all;
-  }
-
-  const std::shared_ptr<Device> device;
-};
-
-class Snapshots::FileMemory final : public Memory {
-public:
-  explicit FileMemory(Buffer mapped) : Memory(mapped) {}
-  ~FileMemory() override { munmap(buffer.address, buffer.bytes); }
-
-  Result<> fill(const ArrayStorage &array,
-                std::span<const Box> boxes) const override {
-    return forEachRow(array, boxes, [&](Buffer row, void *to) {
-      return array.device->download(to, row);
-    });
-  }
-  Result<> putBack(const ArrayStorage &array,
-                   std::span<const Box> boxes) const override {
-    return forEachRow(array, boxes, [&](Buffer row, void *from) {
-      return array.device->upload(row, from);
-    });
-  }
-
-private:
-  template <class Visit>
-  Result<> forEachRow(const ArrayStorage &array, std::span<const Box> boxes,
-                      Visit visit) const {
-    return forEach(array, boxes, [&](Rows original, Rows packed) {
-      Result<> done;
-      for (size_t k = 0; done && k < original.count; ++k)
-        done = visit({original.address + k * original.pitch, original.bytes},
-                     packed.address + k * packed.pitch);
-      return done;
-    });
-  }
-};
-
-/// A file of `folder` without name, or -1.
-static int openFile(const std::string &folder, size_t bytes) {
-  std::string name = folder + "/costate-XXXXXX";
-  int file = mkstemp(name.data());
-  if (file < 0)
-    return file;
-  unlink(name.c_str());
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0)
-    return file;
-  close(file);
-  return -1;
-}
-
-/// A file of `folder`, in memory.
-static Result<Buffer> mapFile(size_t bytes, const std::string &folder) {
-  const int file = openFile(folder, bytes);
-  void *address = file < 0 ? MAP_FAILED
-                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED, file, 0);
-  const int error = errno;
-  if (file >= 0)
-    close(file);
-  if (address == MAP_FAILED)
-    return Failure{ErrorCode::OutOfMemory,
-                   "a file of " + std::to_string(bytes) + " bytes in `" +
-                       folder + "`: " + std::strerror(error) +
-                       "; give a folder that can be written and has room"};
-  return Buffer{static_cast<std::byte *>(address), bytes};
-}
-
-Result<std::shared_ptr<Snapshots::Memory>>
-Snapshots::allocate(const ArrayStorage &array, size_t bytes) const {
-  HostCopies *host = goesToHost(array) ? array.device->hostCopies() : nullptr;
-  const bool isFile = !place.folder.empty();
-  Result<Buffer> buffer = isFile ? mapFile(bytes, place.folder)
-                          : host ? host->borrow(bytes)
-                                 : array.device->borrow(bytes);
-  if (!buffer)
-    return buffer.error();
-  std::shared_ptr<Memory> memory;
-  if (isFile)
-    memory = std::make_shared<FileMemory>(*buffer);
-  else if (host)
-    memory = std::make_shared<HostMemory>(array.device, *buffer);
-  else
-    memory = std::make_shared<DeviceMemory>(array.device, *buffer);
-  return memory;
 }
 
 Snapshots::~Snapshots() {
@@ -249,9 +86,9 @@ Result<Snapshots::Piece> Snapshots::keep(const ArrayWrite &write,
   const ArrayStorage &array = write.array;
   Piece piece{std::move(open), nullptr, ""};
   size_t bytes = bytesOf(array, piece.elements);
-  Result<std::shared_ptr<Memory>> values =
+  Result<std::shared_ptr<KeptMemory>> values =
       write.past ? Failure{ErrorCode::CannotReplay, ""}
-                 : allocate(array, bytes);
+                 : KeptMemory::make(place, array, bytes);
   if (!values && (write.past || write.certain)) {
     piece.writer = write.writer();
     return piece;
@@ -431,8 +268,7 @@ void Snapshots::clear() {
   for (auto &[identity, known] : gone) {
     if (known.isWatching)
       known.array->unwatch(*this);
-    if (goesToHost(*known.array))
-      known.array->device->hostCopies()->trim();
+    KeptMemory::trim(place, *known.array->device);
   }
 }
 
@@ -480,10 +316,9 @@ std::vector<std::shared_ptr<ArrayStorage>> Snapshots::arrays() const {
 
 bool Snapshots::areElsewhere() const {
   std::lock_guard lock(mutex);
-  return !place.folder.empty() ||
-         std::ranges::any_of(all, [&](const auto &known) {
-           return goesToHost(*known.second.array);
-         });
+  return std::ranges::any_of(all, [&](const auto &known) {
+    return KeptMemory::isElsewhere(place, *known.second.array->device);
+  });
 }
 
 } // namespace costate::runtime

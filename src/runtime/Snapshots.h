@@ -2,7 +2,7 @@
 /// What arrays held at some earlier times.
 
 #include "base/Fork.h"
-#include "runtime/ArrayStorage.h"
+#include "runtime/KeptMemory.h"
 
 #include <map>
 #include <memory>
@@ -19,13 +19,8 @@ namespace costate::runtime {
 /// they are restored, other threads are refused to read what may be old.
 class Snapshots final : public ArrayWatcher {
 public:
-  /// Where they are: on the device, on the host, or in files of `folder`.
-  struct Place {
-    bool onHost = false;
-    std::string folder = {};
-  };
   Snapshots() = default;
-  explicit Snapshots(Place place) : place(std::move(place)) {}
+  explicit Snapshots(KeptMemory::Place place) : place(std::move(place)) {}
   ~Snapshots();
   Snapshots(const Snapshots &) = delete;
   Snapshots &operator=(const Snapshots &) = delete;
@@ -70,16 +65,11 @@ public:
                       const std::function<std::string()> &reader) override;
 
 private:
-  /// Which is given back.
-  class Memory;
-  class DeviceMemory;
-  class HostMemory;
-  class FileMemory;
   /// What one write has overwritten.
   struct Piece {
     std::vector<Box> elements;
-    std::shared_ptr<Memory> values; ///< null: lost
-    std::string writer;             ///< then
+    std::shared_ptr<KeptMemory> values; ///< null: lost
+    std::string writer;                 ///< then
   };
   /// Of one array since one snapshot: `region` has what `pieces` have.
   struct Part {
@@ -98,19 +88,14 @@ private:
     bool refusesReads = false;
   };
 
-  bool goesToHost(const ArrayStorage &array) const {
-    return place.onHost && array.device->hostCopies();
-  }
   void watch(Known &known);
-  Result<std::shared_ptr<Memory>> allocate(const ArrayStorage &array,
-                                           size_t bytes) const;
   Result<Piece> keep(const ArrayWrite &write, std::vector<Box> open) const;
   void count(Known &known, Snapshot &snapshot, const Piece &piece);
   Result<> restore(const Snapshot &snapshot);
   Result<> restore(const ArrayStorage &array, const Piece &piece);
   void merge(Snapshot &into, Snapshot &from);
 
-  const Place place;
+  const KeptMemory::Place place;
   mutable Mutex mutex;           ///< guards what follows
   std::map<uint64_t, Known> all; ///< by identity
   std::vector<Snapshot> snapshots;
