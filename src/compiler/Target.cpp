@@ -3,6 +3,7 @@
 #include "base/Vectors.h"
 #include "compiler/FarValues.h"
 #include "compiler/HostMaths.h"
+#include "compiler/RowPrefetch.h"
 #include "compiler/UniformLoops.h"
 #include "conversion/KernelToLLVM/Runtime.h"
 #include "conversion/LLVMPasses.h"
@@ -87,7 +88,7 @@ constexpr const char *vectorPasses =
     "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only;>,";
 constexpr const char *lastPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm),gvn<no-split-backedge-load-pre>";
+    "loop-mssa(licm),gvn<no-split-backedge-load-pre>,prefetch-rows";
 
 /// For functions with many checks. A check that fails leaves its loops, and
 /// passes over loops take a time that grows with the square of their exits.
@@ -126,12 +127,15 @@ std::string pipelineFor(const Module &module) {
       .str();
 }
 
-bool addSpareUniformLoops(StringRef name, FunctionPassManager &passes,
-                          ArrayRef<PassBuilder::PipelineElement>) {
-  bool isIt = name == "spare-uniform-loops";
-  if (isIt)
+bool addOwnPass(StringRef name, FunctionPassManager &passes,
+                ArrayRef<PassBuilder::PipelineElement>) {
+  if (name == "spare-uniform-loops")
     passes.addPass(SpareUniformLoops());
-  return isIt;
+  else if (name == "prefetch-rows")
+    passes.addPass(PrefetchRows());
+  else
+    return false;
+  return true;
 }
 
 bool hasVectors(const Function &function) {
@@ -196,7 +200,7 @@ Result<> optimise(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   setAttributes(module);
   conversion::runPasses(module, machine, [&](PassBuilder &builder) {
-    builder.registerPipelineParsingCallback(addSpareUniformLoops);
+    builder.registerPipelineParsingCallback(addOwnPass);
     auto passes = conversion::parsePasses(builder, pipelineFor(module));
     addSanitizer(passes);
     return passes;
