@@ -196,26 +196,32 @@ struct TripCountPattern : ScalarPattern<TripCountPattern, ir::TripCountOp> {
   }
 };
 
-/// Of an adjoint of 0 either a zero comes out, for processors that mask values,
-/// or the adjoint, for those that can leave an operation out.
+/// Of an adjoint of 0 either a zero comes out, for processors that mask values
+/// where a condition does not hold, or the adjoint, for those that can leave an
+/// operation out.
 template <bool keepsZero>
 struct StrongMulPattern
     : ScalarPattern<StrongMulPattern<keepsZero>, ir::StrongMulOp> {
   using ScalarPattern<StrongMulPattern, ir::StrongMulOp>::ScalarPattern;
   static Value emit(ImplicitLocOpBuilder &b, ir::StrongMulOp op,
                     ir::StrongMulOp::Adaptor operands) {
+    using P = LLVM::FCmpPredicate;
+    Value g = operands.getG(), f = operands.getF();
     Value zero =
         constantOf(b, op.getType(),
                    b.getFloatAttr(getElementTypeOrSelf(op.getType()), 0.0));
-    Value product = LLVM::FMulOp::create(b, operands.getG(), operands.getF());
-    auto equal = LLVM::FCmpPredicate::oeq;
-    Value isZero = LLVM::FCmpOp::create(b, equal, operands.getG(), zero);
-    if (!op.getSymmetric())
-      return LLVM::SelectOp::create(
-          b, isZero, keepsZero ? operands.getG() : zero, product);
-    Value other = LLVM::FCmpOp::create(b, equal, operands.getF(), zero);
-    Value any = LLVM::OrOp::create(b, isZero, other);
-    return LLVM::SelectOp::create(b, any, zero, product);
+    Value product = LLVM::FMulOp::create(b, g, f);
+    if (op.getSymmetric()) {
+      Value any =
+          LLVM::OrOp::create(b, LLVM::FCmpOp::create(b, P::oeq, g, zero),
+                             LLVM::FCmpOp::create(b, P::oeq, f, zero));
+      return LLVM::SelectOp::create(b, any, zero, product);
+    }
+    if (keepsZero)
+      return LLVM::SelectOp::create(b, LLVM::FCmpOp::create(b, P::oeq, g, zero),
+                                    g, product);
+    return LLVM::SelectOp::create(b, LLVM::FCmpOp::create(b, P::une, g, zero),
+                                  product, zero);
   }
 };
 

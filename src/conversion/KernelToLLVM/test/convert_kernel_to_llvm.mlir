@@ -147,8 +147,8 @@ costate.kernel @extrema(%n: i64, %x: !costate.array<f64, 1>, %k: !costate.array<
 // CHECK: %[[BYTE:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i8
 // CHECK: llvm.icmp "ne" %[[BYTE]]
 // CHECK: %[[P:.*]] = llvm.fmul
-// CHECK: %[[Z:.*]] = llvm.fcmp "oeq"
-// CHECK: llvm.select %[[Z]], %{{.*}}, %[[P]]
+// CHECK: %[[COUNTS:.*]] = llvm.fcmp "une"
+// CHECK: llvm.select %[[COUNTS]], %[[P]], %{{.*}}
 // CHECK: %[[Q:.*]] = llvm.fmul
 // CHECK: %[[ZG:.*]] = llvm.fcmp "oeq"
 // CHECK: %[[ZF:.*]] = llvm.fcmp "oeq"
