@@ -53,6 +53,26 @@ TEST(Report, SaysHowAdditionsAreMade) {
       << k.report();
 }
 
+TEST(Report, SaysWhichLinesAreGathered) {
+  Kernel k = kernel("step", [](ArrayRef<double, 1> u, ArrayRef<double, 1> w) {
+    parallel(u.size() - 2, [&](Index i) {
+      Expr<double> before = u(i) * u(i);
+      Expr<double> after = u(i + 2) * u(i + 1);
+      w(i) = before + after;
+    });
+  });
+  int first = __LINE__ - 5;
+  Device device = Device::open("cpu");
+  auto u = device.array<double>({30}, grad),
+       w = device.array<double>({30}, grad);
+  k.grad(u, w);
+  std::string lines =
+      std::to_string(first) + ", " + std::to_string(first + 1) + ")\n";
+  EXPECT_NE(k.report().find("; additions: gathered (lines " + lines),
+            std::string::npos)
+      << k.report();
+}
+
 TEST(Report, SaysWhichArgumentsAreCopied) {
   Kernel k = kernel("squares", [](ArrayRef<double, 1> x) {
     parallel(x.size(), [&](Index i) { x(i) = x(i) * x(i); });

@@ -118,3 +118,16 @@ def test_neighbours_are_gathered(tmp_path, seed, shapes):
             found = gradients(tmp_path / "stencil.py", source, shape, seed, cpu_max_num_threads=threads)
             for name, one, other in zip("uaw", found, wanted):
                 assert np.array_equal(one, other), f"gradient of {name}, shape {shape}, {threads} threads of\n{source}"
+
+
+@pytest.mark.skipif(ARCH != ti.cpu, reason="CPUs have ranges in the report")
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_report_names_what_is_gathered_by_line(tmp_path, deterministic):
+    ti.init(arch=ARCH, deterministic=deterministic)
+    step = load(tmp_path / "stencil.py", "\n".join([
+        "import costate as ti", "", "@ti.kernel", "def step(u: ti.types.ndarray(ti.f64, 1), w: ti.types.ndarray(ti.f64, 1)):",
+        "    for i in ti.ndrange((1, u.shape[0] - 1)):", "        before = u[i - 1] * u[i - 1]", "        after = u[i + 1] * u[i]",
+        "        w[i] = before + after"]))
+    u, w = (ti.ndarray(ti.f64, 30, needs_grad=True) for _ in range(2))
+    step.grad(u, w)
+    assert "additions: gathered (lines 6, 7)" in step.report(u, w)

@@ -864,6 +864,7 @@ private:
   struct Sum {
     const Addition &addition;
     SmallVector<Term> terms;
+    Location places; ///< of all that is added
     Values position = {};
     Value old = {};
 
@@ -882,12 +883,15 @@ private:
       if (done[k])
         continue;
       llvm::DenseSet<Operation *> mine;
+      SmallVector<Location> places;
       for (size_t other = k; other < additions.size(); ++other)
         if (sameFrame(additions[k], additions[other])) {
           done[other] = true;
-          mine.insert(additions[other].op);
+          ir::AtomicAddOp op = additions[other].op;
+          mine.insert(op);
+          places.push_back(op.getLoc());
         }
-      Sum sum{additions[k], {}};
+      Sum sum{additions[k], {}, FusedLoc::get(range.getContext(), places)};
       for (const Contribution &contribution : terms)
         if (mine.contains(contribution.add))
           sum.terms.push_back(contribution.term);
@@ -912,7 +916,7 @@ private:
 
   void loadOld(Builder &b, Sum &sum) {
     const Addition &addition = sum.addition;
-    b.setLoc(ir::AtomicAddOp(addition.op).getLoc());
+    b.setLoc(sum.places);
     for (Value index : addition.indices)
       sum.position.push_back(
           isUniform(index, range) ? emit(b, Affine::of(index)) : index);
@@ -932,7 +936,7 @@ private:
 
   void emitSum(Builder &b, Sum &sum) {
     OpBuilder::InsertionGuard guard(b);
-    b.setLoc(ir::AtomicAddOp(sum.addition.op).getLoc());
+    b.setLoc(sum.places);
     if (sum.isConditional()) {
       Value any = sum.terms.front().condition;
       for (const Term &term : ArrayRef(sum.terms).drop_front())

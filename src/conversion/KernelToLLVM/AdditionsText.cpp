@@ -14,14 +14,27 @@ static std::string linesText(const std::set<unsigned> &lines) {
   return text;
 }
 
+/// Of all places that `loc` stands for.
+static void addLines(Location loc, std::set<unsigned> &lines) {
+  if (auto several = dyn_cast<FusedLoc>(loc)) {
+    for (Location one : several.getLocations())
+      addLines(one, lines);
+    return;
+  }
+  if (auto place = loc->findInstanceOf<FileLineColLoc>())
+    lines.insert(place.getLine());
+}
+
 std::string additionsText(ir::RangeOp range) {
-  std::set<unsigned> atomic, slabs, copies;
-  range.getBodyRegion().walk([&](ir::AtomicAddOp add) {
-    auto place = add.getLoc()->findInstanceOf<FileLineColLoc>();
-    if (add.getExclusive() || !place)
-      return;
-    bool isOfSlab = add->hasAttr(slabAttr), isCopied = add->hasAttr(copyAttr);
-    (isOfSlab ? slabs : isCopied ? copies : atomic).insert(place.getLine());
+  std::set<unsigned> gathered, slabs, copies, atomic;
+  range.getBodyRegion().walk([&](Operation *op) {
+    auto add = dyn_cast<ir::AtomicAddOp>(op);
+    if (range->hasAttr(ir::gatherAttr) && isa<ir::StoreOp>(op))
+      addLines(op->getLoc(), gathered);
+    else if (add && !add.getExclusive())
+      addLines(op->getLoc(), op->hasAttr(slabAttr)   ? slabs
+                             : op->hasAttr(copyAttr) ? copies
+                                                     : atomic);
   });
   std::string text;
   auto append = [&](const char *how, const std::set<unsigned> &lines) {
@@ -30,6 +43,7 @@ std::string additionsText(ir::RangeOp range) {
     text += (text.empty() ? "additions: " : ", ") + std::string(how) + " (" +
             linesText(lines) + ")";
   };
+  append("gathered", gathered);
   append("by slabs", slabs);
   append("to copies if the array is small", copies);
   append("atomic", atomic);

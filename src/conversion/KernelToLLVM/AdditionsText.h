@@ -7,7 +7,7 @@
 
 namespace costate::conversion {
 
-/// `additions: to copies if few (line 12), atomic (lines 14, 15)`; empty if
+/// `additions: gathered (line 12), atomic (lines 14, 15)`; empty if
 /// work items share nothing that they add to.
 std::string additionsText(ir::RangeOp range);
 

@@ -217,11 +217,12 @@ struct StrongMulPattern
                              LLVM::FCmpOp::create(b, P::oeq, f, zero));
       return LLVM::SelectOp::create(b, any, zero, product);
     }
-    if (keepsZero)
-      return LLVM::SelectOp::create(b, LLVM::FCmpOp::create(b, P::oeq, g, zero),
-                                    g, product);
-    return LLVM::SelectOp::create(b, LLVM::FCmpOp::create(b, P::une, g, zero),
-                                  product, zero);
+    if (keepsZero) {
+      Value isZero = LLVM::FCmpOp::create(b, P::oeq, g, zero);
+      return LLVM::SelectOp::create(b, isZero, g, product);
+    }
+    Value counts = LLVM::FCmpOp::create(b, P::une, g, zero);
+    return LLVM::SelectOp::create(b, counts, product, zero);
   }
 };
 

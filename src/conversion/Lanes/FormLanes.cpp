@@ -220,8 +220,14 @@ struct FormLanes : impl::FormLanesBase<FormLanes> {
         visit(function);
   }
 
+  static bool adds(LLVM::LLVMFuncOp function) {
+    return function
+        .walk([](ir::AtomicAddOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
   void visit(LLVM::LLVMFuncOp function) {
-    if (deterministic) // all are made in one order, later
+    if (deterministic && adds(function)) // all in one order, later
       function->removeAttr(additionsAttr);
     SmallVector<scf::ForOp> rows;
     function.walk([&](scf::ForOp loop) {
