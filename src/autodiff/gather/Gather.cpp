@@ -827,7 +827,7 @@ private:
   }
 
   /// Whether the work item exists, lies between `sides`, and reaches the
-  /// element.
+  /// element; null if that holds for each element of the range.
   Value isThere(Builder &b, unsigned p, const Candidate &candidate,
                 const Bounds &sides, Value item) {
     using P = arith::CmpIPredicate;
@@ -838,7 +838,11 @@ private:
       bounds.lows.push_back(candidate.from);
     if (!candidate.from.isConstant()) // negative if there are no work items
       bounds.lows.push_back(Affine());
-    Value there = compare(b, P::slt, item, least(b, bounds.highs));
+    if (candidate.shift && !branchless)
+      dropImplied(p, *candidate.shift, bounds);
+    Value there;
+    if (!bounds.highs.empty())
+      there = compare(b, P::slt, item, least(b, bounds.highs));
     if (!bounds.lows.empty())
       there =
           both(b, there, compare(b, P::sge, item, least(b, bounds.lows, -1)));
@@ -846,6 +850,23 @@ private:
       there = both(b, there,
                    compare(b, P::eq, element[p], emit(b, candidate.target)));
     return there;
+  }
+
+  /// Drops bounds of work item `element - shift` that no element is beyond.
+  void dropImplied(unsigned p, const Affine &shift, Bounds &bounds) {
+    auto isWithin = [&](ArrayRef<Affine> elements, Affine bound, int sign) {
+      bound.add(shift, 1);
+      return llvm::all_of(elements, [&](const Affine &element) {
+        auto distance = constantDifference(bound, element);
+        return distance && sign * *distance >= 0;
+      });
+    };
+    llvm::erase_if(bounds.lows, [&](const Affine &low) {
+      return isWithin(hull[p].lows, low, -1);
+    });
+    llvm::erase_if(bounds.highs, [&](const Affine &high) {
+      return isWithin(hull[p].highs, high, 1);
+    });
   }
 
   //===-- Sums ------------------------------------------------------------===//

@@ -107,6 +107,8 @@ static void fillSide(Block *side, Block &made) {
 
 Terms guarded(OpBuilder &b, Location loc, Value condition,
               llvm::function_ref<Terms(OpBuilder &)> fill) {
+  if (!condition)
+    return fill(b);
   Block then, otherwise;
   OpBuilder inner = atEnd(then, b.getContext());
   Terms terms = fill(inner);

@@ -64,7 +64,8 @@ private:
 /// -0: adds nothing to any number, not to another -0 either.
 mlir::Value nothing(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type);
 
-/// if `condition` { `terms` } else { nothing }, with the terms made by `fill`.
+/// if `condition` { `terms` } else { nothing }, with the terms made by `fill`;
+/// null: that certainly holds.
 Terms guarded(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
               llvm::function_ref<Terms(mlir::OpBuilder &)> fill);
 

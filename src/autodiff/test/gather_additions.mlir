@@ -112,16 +112,19 @@ costate.kernel @clamped(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, 
 // -----
 
 // Conditions around additions: known to hold in the interior; elsewhere they
-// are bounds of the work items.
+// are bounds of the work items, which are asked for where some element is
+// beyond them.
 // CHECK-LABEL: costate.kernel @one_sided
 // CHECK:         costate.range (%[[E:.*]]) in (%c9_i64) attributes {costate.gather} {
 // CHECK:           scf.if %{{.*}} {
 // CHECK-NOT:         scf.if
 // CHECK:             costate.store %{{.*}}, %arg1[%[[E]]]
 // CHECK:           } else {
+// CHECK-NEXT:        costate.load %arg2[%[[E]]]
 // CHECK:             %[[ITEM:.*]] = arith.addi %[[E]], %c1_i64
-// CHECK:             arith.cmpi sge, %[[ITEM]], %c1_i64
-// CHECK-NOT:         arith.cmpi sgt
+// CHECK-NEXT:        %[[THERE:.*]] = arith.cmpi slt, %[[ITEM]], %c9_i64
+// CHECK-NEXT:        scf.if %[[THERE]]
+// CHECK-NOT:         arith.cmpi
 // CHECK:           } {costate.interior}
 costate.kernel @one_sided(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
   %zero = arith.constant 0.0 : f64

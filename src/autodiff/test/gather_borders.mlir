@@ -8,11 +8,9 @@
 // CHECK-LABEL: costate.kernel @inside
 // CHECK:         costate.range (%[[E:.*]]) in {{.*}} attributes {costate.gather} {
 // CHECK:           } else {
-// CHECK:             %[[LOW:.*]] = arith.addi %[[E]], %c-1_i64
-// CHECK-DAG:         %[[HIGH:.*]] = arith.addi %{{.*}}, %c-1_i64
-// CHECK-DAG:         arith.cmpi slt, %[[LOW]], %{{.*}}
-// CHECK-DAG:         arith.cmpi sge, %[[LOW]], %c1_i64
-// CHECK:             scf.if
+// CHECK:             %[[ITEM:.*]] = arith.addi %[[E]], %c-1_i64
+// CHECK-NEXT:        %[[THERE:.*]] = arith.cmpi sge, %[[ITEM]], %c1_i64
+// CHECK-NEXT:        scf.if %[[THERE]]
 // CHECK-NOT:         arith.cmpi sgt
 // CHECK:           } {costate.interior}
 // CHECK:         costate.range (%[[I:.*]]) in (%{{.*}}) {
