@@ -33,7 +33,7 @@ FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
 TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
          "lanes": "Lanes.*",
-         "tests": "Nvidia.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*"}
+         "tests": "Nvidia.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*:Guards.*"}
 
 
 def listed():

@@ -1,3 +1,4 @@
+#include "conversion/KernelToLLVM/Guards.h"
 #include "conversion/KernelToLLVM/MathLibrary.h"
 #include "conversion/KernelToLLVM/Patterns.h"
 #include "conversion/KernelToLLVM/Runtime.h"
@@ -52,6 +53,8 @@ struct ConvertKernelToLLVM
       Runtime(module).declareAddLater();
     if (module->hasAttr(deviceAttr))
       Runtime(module).declareAddCommon();
+    if (!library.isForGpus())
+      shareGuards(module);
     if (fastMath)
       relax(module);
     if (failed(convert(module, library)))
