@@ -4,12 +4,42 @@
 
 #include "costate/expr.h"
 
+#include <concepts>
 #include <tuple>
 #include <utility>
 
 namespace costate {
 
+/// An option of a loop: its gradient keeps no more than so many states of it,
+/// and runs the iterations between two of them again.
+struct Checkpoints {
+  int64_t most = 0; ///< 0: it keeps what it needs of each iteration
+  Loc loc;
+};
+inline Checkpoints
+checkpoints(int64_t most,
+            std::source_location place = std::source_location::current()) {
+  return {most, place};
+}
+
 namespace detail {
+
+/// What WHILE is given.
+struct LoopCondition {
+  template <class C>
+    requires std::convertible_to<C, Expr<bool>>
+  LoopCondition(C &&condition) : condition(std::forward<C>(condition)) {}
+  LoopCondition(Expr<bool> condition, Checkpoints checkpoints)
+      : condition(condition), checkpoints(checkpoints) {}
+
+  Expr<bool> condition;
+  Checkpoints checkpoints;
+};
+
+inline void keep(Checkpoints checkpoints) {
+  if (checkpoints.loc.line)
+    keepCheckpoints(checkpoints.most, checkpoints.loc);
+}
 
 /// An open block of the kernel.
 class Scope {
@@ -47,7 +77,13 @@ public:
   WhileScope(F &&condition,
              std::source_location place = std::source_location::current()) {
     beginWhile(place);
-    beginWhileBody(Operand<bool>(condition()).value, place);
+    auto given = condition();
+    if constexpr (std::same_as<decltype(given), LoopCondition>) {
+      beginWhileBody(Operand<bool>(given.condition).value, place);
+      keep(given.checkpoints);
+    } else {
+      beginWhileBody(Operand<bool>(given).value, place);
+    }
   }
 };
 
@@ -59,6 +95,13 @@ public:
       : handle(beginFor(lo, hi, constant(DType::I64, 1, loc), loc)) {}
   ForScope(IndexOperand lo, IndexOperand hi)
       : ForScope(lo, hi, IndexOperand(1)) {}
+  ForScope(IndexOperand lo, IndexOperand hi, IndexOperand step,
+           Checkpoints checkpoints)
+      : ForScope(lo, hi, step) {
+    keep(checkpoints);
+  }
+  ForScope(IndexOperand lo, IndexOperand hi, Checkpoints checkpoints)
+      : ForScope(lo, hi, IndexOperand(1), checkpoints) {}
   Index index() const { return Index(handle); }
 
 private:
@@ -117,6 +160,13 @@ template <size_t N> struct Box {
 
 } // namespace detail
 
+/// `condition, checkpoints(k)` in the brackets of a WHILE.
+template <class C>
+  requires std::convertible_to<C, Expr<bool>>
+detail::LoopCondition operator,(C &&condition, Checkpoints checkpoints) {
+  return {Expr<bool>(std::forward<C>(condition)), checkpoints};
+}
+
 template <size_t N, class F>
   requires(N > 0)
 void parallel(const detail::Box<N> &extents, F &&body) {
@@ -144,6 +194,18 @@ void for_(IndexOperand lo, IndexOperand hi, IndexOperand step, F &&body) {
 }
 template <class F> void for_(IndexOperand lo, IndexOperand hi, F &&body) {
   detail::ForScope scope(lo, hi);
+  body(scope.index());
+}
+
+template <class F>
+void for_(IndexOperand lo, IndexOperand hi, IndexOperand step,
+          Checkpoints checkpoints, F &&body) {
+  detail::ForScope scope(lo, hi, step, checkpoints);
+  body(scope.index());
+}
+template <class F>
+void for_(IndexOperand lo, IndexOperand hi, Checkpoints checkpoints, F &&body) {
+  detail::ForScope scope(lo, hi, checkpoints);
   body(scope.index());
 }
 

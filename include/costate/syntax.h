@@ -7,6 +7,7 @@
 ///       ELSE { s += x(k); }
 ///     }
 ///     WHILE (s > 1) { s *= 0.5; }
+///     FOR (k, 0, n, checkpoints(100)) { s = f(s); }  // also of a WHILE
 ///
 /// `break`, `continue` and `else` of C++ do not compile in these places. A
 /// plain `return` does, but ends the C++ function while it is traced: what
@@ -30,7 +31,10 @@
 #define IF(...) COSTATE_SCOPE(IfScope, __VA_ARGS__)
 #define ELIF(...) COSTATE_SCOPE(ElifScope, COSTATE_CONDITION(__VA_ARGS__))
 #define ELSE COSTATE_SCOPE(ElseScope)
-#define WHILE(...) COSTATE_SCOPE(WhileScope, COSTATE_CONDITION(__VA_ARGS__))
+#define WHILE(...)                                                             \
+  COSTATE_SCOPE(WhileScope, [&]() -> ::costate::detail::LoopCondition {        \
+    return __VA_ARGS__;                                                        \
+  })
 #define FOR(index_, ...)                                                       \
   COSTATE_BLOCK(::costate::detail::ForScope costateFor_##index_{__VA_ARGS__})  \
   COSTATE_BLOCK([[maybe_unused]] ::costate::Index index_ =                     \

@@ -284,6 +284,9 @@ static void bindBlocks(TraceClass &trace) {
              return Value(beginFor(lo, hi, step, loc));
            }),
            "lo"_a, "hi"_a, "step"_a, "loc"_a, "Returns the index, i64.")
+      .def("keep_checkpoints",
+           recorded([](int64_t most, Loc loc) { keepCheckpoints(most, loc); }),
+           "most"_a, "loc"_a, "Of the loop just begun, in its gradient.")
       .def("begin_range", recorded(range), "extents"_a, "loc"_a,
            "Returns one index for each extent, i64.")
       .def("end", recorded([] { end(); }))

@@ -4,6 +4,7 @@
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
 #include "autodiff/activity/Activity.h"
+#include "autodiff/cut/Cut.h"
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/Fetches.h"
 #include "autodiff/replay/ForwardStores.h"
@@ -194,7 +195,15 @@ enum class Reloads { Kept, Forwarded };
 struct Way {
   Reloads reloads;
   Owners owners;
+  Cuts cuts;
 };
+
+static Reverser::Exclusive exclusiveByRange(ir::KernelOp kernel) {
+  Reverser::Exclusive exclusive;
+  kernel.walk(
+      [&](ir::RangeOp range) { exclusive[range] = exclusiveArrays(range); });
+  return exclusive;
+}
 
 /// One round: the gradient, and the copy of the primal that it was made from.
 struct Round {
@@ -220,8 +229,11 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   versions.mark(gradient);
   OwningOpRef<ir::KernelOp> marked(copyOf(gradient, ".marked"));
   forgetFetches(gradient);
+  auto exclusive = exclusiveByRange(gradient);
   auto adjoints = appendAdjoints(gradient, active);
-  if (failed(Reverser(gradient, std::move(adjoints), std::move(tripCounts))
+  if (failed(cutLoops(gradient, tripCounts, way.cuts, refusal)) ||
+      failed(Reverser(gradient, std::move(adjoints), std::move(tripCounts),
+                      std::move(exclusive))
                  .run())) {
     gradient.erase();
     return failure();
@@ -277,7 +289,8 @@ static void inlineUnlessDerived(ir::KernelOp primal) {
 /// to be computed again from one that is overwritten.
 FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
-                                           Refusal &refusal, Owners owners) {
+                                           Refusal &refusal, Owners owners,
+                                           Cuts cuts) {
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
   expandFetches(primal);
@@ -286,15 +299,15 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
       failed(checkOrderFree(primal, active, refusal)) ||
       failed(checkExtrema(primal, active, refusal)))
     return failure();
-  auto forwarded = differentiateReverse(primal, active,
-                                        {Reloads::Forwarded, owners}, refusal);
+  auto forwarded = differentiateReverse(
+      primal, active, {Reloads::Forwarded, owners, cuts}, refusal);
   if (failed(forwarded) || !forwarded->overwrite)
     return forwarded;
   ScopedDiagnosticHandler quiet(primal.getContext(),
                                 [](Diagnostic &) { return success(); });
   Refusal unused;
-  auto kept =
-      differentiateReverse(primal, active, {Reloads::Kept, owners}, unused);
+  auto kept = differentiateReverse(primal, active,
+                                   {Reloads::Kept, owners, cuts}, unused);
   if (failed(kept))
     return forwarded;
   bool better =

@@ -56,6 +56,13 @@ struct Refusal {
   ErrorCode code = ErrorCode::NotDifferentiable;
 };
 
+/// Which loops run again from checkpoints.
+struct Cuts {
+  /// Also those whose iterations may save more or less than others: the reverse
+  /// sweep may need more of the tape then than the forward sweep has.
+  bool uneven = true;
+};
+
 /// Functions that `primal` calls become a part of it, but for those with a
 /// gradient of their own (FunctionGradient.h) in reverse mode.
 ///
@@ -69,10 +76,12 @@ struct Refusal {
 /// Where it takes a run to tell whose elements work items use, it finds that
 /// out first, unless somebody else looks for races.
 enum class Owners { Asked, Watched };
+/// Loops that are marked `costate.checkpoints` run again from checkpoints.
 mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                                  llvm::ArrayRef<bool> active,
                                                  Refusal &refusal,
-                                                 Owners owners = Owners::Asked);
+                                                 Owners owners = Owners::Asked,
+                                                 Cuts cuts = {});
 
 /// Appends `<name>.record`, which is `primal` and stores `versions` into
 /// further arguments.

@@ -385,7 +385,8 @@ private:
       return Failure{ErrorCode::NotDifferentiable, diagnostics.take("")};
     autodiff::Refusal refusal;
     auto gradient = autodiff::differentiateReverse(
-        derived.kernel, flags, refusal, ownersFor(derivation.target));
+        derived.kernel, flags, refusal, ownersFor(derivation.target),
+        {.uneven = derivation.target == "cpu"});
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =

@@ -78,10 +78,25 @@ LogicalResult CostateDialect::verifyRegionArgAttribute(
   return success();
 }
 
+static LogicalResult verifyCheckpoints(Operation *op,
+                                       NamedAttribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (isa<LoopLikeOpInterface>(op) && number &&
+      number.getType().isInteger(64) && number.getValue().isStrictlyPositive())
+    return success();
+  return op->emitOpError("has `") << attribute.getName().getValue()
+                                  << "`, which is an i64 above 0, on a loop";
+}
+
 LogicalResult
 CostateDialect::verifyOperationAttribute(Operation *op,
                                          NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  if (name == checkpointsAttr)
+    return verifyCheckpoints(op, attribute);
+  bool isOfLoops = name == rerunAttr || name == segmentAttr || name == restAttr;
+  if (isOfLoops && !isa<LoopLikeOpInterface>(op))
+    return op->emitOpError("has `") << name << "`, but is no loop";
   if (name == replayedAttr || name == storedValueAttr)
     return verifyNumber(op, attribute);
   return success();

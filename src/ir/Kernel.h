@@ -98,6 +98,17 @@ inline constexpr llvm::StringLiteral watchedAttr = "costate.watched";
 /// the source; none: the first.
 inline constexpr llvm::StringLiteral storedValueAttr = "costate.stored_value";
 
+/// On an `scf.for` or `scf.while` of the primal: from how many checkpoints its
+/// gradient runs it again, an i64 above 0.
+inline constexpr llvm::StringLiteral checkpointsAttr = "costate.checkpoints";
+/// On the loops of a gradient that such a loop has become. `rerun`: its
+/// iterations, segments of the loop, are run again from what they began with.
+/// `segment`: the loop over one segment, in it. `rest`: the loop behind it, of
+/// which all is saved. Sums over the loop go through all three.
+inline constexpr llvm::StringLiteral rerunAttr = "costate.rerun";
+inline constexpr llvm::StringLiteral segmentAttr = "costate.segment";
+inline constexpr llvm::StringLiteral restAttr = "costate.rest";
+
 /// On a range over the elements that work items of the next range reach.
 inline constexpr llvm::StringLiteral gatherAttr = "costate.gather";
 /// On an `scf.if`, the only operation of its range with regions: its condition

@@ -73,6 +73,12 @@ std::vector<VarId> Lowering::carriedBy(const Statement &statement) {
   return carried;
 }
 
+void Lowering::mark(Operation *loop, const Statement &statement) {
+  if (statement.bits)
+    loop->setAttr(ir::checkpointsAttr,
+                  b.getI64IntegerAttr(static_cast<int64_t>(statement.bits)));
+}
+
 /// One iteration of a FOR: its index is lo + k * step.
 void Lowering::iteration(const Statement &statement, Value k) {
   Location loc = at(statement);
@@ -96,6 +102,7 @@ void Lowering::lowerCountedFor(const Statement &statement, Value count) {
   };
   auto op = scf::ForOp::create(b, loc, zero, count, one,
                                currentOf(carried, loc), body);
+  mark(op, statement);
   setCurrent(carried, op.getResults());
 }
 
@@ -143,6 +150,7 @@ void Lowering::lowerLeavableFor(const Statement &statement, Value count) {
   };
   auto op = scf::WhileOp::create(b, loc, ValueRange(start).getTypes(), start,
                                  before, after);
+  mark(op, statement);
   setCurrent(carried, op.getResults().drop_front());
 }
 
@@ -184,6 +192,7 @@ void Lowering::lowerWhile(const Statement &statement) {
   };
   auto op = scf::WhileOp::create(b, loc, ValueRange(start).getTypes(), start,
                                  before, after);
+  mark(op, statement);
   setCurrent(carried, op.getResults());
 }
 

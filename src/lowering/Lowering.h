@@ -68,6 +68,8 @@ private:
 
   // Control.cpp
   void lowerIf(const Statement &statement);
+  /// What the user asks of a loop.
+  void mark(mlir::Operation *loop, const Statement &statement);
   void lowerFor(const Statement &statement);
   void lowerWhile(const Statement &statement);
   void lowerRange(const Statement &statement, mlir::Value skipped = {});

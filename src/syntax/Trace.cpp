@@ -160,6 +160,9 @@ void beginWhileBody(Handle condition, Loc loc) {
 Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
   return tracer().beginFor(lo, hi, step, loc);
 }
+void keepCheckpoints(int64_t most, Loc loc) {
+  tracer().keepCheckpoints(most, loc);
+}
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc) {
   tracer().beginRange(extents, indices, loc);
 }

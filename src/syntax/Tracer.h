@@ -64,6 +64,8 @@ public:
   void beginWhile(Loc loc);
   void beginWhileBody(Handle condition, Loc loc);
   Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc);
+  /// Of the loop just begun.
+  void keepCheckpoints(int64_t most, Loc loc);
   void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
   void end();
 

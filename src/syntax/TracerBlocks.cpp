@@ -84,6 +84,19 @@ Tracer::Handle Tracer::beginFor(Handle lo, Handle hi, Handle step, Loc loc) {
   return define(top().owner, DType::I64);
 }
 
+void Tracer::keepCheckpoints(int64_t most, Loc loc) {
+  Statement &owner = top().owner;
+  bool isLoop = owner.kind == Kind::For || owner.kind == Kind::While;
+  if (!isLoop || !top().block.empty())
+    return fail(loc, "`checkpoints` of no loop",
+                "they are an option of a `FOR` or `WHILE`");
+  if (most < 1)
+    return fail(loc,
+                "a loop cannot have " + std::to_string(most) + " checkpoints",
+                "give a number above 0, or leave `checkpoints` out");
+  owner.bits = static_cast<uint64_t>(most);
+}
+
 void Tracer::beginRange(std::span<const Handle> extents, Handle *indices,
                         Loc loc) {
   closeBranches();

@@ -64,6 +64,8 @@ void beginElifBody(Handle condition, Loc loc);
 void beginWhile(Loc loc); ///< the condition; then `beginWhileBody`
 void beginWhileBody(Handle condition, Loc loc);
 Handle beginFor(Handle lo, Handle hi, Handle step, Loc loc); ///< the index
+/// Its gradient keeps no more than so many checkpoints of the loop just begun.
+void keepCheckpoints(int64_t most, Loc loc);
 void beginRange(std::span<const Handle> extents, Handle *indices, Loc loc);
 void end() noexcept;
 

@@ -1,6 +1,6 @@
 """Words of the kernel language that compute nothing."""
 
-from costate.errors import QuadrantsCompilationError
+from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
 from costate.lang import ops
 from costate.lang.builder import current, require
 from costate.lang.storage import Storage
@@ -8,9 +8,22 @@ from costate.lang.places import TracedArray
 
 
 def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True,
-                bit_vectorize=False, name=None):
-    """About the loop that follows: `serialize=True` runs it in order. Others are accepted."""
-    require("loop_config").loop_hint = {"serialize": serialize}
+                bit_vectorize=False, name=None, checkpoints=None):
+    """About the loop that follows: `serialize=True` runs it in order; of `checkpoints=k` states of it, at most, its
+    gradient runs it again. Others are accepted."""
+    hint = {"serialize": serialize}
+    if checkpoints is not None:
+        hint["checkpoints"] = _number_of_checkpoints(checkpoints)
+    require("loop_config").loop_hint = hint
+
+
+def _number_of_checkpoints(number):
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise QuadrantsTypeError(f"`checkpoints` is a number of Python, like 100, not {ops.describe(number)}")
+    if int(number) < 1:
+        raise QuadrantsTypeError(f"a loop cannot have {int(number)} checkpoints; give a number above 0, or leave "
+                                 "`checkpoints` out")
+    return int(number)
 
 
 def block_local(*_):

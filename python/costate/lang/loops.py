@@ -34,19 +34,32 @@ class Loops:
         iterable = self.iterable(node.iter)
         hint, self.builder.loop_hint = self.builder.loop_hint, {}
         self.at(node)
+        checkpoints = hint.get("checkpoints")
         if isinstance(iterable, Static):
+            self.without_checkpoints(checkpoints, "an unrolled loop")
             self.unrolled(node, iterable.value)
             return
         grouped = isinstance(iterable, Grouped)
         box = self.box(iterable.value if grouped else iterable)
         leaves = self.frame.early and contains_return(node)
         if self.builder.depth == 0 and not hint.get("serialize") and not leaves:
+            self.without_checkpoints(checkpoints, "a parallel loop")
             self.parallel(node, box, grouped)
         else:
             if self.builder.dynamic_loop is None:
                 self.builder.dynamic_loop = self.builder.loc
             with self.counted(node):
-                self.serial(node, box, grouped)
+                self.serial(node, box, grouped, checkpoints)
+
+    def without_checkpoints(self, checkpoints, what):
+        if checkpoints:
+            raise QuadrantsSyntaxError(f"{what} has no checkpoints: those are states of a loop that runs in order; put "
+                                       "`ti.loop_config(checkpoints=...)` in front of such a loop")
+
+    def keep_checkpoints(self, checkpoints):
+        """Tells the loop just begun."""
+        if checkpoints:
+            self.builder.trace.keep_checkpoints(checkpoints, self.builder.loc)
 
     def iterable(self, node):
         """What is iterated; of `a if static(c) else b` the one that is chosen."""
@@ -197,15 +210,17 @@ class Loops:
 
     # -- serial --------------------------------------------------------------------
 
-    def serial(self, node, box, grouped):
+    def serial(self, node, box, grouped, checkpoints=None):
         leaves = has_jump(node.body, ast.Break) or self.frame.early and contains_return(node)
         if len(box.ranges) > 1 and leaves:
-            self.linear(node, box, grouped)
+            self.linear(node, box, grouped, checkpoints)
         else:
-            self.nest(node, box, grouped, [])
+            if not box.ranges:
+                self.without_checkpoints(checkpoints, "a loop of one iteration")
+            self.nest(node, box, grouped, [], checkpoints)
         self.left(node)
 
-    def nest(self, node, box, grouped, values):
+    def nest(self, node, box, grouped, values, checkpoints=None):
         k = len(values)
         if k == len(box.ranges):
             with self.frame:
@@ -218,11 +233,12 @@ class Loops:
         b = self.builder
         lo, hi, step = (index_handle(x) for x in box.ranges[k])
         index = b.trace.begin_for(lo, hi, step, b.loc)
+        self.keep_checkpoints(checkpoints)
         with b.nested():
             self.nest(node, box, grouped, [*values, index_value(index, box.dtype(k))])
         b.trace.end()
 
-    def linear(self, node, box, grouped):
+    def linear(self, node, box, grouped, checkpoints):
         """One loop over all tuples, so that `break` leaves it."""
         b = self.builder
         zero, one = b.constant(i64, 0), b.constant(i64, 1)
@@ -231,6 +247,7 @@ class Loops:
         for count in counts[1:]:
             total = b.pure(Op.mul, i64, total, count)
         rest = b.trace.begin_for(zero, total, one, b.loc)
+        self.keep_checkpoints(checkpoints)
         self.frame.loops.append("loop")
         with b.nested(), self.frame:
             handles = []

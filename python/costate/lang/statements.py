@@ -303,6 +303,7 @@ class Statements:
 
     def while_loop(self, node):
         b = self.builder
+        checkpoints = b.loop_hint.pop("checkpoints", None)
         with linalg.condition_of_loop(lambda: self.value(node.test)):
             b.trace.begin_while(b.loc)
             with b.nested():
@@ -312,6 +313,7 @@ class Statements:
                 condition = condition_handle(test)
         self.at(node)
         b.trace.begin_while_body(condition, b.loc)
+        self.keep_checkpoints(checkpoints)
         self.frame.loops.append("loop")
         if b.cap:
             b.cap.iteration()

@@ -18,6 +18,11 @@ public:
            llvm::function_ref<bool(mlir::Value array)> isActive);
 
   bool isVaried(mlir::Value value) const { return varied.contains(value); }
+  /// `copy` is another `value`.
+  void copied(mlir::Value value, mlir::Value copy) {
+    if (isVaried(value))
+      varied.insert(copy);
+  }
 
 private:
   void mark(mlir::Value value);

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace costate::autodiff {
 
@@ -16,6 +17,17 @@ public:
   /// Adds a carried adjoint; the value at the start of an iteration.
   mlir::Value carry(mlir::Type type) {
     return block->addArgument(type, b.getLoc());
+  }
+
+  /// What the adjoint of `value`, from outside of the loop, has come to at the
+  /// start of an iteration: carried as well.
+  mlir::Value sumBefore(mlir::Value value) {
+    mlir::Value &sum = sums[value];
+    return sum ? sum : sum = carry(value.getType());
+  }
+  /// By value, in the order in which they were asked for.
+  const llvm::MapVector<mlir::Value, mlir::Value> &sumsBefore() const {
+    return sums;
   }
 
   /// Ends the block and builds the loop; `next` and `inits` are in the order of
@@ -34,6 +46,9 @@ public:
   mlir::Block *block;
   mlir::Value counter;
   mlir::ImplicitLocOpBuilder b;
+
+private:
+  llvm::MapVector<mlir::Value, mlir::Value> sums;
 };
 
 /// An `if` of two finished blocks; its results.

@@ -27,11 +27,11 @@ void Reverser::declareAdjoints(Block &body, Builder &b) {
 }
 
 static bool isInLoop(Operation *op) {
-  for (op = op->getParentOp(); !isa<ir::RangeOp, ir::KernelOp>(op);
+  for (op = op->getParentOp(); op && !isa<ir::RangeOp, ir::KernelOp>(op);
        op = op->getParentOp())
     if (isa<LoopLikeOpInterface>(op))
       return true;
-  return false;
+  return !op; // a loop of the reverse sweep that is not finished
 }
 
 /// A declaration, or a clear, leaves zeros: what has come together in the

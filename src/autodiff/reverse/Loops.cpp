@@ -7,49 +7,85 @@ using namespace mlir;
 
 namespace costate::autodiff {
 
+/// With what the sum of adjoints over a reversed loop starts. A loop that has
+/// been cut is one sum.
+Value Reverser::startOf(Value captured, Carried &carried, Sweep &sweep) {
+  if (Value sum = carried.started.take(captured))
+    return sum;
+  if (carried.forward->hasAttr(ir::segmentAttr))
+    return sweep.around->sumBefore(captured);
+  return floatConstant(sweep.b, captured.getType(), 0);
+}
+
+static void copyParts(Operation *from, Operation *to) {
+  for (StringRef part : {ir::rerunAttr, ir::segmentAttr, ir::restAttr})
+    if (Attribute attribute = from->getAttr(part))
+      to->setAttr(part, attribute);
+}
+
 /// Ends a reversed loop. Adjoints of values from outside of it that are still
 /// in `adjoints` are summed over its iterations.
 void Reverser::closeLoop(ReverseLoop &loop, Value count, Carried carried,
                          Adjoints &adjoints, Sweep &sweep) {
+  size_t given = carried.receivers.size();
+  for (auto [captured, sum] : loop.sumsBefore()) {
+    carried.next.push_back(adjoints.take(captured));
+    carried.receivers.push_back(captured);
+  }
   for (Value captured : adjoints.remaining()) {
     Value sum = loop.carry(captured.getType());
     Value g = adjoints.take(captured);
     carried.next.push_back(arith::AddFOp::create(loop.b, sum, g));
-    carried.inits.push_back(floatConstant(sweep.b, captured.getType(), 0));
     carried.receivers.push_back(captured);
   }
+  for (Value captured : ArrayRef(carried.receivers).drop_front(given))
+    carried.inits.push_back(startOf(captured, carried, sweep));
   scf::ForOp closed = loop.close(sweep.b, count, carried.inits, carried.next);
-  for (auto [value, g] : llvm::zip(carried.receivers, closed.getResults()))
-    add(sweep, value, g);
+  copyParts(carried.forward, closed);
+  bool goesOn = carried.forward->hasAttr(ir::restAttr);
+  for (auto [k, value] : llvm::enumerate(carried.receivers)) {
+    if (goesOn && k >= given)
+      sums.add(sweep.b, value, closed.getResult(k));
+    else
+      add(sweep, value, closed.getResult(k));
+  }
+  for (Value value : carried.started.remaining())
+    add(sweep, value, carried.started.take(value));
+}
+
+/// What has come together in the loop behind `loop`, if both are one.
+Adjoints Reverser::takeSums(Operation *loop) {
+  return loop->hasAttr(ir::rerunAttr) ? std::exchange(sums, {}) : Adjoints();
 }
 
 LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
+  Adjoints started = takeSums(loop);
   Value count = sweep.scope.use(loop.getUpperBound());
   ReverseLoop reversed(loop.getLoc(), count.getType());
   Builder &b = reversed.b;
-  SmallVector<unsigned> carried = variedAmong(loop.getRegionIterArgs());
-  SmallVector<Value> inits, next;
+  Iteration parts{*loop.getBody(), {}, {}, nullptr};
+  SmallVector<Value> inits, next, receivers;
+  for (unsigned i : variedAmong(loop.getRegionIterArgs())) {
+    Value argument = loop.getRegionIterArg(i);
+    parts.given.push_back(argument);
+    parts.yielded.push_back(loop.getYieldedValues()[i]);
+    inits.push_back(zeroIfNull(sweep.b, g[i], argument.getType()));
+    next.push_back(reversed.carry(argument.getType()));
+    receivers.push_back(loop.getInitArgs()[i]);
+  }
+  if (loop->hasAttr(ir::rerunAttr)) {
+    parts.again = &reversed;
+    saveConstantLocals(loop, parts.block, sweep);
+  }
   Value iteration = reversed.iteration(b, count);
-  Scope scope(*loop.getBody(), sweep.scope, b);
+  Scope scope(parts.block, sweep.scope, b);
   scope.provide(loop.getInductionVar(), iteration);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
-  for (unsigned i : carried) {
-    Type type = loop.getRegionIterArg(i).getType();
-    inits.push_back(zeroIfNull(sweep.b, g[i], type));
-    add(inner, loop.getBody()->getTerminator()->getOperand(i),
-        reversed.carry(type));
-  }
-  if (failed(reverseOps(operationsOf(*loop.getBody()), inner)))
+  if (failed(reverseIteration(parts, next, inner)))
     return failure();
-  SmallVector<Value> receivers;
-  for (unsigned i : carried) {
-    Value argument = loop.getRegionIterArg(i);
-    next.push_back(zeroIfNull(b, adjoints.take(argument), argument.getType()));
-    receivers.push_back(loop.getInitArgs()[i]);
-  }
-  scope.finishWithRecord();
-  closeLoop(reversed, count, {inits, next, receivers}, adjoints, sweep);
+  closeLoop(reversed, count, {inits, next, receivers, loop, started}, adjoints,
+            sweep);
   return success();
 }
 
@@ -85,22 +121,15 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
 LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value iteration,
                                     SmallVectorImpl<Value> &carried,
                                     Sweep &sweep) {
-  Block &body = *loop.getAfterBody();
-  Scope scope(body, sweep.scope, sweep.b);
-  scope.provide(body.getArguments().back(), iteration);
+  Iteration parts{*loop.getAfterBody(), {}, {}, nullptr};
+  for (unsigned i : variedAmong(loop.getBeforeArguments()))
+    parts.yielded.push_back(loop.getYieldOp().getOperand(i));
+  for (unsigned i : variedAmong(loop.getAfterArguments()))
+    parts.given.push_back(loop.getAfterArguments()[i]);
+  Scope scope(parts.block, sweep.scope, sweep.b);
+  scope.provide(parts.block.getArguments().back(), iteration);
   Sweep inner{sweep.b, scope, sweep.adjoints};
-  for (auto [at, i] : llvm::enumerate(variedAmong(loop.getBeforeArguments())))
-    add(inner, body.getTerminator()->getOperand(i), carried[at]);
-  if (failed(reverseOps(operationsOf(body), inner)))
-    return failure();
-  carried.clear();
-  for (unsigned i : variedAmong(loop.getAfterArguments())) {
-    Value argument = loop.getAfterArguments()[i];
-    carried.push_back(
-        zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
-  }
-  scope.finishWithRecord();
-  return success();
+  return reverseIteration(parts, carried, inner);
 }
 
 /// The body, in every iteration but the first; in the first iteration,
@@ -204,7 +233,9 @@ LogicalResult Reverser::reverseWhile(scf::WhileOp loop, Results g,
         failed(reverseBefore(loop, iteration, carried, inner)))
       return failure();
   }
-  closeLoop(reversed, count, {inits, carried, receivers}, adjoints, sweep);
+  Adjoints started;
+  closeLoop(reversed, count, {inits, carried, receivers, loop, started},
+            adjoints, sweep);
   return success();
 }
 

@@ -4,6 +4,8 @@
 #include "autodiff/reverse/Reverser.h"
 #include "ir/Tape.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace costate::autodiff {
@@ -50,11 +52,12 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
                                      Sweep &sweep) {
   keepSums(range, sweep.scope);
   range->moveBefore(sweep.b.getBlock(), sweep.b.getInsertionPoint());
-  exclusive = exclusiveArrays(range);
+  exclusive = exclusiveOf.lookup(range);
   Block &body = *range.getBody();
   Builder b(range.getLoc(), body.getTerminator());
   SmallVector<Operation *> ops = operationsOf(body);
-  tape::PivotOp::create(b);
+  Operation *own = tape::PivotOp::create(b);
+  llvm::SaveAndRestore ofRange(pivot, own);
   declareAdjoints(body, b);
   Scope scope(body, records);
   Adjoints adjoints;

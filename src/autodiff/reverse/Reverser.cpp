@@ -1,6 +1,7 @@
 #include "autodiff/reverse/Reverser.h"
 
 #include "autodiff/FunctionGradient.h"
+#include "autodiff/cut/Counting.h"
 #include "autodiff/replay/Owners.h"
 #include "autodiff/replay/Replay.h"
 #include "autodiff/rules/Rules.h"
@@ -43,14 +44,16 @@ SmallVector<Operation *> operationsOf(Block &block) {
 
 Reverser::Reverser(ir::KernelOp kernel,
                    llvm::DenseMap<Value, Value> adjointArrays,
-                   llvm::DenseMap<Operation *, Value> tripCounts)
+                   llvm::DenseMap<Operation *, Value> tripCounts,
+                   Exclusive exclusiveOf)
     : kernel(kernel), adjointArrays(std::move(adjointArrays)),
-      tripCounts(std::move(tripCounts)), activity(kernel, [this](Value array) {
-        return this->adjointArrays.contains(array);
-      }) {}
+      tripCounts(std::move(tripCounts)),
+      activity(
+          kernel,
+          [this](Value array) { return this->adjointArrays.contains(array); }),
+      exclusiveOf(std::move(exclusiveOf)) {}
 
-/// Whether `op` has an effect that gradients do not have.
-static bool isOfPrimal(Operation *op) {
+bool isOfPrimal(Operation *op) {
   if (auto assertion = dyn_cast<ir::AssertOp>(op))
     return !assertion.getRefuses();
   return isa<ir::PrintOp>(op) ||
@@ -62,14 +65,13 @@ LogicalResult Reverser::run() {
     return failure();
   collectEffects();
   Block &block = kernel.getBodyRegion().front();
-  SmallVector<Operation *> effects;
   kernel.walk([&](Operation *op) {
     if (isOfPrimal(op))
       effects.push_back(op);
   });
   Builder b(kernel.getLoc(), block.getTerminator());
   SmallVector<Operation *> ops = operationsOf(block);
-  tape::PivotOp::create(b);
+  pivot = tape::PivotOp::create(b);
   declareAdjoints(block, b);
   Scope scope(block, records);
   Adjoints adjoints;
@@ -117,7 +119,7 @@ LogicalResult Reverser::reverseOps(Ops ops, Sweep &sweep) {
 
 LogicalResult Reverser::reverseOp(Operation *op, Sweep &sweep) {
   sweep.b.setLoc(op->getLoc());
-  if (isOwnerCheck(op))
+  if (isOwnerCheck(op) || op->hasAttr(countsAttr))
     return success();
   if (auto load = dyn_cast<ir::LoadOp>(op)) {
     reverseLoad(load, sweep);
@@ -234,6 +236,7 @@ Value Reverser::loadFinal(Operation *update, ValueRange indices, Builder &b) {
 /// Whether several work items may write to one element through `write`: an
 /// extremum, or a store of a value that they have in common.
 bool Reverser::isShared(Operation *write) const {
+  write = originalOf(write);
   auto range = write->getParentOfType<ir::RangeOp>();
   if (!range || exclusive.contains(accessOf(write)->array))
     return false;

@@ -8,9 +8,13 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace costate::autodiff {
+
+/// Whether `op` has an effect that gradients do not have.
+bool isOfPrimal(mlir::Operation *op);
 
 /// The adjoints of forward values while a block is reversed, in the order in
 /// which they first appeared.
@@ -33,9 +37,13 @@ private:
 /// after the serial code, last one first.
 class Reverser {
 public:
+  using Exclusive =
+      llvm::DenseMap<mlir::Operation *, llvm::DenseSet<mlir::Value>>;
+
   Reverser(ir::KernelOp kernel,
            llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays,
-           llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts);
+           llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts,
+           Exclusive exclusiveOf);
   mlir::LogicalResult run();
 
 private:
@@ -48,6 +56,8 @@ private:
     Builder &b;
     Scope &scope;
     Adjoints &adjoints;
+    /// The loop around, if this is an iteration of it that runs again.
+    ReverseLoop *around = nullptr;
   };
 
   // Preparation.
@@ -89,7 +99,11 @@ private:
   /// after each iteration, and the forward values that they end up with.
   struct Carried {
     llvm::SmallVectorImpl<mlir::Value> &inits, &next, &receivers;
+    mlir::Operation *forward;
+    Adjoints &started; ///< sums that go on
   };
+  mlir::Value startOf(mlir::Value captured, Carried &carried, Sweep &sweep);
+  Adjoints takeSums(mlir::Operation *loop);
   void closeLoop(ReverseLoop &loop, mlir::Value count, Carried carried,
                  Adjoints &adjoints, Sweep &sweep);
   mlir::LogicalResult reverseBefore(mlir::scf::WhileOp loop,
@@ -105,6 +119,31 @@ private:
                    mlir::Value isLater,
                    llvm::SmallVectorImpl<mlir::Value> &carried,
                    mlir::ValueRange results, Sweep &sweep);
+  // Again.cpp: iterations.
+  /// One iteration of a loop: what it hands on and what it was given, of that
+  /// what varies.
+  struct Iteration {
+    mlir::Block &block;
+    llvm::SmallVector<mlir::Value> yielded, given;
+    ReverseLoop *again; ///< null unless it runs again
+  };
+  mlir::LogicalResult
+  reverseIteration(const Iteration &iteration,
+                   llvm::SmallVectorImpl<mlir::Value> &carried, Sweep &sweep);
+  llvm::SmallVector<mlir::Operation *>
+  runAgain(mlir::Block &body, mlir::IRMapping &copies, Sweep &sweep);
+  llvm::SmallVector<mlir::Value> localsOf(mlir::Block &body,
+                                          bool changed) const;
+  void saveConstantLocals(mlir::Operation *loop, mlir::Block &body,
+                          Sweep &sweep);
+  void saveLocal(mlir::Value local, Builder &forward, Sweep &sweep);
+  mlir::Value localInReverse(mlir::Value local, Scope &scope);
+  void useForward(mlir::Block &copy, Scope &scope);
+  mlir::Operation *originalOf(mlir::Operation *op) const {
+    mlir::Operation *original = originals.lookup(op);
+    return original ? original : op;
+  }
+
   bool passesThrough(mlir::scf::WhileOp loop) const;
   llvm::SmallVector<mlir::Value> throughBefore(mlir::scf::WhileOp loop,
                                                mlir::ValueRange g, Builder &b);
@@ -120,8 +159,16 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts; ///< of each while
   Activity activity;
   llvm::DenseSet<mlir::Operation *> effectful; ///< ops with adjoint effects
-  llvm::DenseSet<mlir::Value> exclusive;       ///< arrays, in the current range
-  int64_t records = 0;                         ///< made so far
+  Exclusive exclusiveOf; ///< arrays of which work items have own elements
+  llvm::DenseSet<mlir::Value> exclusive;        ///< those of the current range
+  llvm::SmallVector<mlir::Operation *> effects; ///< of the primal, to go
+  /// Of what runs again: operations of the primal, private arrays that stand
+  /// for those of the forward sweep.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> originals;
+  llvm::DenseMap<mlir::Value, mlir::Value> localCopies;
+  mlir::Operation *pivot = nullptr; ///< in front of the reverse sweep
+  Adjoints sums;       ///< over a loop of which only the end has been reversed
+  int64_t records = 0; ///< made so far
 };
 
 /// The operations of `block` without its terminator.

@@ -28,12 +28,9 @@ Scope::Scope(Block &forward, Scope &parent, OpBuilder &builder)
 }
 
 Value Scope::use(Value value) {
-  Scope *owner = this;
-  while (owner && !owner->owns(value))
-    owner = owner->parent;
-  // Not owned by any scope on the way out: serial values, kernel arguments.
-  if (!owner || owner->isOutermost())
+  if (sees(value))
     return value;
+  auto *owner = const_cast<Scope *>(ownerOf(value));
   if (Value known = owner->provided.lookup(value))
     return known;
   return owner->placeholderFor(value);

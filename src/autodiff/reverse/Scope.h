@@ -21,8 +21,19 @@ public:
   /// A nested block, whose reverse starts where `builder` stands.
   Scope(mlir::Block &forward, Scope &parent, mlir::OpBuilder &builder);
 
+  /// A block of the reverse sweep into which what `parent` reverses has been
+  /// copied, to be run again: values of the copy are in scope.
+  Scope(mlir::Block &copy, Scope &parent)
+      : forward(copy), records(parent.records), parent(&parent) {}
+
   /// The forward value `value`, visible in the reverse of this block.
   mlir::Value use(mlir::Value value);
+
+  /// Whether `value` itself is visible there.
+  bool sees(mlir::Value value) const {
+    const Scope *owner = ownerOf(value);
+    return !owner || owner->isOutermost();
+  }
 
   /// Says that `value` is available as `known`, without a tape.
   void provide(mlir::Value value, mlir::Value known) {
@@ -48,6 +59,13 @@ private:
   bool isOutermost() const { return !head; }
   bool owns(mlir::Value value) const {
     return value.getParentBlock() == &forward;
+  }
+  /// Null of serial values and arguments of the kernel.
+  const Scope *ownerOf(mlir::Value value) const {
+    const Scope *owner = this;
+    while (owner && !owner->owns(value))
+      owner = owner->parent;
+    return owner;
   }
   mlir::Value placeholderFor(mlir::Value value);
   mlir::Value materialize(mlir::OpBuilder &builder, mlir::Value value);

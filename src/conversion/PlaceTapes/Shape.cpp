@@ -122,10 +122,20 @@ private:
 
 } // namespace
 
+/// Whether loops have been cut already: what runs again saves as well.
+static bool runsAgain(ir::RangeOp range) {
+  return range
+      .walk([](Operation *op) {
+        return op->hasAttr(ir::rerunAttr) ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 std::optional<TapeShape> TapeShape::of(ir::RangeOp range) {
   TapeShape shape;
   auto pivots = range.getBody()->getOps<tape::PivotOp>();
-  if (pivots.empty() || usesLocals(range))
+  if (pivots.empty() || usesLocals(range) || runsAgain(range))
     return std::nullopt;
   shape.pivot = *pivots.begin();
   if (!shape.findRecords(range) || !shape.pairLoops() ||

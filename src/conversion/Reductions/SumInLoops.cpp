@@ -11,10 +11,21 @@ namespace costate::conversion {
 
 namespace {
 
+/// The sum of a part of a loop that has been cut, added to its element there.
+struct PartialSum {
+  ir::AtomicAddOp add;
+  Value sum;
+};
+
 /// An addition to one element in each iteration of a loop becomes one after it.
+/// The parts of a loop that has been cut add up one sum.
 class Summer {
 public:
-  explicit Summer(scf::ForOp loop) : loop(loop) {}
+  /// `loops`: all of them. `rest`: the sums of the part that has run before
+  /// this one, if it is one.
+  Summer(scf::ForOp loop, MutableArrayRef<Operation *> loops,
+         SmallVectorImpl<PartialSum> &rest)
+      : loop(loop), loops(loops), rest(rest) {}
 
   void run() {
     SmallVector<ir::AtomicAddOp> adds;
@@ -44,32 +55,81 @@ private:
 
   void hoist(ir::AtomicAddOp add) {
     Value term = valueIn(add, loop);
-    IRRewriter rewriter(loop.getContext());
-    rewriter.setInsertionPoint(loop);
-    Location loc = add.getLoc();
-    Value zero = arith::ConstantOp::create(
-        rewriter, loc, rewriter.getZeroAttr(term.getType()));
-    auto sums = [&](OpBuilder &b, Location,
-                    ArrayRef<BlockArgument> before) -> SmallVector<Value> {
-      return {arith::AddFOp::create(b, loc, before.front(), term)};
-    };
-    auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-        rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, sums));
-    loop = wider;
-    addAfter(loop, add, wider->getResults().back());
+    scf::ForOp around = aroundSegment();
+    Value before = startOf(around ? around : loop, add);
+    if (around) {
+      around = widened(around, before, [](OpBuilder &, Value s) { return s; });
+      before = around.getRegionIterArgs().back();
+    }
+    loop = widened(loop, before, [&](OpBuilder &b, Value sum) -> Value {
+      return arith::AddFOp::create(b, add.getLoc(), sum, term);
+    });
+    if (around)
+      around.getBody()->getTerminator()->setOperand(around.getNumResults() - 1,
+                                                    loop->getResults().back());
+    scf::ForOp whole = around ? around : loop;
+    Value sum = whole->getResults().back();
+    ir::AtomicAddOp after = addAfter(whole, add, sum);
     add.erase();
+    if (loop->hasAttr(ir::restAttr))
+      rest.push_back({after, sum});
+  }
+
+  /// The loop over segments of which this is one.
+  scf::ForOp aroundSegment() {
+    auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
+    bool isPart = loop->hasAttr(ir::segmentAttr) && around &&
+                  around->hasAttr(ir::rerunAttr);
+    return isPart ? around : scf::ForOp();
+  }
+
+  /// What has come together before `whole` runs: that is added with its own.
+  Value startOf(scf::ForOp whole, ir::AtomicAddOp add) {
+    bool goesOn =
+        loop->hasAttr(ir::segmentAttr) || loop->hasAttr(ir::rerunAttr);
+    for (auto part = rest.begin(); goesOn && part != rest.end(); ++part) {
+      if (part->add.getArray() != add.getArray() ||
+          part->add.getIndices() != add.getIndices() ||
+          part->sum.getParentBlock() != whole->getBlock())
+        continue;
+      Value sum = part->sum;
+      part->add->getParentOp()->erase();
+      rest.erase(part);
+      return sum;
+    }
+    OpBuilder b(whole);
+    return arith::ConstantOp::create(b, add.getLoc(),
+                                     b.getZeroAttr(add.getValue().getType()));
+  }
+
+  scf::ForOp widened(scf::ForOp narrow, Value init,
+                     function_ref<Value(OpBuilder &, Value)> next) {
+    IRRewriter rewriter(narrow.getContext());
+    rewriter.setInsertionPoint(narrow);
+    auto yields = [&](OpBuilder &b, Location,
+                      ArrayRef<BlockArgument> before) -> SmallVector<Value> {
+      return {next(b, before.front())};
+    };
+    Operation *old = narrow;
+    auto wider = cast<scf::ForOp>(*narrow.replaceWithAdditionalYields(
+        rewriter, init, /*replaceInitOperandUsesInLoop=*/false, yields));
+    std::replace(loops.begin(), loops.end(), old, wider.getOperation());
+    return wider;
   }
 
   static constexpr size_t mostSums = 16; ///< registers are few
   scf::ForOp loop;
+  MutableArrayRef<Operation *> loops;
+  SmallVectorImpl<PartialSum> &rest;
 };
 
 struct SumInLoops : impl::SumInLoopsBase<SumInLoops> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops; // inner ones first
+    SmallVector<Operation *> loops; // inner ones first
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    for (scf::ForOp loop : loops)
-      Summer(loop).run();
+    SmallVector<PartialSum> rest;
+    for (size_t k = 0; k < loops.size(); ++k)
+      Summer(cast<scf::ForOp>(loops[k]), loops, rest).run();
   }
 };
 

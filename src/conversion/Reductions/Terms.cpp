@@ -60,7 +60,7 @@ Value valueIn(ir::AtomicAddOp add, Operation *around) {
   return term;
 }
 
-void addAfter(Operation *op, ir::AtomicAddOp add, Value sum) {
+ir::AtomicAddOp addAfter(Operation *op, ir::AtomicAddOp add, Value sum) {
   OpBuilder b(op->getContext());
   b.setInsertionPointAfter(op);
   Location loc = add.getLoc();
@@ -69,8 +69,9 @@ void addAfter(Operation *op, ir::AtomicAddOp add, Value sum) {
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, sum, zero);
   auto branch = scf::IfOp::create(b, loc, isAny, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
-  Operation *after = b.clone(*add);
+  auto after = cast<ir::AtomicAddOp>(b.clone(*add));
   after->setOperand(0, sum);
+  return after;
 }
 
 } // namespace costate::conversion

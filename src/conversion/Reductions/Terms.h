@@ -15,7 +15,8 @@ bool isInBranchesOf(mlir::Operation *op, mlir::Operation *around);
 mlir::Value valueIn(ir::AtomicAddOp add, mlir::Operation *around);
 
 /// Adds `sum` to the element of `add` after `op`, if it is not 0: perhaps
-/// nothing has come to the element, and it is not there.
-void addAfter(mlir::Operation *op, ir::AtomicAddOp add, mlir::Value sum);
+/// nothing has come to the element, and it is not there. Returns that addition.
+ir::AtomicAddOp addAfter(mlir::Operation *op, ir::AtomicAddOp add,
+                         mlir::Value sum);
 
 } // namespace costate::conversion

@@ -1,0 +1,128 @@
+#include "autodiff/cut/Counting.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+using TripCounts = llvm::DenseMap<Operation *, Value>;
+using Builder = ImplicitLocOpBuilder;
+
+/// Whether the region before the condition may run once more, and has no
+/// reverse: it passes floats on as they are.
+bool onlyComputes(scf::WhileOp loop) {
+  WalkResult effects = loop.getBefore().walk([](Operation *op) {
+    bool harmless = op->getNumRegions() || isMemoryEffectFree(op) ||
+                    isa<ir::LoadOp, ir::LocalLoadOp>(op);
+    return harmless ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (effects.wasInterrupted())
+    return false;
+  return llvm::all_of(loop.getConditionOp().getArgs(), [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return !isa<FloatType>(value.getType()) ||
+           (argument && argument.getOwner() == loop.getBeforeBody()) ||
+           !loop->isAncestor(value.getParentBlock()->getParentOp());
+  });
+}
+
+/// A private array that holds the same as `local`.
+Value copyOf(Value local, Builder &b) {
+  auto type = cast<ir::LocalType>(local.getType());
+  Value copy = ir::LocalOp::create(b, type);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  Value first = number(0), one = number(1), size = number(type.getSize());
+  auto loop = scf::ForOp::create(b, first, size, one);
+  loop->setAttr(countsAttr, b.getUnitAttr());
+  Builder inside(b.getLoc(), loop.getBody()->getTerminator());
+  Value index = loop.getInductionVar();
+  Value element =
+      ir::LocalLoadOp::create(inside, type.getValueType(), local, index);
+  ir::LocalStoreOp::create(inside, element, copy, index);
+  return copy;
+}
+
+bool isEffect(Operation *op) {
+  return isa<ir::PrintOp, ir::AssertOp>(op) || ir::writesElement(op);
+}
+
+/// The result that counts, of a copy of `loop` which changes nothing.
+Value countOf(scf::WhileOp loop, TripCounts &tripCounts) {
+  Builder b(loop.getLoc(), loop);
+  IRMapping copies;
+  llvm::SetVector<Value> written;
+  loop.walk([&](Operation *op) {
+    if (ir::writesLocal(op) &&
+        !loop->isAncestor(ir::localOf(op).getDefiningOp()))
+      written.insert(ir::localOf(op));
+  });
+  for (Value local : written)
+    copies.map(local, copyOf(local, b));
+  Operation *copy = b.clone(*loop, copies);
+  copy->setAttr(countsAttr, b.getUnitAttr());
+  SmallVector<Operation *> effects;
+  copy->walk([&](Operation *op) {
+    if (isEffect(op))
+      effects.push_back(op);
+  });
+  for (Operation *effect : effects)
+    effect->erase();
+  return copies.lookup(tripCounts.lookup(loop));
+}
+
+/// Puts a copy of what comes before the condition of `loop` where `b` stands,
+/// for these arguments; the values that it passes on.
+SmallVector<Value> evaluateBefore(scf::WhileOp loop, ValueRange arguments,
+                                  Builder &b) {
+  IRMapping copies;
+  copies.map(loop.getBeforeArguments(), arguments);
+  for (Operation &op : loop.getBeforeBody()->without_terminator())
+    b.clone(op, copies);
+  return llvm::map_to_vector(loop.getConditionOp().getArgs(), [&](Value value) {
+    return copies.lookupOrDefault(value);
+  });
+}
+
+} // namespace
+
+scf::ForOp countFirst(scf::WhileOp loop, TripCounts &tripCounts) {
+  if (!onlyComputes(loop))
+    return {};
+  Builder b(loop.getLoc(), loop);
+  Value count = countOf(loop, tripCounts);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  Value first = number(0), one = number(1);
+  // The last argument is the number of the iteration.
+  auto counted =
+      scf::ForOp::create(b, first, count, one, loop.getInits().drop_back());
+  Block &body = *counted.getBody();
+  if (!body.empty())
+    body.getTerminator()->erase();
+  Builder inside = Builder::atBlockEnd(loop.getLoc(), &body);
+  SmallVector<Value> arguments(counted.getRegionIterArgs());
+  arguments.push_back(counted.getInductionVar());
+  SmallVector<Value> passed = evaluateBefore(loop, arguments, inside);
+  for (auto [argument, value] :
+       llvm::zip_equal(loop.getAfterArguments(), passed))
+    argument.replaceAllUsesWith(value);
+  body.getOperations().splice(body.end(), loop.getAfterBody()->getOperations());
+  body.getTerminator()->eraseOperand(loop.getInits().size() - 1);
+  SmallVector<Value> last(counted.getResults());
+  last.push_back(count);
+  loop.replaceAllUsesWith(evaluateBefore(loop, last, b));
+  tripCounts.erase(loop);
+  loop.erase();
+  return counted;
+}
+
+} // namespace costate::autodiff

@@ -1,0 +1,202 @@
+#include "autodiff/cut/Cut.h"
+
+#include "autodiff/cut/Counting.h"
+#include "autodiff/replay/Accesses.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+namespace {
+
+using TripCounts = llvm::DenseMap<Operation *, Value>;
+
+/// Why a loop cannot run again, and where.
+struct Obstacle {
+  Operation *op;
+  const char *reason, *wayOut;
+};
+
+/// Arrays of memory are not part of a checkpoint. What the forward sweep
+/// overwrites on scratch copies of them is gone when an iteration runs again.
+std::optional<Obstacle> obstacleOf(Operation *loop) {
+  std::optional<Obstacle> obstacle;
+  loop->walk([&](Operation *op) {
+    if (obstacle)
+      return;
+    if (isa<ir::RangeOp>(op))
+      obstacle = {op, "there is a parallel loop in it",
+                  "launch that as a kernel of its own from a loop on the host, "
+                  "and record the launches with a `Tape` that has `snapshots`"};
+    else if (op->hasAttr(ir::replayedAttr))
+      obstacle = {op,
+                  "it overwrites elements of an array that it has read before",
+                  "keep the state of the loop in variables or private arrays; "
+                  "or make an iteration a launch, and record the launches with "
+                  "a `Tape` that has `snapshots`"};
+  });
+  return obstacle;
+}
+
+LogicalResult refuse(Operation *loop, const Obstacle &obstacle) {
+  InFlightDiagnostic error =
+      loop->emitError("this loop cannot run again from checkpoints: ")
+      << obstacle.reason;
+  error.attachNote(obstacle.op->getLoc()) << "this is the place";
+  error.attachNote() << obstacle.wayOut << "; or leave `checkpoints` out";
+  return failure();
+}
+
+/// Whether each iteration certainly saves as much as any other.
+bool isEven(Operation *loop) {
+  return llvm::all_of(loop->getRegions(), [](Region &region) {
+    return llvm::none_of(region.getOps(), [](Operation &op) {
+      return isa<scf::SCFDialect>(op.getDialect()) && op.getNumRegions();
+    });
+  });
+}
+
+/// How the iterations of a loop are divided.
+struct Segments {
+  Value count, length; ///< all have the same length
+  Value rest;          ///< iterations behind them
+};
+
+Value constant(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+}
+
+/// With no more than `checkpoints`, of which `rest` has one. It is the longest
+/// part: the others find on the tape what it has left free. Parts of two
+/// iterations or more stay loops, whose sums are one sum.
+Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
+                    int64_t checkpoints) {
+  Value most = constant(b, checkpoints), one = constant(b, 1);
+  Value floor = ir::DivOp::create(b, iterations, most);
+  Value padded =
+      arith::AddIOp::create(b, iterations, constant(b, checkpoints - 1));
+  Value ceiling = ir::DivOp::create(b, padded, most);
+  Value isLong =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, floor, most);
+  Segments segments;
+  Value length = arith::SelectOp::create(b, isLong, floor, ceiling);
+  segments.length = arith::MaxSIOp::create(b, length, constant(b, 2));
+  Value all = ir::DivOp::create(b, iterations, segments.length);
+  Value others = arith::SubIOp::create(b, all, one);
+  segments.count = arith::MaxSIOp::create(b, others, constant(b, 0));
+  Value cut = arith::MulIOp::create(b, segments.count, segments.length);
+  segments.rest = arith::SubIOp::create(b, iterations, cut);
+  return segments;
+}
+
+/// Cuts one loop with the bounds 0 and a trip count, and the step 1.
+class Cutter {
+public:
+  Cutter(scf::ForOp loop, TripCounts &tripCounts)
+      : loop(loop), tripCounts(tripCounts), b(loop.getLoc(), loop) {}
+
+  void run(const Segments &segments) {
+    scf::ForOp outer = create(segments.count, loop.getInitArgs());
+    outer->setAttr(ir::rerunAttr, b.getUnitAttr());
+    Value behind = arith::MulIOp::create(b, segments.count, segments.length);
+    scf::ForOp rest = create(segments.rest, outer.getResults());
+    rest->setAttr(ir::restAttr, b.getUnitAttr());
+    copyBody(rest, behind);
+
+    b.setInsertionPointToStart(outer.getBody());
+    Value first =
+        arith::MulIOp::create(b, outer.getInductionVar(), segments.length);
+    scf::ForOp segment = create(segments.length, outer.getRegionIterArgs());
+    segment->setAttr(ir::segmentAttr, b.getUnitAttr());
+    scf::YieldOp::create(b, segment.getResults());
+    moveBody(segment, first);
+    loop.replaceAllUsesWith(rest.getResults());
+    loop.erase();
+  }
+
+private:
+  scf::ForOp create(Value count, ValueRange inits) {
+    auto created =
+        scf::ForOp::create(b, constant(b, 0), count, constant(b, 1), inits);
+    if (inits.empty())
+      created.getBody()->getTerminator()->erase();
+    return created;
+  }
+
+  /// The number of the iteration of the loop that was.
+  Value numberIn(scf::ForOp part, Value first) {
+    ImplicitLocOpBuilder inside(loop.getLoc(), part.getBody(),
+                                part.getBody()->begin());
+    return arith::AddIOp::create(inside, first, part.getInductionVar());
+  }
+
+  void copyBody(scf::ForOp part, Value first) {
+    IRMapping copies;
+    copies.map(loop.getInductionVar(), numberIn(part, first));
+    copies.map(loop.getRegionIterArgs(), part.getRegionIterArgs());
+    OpBuilder inside = OpBuilder::atBlockEnd(part.getBody());
+    for (Operation &op : *loop.getBody())
+      inside.clone(op, copies);
+    for (auto [op, copy] : copies.getOperationMap())
+      if (Value count = tripCounts.lookup(op))
+        tripCounts[copy] = copies.lookup(count);
+  }
+
+  void moveBody(scf::ForOp part, Value first) {
+    Value number = numberIn(part, first);
+    loop.getInductionVar().replaceAllUsesWith(number);
+    for (auto [before, after] :
+         llvm::zip_equal(loop.getRegionIterArgs(), part.getRegionIterArgs()))
+      before.replaceAllUsesWith(after);
+    Block &body = *part.getBody();
+    body.getOperations().splice(body.end(), loop.getBody()->getOperations());
+  }
+
+  scf::ForOp loop;
+  TripCounts &tripCounts;
+  ImplicitLocOpBuilder b;
+};
+
+LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
+  if (std::optional<Obstacle> obstacle = obstacleOf(op))
+    return refuse(op, *obstacle);
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (!loop)
+    loop = countFirst(cast<scf::WhileOp>(op), tripCounts);
+  if (!loop)
+    return op->emitError("this loop cannot run again from checkpoints: what "
+                         "decides whether it goes on has effects")
+               .attachNote()
+           << "leave `checkpoints` out";
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Value iterations =
+      arith::MaxSIOp::create(b, loop.getUpperBound(), constant(b, 0));
+  Cutter(loop, tripCounts).run(segmentsOf(b, iterations, checkpoints));
+  return success();
+}
+
+} // namespace
+
+LogicalResult cutLoops(ir::KernelOp kernel, TripCounts &tripCounts, Cuts cuts,
+                       Refusal &refusal) {
+  refusal.code = ErrorCode::CannotReplay;
+  SmallVector<std::pair<Operation *, int64_t>> loops; // inner ones first
+  kernel.walk([&](Operation *op) {
+    if (auto number = op->getAttrOfType<IntegerAttr>(ir::checkpointsAttr))
+      loops.push_back({op, number.getInt()});
+  });
+  for (auto [loop, checkpoints] : loops) {
+    loop->removeAttr(ir::checkpointsAttr);
+    if (checkpoints > 1 && (cuts.uneven || isEven(loop)) &&
+        failed(cut(loop, checkpoints, tripCounts)))
+      return failure();
+  }
+  refusal.code = ErrorCode::NotDifferentiable;
+  return success();
+}
+
+} // namespace costate::autodiff

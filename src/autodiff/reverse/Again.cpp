@@ -1,0 +1,153 @@
+/// Iterations of which the forward sweep has saved only what they began with:
+/// the reverse sweep runs them again, and reverses that.
+
+#include "autodiff/reverse/Reverser.h"
+#include "ir/Tape.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+/// Reverses one iteration. `carried`: the adjoints of what it hands on, of what
+/// varies; they come back as those of what it was given.
+LogicalResult Reverser::reverseIteration(const Iteration &iteration,
+                                         SmallVectorImpl<Value> &carried,
+                                         Sweep &sweep) {
+  IRMapping copies;
+  Scope copied(*sweep.b.getBlock(), sweep.scope);
+  Scope &scope = iteration.again ? copied : sweep.scope;
+  SmallVector<Operation *> ops = iteration.again
+                                     ? runAgain(iteration.block, copies, sweep)
+                                     : operationsOf(iteration.block);
+  Sweep inner{sweep.b, scope, sweep.adjoints, iteration.again};
+  for (auto [value, g] : llvm::zip_equal(iteration.yielded, carried))
+    add(inner, copies.lookupOrDefault(value), g);
+  if (failed(reverseOps(ops, inner)))
+    return failure();
+  carried.clear();
+  for (Value value : iteration.given)
+    carried.push_back(
+        zeroIfNull(sweep.b, sweep.adjoints.take(value), value.getType()));
+  if (iteration.again)
+    useForward(*sweep.b.getBlock(), sweep.scope);
+  sweep.scope.finishWithRecord();
+  return success();
+}
+
+/// Copies `body` into the reverse sweep; returns the operations of the copy.
+SmallVector<Operation *> Reverser::runAgain(Block &body, IRMapping &copies,
+                                            Sweep &sweep) {
+  SmallVector<Operation *> ops = operationsOf(body);
+  Builder atStart(body.getParentOp()->getLoc(), &body, body.begin());
+  for (Value local : localsOf(body, /*changed=*/true))
+    saveLocal(local, atStart, sweep);
+  for (Operation *&op : ops)
+    op = sweep.b.clone(*op, copies);
+  for (auto [value, copy] : copies.getValueMap()) {
+    activity.copied(value, copy);
+    if (Value adjoint = adjointLocals.lookup(value))
+      adjointLocals[copy] = adjoint;
+  }
+  for (auto [op, copy] : copies.getOperationMap()) {
+    originals[copy] = originalOf(op);
+    if (effectful.contains(op))
+      effectful.insert(copy);
+    if (Value count = tripCounts.lookup(op))
+      tripCounts[copy] = copies.lookup(count);
+    if (isOfPrimal(copy))
+      effects.push_back(copy);
+  }
+  return ops;
+}
+
+/// The private arrays from outside of `body` that it loads from, in the order
+/// of their first loads: those that it changes, or the others.
+SmallVector<Value> Reverser::localsOf(Block &body, bool changed) const {
+  llvm::SetVector<Value> loaded;
+  llvm::DenseSet<Value> written;
+  body.walk([&](Operation *op) {
+    if (auto load = dyn_cast<ir::LocalLoadOp>(op))
+      loaded.insert(load.getLocal());
+    if (ir::writesLocal(op))
+      written.insert(ir::localOf(op));
+  });
+  SmallVector<Value> locals;
+  for (Value local : loaded)
+    if (!body.getParent()->isAncestor(local.getParentRegion()) &&
+        written.contains(local) == changed)
+      locals.push_back(local);
+  return locals;
+}
+
+/// The private arrays that a loop only loads from hold the same in all of its
+/// iterations.
+void Reverser::saveConstantLocals(Operation *loop, Block &body, Sweep &sweep) {
+  Builder behind(loop->getLoc(), loop->getContext());
+  behind.setInsertionPointAfter(loop);
+  for (Value local : localsOf(body, /*changed=*/false))
+    saveLocal(local, behind, sweep);
+}
+
+/// A loop over the elements of a private array.
+static void
+forElements(Value local, ImplicitLocOpBuilder &b,
+            function_ref<void(ImplicitLocOpBuilder &, Value)> body) {
+  auto bound = [&](int64_t value) {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  Value first = bound(0), one = bound(1);
+  Value size = bound(cast<ir::LocalType>(local.getType()).getSize());
+  auto loop = scf::ForOp::create(b, first, size, one);
+  ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody()->getTerminator());
+  body(inner, loop.getInductionVar());
+}
+
+/// Pushes all elements at `forward`; the reverse sweep gets them back. Their
+/// order does not matter as long as it is that of a tape.
+void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {
+  auto type = cast<ir::LocalType>(local.getType());
+  IntegerAttr number = forward.getI64IntegerAttr(records++);
+  forElements(local, forward, [&](Builder &b, Value index) {
+    Value value = ir::LocalLoadOp::create(b, type.getValueType(), local, index);
+    tape::PushOp::create(b, value, number);
+  });
+  Value last = arith::ConstantOp::create(
+      sweep.b, sweep.b.getI64IntegerAttr(type.getSize() - 1));
+  Value copy = localInReverse(local, sweep.scope);
+  forElements(local, sweep.b, [&](Builder &b, Value index) {
+    auto pop = tape::PopOp::create(b, TypeRange(type.getValueType()), number);
+    Value place = arith::SubIOp::create(b, last, index);
+    ir::LocalStoreOp::create(b, pop.getResult(0), copy, place);
+  });
+}
+
+/// `local`, or where the reverse sweep does not see that, an array that stands
+/// for it there.
+Value Reverser::localInReverse(Value local, Scope &scope) {
+  if (scope.sees(local))
+    return local;
+  Value &copy = localCopies[local];
+  if (!copy) {
+    OpBuilder b(pivot->getContext());
+    b.setInsertionPointAfter(pivot);
+    copy = ir::LocalOp::create(b, local.getLoc(), local.getType());
+  }
+  return copy;
+}
+
+/// Lets what stands in `copy`, a block of the reverse sweep, use forward values
+/// as `scope` has them.
+void Reverser::useForward(Block &copy, Scope &scope) {
+  copy.walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (scope.sees(value))
+        continue;
+      operand.set(isa<ir::LocalType>(value.getType())
+                      ? localInReverse(value, scope)
+                      : scope.use(value));
+    }
+  });
+}
+
+} // namespace costate::autodiff
