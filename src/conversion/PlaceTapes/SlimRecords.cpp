@@ -51,7 +51,8 @@ private:
         op = op->getParentOp();
       return op != range;
     };
-    for (; climb(forward) && climb(reversed);
+    // What runs again is pushed and popped in one iteration.
+    for (; climb(forward) && climb(reversed) && forward != reversed;
          forward = forward->getParentOp(), reversed = reversed->getParentOp()) {
       auto loop = dyn_cast<scf::ForOp>(forward);
       auto undone = dyn_cast<scf::ForOp>(reversed);
@@ -104,9 +105,9 @@ private:
     return true;
   }
 
-  /// Of all loops of the work item.
+  /// Of all loops that the pop stands in without the push.
   bool isOutside(Value value) {
-    return value.getParentBlock() == range.getBody() ||
+    return value.getParentBlock()->findAncestorOpInBlock(*pop) ||
            !range.getBodyRegion().isAncestor(value.getParentRegion());
   }
 
