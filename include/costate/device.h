@@ -29,12 +29,12 @@ struct DeviceOptions {
   /// search for defects of Costate itself. The environment variable
   /// COSTATE_VALIDATE=1 switches it on for all devices.
   bool validate = false;
-  /// Bytes of the memory of a GPU that tapes may take, besides its on-chip
-  /// memory, which they take first. What does not fit is computed again, so
-  /// that a small budget costs time. None: the environment variable
+  /// Bytes that the tapes of a launch may take together, on a GPU besides its
+  /// on-chip memory, which they take first. What does not fit is computed
+  /// again, so that a small budget costs time. None: the environment variable
   /// COSTATE_TAPE_BUDGET (bytes, as above), or half of the limit; then, by
   /// Vulkan on GPUs of NVIDIA, gradients have none that CUDA keeps on the chip.
-  /// The CPU has no budget of its own for tapes.
+  /// On the CPU none, or 0, is what memory there is.
   std::optional<size_t> tape_budget = std::nullopt;
 };
 

@@ -169,12 +169,13 @@ static void bindOptions(nb::module_ &module) {
       .def(
           "__init__",
           [](KernelOptions *self, bool debug, bool deterministic, bool fastMath,
-             bool findNan, int lanes) {
-            new (self)
-                KernelOptions{debug, deterministic, fastMath, findNan, lanes};
+             bool findNan, int lanes, size_t tapeBudget) {
+            new (self) KernelOptions{debug,   deterministic, fastMath,
+                                     findNan, lanes,         tapeBudget};
           },
           nb::kw_only(), "debug"_a = false, "deterministic"_a = false,
-          "fast_math"_a = false, "find_nan"_a = false, "lanes"_a = 0)
+          "fast_math"_a = false, "find_nan"_a = false, "lanes"_a = 0,
+          "tape_budget"_a = 0)
       .def_rw("debug", &KernelOptions::debug,
               "Checks every index, asserts, and races.")
       .def_rw("deterministic", &KernelOptions::deterministic,
@@ -184,7 +185,10 @@ static void bindOptions(nb::module_ &module) {
               "Stops at the first operation that gives inf or NaN.")
       .def_rw("lanes", &KernelOptions::lanes,
               "Work items of a range that a CPU runs as lanes of a vector: a "
-              "power of 2 up to 64; 0 is what pays.");
+              "power of 2 up to 64; 0 is what pays.")
+      .def_rw("tape_budget", &KernelOptions::tape_budget,
+              "Bytes that the tapes of a gradient may take on a CPU; 0: as the "
+              "device says.");
   nb::class_<ArgumentType>(module, "ArgumentType")
       .def_ro("dtype", &ArgumentType::dtype)
       .def_ro("rank", &ArgumentType::rank, "-1 for a scalar");

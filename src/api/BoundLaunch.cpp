@@ -136,13 +136,16 @@ std::vector<uint64_t> BoundLaunch::slots(const VersionArrays &versions,
   return slots;
 }
 
+size_t BoundLaunch::tapeBudget() const {
+  size_t chosen = call.kernel->options.tape_budget;
+  return chosen ? chosen : call.device->info().tapeBudget;
+}
+
 runtime::KeptLaunch BoundLaunch::request(const VersionArrays &versions,
                                          const Workspace &workspace) const {
-  runtime::KeptLaunch launch{&code,
-                             slots(versions, workspace),
-                             {},
-                             call.kernel->options.deterministic,
-                             quiet};
+  runtime::KeptLaunch launch{&code, slots(versions, workspace),
+                             {},    call.kernel->options.deterministic,
+                             quiet, tapeBudget()};
   for (size_t i = 0; i < uses.size(); ++i)
     if (code.parameters[i].role == Role::Adjoint)
       launch.adjoints.push_back(uses[i].array->buffer);
@@ -156,19 +159,53 @@ static bool hasLanes(const runtime::KernelCode &code) {
   });
 }
 
+std::vector<compiler::Derivation> BoundLaunch::waysToSaveLess() const {
+  std::vector<compiler::Derivation> ways;
+  if (!isGradient() || !code.growsTape)
+    return ways;
+  compiler::Derivation alone = derivationOf(call, chain);
+  bool mayDropLanes = hasLanes(code) && !call.kernel->options.lanes;
+  bool mayCut = alone.target == "cpu" && !chain.order;
+  compiler::Derivation cut = alone;
+  alone.lanes = 1;
+  if (mayDropLanes && !tapeBudget())
+    ways.push_back(alone);
+  cut.byBudget = true;
+  if (mayCut)
+    ways.push_back(cut);
+  cut.lanes = 1;
+  if (mayCut && mayDropLanes)
+    ways.push_back(cut);
+  return ways;
+}
+
 Result<runtime::LaunchReport>
 BoundLaunch::launch(runtime::KeptLaunch kept) const {
-  Result<runtime::LaunchReport> report = call.device->launch(kept.request());
-  if (report || report.error().code != ErrorCode::OutOfMemory ||
-      !isGradient() || !code.growsTape || !hasLanes(code) ||
-      call.kernel->options.lanes)
-    return report;
-  compiler::Derivation alone = derivationOf(call, chain);
-  alone.lanes = 1;
-  Compiled &other = codeFor(call, alone);
-  kept.code = &*other.code;
-  report = call.device->launch(kept.request());
-  return report;
+  size_t first = compiled.fitting.load();
+  std::optional<Result<runtime::LaunchReport>> report;
+  if (first == 0)
+    report = call.device->launch(kept.request());
+  auto isDone = [&] {
+    return report &&
+           (*report || report->error().code != ErrorCode::OutOfMemory);
+  };
+  if (isDone())
+    return *report;
+  std::vector<compiler::Derivation> ways = waysToSaveLess();
+  for (size_t way = std::max<size_t>(first, 1); way <= ways.size(); ++way) {
+    const compiler::Derivation &derivation = ways[way - 1];
+    Compiled &other = codeFor(call, derivation);
+    if (derivation.byBudget && !other.code->fitsBudget)
+      continue;
+    kept.code = &*other.code;
+    report = call.device->launch(kept.request());
+    if (isDone()) {
+      compiled.fitting = *report ? way : first;
+      other.tapeBytes = *report ? (*report)->tapeBytes : 0;
+      return *report;
+    }
+  }
+  return *report;
 }
 
 void BoundLaunch::execute(const VersionArrays &versions) const {

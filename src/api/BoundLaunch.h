@@ -44,9 +44,13 @@ public:
                               const Workspace &workspace) const;
 
 private:
-  /// A gradient whose tape does not fit has changed nothing, and runs again
-  /// without lanes.
+  /// A gradient whose tape does not fit has changed nothing, and runs again as
+  /// one that saves less.
   Result<runtime::LaunchReport> launch(runtime::KeptLaunch kept) const;
+  /// Bytes for tapes; 0: nobody has chosen any.
+  size_t tapeBudget() const;
+  /// Those, in the order in which they are tried.
+  std::vector<compiler::Derivation> waysToSaveLess() const;
   bool isLeftOut(runtime::Parameter parameter) const;
   bool mayShare(size_t one, size_t other) const;
   std::vector<uint64_t> slots(const VersionArrays &versions,

@@ -108,7 +108,8 @@ struct Kind {
 constexpr Kind kinds[] = {
     {"cpu", "",
      [](const std::string &, const DeviceOptions &options) {
-       return runtime::openCpu(options.threads, options.memory_limit);
+       return runtime::openCpu(options.threads, options.memory_limit,
+                               options.tape_budget);
      }},
     {"cuda", "",
      [](const std::string &name, const DeviceOptions &options) {

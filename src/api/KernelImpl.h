@@ -20,6 +20,8 @@ struct Compiled {
   double milliseconds = 0;
   std::atomic<size_t> tapeBytes = 0;    ///< of the last launch
   std::atomic<size_t> versionBytes = 0; ///< of its versions of arrays
+  /// The first of the ways to compile it whose tapes have fitted.
+  std::atomic<size_t> fitting = 0;
 };
 
 /// What the arguments were when a kernel had last run on the same arrays.

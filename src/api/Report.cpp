@@ -39,6 +39,8 @@ static std::string modeText(const compiler::Derivation &derivation) {
     text += ", to order " + std::to_string(derivation.order);
   if (derivation.lanes == 1)
     text += ", without lanes";
+  if (derivation.byBudget)
+    text += ", within the tape budget";
   if (derivation.directions)
     text += ", in " + std::to_string(derivation.directions) + " directions";
   return text;
@@ -121,6 +123,23 @@ static std::string costText(const KernelCode &code) {
   return table.text();
 }
 
+/// `    loop.py:12: runs again from at most 100 checkpoints of 8 bytes; an
+/// iteration saves 16 bytes`, for each such loop.
+static std::string checkpointsText(const KernelCode &code) {
+  std::string text;
+  for (const LineCost &line : code.lines)
+    if (line.runsAgain)
+      text +=
+          "    " + placeText(line) + ": runs again from " +
+          (line.checkpoints
+               ? "at most " + std::to_string(line.checkpoints) + " checkpoints"
+               : "checkpoints, as many as the tape budget asks for,") +
+          " of " + runtime::bytesText(line.stateBytes) +
+          "; an iteration saves " + runtime::bytesText(line.iterationBytes) +
+          "\n";
+  return text;
+}
+
 /// The versions of arrays that a recorded launch keeps for this gradient.
 static std::string versionText(const Compiled &compiled) {
   std::string arguments;
@@ -142,7 +161,8 @@ static std::string versionText(const Compiled &compiled) {
 }
 
 static std::string gradientText(const Compiled &compiled) {
-  return costText(*compiled.code) + "    largest tape of the last launch: " +
+  return costText(*compiled.code) + checkpointsText(*compiled.code) +
+         "    largest tape of the last launch: " +
          runtime::bytesText(compiled.tapeBytes.load()) + "\n" +
          versionText(compiled);
 }

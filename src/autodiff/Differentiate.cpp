@@ -4,6 +4,7 @@
 #include "autodiff/Normalize.h"
 #include "autodiff/Prune.h"
 #include "autodiff/activity/Activity.h"
+#include "autodiff/cut/Budget.h"
 #include "autodiff/cut/Cut.h"
 #include "autodiff/forward/Forward.h"
 #include "autodiff/replay/Fetches.h"
@@ -239,6 +240,7 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
     return failure();
   }
   prune(gradient);
+  resolveSizes(gradient);
   if (failed(checkForgotten(gradient, refusal))) {
     gradient.erase();
     return failure();

@@ -61,6 +61,8 @@ struct Cuts {
   /// Also those whose iterations may save more or less than others: the reverse
   /// sweep may need more of the tape then than the forward sweep has.
   bool uneven = true;
+  /// Also others, where they would take more of the tape than `tape.budget`.
+  bool byBudget = false;
 };
 
 /// Functions that `primal` calls become a part of it, but for those with a

@@ -68,7 +68,8 @@ struct DifferentiateReverse
 
   FailureOr<Derivative> reverse(ir::KernelOp kernel, ArrayRef<bool> flags,
                                 Refusal &refusal) {
-    auto derivative = differentiateReverse(kernel, flags, refusal);
+    auto derivative = differentiateReverse(
+        kernel, flags, refusal, Owners::Asked, {.byBudget = byBudget});
     if (failed(derivative) || !derivative->overwrite)
       return derivative;
     if (finalState) {

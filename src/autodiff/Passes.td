@@ -34,7 +34,10 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
   let options = [ListOption<"active", "active", "unsigned",
       "numbers of the arguments that have an adjoint; default: every float array">,
     Option<"finalState", "final-state", "bool", "false",
-      "refuse a kernel whose gradient needs values that it overwrites">];
+      "refuse a kernel whose gradient needs values that it overwrites">,
+    Option<"byBudget", "by-budget", "bool", /*default=*/"false",
+           "cut loops that save more than `tape.budget`">
+  ];
   let dependentDialects = ["costate::tape::TapeDialect",
                            "mlir::math::MathDialect", "mlir::scf::SCFDialect",
                            "mlir::arith::ArithDialect"];

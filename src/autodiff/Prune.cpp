@@ -41,7 +41,8 @@ private:
     if (isa<tape::PushOp, tape::PopOp>(op))
       return !op->hasAttr("record");
     return op->getNumRegions() == 0 && !isa<ir::LoadOp>(op) &&
-           !ir::isOfLocal(op) && !isMemoryEffectFree(op);
+           !ir::isOfLocal(op) && !isa<tape::BudgetOp>(op) &&
+           !isMemoryEffectFree(op);
   }
 
   /// A private array that somebody loads from needs what is written to it.

@@ -43,6 +43,7 @@ struct Worker {
   int64_t isAlone;  ///< whether no other thread runs work items of the launch
   int64_t hasSlab;  ///< whether none does with the first index of this one's
   const CopyPlace *copies; ///< of the arrays of the range
+  int64_t tapeBudget;      ///< bytes that the tape may have
 };
 
 /// `arguments`: 8-byte slots. An array takes 1 + rank slots (base address, then
@@ -166,11 +167,14 @@ struct Access {
 struct LineCost {
   std::string file;
   unsigned line = 0;
-  int64_t savedBits = 0;  ///< on a tape, each time the line is executed
-  int64_t computed = 0;   ///< values computed again in the reverse sweep
-  int64_t loaded = 0;     ///< values loaded again
-  bool condition = false; ///< something saved says which branch was taken
-  bool tripCount = false; ///< or the trip count of a loop
+  int64_t savedBits = 0;   ///< on a tape, each time the line is executed
+  int64_t computed = 0;    ///< values computed again in the reverse sweep
+  int64_t loaded = 0;      ///< values loaded again
+  bool condition = false;  ///< something saved says which branch was taken
+  bool tripCount = false;  ///< or the trip count of a loop
+  bool runsAgain = false;  ///< a loop that does, from checkpoints
+  int64_t checkpoints = 0; ///< of it, at most; 0: as the tape has room
+  int64_t stateBytes = 0, iterationBytes = 0; ///< of one of them; of a record
   /// Lines up to the innermost loop that each of its iterations saves something
   /// of this line; -1: each work item does.
   int64_t loopAbove = -1;
@@ -210,6 +214,7 @@ struct KernelCode {
   int64_t recordBytes = 0; ///< bytes of all records that one iteration pushes
   std::vector<LineCost> lines; ///< Gradient: by place; none without a cost
   std::vector<RangeLanes> ranges;
+  bool fitsBudget = false;   ///< saves what the tape has room for
   bool leftToChance = false; ///< what it writes depends on the order of work
                              ///< items, other than by rounding
   std::string overwritten;   ///< Gradient: why it needs versions; else empty

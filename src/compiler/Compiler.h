@@ -47,6 +47,9 @@ struct Derivation {
   std::string target = "cpu";
   /// Instead of Options::lanes; 0: as those say.
   unsigned lanes = 0;
+  /// A gradient whose loops save what the tape has room for, and run the rest
+  /// again. For a CPU.
+  bool byBudget = false;
 
   Derivation() = default;
   /// `active`: the adjoint flags, or for Tangent, which means order 1, those of

@@ -47,6 +47,24 @@ public:
       ++(isa<ir::LoadOp>(op) ? line->loaded : line->computed);
   }
 
+  /// A loop over segments: what a state takes.
+  void addLoop(Operation *loop) {
+    runtime::LineCost *line = lineOf(loop->getLoc());
+    int64_t state = bytesOf(loop);
+    if (!line)
+      return;
+    line->runsAgain = true;
+    line->stateBytes = std::max(line->stateBytes, state);
+    if (auto most = loop->getAttrOfType<IntegerAttr>(ir::checkpointsAttr))
+      line->checkpoints = most.getInt();
+  }
+
+  /// The loop behind it: what an iteration takes.
+  void addRest(Operation *loop) {
+    if (runtime::LineCost *line = lineOf(loop->getLoc()))
+      line->iterationBytes = std::max(line->iterationBytes, bytesOf(loop));
+  }
+
   std::vector<runtime::LineCost> take() {
     std::vector<runtime::LineCost> all;
     for (auto &[place, line] : lines)
@@ -68,6 +86,32 @@ private:
     int64_t above = line.line - place.getLine();
     line.loopAbove =
         line.loopAbove < 0 ? above : std::min(line.loopAbove, above);
+  }
+
+  /// Of the records of one iteration, without those of loops in it that save
+  /// more often; private arrays are saved by loops of a known length.
+  static int64_t bytesOf(Operation *loop) {
+    int64_t bytes = 0;
+    loop->walk([&](tape::PushOp push) {
+      int64_t bits = 0, times = 1;
+      for (Value value : push.getValues())
+        bits += value.getType().getIntOrFloatBitWidth();
+      for (Operation *op = push->getParentOp(); op != loop && times;
+           op = op->getParentOp())
+        if (isa<LoopLikeOpInterface>(op))
+          times = op->hasAttr(ir::segmentAttr) ? 0 : times * timesOf(op);
+      bytes += times * ((bits + 7) / 8);
+    });
+    return bytes;
+  }
+
+  /// 0 if that is not known.
+  static int64_t timesOf(Operation *op) {
+    APInt count;
+    auto loop = dyn_cast<scf::ForOp>(op);
+    bool isKnown =
+        loop && matchPattern(loop.getUpperBound(), m_ConstantInt(&count));
+    return isKnown ? count.getSExtValue() : 0;
   }
 
   /// What a loop carries has the place of the loop.
@@ -104,6 +148,10 @@ std::vector<runtime::LineCost> lineCosts(ir::KernelOp gradient) {
   LineCosts costs;
   gradient.walk([&](Operation *op) {
     costs.addOperation(op);
+    if (op->hasAttr(ir::rerunAttr))
+      costs.addLoop(op);
+    if (op->hasAttr(ir::restAttr))
+      costs.addRest(op);
     if (auto push = dyn_cast<tape::PushOp>(op))
       costs.addRecord(push, push.getRecord() ? pops.lookup(*push.getRecord())
                                              : tape::PopOp());

@@ -167,6 +167,11 @@ int64_t recordBytes(ir::KernelOp kernel) {
   return bytes;
 }
 
+bool fitsBudget(ir::KernelOp kernel) {
+  return kernel.walk([](tape::BudgetOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 bool leftToChance(ir::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {

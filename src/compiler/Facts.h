@@ -31,4 +31,7 @@ int64_t recordBytes(ir::KernelOp kernel);
 /// Whether ranges of `kernel` look at elements that other work items update.
 bool leftToChance(ir::KernelOp kernel);
 
+/// Whether it saves what its tape has room for.
+bool fitsBudget(ir::KernelOp kernel);
+
 } // namespace costate::compiler

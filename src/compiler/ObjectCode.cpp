@@ -29,8 +29,10 @@ COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
 template <> struct costate::cache::Fields<LineCost> {
   static auto of(auto &self) {
     auto &[file, line, savedBits, computed, loaded, condition, tripCount,
-           loopAbove] = self;
+           runsAgain, checkpoints, stateBytes, iterationBytes, loopAbove] =
+        self;
     return std::tie(savedBits, computed, loaded, condition, tripCount,
+                    runsAgain, checkpoints, stateBytes, iterationBytes,
                     loopAbove);
   }
 };
@@ -49,12 +51,12 @@ template <> struct costate::cache::Fields<KernelCode> {
   static auto of(auto &self) {
     auto &[name, entry, parameters, accesses, arguments, componentDims,
            sections, missing, watched, sites, texts, objectBytes, objectHash,
-           isLoaded, growsTape, recordBytes, lines, ranges, leftToChance,
-           overwritten, device, owner] = self;
+           isLoaded, growsTape, recordBytes, lines, ranges, fitsBudget,
+           leftToChance, overwritten, device, owner] = self;
     return std::tie(name, parameters, accesses, arguments, componentDims,
                     sections, missing, watched, sites, texts, objectBytes,
-                    growsTape, recordBytes, lines, ranges, leftToChance,
-                    overwritten);
+                    growsTape, recordBytes, lines, ranges, fitsBudget,
+                    leftToChance, overwritten);
   }
 };
 

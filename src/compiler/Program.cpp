@@ -188,6 +188,7 @@ private:
     code.recordBytes = recordBytes(derived.kernel);
     code.leftToChance = leftToChance(derived.kernel);
     code.lines = lineCosts(derived.kernel);
+    code.fitsBudget = fitsBudget(derived.kernel);
     code.accesses = accessesOf(kernel, derivation.mode == Mode::Primal
                                            ? derivation.tangent
                                            : derivation.adjoint);
@@ -386,7 +387,8 @@ private:
     autodiff::Refusal refusal;
     auto gradient = autodiff::differentiateReverse(
         derived.kernel, flags, refusal, ownersFor(derivation.target),
-        {.uneven = derivation.target == "cpu"});
+        {.uneven = derivation.target == "cpu",
+         .byBudget = derivation.byBudget});
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =

@@ -294,6 +294,12 @@ bool push(Machine &m, const Instruction &op) { return m.push(op); }
 bool pop(Machine &m, const Instruction &op) { return m.pop(op); }
 bool pivot(Machine &, const Instruction &) { return true; }
 
+bool budget(Machine &m, const Instruction &op) {
+  m.put(op, static_cast<uint64_t>(
+                std::min<size_t>(m.options.tapeBytes, INT64_MAX)));
+  return true;
+}
+
 /// Where the record is listed; it is as large as in compiled code.
 uint32_t recordOf(std::optional<int64_t> number, TypeRange types, Code &code) {
   std::string text;
@@ -339,6 +345,7 @@ llvm::ArrayRef<KnownOperation> accessOperations() {
       {"tape.push", selectPush},
       {"tape.pop", selectPop},
       {"tape.pivot", always<pivot>},
+      {"tape.budget", always<budget>},
   };
   return known;
 }

@@ -68,6 +68,17 @@ def Tape_PivotOp : Tape_Op<"pivot", [MemoryEffects<[MemRead<Tape_Memory>, MemWri
   let hasVerifier = 1;
 }
 
+def Tape_BudgetOp : Tape_Op<"budget", [MemoryEffects<[MemRead<Tape_Memory>]>]> {
+  let summary = "how many bytes the records of this work item may take";
+  let description = [{
+    The same during a launch. Loops that are cut by it keep as much as fits, and
+    run the rest again; see `costate.rerun`.
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$lanes);
+  let results = (outs I64:$bytes);
+  let assemblyFormat = "(`lanes` `(` $lanes^ `)`)? attr-dict";
+}
+
 //===-- Rows of a warp ----------------------------------------------------===//
 
 def Tape_Warp : Resource<"::costate::tape::Warp">;

@@ -24,6 +24,7 @@ struct DeviceInfo {
   size_t memoryLimit = 0;     ///< bytes
   std::string target = "cpu"; ///< what code is compiled for: `cpu`, `simt`, ...
   bool isHost = true;         ///< the host can dereference addresses
+  size_t tapeBudget = 0;      ///< CPU: bytes for the tapes of a launch; 0: any
 };
 
 struct MemoryUse {
@@ -42,6 +43,8 @@ struct LaunchRequest {
   bool deterministic = false;
   /// What the kernel says by `print` has been said.
   bool quiet = false;
+  /// CPU: bytes for the tapes of all threads; 0: what memory there is.
+  size_t tapeBudget = 0;
 
   bool isPrimal() const { return adjoints.empty(); }
 };

@@ -14,9 +14,10 @@ struct KeptLaunch {
   std::vector<Buffer> adjoints;
   bool deterministic = false;
   bool quiet = false;
+  size_t tapeBudget = 0;
 
   LaunchRequest request() const {
-    return {code, arguments, adjoints, deterministic, quiet};
+    return {code, arguments, adjoints, deterministic, quiet, tapeBudget};
   }
 };
 

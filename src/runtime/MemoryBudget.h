@@ -58,7 +58,10 @@ Failure noRoomFailure(const MemoryBudget &budget, size_t bytes);
 /// `out of memory for the values that this loop saves ...`.
 std::string tapeMemoryText(const MemoryBudget &budget, const std::string &need);
 
-/// Bytes for the tapes of a GPU: `chosen`, else COSTATE_TAPE_BUDGET; none: that
+/// Likewise if tapes may have `budget` bytes together.
+std::string tapeBudgetText(size_t budget, const std::string &need);
+
+/// Bytes for tapes: `chosen`, else COSTATE_TAPE_BUDGET; none: that
 /// is not set.
 Result<std::optional<size_t>> tapeBudget(std::optional<size_t> chosen);
 

@@ -2,7 +2,6 @@
 
 import numbers
 import os
-import re
 import sys
 import warnings
 
@@ -16,6 +15,7 @@ from costate.ad.state import state, unrecorded
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
 from costate.lang import dtypes, fast, runtime, storage
 from costate.lang.explain import in_python
+from costate.lang.options import bytes_in
 from costate.lang.storage import Storage
 
 
@@ -64,18 +64,10 @@ def count_of(snapshots):
     return int(snapshots)
 
 
-_UNITS = {"": 1, "b": 1, **{unit + end: size for k, unit in enumerate("kmgt", 1)
-                            for end, size in (("", 1 << 10 * k), ("b", 1000 ** k), ("ib", 1 << 10 * k))}}
-
-
 def bytes_of(budget):
-    """Of the option `budget` of a Tape: a number, or a text such as `2GB`, `512 MiB` or `1.5g`."""
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(budget).lower())
-    try:
-        count = int(float(found[1]) * _UNITS[found[2]])
-    except (KeyError, TypeError, ValueError):
-        count = 0
-    if count < 1 or isinstance(budget, bool):
+    """Of the option `budget` of a Tape."""
+    count = bytes_in(budget)
+    if count < 1:
         raise BadArgument(f"a `Tape` cannot have a budget of {budget!r}; give a number of bytes, or a text such as \"2GB\"")
     return count
 

@@ -4,12 +4,26 @@ import math
 import numbers
 import operator
 import os
+import re
 
 from costate.errors import QuadrantsRuntimeTypeError
 
 _FLAGS = ("debug", "check_out_of_bound", "fast_math", "deterministic", "find_nan", "offline_cache",
           "ad_stack_experimental_enabled", "enable_fallback")
 _COUNTS = ("cpu_max_num_threads", "offline_cache_max_size_of_files", "ad_stack_size")
+
+
+_UNITS = {"": 1, "b": 1, **{unit + end: size for k, unit in enumerate("kmgt", 1)
+                            for end, size in (("", 1 << 10 * k), ("b", 1000 ** k), ("ib", 1 << 10 * k))}}
+
+
+def bytes_in(value):
+    """Of a number, or of a text such as `2GB`, `512 MiB` or `1.5g`; 0 of anything else."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(value).lower())
+    try:
+        return 0 if isinstance(value, bool) else int(float(found[1]) * _UNITS[found[2]])
+    except (KeyError, TypeError, ValueError):
+        return 0
 
 
 def check(options):
@@ -23,6 +37,8 @@ def check(options):
             _refuse(name, value, "an integer, at least 0")
         elif name == "lanes" and not (_is_integer(value) and value in (0, 1, 2, 4, 8, 16, 32, 64)):
             _refuse(name, value, "a power of 2 up to 64, or 0 for what pays")
+        elif name == "tape_budget" and not bytes_in(value):
+            _refuse(name, value, "a number of bytes, at least 1, or a text such as \"64MB\"")
         elif name == "random_seed" and not _is_integer(value):
             _refuse(name, value, "an integer")
         elif name == "device_memory_GB" and not _is_between(value, math.inf):

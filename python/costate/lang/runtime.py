@@ -75,7 +75,7 @@ class Config:
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
         lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
         offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
-        ad_stack_experimental_enabled=None, ad_stack_size=0)
+        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None)
     accepted = set(inert.DEFAULTS)
 
     def __init__(self, **options):
@@ -118,7 +118,8 @@ class Runtime:
         c = self.config
         return _core.KernelOptions(debug=bool(c.debug or c.check_out_of_bound),
                                    deterministic=bool(c.deterministic), fast_math=bool(c.fast_math),
-                                   find_nan=bool(c.find_nan), lanes=int(c.lanes))
+                                   find_nan=bool(c.find_nan), lanes=int(c.lanes),
+                                   tape_budget=option_values.bytes_in(c.tape_budget))
 
 
 def device_options(config):
@@ -128,6 +129,8 @@ def device_options(config):
         options["threads"] = int(config.cpu_max_num_threads)
     if config.device_memory_GB:
         options["memory_limit"] = int(config.device_memory_GB * (1 << 30))
+    if config.tape_budget and config.arch is not None and _DEVICE[config.arch.name] != "cpu":
+        options["tape_budget"] = option_values.bytes_in(config.tape_budget)
     return options
 
 
@@ -236,6 +239,8 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
     `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
     races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
     `find_nan`. `lanes`: how many work items a CPU runs as lanes of a vector, 0 for what pays.
+    `tape_budget`: how much memory the tapes of a gradient may take, in bytes or as "64MB"; loops run
+    again what does not fit.
     `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
     values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
     `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of

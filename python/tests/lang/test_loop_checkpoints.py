@@ -149,14 +149,14 @@ def many_values(x, w, n, y, k):
 KERNELS = [recurrence, branches, stops, waits, nested, twice, inner, arrays, in_branch, many_values]
 
 
-def gradient(body, k, dtype=ti.f64, **options):
+def gradient(body, k, dtype=ti.f64, times=1, **options):
     ti.init(arch=ti.cpu, default_fp=dtype, **options)
     x, y = (ti.field(dtype, shape=len(STARTS), needs_grad=True) for _ in range(2))
     w = ti.field(dtype, shape=3, needs_grad=True)
     n = ti.field(ti.i32, shape=len(STARTS))
     x.from_numpy(STARTS)
     w.from_numpy(WEIGHTS)
-    n.from_numpy(COUNTS)
+    n.from_numpy(times * COUNTS)
     run = ti.kernel(_annotated(body))
     run(x, w, n, y, k)
     y.grad.fill(1)
@@ -171,9 +171,9 @@ def _annotated(body):
 
 def check_same(one, other):
     """Sums over work items have the bits of their order, which is not fixed."""
-    assert np.array_equal(one[0], other[0])
-    assert np.array_equal(one[1], other[1])
-    assert np.allclose(one[2], other[2], rtol=1e-4 if one[2].dtype == np.float32 else 1e-12)
+    assert np.array_equal(one[0], other[0], equal_nan=True)
+    assert np.array_equal(one[1], other[1], equal_nan=True)
+    assert np.allclose(one[2], other[2], rtol=1e-4 if one[2].dtype == np.float32 else 1e-12, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [ti.f32, ti.f64], ids=str)
@@ -217,6 +217,139 @@ def test_differences(body):
     differences = (sides[0] - sides[1]) / (2 * h)
     short = COUNTS < 50   # long ones may be too sensitive for differences
     assert np.allclose(found[short], differences[short], rtol=1e-5, atol=1e-6)
+
+
+# -- as much as the budget for tapes asks for --------------------------------------------
+
+
+@pytest.mark.parametrize("lanes", [0, 1, 4])
+@pytest.mark.parametrize("body", KERNELS, ids=lambda body: body.__name__)
+def test_budgets(body, lanes):
+    whole = gradient(body, 0, times=40)
+    for budget in (40_000, "300KB", "1GB"):
+        check_same(gradient(body, 0, times=40, tape_budget=budget, lanes=lanes), whole)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_budgets_are_of_all_threads_together(threads):
+    for dtype in (ti.f32, ti.f64):
+        whole = gradient(recurrence, 0, dtype, times=100)
+        check_same(gradient(recurrence, 0, dtype, times=100, tape_budget=30_000, cpu_max_num_threads=threads), whole)
+
+
+def recurrence_gradient(n, kind, **options):
+    ti.init(arch=ti.cpu, default_fp=ti.f64, **options)
+    x, y = (ti.field(ti.f64, shape=1, needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def count():
+        for i in x:
+            v = x[i]
+            for t in range(n):
+                v = v * ti.sin(v) + 0.7
+            y[i] = v
+
+    @ti.kernel
+    def wait():
+        for i in x:
+            v, t = x[i], 0
+            while t < n and v < 9.0:
+                v = v * ti.sin(v) + 0.7
+                t += 1
+            y[i] = v
+
+    @ti.kernel
+    def serial():
+        v = x[0]
+        ti.loop_config(serialize=True)
+        for t in range(n):
+            v = v * ti.sin(v) + 0.7
+        y[0] = v
+
+    run = {"for": count, "while": wait, "serial": serial}[kind]
+    x.fill(0.5)
+    run()
+    for _ in range(2):   # the second launch remembers what has fitted
+        x.grad.fill(0)
+        y.grad.fill(1)
+        run.grad()
+    return x.grad.to_numpy(), run.report()
+
+
+@pytest.mark.parametrize("kind", ["for", "while", "serial"])
+def test_a_long_loop_within_little(kind):
+    whole, _ = recurrence_gradient(300_000, kind)
+    for budget in (50_000, 1_000_000, 4_000_000):
+        found, report = recurrence_gradient(300_000, kind, tape_budget=budget)
+        assert np.array_equal(found, whole)
+        if "within the tape budget" in report:
+            assert 0 < _largest_tape_of(report) <= 1.001 * budget   # as printed
+            assert "as many as the tape budget asks for, of 8 bytes; an iteration saves 16 bytes" in report
+
+
+def test_what_fits_is_not_cut():
+    _, report = recurrence_gradient(1000, "for", tape_budget="1MB")
+    assert "within the tape budget" not in report
+
+
+def test_nests_within_a_budget():
+    """An iteration of the outer loop alone does not fit."""
+    def run(**options):
+        ti.init(arch=ti.cpu, default_fp=ti.f64, **options)
+        x, y = (ti.field(ti.f64, shape=2, needs_grad=True) for _ in range(2))
+        n = ti.field(ti.i32, shape=())
+        n[None] = 500
+
+        @ti.kernel
+        def nest():
+            for i in x:
+                v = x[i]
+                for t in range(n[None]):
+                    u = v
+                    for s in range(n[None] // 2 + t % 7):
+                        u = ti.sin(u) + 0.01 * v
+                    v = 0.6 * u + 0.5 * ti.cos(v)
+                y[i] = v
+
+        x.from_numpy(np.array([0.3, 1.1]))
+        nest()
+        y.grad.fill(1)
+        nest.grad()
+        return x.grad.to_numpy()
+    whole = run()
+    for budget in (20_000, 100_000, 1_000_000):
+        assert np.array_equal(run(tape_budget=budget), whole)
+
+
+def test_state_in_arrays_does_not_fit_and_says_so():
+    ti.init(arch=ti.cpu, default_fp=ti.f64, tape_budget=10_000)
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            for t in range(9000):
+                x[i] = ti.sin(x[i])
+
+    @ti.kernel
+    def add():
+        for i in x:
+            loss[None] += x[i]
+
+    x.fill(0.5)
+    if run.compiled and _core.Device.best().name != "cpu":
+        pytest.skip("GPUs have budgets of their own")
+    with pytest.raises(_core.OutOfMemory, match="do not fit into the tape budget"):
+        with ti.ad.Tape(loss):
+            run()
+            add()
+
+
+@pytest.mark.parametrize("budget", [0, -1, "many", True, "1QB"])
+def test_bad_budgets(budget):
+    with pytest.raises(TypeError, match="the option `tape_budget` of init is a number of bytes"):
+        ti.init(arch=ti.cpu, tape_budget=budget)
 
 
 def serial_gradient(k, dtype=ti.f64):
@@ -362,7 +495,11 @@ def test_one_checkpoint_saves_all_and_many_save_little():
 
 
 def _largest_tape(kernel):
-    for line in kernel.report().splitlines():
+    return _largest_tape_of(kernel.report())
+
+
+def _largest_tape_of(report):
+    for line in report.splitlines():
         if "largest tape" in line:
             number, unit = line.split(":")[1].split()[:2]
             return float(number) * {"bytes": 1, "KiB": 2**10, "MiB": 2**20}[unit]

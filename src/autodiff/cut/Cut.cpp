@@ -1,19 +1,14 @@
 #include "autodiff/cut/Cut.h"
 
+#include "autodiff/cut/Budget.h"
 #include "autodiff/cut/Counting.h"
+#include "autodiff/cut/Segments.h"
 #include "autodiff/replay/Accesses.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
 namespace {
-
-using TripCounts = llvm::DenseMap<Operation *, Value>;
 
 /// Why a loop cannot run again, and where.
 struct Obstacle {
@@ -60,16 +55,6 @@ bool isEven(Operation *loop) {
   });
 }
 
-/// How the iterations of a loop are divided.
-struct Segments {
-  Value count, length; ///< all have the same length
-  Value rest;          ///< iterations behind them
-};
-
-Value constant(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-}
-
 /// With no more than `checkpoints`, of which `rest` has one. It is the longest
 /// part: the others find on the tape what it has left free. Parts of two
 /// iterations or more stay loops, whose sums are one sum.
@@ -93,74 +78,6 @@ Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
   return segments;
 }
 
-/// Cuts one loop with the bounds 0 and a trip count, and the step 1.
-class Cutter {
-public:
-  Cutter(scf::ForOp loop, TripCounts &tripCounts)
-      : loop(loop), tripCounts(tripCounts), b(loop.getLoc(), loop) {}
-
-  void run(const Segments &segments) {
-    scf::ForOp outer = create(segments.count, loop.getInitArgs());
-    outer->setAttr(ir::rerunAttr, b.getUnitAttr());
-    Value behind = arith::MulIOp::create(b, segments.count, segments.length);
-    scf::ForOp rest = create(segments.rest, outer.getResults());
-    rest->setAttr(ir::restAttr, b.getUnitAttr());
-    copyBody(rest, behind);
-
-    b.setInsertionPointToStart(outer.getBody());
-    Value first =
-        arith::MulIOp::create(b, outer.getInductionVar(), segments.length);
-    scf::ForOp segment = create(segments.length, outer.getRegionIterArgs());
-    segment->setAttr(ir::segmentAttr, b.getUnitAttr());
-    scf::YieldOp::create(b, segment.getResults());
-    moveBody(segment, first);
-    loop.replaceAllUsesWith(rest.getResults());
-    loop.erase();
-  }
-
-private:
-  scf::ForOp create(Value count, ValueRange inits) {
-    auto created =
-        scf::ForOp::create(b, constant(b, 0), count, constant(b, 1), inits);
-    if (inits.empty())
-      created.getBody()->getTerminator()->erase();
-    return created;
-  }
-
-  /// The number of the iteration of the loop that was.
-  Value numberIn(scf::ForOp part, Value first) {
-    ImplicitLocOpBuilder inside(loop.getLoc(), part.getBody(),
-                                part.getBody()->begin());
-    return arith::AddIOp::create(inside, first, part.getInductionVar());
-  }
-
-  void copyBody(scf::ForOp part, Value first) {
-    IRMapping copies;
-    copies.map(loop.getInductionVar(), numberIn(part, first));
-    copies.map(loop.getRegionIterArgs(), part.getRegionIterArgs());
-    OpBuilder inside = OpBuilder::atBlockEnd(part.getBody());
-    for (Operation &op : *loop.getBody())
-      inside.clone(op, copies);
-    for (auto [op, copy] : copies.getOperationMap())
-      if (Value count = tripCounts.lookup(op))
-        tripCounts[copy] = copies.lookup(count);
-  }
-
-  void moveBody(scf::ForOp part, Value first) {
-    Value number = numberIn(part, first);
-    loop.getInductionVar().replaceAllUsesWith(number);
-    for (auto [before, after] :
-         llvm::zip_equal(loop.getRegionIterArgs(), part.getRegionIterArgs()))
-      before.replaceAllUsesWith(after);
-    Block &body = *part.getBody();
-    body.getOperations().splice(body.end(), loop.getBody()->getOperations());
-  }
-
-  scf::ForOp loop;
-  TripCounts &tripCounts;
-  ImplicitLocOpBuilder b;
-};
-
 LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
   if (std::optional<Obstacle> obstacle = obstacleOf(op))
     return refuse(op, *obstacle);
@@ -175,7 +92,10 @@ LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value iterations =
       arith::MaxSIOp::create(b, loop.getUpperBound(), constant(b, 0));
-  Cutter(loop, tripCounts).run(segmentsOf(b, iterations, checkpoints));
+  Parts parts =
+      cutInto(segmentsOf(b, iterations, checkpoints), loop, tripCounts);
+  parts.segments->setAttr(ir::checkpointsAttr,
+                          b.getI64IntegerAttr(checkpoints));
   return success();
 }
 
@@ -196,6 +116,9 @@ LogicalResult cutLoops(ir::KernelOp kernel, TripCounts &tripCounts, Cuts cuts,
       return failure();
   }
   refusal.code = ErrorCode::NotDifferentiable;
+  if (cuts.byBudget)
+    cutByBudget(kernel, tripCounts,
+                [](Operation *loop) { return !obstacleOf(loop); });
   return success();
 }
 

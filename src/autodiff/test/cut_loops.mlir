@@ -13,7 +13,7 @@
 // CHECK:             } {costate.segment}
 // CHECK-NEXT:        tape.push record(2) %[[A]] : f64
 // CHECK-NEXT:        scf.yield %[[B]]
-// CHECK-NEXT:      } {costate.rerun}
+// CHECK-NEXT:      } {costate.checkpoints = 10 : i64, costate.rerun}
 // CHECK-NEXT:      scf.for %{{.*}} to %[[REST:.*]] step %{{.*}} iter_args(%[[C:.*]] = %[[S]]) -> (f64)
 // CHECK:             tape.push record(0) %[[C]]
 // CHECK:           } {costate.rest}
@@ -52,7 +52,7 @@ costate.kernel @iterate(%x: !costate.array<f64, 1>, %c: !costate.array<f64, 0>, 
 // CHECK:         %[[COUNT:.*]]:2 = scf.while
 // CHECK-NOT:       tape.push
 // CHECK:         } attributes {costate.counts}
-// CHECK:         } {costate.rerun}
+// CHECK:         } {costate.checkpoints = 4 : i64, costate.rerun}
 // CHECK:         } {costate.rest}
 // CHECK:         tape.pivot
 costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
@@ -86,7 +86,7 @@ costate.kernel @newton(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
 // CHECK-NEXT:      scf.for
 // CHECK-NEXT:        %[[V:.*]] = costate.local_load
 // CHECK-NEXT:        tape.push record([[N:[0-9]+]]) %[[V]] : f64
-// CHECK:         } {costate.rerun}
+// CHECK:         } {costate.checkpoints = 2 : i64, costate.rerun}
 // CHECK:         tape.pivot
 // CHECK:         } {costate.rest}
 // CHECK:         scf.for

@@ -327,7 +327,7 @@ private:
 
 void expandRows(Operation *op, Runtime &runtime) {
   if (!isa<tape::TapeDialect>(op->getDialect()) ||
-      isa<tape::PushOp, tape::PopOp, tape::PivotOp>(op))
+      isa<tape::PushOp, tape::PopOp, tape::PivotOp, tape::BudgetOp>(op))
     return;
   RowBuilder b(op, runtime);
   auto replace = [&](Value value) {
@@ -360,6 +360,25 @@ void expandRows(Operation *op, Runtime &runtime) {
   op->erase();
 }
 
+/// All lanes share the tape of a worker: where one has many segments and
+/// another one a long rest, there are rows for both. Devices cut no loop by its
+/// budget.
+void expandBudget(tape::BudgetOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value bytes = constant(b, std::numeric_limits<int64_t>::max());
+  if (!op->getParentOfType<LLVM::LLVMFuncOp>()->hasAttr(lanesAttr)) {
+    Type pointer = LLVM::LLVMPointerType::get(op->getContext());
+    Value slot = LLVM::GEPOp::create(b, pointer, b.getI8Type(), workerOf(op),
+                                     LLVM::GEPArg(8 * budgetSlot));
+    bytes = LLVM::LoadOp::create(b, b.getI64Type(), slot);
+    int64_t lanes = static_cast<int64_t>(op.getLanes().value_or(1));
+    int64_t parts = lanes > 1 ? 2 * lanes : 1;
+    bytes = arith::DivSIOp::create(b, bytes, constant(b, parts));
+  }
+  op.replaceAllUsesWith(bytes);
+  op.erase();
+}
+
 struct ExpandTape : impl::ExpandTapeBase<ExpandTape> {
   using ExpandTapeBase::ExpandTapeBase;
 
@@ -372,6 +391,7 @@ struct ExpandTape : impl::ExpandTapeBase<ExpandTape> {
         TapeBuilder(push, values.getTypes()).push(runtime, values);
       push.erase();
     });
+    getOperation()->walk(expandBudget);
     getOperation()->walk([&](tape::PopOp pop) {
       if (pop.getNumResults())
         pop.replaceAllUsesWith(

@@ -62,10 +62,11 @@ inline constexpr llvm::StringLiteral threeLoopsAttr = "costate-three-loops";
 
 /// The words of a worker (see code/KernelCode.h): top of its tape, end of
 /// the memory that it has, base, and the work item that it runs. On the CPU,
-/// whether it is the only one, and the only one in the slabs of its range, and
-/// where its copies of arrays are.
+/// whether it is the only one, and the only one in the slabs of its range,
+/// where its copies of arrays are, and how long its tape may become.
 inline constexpr int64_t tapeEndSlot = 1, tapeBaseSlot = 2, workItemSlot = 3,
-                         aloneSlot = 4, slabSlot = 5, copySlot = 6;
+                         aloneSlot = 4, slabSlot = 5, copySlot = 6,
+                         budgetSlot = 7;
 /// The words of a place of a copy: its base, and whether nobody else adds
 /// there.
 inline constexpr int64_t copyWords = 2;

@@ -51,8 +51,8 @@ private:
 
   static bool isKnown(Operation *op) {
     return isa<scf::IfOp, scf::YieldOp, scf::ConditionOp, tape::PushOp,
-               tape::PopOp, ir::LoadOp, ir::StoreOp, ir::ExtentOp, ir::PhiloxOp,
-               arith::ConstantOp>(op) ||
+               tape::PopOp, tape::BudgetOp, ir::LoadOp, ir::StoreOp,
+               ir::ExtentOp, ir::PhiloxOp, arith::ConstantOp>(op) ||
            ir::isOfLocal(op) || isForEachLane(op) || isElementwise(op);
   }
 

@@ -102,6 +102,8 @@ void LaneBody::emitScalar(Operation *op) {
   for (Value operand : op->getOperands())
     mapping.map(operand, scalar(operand));
   Operation *here = b.clone(*op, mapping);
+  if (auto budget = dyn_cast<tape::BudgetOp>(here))
+    budget.setLanes(b.lanes);
   for (auto [old, result] : llvm::zip(op->getResults(), here->getResults()))
     scalars[old] = result;
 }

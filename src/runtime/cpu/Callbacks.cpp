@@ -40,13 +40,15 @@ static WorkItemPlace placeOf(const CpuWorker &worker) {
   engine.trim();
   if (worker.grow(bytes))
     return true;
+  std::string need =
+      std::string(worker.chunk < 0 ? "the serial code"
+                                   : "one work item of the range") +
+      " needs more than " + bytesText(worker.tapeUsed() + bytes);
+  bool isChosen = worker.launch->request.tapeBudget;
   fail(worker, ErrorCode::OutOfMemory,
        siteText(*worker.launch->request.code, site) + ": " +
-           tapeMemoryText(
-               engine.budget,
-               std::string(worker.chunk < 0 ? "the serial code"
-                                            : "one work item of the range") +
-                   " needs more than " + bytesText(worker.tapeUsed() + bytes)));
+           (isChosen ? tapeBudgetText(worker.launch->tapeBudget, need)
+                     : tapeMemoryText(engine.budget, need)));
   return false;
 }
 

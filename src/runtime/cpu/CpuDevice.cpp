@@ -50,8 +50,12 @@ template <class T> static void fillWith(Buffer buffer, const void *pattern) {
 namespace {
 class CpuDevice final : public Device {
 public:
-  CpuDevice(int threads, size_t memoryLimit)
-      : deviceInfo{"cpu", threads, memoryLimit}, engine(threads, memoryLimit) {}
+  CpuDevice(int threads, size_t memoryLimit, size_t tapeBudget)
+      : deviceInfo{.name = "cpu",
+                   .threads = threads,
+                   .memoryLimit = memoryLimit,
+                   .tapeBudget = tapeBudget},
+        engine(threads, memoryLimit) {}
 
   const DeviceInfo &info() const override { return deviceInfo; }
   Result<Buffer> allocate(size_t bytes) override;
@@ -221,7 +225,8 @@ static Result<int> chooseThreads(int threads) {
 
 } // namespace cpu
 
-Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit) {
+Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit,
+                                        std::optional<size_t> tapeBudget) {
   Result<int> count = cpu::chooseThreads(threads);
   if (!count)
     return count.error();
@@ -231,8 +236,11 @@ Result<std::shared_ptr<Device>> openCpu(int threads, size_t memoryLimit) {
       return limit.error();
     memoryLimit = *limit;
   }
-  return std::shared_ptr<Device>(
-      std::make_shared<cpu::CpuDevice>(*count, memoryLimit));
+  auto budget = runtime::tapeBudget(tapeBudget);
+  if (!budget)
+    return budget.error();
+  return std::shared_ptr<Device>(std::make_shared<cpu::CpuDevice>(
+      *count, memoryLimit, budget->value_or(0)));
 }
 
 } // namespace costate::runtime

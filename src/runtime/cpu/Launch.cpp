@@ -30,6 +30,13 @@ void Launch::noteTape(size_t bytes) {
 
 namespace costate::runtime::cpu {
 
+size_t tapeBudgetOf(const Engine &engine, const LaunchRequest &request) {
+  if (request.tapeBudget)
+    return request.tapeBudget;
+  // Tapes grow in steps; buffers of the launch come out of the same memory.
+  return request.code->fitsBudget ? engine.budget.left() / 8 * 7 : INT64_MAX;
+}
+
 /// Adjoints up to this size are copied before a launch that may run out of
 /// memory; for larger ones the launch measures its tapes first.
 static constexpr size_t snapshotLimit = 1u << 20;
@@ -75,6 +82,7 @@ static Result<Needs> runPass(Launch &launch, Resources &resources,
   launch.shadow = resources.shadow;
   serial.launch = &launch;
   serial.chunk = -1;
+  serial.tapeBudget = static_cast<int64_t>(launch.tapeBudget);
   serial.reset(serialBytes);
   {
     InterruptScope scope(launch.interruptible, leaveCompiled, &serial);
@@ -97,7 +105,7 @@ static Result<Needs> runPass(Launch &launch, Resources &resources,
 static Result<LaunchReport> runOnce(Engine &engine,
                                     const LaunchRequest &request,
                                     Resources &resources, int runners) {
-  Launch launch(engine, request, false, engine.pool, runners);
+  Launch launch(engine, request, false, engine.pool, runners, runners);
   Result<Needs> needs = runPass(launch, resources);
   if (!needs)
     return needs.error();
@@ -135,7 +143,7 @@ struct Attempt {
 /// have them, fewer than there are threads if memory is short.
 static Attempt runMeasured(Engine &engine, const LaunchRequest &request,
                            Resources &resources, int runners) {
-  Launch dry(engine, request, true, engine.pool, runners);
+  Launch dry(engine, request, true, engine.pool, runners, runners);
   Result<Needs> needs = runPass(dry, resources);
   if (!needs)
     return {needs.error()};
@@ -149,7 +157,7 @@ static Attempt runMeasured(Engine &engine, const LaunchRequest &request,
                     bytesText(needs->chunks) + " per thread, limit " +
                     bytesText(engine.budget.limit()) +
                     "; other launches hold the rest"}};
-  Launch real(engine, request, false, workers, count, needs->chunks);
+  Launch real(engine, request, false, workers, count, runners, needs->chunks);
   Result<Needs> used = runPass(real, resources, needs->serial);
   for (int i = 0; i < count; ++i)
     engine.pool.put(workers.take());
@@ -207,7 +215,8 @@ Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request) {
   };
   Attempt attempt =
       runProtected(engine, request, shadow->get(), engine.threads);
-  if (outOfMemory(attempt) && attempt.clean) {
+  bool maySaveLess = request.tapeBudget && !request.code->fitsBudget;
+  if (outOfMemory(attempt) && attempt.clean && !maySaveLess) {
     // One worker alone may have the memory that several could not share.
     engine.trim();
     attempt = runProtected(engine, request, shadow->get(), 1);

@@ -32,6 +32,9 @@ struct Engine {
   ThreadPool team;
 };
 
+/// Bytes for all tapes of a launch together.
+size_t tapeBudgetOf(const Engine &engine, const LaunchRequest &request);
+
 /// Runs `request` from begin to end. If it fails and `code->growsTape`, the
 /// adjoints are as they were.
 Result<LaunchReport> launch(Engine &engine, const LaunchRequest &request);
@@ -48,16 +51,20 @@ namespace costate::runtime {
 /// the lowest chunk counts.
 struct Launch {
   Launch(cpu::Engine &engine, const LaunchRequest &request, bool dryRun,
-         cpu::WorkerPool &workers, int runners, size_t tapeBytes = 0)
+         cpu::WorkerPool &workers, int runners, int sharers,
+         size_t tapeBytes = 0)
       : engine(engine), request(request), dryRun(dryRun), workers(workers),
-        runners(runners), tapeBytes(tapeBytes) {}
+        runners(runners), sharers(sharers), tapeBytes(tapeBytes),
+        tapeBudget(cpu::tapeBudgetOf(engine, request)) {}
 
   cpu::Engine &engine;
   const LaunchRequest &request;
   const bool dryRun;        ///< forward sweeps only, to size the tapes
   cpu::WorkerPool &workers; ///< for chunks
   const int runners;        ///< most workers at once
+  const int sharers;        ///< so many at most have tapes at once
   const size_t tapeBytes;   ///< that every worker starts with
+  const size_t tapeBudget;  ///< for all of them together
   cpu::CpuWorker *serial = nullptr;
   cpu::AddLog *additions = nullptr;
   cpu::ShadowMemory *shadow = nullptr; ///< if arrays are watched

@@ -60,6 +60,7 @@ public:
     worker->launch = &launch;
     worker->isAlone = launch.runners == 1;
     worker->hasSlab = worker->isAlone || progress.bySlabs;
+    worker->tapeBudget = shareOf(progress);
     worker->reset(launch.tapeBytes);
   }
   ~Lease() {
@@ -69,6 +70,12 @@ public:
   CpuWorker &operator*() { return *worker; }
 
 private:
+  static int64_t shareOf(const Progress &progress) {
+    int64_t sharers =
+        std::clamp<int64_t>(progress.chunks, 1, progress.launch.sharers);
+    return static_cast<int64_t>(progress.launch.tapeBudget) / sharers;
+  }
+
   Launch &launch;
   std::unique_ptr<CpuWorker> worker;
 };

@@ -28,9 +28,10 @@ static size_t enlarged(size_t bytes) {
 
 bool CpuWorker::grow(size_t bytes) {
   size_t used = tapeUsed(), need = 0;
-  if (__builtin_add_overflow(used, bytes, &need))
+  size_t most = static_cast<size_t>(tapeBudget);
+  if (__builtin_add_overflow(used, bytes, &need) || need > most)
     return false;
-  size_t roomy = std::max({need, enlarged(visible), firstTape});
+  size_t roomy = std::min(std::max({need, enlarged(visible), firstTape}), most);
   if (need > tape.capacity() && !tape.reserve(roomy) && !tape.reserve(need))
     return false;
   tapeTop = tape.base() + used;

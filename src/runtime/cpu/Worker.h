@@ -14,7 +14,7 @@ namespace costate::runtime::cpu {
 
 struct CpuWorker : Worker {
   explicit CpuWorker(MemoryBudget &budget)
-      : Worker{nullptr, nullptr, nullptr, -1, false, false, nullptr},
+      : Worker{nullptr, nullptr, nullptr, -1, false, false, nullptr, INT64_MAX},
         tape(budget) {}
 
   /// Empties the tape and shows compiled code its first `bytes`; the rest of
