@@ -151,12 +151,8 @@ public:
              .blocksProgress = true,
              .sortsApart = options.sortsApart,
              .isHost = true},
-<<<<<<< HEAD
         seed(options.seed), share(options.fewRegisters ? 4 : 1),
-=======
-        seed(options.seed), copiesBeside(options.copiesBeside),
->>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
-        team(options.threads) {}
+        copiesBeside(options.copiesBeside), team(options.threads) {}
 
   const gpu::Properties &properties() const override { return info; }
 
@@ -286,11 +282,8 @@ private:
   std::atomic<std::thread::id> capturer = {};
   std::shared_ptr<Kept> kept;
   const uint64_t seed;
-<<<<<<< HEAD
   const int share; ///< of the threads have registers at a time: one of so many
-=======
   const bool copiesBeside;
->>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
   std::atomic<uint64_t> schedules = 0;
   cpu::ThreadPool team;
 };
@@ -413,13 +406,10 @@ std::optional<uint64_t> wholeNumber(std::string_view text) {
 bool isPossible(const Choice &choice) {
   if (choice.name == "sort")
     return choice.value == "apart";
-<<<<<<< HEAD
   if (choice.name == "registers")
     return choice.value == "few";
-=======
   if (choice.name == "copies")
     return choice.value == "beside";
->>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
   std::optional<uint64_t> number = wholeNumber(choice.value);
   if (choice.name == "block")
     return number && *number % 32 == 0 && *number >= 32 && *number <= 1024;
@@ -446,11 +436,8 @@ Result<> checkChoices() {
           ErrorCode::BadArgument,
           "COSTATE_SIMT has `" + std::string(choice.text) +
               "`; it takes `seed=N`, `block=N` (32 to 1024, in steps of 32), "
-<<<<<<< HEAD
-              "`shared=KiB`, `chip=KiB`, `registers=few` and `sort=apart`, "
-=======
-              "`shared=KiB`, `chip=KiB`, `sort=apart` and `copies=beside`, "
->>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
+              "`shared=KiB`, `chip=KiB`, `registers=few`, `sort=apart` and "
+              "`copies=beside`, "
               "with commas between them"};
   return {};
 }

@@ -42,12 +42,9 @@ struct Options {
   bool validate = false; ///< see gpu/ValidatingDriver.h
   gpu::Sorting sorting = gpu::Sorting::Always;
   bool sortsApart = chosenSortsApart();
-<<<<<<< HEAD
   bool fewRegisters = chosenFewRegisters();
-=======
   /// Small copies use the second stream too.
   bool copiesBeside = chosenCopiesBeside();
->>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
 };
 
 std::shared_ptr<gpu::Driver> createDriver(const Options &options);

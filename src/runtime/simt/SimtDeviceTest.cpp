@@ -276,19 +276,11 @@ TEST(Simt, ChoicesThatItDoesNotKnowAreRefused) {
   };
   for (const char *known :
        {"", ",seed=3,", "seed=3,block=64,shared=48,chip=100", "sort=apart",
-<<<<<<< HEAD
-        "registers=few"})
+        "registers=few", "copies=beside"})
     EXPECT_EQ(failureOf(known), "");
   for (std::string wrong :
        {"sede=3", "seed", "seed=", "seed=x", "seed=3x", "block=33", "block=0",
-        "block=2048", "shared=-1", "sort=never", "registers=3",
-=======
-        "copies=beside"})
-    EXPECT_EQ(failureOf(known), "");
-  for (std::string wrong :
-       {"sede=3", "seed", "seed=", "seed=x", "seed=3x", "block=33", "block=0",
-        "block=2048", "shared=-1", "sort=never", "copies=late",
->>>>>>> a9c38d8a (Snapshots of a GPU go to pinned memory of the host while launches run on)
+        "block=2048", "shared=-1", "sort=never", "registers=3", "copies=late",
         "shared=99999999999"}) {
     std::string text = failureOf(("seed=1," + wrong).c_str());
     EXPECT_NE(text.find("`" + wrong + "`; it takes `seed=N`"),
