@@ -35,6 +35,7 @@ llvm::StringRef nameOf(Property property) {
                                                   "optimised",
                                                   "second",
                                                   "second-differences",
+                                                  "cut",
                                                   "curves"};
   static_assert(std::size(names) == size_t(Property::count));
   return names[size_t(property)];
@@ -72,6 +73,7 @@ Properties Properties::sampled(uint64_t seed) {
                          {Property::Optimised, 5},
                          {Property::Second, 5},
                          {Property::SecondDifferences, 2},
+                         {Property::Cut, 25},
                          {Property::Curves, 2}};
   for (auto [property, percent] : expensive)
     if (random.chance(percent))

@@ -34,6 +34,7 @@ enum class Property : unsigned {
   Optimised,   ///< the passes for derivatives do not change a derivative
   Second,      ///< forward over reverse agrees with forward over forward
   SecondDifferences, ///< and with differences of gradients
+  Cut,    ///< loops that run again from checkpoints do not change a gradient
   Curves, ///< derivatives along curves are those of nested forward modes
   count
 };

@@ -103,6 +103,8 @@ void Checker::derive(ArrayRef<bool> all) {
   if (wanted.has(Property::Entries))
     entries(*forward, active, weights);
   ofGradient(*gradient, weights);
+  if (wanted.has(Property::Cut))
+    cutLoops(active, weights);
   if (wanted.has(Property::Second))
     second(*forward, *gradient, direction, weights);
   if (wanted.has(Property::Curves)) {

@@ -106,6 +106,9 @@ private:
   std::vector<Recorded> poisonedVersions(const Derived &gradient);
   Memory initial(const Derived &gradient);
   void optimised(const Derived &gradient, const Arrays &weights);
+  // CheckCut.cpp
+  void expectSame(const Derived &cut, const Arrays &weights, size_t tapeBytes);
+  void cutLoops(llvm::ArrayRef<bool> active, const Arrays &weights);
   Active closed(Active active);
   void expectPassive(llvm::ArrayRef<bool> active, const Arrays &tangents,
                      const Arrays &direction);
