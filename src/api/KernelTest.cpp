@@ -24,6 +24,7 @@ protected:
       });
   Kernel sum = test::makeSum();
   Kernel loop = test::makeLoop();
+  Kernel inPlace = test::makeLoopInPlace();
 
   void SetUp() override { x.from_host(test::risingValues()); }
 };
@@ -226,12 +227,12 @@ TEST_F(Kernels, RunOutOfTapeWithoutChangingAGradient) {
     from.grad().fill(7);
     to.grad().fill(1);
     expectError(ErrorCode::OutOfMemory, {"`loop`", "TestKernels.h:", "16 MiB"},
-                [&] { loop.grad(from, iterations, to); });
+                [&] { inPlace.grad(initial_state, from, iterations, to); });
     EXPECT_EQ(from.grad().to_host(), std::vector<double>(n, 7));
     EXPECT_EQ(to.grad().to_host(), std::vector<double>(n, 1));
     depth[n - 13] = 100000; // fits, and moves the tape
     iterations.from_host(depth);
-    loop.grad(from, iterations, to);
+    inPlace.grad(initial_state, from, iterations, to);
     EXPECT_NE(from.grad().to_host()[0], 7);
     EXPECT_LE(small.peak_bytes(), 16u << 20);
   }

@@ -35,6 +35,21 @@ inline Kernel makeLoop() {
                 });
 }
 
+/// The same with its state in an array, so that it cannot run again from a
+/// checkpoint. Its gradient needs what `to` was before.
+inline Kernel makeLoopInPlace() {
+  return kernel("loop",
+                [](ArrayRef<double, 1> from, ArrayRef<int, 1> iterations,
+                   ArrayRef<double, 1> to) {
+                  parallel(from.size(0), [&](Index i) {
+                    to(i) = from(i);
+                    FOR (k, 0, iterations(i)) {
+                      to(i) = to(i) * sin(to(i));
+                    }
+                  });
+                });
+}
+
 /// 100 of them.
 inline std::vector<double> risingValues() {
   std::vector<double> values(100);
