@@ -41,6 +41,8 @@ Result<> PinnedCopies::load(std::span<const Rows> to, Buffer from) {
 }
 
 void PinnedCopies::trim() {
+  if (memory.isCapturing())
+    return;
   ForeignWork work;
   std::lock_guard lock(mutex);
   for (size_t place = 0; place < between.size(); ++place)
