@@ -54,3 +54,32 @@ costate.kernel @stays(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {co
     }
   }
 }
+
+// The parts of a loop that has been cut add up one sum, in their order.
+// CHECK-LABEL: costate.kernel @parts
+// CHECK:         %[[REST:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (f64)
+// CHECK-NOT:     costate.atomic_add
+// CHECK:         %[[ALL:.*]] = scf.for {{.*}} iter_args(%[[A:.*]] = %[[REST]]) -> (f64)
+// CHECK-NEXT:      %[[SEGMENT:.*]] = scf.for {{.*}} iter_args(%[[B:.*]] = %[[A]]) -> (f64)
+// CHECK:             arith.addf %[[B]]
+// CHECK:           } {costate.segment}
+// CHECK:           scf.yield %[[SEGMENT]]
+// CHECK:         } {costate.rerun}
+// CHECK:         costate.atomic_add exclusive %[[ALL]]
+costate.kernel @parts(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    scf.for %k = %zero to %n step %one : i64 {
+      %v = costate.load %x[%k] : !costate.array<f64, 1>
+      costate.atomic_add exclusive %v, %g[%i] : !costate.array<f64, 1>
+    } {costate.rest}
+    scf.for %s = %zero to %n step %one : i64 {
+      scf.for %k = %zero to %n step %one : i64 {
+        %v = costate.load %x[%k] : !costate.array<f64, 1>
+        costate.atomic_add exclusive %v, %g[%i] : !costate.array<f64, 1>
+      } {costate.segment}
+    } {costate.rerun}
+  }
+}
