@@ -13,17 +13,19 @@ namespace costate::bench {
 namespace {
 
 /// x(i) after n(i) iterations of v <- v sin(v) + 0.7
-Kernel makeKernel() {
-  return kernel("iterations", [](ArrayRef<double, 1> x, ArrayRef<int32_t, 1> n,
-                                 ArrayRef<double, 0> y) {
-    parallel(x.size(), [&](Index i) {
-      Var<double> v = x(i);
-      FOR (k, 0, n(i)) {
-        v = v * sin(v) + 0.7;
-      }
-      y() += v;
-    });
-  });
+Kernel makeKernel(size_t budget) {
+  return kernel(
+      "iterations",
+      [](ArrayRef<double, 1> x, ArrayRef<int32_t, 1> n, ArrayRef<double, 0> y) {
+        parallel(x.size(), [&](Index i) {
+          Var<double> v = x(i);
+          FOR (k, 0, n(i)) {
+            v = v * sin(v) + 0.7;
+          }
+          y() += v;
+        });
+      },
+      {.tape_budget = budget});
 }
 
 /// The tangent in one direction (0) or several, with the primal.
@@ -45,7 +47,7 @@ double tangentTime(const Options &options, const Device &device,
 }
 
 void measure(const Options &options, Results &results, const std::string &name,
-             const std::vector<int32_t> &iterations) {
+             const std::vector<int32_t> &iterations, size_t budget = 0) {
   double total = std::accumulate(iterations.begin(), iterations.end(), 0.0);
   for (int threads : options.threads) {
     Device device = Device::open(options.device, {.threads = threads});
@@ -54,7 +56,7 @@ void measure(const Options &options, Results &results, const std::string &name,
     Array<int32_t> n = device.array<int32_t>({iterations.size()});
     x.fill(0.5);
     n.from_host(iterations);
-    Kernel k = makeKernel();
+    Kernel k = makeKernel(budget);
     k(x, n, y);
     y.grad().fill(1);
     device.reset_peak_bytes();
@@ -114,6 +116,12 @@ void measureVolume(const Options &options, Results &results) {
 void loops(const Options &options, Results &results) {
   int32_t long_ = options.smoke ? 1000 : 10'000'000;
   measure(options, results, "one_of_" + std::to_string(long_), {long_});
+  if (options.device == "cpu") // GPUs have budgets of their own
+    for (size_t megabytes : {1, 64})
+      measure(options, results,
+              "one_of_" + std::to_string(long_) + "_in_" +
+                  std::to_string(megabytes) + "MB",
+              {long_}, megabytes * 1'000'000);
   std::vector<int32_t> ragged(options.smoke ? 100 : 100'000);
   for (size_t i = 0; i < ragged.size(); ++i)
     ragged[i] = int32_t(i * i % 97);
