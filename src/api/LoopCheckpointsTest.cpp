@@ -141,6 +141,27 @@ TEST(LoopCheckpoints, TakeThePlaceOfMemoryThatIsNotThere) {
   EXPECT_LE(small.device.peak_bytes(), 2u << 20);
 }
 
+TEST(LoopCheckpoints, LeaveSecondDerivativesAsTheyAre) {
+  std::vector<std::vector<double>> found;
+  for (int64_t most : {0, 2, 30}) {
+    Device device = Device::open("cpu");
+    auto x = device.array<double>({3}, grad | dual),
+         y = device.array<double>({3}, grad | dual),
+         w = device.array<double>({}, grad | dual);
+    x.from_host({0.5, 0.3, 1.2});
+    w.fill(1);
+    x.dual().fill(1);
+    Kernel k = counted(most);
+    k.jvp(x, w, y, 300);
+    y.grad().fill(1);
+    k.gradient().jvp(x, w, y, 300);
+    found.push_back(x.grad().dual().to_host());
+  }
+  EXPECT_EQ(found[1], found[0]);
+  EXPECT_EQ(found[2], found[0]);
+  EXPECT_NE(found[0][0], 0);
+}
+
 TEST(LoopCheckpoints, NeedTheStateOfALoopInVariables) {
   Kernel k = kernel("inPlace", [](X x, Scalar<int> n) {
     parallel(x.size(), [&](Index i) {
