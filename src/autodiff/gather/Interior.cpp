@@ -1,0 +1,102 @@
+#include "autodiff/gather/Gatherer.h"
+
+#include "autodiff/gather/Forms.h"
+
+using namespace mlir;
+
+namespace costate::autodiff {
+
+using Builder = ImplicitLocOpBuilder;
+using Values = SmallVector<Value>;
+
+void Gatherer::emitInterior(Builder &b) {
+  std::vector<Contribution> all;
+  for (const Together &together : byShift(additions, range))
+    for (auto &[add, term] : copyInside(b, together))
+      all.push_back({add, term, together.shifts, numberOf(add)});
+  emitSums(b, std::move(all));
+}
+
+size_t Gatherer::numberOf(Operation *add) {
+  return llvm::find_if(additions,
+                       [&](const Addition &a) { return a.op == add; }) -
+         additions.begin();
+}
+
+Terms Gatherer::copyInside(Builder &b, const Together &together) {
+  ArrayRef<Affine> shifts = together.shifts;
+  auto known = [&](OpBuilder &inner, Value value) {
+    return mainValue(inner, value, shifts);
+  };
+  SliceCopy copy(together.slice, known);
+  mapItem(b, copy.values, shifts);
+  return copy.copy(b, *range.getBody(), together.additions);
+}
+
+Value Gatherer::mainValue(OpBuilder &inner, Value value,
+                          ArrayRef<Affine> shifts) {
+  const Steps *steps = knownSteps(value);
+  if (!steps || !isSameInside(value, *steps))
+    return {};
+  unsigned p = cast<BlockArgument>(steps->index).getArgNumber();
+  size_t main = steps->longest(extentOf(p));
+  restrict(p, shifts[p], *steps, main);
+  Affine form = steps->all[main].value;
+  form.add(shifts[p], -form.coefficient(steps->index));
+  Builder at(value.getLoc(), inner);
+  return ofType(at, emit(at, form, steps->index, element[p]), value.getType());
+}
+
+void Gatherer::mapItem(Builder &b, IRMapping &values, ArrayRef<Affine> shifts) {
+  for (auto [p, index] : llvm::enumerate(range.getIndices())) {
+    Affine item;
+    item.terms[element[p]] = 1;
+    values.map(index, emit(b, minus(item, shifts[p])));
+  }
+}
+
+Value Gatherer::ofType(Builder &b, Value value, Type type) {
+  if (type.isInteger(64))
+    return value;
+  return b.createOrFold<arith::TruncIOp>(type, value);
+}
+
+const Steps *Gatherer::knownSteps(Value value) {
+  const Steps *steps =
+      value.getType().isInteger() ? analysis.of(value) : nullptr;
+  bool holds = steps && steps->index &&
+               llvm::all_of(steps->assumed, [&](const Affine &form) {
+                 return isAssumed(form);
+               });
+  return holds ? steps : nullptr;
+}
+
+bool Gatherer::isAssumed(const Affine &form) const {
+  if (form.isConstant())
+    return form.constant >= 0;
+  return llvm::any_of(assumed,
+                      [&](const Affine &a) { return isSame(a, form); });
+}
+
+bool Gatherer::isSameInside(Value value, const Steps &steps) const {
+  unsigned p = cast<BlockArgument>(steps.index).getArgNumber();
+  size_t main = steps.longest(extentOf(p));
+  bool isCondition = value.getType().isInteger(1);
+  constexpr int64_t border = 16;
+  Affine before = steps.all[main].from,
+         after = minus(extentOf(p), steps.end(main, extentOf(p)));
+  return llvm::all_of(ArrayRef{before, after}, [&](const Affine &length) {
+    return length.isConstant() ? length.constant <= border : !isCondition;
+  });
+}
+
+void Gatherer::restrict(unsigned p, const Affine &shift, const Steps &steps,
+                        size_t main) {
+  Affine low = steps.all[main].from, high = steps.end(main, extentOf(p));
+  low.add(shift, 1);
+  high.add(shift, 1);
+  inner[p].lows.push_back(low);
+  inner[p].highs.push_back(high);
+}
+
+} // namespace costate::autodiff
