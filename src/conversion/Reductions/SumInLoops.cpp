@@ -111,9 +111,15 @@ private:
       return {next(b, before.front())};
     };
     Operation *old = narrow;
+    SmallVector<std::pair<PartialSum *, unsigned>> kept;
+    for (PartialSum &part : rest)
+      if (part.sum.getDefiningOp() == old)
+        kept.push_back({&part, cast<OpResult>(part.sum).getResultNumber()});
     auto wider = cast<scf::ForOp>(*narrow.replaceWithAdditionalYields(
         rewriter, init, /*replaceInitOperandUsesInLoop=*/false, yields));
     std::replace(loops.begin(), loops.end(), old, wider.getOperation());
+    for (auto [part, number] : kept)
+      part->sum = wider.getResult(number);
     return wider;
   }
 
