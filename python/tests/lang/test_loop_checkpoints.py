@@ -292,6 +292,37 @@ def test_what_fits_is_not_cut():
     assert "within the tape budget" not in report
 
 
+def test_large_gradients_are_measured_first():
+    def run(**options):
+        ti.init(arch=ti.cpu, default_fp=ti.f64, **options)
+        x, y = (ti.field(ti.f64, shape=200_000, needs_grad=True) for _ in range(2))
+        loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def iterate():
+            for i in x:
+                v = x[i]
+                for t in range(i % 300):
+                    if v > 0.9:
+                        v = ti.cos(v)
+                    v = v * ti.sin(v) + 0.7
+                y[i] = v
+
+        @ti.kernel
+        def add():
+            for i in y:
+                loss[None] += y[i]
+
+        x.from_numpy(np.linspace(0.1, 1, 200_000))
+        with ti.ad.Tape(loss):
+            iterate()
+            add()
+        return x.grad.to_numpy()
+    whole = run()
+    for budget in (20_000, 60_000):
+        assert np.array_equal(run(tape_budget=budget), whole)
+
+
 def test_nests_within_a_budget():
     """An iteration of the outer loop alone does not fit."""
     def run(**options):
