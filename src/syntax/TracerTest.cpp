@@ -353,6 +353,31 @@ TEST(Tracer, ConditionsOnlyCompute) {
             "none");
 }
 
+TEST(Tracer, CheckpointsAreOfALoop) {
+  auto keep = [](int64_t most) {
+    detail::keepCheckpoints(most, Loc::current());
+  };
+  EXPECT_EQ(mistakeOf([&](X) { keep(3); }), "`checkpoints` of no loop");
+  EXPECT_EQ(mistakeOf([&](X) {
+              IF (Expr<bool>(true)) {
+                keep(3);
+              }
+            }),
+            "`checkpoints` of no loop");
+  EXPECT_EQ(mistakeOf([&](X) {
+              FOR (k, 0, 3) {
+                keep(0);
+              }
+            }),
+            "a loop cannot have 0 checkpoints");
+  EXPECT_EQ(mistakeOf([&](X) {
+              FOR (k, 0, 3) {
+                keep(2);
+              }
+            }),
+            "none");
+}
+
 TEST(Tracer, AStepIsNotZero) {
   EXPECT_EQ(mistakeOf([](X x) {
               FOR (k, 0, 3, 0) {

@@ -575,6 +575,16 @@ def test_not_of_parallel_and_unrolled_loops():
             for t in ti.static(range(4)):
                 x[i] += t
 
+    @ti.kernel
+    def once():
+        for i in x:
+            ti.loop_config(checkpoints=4)
+            for j in ti.grouped(single):
+                x[i] += 1
+
+    single = ti.field(ti.f32, shape=())
+    with pytest.raises(ti.QuadrantsCompilationError, match="a loop of one iteration has no checkpoints"):
+        once()
     with pytest.raises(ti.QuadrantsCompilationError, match="a parallel loop has no checkpoints"):
         parallel()
     with pytest.raises(ti.QuadrantsCompilationError, match="an unrolled loop has no checkpoints"):

@@ -36,3 +36,25 @@ costate.kernel @driven(%x: !costate.array<f64, 2>, %m: i64) {
     }
   } {costate.checkpoints = 2 : i64}
 }
+
+// -----
+
+costate.kernel @effects(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %limit = arith.constant 2.0 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    // expected-error @+2 {{this loop cannot run again from checkpoints: what decides whether it goes on has effects}}
+    // expected-note @+1 {{leave `checkpoints` out}}
+    %r = scf.while (%a = %v) : (f64) -> f64 {
+      %c = arith.cmpf olt, %a, %limit : f64
+      costate.atomic_add %a, %y[%i] : !costate.array<f64, 1>
+      scf.condition(%c) %a : f64
+    } do {
+    ^bb0(%a: f64):
+      %w = costate.exp %a : f64
+      scf.yield %w : f64
+    } attributes {costate.checkpoints = 2 : i64}
+    costate.atomic_add %r, %y[%i] : !costate.array<f64, 1>
+  }
+}
