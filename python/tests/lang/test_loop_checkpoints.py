@@ -1,5 +1,7 @@
 """Loops whose gradients run them again from checkpoints: the bits are those of a gradient that saves all."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -233,7 +235,7 @@ def test_budgets(body, lanes):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_budgets_are_of_all_threads_together(threads):
     for dtype in (ti.f32, ti.f64):
-        whole = gradient(recurrence, 0, dtype, times=100)
+        whole = gradient(recurrence, 0, dtype, times=100, cpu_max_num_threads=threads)
         check_same(gradient(recurrence, 0, dtype, times=100, tape_budget=30_000, cpu_max_num_threads=threads), whole)
 
 
@@ -502,6 +504,7 @@ def test_tangents_and_second_derivatives_do_not_mind():
     assert np.array_equal(*found)
 
 
+@pytest.mark.skipif(os.environ.get("COSTATE_DEVICE", "cpu") == "cuda", reason="reports of GPUs do not tell their tapes")
 def test_one_checkpoint_saves_all_and_many_save_little():
     def tape_bytes(k):
         ti.init(arch=ti.cpu, default_fp=ti.f64)
