@@ -127,7 +127,11 @@ static std::string costText(const KernelCode &code) {
 /// iteration saves 16 bytes`, for each such loop.
 static std::string checkpointsText(const KernelCode &code) {
   std::string text;
-  for (const LineCost &line : code.lines)
+  for (const LineCost &line : code.lines) {
+    if (line.staysWhole)
+      text += "    " + placeText(line) +
+              ": saves all iterations: on a GPU `checkpoints` holds for loops "
+              "without loops and branches in them\n";
     if (line.runsAgain)
       text +=
           "    " + placeText(line) + ": runs again from " +
@@ -137,6 +141,7 @@ static std::string checkpointsText(const KernelCode &code) {
           " of " + runtime::bytesText(line.stateBytes) +
           "; an iteration saves " + runtime::bytesText(line.iterationBytes) +
           "\n";
+  }
   return text;
 }
 

@@ -173,6 +173,7 @@ struct LineCost {
   bool condition = false;  ///< something saved says which branch was taken
   bool tripCount = false;  ///< or the trip count of a loop
   bool runsAgain = false;  ///< a loop that does, from checkpoints
+  bool staysWhole = false; ///< a loop with `checkpoints` that does not
   int64_t checkpoints = 0; ///< of it, at most; 0: as the tape has room
   int64_t stateBytes = 0, iterationBytes = 0; ///< of one of them; of a record
   /// Lines up to the innermost loop that each of its iterations saves something

@@ -59,6 +59,12 @@ public:
       line->checkpoints = most.getInt();
   }
 
+  /// One that was to run again, and does not.
+  void addWhole(Operation *loop) {
+    if (runtime::LineCost *line = lineOf(loop->getLoc()))
+      line->staysWhole = true;
+  }
+
   /// The loop behind it: what an iteration takes.
   void addRest(Operation *loop) {
     if (runtime::LineCost *line = lineOf(loop->getLoc()))
@@ -150,6 +156,8 @@ std::vector<runtime::LineCost> lineCosts(ir::KernelOp gradient) {
     costs.addOperation(op);
     if (op->hasAttr(ir::rerunAttr))
       costs.addLoop(op);
+    else if (op->hasAttr(ir::checkpointsAttr))
+      costs.addWhole(op);
     if (op->hasAttr(ir::restAttr))
       costs.addRest(op);
     if (auto push = dyn_cast<tape::PushOp>(op))

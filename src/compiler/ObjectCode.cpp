@@ -29,11 +29,11 @@ COSTATE_FIELDS(costate::runtime::gpu::DeviceFunction, symbol, measure,
 template <> struct costate::cache::Fields<LineCost> {
   static auto of(auto &self) {
     auto &[file, line, savedBits, computed, loaded, condition, tripCount,
-           runsAgain, checkpoints, stateBytes, iterationBytes, loopAbove] =
-        self;
+           runsAgain, staysWhole, checkpoints, stateBytes, iterationBytes,
+           loopAbove] = self;
     return std::tie(savedBits, computed, loaded, condition, tripCount,
-                    runsAgain, checkpoints, stateBytes, iterationBytes,
-                    loopAbove);
+                    runsAgain, staysWhole, checkpoints, stateBytes,
+                    iterationBytes, loopAbove);
   }
 };
 

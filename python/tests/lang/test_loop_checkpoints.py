@@ -528,6 +528,27 @@ def test_one_checkpoint_saves_all_and_many_save_little():
     assert tape_bytes(300) <= whole / 20
 
 
+def test_report_tells_which_loops_stay_whole():
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    x, y = (ti.field(ti.f64, shape=1, needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = x[i]
+            ti.loop_config(checkpoints=3)
+            for t in range(20):
+                if v > 0.5:
+                    v = ti.sin(v)
+                v = v * v + 0.3
+            y[i] = v
+
+    run.grad()
+    stays = os.environ.get("COSTATE_DEVICE", "cpu") != "cpu"
+    assert ("saves all iterations: on a GPU `checkpoints` holds for loops without loops and branches" in run.report()) == stays
+    assert ("runs again from at most 3 checkpoints" in run.report()) == (not stays)
+
+
 def _largest_tape(kernel):
     return _largest_tape_of(kernel.report())
 

@@ -110,9 +110,10 @@ LogicalResult cutLoops(ir::KernelOp kernel, TripCounts &tripCounts, Cuts cuts,
       loops.push_back({op, number.getInt()});
   });
   for (auto [loop, checkpoints] : loops) {
+    if (!cuts.uneven && !isEven(loop))
+      continue; // stays whole, and says so
     loop->removeAttr(ir::checkpointsAttr);
-    if (checkpoints > 1 && (cuts.uneven || isEven(loop)) &&
-        failed(cut(loop, checkpoints, tripCounts)))
+    if (checkpoints > 1 && failed(cut(loop, checkpoints, tripCounts)))
       return failure();
   }
   refusal.code = ErrorCode::NotDifferentiable;
