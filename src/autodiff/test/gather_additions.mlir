@@ -266,3 +266,32 @@ costate.kernel @replaced(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1>
     costate.atomic_add %g, %gx[%j] : !costate.array<f64, 1>
   }
 }
+
+// -----
+
+// A function that computes for long is not called again for each neighbour.
+// CHECK-LABEL: costate.kernel @calls
+// CHECK-NOT:     costate.gather
+// CHECK:         costate.return
+func.func @long(%v: f64, %n: i64) -> f64 {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %v) -> (f64) : i64 {
+    %t = costate.sin %s : f64
+    scf.yield %t : f64
+  }
+  return %r : f64
+}
+costate.kernel @calls(%x: !costate.array<f64, 1>, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c1 = arith.constant 1 : i64
+  %n = arith.constant 9 : i64
+  costate.range (%i) in (%n) {
+    %j = arith.addi %i, %c1 : i64
+    %g = costate.load %gy[%i] : !costate.array<f64, 1>
+    costate.store %zero, %gy[%i] : !costate.array<f64, 1>
+    %h = func.call @long(%g, %n) : (f64, i64) -> f64
+    costate.atomic_add %h, %gx[%i] : !costate.array<f64, 1>
+    costate.atomic_add %h, %gx[%j] : !costate.array<f64, 1>
+  }
+}
