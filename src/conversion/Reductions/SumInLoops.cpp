@@ -11,20 +11,14 @@ namespace costate::conversion {
 
 namespace {
 
-/// The sum of a part of a loop that has been cut, added to its element there.
-struct PartialSum {
-  ir::AtomicAddOp add;
-  Value sum;
-};
-
 /// An addition to one element in each iteration of a loop becomes one after it.
 /// The parts of a loop that has been cut add up one sum.
 class Summer {
 public:
-  /// `loops`: all of them. `rest`: the sums of the part that has run before
-  /// this one, if it is one.
+  /// `loops`: all of them. `rest`: the additions of the part that has run
+  /// before this one, if it is one.
   Summer(scf::ForOp loop, MutableArrayRef<Operation *> loops,
-         SmallVectorImpl<PartialSum> &rest)
+         SmallVectorImpl<ir::AtomicAddOp> &rest)
       : loop(loop), loops(loops), rest(rest) {}
 
   void run() {
@@ -68,11 +62,10 @@ private:
       around.getBody()->getTerminator()->setOperand(around.getNumResults() - 1,
                                                     loop->getResults().back());
     scf::ForOp whole = around ? around : loop;
-    Value sum = whole->getResults().back();
-    ir::AtomicAddOp after = addAfter(whole, add, sum);
+    ir::AtomicAddOp after = addAfter(whole, add, whole->getResults().back());
     add.erase();
     if (loop->hasAttr(ir::restAttr))
-      rest.push_back({after, sum});
+      rest.push_back(after);
   }
 
   /// The loop over segments of which this is one.
@@ -88,12 +81,12 @@ private:
     bool goesOn =
         loop->hasAttr(ir::segmentAttr) || loop->hasAttr(ir::rerunAttr);
     for (auto part = rest.begin(); goesOn && part != rest.end(); ++part) {
-      if (part->add.getArray() != add.getArray() ||
-          part->add.getIndices() != add.getIndices() ||
-          part->sum.getParentBlock() != whole->getBlock())
+      Value sum = part->getValue();
+      if (part->getArray() != add.getArray() ||
+          part->getIndices() != add.getIndices() ||
+          sum.getParentBlock() != whole->getBlock())
         continue;
-      Value sum = part->sum;
-      part->add->getParentOp()->erase();
+      (*part)->getParentOp()->erase();
       rest.erase(part);
       return sum;
     }
@@ -111,29 +104,23 @@ private:
       return {next(b, before.front())};
     };
     Operation *old = narrow;
-    SmallVector<std::pair<PartialSum *, unsigned>> kept;
-    for (PartialSum &part : rest)
-      if (part.sum.getDefiningOp() == old)
-        kept.push_back({&part, cast<OpResult>(part.sum).getResultNumber()});
     auto wider = cast<scf::ForOp>(*narrow.replaceWithAdditionalYields(
         rewriter, init, /*replaceInitOperandUsesInLoop=*/false, yields));
     std::replace(loops.begin(), loops.end(), old, wider.getOperation());
-    for (auto [part, number] : kept)
-      part->sum = wider.getResult(number);
     return wider;
   }
 
   static constexpr size_t mostSums = 16; ///< registers are few
   scf::ForOp loop;
   MutableArrayRef<Operation *> loops;
-  SmallVectorImpl<PartialSum> &rest;
+  SmallVectorImpl<ir::AtomicAddOp> &rest;
 };
 
 struct SumInLoops : impl::SumInLoopsBase<SumInLoops> {
   void runOnOperation() override {
     SmallVector<Operation *> loops; // inner ones first
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    SmallVector<PartialSum> rest;
+    SmallVector<ir::AtomicAddOp> rest;
     for (size_t k = 0; k < loops.size(); ++k)
       Summer(cast<scf::ForOp>(loops[k]), loops, rest).run();
   }

@@ -83,3 +83,28 @@ costate.kernel @parts(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {co
     } {costate.rerun}
   }
 }
+
+// So do those of two elements.
+// CHECK-LABEL: costate.kernel @two_in_parts
+// CHECK:         %[[RESTS:.*]]:2 = scf.for {{.*}} -> (f64, f64)
+// CHECK-NOT:     costate.atomic_add
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %[[RESTS]]#0, %{{.*}} = %[[RESTS]]#1) -> (f64, f64)
+costate.kernel @two_in_parts(%x: !costate.array<f64, 1>, %g: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %h: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %e = costate.extent %x[0] : !costate.array<f64, 1>
+  costate.range (%i) in (%e) {
+    scf.for %k = %zero to %n step %one : i64 {
+      %v = costate.load %x[%k] : !costate.array<f64, 1>
+      costate.atomic_add exclusive %v, %g[%i] : !costate.array<f64, 1>
+      costate.atomic_add exclusive %v, %h[%i] : !costate.array<f64, 1>
+    } {costate.rest}
+    scf.for %s = %zero to %n step %one : i64 {
+      scf.for %k = %zero to %n step %one : i64 {
+        %v = costate.load %x[%k] : !costate.array<f64, 1>
+        costate.atomic_add exclusive %v, %g[%i] : !costate.array<f64, 1>
+        costate.atomic_add exclusive %v, %h[%i] : !costate.array<f64, 1>
+      } {costate.segment}
+    } {costate.rerun}
+  }
+}
