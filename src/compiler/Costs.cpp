@@ -1,5 +1,6 @@
 #include "compiler/Costs.h"
 
+#include "compiler/Facts.h"
 #include "ir/Source.h"
 #include "ir/Tape.h"
 
@@ -99,14 +100,12 @@ private:
   static int64_t bytesOf(Operation *loop) {
     int64_t bytes = 0;
     loop->walk([&](tape::PushOp push) {
-      int64_t bits = 0, times = 1;
-      for (Value value : push.getValues())
-        bits += value.getType().getIntOrFloatBitWidth();
+      int64_t times = 1;
       for (Operation *op = push->getParentOp(); op != loop && times;
            op = op->getParentOp())
         if (isa<LoopLikeOpInterface>(op))
           times = op->hasAttr(ir::segmentAttr) ? 0 : times * timesOf(op);
-      bytes += times * ((bits + 7) / 8);
+      bytes += times * recordBytes(push);
     });
     return bytes;
   }

@@ -122,7 +122,7 @@ std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
 /// A tape below this size is as good as there.
 static constexpr uint64_t smallTape = 4096;
 
-static uint64_t bytesOf(tape::PushOp push) {
+int64_t recordBytes(tape::PushOp push) {
   return conversion::RecordLayout(push.getValues().getTypes()).size();
 }
 
@@ -140,7 +140,7 @@ static std::optional<uint64_t> maxTripCount(Operation *loop) {
 /// The most bytes that `push` puts on the tape in a work item of a range or in
 /// the serial code; the largest number if that is not known.
 static uint64_t mostBytes(tape::PushOp push) {
-  uint64_t bytes = bytesOf(push);
+  auto bytes = static_cast<uint64_t>(recordBytes(push));
   for (Operation *parent = push->getParentOp();
        !isa<ir::RangeOp, ir::KernelOp>(parent);
        parent = parent->getParentOp()) {
@@ -163,7 +163,7 @@ bool growsTape(ir::KernelOp kernel) {
 
 int64_t recordBytes(ir::KernelOp kernel) {
   int64_t bytes = 0;
-  kernel.walk([&](tape::PushOp push) { bytes += bytesOf(push); });
+  kernel.walk([&](tape::PushOp push) { bytes += recordBytes(push); });
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 
 #include "code/KernelCode.h"
 #include "ir/Kernel.h"
+#include "ir/Tape.h"
 #include "syntax/Syntax.h"
 
 namespace costate::compiler {
@@ -25,7 +26,8 @@ void addAccesses(ir::KernelOp primal, std::vector<runtime::Access> &accesses);
 /// count is no constant, or too often for a few kilobytes.
 bool growsTape(ir::KernelOp kernel);
 
-/// Bytes of all records of `kernel`, each counted once.
+/// Bytes of a record, and of all records of `kernel`, each counted once.
+int64_t recordBytes(tape::PushOp push);
 int64_t recordBytes(ir::KernelOp kernel);
 
 /// Whether ranges of `kernel` look at elements that other work items update.

@@ -1,6 +1,7 @@
 #include "autodiff/cut/Budget.h"
 
 #include "autodiff/cut/Counting.h"
+#include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -141,8 +142,8 @@ private:
       loop->setAttr(loopAttr, op->getAttr(loopAttr));
     Builder b(loop.getLoc(), loop);
     Bytes bytes(b);
-    Value iterations = arith::MaxSIOp::create(b, loop.getUpperBound(),
-                                              autodiff::constant(b, 0));
+    Value iterations =
+        arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
     int64_t number = *numberOf(loop, loopAttr);
     Sizes sizes{bytes.of(iterations), bytes.of(size(b, stateAttr, number)),
                 recordOf(loop, loop, b)};
@@ -317,7 +318,7 @@ void resolveSizes(ir::KernelOp gradient) {
       return;
     Builder b(size.getLoc(), size);
     int64_t bytes = state ? pushed.stateOf(*state) : pushed.recordOf(*record);
-    size.getResult(0).replaceAllUsesWith(autodiff::constant(b, bytes));
+    size.getResult(0).replaceAllUsesWith(indexConstant(b, bytes));
     size.erase();
   });
   gradient.walk([](Operation *op) { op->removeAttr(loopAttr); });

@@ -1,5 +1,7 @@
 #include "autodiff/cut/Counting.h"
 
+#include "autodiff/rules/Rules.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -36,10 +38,8 @@ bool onlyComputes(scf::WhileOp loop) {
 Value copyOf(Value local, Builder &b) {
   auto type = cast<ir::LocalType>(local.getType());
   Value copy = ir::LocalOp::create(b, type);
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
-  Value first = number(0), one = number(1), size = number(type.getSize());
+  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
+  Value size = indexConstant(b, type.getSize());
   auto loop = scf::ForOp::create(b, first, size, one);
   loop->setAttr(countsAttr, b.getUnitAttr());
   Builder inside(b.getLoc(), loop.getBody()->getTerminator());
@@ -98,10 +98,7 @@ scf::ForOp countFirst(scf::WhileOp loop, TripCounts &tripCounts) {
     return {};
   Builder b(loop.getLoc(), loop);
   Value count = countOf(loop, tripCounts);
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
-  Value first = number(0), one = number(1);
+  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
   // The last argument is the number of the iteration.
   auto counted =
       scf::ForOp::create(b, first, count, one, loop.getInits().drop_back());

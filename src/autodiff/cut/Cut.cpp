@@ -4,6 +4,7 @@
 #include "autodiff/cut/Counting.h"
 #include "autodiff/cut/Segments.h"
 #include "autodiff/replay/Accesses.h"
+#include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 
@@ -60,19 +61,19 @@ bool isEven(Operation *loop) {
 /// iterations or more stay loops, whose sums are one sum.
 Segments segmentsOf(ImplicitLocOpBuilder &b, Value iterations,
                     int64_t checkpoints) {
-  Value most = constant(b, checkpoints), one = constant(b, 1);
+  Value most = indexConstant(b, checkpoints), one = indexConstant(b, 1);
   Value floor = ir::DivOp::create(b, iterations, most);
   Value padded =
-      arith::AddIOp::create(b, iterations, constant(b, checkpoints - 1));
+      arith::AddIOp::create(b, iterations, indexConstant(b, checkpoints - 1));
   Value ceiling = ir::DivOp::create(b, padded, most);
   Value isLong =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sge, floor, most);
   Segments segments;
   Value length = arith::SelectOp::create(b, isLong, floor, ceiling);
-  segments.length = arith::MaxSIOp::create(b, length, constant(b, 2));
+  segments.length = arith::MaxSIOp::create(b, length, indexConstant(b, 2));
   Value all = ir::DivOp::create(b, iterations, segments.length);
   Value others = arith::SubIOp::create(b, all, one);
-  segments.count = arith::MaxSIOp::create(b, others, constant(b, 0));
+  segments.count = arith::MaxSIOp::create(b, others, indexConstant(b, 0));
   Value cut = arith::MulIOp::create(b, segments.count, segments.length);
   segments.rest = arith::SubIOp::create(b, iterations, cut);
   return segments;
@@ -91,7 +92,7 @@ LogicalResult cut(Operation *op, int64_t checkpoints, TripCounts &tripCounts) {
            << "leave `checkpoints` out";
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value iterations =
-      arith::MaxSIOp::create(b, loop.getUpperBound(), constant(b, 0));
+      arith::MaxSIOp::create(b, loop.getUpperBound(), indexConstant(b, 0));
   Parts parts =
       cutInto(segmentsOf(b, iterations, checkpoints), loop, tripCounts);
   parts.segments->setAttr(ir::checkpointsAttr,

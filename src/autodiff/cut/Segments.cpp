@@ -1,5 +1,6 @@
 #include "autodiff/cut/Segments.h"
 
+#include "autodiff/rules/Rules.h"
 #include "ir/Kernel.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -7,10 +8,6 @@
 using namespace mlir;
 
 namespace costate::autodiff {
-
-Value constant(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-}
 
 namespace {
 
@@ -42,8 +39,8 @@ public:
 
 private:
   scf::ForOp create(Value count, ValueRange inits) {
-    auto created =
-        scf::ForOp::create(b, constant(b, 0), count, constant(b, 1), inits);
+    auto created = scf::ForOp::create(b, indexConstant(b, 0), count,
+                                      indexConstant(b, 1), inits);
     if (inits.empty())
       created.getBody()->getTerminator()->erase();
     return created;

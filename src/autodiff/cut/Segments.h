@@ -16,8 +16,6 @@ struct Segments {
   mlir::Value rest;          ///< iterations behind them
 };
 
-mlir::Value constant(mlir::ImplicitLocOpBuilder &b, int64_t value);
-
 /// What the two become.
 struct Parts {
   mlir::scf::ForOp segments, rest;

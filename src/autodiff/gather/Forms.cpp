@@ -8,10 +8,6 @@ namespace costate::autodiff {
 
 using Builder = ImplicitLocOpBuilder;
 
-Value indexConstant(Builder &b, int64_t number) {
-  return arith::ConstantOp::create(b, b.getI64IntegerAttr(number));
-}
-
 Affine minus(Affine a, const Affine &b) {
   a.add(b, -1);
   return a;

@@ -8,8 +8,6 @@
 
 namespace costate::autodiff {
 
-mlir::Value indexConstant(mlir::ImplicitLocOpBuilder &b, int64_t number);
-
 Affine minus(Affine a, const Affine &b);
 
 /// The least of `forms`, or with `sign` -1 the greatest.

@@ -3,6 +3,7 @@
 #include "autodiff/Prune.h"
 #include "autodiff/gather/Forms.h"
 #include "autodiff/gather/Gatherer.h"
+#include "autodiff/rules/Rules.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"

@@ -2,6 +2,7 @@
 
 #include "autodiff/gather/Forms.h"
 #include "autodiff/gather/Numbers.h"
+#include "autodiff/rules/Rules.h"
 
 using namespace mlir;
 

@@ -1,8 +1,8 @@
 #include "autodiff/gather/Numbers.h"
 
+#include "autodiff/gather/Forms.h"
+#include "autodiff/rules/Rules.h"
 #include "ir/Division.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 
@@ -12,22 +12,38 @@ namespace {
 using Builder = ImplicitLocOpBuilder;
 using Values = SmallVector<Value>;
 
-/// A part of the border: the elements in [lows, highs).
+/// The elements in [lows, highs).
 struct Slab {
   Values lows, highs;
+
+  Values lengths(Builder &b) const {
+    Values all;
+    for (auto [low, high] : llvm::zip(lows, highs))
+      all.push_back(b.createOrFold<arith::SubIOp>(high, low));
+    return all;
+  }
+  Value count(Builder &b) const {
+    Values factors = lengths(b);
+    Value product = factors.front();
+    for (Value factor : ArrayRef(factors).drop_front())
+      product = b.createOrFold<arith::MulIOp>(product, factor);
+    return product;
+  }
+  /// The element with these indices in it.
+  Values element(Builder &b, Values indices) const {
+    for (auto [low, index] : llvm::zip(lows, indices))
+      index = b.createOrFold<arith::AddIOp>(index, low);
+    return indices;
+  }
 };
 
-Value difference(Builder &b, Value high, Value low) {
-  return b.createOrFold<arith::SubIOp>(high, low);
-}
-
-Value volume(Builder &b, ValueRange lows, ValueRange highs) {
-  Value product;
-  for (auto [low, high] : llvm::zip(lows, highs)) {
-    Value length = difference(b, high, low);
-    product = product ? b.createOrFold<arith::MulIOp>(product, length) : length;
+Slab whole(ArrayRef<Cut> cuts) {
+  Slab slab;
+  for (const Cut &cut : cuts) {
+    slab.lows.push_back(cut.low);
+    slab.highs.push_back(cut.high);
   }
-  return product;
+  return slab;
 }
 
 Slab interior(ArrayRef<Cut> cuts) {
@@ -52,19 +68,6 @@ Slab slabOf(ArrayRef<Cut> cuts, unsigned p, bool behind) {
   return slab;
 }
 
-Values lengthsOf(Builder &b, const Slab &slab) {
-  Values lengths;
-  for (auto [low, high] : llvm::zip(slab.lows, slab.highs))
-    lengths.push_back(difference(b, high, low));
-  return lengths;
-}
-
-Values behind(Builder &b, ValueRange lows, Values indices) {
-  for (auto [low, index] : llvm::zip(lows, indices))
-    index = b.createOrFold<arith::AddIOp>(index, low);
-  return indices;
-}
-
 } // namespace
 
 Cut cutBetween(Builder &b, Value low, Value from, Value to, Value high) {
@@ -77,30 +80,21 @@ Cut cutBetween(Builder &b, Value low, Value from, Value to, Value high) {
   return {low, from, clamp(to, from), high};
 }
 
-Value countAll(Builder &b, ArrayRef<Cut> cuts) {
-  Values lows, highs;
-  for (const Cut &cut : cuts) {
-    lows.push_back(cut.low);
-    highs.push_back(cut.high);
-  }
-  return volume(b, lows, highs);
-}
+Value countAll(Builder &b, ArrayRef<Cut> cuts) { return whole(cuts).count(b); }
 
 Value countInside(Builder &b, ArrayRef<Cut> cuts) {
-  Slab slab = interior(cuts);
-  return volume(b, slab.lows, slab.highs);
+  return interior(cuts).count(b);
 }
 
 Values elementInside(Builder &front, Builder &b, ArrayRef<Cut> cuts,
                      Value number) {
   Slab slab = interior(cuts);
-  Values lengths = lengthsOf(front, slab);
+  Values lengths = slab.lengths(front);
   SmallVector<ir::Divisor> divisors;
   for (Value length : ArrayRef(lengths).drop_front())
     divisors.push_back(ir::Divisor::of(front, length));
   Value isNarrow = ir::isNarrow(front, countAll(front, cuts));
-  return behind(b, slab.lows,
-                ir::indicesOf(b, number, lengths, divisors, isNarrow));
+  return slab.element(b, ir::indicesOf(b, number, lengths, divisors, isNarrow));
 }
 
 Values elementOfBorder(Builder &front, Builder &b, ArrayRef<Cut> cuts,
@@ -113,15 +107,14 @@ Values elementOfBorder(Builder &front, Builder &b, ArrayRef<Cut> cuts,
   for (unsigned p = 0; p < cuts.size(); ++p)
     for (bool behind : {false, true}) {
       Slab next = slabOf(cuts, p, behind);
-      Value count = volume(front, next.lows, next.highs);
+      Value count = next.count(front);
       if (!end) {
         mine = next;
         end = count;
-        start = arith::ConstantOp::create(front, front.getI64IntegerAttr(0));
+        start = indexConstant(front, 0);
         continue;
       }
-      Value isThere =
-          b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sge, number, end);
+      Value isThere = compare(b, arith::CmpIPredicate::sge, number, end);
       choose(isThere, start, end);
       for (unsigned q = 0; q < cuts.size(); ++q) {
         choose(isThere, mine.lows[q], next.lows[q]);
@@ -129,9 +122,8 @@ Values elementOfBorder(Builder &front, Builder &b, ArrayRef<Cut> cuts,
       }
       end = front.createOrFold<arith::AddIOp>(end, count);
     }
-  return behind(
-      b, mine.lows,
-      ir::indicesOf(b, difference(b, number, start), lengthsOf(b, mine)));
+  number = b.createOrFold<arith::SubIOp>(number, start);
+  return mine.element(b, ir::indicesOf(b, number, mine.lengths(b)));
 }
 
 } // namespace costate::autodiff

@@ -2,6 +2,7 @@
 /// the reverse sweep runs them again, and reverses that.
 
 #include "autodiff/reverse/Reverser.h"
+#include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
 
 using namespace mlir;
@@ -92,11 +93,8 @@ void Reverser::saveConstantLocals(Operation *loop, Block &body, Sweep &sweep) {
 static void
 forElements(Value local, ImplicitLocOpBuilder &b,
             function_ref<void(ImplicitLocOpBuilder &, Value)> body) {
-  auto bound = [&](int64_t value) {
-    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-  };
-  Value first = bound(0), one = bound(1);
-  Value size = bound(cast<ir::LocalType>(local.getType()).getSize());
+  Value first = indexConstant(b, 0), one = indexConstant(b, 1);
+  Value size = indexConstant(b, cast<ir::LocalType>(local.getType()).getSize());
   auto loop = scf::ForOp::create(b, first, size, one);
   ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody()->getTerminator());
   body(inner, loop.getInductionVar());
@@ -111,8 +109,7 @@ void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {
     Value value = ir::LocalLoadOp::create(b, type.getValueType(), local, index);
     tape::PushOp::create(b, value, number);
   });
-  Value last = arith::ConstantOp::create(
-      sweep.b, sweep.b.getI64IntegerAttr(type.getSize() - 1));
+  Value last = indexConstant(sweep.b, type.getSize() - 1);
   Value copy = localInReverse(local, sweep.scope);
   forElements(local, sweep.b, [&](Builder &b, Value index) {
     auto pop = tape::PopOp::create(b, TypeRange(type.getValueType()), number);

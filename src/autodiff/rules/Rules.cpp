@@ -43,6 +43,10 @@ bool isDiscrete(Operation *op) {
              math::RoundEvenOp, math::TruncOp, ir::ByOrderOp>(op);
 }
 
+Value indexConstant(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+}
+
 Value floatConstant(ImplicitLocOpBuilder &b, Type type, double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
 }

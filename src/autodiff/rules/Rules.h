@@ -50,6 +50,9 @@ bool isDiscrete(mlir::Operation *op);
 mlir::Value applyFactor(mlir::ImplicitLocOpBuilder &b, mlir::Value g,
                         Factor factor, mlir::Type type);
 
+/// The constant `value` of i64.
+mlir::Value indexConstant(mlir::ImplicitLocOpBuilder &b, int64_t value);
+
 /// The constant `value` of float type `type`.
 mlir::Value floatConstant(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                           double value);

@@ -2,7 +2,7 @@
 
 #include "Labels.h"
 #include "runtime/Graph.h"
-#include "runtime/conformance/Devices.h"
+#include "runtime/conformance/OnDevice.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -22,17 +22,8 @@ namespace {
 
 constexpr size_t mebi = size_t(1) << 20;
 
-class DeviceConformance : public testing::TestWithParam<std::string> {
+class DeviceConformance : public conformance::OnDevice {
 protected:
-  void SetUp() override { open(256 * mebi); }
-  void open(size_t limit) {
-    Result<std::shared_ptr<Device>> opened =
-        conformance::open(GetParam(), limit);
-    if (!opened && opened.error().code == ErrorCode::NoDevice)
-      GTEST_SKIP() << opened.error().text;
-    ASSERT_TRUE(opened.ok()) << opened.error().text;
-    device = *opened;
-  }
   /// Whether the host waits for it at all.
   bool isAsynchronous() const { return device->info().target != "cpu"; }
 
@@ -80,8 +71,6 @@ protected:
     EXPECT_EQ(read(buffer), std::vector<uint64_t>(10000, 17));
     device->release(buffer);
   }
-
-  std::shared_ptr<Device> device;
 };
 
 std::vector<uint64_t> numbers(size_t count, uint64_t first = 1) {

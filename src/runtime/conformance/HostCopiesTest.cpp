@@ -1,7 +1,7 @@
 /// What the host keeps of memory of a device.
 
 #include "runtime/HostCopies.h"
-#include "runtime/conformance/Devices.h"
+#include "runtime/conformance/OnDevice.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -18,7 +18,7 @@ void check(const Result<> &result) {
   ASSERT_TRUE(result.ok()) << result.error().text;
 }
 
-class HostCopiesOf : public testing::TestWithParam<std::string> {
+class HostCopiesOf : public conformance::OnDevice {
 protected:
   void SetUp() override { open(size_t(256) << 20); }
   void TearDown() override {
@@ -26,12 +26,9 @@ protected:
       device->release(buffer);
   }
   void open(size_t limit) {
-    Result<std::shared_ptr<Device>> opened =
-        conformance::open(GetParam(), limit);
-    if (!opened && opened.error().code == ErrorCode::NoDevice)
-      GTEST_SKIP() << opened.error().text;
-    ASSERT_TRUE(opened.ok()) << opened.error().text;
-    device = *opened;
+    OnDevice::open(limit);
+    if (IsSkipped() || HasFatalFailure())
+      return;
     copies = device->hostCopies();
     if (!copies)
       GTEST_SKIP() << "its memory is that of the host";
@@ -56,7 +53,6 @@ protected:
         device->launch({&conformance::affine(GetParam()), slots, {}}).ok());
   }
 
-  std::shared_ptr<Device> device;
   HostCopies *copies = nullptr;
   std::vector<Buffer> buffers;
 };

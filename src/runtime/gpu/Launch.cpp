@@ -190,7 +190,9 @@ static int blockThreads(const Launch &launch, int wanted) {
   return std::min(wanted, launch.engine.driver().properties().blockThreads);
 }
 
-/// Blocks that run at the same time, with as many threads as can.
+/// Blocks that run at the same time, with as many threads as can. Of blocks
+/// that add up, the last one adds what the others have left: none should start
+/// late.
 static Result<Grid> fullGrid(Launch &launch, const DeviceFunction &function,
                              std::span<const int> sizes) {
   auto &known = launch.loaded.fullGrids;

@@ -41,22 +41,24 @@ std::vector<double> outcome(const Device &device,
   return all;
 }
 
-const std::vector<std::vector<int64_t>> shapes = {
-    {1, 1, 1}, {2, 1, 40}, {5, 3, 2}, {1, 2, 700}, {13, 17, 31}, {4, 40, 129}};
-
-TEST(GpuGrid, EveryWorkItemHasOneThread) {
-  for (const std::vector<int64_t> &extents : shapes)
+void expectThatOfCpu() {
+  for (const std::vector<int64_t> &extents :
+       std::vector<std::vector<int64_t>>{{1, 1, 1},
+                                         {2, 1, 40},
+                                         {5, 3, 2},
+                                         {1, 2, 700},
+                                         {13, 17, 31},
+                                         {4, 40, 129}})
     EXPECT_EQ(outcome(openDevice(), extents),
               outcome(Device::open("cpu"), extents))
         << testing::PrintToString(extents);
 }
 
+TEST(GpuGrid, EveryWorkItemHasOneThread) { expectThatOfCpu(); }
+
 TEST(GpuGrid, AlsoWhereFewThreadsHaveRegisters) {
   Simulated few("registers", "few");
-  for (const std::vector<int64_t> &extents : shapes)
-    EXPECT_EQ(outcome(openDevice(), extents),
-              outcome(Device::open("cpu"), extents))
-        << testing::PrintToString(extents);
+  expectThatOfCpu();
 }
 
 } // namespace
