@@ -48,10 +48,11 @@ bool Box::add(StepAnalysis &analysis, ir::RangeOp range, Value condition,
   const Steps *steps = analysis.of(condition);
   if (!steps || !steps->index || !steps->assumed.empty())
     return false;
-  auto isWanted = [&](const Step &step) {
-    return (step.value.constant != 0) == answer;
-  };
-  if (llvm::count_if(steps->all, isWanted) != 1 || !accepts(condition, *steps))
+  auto isWanted = [&](const Step &step) { return step.answer() == answer; };
+  bool isKnown = llvm::all_of(
+      steps->all, [](const Step &step) { return step.answer().has_value(); });
+  if (!isKnown || llvm::count_if(steps->all, isWanted) != 1 ||
+      !accepts(condition, *steps))
     return false;
   size_t k = llvm::find_if(steps->all, isWanted) - steps->all.begin();
   sides.resize(range.getIndices().size());

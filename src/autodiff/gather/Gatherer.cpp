@@ -114,9 +114,7 @@ void Gatherer::addCondition(Value condition, bool answer, unsigned p,
   const Steps *steps = analysis.of(condition);
   if (!steps || steps->index != indices[p] || !steps->assumed.empty())
     return;
-  auto isOther = [&](const Step &step) {
-    return (step.value.constant != 0) != answer;
-  };
+  auto isOther = [&](const Step &step) { return step.answer() == !answer; };
   if (isOther(steps->all.front()))
     bounds.lows.push_back(steps->end(0, extentOf(p)));
   if (isOther(steps->all.back()))

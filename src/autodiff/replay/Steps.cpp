@@ -41,6 +41,14 @@ static bool isZero(const Affine &form) {
   return form.isConstant() && form.constant == 0;
 }
 
+static std::optional<bool> truthOf(const Affine &condition) {
+  if (!condition.isConstant())
+    return std::nullopt;
+  return condition.constant != 0;
+}
+
+std::optional<bool> Step::answer() const { return truthOf(value); }
+
 int64_t estimate(const Affine &form) {
   int64_t sum = form.constant;
   for (auto [symbol, coefficient] : form.terms)
@@ -353,9 +361,25 @@ private:
   bool makeLogic(Operation *op, bool (*f)(bool, bool)) {
     if (!op->getResult(0).getType().isInteger(1))
       return false;
-    return each(op, [&](auto &a, auto &b) {
-      return number(f(a.constant != 0, b.constant != 0));
+    return visit(op, [&](const Interval &where, auto &a, auto &b) {
+      std::optional<Affine> both = combined(a, b, f);
+      return both && put(where, *both);
     });
+  }
+
+  /// Of two conditions of which one may be known to a run only.
+  static std::optional<Affine> combined(const Affine &a, const Affine &b,
+                                        bool (*f)(bool, bool)) {
+    std::optional<bool> x = truthOf(a), y = truthOf(b);
+    if (x && y)
+      return number(f(*x, *y));
+    if (!x && !y)
+      return std::nullopt;
+    bool known = x ? *x : *y, ifFalse = f(known, false),
+         ifTrue = f(known, true);
+    if (ifFalse == ifTrue)
+      return number(ifTrue);
+    return ifTrue ? std::optional(x ? b : a) : std::nullopt;
   }
 
   /// `below` up to where `difference` stops being negative, `above` from there
@@ -448,8 +472,11 @@ private:
     if (!a || !b || !c)
       return false;
     for (size_t k = 0; k < c->all.size(); ++k) {
+      std::optional<bool> answer = c->all[k].answer();
+      if (!answer)
+        return false;
       std::vector<Part> parts;
-      for (const Step &step : (c->all[k].value.constant ? a : b)->all)
+      for (const Step &step : (*answer ? a : b)->all)
         parts.push_back({step.from, step.value});
       if (!put(interval(*c, k), parts))
         return false;

@@ -10,9 +10,13 @@
 namespace costate::autodiff {
 
 /// From where on an index of a range gives which value: affine forms of it and
-/// of what all work items have in common. A condition is 0 or 1.
+/// of what all work items have in common. A condition is 0, 1, or a condition
+/// that all work items have in common.
 struct Step {
   Affine from, value;
+
+  /// Of a condition; null if only a run tells.
+  std::optional<bool> answer() const;
 };
 
 /// The steps of a value, from 0 up to the extent of `index`.

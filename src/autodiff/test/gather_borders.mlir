@@ -146,3 +146,30 @@ costate.kernel @clamped(%x: !costate.array<f64, 1>, %m: !costate.array<i64, 1>, 
     }
   }
 }
+
+// What only a run tells of a condition is asked for inside as well: all work
+// items have `%flag` in common.
+// CHECK-LABEL: costate.kernel @flagged
+// CHECK:         %[[FLAG:.*]] = arith.cmpi eq
+// CHECK:         costate.gather
+// CHECK:           arith.select %[[FLAG]],
+// CHECK:           } else {
+// CHECK:             arith.select
+// CHECK:           } {costate.interior}
+costate.kernel @flagged(%x: !costate.array<f64, 1>, %m: i64, %gx: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}, %gy: !costate.array<f64, 1> {costate.adjoint_of = 0 : i64}) {
+  %zero = arith.constant 0.0 : f64
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %flag = arith.cmpi eq, %m, %c0 : i64
+  costate.range (%i) in (%n) {
+    %g = costate.load %gy[%i] : !costate.array<f64, 1>
+    costate.store %zero, %gy[%i] : !costate.array<f64, 1>
+    %late = arith.cmpi sge, %i, %c1 : i64
+    %both = arith.andi %late, %flag : i1
+    %kept = arith.select %both, %zero, %g : f64
+    %k = arith.subi %i, %c1 : i64
+    %j = arith.maxsi %k, %c0 : i64
+    costate.atomic_add %kept, %gx[%j] : !costate.array<f64, 1>
+  }
+}
