@@ -21,7 +21,8 @@ import table
 FOLDER = Path(__file__).resolve().parent
 NUMPY = "numpy==2.4.6"
 PEERS = {"quadrants": "1.4.0", "taichi": "1.7.4", "warp-lang": "1.19.0"}
-PYTHONS = {"quadrants": "python3.12"}  # the others have wheels for this one
+VERSIONS = PEERS | {"equinox": "0.13.8"}  # which checkpoints.py asks for
+PYTHONS = {"quadrants": "python3.12", "equinox": "python3.12"}  # the others have wheels for this one
 PARTS = ("launch", "cold", "cached", "recurrence", "conformance")
 
 
@@ -29,14 +30,14 @@ def python_of(system, folder):
     """The interpreter of a system, or why there is none."""
     if system == "costate":
         return sys.executable, ""
-    home = folder / f"{system}-{PEERS[system]}"
+    home = folder / f"{system}-{VERSIONS[system]}"
     python = home / "bin" / "python"
     if (home / "ready").exists():
         return str(python), ""
     base = PYTHONS.get(system, sys.executable)
     for command in ([base, "-m", "venv", "--clear", home],
                     [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:",
-                     f"{system}=={PEERS[system]}", NUMPY]):
+                     f"{system}=={VERSIONS[system]}", NUMPY]):
         if not shutil.which(command[0]):
             return None, f"{command[0]} is not there"
         done = subprocess.run(command, capture_output=True, text=True)
