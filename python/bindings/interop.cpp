@@ -197,6 +197,16 @@ void bindInterop(nb::class_<AnyArray> &array) {
            "BadArgument on a GPU. While one that is `writable` lives, it may "
            "be written at any time: gradients that look at what the array "
            "held before raise CannotReplay.")
+      .def(
+          "lend",
+          [](AnyArray &array) {
+            LentMemory memory = lend(array, true);
+            return nb::make_tuple(reinterpret_cast<uintptr_t>(memory.address),
+                                  capsuleOf(memory));
+          },
+          "The address on the device, after all that it was asked to do, and "
+          "what holds the memory. While that lives, the array counts as "
+          "written by others at any time.")
       .def("__dlpack__", &toDlpack, "kwargs"_a,
            "After all that the device was asked to do. While it is in use, "
            "the array counts as written by others at any time. BufferError on "

@@ -14,6 +14,7 @@ from costate.lang.answer import Answer
 from costate.lang.builder import current
 from costate.lang.explain import in_python
 from costate.lang.matrix import FieldElement, Matrix
+from costate.lang.shared_memory import SharedMemory
 from costate.lang.threads import get_ident
 
 #: Arrays that the host has written and devices have not, by their identities; it keeps none of them. What is written where
@@ -119,7 +120,7 @@ class _Tensors(type):
         return impl
 
 
-class Storage:
+class Storage(SharedMemory):
     """An array of numbers, vectors or matrices: base of fields and ndarrays.
 
     `shape` is that of the indices, `element_shape` that of an element; the device array has both,
@@ -430,16 +431,9 @@ class Storage:
         else:
             self.from_numpy(other.to_numpy())
 
-    def __dlpack__(self, **options):
+    def _brought(self):
         flush()
-        with in_python():
-            return self.core().__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.core().__dlpack_device__()
-
-    def __array__(self, dtype=None, copy=None):
-        return self.to_numpy(dtype)
+        return self.core()
 
     def __len__(self):
         if not self.shape:
@@ -465,10 +459,6 @@ class Storage:
 
     has_grad = property(lambda self: Answer(bool(self.needs_grad)))
     has_dual = property(lambda self: Answer(bool(self.needs_dual)))
-
-    def to_dlpack(self):
-        """A DLPack capsule over the memory of the array."""
-        return self.__dlpack__()
 
     def _unwrap(self):
         return self
