@@ -658,9 +658,12 @@ TEST(Interpreter, TwoSharedStoresOfOneElementRace) {
 }
 
 TEST(Interpreter, WhatIsNoRacePasses) {
+  std::string twice = // what a function does that is called twice
+      "costate.store %v, %x[%z] : !costate.array<f64, 1> loc(\"f\":1:1)\n";
   for (const std::string &body :
-       {loadFirst, addFirst, storeSame, loadOwn + storeOwn + addOwn + loadAgain,
-        addOwn + loadOwn, addFirst + addOwn, minFirst, maxFirst, takeFirst}) {
+       {loadFirst, addFirst, storeSame, twice + twice,
+        loadOwn + storeOwn + addOwn + loadAgain, addOwn + loadOwn,
+        addFirst + addOwn, minFirst, maxFirst, takeFirst}) {
     Data<double> x({1, 2, 3});
     EXPECT_TRUE(run(rangeText(body), {{&x}}));
   }

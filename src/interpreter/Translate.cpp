@@ -143,7 +143,7 @@ private:
   void describe(Operation &op, Instruction &instruction) {
     instruction.operands = list(op.getOperands());
     instruction.results = op.getNumResults();
-    instruction.place = placeOf(op);
+    instruction.place = isa<ir::StoreOp>(op) ? placeOfStore(op) : placeOf(op);
     if (op.getNumOperands())
       instruction.operandWidth = widthOf(op.getOperands().back().getType());
     if (op.getNumResults())
@@ -175,6 +175,15 @@ private:
       writtenHere.clear();
   }
 
+  /// A function that is called twice stores one value at one place.
+  uint32_t placeOfStore(Operation &op) {
+    auto [known, isNew] =
+        stores.try_emplace({op.getLoc(), op.getOperand(0)}, 0);
+    if (isNew)
+      known->second = placeOf(op);
+    return known->second;
+  }
+
   uint32_t placeOf(Operation &op) {
     Place place;
     place.operation = op.getName().getStringRef().str();
@@ -203,6 +212,7 @@ private:
   Code code;
   llvm::DenseMap<Value, uint32_t> slots;
   llvm::SmallPtrSet<Value, 8> writtenHere; ///< arrays, in the range around
+  llvm::DenseMap<std::pair<Location, Value>, uint32_t> stores;
   Operation *unknown = nullptr;
 };
 
