@@ -56,6 +56,9 @@ public:
     return *own->session;
   }
 
+  /// Whether a statement may have been recorded.
+  mutable bool isEmpty = true;
+
   void abandon() {
     own->closed = true;
     dropClosed();
@@ -152,6 +155,7 @@ static Kernel finish(Trace &trace, KernelOptions options) {
 template <class R, class... A> static auto recorded(R (*function)(A...)) {
   return [function](const Trace &trace, A... arguments) -> R {
     trace.session();
+    trace.isEmpty = false;
     return function(std::forward<A>(arguments)...);
   };
 }
@@ -321,6 +325,7 @@ static auto decomposition(Parts (*decompose)(DType, const Parts &, Loc)) {
   return [decompose](const Trace &trace, DType type, const Values &matrix,
                      Loc loc) {
     trace.session();
+    trace.isEmpty = false;
     return valuesOf(decompose(type, handles(matrix), loc));
   };
 }
@@ -357,7 +362,10 @@ static void bindMessages(TraceClass &trace) {
       .def("leave_function", recorded([] { leaveFunction(); }))
       .def("finish", &finish, "options"_a = KernelOptions(),
            "The kernel. BadKernel for the first mistake in it.")
-      .def("abandon", &Trace::abandon);
+      .def("abandon", &Trace::abandon)
+      .def_prop_ro(
+          "is_empty", [](const Trace &trace) { return trace.isEmpty; },
+          "Whether nothing has been recorded but arguments.");
 }
 
 void bindTrace(nb::module_ &module) {

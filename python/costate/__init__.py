@@ -20,47 +20,52 @@ _core._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep
 __version__ = _core.__version__
 
 from costate import errors
+from costate.absent import message as _absent
 from costate.errors import *  # noqa: F401,F403
-from costate.lang.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list, gpu,
-                                  init, is_arch_supported, is_extension_enabled, is_extension_supported, metal, opengl,
-                                  python, reset, simt, statistics, sync, synchronize, vulkan, x64)
-from costate.lang.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32,
-                                 i64, int8, int16, int32, int64, integer_types, real_types, u1, u8,
-                                 u16, u32, u64, uint1, uint8, uint16, uint32, uint64)
-from costate.lang.ops import (FUNCTIONS as _FUNCTIONS, abs, atan2, bit_cast, bit_not, bit_sar, bit_shl, bit_shr, cast,
-                              ceil, clz, ffs, floor, fma, frexp, hypot, ifte, inv, logical_and, logical_not,
-                              logical_or, max, min, one, popcnt, pow, raw_div, raw_mod, rcp, round, select, sgn,
-                              sqrt, stop_gradient, trunc, zero)
-from costate.lang.matrix import Matrix, Vector
-from costate.lang.annotations import template
-from costate.lang.calls import grouped, ndrange, static
-from costate.lang.atomics import (atomic_add, atomic_and, atomic_cas, atomic_exchange, atomic_max, atomic_min, atomic_mul,
-                                  atomic_or, atomic_sub, atomic_xor)
-from costate.lang.random import randn, random
-from costate.lang.directives import (assume_in_range, block_dim, block_local, cache_read_only, loop_config,
-                                     loop_unique, mesh_local, no_activate, parallelize, serialize,
-                                     static_assert, static_print)
-from costate.lang.sparse import activate, append, deactivate, is_active, length, rescale_index
-from costate.lang.decompositions import eig, polar_decompose, solve, svd, sym_eig
-from costate.lang.field import Field, Layout, MatrixField, ScalarField, VectorField, field
-from costate.lang.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
-from costate.lang.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray, ScalarNdarray, Tensor,
-                                  VectorNdarray, VectorTensor, ndarray, tensor, wrap)
-from costate.lang.buffer_view import BufferView
-from costate.lang.func import func, pyfunc, real_func
-from costate.lang.kernel import Kernel, data_oriented, kernel, pure
-from costate.lang.graph_loops import graph_do_while
-from costate.lang.perf_dispatch import perf_dispatch
-from costate.lang.small_funcs import make_spd, volatile_load
-from costate.lang.struct import Struct, StructField, dataclass
-from costate.lang.axes import *  # noqa: F401,F403
-from costate import ad, aliases, lang, math, types
+from costate.lang.base.runtime import (amdgpu, arm64, cpu, cuda, device, dx11, extension, gles, get_host_arch_list,
+                                       gpu, init, is_arch_supported, is_extension_enabled, is_extension_supported,
+                                       metal, opengl, python, reset, simt, statistics, sync, synchronize, vulkan, x64)
+from costate.lang.base.dtypes import (double, f16, f32, f64, float16, float32, float64, half, i8, i16, i32, i64,
+                                      int8, int16, int32, int64, integer_types, real_types, u1, u8, u16, u32, u64,
+                                      uint1, uint8, uint16, uint32, uint64)
+from costate.lang.values.ops import (FUNCTIONS as _FUNCTIONS, abs, atan2, bit_cast, bit_not, bit_sar, bit_shl,
+                                     bit_shr, cast, ceil, clz, ffs, floor, fma, frexp, hypot, ifte, inv, logical_and,
+                                     logical_not, logical_or, max, min, one, popcnt, pow, raw_div, raw_mod, rcp,
+                                     round, select, sgn, sqrt, stop_gradient, trunc, zero)
+from costate.lang.values.matrix import Matrix, Vector
+from costate.lang.values import operators as _operators  # noqa: F401  which both kinds of values get
+from costate.lang.data.annotations import template
+from costate.lang.data.ranges import grouped, ndrange, static
+from costate.lang.trace.atomics import (atomic_add, atomic_and, atomic_cas, atomic_exchange, atomic_max, atomic_min,
+                                        atomic_mul, atomic_or, atomic_sub, atomic_xor)
+from costate.lang.values.random import randn, random
+from costate.lang.trace.directives import (assume_in_range, block_dim, block_local, cache_read_only, loop_config,
+                                           loop_unique, mesh_local, no_activate, parallelize, serialize,
+                                           static_assert, static_print)
+from costate.lang.trace.sparse import activate, append, deactivate, is_active, length, rescale_index
+from costate.lang.values.decompositions import eig, polar_decompose, solve, svd, sym_eig
+from costate.lang.data.field import Field, Layout, MatrixField, ScalarField, VectorField, field
+from costate.lang.data.snode import FieldsBuilder, SNode, axes, deactivate_all_snodes, root
+from costate.lang.data.ndarray import (Backend, MatrixNdarray, MatrixTensor, Ndarray, ScalarNdarray, Tensor,
+                                       VectorNdarray, VectorTensor, ndarray, tensor, wrap)
+from costate.lang.data.buffer_view import BufferView
+from costate.lang.trace.func import func, pyfunc, real_func
+from costate.lang.launch.kernel import Kernel, data_oriented, kernel, pure
+from costate.lang.syntax.graph_loops import graph_do_while
+from costate.lang.launch import copying as _copying  # noqa: F401  which fields get
+from costate.lang.launch.perf_dispatch import perf_dispatch
+from costate.lang.compat.small_funcs import make_spd, volatile_load
+from costate.lang.data.struct import Struct, StructField
+from costate.lang.trace.structs import dataclass
+from costate.lang.data.axes import *  # noqa: F401,F403
+from costate import ad, lang, math, types
+from costate.lang.compat import aliases
 from costate.ad import stop_grad
 from costate._logging import (CRITICAL, DEBUG, ERROR, INFO, TRACE, WARN, critical, debug, error, info,
                               is_logging_effective, set_logging_level, trace, warn, warning)
 
-from costate.lang import impl as _impl
-from costate.lang import runtime as _runtime
+from costate.lang.compat import impl as _impl
+from costate.lang.base import runtime as _runtime
 lang.impl = _impl
 globals().update(_FUNCTIONS)
 indices = axes
@@ -92,5 +97,4 @@ def __getattr__(name):
         return _importlib.import_module(f"costate.{name}")
     if name == "cfg":
         return _runtime.current_config()
-    from costate.absent import message
-    raise AttributeError(message("costate", name))
+    raise AttributeError(_absent("costate", name))

@@ -7,14 +7,14 @@ for each, in u32, or u64 for types of 8 bytes.
 
 import numpy as np
 
-from costate.lang.atomics import atomic_add
-from costate.lang.annotations import template
-from costate.lang.calls import static
-from costate.lang.dtypes import f32, f64, i32, i64, u32, u64
-from costate.lang.func import func
-from costate.lang.ops import bit_cast, cast
-from costate.lang.ops import max as maximum
-from costate.lang.ops import min as minimum
+from costate.lang.base.dtypes import f32, f64, i32, i64, u32, u64
+from costate.lang.data.annotations import template
+from costate.lang.data.ranges import static
+from costate.lang.trace.atomics import atomic_add
+from costate.lang.trace.func import func
+from costate.lang.values.ops import bit_cast, cast
+from costate.lang.values.ops import max as maximum
+from costate.lang.values.ops import min as minimum
 
 __all__ = ["PrefixSumExecutor", "exclusive_scan_add", "exclusive_scan_max", "exclusive_scan_min",
            "exclusive_scan_scratch_slots", "parallel_sort", "reduce_add", "reduce_by_key_add",

@@ -4,7 +4,7 @@ from enum import Enum
 
 from costate.absent import message
 from costate.errors import QuadrantsRuntimeError
-from costate.lang.graph_loops import do_while  # noqa: F401
+from costate.lang.syntax.graph_loops import do_while  # noqa: F401
 
 
 class ArgKind(Enum):

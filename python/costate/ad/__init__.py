@@ -1,11 +1,12 @@
 """Derivatives: recordings, forward mode, gradients of your own, checks."""
 
 from costate.ad.check import check_gradient, hessian_vector_product, hvp, report
-from costate.ad.clear import clear_all_gradients
 from costate.ad.custom import grad_for, grad_replaced, no_grad
-from costate.ad.enums import AutodiffMode, SNodeGradType
 from costate.ad.forward import FwdMode
 from costate.ad.tape import Tape
+from costate.lang.base.enums import AutodiffMode, SNodeGradType
+from costate.lang.data.clear import clear_all_gradients
+from costate.lang.trace.directives import stop_grad as in_kernel
 
 __all__ = ["AutodiffMode", "FwdMode", "SNodeGradType", "Tape", "check_gradient",
            "clear_all_gradients", "grad_for", "grad_replaced", "hessian_vector_product", "hvp",
@@ -17,8 +18,7 @@ def stop_grad(x):
 
     Of a value: that value, as a constant to derivatives.
     """
-    from costate.lang.directives import stop_grad as in_kernel
     return in_kernel(x)
 
 
-stop_grad.by_reference = True
+stop_grad.by_reference, stop_grad.changes_arrays = True, False

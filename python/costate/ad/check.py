@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from costate import _core
-from costate.ad.state import state
 from costate.errors import QuadrantsAssertionError
-from costate.lang import storage
+from costate.lang.base.state import state
+from costate.lang.data import storage
 
 
 def _arrays_of(value):

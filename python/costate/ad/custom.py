@@ -2,8 +2,9 @@
 
 import functools
 
-from costate.ad.state import state
 from costate.errors import QuadrantsRuntimeError
+from costate.lang.base.state import state
+from costate.lang.launch.kernel import Kernel
 
 
 class Replaced:
@@ -53,7 +54,6 @@ def grad_replaced(function):
     the function uses as they were when that returned; what it writes to arrays of the recording, other
     than gradients, is put back after it.
     """
-    from costate.lang.kernel import Kernel
     if isinstance(function, Kernel):
         raise QuadrantsRuntimeError("`grad_replaced` is for functions of Python that launch "
                                     "kernels; it stands in place of `@kernel`, not above it")
@@ -80,7 +80,6 @@ def _nothing(*_, **__):
 
 def no_grad(function):
     """A function of Python or a kernel that a `Tape` does not see; calling its `.grad` does nothing."""
-    from costate.lang.kernel import Kernel
     if isinstance(function, Kernel):
         function.no_gradient = True
         return function

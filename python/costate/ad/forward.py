@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from costate.ad.clear import clear, own_fields
-from costate.ad.state import state
 from costate.errors import QuadrantsAssertionError, QuadrantsRuntimeError
-from costate.lang import storage
-from costate.lang.storage import Storage
+from costate.lang.base.state import state
+from costate.lang.data import storage
+from costate.lang.data.clear import clear, own_fields
+from costate.lang.data.storage import Storage
 
 
 class FwdMode:

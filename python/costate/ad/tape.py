@@ -8,15 +8,18 @@ import warnings
 import numpy as np
 
 from costate import _core
-from costate.ad import clear as claims
-from costate.ad.clear import clear, own_fields
-from costate.ad.enums import AutodiffMode
-from costate.ad.state import state, unrecorded
+from costate.ad.check import Saved, compare
 from costate.errors import BadArgument, CannotReplay, QuadrantsRuntimeError
-from costate.lang import dtypes, fast, runtime, storage
-from costate.lang.explain import in_python
-from costate.lang.options import bytes_in
-from costate.lang.storage import Storage
+from costate.lang.base import dtypes, runtime
+from costate.lang.base.enums import AutodiffMode
+from costate.lang.base.explain import in_python
+from costate.lang.base.options import bytes_in
+from costate.lang.base.state import state, unrecorded
+from costate.lang.data import storage
+from costate.lang.data import clear as claims
+from costate.lang.data.clear import clear, own_fields
+from costate.lang.data.storage import Storage
+from costate.lang.launch import fast
 
 
 def check_loss(loss, what="Tape"):
@@ -157,7 +160,6 @@ class Tape:
         state.hidden = 0    # whatever a recording that failed has left
         storage.flush()
         if self.grad_check:
-            from costate.ad.check import Saved
             self._saved = Saved([self.loss, *self.grad_check])
         for field in own_fields():
             if state.reversing:
@@ -181,7 +183,6 @@ class Tape:
             storage.flush()
             self.grad()
             if self.grad_check:
-                from costate.ad.check import compare
                 compare(self)
 
     def _restore_modes(self):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _core, errors
-from ..lang import runtime
+from costate.lang.base import runtime
 
 
 def memory_kind() -> str:

@@ -11,8 +11,8 @@ from torch.autograd.function import once_differentiable
 
 from .. import _core, errors
 from ..ad.tape import options_of
-from ..lang import runtime
-from ..lang.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
+from costate.lang.base import runtime
+from costate.lang.launch.arguments import ArrayParameter, ScalarParameter, TemplateParameter, VectorParameter
 from . import memory_kind
 from .copies import on_host, read
 from .tensors import DTYPES, TORCH_DTYPES, adopt, check, reject, use_current_stream

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from .. import _core
-from ..ad.state import records, state
+from costate.lang.base.state import records, state
 from ..errors import CannotReplay
-from ..lang import runtime
+from costate.lang.base import runtime
 
 
 class Kept:

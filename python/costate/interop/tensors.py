@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import torch
 
 from .. import _core, errors
-from ..ad.state import records, state
-from ..lang import runtime
+from costate.lang.base.state import records, state
+from costate.lang.base import runtime
 from . import device_for, memory_kind
 from .copies import Copied, Kept
 

@@ -2,14 +2,11 @@
 
 import math as _math
 
-from costate.lang import arith as _arith
-from costate.lang import ops as _ops
-from costate.lang.annotations import DefaultCompound as _Default
-from costate.lang.annotations import matrix as _matrix_type
-from costate.lang.matrix import Matrix as _Matrix
-from costate.lang.ops import (abs, acos, asin, atan2, ceil, clz, cos, exp, exp2, ffs, floor, inv, isfinite,
-                              isinf, isnan, log, log2, max, min, popcnt, pow, round, sgn, sin, sqrt,
-                              tan, tanh, trunc)
+from costate.lang.data.annotations import DefaultCompound as _Default
+from costate.lang.values import arith as _arith
+from costate.lang.values import ops as _ops
+from costate.lang.values.matrix import Matrix as _Matrix
+from costate.lang.values.ops import abs, atan2, cos, exp, floor, log, max, pow, sgn, sin, sqrt
 
 pi = _math.pi
 e = _math.e

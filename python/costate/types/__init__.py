@@ -1,12 +1,12 @@
 """Types of parameters, members and elements."""
 
 from costate.absent import message
-from costate.lang.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray,
-                                      sparse_matrix_builder, template, vector)
-from costate.lang.buffer_view import BufferViewType
-from costate.lang.dtypes import *  # noqa: F401,F403
-from costate.lang.dtypes import integer_types as integral_types  # noqa: F401
-from costate.lang.struct import StructType, struct
+from costate.lang.data.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray, sparse_matrix_builder,
+                                           template, vector)
+from costate.lang.data.buffer_view import BufferViewType
+from costate.lang.data.struct import StructType, struct
+from costate.lang.base.dtypes import *  # noqa: F401,F403
+from costate.lang.base.dtypes import integer_types as integral_types  # noqa: F401
 from costate.types import enums  # noqa: F401
 
 Template = template

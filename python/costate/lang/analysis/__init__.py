@@ -1,0 +1,1 @@
+"""What a tree tells before it is traced."""

@@ -1,0 +1,120 @@
+"""What a function does to its names, read from its syntax tree."""
+
+import ast
+import weakref
+
+
+def _base_name(node):
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _targets(node):
+    if isinstance(node, (ast.Tuple, ast.List)):
+        for e in node.elts:
+            yield from _targets(e)
+    else:
+        yield node
+
+
+class _Changes:
+    def __init__(self, by_reference):
+        self.names = set()
+        self.by_reference = by_reference
+
+    def visit(self, node):
+        for one in ast.walk(node):
+            visit = self._visits.get(type(one))
+            if visit:
+                visit(self, one)
+
+    def _add(self, node):
+        name = _base_name(node)
+        if name is not None:
+            self.names.add(name)
+
+    def _assign(self, node):
+        for target in node.targets:
+            for one in _targets(target):
+                self._add(one)
+
+    def _target(self, node):
+        self._add(node.target)
+
+    def _call(self, node):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
+            self._add(node.func.value)
+        if self.by_reference(node.func):
+            for a in [*node.args, *(k.value for k in node.keywords)]:
+                self._add(a)
+
+    _visits = {ast.Assign: _assign, ast.AnnAssign: _target, ast.AugAssign: _target, ast.NamedExpr: _target,
+               ast.Call: _call}
+
+
+def changes(node, by_reference):
+    """The names that a statement assigns, or whose components it assigns.
+
+    `by_reference(func)` says whether a call may change the variables that it gets.
+    """
+    found = _Changes(by_reference)
+    found.visit(node)
+    return found.names
+
+
+def calls_methods(node, name):
+    """Whether a function calls methods of what has this name."""
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+               and _base_name(n.func.value) == name for n in ast.walk(node))
+
+
+_assigned = weakref.WeakKeyDictionary()   # of sources
+
+
+def with_assigned_elements(source):
+    """The names of what a function assigns elements of."""
+    found = _assigned.get(source)
+    if found is None:
+        stored = (n.value for n in ast.walk(source.node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+        found = _assigned[source] = {n.id for n in stored if isinstance(n, ast.Name)}
+    return found
+
+
+def has_jump(statements, kind):
+    """Whether a `break` (`continue`) of this loop is among its statements."""
+    for statement in statements:
+        if isinstance(statement, kind):
+            return True
+        if isinstance(statement, (ast.For, ast.While)):
+            if has_jump(statement.orelse, kind):
+                return True
+        elif isinstance(statement, ast.If):
+            if has_jump(statement.body, kind) or has_jump(statement.orelse, kind):
+                return True
+    return False
+
+
+def is_simple(node):
+    """Whether an expression may be evaluated where it is not needed: no loads, no calls."""
+    return not any(isinstance(n, (ast.Subscript, ast.Call, ast.FloorDiv, ast.Mod, ast.Pow))
+                   for n in ast.walk(node))
+
+
+def is_evaluated_once(statement, node):
+    """Whether a statement evaluates one of its expressions once, whatever the values are."""
+    always = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
+              ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter],
+              ast.While: lambda n: [], ast.ListComp: lambda n: []}
+    waiting = [statement]
+    while waiting:
+        one = waiting.pop()
+        if one is node:
+            return True
+        waiting += always.get(type(one), ast.iter_child_nodes)(one)
+    return False
+
+
+def may_be_integer(node):
+    """Whether a condition may be an integer that is no bool; those of functions count as bools."""
+    return not any(isinstance(n, (ast.Compare, ast.BoolOp, ast.Not, ast.Call)) for n in ast.walk(node))

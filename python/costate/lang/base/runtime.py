@@ -1,0 +1,369 @@
+"""`init`, devices and options."""
+
+import enum
+import numbers
+import os
+import random as _random
+import warnings
+
+from costate import _core
+from costate.errors import NoDevice, QuadrantsRuntimeError
+from costate.lang.base import dtypes, environment, inert
+from costate.lang.base import options as option_values
+from costate.lang.base.hooks import Hooks
+from costate.lang.base.threads import lock
+
+
+class Arch:
+    """A kind of device, by its name or by the number that it has in Quadrants."""
+
+    _NUMBERS = dict(x64=0, arm64=1, python=3, cuda=4, metal=5, amdgpu=7, vulkan=8)
+
+    def __init__(self, name):
+        if isinstance(name, numbers.Integral):
+            found = [one for one, number in self._NUMBERS.items() if number == name]
+            if not found:
+                raise ValueError(f"{name} is not the number of a kind of device; these are {self._NUMBERS}")
+            name = found[0]
+        self.name = name
+
+    @property
+    def value(self):
+        """The number that this kind of device has in Quadrants."""
+        if self.name not in self._NUMBERS:
+            raise ValueError(f"`{self.name}` has no number in Quadrants; use its name")
+        return self._NUMBERS[self.name]
+
+    def __int__(self):
+        return self.value
+
+    def __reduce__(self):
+        return Arch, (self.name,)
+
+    def __repr__(self):
+        return f"Arch.{self.name}"
+
+    def __eq__(self, other):
+        return isinstance(other, Arch) and other.name == self.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __getattr__(self, name):
+        if self.name == "simt" and name in ("block", "warp", "subgroup", "grid"):
+            raise AttributeError(f"`simt.{name}` is not there: kernels have no shared memory and no subgroups; sums into "
+                                 "common elements are added up in registers by themselves")
+        raise AttributeError(f"a device has no attribute `{name}`")
+
+
+# By kind, the device; None: there are none yet.
+_DEVICE = dict(x64="cpu", arm64="cpu", cuda="cuda", vulkan="vulkan", metal=None, amdgpu=None, opengl=None, gles=None,
+               dx11=None, simt="simt", python="cpu")
+x64, arm64, cuda, vulkan, metal, amdgpu, opengl, gles, dx11, simt, python = map(Arch, _DEVICE)
+for _arch in (x64, arm64, cuda, vulkan, metal, amdgpu, opengl, python):
+    setattr(Arch, _arch.name, _arch)
+cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
+gpu = [cuda, metal, vulkan, amdgpu]
+
+_NAMES = {*_DEVICE, "cpu", "gpu"}
+
+
+class Config:
+    """The options of `init`. Unused ones are kept as they were given."""
+
+    defaults = dict(
+        arch=None, default_fp=dtypes.f32, default_ip=dtypes.i32, default_up=dtypes.u32, debug=False,
+        check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
+        lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
+        offline_cache=True, offline_cache_file_path="", offline_cache_max_size_of_files=0,
+        ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None)
+    accepted = set(inert.DEFAULTS)
+
+    def __init__(self, **options):
+        self.__dict__.update(self.defaults)
+        self.__dict__.update(options)
+
+    def __getattr__(self, name):
+        if name in Config.accepted:
+            return None
+        raise AttributeError(f"`init` has no option `{name}`")
+
+    @classmethod
+    def of_environment(cls):
+        """The options that variables of the environment can give, with their defaults."""
+        numbers_ = dict(device_memory_GB=0.0, device_memory_fraction=0.0, ad_stack_experimental_enabled=False)
+        return {k: v for k, v in {**inert.DEFAULTS, **cls.defaults, **numbers_}.items() if k not in ("arch", "_test_mode")}
+
+    @classmethod
+    def names(cls):
+        return cls.accepted | set(cls.defaults)
+
+
+class Runtime:
+    """What `init` has set up."""
+
+    def __init__(self, config, device=None):
+        self.config = config
+        self.opened = device
+        self.shared = None
+
+    @property
+    def device(self):
+        if self.opened is None:
+            with lock:
+                if self.opened is None:
+                    self.opened = open_device(_core, self.config)
+        return self.opened
+
+    def kernel_options(self):
+        c = self.config
+        return _core.KernelOptions(debug=bool(c.debug or c.check_out_of_bound),
+                                   deterministic=bool(c.deterministic), fast_math=bool(c.fast_math),
+                                   find_nan=bool(c.find_nan), lanes=int(c.lanes),
+                                   tape_budget=option_values.bytes_in(c.tape_budget))
+
+
+def device_options(config):
+    """Those of `init` that are the device's."""
+    options = {}
+    if config.cpu_max_num_threads:
+        options["threads"] = int(config.cpu_max_num_threads)
+    if config.device_memory_GB:
+        options["memory_limit"] = int(config.device_memory_GB * (1 << 30))
+    if config.tape_budget and config.arch is not None and _DEVICE[config.arch.name] != "cpu":
+        options["tape_budget"] = option_values.bytes_in(config.tape_budget)
+    return options
+
+
+def open_device(core, config):
+    """The CPU, unless COSTATE_DEVICE names another one."""
+    options = device_options(config)
+    if config.arch is None or _DEVICE[config.arch.name] == "cpu":
+        if os.environ.get("COSTATE_DEVICE") and not options:
+            return core.Device.best()
+    return core.Device.open(_device_name(config.arch or cpu), **options)
+
+
+_runtime = None
+
+
+def runtime():
+    """The current runtime; `init()` with its defaults if there is none."""
+    return _runtime or _first()
+
+
+def _first():
+    with lock:
+        if _runtime is None:
+            _configure(None, None, None, True, {})
+        return _runtime
+
+
+def current_config():
+    """The options of `init`, or None before it."""
+    return _runtime.config if _runtime is not None else None
+
+
+def device():
+    return runtime().device
+
+
+def statistics():
+    """What the device has done: launches, copies and others."""
+    return device().statistics()
+
+
+def shares_memory():
+    """Whether kernels run in the memory of the host."""
+    r = runtime()
+    if r.shared is None:
+        r.shared = r.device.name in ("cpu", "simt")
+    return r.shared
+
+
+def arch_of(name):
+    return cpu if name == "cpu" else Arch(name)
+
+
+def _device_name(arch):
+    """Of the device of this kind that the environment chooses; None: there are none."""
+    name = _DEVICE.get(arch.name)
+    if name == "vulkan":
+        chosen = os.environ.get("COSTATE_DEVICE", "")
+        number = os.environ.get("QD_VISIBLE_DEVICE", os.environ.get("TI_VISIBLE_DEVICE"))
+        return chosen if chosen.startswith("vulkan:") else f"vulkan:{number}" if number else "vulkan"
+    return name
+
+
+def _wanted(arch):
+    """The requested kinds of device in order, each with the name of its device."""
+    if arch is gpu or arch == "gpu":
+        named = _device_name(vulkan)
+        return [(cuda, "cuda"), (vulkan, named if ":" in named else "gpu")]
+    if isinstance(arch, (list, tuple)):
+        return [one for part in arch for one in _wanted(part)]
+    if isinstance(arch, Arch):
+        return [(arch, _device_name(arch))]
+    kind, _, which = arch.partition(":")
+    return [(arch_of(kind), arch if which else _device_name(arch_of(kind)))]
+
+
+def _chosen_arch(arch, config, enable_fallback):
+    """The first of the requested kinds of device that is here."""
+    if arch is None:
+        return cpu, None
+    wanted, reasons = _wanted(arch), []
+    for kind, name in wanted:
+        if name == "cpu":
+            return kind, None
+        try:
+            if name is None:
+                raise NoDevice(f"there are no devices of the kind `{kind.name}` yet")
+            return kind, _core.Device.open(name, **device_options(config))
+        except NoDevice as error:
+            reasons.append(str(error))
+    kinds, why = [kind for kind, _ in wanted], "; ".join(dict.fromkeys(reasons))
+    if not enable_fallback:
+        raise NoDevice(f"none of {[kind.name for kind in kinds]} is here: {why}; use arch=cpu, or enable_fallback=True")
+    warnings.warn(f"Arch={kinds} is not supported, falling back to {cpu}: {why}", stacklevel=4)
+    return cpu, None
+
+
+def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **options):
+    """Chooses the device and the options of all kernels, and forgets what was before.
+
+    `arch`: `cpu`, `gpu`, `cuda`, `vulkan`, or a list of them in order of preference; what is not
+    there falls back to the CPU with a warning, or is `NoDevice` with `enable_fallback=False`. One of
+    several devices of Vulkan is named by "vulkan:1" or "vulkan:part of its name", or by the
+    environment variable QD_VISIBLE_DEVICE=1. `gpu` is CUDA, else a GPU of Vulkan, and no driver of
+    it for the CPU.
+    `default_fp`, `default_ip`: the types of literals. `debug`: checks indices, assertions and
+    races. `random_seed`, `cpu_max_num_threads`, `device_memory_GB`, `deterministic`, `fast_math`,
+    `find_nan`. `lanes`: how many work items a CPU runs as lanes of a vector, 0 for what pays.
+    `tape_budget`: how much memory the tapes of a gradient may take, in bytes or as "64MB"; loops run
+    again what does not fit.
+    `ad_stack_size=N` refuses gradients of loops that need more than N iterations of their
+    values. `offline_cache=False` compiles everything; `offline_cache_file_path` and
+    `offline_cache_max_size_of_files` (bytes) set where compiled kernels are kept and how much of
+    them. Other options of Quadrants and Taichi are accepted and have no effect.
+    """
+    option_values.check({**options, "enable_fallback": enable_fallback})
+    option_values.check_arch(arch, _NAMES)
+    with lock:
+        reset()
+        known = Config.names()
+        for name in [n for n in options if n not in known]:
+            warnings.warn(f"unknown option `{name}` of init is ignored", stacklevel=2)
+            del options[name]
+        _configure(arch, default_fp, default_ip, enable_fallback, options)
+
+
+def _arch_of_environment(arch):
+    """What QD_ARCH names if no `arch` is given, else `arch`; TI_ARCH goes first."""
+    name, text = environment.variable("arch")
+    if not text:
+        return arch
+    if text.partition(":")[0] not in _NAMES:
+        raise QuadrantsRuntimeError(f"the environment variable {name} is {text!r}, which is no kind of device; use cpu, "
+                                    "gpu, cuda, vulkan, simt or python")
+    if arch is None or name.startswith("TI_"):
+        return text
+    warnings.warn(f"the environment variable {name}={text} has no effect: `init` is given `arch`", stacklevel=4)
+    return arch
+
+
+def _configure(arch, default_fp, default_ip, enable_fallback, options):
+    global _runtime
+    options = {k: v for k, v in dict(options, default_fp=default_fp, default_ip=default_ip).items() if v is not None}
+    options = environment.options(Config.of_environment(), options)
+    option_values.check(options)
+    wanted = _arch_of_environment(arch)
+    config = Config(**options)
+    config.arch, opened = _chosen_arch(wanted, config, enable_fallback)
+    dtypes.defaults.fp = config.default_fp = dtypes.cook(config.default_fp)
+    dtypes.defaults.ip = config.default_ip = dtypes.cook(config.default_ip)
+    if not dtypes.defaults.fp.is_float or not dtypes.defaults.ip.is_int:
+        raise QuadrantsRuntimeError("default_fp is a float type and default_ip an integer type")
+    dtypes.defaults.given_up = up = dtypes.cook(options["default_up"]) if options.get("default_up") else None
+    if up is not None and up.kind != "u":
+        raise QuadrantsRuntimeError("default_up is an unsigned integer type")
+    limit = int(config.offline_cache_max_size_of_files)
+    _core.use_cache(enabled=bool(config.offline_cache),
+                    folder=os.path.expanduser(str(config.offline_cache_file_path)),
+                    **({"limit": limit} if limit else {}))
+    _runtime = Runtime(config, opened)
+    on_init()
+
+
+#: What happens after `init`, and when all is forgotten.
+on_init, on_reset = Hooks(), Hooks()
+#: What happens in front of `sync`.
+before_sync = Hooks()
+
+generation = 0
+
+
+def reset():
+    """Forgets fields, ndarrays, compiled kernels and options."""
+    global _runtime, generation
+    with lock:
+        generation += 1
+        on_reset()
+        _runtime = None
+        dtypes.defaults.fp, dtypes.defaults.ip, dtypes.defaults.given_up = dtypes.f32, dtypes.i32, None
+
+
+def sync():
+    """Waits until all launches are done."""
+    current = _runtime
+    if current is not None and current.opened is not None:
+        before_sync()
+        current.opened.synchronize()
+
+
+synchronize = sync
+
+
+def new_seed():
+    return _random.SystemRandom().getrandbits(31)
+
+
+class Extension(enum.Enum):
+    """Abilities of devices, by the names of Taichi and Quadrants."""
+
+    sparse, quant, mesh, quant_basic, data64, adstack, bls, assertion, extfunc, dynamic_index = range(
+        10)
+
+
+extension = Extension
+
+
+def is_extension_enabled(ext):
+    """Whether kernels may use `ext` on the device of `init`."""
+    config = runtime().config
+    if ext == Extension.adstack and config.ad_stack_experimental_enabled is False:
+        return False
+    return is_extension_supported(config.arch, ext)
+
+
+def is_extension_supported(arch, ext):
+    """Whether kernels on `arch` may use `ext`."""
+    return ext in (Extension.sparse, Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
+                   Extension.dynamic_index)
+
+
+def get_host_arch_list():
+    """The kinds of CPU."""
+    return [cpu]
+
+
+def is_arch_supported(arch, use_gles=False):
+    """Whether there is such a device here."""
+    name = _device_name(arch)
+    if name is None:
+        return False
+    try:
+        _core.Device.open(name)
+        return True
+    except NoDevice:
+        return False

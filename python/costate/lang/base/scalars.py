@@ -1,0 +1,93 @@
+"""Numbers of the host as elements and arguments: one rule, whatever they are objects of."""
+
+import math
+import operator
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from costate.errors import QuadrantsRuntimeTypeError
+from costate.lang.base import dtypes
+
+
+
+def plain(value):
+    """The number that an object is, or None: numbers of Python and NumPy, arrays and tensors of one element, fractions."""
+    if isinstance(value, (bool, int, float, Fraction, Decimal)):
+        return value
+    if isinstance(value, np.generic) or hasattr(value, "item") and hasattr(value, "shape"):
+        if math.prod(value.shape) != 1:
+            return None
+        value = value.item()
+        return value if isinstance(value, (bool, int, float)) else None
+    if isinstance(value, (str, bytes, complex)):
+        return None
+    for convert, name in ((operator.index, "__index__"), (float, "__float__")):
+        if hasattr(value, name):
+            try:
+                return convert(value)
+            except (TypeError, ValueError):
+                return None
+    return None
+
+
+def convert(value, dtype, what):
+    """The number of a `dtype` that a value is; `what` takes it, for messages."""
+    number = plain(value)
+    if number is None:
+        _refuse(value, dtype, what, f"{value!r} is not one number")
+    if dtype.is_bool:
+        return bool(number)
+    return _real(number, dtype, what) if dtype.is_float else _integer(number, dtype, what)
+
+
+def _integer(number, dtype, what):
+    if isinstance(number, (float, Decimal)) and not math.isfinite(number) or number != int(number):
+        _refuse(number, dtype, what, f"{number} is not an integer")
+    lo, hi = dtypes.value_range(dtype)
+    if not lo <= number <= hi:
+        _refuse(number, dtype, what, f"{number} is out of range: from {lo} to {hi}")
+    return int(number)
+
+
+def _real(number, dtype, what):
+    try:
+        result = float(number)
+    except OverflowError:
+        result = math.inf
+    if number not in (math.inf, -math.inf) and (math.isinf(result) or dtypes.overflows(result, dtype)):
+        _refuse(number, dtype, what, f"it is out of range: up to {np.finfo(dtype.np).max}")
+    return result
+
+
+def leaves(values):
+    """The objects in nested lists, vectors, arrays and tensors, in order."""
+    if hasattr(values, "entries"):
+        values = values.entries
+    elif hasattr(values, "tolist"):
+        values = values.tolist()
+    if not isinstance(values, (list, tuple)):
+        return [values]
+    return [leaf for one in values for leaf in leaves(one)]
+
+
+def convert_all(values, dtype, what, shape):
+    """An array of this shape of as many numbers, or of one that is all of them, each by the same rule."""
+    found, count = leaves(values), math.prod(shape)
+    if len(found) not in (1, count):
+        raise QuadrantsRuntimeTypeError(f"{what} has {count} numbers for each element, not {len(found)}")
+    numbers = [convert(one, dtype, what) for one in found] * (count // len(found))
+    return np.array(numbers, dtype.np).reshape(shape)
+
+
+def fits(number, dtype):
+    """Whether a `dtype` has an integer constant; other numbers are converted."""
+    if not dtype.is_int or isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        return True
+    lo, hi = dtypes.value_range(dtype)
+    return lo <= number <= hi
+
+
+def _refuse(value, dtype, what, why):
+    raise QuadrantsRuntimeTypeError(f"{what} (type={type(value)}) cannot be converted into required type {dtype}: {why}")

@@ -1,0 +1,110 @@
+"""What surrounds a launch: a recording, forward mode, or a function with a gradient of its own."""
+
+import threading
+import weakref
+
+from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
+from costate.lang.base import runtime
+
+
+def _weak(name):
+    """An attribute that ends with what it refers to, or with its `with`: one that is never left does not last, nor does one
+    that another thread leaves."""
+    def get(self):
+        found = getattr(self, name)
+        found = found if found is None else found()
+        return None if found is None or found.left else found
+
+    def put(self, value):
+        setattr(self, name, value and weakref.ref(value))
+        self.listen()
+    return property(get, put)
+
+
+class _State(threading.local):
+    """What surrounds the launches of a thread."""
+
+    _tape = _forward = None
+    tape = _weak("_tape")        # the active Tape
+    forward = _weak("_forward")  # the active FwdMode
+    hidden = 0        # inside of a function whose gradient is given
+    reversing = 0     # inside of a gradient of the user
+    copies = ()       # there: ids of what stands for tensors elsewhere than the device
+    keys = None       # of `hidden`: the keys of random numbers, by specialisation
+    tracing = 0       # inside of a kernel that is compiled
+    loud = False      # whether one of these wants to know about launches
+
+    def listen(self):
+        self.loud = bool(self._tape or self._forward or self.tracing)
+
+
+state = _State()
+
+
+@runtime.on_reset.add
+def _forget():
+    if state.tape is not None:
+        state.tape.suspend()
+    state.tape = state.forward = state.keys = None
+    state.hidden = state.reversing = 0
+
+
+def quiet():
+    """Whether nothing wants to know about launches."""
+    return not state.loud or state.tape is None and state.forward is None and not state.tracing
+
+
+def only_tape():
+    """The Tape, if it is all that wants to know about launches."""
+    if state.tracing or state._forward is not None or state._tape is None:
+        return None
+    found = state._tape()
+    return None if found is None or found.left else found
+
+
+def records():
+    """Whether a `Tape` records what happens now."""
+    return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
+
+
+def is_custom():
+    """Whether a function of the user is an entry of a recording, or runs backwards."""
+    return state.hidden or state.reversing
+
+
+def unrecorded(function):
+    """Calls a function that the active `Tape` does not see."""
+    tape = state.tape if records() else None
+    if tape is not None:
+        tape.suspend()
+    try:
+        function()
+    finally:
+        if tape is not None:
+            tape.resume()
+
+
+def validating():
+    """Whether kernels check the global data access rule."""
+    return state.tape is not None and not state.hidden and state.tape.validates
+
+
+def launched(kernel, args):
+    """Launches a kernel as its surroundings want it."""
+    if state.tracing:
+        raise QuadrantsSyntaxError("Kernels cannot call other kernels, and not by way of a function of Python either; "
+                                   f"make `{kernel.__name__}` a `@ti.func`")
+    if state.forward is not None:
+        state.forward.insert(kernel, args)
+        return kernel.run(args, "jvp")
+    tape = state.tape
+    if tape is None:
+        state.tape = state.forward = None    # one that was never left has ended
+        return kernel.run(args)
+    return tape.run(kernel, args) if state.hidden else tape.launch(kernel, args)
+
+
+def check_gradient_allowed(kernel):
+    if state.forward is not None:
+        raise QuadrantsRuntimeError(f"`{kernel.__name__}.grad()` inside of `ad.FwdMode`; leave the "
+                                    "`with` first")

@@ -1,0 +1,1 @@
+"""Names of Taichi and Quadrants."""

@@ -1,0 +1,102 @@
+"""Modules by the names that they have in Quadrants and Taichi: `costate.lang.misc` and others."""
+
+import platform
+import sys
+import types
+from importlib.util import find_spec
+
+from costate import _logging, ad, errors, math
+from costate.lang.base import dtypes, enums, runtime, state
+from costate.lang.compat import impl
+from costate.lang.data import annotations, axes, clear, field, ndarray, ranges
+from costate.lang.launch import kernel
+from costate.lang.trace import atomics, func, validation
+from costate.lang.values import matrix, ops
+
+_KERNELS = ("Func", "func", "pyfunc", "real_func", "Kernel", "kernel", "data_oriented")
+_NDARRAYS = ("Ndarray", "ScalarNdarray", "VectorNdarray", "MatrixNdarray", "ndarray")
+
+# name -> [(module of ours, its names; none: all public ones)]
+_MODULES = {
+    "_lib": [],
+    "_lib.utils": [],
+    "ad._ad": [(ad, ())],
+    "experimental": [(func, ("real_func",))],
+    "lang._ndarray": [(ndarray, _NDARRAYS)],
+    "lang._ndrange": [(ranges, ("NDRange", "ndrange", "grouped"))],
+    "lang.any_array": [(annotations, ("NdarrayType",))],
+    "lang.enums": [(enums, ()), (field, ("Layout",))],
+    "lang.exception": [(errors, ())],
+    "lang.kernel_arguments": [(annotations, ("template", "NdarrayType"))],
+    "lang.kernel_impl": [(func, _KERNELS[:4]), (kernel, _KERNELS[4:])],
+    "lang.matrix_ops": [(ops, ())],
+    "lang.misc": [(runtime, ()), (axes, ()), (_logging, ())],
+    "lang.runtime_ops": [(runtime, ("sync",))],
+    "lang.util": [],
+    "math.mathimpl": [(math, ())],
+    "types.annotations": [(annotations, ("template", "sparse_matrix_builder"))],
+    "types.ndarray_type": [(annotations, ("NdarrayType", "NDArray", "ndarray"))],
+    "types.primitive_types": [(dtypes, ())],
+    "types.compound_types": [(annotations, ("CompoundType", "vector", "matrix"))],
+}
+
+
+# Modules of ours that have another name.
+_MOVED = {"ad.clear": clear, "ad.enums": enums, "ad.state": state, "ad.validation": validation}
+
+
+def _of_rooms():
+    """The modules of the layers of `lang`, by their last names."""
+    for name, module in list(sys.modules.items()):
+        parts = name.split(".")
+        if parts[:2] == ["costate", "lang"] and len(parts) == 4 and parts[2] in _ROOMS:
+            yield f"lang.{parts[3]}", module
+
+
+_ROOMS = ("base", "syntax", "analysis", "values", "data", "trace", "launch", "compat")
+
+
+def has_pytorch():
+    """Whether PyTorch can be imported."""
+    return find_spec("torch") is not None
+
+
+def _fill(module, source, names):
+    for name in names or [n for n in vars(source) if not n.startswith("_")]:
+        if hasattr(source, name):
+            setattr(module, name, getattr(source, name))
+
+
+def _make(name, parts):
+    module = types.ModuleType(f"costate.{name}", "Names of modules of `costate`, where Taichi has them.")
+    for source, names in parts:
+        _fill(module, source, names)
+    sys.modules[module.__name__] = module
+    parent, _, last = module.__name__.rpartition(".")
+    if not hasattr(sys.modules[parent], last):
+        setattr(sys.modules[parent], last, module)
+    return module
+
+
+def _name(name, module):
+    """Gives a module another name."""
+    parent, _, last = f"costate.{name}".rpartition(".")
+    if f"costate.{name}" not in sys.modules:
+        sys.modules[f"costate.{name}"] = module
+        setattr(sys.modules[parent], last, module)
+
+
+def install():
+    """Makes the modules."""
+    for name, module in (*_MOVED.items(), *_of_rooms()):
+        _name(name, module)
+    made = {name: _make(name, parts) for name, parts in _MODULES.items()}
+    made["_lib"].core = sys.modules["costate._lib.core"] = impl.Lib()
+    made["_lib.utils"].get_os_name = platform.system
+    matrix.MatrixField, matrix.VectorField = field.MatrixField, field.VectorField
+    _fill(ops, atomics, [n for n in vars(atomics) if n.startswith("atomic_")])
+    util = made["lang.util"]
+    util.to_taichi_type = util.to_quadrants_type = dtypes.cook
+    util.has_pytorch, util.has_paddle = has_pytorch, lambda: False
+    util.cook_dtype, util.to_numpy_type = dtypes.cook, lambda dtype: dtypes.cook(dtype).np
+    util.is_data_oriented = lambda x: getattr(x, "_data_oriented", False)

@@ -1,0 +1,95 @@
+"""What tests of Quadrants and Taichi ask of the insides of the package."""
+
+from costate.lang.base import runtime
+from costate.lang.data.annotations import template
+from costate.lang.data.field import field
+from costate.lang.data.ndarray import ndarray
+from costate.lang.data.ranges import grouped, static
+from costate.lang.data.snode import axes, root
+
+_LANGUAGE = {"static": static, "grouped": grouped, "ndarray": ndarray, "field": field, "root": root, "axes": axes,
+             "template": template}
+
+
+def current_cfg():
+    """The options of `init`."""
+    return runtime.runtime().config
+
+
+class _Program:
+    def config(self):
+        return runtime.runtime().config
+
+    def get_device_caps(self):
+        return self
+
+    def get(self, _):
+        return 1
+
+
+class _Runtime:
+    @property
+    def prog(self):
+        return _Program()
+
+    @property
+    def default_fp(self):
+        return current_cfg().default_fp
+
+    @property
+    def default_ip(self):
+        return current_cfg().default_ip
+
+    def materialize(self):
+        pass
+
+    sync = staticmethod(runtime.sync)
+
+
+def get_runtime():
+    """What `init` has set up."""
+    return _Runtime()
+
+
+def default_cfg():
+    return current_cfg()
+
+
+def __getattr__(name):
+    """Taichi has much of its language here."""
+    if name in _LANGUAGE:
+        return _LANGUAGE[name]
+    raise AttributeError(f"`lang.impl` has no `{name}`")
+
+
+class Lib:
+    """`_lib.core`, as far as it is asked for."""
+
+    @property
+    def core(self):
+        return self
+
+    @staticmethod
+    def with_cuda():
+        return runtime.is_arch_supported(runtime.cuda)
+
+    @staticmethod
+    def with_vulkan():
+        return runtime.is_arch_supported(runtime.vulkan)
+
+    GGUI_AVAILABLE = False
+    Arch = runtime.Arch
+
+    @staticmethod
+    def arch_name(arch):
+        return arch.name
+
+    class DeviceCapability:
+        """Our devices have numbers of all types."""
+
+        spirv_has_int8 = spirv_has_int16 = spirv_has_int64 = spirv_has_float16 = spirv_has_float64 = 1
+
+    def __getattr__(self, name):
+        if name.startswith("with_"):
+            return lambda: False
+        raise AttributeError(f"`_lib.core` has no `{name}`")

@@ -1,0 +1,1 @@
+"""Fields, ndarrays, structs, and their types."""

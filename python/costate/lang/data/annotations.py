@@ -1,0 +1,186 @@
+"""What stands after the parameters of kernels: `types.ndarray()`, `template()`, ..."""
+
+import numpy as np
+
+from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
+from costate.lang.base import dtypes
+from costate.lang.data.extents import extents
+from costate.lang.values import arith
+from costate.lang.values.expr import is_scalar
+from costate.lang.values.matrix import Matrix, flatten, make_field, make_ndarray, unified
+
+
+class template:
+    """Annotation: a value that is known when the kernel is compiled, or a field.
+
+    `x: ti.template()` and `x: ti.template` mean the same. Of a `ti.func`: the argument itself
+    instead of a copy.
+    """
+
+    def __init__(self, tensor=None, dim=None):
+        pass
+
+
+def _check_count(name, value, most):
+    is_count = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+    if value is not None and not (is_count and (most is None or value <= most)):
+        raise QuadrantsCompilationError(f"`{name}` of `types.ndarray` is an integer, {f'0 to {most}' if most else 'at least 0'}, "
+                                        f"not {value!r}")
+
+
+class NdarrayType:
+    """Annotation: an ndarray, or an array of NumPy or PyTorch."""
+
+    def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
+                 field_dim=None, needs_grad=None, boundary=None):
+        self.members = dict(dtype.members) if hasattr(dtype, "members") else None  # of a struct
+        if self.members is not None:
+            dtype = None
+        if isinstance(dtype, CompoundType):
+            element_shape = dtype.shape
+            dtype = dtype.dtype
+        if isinstance(dtype, AnyCompound):
+            element_dim, dtype = dtype.ndim, dtype.dtype
+        self.dtype = dtypes.cook(dtype) if dtype is not None else None
+        self.ndim = ndim if ndim is not None else field_dim
+        if element_shape is None and element_dim is not None and element_dim == 0:
+            element_shape = ()
+        self.element_shape = tuple(element_shape) if element_shape is not None else None
+        self.element_dim = element_dim
+        _check_count("ndim", self.ndim, None)
+        _check_count("element_dim", element_dim, 2)
+        self.needs_grad = needs_grad
+        if boundary not in (None, "unsafe", "clamp"):
+            raise QuadrantsCompilationError(f"`boundary` of `types.ndarray` is \"unsafe\" or \"clamp\", not {boundary!r}")
+        self.boundary = boundary
+        self.clamps = boundary == "clamp"
+
+    def __class_getitem__(cls, args):
+        return cls(*args) if isinstance(args, tuple) else cls(args)
+
+    def __call__(self, **options):
+        return NdarrayType(**options)
+
+    def __repr__(self):
+        return f"ndarray(dtype={self.dtype}, ndim={self.ndim})"
+
+
+NDArray = NdarrayType
+ndarray = NdarrayType
+
+
+class CompoundType:
+    """The type of vectors or matrices; calling it makes one."""
+
+    def __init__(self, shape, dtype):
+        self.shape = extents(tuple(shape), 1, "number of components")
+        self.dtype = dtypes.cook(dtype) if dtype is not None else None
+
+    n = property(lambda self: self.shape[0])
+    m = property(lambda self: self.shape[1] if len(self.shape) == 2 else 1)
+    ndim = property(lambda self: len(self.shape))
+
+    @property
+    def count(self):
+        result = 1
+        for extent in self.shape:
+            result *= extent
+        return result
+
+    def __call__(self, *args):
+        entries = []
+        for a in args:
+            if is_scalar(a):
+                entries.append(a)
+            elif isinstance(a, Matrix):
+                entries += a.entries
+            else:
+                entries += flatten(a)[0]
+        if len(entries) == 1:
+            entries *= self.count
+        if len(entries) != self.count:
+            raise QuadrantsCompilationError(f"{self!r} has {self.count} components, not "
+                                            f"{len(entries)}")
+        if self.dtype is not None:
+            entries = [arith.typed(e, self.dtype) for e in entries]
+        return Matrix.of(unified(entries), self.shape, self.dtype)
+
+    def cast(self, value):
+        return self(value)
+
+    def field(self, shape=None, **options):
+        """A field of these."""
+        return make_field(self.shape, self._dtype(), shape, **options)
+
+    def ndarray(self, shape, **options):
+        """An ndarray of these."""
+        return make_ndarray(self._dtype(), shape, self.shape, **options)
+
+    def _dtype(self):
+        return self.dtype or dtypes.defaults.fp
+
+    def __eq__(self, other):
+        return (isinstance(other, CompoundType) and other.shape == self.shape
+                and other.dtype is self.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self):
+        kind = "vector" if len(self.shape) == 1 else "matrix"
+        return f"{kind}({', '.join(map(str, self.shape))}, {self.dtype})"
+
+
+class DefaultCompound(CompoundType):
+    """`vec3`, `mat2`, ...: of the default type at the time of use."""
+
+    def __init__(self, shape, kind):
+        self.shape = tuple(shape)
+        self.kind = kind
+
+    @property
+    def dtype(self):
+        return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.defaults.up}[self.kind]
+
+
+class AnyCompound:
+    """Vectors or matrices of any size, in `types.ndarray(dtype=...)` and in annotations of funcs."""
+
+    dtype = None
+
+    def __init__(self, ndim, dtype=None):
+        self.ndim = ndim
+        self.dtype = dtypes.cook(dtype) if dtype is not None else None
+
+    def _refuse(self):
+        kind, sizes = ("vector", "n") if self.ndim == 1 else ("matrix", "n, m")
+        raise QuadrantsTypeError(f"`types.{kind}()` without a size is the element type of an ndarray that is an argument; "
+                                 f"here, give the size: `types.{kind}({sizes}, dtype)`")
+
+    def __call__(self, *_, **__):
+        self._refuse()
+
+    field = ndarray = tensor = cast = __call__
+
+    def __repr__(self):
+        return f"{'vector' if self.ndim == 1 else 'matrix'}(dtype={self.dtype})"
+
+
+def vector(n=None, dtype=None):
+    """The type of vectors with n components; without n, of any size, for elements of arguments."""
+    return AnyCompound(1, dtype) if n is None else CompoundType((n,), dtype)
+
+
+def matrix(n=None, m=None, dtype=None):
+    """The type of matrices with n rows and m columns; without them, of any size, for elements of arguments."""
+    if (n is None) != (m is None):
+        raise QuadrantsTypeError("`types.matrix` has both a number of rows and of columns, or neither")
+    return AnyCompound(2, dtype) if n is None else CompoundType((n, m), dtype)
+
+
+class sparse_matrix_builder:
+    """Annotation of Taichi that is not supported."""
+
+    def __init__(self, *_, **__):
+        raise QuadrantsCompilationError("sparse_matrix_builder is not supported; fill arrays of "
+                                        "rows, columns and values instead")

@@ -1,0 +1,77 @@
+"""`BufferView`: a part of an ndarray of one dimension, as an argument of kernels and in them."""
+
+import operator
+
+from costate.lang.data.annotations import NdarrayType
+from costate.lang.data.storage import Storage
+
+
+class BufferViewType:
+    """Annotation: a `BufferView` of elements of a type; `BufferView[f32]` makes one."""
+
+    def __init__(self, dtype=None, boundary="unsafe"):
+        self.dtype = dtype
+        self.ndarray_type = NdarrayType(dtype=dtype, ndim=1, boundary=boundary)
+
+    def __repr__(self):
+        return f"BufferViewType(dtype={self.dtype})"
+
+
+def _check(what, offset, size, length):
+    if offset < 0 or size < 0 or offset + size > length:
+        raise ValueError(f"{what} out of range: offset={offset}, size={size}, of {length} elements")
+
+
+class BufferView:
+    """The elements `offset`, ..., `offset + size - 1` of an ndarray, with indices from 0: `x[8:24]`.
+
+    A parameter is annotated `BufferView` or `BufferView[f32]`.
+    """
+
+    def __new__(cls, arr, offset, size):
+        in_kernel = getattr(arr, "traced_view", None)
+        return super().__new__(cls) if in_kernel is None else in_kernel(offset, size)
+
+    def __init__(self, arr, offset, size):
+        if isinstance(arr, BufferView):
+            raise TypeError("`BufferView(view, ...)`: use `view.subview(offset, size)`")
+        if not isinstance(arr, Storage) or arr.is_field or len(arr.shape) != 1:
+            raise TypeError("a `BufferView` is a part of an ndarray of one dimension")
+        if arr.needs_grad:
+            raise TypeError("a `BufferView` has no gradients; pass the ndarray itself, and its bounds")
+        self._at = arr, operator.index(offset), operator.index(size)   # stays: launches remember views
+        _check("a `BufferView` is", self.offset, self.size, arr.shape[0])
+
+    def __class_getitem__(cls, dtype):
+        return BufferViewType(*dtype) if isinstance(dtype, tuple) else BufferViewType(dtype)
+
+    arr = property(lambda self: self._at[0])
+    offset = property(lambda self: self._at[1])
+    size = property(lambda self: self._at[2])
+    shape = property(lambda self: (self.size,))
+    dtype = property(lambda self: self.arr.dtype)
+
+    def subview(self, offset, size):
+        """A part of this part."""
+        _check("a `subview` is", operator.index(offset), operator.index(size), self.size)
+        return BufferView(self.arr, self.offset + offset, size)
+
+    def __getitem__(self, key):
+        if not isinstance(key, slice):
+            raise TypeError("a `BufferView` has elements in kernels; on the host, `view[a:b]` is a part of it")
+        start, stop, step = key.indices(self.size)
+        if step != 1:
+            raise ValueError("a part of a `BufferView` has step 1")
+        return self.subview(start, max(stop - start, 0))
+
+    def get_ndarray(self):
+        """The ndarray."""
+        return self.arr
+
+
+def view_of(array, key):
+    """The part of an ndarray that a slice is."""
+    start, stop, step = key.indices(array.shape[0])
+    if step != 1:
+        raise ValueError("a part of an ndarray has step 1")
+    return BufferView(array, start, max(stop - start, 0))

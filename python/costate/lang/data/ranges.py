@@ -1,0 +1,95 @@
+"""What loops run over, other than arrays."""
+
+import itertools
+
+import numpy as np
+
+from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
+from costate.lang.data.storage import Storage
+from costate.lang.values.expr import Expr, is_scalar
+from costate.lang.values.matrix import Matrix
+
+
+class Static:
+    """The value of `ti.static(...)` where a loop runs over it."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def static(x, *more):
+    """x, known while the kernel is compiled: `if ti.static(flag)`, `for i in ti.static(range(3))`."""
+    if isinstance(x, Expr):
+        raise QuadrantsTypeError("`ti.static` of a value that exists only when the kernel runs")
+    return (x, *more) if more else x
+
+
+Static.maker = static
+
+
+class RangeOf:
+    """`range` with bounds that are values of the kernel."""
+
+    def __init__(self, lo, hi, step):
+        self.lo, self.hi, self.step = lo, hi, step
+
+
+class Grouped:
+    """`ti.grouped(x)`: the indices of a loop as a vector."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __iter__(self):
+        box = self.value
+        if isinstance(box, Storage):
+            lows = box.offset or (0,) * len(box.shape)
+            box = NDRange(*((lo, lo + n) for lo, n in zip(lows, box.shape)))
+        return (Matrix(list(i)) for i in box.python())
+
+
+class NDRange:
+    """`ti.ndrange(n, (lo, hi), ...)`: all tuples of indices."""
+
+    def __init__(self, *args):
+        self.bounds = []
+        for a in args:
+            if isinstance(a, Matrix):
+                a = tuple(a.entries)
+            if isinstance(a, range) and a.step == 1:
+                a = (a.start, a.stop)
+            if isinstance(a, (tuple, list)):
+                if len(a) != 2:
+                    raise QuadrantsSyntaxError("each dimension of `ti.ndrange` is a number or a "
+                                               f"pair (lo, hi), not {a!r}")
+                lo, hi = a
+            else:
+                lo, hi = 0, a
+            for x in (lo, hi):
+                if isinstance(x, Expr) and not x.dtype.is_int or isinstance(x, (float, np.floating)):
+                    raise QuadrantsTypeError("Every argument of ndrange should be an integer scalar "
+                                             "or a tuple/list of (int, int)")
+                if not is_scalar(x):
+                    raise QuadrantsTypeError("Every argument of ndrange should be an integer scalar "
+                                             "or a tuple/list of (int, int)")
+            self.bounds.append((lo, hi))
+        self.dimensions = lambda values: values
+
+    def python(self):
+        return itertools.product(*(range(lo, hi) for lo, hi in self.bounds))
+
+    def __iter__(self):
+        return self.python()
+
+    def grouped(self):
+        return Grouped(self)
+
+
+def ndrange(*args, axes=None):
+    """All tuples of indices below the extents: `for i, j in ti.ndrange(n, (1, m))`."""
+    return NDRange(*args)
+
+
+def grouped(x):
+    """Loops with a vector of indices: `for I in ti.grouped(x)`."""
+    return Grouped(x)

@@ -1,0 +1,81 @@
+"""How other libraries see the memory of an array: DLPack, and the array interfaces of NumPy and of Numba."""
+
+import numpy as np
+
+from costate import _core
+from costate.lang.base import runtime
+from costate.lang.base.explain import in_python
+
+_CPU = 1  # of DLPack's kinds of devices
+
+
+class SharedMemory:
+    """For arrays with `to_numpy()` and `_brought()`: the array of the core, once it has what the host has written."""
+
+    __slots__ = ()
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """The memory, for `from_dlpack` of other libraries, after all that the device was asked to do: a consumer has no
+        stream to wait for. While it is in use the array counts as written by others at any time. `copy=True` and
+        `dl_device=(1, 0)`, the host, give copies. BufferError for the memory of Vulkan, and where only a copy would do
+        but `copy=False`."""
+        wishes = {} if max_version is None else {"max_version": max_version}
+        elsewhere = dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__()
+        if elsewhere and tuple(map(int, dl_device)) != (_CPU, 0):
+            raise BufferError(f"{self.describe()} is on `{runtime.device().name}`; it goes to the host, and to no other device")
+        if elsewhere and copy is False:
+            raise BufferError(f"{self.describe()} is on `{runtime.device().name}`: without `copy=False` the host gets a copy")
+        if elsewhere or copy and self.__dlpack_device__()[0] == _CPU:
+            return self.to_numpy().__dlpack__(**wishes)
+        with in_python():
+            return (self._copy() if copy else self._brought()).__dlpack__(**wishes)
+
+    def _copy(self):
+        array = self.core()
+        copy = _core.Array(array.device, array.dtype, array.shape, scratch=True)
+        copy.write(self.to_numpy())
+        return copy
+
+    def __dlpack_device__(self):
+        return self.core().__dlpack_device__()
+
+    def __array__(self, dtype=None, copy=None):
+        """A copy; with `copy=False` the memory itself, read-only, or ValueError."""
+        if copy is not False:
+            return self.to_numpy(dtype)
+        if not runtime.shares_memory():
+            raise ValueError(f"the memory of {self.describe()} is on the device; leave `copy=False` out")
+        view = self._brought().numpy()
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            raise ValueError(f"{self.describe()} has elements of {view.dtype}; leave `copy=False` out for others")
+        return view
+
+    @property
+    def __array_interface__(self):
+        """The memory, read-only, where it is the host's: `numpy.asarray(x)` copies nothing, and sees what kernels write."""
+        if not runtime.shares_memory():
+            raise AttributeError("__array_interface__: the memory is on the device")
+        view = self._brought().numpy()
+        place = view.__array_interface__
+        self._keep(place["data"][0], view)
+        return place
+
+    def _keep(self, address, holder):
+        """Others hold the object when they use its memory, which goes on after `init` then."""
+        self.__dict__.setdefault("_lent", {})[address] = holder
+
+    @property
+    def __cuda_array_interface__(self):
+        """The memory, on CUDA, after all that the device was asked to do. From here on the array counts as written by
+        others at any time, for nobody tells when they are done."""
+        if runtime.device().name != "cuda":
+            raise AttributeError("__cuda_array_interface__: the memory is not that of CUDA")
+        address, holder = self._brought().lend()
+        self._keep(address, holder)
+        shape = (*self.shape, *self.element_shape)
+        return {"shape": shape, "typestr": np.dtype(self.dtype.np).str, "data": (address, False), "strides": None,
+                "version": 3, "stream": None}
+
+    def to_dlpack(self):
+        """A DLPack capsule over the memory of the array."""
+        return self.__dlpack__()

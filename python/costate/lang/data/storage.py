@@ -1,0 +1,540 @@
+"""Arrays with access to single elements from the host."""
+
+import copy
+import sys
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from costate import _core
+from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsRuntimeError, QuadrantsSyntaxError
+from costate.lang.base import dtypes, runtime, scalars, threads
+from costate.lang.base import state as surroundings
+from costate.lang.base.answer import Answer
+from costate.lang.base.explain import in_python
+from costate.lang.base.hooks import Hook
+from costate.lang.base.state import state
+from costate.lang.base.threads import get_ident
+from costate.lang.data import activity, clear
+from costate.lang.data.handle import Handle
+from costate.lang.data.shared_memory import SharedMemory
+from costate.lang.values.builder import current
+from costate.lang.values.matrix import FieldElement, Matrix
+
+#: `copy_elements(target, source)`, which derivatives see.
+copy_elements = Hook("copy_elements")
+#: Arrays that the host has written and devices have not, by their identities; it keeps none of them. What is written where
+#: derivatives are taken is not among them.
+_dirty = {}
+#: All fields and ndarrays.
+_all = threads.Objects()
+
+
+_looks = 0   # changes when arrays get other contents without a write
+
+
+def forget_mirrors():
+    """Copies on the host are not what arrays hold."""
+    global _looks
+    with threads.lock:
+        _looks += 1
+
+
+@runtime.before_sync.add
+def flush():
+    """Brings what the host has written to the devices."""
+    if not _dirty:
+        return
+    with threads.lock:
+        for known in list(_dirty.values()):
+            one = known()
+            if one is not None:
+                one._bring()
+
+
+def _is_seen():
+    """Whether a derivative is taken of what the host writes."""
+    return surroundings.records() or surroundings.is_custom()
+
+
+def _repeated(one, function, *args):
+    """A `Tape` that compares its gradients with differences repeats what the host writes."""
+    if state.loud and surroundings.records() and state.tape.grad_check and not hasattr(one, "which"):
+        state.tape.insert(function, (one, *map(copy.copy, args)))
+
+
+def _unseen(function):
+    """Calls it as if no derivative were taken."""
+    if not surroundings.is_custom():
+        return surroundings.unrecorded(function)
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(function).result()
+
+
+def claim(one):
+    """This thread uses a field, or its gradient: see ad/clear.py."""
+    while hasattr(one, "which"):
+        one = one._strong
+    if one.is_field:
+        clear.claim(one)
+
+
+def _forward():
+    """Whether tangents are pushed."""
+    return state.forward is not None
+
+
+def _differentiates():
+    """Whether derivatives of what happens now are wanted."""
+    return not surroundings.quiet()
+
+
+@runtime.on_reset.add
+def _forget():
+    _dirty.clear()
+    for one in _all:
+        one._release()
+
+
+class _Tensors(type):
+    _ndim = None   # of the elements; None: any
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Storage) and cls._ndim in (None, len(instance.element_shape))
+
+    def __call__(cls, impl):
+        if not isinstance(impl, cls):
+            raise TypeError(f"`{cls.__name__}(x)` is for such a field or ndarray, not for {type(impl).__name__}; "
+                            "`tensor(dtype, shape)` makes one")
+        return impl
+
+
+class Storage(SharedMemory):
+    """An array of numbers, vectors or matrices: base of fields and ndarrays.
+
+    `shape` is that of the indices, `element_shape` that of an element; the device array has both,
+    one after the other.
+    """
+
+    __slots__ = ("_companions", "__dict__", "__weakref__")
+    is_field = False
+    layout = None
+    kind = "array"
+    offset = None   # the indices of the first element, if they are not 0
+    _node = None         # the node that a field is placed in
+    _sparse_node = None  # the same, if what is active of it is kept
+
+    def __init__(self, dtype, element_shape=(), needs_grad=False, needs_dual=False, name=""):
+        self.dtype = dtype
+        self.element_shape = tuple(element_shape)
+        self.needs_grad = needs_grad
+        self.needs_dual = needs_dual
+        self.name = name
+        self._core_array = None
+        self._host = None
+        self._version = None
+        self._companions = {}
+        self._generation = runtime.generation
+        self._user = get_ident()   # the thread that has used it last, see ad/clear.py
+
+    def _register(self):
+        _all.add(self)
+
+    # -- the array on the device ---------------------------------------------------
+
+    def core(self):
+        """The device array, made at first use."""
+        array = self._core_array
+        return self._made() if array is None else array
+
+    def _made(self):
+        with threads.lock:
+            if self._core_array is None:
+                self._core_array = self._make()
+            return self._core_array
+
+    def _release(self):
+        """Lets go of the memory."""
+        self._core_array = self._host = None
+        for one in list(self._companions.values()):
+            one._release()
+
+    def _make(self):
+        if self._generation != runtime.generation:
+            raise QuadrantsRuntimeError(f"{self.describe()} was made before the last `init` or "
+                                        "`reset`; make it again")
+        return _core.Array(runtime.device(), self.dtype.core, [*self.shape, *self.element_shape],
+                           grad=bool(self.needs_grad), dual=bool(self.needs_dual))
+
+    def describe(self):
+        return f"{self.kind} `{self.name}`" if self.name else f"a {self.kind}"
+
+    def companion(self, which):
+        """The gradient ("grad") or tangent ("dual") as an array of its own."""
+        found = self._companions.get(which)
+        return self._companions.setdefault(which, self._make_companion(which)) if found is None else found
+
+    # -- the copy on the host ------------------------------------------------------
+
+    def _mirror(self):
+        """Under the lock."""
+        array = self.core()
+        if self._is_dirty():
+            return self._host
+        if self._host is None:
+            self._host = np.empty(array.shape, self.dtype.np)
+            self._version = None
+        if self._version != (array.version, _looks):
+            array.read(self._host)
+            self._version = array.version, _looks
+        return self._host
+
+    def _is_dirty(self):
+        return id(self) in _dirty
+
+    def _set_dirty(self):
+        key = id(self)
+        if key not in _dirty:
+            _dirty[key] = weakref.ref(self, lambda _: _dirty.pop(key, None))
+
+    def __del__(self, ends=sys.is_finalizing, dirty=_dirty, lock=threads.lock):
+        """Others may have the array, and see what was written."""
+        if id(self) not in dirty or ends():
+            return
+        with lock:
+            if id(self) in dirty:
+                self._bring()
+
+    def _bring(self):
+        """Under the lock. Others wait as long as it is among those that are written."""
+        _unseen(self._flush)
+        _dirty.pop(id(self), None)
+
+    def _flush(self):
+        array = self.core()
+        array.write(self._host)
+        self._version = array.version, _looks
+
+    def _readable(self):
+        """The elements on the host: the array itself where kernels run in its memory."""
+        if runtime.shares_memory() and not self._is_dirty():
+            return self.core().numpy()
+        with threads.lock:
+            return self._mirror()
+
+    def _write(self, index, value, component=()):
+        """An element, or a component of it: at once where that costs little or somebody records."""
+        index = index if isinstance(index, tuple) else (index,)
+        if index and min(index) < 0:
+            index = tuple([k if k >= 0 else k + extent for k, extent in zip(index, self.shape)])
+        if self._sparse_node is not None:
+            activity.mark(self._sparse_node, index)
+        place = (*index, *component)
+        _repeated(self, Storage._write, index, value, component)
+        if runtime.shares_memory() or _is_seen():
+            self._put(place, value)
+        else:
+            with threads.lock:
+                self._mirror()[place] = value
+                self._set_dirty()
+        if _forward():
+            self._stop_tangent(place)
+
+    def _put(self, place, value):
+        with threads.lock:
+            if self._is_dirty():
+                self._bring()
+        array, part = self.core(), np.asarray(value, self.dtype.np)
+        extents = array.shape[len(place):]
+        if part.shape != extents:
+            part = np.broadcast_to(part, extents)
+        is_mirrored = self._host is not None and self._version == (array.version, _looks)
+        array.write_at(place, np.ascontiguousarray(part) if extents else part)
+        if is_mirrored:
+            self._host[place] = part
+            self._version = array.version, _looks
+
+    def _write_component(self, index, position, value):
+        if current() is not None:
+            self._refuse_kernel()
+        self._write(index, value, np.unravel_index(position, self.element_shape))
+
+    def _stop_tangent(self, place=()):
+        """In `FwdMode`: what the host writes is a constant."""
+        if self.core().has_dual:
+            self.companion("dual")._write_anew(place)
+
+    def _write_anew(self, place):
+        if place:
+            self._write(place[:len(self.shape)], 0, place[len(self.shape):])
+        else:
+            self.fill(0)
+
+    def _forget_host(self):
+        with threads.lock:
+            _dirty.pop(id(self), None)
+            self._host = None
+
+    def _from_start(self, key):
+        """The index that counts from 0, for one that counts from the offset."""
+        given = list(key) if isinstance(key, (tuple, Matrix)) else [key]
+        if any(isinstance(k, Matrix) for k in given):
+            given = [e for k in given for e in (k.entries if isinstance(k, Matrix) else [k])]
+        if len(given) != len(self.offset):
+            return tuple(given)
+        for k, lo, extent in zip(given, self.offset, self.shape):
+            if not isinstance(k, (slice, float)) and k is not None and not lo <= k < lo + extent:
+                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of shape {self.shape}, whose indices "
+                                          f"begin at {self.offset}")
+        return tuple(k if isinstance(k, (slice, float)) or k is None else k - lo for k, lo in zip(given, self.offset))
+
+    def _index(self, key):
+        if self.offset:
+            key = self._from_start(key)
+        if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
+            return key
+        if key is None:
+            key = ()
+        elif isinstance(key, Matrix):
+            key = tuple(key.entries)
+        elif not isinstance(key, tuple):
+            key = (key,)
+        if any(isinstance(k, Matrix) for k in key):
+            key = tuple(e for k in key for e in (k.entries if isinstance(k, Matrix) else [k]))
+        if len(key) != len(self.shape):
+            if not self.shape and key == (0,):
+                return ()
+            raise QuadrantsIndexError(f"{self.describe()} of shape {self.shape} takes "
+                                      f"{len(self.shape)} indices, not {len(key)}")
+        for k, extent in zip(key, self.shape):
+            if isinstance(k, (slice, float)) or k is None:
+                raise QuadrantsIndexError(f"{k!r} is not an index of {self.describe()}; slices "
+                                          "are those of `to_numpy()`")
+            if not -extent <= k < extent:
+                raise QuadrantsIndexError(f"index {k} is out of range of {self.describe()} of "
+                                          f"shape {self.shape}")
+        return tuple(int(k) for k in key)
+
+    def __getitem__(self, key):
+        if current() is not None:
+            self._refuse_kernel()
+        index = self._index(key)
+        host = self._readable()
+        if not self.element_shape:
+            return host[index].item()
+        entries = host[index].reshape(-1).tolist()
+        return FieldElement(entries, self.element_shape,
+                            lambda position, changed: self._write_component(index, position, changed))
+
+    def __setitem__(self, key, value):
+        if current() is not None:
+            self._refuse_kernel()
+        index = self._index(key)
+        if self.element_shape:
+            value = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
+        else:
+            value = scalars.convert(value, self.dtype, self.describe())
+        self._write(index, value)
+
+    def _refuse_kernel(self):
+        raise QuadrantsSyntaxError(f"a plain function of Python, which a kernel calls while it is compiled, uses an "
+                                   f"element of {self.describe()}: make the function a `@ti.func`")
+
+    # -- whole arrays --------------------------------------------------------------
+
+    def to_numpy(self, dtype=None, copy=True):
+        """A copy as a NumPy array; with `copy=False`, on a CPU, the memory itself."""
+        if copy is False:
+            self._check_shared("to_numpy")
+            flush()
+            with in_python():
+                host = self.core().numpy(writable=True)
+            return host if dtype is None else np.asarray(host, dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
+        array = self.core()
+        if self._is_dirty():
+            with threads.lock:
+                host = self._mirror().copy()
+        else:
+            host = array.to_numpy()
+        if dtype is None:
+            return host
+        return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
+
+    def from_numpy(self, array):
+        """Takes the elements of a NumPy array of the same shape."""
+        array = np.asarray(array)
+        expected = (*self.shape, *self.element_shape)
+        if tuple(array.shape) != expected:
+            column = bool(self.element_shape) and (array.shape == (*expected, 1) or (*array.shape, 1) == expected)
+            if not column:
+                raise ValueError(f"{self.describe()} has shape {expected} with its components, "
+                                 f"the array {tuple(array.shape)}")
+            array = array.reshape(expected)
+        _repeated(self, Storage.from_numpy, array)
+        self._forget_host()
+        if self._sparse_node is not None:
+            array = activity.keep_active(self, array)
+        self.core().write(np.asarray(array, self.dtype.np, order="C"))
+        if _forward():
+            self._stop_tangent()
+
+    def _check_shared(self, what):
+        if not runtime.shares_memory():
+            torch = ", or use `to_torch(copy=False)`" if runtime.device().name == "cuda" else ""
+            raise QuadrantsRuntimeError(f"`{what}(copy=False)` of {self.describe()}: its memory is on the device; "
+                                        f"leave `copy=False` out{torch}")
+
+    def to_torch(self, device=None, copy=True):
+        """A copy as a PyTorch tensor; with `copy=False` the memory itself, on its device."""
+        import torch
+        if copy is False:
+            tensor = torch.from_dlpack(self)
+            return tensor if device is None else tensor.to(device)
+        tensor = torch.from_numpy(self.to_numpy())
+        return tensor.to(device) if device is not None else tensor
+
+    def from_torch(self, tensor):
+        """Takes the elements of a PyTorch tensor of the same shape."""
+        self.from_numpy(tensor.detach().cpu().numpy())
+
+    def fill(self, value):
+        """Sets every element."""
+        _repeated(self, Storage.fill, value)
+        self._forget_host()
+        if isinstance(value, (Matrix, list, tuple, np.ndarray)) or self._sparse_node is not None:
+            full = np.empty((*self.shape, *self.element_shape), self.dtype.np)
+            full[...] = scalars.convert_all(value, self.dtype, self.describe(), self.element_shape)
+            self.core().write(full if self._sparse_node is None else activity.keep_active(self, full))
+        else:
+            self.core().fill(scalars.convert(value, self.dtype, self.describe()))
+        if _forward():
+            self._stop_tangent()
+
+    def copy_from(self, other):
+        """Takes the elements of a field or ndarray of the same shape."""
+        if tuple(other.shape) != tuple(self.shape):
+            raise ValueError(f"shapes {self.shape} and {other.shape} differ")
+        if _differentiates() and isinstance(other, Storage) and self.element_shape == other.element_shape:
+            copy_elements(self, other)
+        else:
+            self.from_numpy(other.to_numpy())
+
+    def _brought(self):
+        flush()
+        return self.core()
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError(f"{self.describe()} of shape () has no length")
+        return self.shape[0]
+
+    def __iter__(self):
+        raise TypeError(f"{self.describe()} is iterated in kernels; use `to_numpy()` on the host")
+
+    @property
+    def snode(self):
+        """What tests of Quadrants and Taichi ask about the place of a field."""
+        return Handle(self)
+
+    def parent(self, n=1):
+        """The node that a field is placed in, or one above."""
+        node = getattr(self._placed(), "_node", None)
+        return self.snode if node is None else node.parent(n - 1)
+
+    def _placed(self):
+        return self
+
+    has_grad = property(lambda self: Answer(bool(self.needs_grad)))
+    has_dual = property(lambda self: Answer(bool(self.needs_dual)))
+
+    def _unwrap(self):
+        return self
+
+    n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
+    m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
+
+    def __repr__(self):
+        return f"<{self.kind} {self.dtype} {tuple(self.shape)}>"
+
+
+class Companion(Storage):
+    """The gradient or tangent of an array."""
+
+    def __init__(self, owner, which):
+        self.owner = weakref.ref(owner)
+        self._facts = type(owner), owner.__dict__
+        self.which = which
+        self.is_field = owner.is_field
+        self.kind = ("gradient of " if which == "grad" else "tangent of ") + owner.describe()
+        super().__init__(owner.dtype, owner.element_shape)
+
+    @property
+    def _strong(self):
+        """The array that this belongs to. It keeps this one, and not the other way round: if only this one is left, what
+        is known of the array makes another one."""
+        owner = self.owner()
+        return self._revived() if owner is None else owner
+
+    def _revived(self):
+        kind, facts = self._facts
+        made = object.__new__(kind)
+        made.__dict__ = facts
+        made._companions = {self.which: self}
+        made._register()
+        self.owner, self._owner = weakref.ref(made), made
+        return made
+
+    def _placed(self):
+        return self._strong
+
+    _user = property(lambda self: self._strong._user, lambda self, value: None)
+    shape = property(lambda self: self._strong.shape)
+    offset = property(lambda self: self._strong.offset)
+
+    def describe(self):
+        return self.kind
+
+    def __str__(self):
+        return str(self.to_numpy()) if self.is_field and self.placed else repr(self)
+
+    def _make(self):
+        owner = self._strong
+        array = owner.core()
+        if not getattr(array, f"has_{self.which}"):
+            raise MissingGradient(
+                f"{owner.describe()} has no {'gradient' if self.which == 'grad' else 'tangent'}; "
+                f"make it with `needs_{self.which}=True`, or place `x.{self.which}`, or use "
+                f"`root.lazy_{self.which}()` before its first use")
+        made = getattr(array, self.which)
+        self.dtype = dtypes.of_core(made.dtype)
+        return made
+
+    def _stop_tangent(self, place=()):
+        if self.which == "grad":
+            super()._stop_tangent(place)
+
+    @property
+    def placed(self):
+        return getattr(self._strong, f"needs_{self.which}")
+
+    def _make_companion(self, which):
+        return Companion(self, which)
+
+    def _write(self, index, value, component=()):
+        if self._user != get_ident():
+            claim(self)
+        super()._write(index, value, component)
+
+    def from_numpy(self, array):
+        if self._user != get_ident():
+            claim(self)
+        super().from_numpy(array)
+
+    def fill(self, value):
+        if self._user != get_ident():
+            claim(self)
+        super().fill(value)
+
+    grad = property(lambda self: self.companion("grad"))
+    dual = property(lambda self: self.companion("dual"))

@@ -1,0 +1,300 @@
+"""Structs: named members, in kernels, in fields and as arguments."""
+
+from copy import copy
+from importlib import import_module
+from operator import attrgetter
+from pickle import PicklingError
+
+from costate.errors import QuadrantsRuntimeTypeError, QuadrantsTypeError
+from costate.lang.base import dtypes
+from costate.lang.base.answer import Answer
+from costate.lang.data.field import check_layout, field
+from costate.lang.data.ndarray import ndarray
+from costate.lang.values import arith
+from costate.lang.values.elementwise import elementwise
+from costate.lang.values.expr import is_scalar
+from costate.lang.values.matrix import Matrix
+
+
+def _is_place(x):
+    return hasattr(x, "get") and hasattr(x, "set")
+
+
+class Struct:
+    """A value with members; each is a place or a value."""
+
+    def __init__(self, members=None, methods=None, **more):
+        self._members = {**(members or {}), **more}
+        self._methods = methods or {}
+
+    def member(self, name):
+        if name in self._members:
+            return self._members[name]
+        if name in self._methods:
+            return self._methods[name].__get__(self, type(self))
+        raise QuadrantsTypeError(f"a struct has no member `{name}`; it has "
+                                 f"{', '.join(self._members)}")
+
+    def place_of(self, name):
+        found = self.member(name)
+        if not _is_place(found):
+            raise QuadrantsTypeError(f"the member `{name}` cannot be assigned here")
+        return found
+
+    def get(self):
+        return Struct({k: v.get() if _is_place(v) else v for k, v in self._members.items()},
+                      self._methods)
+
+    def set(self, value):
+        for name in self._members:
+            one = value.member(name)
+            self.place_of(name).set(one.get() if _is_place(one) else one)
+
+    @property
+    def is_variable(self):
+        """Whether all members can be assigned."""
+        return all(v.is_variable if isinstance(v, Struct) else _is_place(v) for v in self._members.values())
+
+    @property
+    def is_local(self):
+        """Whether members are local variables."""
+        return any(getattr(v, "is_local", False) is True for v in self._members.values())
+
+    def copied(self, make):
+        """A local variable with these members; `make(value)` makes one of a number or vector."""
+        def copy(v):
+            v = v.get() if _is_place(v) else v
+            if isinstance(v, Struct):
+                return v.copied(make)
+            return make(v) if is_scalar(v) or isinstance(v, Matrix) else v
+        return Struct({k: copy(v) for k, v in self._members.items()}, self._methods)
+
+    @staticmethod
+    def field(members, methods=None, shape=None, name="struct", **options):
+        """A field of structs with these members, a type each; see `costate.field`."""
+        return StructType(members, methods, name).field(shape=shape, **options)
+
+    @property
+    def keys(self):
+        return list(self._members)
+
+    @property
+    def items(self):
+        return self._members.items()
+
+    def to_dict(self):
+        return dict(self._members)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.member(name)
+        except QuadrantsTypeError as error:
+            raise AttributeError(str(error)) from None
+
+    def __setattr__(self, name, value):
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        elif name in self._members:
+            self._members[name] = value
+        else:
+            raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(self._members)}")
+
+    def __repr__(self):
+        return repr(self._members)
+
+
+class StructElement:
+    """An element of a field of structs on the host."""
+
+    def __init__(self, field, index):
+        object.__setattr__(self, "_at", (field, index))
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        field, index = self._at
+        if name in field.methods:
+            return field.methods[name].__get__(self, type(self))
+        if name not in field.members:
+            raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(field.members)}")
+        return field.members[name][index]
+
+    def copy(self):
+        """The struct with its members as they are now."""
+        return Struct({k: v.copy() if isinstance(v, StructElement) else v for k, v in self.to_dict().items()},
+                      self._at[0].methods)
+
+    def __setattr__(self, name, value):
+        field, index = self._at
+        field.members[name][index] = value
+
+    def to_dict(self):
+        field, index = self._at
+        return {k: f[index] for k, f in field.members.items()}
+
+    def __repr__(self):
+        return repr(self.to_dict())
+
+
+class StructField:
+    """A field of structs: a field for each member."""
+
+    def __init__(self, members, methods=None):
+        self.members = members
+        self.methods = methods or {}
+
+    def __copy__(self):
+        return StructField({k: copy(f) for k, f in self.members.items()}, self.methods)
+
+    def first(self):
+        field = next(iter(self.members.values()))
+        return field.first() if isinstance(field, StructField) else field
+
+    shape = property(lambda self: self.first().shape)
+    has_grad = property(lambda self: Answer(any(one.has_grad for one in self.members.values())))
+    has_dual = property(lambda self: Answer(any(one.has_dual for one in self.members.values())))
+    keys = property(lambda self: list(self.members))
+
+    def place_members(self, node, offset=None):
+        node.place(*self.members.values(), offset=offset)
+
+    def __getattr__(self, name):
+        if name != "members" and name in self.members:
+            return self.members[name]
+        if name in ("grad", "dual"):
+            made = {k: getattr(f, name) for k, f in self.members.items()}
+            return StructField({k: f for k, f in made.items() if f is not None})
+        raise AttributeError(f"a field of structs has no member `{name}`")
+
+    def get_member_field(self, name):
+        return self.members[name]
+
+    def __getitem__(self, index):
+        return StructElement(self, index)
+
+    def __setitem__(self, index, value):
+        value = value.to_dict() if hasattr(value, "to_dict") else value
+        for name, one in value.items():
+            self.members[name][index] = one
+
+    def fill(self, value):
+        for one in self.members.values():
+            one.fill(value)
+
+    def to_numpy(self):
+        return {k: f.to_numpy() for k, f in self.members.items()}
+
+    def from_numpy(self, arrays):
+        for k, f in self.members.items():
+            f.from_numpy(arrays[k])
+
+    def to_torch(self, device=None):
+        return {k: f.to_torch(device=device) for k, f in self.members.items()}
+
+    def from_torch(self, tensors):
+        for k, f in self.members.items():
+            f.from_torch(tensors[k])
+
+    def copy_from(self, other):
+        for k, f in self.members.items():
+            f.copy_from(other.members[k])
+
+
+class StructType:
+    """The type of structs: `types.struct(pos=vec3, mass=f32)`, or a class with `@dataclass`."""
+
+    def __init__(self, members, methods=None, name="struct"):
+        self.members, self.methods, self.__name__ = dict(members), methods or {}, name
+
+    def __call__(self, *args, **given):
+        if len(args) > len(self.members):
+            raise QuadrantsTypeError(f"{self.__name__} has {len(self.members)} members, not {len(args)}")
+        by_position = dict(zip(self.members, args))
+        for name in given:
+            if name not in self.members:
+                raise QuadrantsTypeError(f"{self.__name__} has no member `{name}`")
+            if name in by_position:
+                raise QuadrantsTypeError(f"{self.__name__} is given its member `{name}` twice")
+        given = {**by_position, **given}
+        return Struct({k: self._member(t, given.get(k, 0)) for k, t in self.members.items()},
+                      self.methods)
+
+    def taken(self, value):
+        """A struct of this type: of one, of a dictionary, of a list of members, or of the first member."""
+        value = value.get() if isinstance(value, Struct) else value
+        if hasattr(value, "to_dict"):
+            value = value.to_dict()
+        if isinstance(value, dict):
+            return self(**value)
+        return self(*value) if isinstance(value, (list, tuple)) else self(value)
+
+    @staticmethod
+    def _member(kind, value):
+        if dtypes.is_dtype(kind):
+                return elementwise(lambda v: arith.typed(v, dtypes.cook(kind)), value)
+        if isinstance(kind, StructType):
+            return kind.taken(value)
+        return kind(value)
+
+    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, name=""):
+        """A field of these."""
+        self._check_real(needs_grad or needs_dual)
+        check_layout(layout, shape)
+        return StructField({k: self._field(t, field, shape, needs_grad, needs_dual, offset)
+                            for k, t in self.members.items()}, self.methods)
+
+    def _check_real(self, wanted):
+        if wanted and not _is_real(self):
+            raise QuadrantsRuntimeTypeError(f"no member of {self.__name__} is of a type that has a gradient: leave "
+                                            "`needs_grad` and `needs_dual` out")
+
+    def ndarray(self, shape, needs_grad=False, needs_dual=False, layout=None):
+        """An ndarray of these: an ndarray for each member."""
+        self._check_real(needs_grad or needs_dual)
+        check_layout(layout, shape)
+        return StructField({name: ndarray(kind, shape, needs_grad and _is_real(kind), needs_dual and _is_real(kind))
+                            for name, kind in self.members.items()}, self.methods)
+
+    @staticmethod
+    def _field(kind, make, shape, needs_grad, needs_dual, offset):
+        if isinstance(kind, StructType):
+            real = _is_real(kind)
+            return kind.field(shape=shape, needs_grad=needs_grad and real, needs_dual=needs_dual and real,
+                              offset=offset)
+        real = _is_real(kind)
+        return make(kind, shape=shape, needs_grad=needs_grad and real,
+                    needs_dual=needs_dual and real, offset=offset)
+
+
+def _is_real(kind):
+    """Whether a number, vector or struct has a gradient."""
+    if isinstance(kind, StructType):
+        return any(map(_is_real, kind.members.values()))
+    return (dtypes.cook(kind) if dtypes.is_dtype(kind) else kind.dtype or dtypes.defaults.fp).is_float
+
+
+def struct(**members):
+    """The type of structs with these members."""
+    return StructType(members)
+
+
+class Methods(dict):
+    """Those of a class, to which pickles and copies of what has them refer."""
+
+    def __init__(self, methods, cls):
+        super().__init__(methods)
+        self.owner = cls.__module__, cls.__qualname__
+
+    def __reduce__(self):
+        if "<locals>" in self.owner[1]:
+            raise PicklingError(f"a struct with the methods of `{self.owner[1]}` cannot be pickled: that class is made in a function")
+        return _methods_of, self.owner
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _methods_of(module, name):
+    return attrgetter(name)(import_module(module)).methods

@@ -1,0 +1,1 @@
+"""Kernels: arguments, specialisations, tables, launches."""

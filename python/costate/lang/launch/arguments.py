@@ -1,0 +1,461 @@
+"""Arguments of a kernel: what is compiled in, and what is passed at each launch.
+
+For each parameter there is a `Parameter` that makes an argument a key (of the
+specialisation) and into what the launch passes on, and traces it.
+"""
+
+import dataclasses
+import enum
+from typing import get_type_hints
+
+import numpy as np
+
+from costate import _core
+from costate.errors import MissingGradient, QuadrantsRuntimeTypeError, QuadrantsSyntaxError
+from costate.lang.base import dtypes, runtime, scalars
+from costate.lang.base.state import records, state
+from costate.lang.data.annotations import CompoundType, NdarrayType
+from costate.lang.data.buffer_view import BufferView, BufferViewType
+from costate.lang.data.ndarray import Ndarray, Tensor
+from costate.lang.data.storage import Storage
+from costate.lang.data.struct import Struct, StructField, StructType
+from costate.lang.trace.arrays import TracedArray, TracedView
+from costate.lang.trace.frame import Bound
+from costate.lang.trace.func import Func, is_template
+from costate.lang.values.expr import Expr
+from costate.lang.values.lifted import lifts, numbers, type_of
+from costate.lang.values.matrix import Matrix
+
+
+class Values:
+    """What one launch passes on, in the order of the parameters."""
+
+    __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside")
+
+    def __init__(self):
+        self.items = []    # numbers and arrays of the library
+        self.key = []
+        self.after = []    # what happens after the launch
+        self.kept = []
+        self.counts = []   # how many items each parameter has
+        self.tensors = {}  # position of an item -> the tensor of PyTorch that it is
+        self.hosts = {}    # id of an item -> (it, the array of NumPy that it stands for)
+        self.outside = False  # an array may be one over memory of others
+
+
+def numbers_of(values):
+    return [item for item in values.items if not isinstance(item, _core.Array)]
+
+
+def _is_tensor(annotation):
+    return isinstance(annotation, type) and issubclass(annotation, Tensor)
+
+
+def parameter_for(name, annotation, position):
+    """The Parameter of an annotation."""
+    if is_template(annotation):
+        return TemplateParameter(name)
+    if isinstance(annotation, NdarrayType) or annotation is NdarrayType:
+        return ArrayParameter(name, annotation if isinstance(annotation, NdarrayType)
+                              else NdarrayType())
+    if isinstance(annotation, BufferViewType) or annotation is BufferView:
+        return ViewParameter(name, annotation if isinstance(annotation, BufferViewType) else BufferViewType())
+    if _is_tensor(annotation):
+        return AnyParameter(name)
+    if annotation is Matrix or dtypes.is_dtype(annotation) and annotation is not None:
+        if annotation is not Matrix:
+            return ScalarParameter(name, dtypes.cook(annotation))
+    if isinstance(annotation, CompoundType):
+        return VectorParameter(name, annotation)
+    if isinstance(annotation, StructType):
+        return StructParameter(name, annotation)
+    if dataclasses.is_dataclass(annotation):
+        return DataclassParameter(name, annotation)
+    raise QuadrantsSyntaxError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
+                           f"{annotation!r}; use a data type such as `ti.f32`, "
+                           "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass")
+
+
+class ScalarParameter:
+    def __init__(self, name, dtype):
+        self.name, self.dtype = name, dtype
+        # Numbers that are passed on as they are.
+        self.python_type = float if dtype.is_float else int if dtype.is_int else bool
+        self.lo, self.hi = (-float("inf"), float("inf")) if dtype.is_float else \
+            dtypes.value_range(dtype)
+
+    def bind(self, value, values):
+        number = scalars.plain(value)
+        if isinstance(number, float) and not self.dtype.is_float:
+            number = None   # also if it is whole: it was computed with floats
+        if number is None:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            f"converted into required type {self.dtype}")
+        values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
+
+    def trace(self, builder, value, path):
+        handle = builder.trace.scalar(self.dtype.core)
+        builder.arguments.append(("value", path.next()))
+        if self.dtype is dtypes.i32:
+            wide = builder.pure(_core.Op.cast, dtypes.i64, handle)
+            return Bound(Expr(handle, self.dtype, wide, 1))
+        return Bound(Expr(handle, self.dtype))
+
+
+def bind_numbers(value, values):
+    """The numbers of an object that are arguments of each launch, see lifted.py."""
+    if lifts(value):
+        for _, name, number in numbers(value):
+            dtype = type_of(number)
+            values.key.append((name, dtype.name))
+            ScalarParameter(name, dtype).bind(number, values)
+
+
+class VectorParameter:
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+
+    def bind(self, value, values):
+        entries = scalars.leaves(value)
+        if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            f"converted into required type {self.kind!r}")
+        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
+        for e in entries:
+            one.bind(e, values)
+
+    def trace(self, builder, value, path):
+        one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
+        entries = [one.trace(builder, None, path).value for _ in range(self.kind.count)]
+        return Bound(Matrix.of(entries, self.kind.shape))
+
+
+class StructParameter:
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+        self.members = {k: parameter_for(f"{name}.{k}", t, k) for k, t in kind.members.items()}
+
+    def bind(self, value, values):
+        for name, parameter in self.members.items():
+            given = value.get(name) if isinstance(value, dict) else getattr(value, name)
+            parameter.bind(given, values)
+
+    def trace(self, builder, value, path):
+        return Bound(Struct({k: p.trace(builder, None, path).value
+                             for k, p in self.members.items()}, self.kind.methods))
+
+
+class ViewParameter:
+    """A `BufferView`: an ndarray and two numbers."""
+
+    def __init__(self, name, kind):
+        self.name = name
+        self.parts = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
+                      ScalarParameter(name, dtypes.i32)]
+
+    def bind(self, value, values):
+        if not isinstance(value, BufferView):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a `BufferView`; give "
+                                            "`x[a:b]` or `BufferView(x, offset, size)`")
+        for part, given in zip(self.parts, (value.arr, value.offset, value.size)):
+            part.bind(given, values)
+
+    def trace(self, builder, value, path):
+        array, offset, size = (part.trace(builder, given, path).value
+                               for part, given in zip(self.parts, (value.arr, None, None)))
+        return Bound(TracedView(array, offset, size))
+
+
+class TemplateParameter:
+    def __init__(self, name):
+        self.name = name
+
+    def bind(self, value, values):
+        if isinstance(value, Ndarray):
+            ArrayParameter(self.name, NdarrayType()).bind(value, values)
+            return
+        if isinstance(value, (float, np.generic)):
+            values.key.append((type(value), repr(value)))  # 0.0 is not -0.0, and nan is nan
+        elif isinstance(value, (bool, int, str, type(None), enum.Enum)):
+            values.key.append((type(value), value))
+        elif isinstance(value, (tuple, list)):
+            values.key.append((type(value), len(value)))
+            for one in value:
+                self.bind(one, values)
+        elif isinstance(value, Matrix):
+            values.key.append((Matrix, value.shape))
+            for one in value.entries:
+                self.bind(one, values)
+        else:
+            parts = _parts(value)
+            names = tuple(value.members) if isinstance(value, StructField) else ()
+            values.key.append((names, *map(id, parts)))
+            values.kept.extend(parts)
+            bind_numbers(value, values)
+
+    def trace(self, builder, value, path):
+        if lifts(value):
+            builder.lifted.add(value, path)
+        if isinstance(value, Ndarray):
+            return ArrayParameter(self.name, NdarrayType()).trace(builder, value, path)
+        if isinstance(value, (tuple, list)):
+            return Bound(type(value)(self.trace(builder, v, path).value for v in value))
+        return Bound(value)
+
+
+def _parts(value):
+    """The objects that make a template what it is: some are made anew for each use."""
+    if isinstance(value, StructField) and value.members:
+        return [part for one in (*value.members.values(), *value.methods.values()) for part in _parts(one)]
+    if isinstance(value, Func) and value.instance is not None:
+        return [value.function, value.instance]
+    return [value]
+
+
+class AnyParameter(TemplateParameter):
+    """A `Tensor`: a field or an ndarray."""
+
+
+class DataclassParameter:
+    """A frozen dataclass of arrays, numbers and other dataclasses."""
+
+    def __init__(self, name, cls):
+        self.name, self.cls = name, cls
+        try:
+            hints = get_type_hints(cls)
+        except Exception:
+            hints = {f.name: f.type for f in dataclasses.fields(cls)}
+        self.members = {f.name: self._member(f.name, hints.get(f.name, f.type))
+                        for f in dataclasses.fields(cls)}
+
+    def _member(self, name, annotation):
+        if isinstance(annotation, type) and issubclass(annotation, Storage) or _is_tensor(annotation):
+            return AnyParameter(f"{self.name}.{name}")
+        return parameter_for(f"{self.name}.{name}", annotation, name)
+
+    def bind(self, value, values):
+        if not isinstance(value, self.cls):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, "
+                                            f"not a {self.cls.__name__}")
+        for name, parameter in self.members.items():
+            parameter.bind(getattr(value, name), values)
+
+    def trace(self, builder, value, path):
+        members = {}
+        for name, parameter in self.members.items():
+            given = parameter.trace(builder, getattr(value, name), path)
+            members[name] = given.value if isinstance(given, Bound) else given
+        methods = {k: f for cls in reversed(self.cls.__mro__) for k, f in vars(cls).items()
+                   if isinstance(f, Func)}
+        return Bound(Struct(members, methods))
+
+    @property
+    def frozen(self):
+        """Whether an instance stays what it is."""
+        return self.cls.__dataclass_params__.frozen and all(
+            p.frozen for p in self.members.values() if isinstance(p, DataclassParameter))
+
+
+class ArrayParameter:
+    """An ndarray, of structs too, or an array of NumPy, PyTorch or the library."""
+
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+
+    def _member(self, name):
+        kinds = self.kind.members
+        return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
+                                                                 needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
+
+    def _bind_members(self, value, values):
+        kinds = self.kind.members
+        if not isinstance(value, StructField) or kinds and list(kinds) != list(value.members):
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) is not an ndarray of structs "
+                                            f"with the members {', '.join(kinds or ())}")
+        values.key.append(("struct", tuple(value.members), tuple(map(id, value.methods.values()))))
+        values.kept.extend(value.methods.values())
+        for name, one in value.members.items():
+            self._member(name).bind(one, values)
+
+    def bind(self, value, values):
+        kind = self.kind
+        if isinstance(value, StructField) or kind.members:
+            self._bind_members(value, values)
+            return
+        if isinstance(value, Ndarray):
+            dtype, ndim, element_shape = value.dtype, len(value.shape), value.element_shape
+            array = value.core()
+        elif isinstance(value, Storage) and not value.is_field:
+            dtype, ndim, element_shape = value.dtype, len(value.shape), value.element_shape
+            array = value.core()
+        elif isinstance(value, Storage):
+            raise QuadrantsRuntimeTypeError(f"Invalid argument for parameter `{self.name}`: a field "
+                                            "is passed as `ti.template()`, or used by its name; "
+                                            "`types.ndarray()` takes ndarrays")
+        else:
+            array, element_shape = self._foreign(value, values)
+            dtype = dtypes.of_core(array.dtype)
+            ndim = len(array.shape) - len(element_shape)
+        if kind.dtype is not None and kind.dtype is not dtype:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
+                                            f"dtype={kind.dtype}, but {dtype} is provided for "
+                                            f"`{self.name}`")
+        if kind.ndim is not None and kind.ndim != ndim:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
+                                            f"ndim={kind.ndim}, but {ndim}d is provided for "
+                                            f"`{self.name}`")
+        if kind.element_shape is not None and kind.element_shape != element_shape:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required "
+                                            f"element shape {kind.element_shape}, but "
+                                            f"{element_shape} is provided for `{self.name}`")
+        if kind.element_dim is not None and kind.element_dim != len(element_shape):
+            kinds = ("numbers", "vectors", "matrices")
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: required an array of "
+                                            f"{kinds[kind.element_dim]}, but one of {kinds[len(element_shape)]} is "
+                                            f"provided for `{self.name}`")
+        needs_grad = getattr(value, "needs_grad", array.has_grad)
+        if kind.needs_grad and not array.has_grad:
+            raise QuadrantsRuntimeTypeError(f"Invalid argument into `types.ndarray()`: "
+                                            f"`{self.name}` needs a gradient: make it with "
+                                            "`needs_grad=True`")
+        values.key.append((dtype.name, ndim, element_shape, needs_grad))
+        values.items.append(array)
+
+    def _foreign(self, value, values):
+        """An array of the library for one of NumPy or PyTorch."""
+        kind = self.kind
+        if isinstance(value, _core.Array):
+            array = value
+            values.outside = True
+        elif dtypes.is_tensor(value):
+            from costate.interop.tensors import array_for
+            if kind.needs_grad is False:
+                value = value.detach()
+            elif value.requires_grad and not value.is_leaf:
+                value = _leaf_over(value)
+            array = array_for(value)
+            values.tensors[len(values.items)] = value
+        elif isinstance(value, np.ndarray):
+            array = self._numpy(value, values)
+        else:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
+                                            "converted into required type ndarray; pass an ndarray "
+                                            "or an array of NumPy or PyTorch")
+        shape = kind.element_shape
+        if shape is None and kind.element_dim:
+            shape = tuple(array.shape[len(array.shape) - kind.element_dim:])
+        if shape and tuple(array.shape[len(array.shape) - len(shape):]) != shape:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` has shape "
+                                            f"{tuple(array.shape)}, whose last extents are not "
+                                            f"{shape}")
+        return array, shape or ()
+
+    def _numpy(self, value, values):
+        if isinstance(value, np.ma.MaskedArray) or type(value).__array_ufunc__ is not np.ndarray.__array_ufunc__:
+            raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, whose elements are more than the "
+                                            "numbers in its memory; pass a plain array, such as `x.filled(0)` of a masked one or "
+                                            "`np.asarray(x)`")
+        for array, known in values.hosts.values():
+            if known is value:
+                return array
+
+        def make():
+            array = _core.Array(runtime.device(), dtypes.of_numpy(value.dtype).core, list(value.shape))
+            array.write(np.asarray(value, order="C"))
+            return array
+
+        array = state.tape.host_array(value, make) if records() else make()
+        values.hosts[id(array)] = array, value
+        if value.flags.writeable:
+            version = array.version
+
+            def back():
+                if array.version == version:
+                    return
+                if value.flags.c_contiguous:
+                    array.read(value)
+                else:
+                    value[...] = array.to_numpy()
+            values.after.append(back)
+        return array
+
+    def trace(self, builder, value, path):
+        if isinstance(value, StructField):
+            return Bound(StructField({name: self._member(name).trace(builder, one, path).value
+                                      for name, one in value.members.items()}, value.methods))
+        position = path.next()
+        array = path.items[position]
+        known = builder.arrays.get(("array", path.alias(position)))
+        dtype = dtypes.of_core(array.dtype)
+        element_shape = getattr(value, "element_shape", None)
+        if element_shape is None:
+            element_shape = self.kind.element_shape or ()
+            if not element_shape and self.kind.element_dim:
+                element_shape = tuple(array.shape[len(array.shape) - self.kind.element_dim:])
+        if known is not None and known.element_shape == tuple(element_shape) and known.clamps == self.kind.clamps:
+            return Bound(known)
+        made = TracedArray(dtype, len(array.shape) - len(element_shape), element_shape)
+        made.clamps = self.kind.clamps
+        made.make_companion = self._companion(builder, made, array, position)
+        if self.kind.needs_grad is False:
+            builder.stopped.append(made)
+        builder.labels["value", position] = self.name
+        builder.arguments.append(("value", position))
+        builder.arrays[("array", path.alias(position))] = made
+        return Bound(made)
+
+    def _companion(self, builder, traced, array, position):
+        def make(which):
+            if not getattr(array, f"has_{which}"):
+                raise MissingGradient(f"`{self.name}` has no "
+                                      f"{'gradient' if which == 'grad' else 'tangent'}; make it with "
+                                      f"`needs_{which}=True`")
+            dtype = dtypes.of_core(getattr(array, which).dtype)
+            made = TracedArray(dtype, traced.ndim, traced.element_shape, is_gradient=which == "grad")
+            made.clamps = traced.clamps
+            builder.arguments.append(("companion", position, which))
+            return made
+        return make
+
+
+def _leaf_over(tensor):
+    """A leaf over the memory of a result of PyTorch, with the same `.grad`."""
+    import torch
+    if tensor._grad is None:
+        tensor._grad = torch.zeros_like(tensor)
+    leaf = tensor.detach().requires_grad_()
+    leaf.grad = tensor._grad
+    return leaf
+
+
+class Path:
+    """Counts the items of a launch while the parameters are traced."""
+
+    def __init__(self, items, aliases):
+        self.items = items
+        self.position = -1
+        self.aliases = aliases
+
+    def next(self):
+        self.position += 1
+        return self.position
+
+    def alias(self, position):
+        """The first position of the same array."""
+        return self.aliases.get(position, position)
+
+
+def aliases_of(items):
+    """{position: first position of the same array} of arrays that are passed more than once."""
+    arrays = [(k, x) for k, x in enumerate(items) if isinstance(x, _core.Array)]
+    if len(arrays) < 2:
+        return None
+    if len({id(x) for _, x in arrays}) == len(arrays):
+        return None
+    first, found = {}, {}
+    for k, x in arrays:
+        if id(x) in first:
+            found[k] = first[id(x)]
+        else:
+            first[id(x)] = k
+    return found

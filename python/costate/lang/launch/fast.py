@@ -1,0 +1,178 @@
+"""Launches with arguments that were seen before: no specialisation, no checks twice.
+
+An entry is found by the identities of arrays and templates; it ends with the first of them.
+"""
+
+from costate.errors import Error
+from costate.lang.base import runtime
+from costate.lang.base.explain import in_python
+from costate.lang.base.remembered import Remembered
+from costate.lang.base.threads import get_ident
+from costate.lang.data import snode, storage
+from costate.lang.launch.arguments import DataclassParameter, ScalarParameter, TemplateParameter
+from costate.lang.values.lifted import lifts
+
+_PRIMITIVE = (int, float, str, bool)
+MOST = 256
+
+
+class Entry:
+    """What a launch with these objects passes on."""
+
+    __slots__ = ("found", "launch", "template", "scalars", "tensors", "references", "destroyed")
+
+    def __init__(self, found, template, scalars, tensors, references):
+        self.found, self.template, self.scalars = found, template, scalars
+        self.tensors = tensors   # (position, what is known of the tensor of PyTorch there)
+        self.references = references
+        self.launch = found.compiled.launch
+        self.destroyed = snode.destroyed()
+
+    def recorded(self, *passed):
+        try:
+            self.launch(*passed)
+        except Error:
+            with in_python(self.found.names):
+                raise
+
+    def gradient(self, *passed):
+        with in_python(self.found.names):
+            self.found.compiled.grad(*passed)
+
+
+class Table:
+    """The entries of a kernel, of one thread."""
+
+    def __init__(self, kernel):
+        parameters = kernel.parameters[kernel.instance is not None:]
+        self.objects = [k for k, p in enumerate(parameters) if not isinstance(p, ScalarParameter)]
+        self.scalars = [(k, p, p.python_type) for k, p in enumerate(parameters)
+                        if isinstance(p, ScalarParameter)]
+        self.by_position = {k: (p, t) for k, p, t in self.scalars}
+        self.count = len(parameters)
+        self.changing = any(isinstance(p, DataclassParameter) and not p.frozen for p in parameters)
+        self.mixed = any(isinstance(p, TemplateParameter) for p in parameters)
+        self.all_objects = len(self.objects) == self.count
+        self.generation = runtime.generation
+        self.entries = Remembered()
+
+    def key(self, args):
+        if self.mixed:
+            return tuple([id(args[k]) if type(args[k]) not in _PRIMITIVE else
+                          (type(args[k]), args[k] if type(args[k]) is not float else repr(args[k]))
+                          for k in self.objects])
+        if self.all_objects:
+            return tuple(map(id, args))
+        return tuple([id(args[k]) for k in self.objects])
+
+    def with_numbers(self, entry, args):
+        """The arguments with the numbers of this call, or None."""
+        result = entry.template.copy()
+        for position, slots in entry.scalars:
+            value = args[position]
+            parameter, python_type = self.by_position[position]
+            if type(value) is not python_type or not parameter.lo <= value <= parameter.hi:
+                return None
+            for slot in slots:
+                result[slot] = value
+        return result
+
+    def add(self, kernel, args, found, values):
+        """Remembers a launch, if nothing of it may change: the entry or None."""
+        if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
+            return None
+        if lifts(kernel.instance) or any(map(lifts, args)):
+            return None
+        tensors = self._tensors(args, values)
+        if tensors is None:
+            return None
+        key = self.key(args)
+        objects = [args[k] for k in self.objects if type(args[k]) not in _PRIMITIVE and args[k] is not None]
+        references = self.entries.forgetting(key, objects)
+        if any(one is a for one, a in zip(references, objects)):
+            return None
+        if len(self.entries) >= MOST:
+            self.entries.clear()
+        template = found.arguments(values.items)
+        slots = self._slots(kernel, found, values)
+        if slots is None:
+            return None
+        self.entries[key] = Entry(found, template, slots, tensors, references)
+        return self.entries[key]
+
+    def _tensors(self, args, values):
+        """Where tensors of PyTorch stand, whose memory the device uses, and what is known of them."""
+        result = []
+        for item, tensor in values.tensors.items():
+            position = next((k for k in self.objects if args[k] is tensor), None)
+            known = getattr(tensor, "_costate", None)
+            if position is None or getattr(known, "array", None) is not values.items[item] or known.is_copied:
+                return None
+            result.append((position, known))
+        return tuple(result)
+
+    def _slots(self, kernel, found, values):
+        """Where the numbers of the call stand among the arguments."""
+        item_of, count = {}, 0
+        for k, counted in enumerate(values.counts):
+            for parameter_position, _, _ in self.scalars:
+                if parameter_position + (kernel.instance is not None) == k:
+                    item_of[parameter_position] = count
+            count += counted
+        result = []
+        for position, item in item_of.items():
+            result.append((position, [s for s, o in enumerate(found.order) if o == item
+                                      and type(o) is int]))
+        return result
+
+
+def table_of(kernel):
+    """The table of this thread."""
+    tables, me = kernel.tables, get_ident()
+    table = tables.get(me)
+    if table is None or table.generation != runtime.generation:
+        table = tables[me] = Table(kernel)
+    return table
+
+
+def launch(kernel, args, is_gradient=False, tape=None):
+    """Launches with a known entry, which `tape` has recorded before if there is one; False if there is none."""
+    table = kernel.tables.get(get_ident())
+    if table is None or len(args) != table.count or table.generation != runtime.generation:
+        return False
+    entry = table.entries.get(table.key(args))
+    if entry is None or entry.destroyed != snode._destroyed or not entry.found.seen.holds():
+        return False
+    passed = entry.template
+    if entry.scalars:
+        passed = table.with_numbers(entry, args)
+        if passed is None:
+            return False
+    for position, known in entry.tensors:
+        tensor = args[position]
+        if tensor._costate is not known or not known.ready(tensor):
+            return False
+    if storage._dirty:
+        storage.flush()
+    function = entry.launch
+    if tape is not None:
+        if not tape.insert_again(kernel, args, entry):
+            return False
+        function = entry.recorded
+    elif is_gradient:
+        entry.found.check_gradient()
+        function = entry.gradient
+    if entry.tensors:
+        _with_tensors(function, passed, entry.tensors, args)
+    else:
+        function(*passed)
+    return True
+
+
+def _with_tensors(function, passed, tensors, args):
+    try:
+        function(*passed)
+    finally:
+        for position, known in tensors:
+            if known.array_version != known.array.version:
+                known.write_versions(args[position])

@@ -1,0 +1,344 @@
+"""`@kernel`: compiled for the arguments that it is called with, at the first such call."""
+
+import functools
+import inspect
+import weakref
+
+from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
+from costate.lang.base import runtime, threads
+from costate.lang.base import state as ad_state
+from costate.lang.base.enums import AutodiffMode
+from costate.lang.base.remembered import Remembered
+from costate.lang.data import storage
+from costate.lang.launch import fast
+from costate.lang.launch.arguments import Values, aliases_of, bind_numbers, numbers_of, parameter_for
+from costate.lang.launch.specialisation import Own, Specialisation
+from costate.lang.syntax.source import Source
+from costate.lang.trace import plain
+from costate.lang.trace.calls import OfTheHost
+from costate.lang.trace.frame import Bound
+from costate.lang.trace.func import hints_of, refuse_wrapped
+from costate.lang.values import random as random_numbers
+from costate.lang.values.lifted import lifts
+
+
+class SelfParameter:
+    """`self` of a kernel of a class."""
+
+    name = "self"
+
+    def bind(self, value, values):
+        values.key.append(id(value))
+        values.kept.append(value)
+        bind_numbers(value, values)
+
+    def trace(self, builder, value, path):
+        if lifts(value):
+            builder.lifted.add(value, path)
+        return Bound(value)
+
+
+#: All kernels, and what objects have of them.
+_all = threads.Objects()
+
+
+@runtime.on_reset.add
+def _forget():
+    for one in _all:
+        one._forget()
+
+
+class Kernel(OfTheHost):
+    """A kernel; calling it launches it. `k.grad(...)` adds its gradient."""
+
+    instance = None
+    original = property(lambda self: self)
+
+    def __init__(self, function):
+        refuse_wrapped(function, "kernel")
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
+        self.cache = Remembered()
+        self.tables = {}      # {thread: fast.Table}
+        self.warned = set()   # where
+        self.autodiff_mode = AutodiffMode.NONE
+        self._source = None
+        self.signature = inspect.signature(function)
+        self.hints = None
+        self.names = tuple(self.signature.parameters)
+        self.is_method = _is_method(function)
+        self._parameters = None
+        self._check_signature()
+        _all.add(self)
+
+    def _forget(self):
+        """Ends what was compiled for the options of `init` so far."""
+        self.cache, self.tables, self._parameters = Remembered(), {}, None
+
+    def _check_signature(self):
+        for position, p in enumerate(self.signature.parameters.values()):
+            if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
+                raise QuadrantsSyntaxError("Kernels do not support variable arguments (*args, "
+                                           f"**kwargs): `{self.__name__}`")
+            if position == 0 and self.is_method:
+                continue
+            if p.annotation is p.empty:
+                raise QuadrantsSyntaxError(f"Kernels parameters must be type annotated: `{p.name}` "
+                                           f"of `{self.__name__}`")
+            if not isinstance(p.annotation, str):
+                parameter_for(p.name, p.annotation, position)  # refuses what it does not know
+
+    @property
+    def parameters(self):
+        made = self.original._parameters
+        if made is None:
+            with threads.lock:
+                made = self.original._parameters = self._make_parameters()
+        return made
+
+    def _make_parameters(self):
+        hints = self.original.hints = hints_of(self.function)
+        made = []
+        for position, p in enumerate(self.signature.parameters.values()):
+            if position == 0 and self.is_method:
+                parameter = SelfParameter()
+                parameter.name = p.name
+            else:
+                parameter = parameter_for(p.name, hints[p.name], position)
+            made.append(parameter)
+        return made
+
+    @property
+    def source(self):
+        with threads.lock:
+            if self.original._source is None:
+                self.original._source = Source(self.function)
+            return self.original._source
+
+    def return_kinds(self):
+        """The types of the values that the kernel returns, or None; whether they are a tuple."""
+        kind = self.original.hints.get("return")
+        if kind is None:
+            return None, False
+        args = getattr(kind, "__args__", None)
+        if args:
+            return list(args), True
+        is_tuple = isinstance(kind, (tuple, list))
+        return list(kind) if is_tuple else [kind], is_tuple
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        try:
+            known = instance.__dict__[self.place]
+            if known.original is self and known.owner() is instance:
+                return BoundKernel(instance, known)
+        except (AttributeError, KeyError):
+            pass
+        return BoundKernel(instance, self._known(instance))
+
+    def _known(self, instance):
+        """What an object keeps of this kernel; if it can keep anything."""
+        try:
+            known = instance.__dict__[self.place] = _Known(self, weakref.ref(instance))
+            return known
+        except (AttributeError, TypeError):
+            return _Known(self, None)
+
+    def _arguments(self, args, options):
+        if self.instance is not None:
+            args = (self.instance, *args)
+        if options or len(args) != len(self.signature.parameters):
+            try:
+                bound = self.signature.bind(*args, **options)
+            except TypeError as error:
+                raise ArgumentCountError(f"`{self.__name__}()`: {error}") from None
+            bound.apply_defaults()
+            args = tuple(bound.arguments.values())
+        return args
+
+    def specialise(self, args):
+        """(Specialisation, Values) for arguments."""
+        if plain.active():
+            plain.refuse("a derivative or report")
+        runtime.runtime()
+        values = Values()
+        for parameter, given in zip(self.parameters, args):
+            before = len(values.items)
+            parameter.bind(given, values)
+            values.counts.append(len(values.items) - before)
+        aliases = aliases_of(values.items)
+        if aliases:
+            values.key.append(tuple(aliases.items()))
+        validation = ad_state.validating()
+        if validation:
+            values.key.append("validation")
+        key = tuple(values.key)
+        known = self.original.cache.get(key)
+        found = known and known.fitting()
+        if found is None:
+            found = self._specialised(key, args, values, aliases, validation)
+        return found, values
+
+    def _specialised(self, key, args, values, aliases, validation):
+        """Compiled by one thread for all."""
+        with threads.lock:
+            cache = self.original.cache
+            known = cache.get(key)
+            found = known and known.fitting()
+            if found is None:
+                references = cache.forgetting(key, values.kept)
+                found = Specialisation(self, args, values, aliases, validation, references)
+                if known:
+                    found.replaces(known)
+                cache.add(key, found)
+            return found
+
+    def _by_position(self, args, options):
+        """All arguments by position, or None if it is not that simple."""
+        names = self.names[len(args) + (self.instance is not None):]
+        if len(names) != len(options) or not all(map(options.__contains__, names)):
+            return None
+        return (*args, *map(options.__getitem__, names))
+
+    def _launched_again(self, args, options, is_gradient=False):
+        """Launches as before, if nothing but numbers has changed and nobody wants to know."""
+        tape = None
+        if ad_state.state.loud:
+            tape = ad_state.only_tape()
+            if tape is None or is_gradient:
+                return False
+        passed = self._by_position(args, options) if options else args
+        return passed is not None and fast.launch(self, passed, is_gradient, tape)
+
+    def __call__(self, *args, **options):
+        if self._launched_again(args, options):
+            return None
+        args = self._arguments(args, options)
+        if plain.active():
+            for parameter, given in zip(self.parameters, args):
+                parameter.bind(given, Values())     # refuses what it does not take
+            return plain.launch(self, args)
+        return ad_state.launched(self, args)
+
+    def run(self, args, mode="primal", initial_state=False):
+        """Launches without recording."""
+        found, values = self.specialise(args)
+        result = found.launch(values, mode, initial_state)
+        if mode == "primal":
+            fast.table_of(self).add(self, args[self.instance is not None:], found, values)
+        return result
+
+    def jvp(self, *args, **options):
+        """Runs the kernel and pushes the tangents `.dual` through it."""
+        return self.run(self._arguments(args, options), "jvp")
+
+    def prepared(self, args, own=None):
+        """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens after the launch), or
+        with what another launch had."""
+        found, values = self.specialise(args)
+        if own is None:
+            own = Own(found.own.arrays, found.seen, numbers_of(values))
+            own.key = random_numbers.next_key() if found.needs_random else 0
+        elif not own.seen.holds() or own.numbers != numbers_of(values):
+            raise CannotReplay(f"a member of an object that kernel `{self.__name__}` reads has changed since the launch whose "
+                               "derivative is taken; pass it as an argument, or take the derivative before")
+        storage.flush()
+        passed = found.arguments(values.items, own)
+        found.check_hosts(values, passed)
+        return found.compiled, passed, own, values.after
+
+    def compiled(self, *args, **options):
+        """(the compiled `_core.Kernel`, its arguments) of these arguments."""
+        found, values = self.specialise(self._arguments(args, options))
+        storage.flush()
+        return found.compiled, found.arguments(values.items)
+
+    def report(self, *args, **options):
+        """What is compiled, what the gradient saves and computes again; see `ad.report`."""
+        return self.compiled(*args, **options)[0].report()
+
+    def grad(self, *args, initial_state=False, **options):
+        """Adds to the gradients of what the kernel reads, from those of what it writes.
+
+        `initial_state=True`: the arrays hold what they held before the launch whose gradient is
+        wanted. Then kernels that overwrite what their gradient needs have one, too.
+        """
+        if getattr(self, "no_gradient", False):
+            return None
+        ad_state.check_gradient_allowed(self)
+        if not initial_state and self._launched_again(args, options, True):
+            return None
+        return self.run(self._arguments(args, options), "grad", initial_state)
+
+    def __repr__(self):
+        return f"<kernel {self.__qualname__}>"
+
+
+class _Known:
+    """What an object keeps of launches of its kernels. It is of no use to copies of the object."""
+
+    def __init__(self, original, owner):
+        self.original, self.owner, self.tables = original, owner, {}
+        _all.add(self)
+
+    def _forget(self):
+        self.tables = {}
+
+    def __reduce__(self):
+        return type(None), ()
+
+
+class BoundKernel(Kernel):
+    """A kernel of an object, which it keeps; the object does not keep it."""
+
+    def __init__(self, instance, known):
+        self.instance, self.known, self.tables = instance, known, known.tables
+
+    original = property(lambda self: self.known.original)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+
+def _is_method(function):
+    """Whether a function is defined in a class: by its first parameter and its qualified name."""
+    parameters = list(inspect.signature(function).parameters.values())
+    parts = function.__qualname__.split(".")
+    return (len(parts) > 1 and parts[-2] != "<locals>" and bool(parameters)
+            and parameters[0].annotation is inspect.Parameter.empty)
+
+
+def kernel(function=None, *, pure=None, fastcache=False, graph=False, gpu_graph=False, checkpoints=False):
+    """Makes a kernel of a Python function.
+
+    Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
+    `ti.template()`, vector types, dataclasses. The outermost `for` loops run in parallel. The options are those of
+    Quadrants, and have no effect.
+    """
+    if function is None:
+        return kernel
+    if inspect.isclass(function) or not callable(function):
+        raise QuadrantsSyntaxError("`@kernel` is for functions")
+    if isinstance(function, Kernel):
+        return function
+    return Kernel(function)
+
+
+def pure(function):
+    """The function: kernels are kept for the next process without being asked to."""
+    return function
+
+
+def data_oriented(cls=None, *, stable_members=False, template_primitives=True):
+    """Marks a class whose methods are kernels and funcs.
+
+    With `template_primitives=False`, the numbers that its objects hold are arguments of each launch: they change without
+    a new compilation, and cannot be `static`. `stable_members` is accepted, and has no effect.
+    """
+    if cls is None:
+        return lambda one: data_oriented(one, stable_members=stable_members, template_primitives=template_primitives)
+    cls._data_oriented = True
+    cls._template_primitives = bool(template_primitives)
+    return cls

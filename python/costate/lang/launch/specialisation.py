@@ -1,0 +1,265 @@
+"""A kernel for certain types and template arguments: traced, compiled and launched."""
+
+import sys
+import warnings
+import weakref
+from contextlib import contextmanager
+from functools import partial
+
+from costate.errors import RecursiveCall
+from costate.lang.base import dtypes, runtime
+from costate.lang.base.explain import in_python
+from costate.lang.base.state import state
+from costate.lang.base.threads import get_ident, lock
+from costate.lang.data import storage
+from costate.lang.launch import host_arguments
+from costate.lang.launch.arguments import Path, StructParameter
+from costate.lang.trace.arrays import Hidden
+from costate.lang.trace.frame import Bound, Frame
+from costate.lang.trace.results import Results
+from costate.lang.trace.stack_cap import StackCap, refuse_loops
+from costate.lang.trace.validation import Checker
+from costate.lang.trace.visitor import Visitor
+from costate.lang.trace.watch import Watch
+from costate.lang.values import random
+from costate.lang.values.builder import Builder
+from costate.lang.values.expr import is_number, is_scalar
+from costate.lang.values.matrix import Matrix
+
+
+MOST_VARIANTS = 16
+MOST_FRAMES = 4000   # of Python; many more could overflow the stack of C where calls go through it
+
+
+@contextmanager
+def _deep_calls():
+    """Functions are traced where they are called, in several frames each."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, MOST_FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class Own:
+    """What one thread has of a kernel: its hidden arrays, and the key of the random numbers of its last launch; of a launch
+    that is kept what it has read of objects, and its numbers."""
+
+    __slots__ = ("arrays", "key", "seen", "numbers")
+
+    def __init__(self, arrays, seen=None, numbers=()):
+        self.arrays, self.key, self.seen, self.numbers = arrays, 0, seen, numbers
+
+
+class Specialisation:
+    """A kernel for certain types and template arguments. It keeps no object alive whose identity is in its key."""
+
+    def __init__(self, kernel, args, values, aliases, validation, references):
+        self.name = kernel.__name__
+        self.references = references   # see `Remembered`
+        self.keyed = set(map(id, values.kept))
+        self.owns = {}           # {thread: Own}
+        self.others = []         # those of the same key for other members of objects, the newest first
+        options = runtime.runtime().kernel_options()
+        self.debug = options.debug
+        try:
+            with _deep_calls():
+                self._trace(kernel, args, values, aliases, options, validation)
+        except RecursiveCall as error:  # without the thousand frames that led there
+            raise error.with_traceback(None) from None
+
+    def fitting(self):
+        """This one, or another variant, for the members that objects have at present, or None."""
+        return next((one for one in (self, *self.others) if one.seen.holds()), None)
+
+    def replaces(self, known):
+        """Another variant was compiled for the same key."""
+        before = len(known.others)
+        self.others, known.others = [known, *known.others][:MOST_VARIANTS - 1], []
+        if len(self.others) == MOST_VARIANTS - 1 > before:
+            warnings.warn(f"kernel `{self.name}` is compiled again whenever a member of an object that it reads is "
+                          "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
+                          "field", stacklevel=2)
+
+    def _trace(self, kernel, args, values, aliases, options, validation):
+        source = kernel.source
+        frame = Frame(kernel.function, source)
+        frame.kernel = self
+        self.returns = Results(kernel)
+        with Builder(self.name, source.loc(source.node), options) as builder:
+            builder.warned, builder.watch = kernel.original.warned, Watch()
+            if validation:
+                builder.check = Checker(builder)
+            try:
+                self._trace_parameters(kernel, args, Path(values.items, aliases or {}), frame, builder)
+                Visitor(builder, frame).run()
+                self.returns.end(frame.returned)
+                self._note(builder)
+                self.compiled = self._finish(builder, options)
+            finally:
+                builder.trace.abandon()
+
+    def _trace_parameters(self, kernel, args, path, frame, builder):
+        """What stands in front of the body."""
+        for parameter, given in zip(kernel.parameters, args):
+            frame.bind(parameter.name, parameter.trace(builder, given, path))
+        if frame.effects(frame.source.node.body).draws:
+            builder.random_key = builder.trace.scalar(dtypes.u64.core)
+            builder.arguments.append(("key",))
+            builder.random = random.Stream(builder, builder.random_key, builder.constant(dtypes.u64, 0))
+        limit = runtime.runtime().config.ad_stack_size
+        if limit:
+            builder.cap = StackCap(builder, limit)
+        self._split_changed(kernel, frame)
+
+    def _note(self, builder):
+        """What launches need to know."""
+        self.needs_random = builder.has_drawn
+        self.checks, self.cap = builder.check is not None, builder.cap and builder.cap.closed()
+        self.dynamic_loop = builder.dynamic_loop
+        self.seen = builder.watch.sealed()
+        self.keyed |= self.seen.objects()
+        self.order, self.written = self._order(builder.arguments), builder.written
+
+    @staticmethod
+    def _split_changed(kernel, frame):
+        """Parameters that the kernel assigns become variables."""
+        structs = {p.name for p in kernel.parameters if isinstance(p, StructParameter)}
+        for name, found in list(frame.scopes[-1].items()):
+            if not isinstance(found, Bound) or not frame.changed_in(name, frame.source.node.body, is_number(found.value)):
+                continue
+            if is_scalar(found.value) or isinstance(found.value, Matrix):
+                frame.bind(name, frame.variable(name, found.value))
+            elif name in structs:
+                frame.bind(name, found.value.copied(partial(frame.variable, name)))
+
+    def _finish(self, builder, options):
+        self.names = [self._name(builder, k) for k in range(len(builder.arguments))]
+        if builder.is_empty:
+            return None
+        with in_python(self.names):
+            return builder.trace.finish(options)
+
+    @staticmethod
+    def _name(builder, position):
+        """What messages call an argument."""
+        kind = builder.arguments[position]
+        if kind[0] == "companion":
+            return f"{builder.labels.get(('value', kind[1]), 'an argument')}.{kind[2]}"
+        return builder.labels.get(position, builder.labels.get(kind[:2]))
+
+    def _order(self, arguments):
+        """Where each argument of the compiled kernel comes from, see `arguments`."""
+        self.fields = [self._holder(one[1]) for one in arguments if one[0] == "storage"]
+        self.hidden = [one[1] for one in arguments if one[0] == "hidden"]
+        fields, order = iter(self.fields), []
+        for one in arguments:
+            if one[0] == "value":
+                order.append(one[1])
+            elif one[0] == "storage":
+                holder = next(fields)
+                order.append((lambda holder=holder: holder().core()) if type(holder) is weakref.ref else one[1].core)
+            elif one[0] == "array":
+                order.append(lambda array=one[1]: array)
+            elif one[0] == "companion":
+                order.append((one[1], one[2]))
+            else:
+                order.append(one[1] if one[0] == "hidden" else None)
+        return order
+
+    def _holder(self, array):
+        """A function that returns a field; of one in the key a reference, with which this ends."""
+        owner = array
+        while hasattr(owner, "which"):
+            owner = owner.owner()
+        return weakref.ref(array) if id(owner) in self.keyed or id(array) in self.keyed else lambda: array
+
+    @property
+    def own(self):
+        """What this thread has."""
+        return self.owns.get(get_ident()) or self._make_own()
+
+    def _make_own(self):
+        with lock:
+            made = self.owns[get_ident()] = Own({one: one.make() for one in self.hidden})
+        return made
+
+    @property
+    def plain(self):
+        """Whether a launch is nothing but that."""
+        return not (self.needs_random or self.checks or self.debug or self.returns or self.cap)
+
+    def arguments(self, items, own=None):
+        """Those of a launch, from what the parameters are given and what a thread has."""
+        own = own or self.own
+        return [items[o] if type(o) is int else
+                own.key if o is None else
+                getattr(items[o[0]], o[1]) if type(o) is tuple else
+                own.arrays[o] if type(o) is Hidden else o()
+                for o in self.order]
+
+    def check_gradient(self):
+        """What options of `init` have against the gradient."""
+        if self.dynamic_loop and runtime.runtime().config.ad_stack_experimental_enabled is False:
+            refuse_loops(self.name, self.dynamic_loop)
+        if self.cap:
+            self.cap.check(self.name, self.own.arrays)
+
+    def check_hosts(self, values, args):
+        """What launches with arrays of NumPy would lose."""
+        if values.hosts and self.written:
+            host_arguments.check(self, values, args)
+
+    # -- launches ------------------------------------------------------------------
+
+    @staticmethod
+    def _tell_tape(values):
+        """Of tensors of PyTorch."""
+        tape = state.tape
+        if tape is not None and (not state.hidden or state.keys is not None):
+            for tensor in values.tensors.values():
+                tape.meet(tensor)
+
+    def launch(self, values, mode, initial_state=False):
+        if self.compiled is None:
+            return None
+        if storage._dirty:
+            storage.flush()
+        me = get_ident()
+        own = self.owns.get(me) or self._make_own()
+        for holder in self.fields:
+            field = holder()
+            if field._user != me:
+                storage.claim(field)
+        if mode == "grad":
+            self.check_gradient()
+        elif self.cap:
+            self.cap.clear(own.arrays)
+        if self.needs_random and mode != "grad":
+            own.key = random.next_key()
+            if state.keys is not None:
+                state.keys[self] = own.key
+        launch = getattr(self.compiled, {"primal": "launch"}.get(mode, mode))
+        items = values.items
+        if values.tensors:
+            from costate.interop.tensors import launcher
+            launch = launcher(launch)
+            self._tell_tape(values)
+            items = [values.tensors.get(k, item) for k, item in enumerate(items)]
+        args = self.arguments(items, own)
+        if mode != "grad":
+            self.check_hosts(values, args)
+        with in_python(self.names):
+            if initial_state:
+                launch(*args, initial_state=True)
+            else:
+                launch(*args)
+        if self.debug or self.checks:
+            with in_python(self.names):
+                runtime.device().synchronize()
+        for action in values.after:
+            action()
+        if self.returns and mode != "grad":
+            return self.returns.read(own.arrays)
+        return None

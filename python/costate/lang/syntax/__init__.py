@@ -1,0 +1,1 @@
+"""From source to tree, with places."""

@@ -1,0 +1,150 @@
+"""The source of a kernel: where it stands, and messages that show it."""
+
+import ast
+import inspect
+import linecache
+import re
+import sys
+import textwrap
+
+from costate import _core
+from costate.errors import QuadrantsSyntaxError
+from costate.lang.syntax.graph_loops import rewritten
+
+
+def _move_named_conditions(tree):
+    """The condition of a loop only computes: one with `:=` becomes a `break` at the start of the body."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+            leave = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+            always = ast.copy_location(ast.Constant(True), node.test)
+            node.body.insert(0, ast.fix_missing_locations(ast.copy_location(leave, node.test)))
+            node.test = always
+
+
+class Source:
+    """The syntax tree of a Python function, with the line numbers of its file."""
+
+    def __init__(self, function):
+        self.function = function
+        self.name = function.__qualname__.split(".")[-1] if function.__name__ != "<lambda>" else (
+            "<lambda>")
+        self.file = inspect.getsourcefile(function) or function.__code__.co_filename
+        try:
+            lines, first = inspect.getsourcelines(function)
+        except (OSError, TypeError):
+            raise QuadrantsSyntaxError(
+                f"the source of `{self.name}` is not available (it was typed into an interpreter, "
+                "or made by `exec`); write it to a file, or register its text with `linecache`"
+            ) from None
+        if function.__name__ == "<lambda>":
+            raise QuadrantsSyntaxError(f"File \"{self.file}\", line {first}: a kernel is a function "
+                                       "made with `def`, not a lambda")
+        self.node = self._parse("".join(lines), first)
+        if isinstance(self.node, ast.AsyncFunctionDef):
+            raise type(unsupported(self.node))(self.show(self.node, str(unsupported(self.node))))
+        self._mangle()
+        self._check_node()
+        self._places = {}
+        self.changes = {}   # of statements, see scan.py
+
+    def _parse(self, text, first):
+        indented = text[:1] in " \t"
+        try:
+            tree = ast.parse("if 1:\n" + text if indented else text)
+        except SyntaxError:
+            tree, indented = ast.parse(textwrap.dedent(text)), False
+        ast.increment_lineno(tree, first - 1 - indented)
+        _move_named_conditions(tree)
+        return rewritten(next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
+                                                                          ast.AsyncFunctionDef))))
+
+    def _mangle(self):
+        """Names such as `__n` are those of the class, as in Python."""
+        owner = self.function.__qualname__.split(".")[-2:-1]
+        if not owner or owner == ["<locals>"]:
+            return
+        for node in ast.walk(self.node):
+            name = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr"}.get(type(node))
+            old = getattr(node, name) if name else ""
+            if old.startswith("__") and not old.endswith("__"):
+                setattr(node, name, f"_{owner[0].lstrip('_')}{old}")
+
+    def _check_node(self):
+        """Files are read when a kernel is first launched, which may be long after Python has read them."""
+        code, args = inspect.unwrap(self.function).__code__, self.node.args
+        names = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+        if self.node.name != code.co_name or names != list(code.co_varnames[:len(names)]):
+            raise QuadrantsSyntaxError(f"File \"{self.file}\", line {code.co_firstlineno}: the file has changed since `{self.name}` "
+                                       "was made, and holds something else there; import it again")
+
+    def loc(self, node):
+        """The place of a node for the compiler."""
+        key = node.lineno, node.col_offset
+        if key not in self._places:
+            self._places[key] = _core.Loc(self.file, key[0], key[1] + 1)
+        return self._places[key]
+
+    def in_their_words(self, text):
+        """A message about `ti.name`, with the name that the package has in the user's file."""
+        package = sys.modules["costate"]
+        name = next((k for k, v in self.function.__globals__.items() if v is package), "ti")
+        return re.sub(r"(?<![\w.])ti\.", f"{name}.", text)
+
+    def show(self, node, text):
+        """`text` below the line of the source, with a caret."""
+        text = self.in_their_words(text)
+        line = linecache.getline(self.file, node.lineno).rstrip("\n")
+        head = f'File "{self.file}", line {node.lineno}, in {self.name}:'
+        if not line:
+            return f"{head}\n{text}"
+        end = node.end_col_offset if node.end_lineno == node.lineno else len(line)
+        start = len(line.encode()[:node.col_offset].decode(errors="replace"))
+        stop = max(start + 1, len(line.encode()[:end].decode(errors="replace")))
+        if len(line) > MOST_SHOWN:  # what is about the caret
+            first = max(0, min(start - 40, len(line) - MOST_SHOWN))
+            line, start, stop = line[first:first + MOST_SHOWN], start - first, min(stop - first, MOST_SHOWN)
+        return f"{head}\n{line}\n{' ' * start}{'^' * (stop - start)}\n{text}"
+
+
+#: Characters of a line of the source.
+MOST_SHOWN = 200
+
+#: What is not part of kernels, and what to write instead.
+UNSUPPORTED = {
+    ast.Try: ("`try`", "use `if` and flags"),
+    ast.Raise: ("`raise`", "use `assert condition, \"text\"` in debug mode"),
+    ast.With: ("`with`", "launch kernels inside of `with` on the host"),
+    ast.Lambda: ("`lambda`", "write a `@ti.func`"),
+    ast.FunctionDef: ("a function inside of a kernel", "move it out and decorate it with `@ti.func`"),
+    ast.ClassDef: ("a class inside of a kernel", "move it out of the kernel"),
+    ast.AsyncFunctionDef: ("`async def`", "write a `@ti.func`"),
+    ast.Yield: ("`yield`", "store results in an array"),
+    ast.YieldFrom: ("`yield from`", "store results in an array"),
+    ast.Await: ("`await`", "launch kernels from the host"),
+    ast.Delete: ("`del`", "leave it out: variables end with their block"),
+    ast.Global: ("`global`", "use a field of shape ()"),
+    ast.Nonlocal: ("`nonlocal`", "use a field of shape ()"),
+    ast.Import: ("`import`", "import at the top of the file"),
+    ast.ImportFrom: ("`import`", "import at the top of the file"),
+    ast.Set: ("a set", "use a vector or a field"),
+    ast.SetComp: ("a set comprehension", "use a list comprehension over `ti.static(range(n))`"),
+    ast.GeneratorExp: ("a generator", "use a list comprehension over `ti.static(range(n))`"),
+    ast.NamedExpr: ("`:=` after `and`, `or` or `if`", "assign in a statement of its own"),
+    ast.Starred: ("`*`", "write the elements out"),
+    ast.AsyncFor: ("`async for`", "use `for`"),
+    ast.AsyncWith: ("`async with`", "launch kernels from the host"),
+}
+if hasattr(ast, "Match"):
+    UNSUPPORTED[ast.Match] = ("`match`", "use `if` and `elif`")
+if hasattr(ast, "TryStar"):
+    UNSUPPORTED[ast.TryStar] = ("`try`", "use `if` and flags")
+if hasattr(ast, "TypeAlias"):
+    UNSUPPORTED[ast.TypeAlias] = ("`type`", "name the type outside of the kernel")
+
+
+def unsupported(node):
+    """The error for a construct that kernels do not have."""
+    what, instead = UNSUPPORTED.get(type(node), (f"`{type(node).__name__}`", None))
+    return QuadrantsSyntaxError(f"Unsupported node \"{type(node).__name__}\": {what} is not "
+                                f"supported in kernels" + (f"; {instead}" if instead else ""))

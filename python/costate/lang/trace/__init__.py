@@ -1,0 +1,1 @@
+"""From tree to statements of the core."""

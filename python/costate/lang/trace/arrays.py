@@ -1,0 +1,392 @@
+"""Arrays in kernels, and their elements."""
+
+import itertools
+
+from costate import _core
+from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsTypeError
+from costate.lang.base import dtypes, runtime
+from costate.lang.base.dtypes import i64
+from costate.lang.base.hooks import Hook
+from costate.lang.trace.places import Group, Place, check_fits, scalar_for, warn_of_loss
+from costate.lang.values import arith, linalg
+from costate.lang.values.builder import require
+from costate.lang.values.describe import describe
+from costate.lang.values.expr import (Expr, condition_handle, handle_of, index_handle, index_value, is_number,
+                                      is_scalar, known_index)
+from costate.lang.values.matrix import Matrix
+
+Op = _core.Op
+
+#: `activate(element)` of a sparse field that a kernel writes.
+activate = Hook("activate")
+#: `list_at(node, handles)`: a list of a `dynamic` node.
+list_at = Hook("list_at")
+
+
+def _written(element, b):
+    """A kernel is about to change an element."""
+    if not b.dry:
+        b.written.add(element.array.argument)
+    if b.check:
+        b.check.written(element)
+    if getattr(element.array.host, "_sparse_node", None) is not None:
+        activate(element)
+
+
+class Element(Place):
+    """A number in an array."""
+
+    is_element = True
+
+    def __init__(self, array, handles):
+        self.array, self.handles = array, handles
+        self.dtype = array.dtype
+
+    def get(self):
+        b = require("an element")
+        if b.check:
+            b.check.read(self)
+        handle = b.trace.load(self.array.handle, self.dtype.core, self.handles, b.loc)
+        if b.stopped and self.dtype.is_float and any(self.array is one for one in b.stopped):
+            handle = b.pure(Op.stop_gradient, self.dtype, handle)
+        return Expr(handle, self.dtype)
+
+    def set(self, value):
+        b = require("an element")
+        _written(self, b)
+        b.trace.store(self.array.handle, self.dtype.core, self.handles,
+                      scalar_for(value, self.dtype, "an element"), b.loc)
+
+    @staticmethod
+    def check_operand(value):
+        if not is_scalar(value):
+            raise QuadrantsTypeError(f"{describe(value)} cannot be added to a number")
+
+    def value_for_update(self, value):
+        self.check_operand(value)
+        check_fits(value, self.dtype, "an element")
+        warn_of_loss("Atomic update", self.dtype, value)
+        return handle_of(value, self.dtype)
+
+    def update(self, op, value):
+        b = require("an element")
+        _written(self, b)
+        op, value = self._operation(op, value)
+        b.trace.update(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
+
+    def exchange(self, value):
+        b = require("an element")
+        _written(self, b)
+        old = b.trace.exchange(self.array.handle, self.dtype.core, self.handles,
+                               self.value_for_update(value), b.loc)
+        return Expr(old, self.dtype)
+
+    def compare_exchange(self, expected, desired):
+        b = require("an element")
+        _written(self, b)
+        old = b.trace.compare_exchange(self.array.handle, self.dtype.core, self.handles,
+                                       self.value_for_update(expected),
+                                       self.value_for_update(desired), b.loc)
+        return Expr(old, self.dtype)
+
+    def fetch(self, op, value):
+        b = require("an element")
+        _written(self, b)
+        op, value = self._operation(op, value)
+        old = b.trace.fetch(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
+        return Expr(old, self.dtype)
+
+    def _operation(self, op, value):
+        """The atomic operation of the library that `op` is, and its right side as an element."""
+        dtype = self.dtype
+        self.check_operand(value)
+        if dtype.is_bool and op in ("add", "sub", "min", "max"):
+            raise QuadrantsTypeError(f"an element of type {dtype} has no atomic `{op}`; use `&=`, `|=` and `^=`, or "
+                                     "another type")
+        if op in ("min", "max"):
+            if not is_number(value):
+                warn_of_loss("Atomic update", dtype, value)
+            return getattr(Op, op), handle_of(arith.limited(op, value, dtype), dtype)
+        check_fits(value, dtype, "an element")
+        kept = arith.whole(value, dtype) if op in ("add", "sub") else value
+        if not (is_number(value) and kept == value):
+            warn_of_loss("Atomic update", dtype, value)
+        handle = handle_of(kept, dtype)
+        if op == "sub":  # of a `dtype`: the negative of an unsigned number depends on its width
+            return Op.add, require("-=").pure(Op.neg, dtype, handle)
+        return getattr(Op, op + "_" if op in ("and", "or") else op), handle
+
+
+class ElementGroup(Group):
+    """A vector or matrix in an array."""
+
+    def __init__(self, array, handles):
+        self.array, self.handles = array, handles
+        self.shape = array.element_shape
+        self._places = None
+
+    @property
+    def places(self):
+        if self._places is None:
+            b = require("an element")
+            numbers = [b.constant(i64, k) for k in range(max(self.shape))]
+            self._places = [Element(self.array, self.handles + [numbers[k] for k in index])
+                            for index in _all_indices(self.shape)]
+        return self._places
+
+    dtype = property(lambda self: self.array.dtype)
+    is_local, is_element = False, True
+
+    def set(self, value):
+        with self._activated():
+            super().set(value)
+
+    def update(self, op, value):
+        with self._activated():
+            return super().update(op, value)
+
+    def _activated(self):
+        """The element becomes active once, and not with each of its numbers."""
+        b = require("an element")
+        if getattr(self.array.host, "_sparse_node", None) is not None:
+            activate(self)
+        return b.unmarking()
+
+    def part(self, index):
+        if isinstance(index, Matrix):
+            index = tuple(index.entries)
+        pattern = Matrix.of(range(len(list(_all_indices(self.shape)))), self.shape)
+        if pattern.is_part(index):
+            return super().part(index)
+        pattern.offset(index)  # checks numbers
+        index = linalg.known(index if isinstance(index, tuple) else (index,), self.shape)
+        return Element(self.array, self.handles + [index_handle(k) for k in index])
+
+    def fetch(self, op, value):
+        old = [p.fetch(op, e) for p, e in zip(self.places, self.entries_of(value), strict=True)]
+        return Matrix.of(old, self.shape)
+
+
+def _all_indices(shape):
+    return itertools.product(*map(range, shape))
+
+
+class TracedArray:
+    """An array argument of the kernel that is traced."""
+
+    def __init__(self, dtype, ndim, element_shape=(), extents=None, host=None, is_gradient=False):
+        b = require("an array")
+        self.dtype, self.ndim, self.element_shape = dtype, ndim, tuple(element_shape)
+        self.rank = ndim + len(self.element_shape)
+        if self.rank > 8:
+            raise QuadrantsTypeError(f"an array has at most 8 dimensions with its components, this "
+                                     f"one {self.rank}")
+        # What the kernel itself calls a gradient is none of its constants.
+        form = _core.ElementForm("gradient", 0) if is_gradient else None
+        self.handle = b.trace.array(dtype.core, self.rank, form)
+        self.argument = len(b.arguments)
+        self.extents = extents   # those of fields are known
+        self.host = host
+        self.companions = {}
+        self.clamps = False      # indices outside are those of the border
+
+    n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
+    m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
+
+    @property
+    def offset(self):
+        """The indices of the first element, if they are not 0."""
+        return getattr(self.host, "offset", None)
+
+    def extent(self, dim):
+        if self.extents is not None:
+            return self.extents[dim]
+        b = require("an extent")
+        return index_value(b.trace.extent(self.handle, self.rank, dim, b.loc))
+
+    def extent_handle(self, dim):
+        b = require("an extent")
+        return b.trace.extent(self.handle, self.rank, dim, b.loc)
+
+    @property
+    def shape(self):
+        if self.extents is not None:
+            return tuple(self.extents)
+        return tuple(self.extent(dim) for dim in range(self.ndim))
+
+    def at(self, index):
+        """The element at a tuple of indices."""
+        index = flat_indices(index)
+        dimensions = self._dimensions(len(index))
+        handles = [self._handle(k, d, *dimensions[d]) for d, k in enumerate(index[:len(dimensions)])]
+        if len(index) == self.ndim:
+            return self.from_start(handles)
+        if len(index) == self.rank and self.element_shape:
+            return Element(self, handles)
+        if len(index) == self.ndim - 1 and getattr(getattr(self.host, "_node", None), "kind", "") == "dynamic":
+            return list_at(self.host._node, handles)
+        raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with {len(index)} indices")
+
+    def _dimensions(self, count):
+        """(first index, extent if it is known) of what so many indices are of."""
+        result = list(zip(self.offset or (0,) * self.ndim, self.extents or (None,) * self.ndim))
+        node = getattr(self.host, "_node", None)
+        if count == self.ndim - 1 and node is not None and node.own_axis is not None:
+            del result[sorted(node.extents).index(node.own_axis)]
+        return result + [(0, extent) for extent in self.element_shape]
+
+    def _handle(self, k, d, low, extent):
+        """The handle of an index of dimension d, from 0; numbers below 0 count from the end."""
+        b, number = require("an index"), k.number if isinstance(k, Expr) else k
+        if self.clamps and d < self.ndim:
+            last = b.pure(Op.sub, i64, self.extent_handle(d), b.constant(i64, 1))
+            return b.pure(Op.clamp, i64, index_handle(k), b.constant(i64, 0), last)
+        if extent is None:
+            below = is_number(number) and number < 0
+            return b.pure(Op.add, i64, self.extent_handle(d), index_handle(k)) if below else index_handle(k)
+        if self.offset and d < self.ndim:
+            if is_number(number) and not low <= number < low + extent:
+                raise QuadrantsIndexError(f"index {number} is out of range of {self._text()}, whose indices begin at "
+                                          f"{self.offset}")
+            return index_handle(arith.sub(k, low) if low else k)
+        return index_handle(known_index(k, extent, self._text))
+
+    def _text(self):
+        shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
+        return f"{self.host.describe() if self.host else 'an array'} of shape {shape}"
+
+    def traced_view(self, offset, size):
+        """A `BufferView` of this array."""
+        return TracedView(self, offset, size)
+
+    def from_start(self, handles):
+        """The element at handles that count from 0, whatever the offset is."""
+        return ElementGroup(self, handles) if self.element_shape else Element(self, handles)
+
+
+class TracedView(TracedArray):
+    """A view in a kernel."""
+
+    def __init__(self, array, offset, size):
+        self.array, self.start, self.size = array, offset, size
+        self.dtype, self.ndim, self.element_shape, self.rank = array.dtype, 1, array.element_shape, array.rank
+        self.handle, self.extents, self.host = array.handle, None, None
+        self.companions = {}
+
+    def extent(self, dim):
+        return self.size
+
+    def extent_handle(self, dim):
+        return index_handle(self.size)
+
+    shape = property(lambda self: (self.size,))
+
+    def at(self, index):
+        if isinstance(index, slice):
+            return self._part(index)
+        index = flat_indices(index)
+        if len(index) != 1:
+            raise QuadrantsIndexError(f"a view has one index, not {len(index)}")
+        self._assert(index[0], 1, "an index")
+        return self.array.at([arith.add(self.start, index[0])])
+
+    def _part(self, key):
+        if key.step not in (None, 1):
+            raise QuadrantsIndexError("a part of a view has step 1")
+        start = 0 if key.start is None else key.start
+        stop = self.size if key.stop is None else key.stop
+        return self.subview(start, arith.sub(stop, start))
+
+    def subview(self, offset, size):
+        """A part of this part."""
+        self._assert(offset, size, "a part")
+        return TracedView(self.array, arith.add(self.start, offset), size)
+
+    def _assert(self, offset, size, what):
+        """In debug mode: `size` elements from `offset` on lie inside."""
+        b = require("a view")
+        if not b.debug:
+            return
+        end = arith.add(offset, size)
+        for inside in (arith.ge(offset, 0), arith.ge(size, 0), arith.le(end, self.size)):
+            b.trace.check(condition_handle(inside), f"{what} is out of range of a view", [], b.loc)
+
+
+def flat_indices(index):
+    if index is None:
+        return []
+    if isinstance(index, Matrix):
+        return index.entries
+    if isinstance(index, (tuple, list)):
+        return [k for one in index for k in flat_indices(one)]
+    if isinstance(index, slice):
+        raise QuadrantsIndexError("slices are those of vectors and matrices; loop over the elements "
+                                  "of an array")
+    return [index]
+
+
+def has_traced(x):
+    """Whether x holds values that exist only when the kernel runs."""
+    if isinstance(x, (Expr, TracedArray)):
+        return True
+    if isinstance(x, Matrix):
+        return any(isinstance(e, Expr) for e in x.entries)
+    if isinstance(x, (list, tuple)):
+        return any(has_traced(e) for e in x)
+    return False
+
+
+class Hidden:
+    """An argument that belongs to one kernel; each thread that launches it has an array of its own."""
+
+    def __init__(self, builder, dtype, shape):
+        self.dtype, self.shape = dtype, tuple(shape)
+        builder.arguments.append(("hidden", self))
+
+    def make(self):
+        return _core.Array(runtime.device(), self.dtype.core, list(self.shape), grad=self.dtype.is_float,
+                           dual=self.dtype.is_float, scratch=True)
+
+
+# -- arguments of the kernel ------------------------------------------------------
+
+
+def lifted(builder, owner, name):
+    """The argument of the kernel for a number that an object holds, or None."""
+    found = builder.lifted.find(owner, name)
+    if found is None:
+        return None
+    key = ("lifted", *found)
+    if key not in builder.arrays:
+        position, dtype = found
+        builder.arrays[key] = Expr(builder.trace.scalar(dtype.core), dtype)
+        builder.arguments.append(("value", position))
+    return builder.arrays[key]
+
+
+def traced(builder, storage, label=None):
+    """The argument of the kernel for a host array."""
+    found = builder.arrays.get(id(storage))
+    if found is None:
+        if hasattr(storage, "which") and not storage.placed:
+            raise MissingGradient(f"{storage.describe()} does not exist; make it with "
+                                  f"`needs_{storage.which}=True`")
+        dtype = storage.dtype
+        if hasattr(storage, "which"):
+            dtype = dtypes.of_core(storage.core().dtype) if not builder.dry else dtype
+        found = TracedArray(dtype, len(storage.shape), storage.element_shape,
+                            storage.shape, storage, getattr(storage, "which", "") == "grad")
+        builder.arrays[id(storage)] = found
+        builder.labels[len(builder.arguments)] = storage.name or label
+        builder.arguments.append(("storage", storage))
+    return found
+
+
+def companion(builder, array, which):
+    """The gradient or tangent of an argument."""
+    if array.host is not None:
+        return array.host.companion(which)
+    if which not in array.companions:
+        made = array.make_companion(which)
+        array.companions[which] = made
+    return array.companions[which]

@@ -1,0 +1,59 @@
+"""Atomic operations on elements of arrays; on local variables they are plain operations."""
+
+from costate.errors import QuadrantsTypeError
+from costate.lang.trace.places import is_shared
+from costate.lang.values import ops
+from costate.lang.values.describe import describe
+
+
+def _atomic(name, op):
+    def function(x, y):
+        if is_shared(x):
+            return x.fetch(op, _read(y))
+        if hasattr(x, "update"):
+            return x.update(op, _read(y))
+        raise QuadrantsTypeError(f"`{name}` changes a variable or an element of an array, not "
+                                 f"{describe(x)}")
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"x becomes {name.split('_')[1]} of x and y, atomically; returns the old x."
+    function.by_reference = True
+    return function
+
+
+def _read(y):
+    return y.get() if hasattr(y, "get") and hasattr(y, "set") else y
+
+
+atomic_add = _atomic("atomic_add", "add")
+atomic_sub = _atomic("atomic_sub", "sub")
+atomic_min = _atomic("atomic_min", "min")
+atomic_max = _atomic("atomic_max", "max")
+atomic_and = _atomic("atomic_and", "and")
+atomic_or = _atomic("atomic_or", "or")
+atomic_xor = _atomic("atomic_xor", "xor")
+
+
+def atomic_exchange(x, y):
+    """x becomes y, atomically; returns the old x."""
+    return x.exchange(_read(y))
+
+
+def atomic_cas(x, expected, desired):
+    """x becomes `desired` if it is `expected`, atomically; returns the old x."""
+    return x.compare_exchange(_read(expected), _read(desired))
+
+
+atomic_exchange.by_reference = atomic_cas.by_reference = True
+
+
+def atomic_mul(x, y):
+    """x becomes x * y, atomically; returns the old x. Has a derivative where x is an element that
+    no other work item uses."""
+    if is_shared(x):
+        return x.fetch("mul", _read(y))
+    old = x.get()
+    x.set(ops.mul(old, _read(y)))
+    return old
+
+
+atomic_mul.by_reference = True

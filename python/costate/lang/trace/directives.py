@@ -1,0 +1,89 @@
+"""Words of the kernel language that compute nothing."""
+
+from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
+from costate.lang.data.storage import Storage
+from costate.lang.trace.arrays import TracedArray, traced
+from costate.lang.values import ops
+from costate.lang.values.builder import current, require
+from costate.lang.values.describe import describe
+
+
+def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True,
+                bit_vectorize=False, name=None, checkpoints=None):
+    """About the loop that follows: `serialize=True` runs it in order; of `checkpoints=k` states of it, at most, its
+    gradient runs it again. Others are accepted."""
+    hint = {"serialize": serialize}
+    if checkpoints is not None:
+        hint["checkpoints"] = _number_of_checkpoints(checkpoints)
+    require("loop_config").loop_hint = hint
+
+
+def _number_of_checkpoints(number):
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise QuadrantsTypeError(f"`checkpoints` is a number of Python, like 100, not {describe(number)}")
+    if int(number) < 1:
+        raise QuadrantsTypeError(f"a loop cannot have {int(number)} checkpoints; give a number above 0, or leave "
+                                 "`checkpoints` out")
+    return int(number)
+
+
+def block_local(*_):
+    """Accepted: sums into common elements are added up in registers first."""
+
+
+def _nothing(name):
+    def function(*_):
+        pass
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Accepted; has no effect."
+    return function
+
+
+parallelize = _nothing("parallelize")
+block_dim = _nothing("block_dim")
+mesh_local = _nothing("mesh_local")
+no_activate = _nothing("no_activate")
+cache_read_only = _nothing("cache_read_only")
+
+
+def serialize():
+    """The loop that follows runs in order."""
+    require("serialize").loop_hint = {"serialize": True}
+
+
+def assume_in_range(value, base, low, high):
+    """value"""
+    return value
+
+
+def loop_unique(value, covers=None):
+    """value"""
+    return value
+
+
+def static_assert(condition, message=None):
+    """Refuses to compile the kernel unless the condition holds."""
+    if not condition:
+        raise QuadrantsCompilationError("Static assertion failed"
+                                        + (f": {message}" if message else ""))
+
+
+def static_print(*args, **options):
+    """Prints while the kernel is compiled."""
+    builder = current()
+    if builder is None or not builder.dry:
+        print(*args, **options)
+
+
+def stop_grad(x):
+    builder = require("stop_grad")
+    if isinstance(x, Storage):
+        x = traced(builder, x)
+    if isinstance(x, TracedArray):
+        builder.stopped.append(x)
+        return None
+    value = x.get() if hasattr(x, "get") and hasattr(x, "set") else x
+    return ops.stop_gradient(value)
+
+
+stop_grad.changes_arrays = False

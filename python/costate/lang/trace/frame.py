@@ -1,0 +1,180 @@
+"""The names of a function that is being traced."""
+
+import ast
+import builtins
+from contextlib import contextmanager
+
+from costate.errors import QuadrantsNameError
+from costate.lang.analysis.effects import Meaning, effects_of, outside
+from costate.lang.analysis.scan import changes
+from costate.lang.data.struct import Struct
+from costate.lang.trace.places import Place
+from costate.lang.trace.variables import variable_for
+from costate.lang.values.builder import require
+from costate.lang.values.expr import NUMBERS, Expr
+from costate.lang.values.matrix import Matrix
+
+
+class Bound:
+    """A name for one value; `number` is that of a constant, for `ti.static`."""
+
+    __slots__ = ("value", "number")
+
+    def __init__(self, value, number=None):
+        self.value, self.number = value, number
+
+
+class Given(Bound):
+    """A template parameter of a `func` whose argument is a constant."""
+
+
+class Scope(dict):
+    """Names, and how much control flow of run time surrounds them."""
+
+    def __init__(self, depth):
+        super().__init__()
+        self.depth = depth
+
+
+class Frame:
+    """A function that is being traced: its source, its variables, what it returns."""
+
+    def __init__(self, function, source, depth=0):
+        self.source = source
+        self.function = function
+        self.scopes = [Scope(depth)]
+        self.result = None
+        self.returned = False
+        self.globals = function.__globals__
+        self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        self.blocks = []           # [statements, the current one, how many scopes surround them]
+        self._changes = source.changes
+        self.loops = []            # "range", "loop", "static", "once": from the outermost to the innermost
+        self.unrolled = []         # how much control flow of run time surrounds the "static" ones
+        self.jump = None           # "break" or "continue", on the way to the end of such a loop
+        self.in_static = False     # whether an argument of `ti.static` is evaluated
+        self.return_type = None
+        self.early = None          # see early.py
+        self.kernel = None         # the specialisation, if this is a kernel
+
+    @property
+    def depth(self):
+        """How much control flow of run time surrounds the function."""
+        return self.scopes[0].depth
+
+    @depth.setter
+    def depth(self, depth):
+        self.scopes[0].depth = depth
+
+    def changes(self, statement, is_static=False):
+        """The names that a statement changes; of constants, which calls of functions only pass on, fewer."""
+        key = id(statement), is_static
+        found = self._changes.get(key)
+        if found is None:
+            asked = self._changes_constants if is_static else self._changes_arguments
+            found = self._changes[key] = changes(statement, asked)
+        return found
+
+    def changed_in(self, name, statements, is_static=False):
+        return any(name in self.changes(s, is_static) for s in statements)
+
+    def will_change(self, name, is_static=False):
+        """Whether what follows the current statement, in its scope, changes a name."""
+        for statements, current, depth in reversed(self.blocks):
+            if depth != len(self.scopes):
+                return False
+            if self.changed_in(name, statements[current + 1:], is_static):
+                return True
+        return False
+
+    def _changes_arguments(self, func):
+        found = self.called(func)
+        return found is None or getattr(found, "by_reference", False)
+
+    def _changes_constants(self, func):
+        found = self.called(func)
+        return getattr(found, "by_reference", False) and not hasattr(found, "inline")
+
+    def called(self, func):
+        """What a call calls, or None if that is not known yet."""
+        path = []
+        while isinstance(func, ast.Attribute):
+            path.append(func.attr)
+            func = func.value
+        if not isinstance(func, ast.Name):
+            return None
+        try:
+            found = self.outer(func.id)
+            for name in reversed(path):
+                found = getattr(found, name)
+        except (QuadrantsNameError, AttributeError):
+            return None
+        return found
+
+    def variable(self, name, value):
+        """A new variable of this name."""
+        return variable_for(value, (self.function.__code__, name))
+
+    def find(self, name):
+        """The place or binding of a local name, or None."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def meaning(self, name):
+        """What a name means to the analysis of effects."""
+        found = self.find(name)
+        if found is None:
+            return outside(self.function, name)
+        value = found.value if isinstance(found, Bound) else found
+        own = frozenset({name})
+        if isinstance(value, (Place, Expr, Matrix, *NUMBERS)):
+            return Meaning(names=own)
+        return Meaning((value,), own if isinstance(value, Struct) else frozenset())
+
+    def effects(self, statements):
+        """What statements may do, see `analysis/effects.py`."""
+        return effects_of(statements, self)
+
+    @property
+    def has_variables(self):
+        """Whether there are names that may mean variables."""
+        return any(not isinstance(found, Bound) or isinstance(found.value, Struct)
+                   for scope in self.scopes for found in scope.values())
+
+    def scope_of(self, name):
+        """The innermost scope that has a name, or None."""
+        return next((scope for scope in reversed(self.scopes) if name in scope), None)
+
+    def bind(self, name, what):
+        self.scopes[-1][name] = what
+
+    def outer(self, name):
+        """What a name means outside of the function."""
+        if name in self.closure:
+            try:
+                return self.closure[name].cell_contents
+            except ValueError:
+                raise QuadrantsNameError(f'Name "{name}" is not defined yet where the kernel is '
+                                         "first launched") from None
+        if name in self.globals:
+            return self.globals[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise QuadrantsNameError(f'Name "{name}" is not defined')
+
+    @contextmanager
+    def static_arguments(self, is_static):
+        """The arguments of a call, maybe of `ti.static`."""
+        before, self.in_static = self.in_static, is_static or self.in_static
+        try:
+            yield
+        finally:
+            self.in_static = before
+
+    def __enter__(self):
+        self.scopes.append(Scope(require("a block").depth))
+
+    def __exit__(self, *_):
+        self.scopes.pop()

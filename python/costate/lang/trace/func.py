@@ -1,0 +1,224 @@
+"""`@func`: functions that become part of the kernels that call them."""
+
+import functools
+import inspect
+from functools import partial
+
+from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
+from costate.lang.analysis.scan import calls_methods
+from costate.lang.base import dtypes
+from costate.lang.data.annotations import CompoundType, NdarrayType, template
+from costate.lang.data.struct import Struct
+from costate.lang.syntax.source import Source
+from costate.lang.trace import early, plain
+from costate.lang.trace.arrays import Element
+from costate.lang.trace.early import returns_early
+from costate.lang.trace.frame import Bound, Frame, Given
+from costate.lang.trace.places import Group
+from costate.lang.values import arith
+from costate.lang.values.describe import describe
+from costate.lang.values.expr import NUMBERS, Expr, is_number, is_scalar, value_of
+from costate.lang.values.matrix import Matrix
+
+MOST_CALLS, MOST_EQUAL_CALLS = 64, 4
+
+
+def _known(value):
+    """What of an argument is known while the kernel is compiled."""
+    if isinstance(value, (tuple, list)):
+        return [_known(one) for one in value]
+    if isinstance(value, Matrix):
+        return value.shape
+    if isinstance(value, (*NUMBERS, str, type(None))):
+        return type(value), repr(value)
+    is_of_run_time = isinstance(value, Expr) or hasattr(value, "get") and hasattr(value, "set")
+    return (type(value), repr(getattr(value, "dtype", None))) if is_of_run_time else id(value)
+
+
+def _through(calls, call):
+    """Which other functions stand between two equal calls."""
+    last = len(calls) - 1 - calls[::-1].index(call)
+    names = dict.fromkeys(f"`{function.__name__}`" for function, _ in calls[last + 1:])
+    return f" through {', '.join(names)}" if names else ""
+
+
+def hints_of(function):
+    """The annotations of a function, evaluated."""
+    raw = getattr(function, "__annotations__", {})
+    names = {**function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            pass
+    try:
+        return {k: eval(v, names) if isinstance(v, str) else v for k, v in raw.items()}
+    except NameError as error:
+        raise QuadrantsNameError(f"{error}, in the annotations of `{function.__name__}`") from None
+
+
+def is_template(annotation):
+    return annotation is template or isinstance(annotation, template)
+
+
+def refuse_wrapped(function, what):
+    """Decorators below ours: what is compiled is the source of the function itself."""
+    if hasattr(function, "__wrapped__"):
+        raise QuadrantsSyntaxError(f"`{function.__name__}` is decorated by something below `@ti.{what}`, which has no effect on "
+                                   f"what is compiled; put that decorator above `@ti.{what}`")
+
+
+class Func:
+    """A function of the kernel language."""
+
+    def __init__(self, function, instance=None, like=None):
+        self.function = function
+        self.instance = instance
+        if like is not None:
+            self.__dict__.update({k: v for k, v in like.__dict__.items() if k != "instance"})
+            return
+        refuse_wrapped(function, "func")
+        functools.update_wrapper(self, function)
+        self._source = None
+        self._hints = None
+        self.parameters = list(inspect.signature(function).parameters.values())
+
+    @property
+    def hints(self):
+        if self._hints is None:
+            self._hints = hints_of(self.function)
+        return self._hints
+
+    @property
+    def source(self):
+        if self._source is None:
+            self._source = Source(self.function)
+        return self._source
+
+    @property
+    def by_reference(self):
+        """Whether a parameter is the argument itself."""
+        return any(is_template(self.hints.get(p.name)) for p in self.parameters)
+
+    @property
+    def body(self):
+        return self.source.node.body
+
+    def passes_itself(self, name):
+        """Whether a parameter is the argument and no copy."""
+        return is_template(self.hints.get(name)) or self.instance is not None and name == self.parameters[0].name
+
+    def __get__(self, instance, owner):
+        return self if instance is None else Func(self.function, instance, self)
+
+    def __call__(self, *args, **options):
+        if plain.active():
+            return plain.call(self, args if self.instance is None else (self.instance, *args), options)
+        raise QuadrantsSyntaxError(f"the function `{self.__name__}` is a `@ti.func`: it is called in "
+                                   "kernels")
+
+    def inline(self, visitor, args, options):
+        """Traces the function where it is called."""
+        builder = visitor.builder
+        if self.instance is not None:
+            args = [self.instance, *args]
+        bound = self._bind(args, options)
+        self._enter(builder.calls, bound)
+        loc = builder.loc
+        try:
+            if returns_early(self.source.node):
+                return early.inline(builder, lambda: self._visitor(visitor, bound))
+            return self._visitor(visitor, bound).run()
+        finally:
+            builder.calls.pop()
+            builder.loc = loc
+
+    def _enter(self, calls, bound):
+        """Notes a call; refuses one that has come again and again with nothing that could end it."""
+        call = self.function, [_known(value) for value in bound.values()]
+        if calls.count(call) >= MOST_EQUAL_CALLS:
+            raise RecursiveCall(f"the function `{self.__name__}` calls itself{_through(calls, call)}, and what would end that is "
+                                "known only when the kernel runs; use a loop, or a depth that is a `ti.template()` number")
+        if len(calls) >= MOST_CALLS and any(function is self.function for function, _ in calls):
+            raise RecursiveCall(f"the function `{self.__name__}` calls itself, more than {MOST_CALLS} calls deep; use a loop")
+        calls.append(call)
+
+    def _visitor(self, visitor, bound):
+        frame = Frame(self.function, self.source, visitor.builder.depth)
+        frame.return_type = self.hints.get("return")
+        for p in self.parameters:
+            annotation = self.hints.get(p.name)
+            frame.bind(p.name, self._parameter(frame, p.name, annotation, bound[p.name]))
+        return visitor.within(frame)
+
+    def _bind(self, args, options):
+        try:
+            bound = inspect.signature(self.function).bind(*args, **options)
+        except TypeError as error:
+            raise QuadrantsTypeError(f"`{self.__name__}()`: {error}") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def _struct(self, frame, name, annotation, given):
+        """A struct: itself as a template or as `self`, else its value."""
+        if is_template(annotation) or given is self.instance:
+            return given
+        body = frame.source.node
+        changes = frame.changed_in(name, body.body) or calls_methods(body, name)
+        return given.copied(partial(frame.variable, name)) if changes else given.get()
+
+    def _parameter(self, frame, name, annotation, given):
+        if isinstance(given, Struct):
+            return Bound(self._struct(frame, name, annotation, given))
+        if is_template(annotation):
+            if isinstance(given, (Group, Element)) or hasattr(given, "get") and hasattr(
+                    given, "update"):
+                return given
+            return Given(given) if is_number(given) else Bound(given)
+        value = given.get() if hasattr(given, "get") and hasattr(given, "set") else given
+        if annotation is not None and dtypes.is_dtype(annotation):
+            if not is_scalar(value):
+                raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is "
+                                         f"{describe(value)}, not a number")
+            value = arith.typed(value, dtypes.cook(annotation))
+        elif isinstance(annotation, CompoundType):
+            if isinstance(value, (list, tuple)):
+                value = Matrix(list(value))
+            if not isinstance(value, Matrix) or value.shape != annotation.shape:
+                raise QuadrantsTypeError(f"argument `{name}` of `{self.__name__}` is not a "
+                                         f"{annotation!r}")
+            value = annotation(value) if annotation.dtype is not None else value
+        elif isinstance(annotation, NdarrayType):
+            return Bound(value)
+        if frame.changed_in(name, frame.source.node.body) and (is_scalar(value) or isinstance(value, Matrix)):
+            return frame.variable(name, value)
+        if is_scalar(value):
+            return Bound(value_of(value)) if not isinstance(value, bool) else Bound(value)
+        return Bound(value)
+
+
+def func(function=None, *, is_real_function=False, requires_top_level=False):
+    """Makes a function callable in kernels, whose code it becomes part of. The options have no effect."""
+    if function is None:
+        return func
+    return Func(function)
+
+
+class PyFunc(Func):
+    """A function of the kernel language that Python can call too."""
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyFunc(self.function, instance, self)
+
+    def __call__(self, *args, **options):
+        if self.instance is not None:
+            args = (self.instance, *args)
+        return self.function(*args, **options)
+
+
+def pyfunc(function):
+    """Makes a function callable in kernels and from Python."""
+    return PyFunc(function)
+
+
+real_func = func

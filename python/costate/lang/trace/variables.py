@@ -1,0 +1,47 @@
+"""Local variables, and those that parallel loops share."""
+
+from functools import partial
+
+from costate.lang.base import dtypes
+from costate.lang.data.struct import Struct
+from costate.lang.trace.arrays import Element, Hidden, TracedArray
+from costate.lang.trace.places import Group, LocalArray, Variable
+from costate.lang.values.matrix import Matrix, unified
+
+
+def variable_for(value, owner=None):
+    """A new local variable with this value; `owner` is the (code, name) that it has in the source."""
+    make = partial(Variable, owner=owner)
+    if isinstance(value, Matrix):
+        value = value.like(unified(value.entries))
+        dtype = dtypes.defaults.fp if any(isinstance(e, float) for e in value.entries) else value.dtype
+        if len(value.entries) > 32:
+            return LocalArray(value, dtype, owner)
+        return Group([make(e, dtype) for e in value.entries], value.shape)
+    return make(value)
+
+
+def share(builder, place):
+    """Makes hidden arrays of the variables in a place, in front of a parallel loop that changes them."""
+    if isinstance(place, Variable):
+        if place.element is None and place.owner:
+            place.element = _element_with(builder, place.get(), place)
+    elif isinstance(place, LocalArray):
+        if place.elements is None:
+            place.elements = Group([_element_with(builder, e, place) for e in place.get().entries], place.shape)
+    elif isinstance(place, Group):
+        for one in place.places:
+            share(builder, one)
+    elif isinstance(place, Struct):
+        for _, one in place.items:
+            share(builder, one)
+
+
+def _element_with(builder, value, variable):
+    """The element of a hidden array that takes the place of a variable."""
+    array = TracedArray(variable.dtype, 0, (), ())
+    builder.labels[len(builder.arguments)] = variable.owner[1] if variable.owner else None
+    Hidden(builder, variable.dtype, ())
+    element = Element(array, [])
+    element.set(value)
+    return element

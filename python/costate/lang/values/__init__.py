@@ -1,0 +1,1 @@
+"""Numbers, vectors and matrices, of Python and of kernels."""

@@ -1,0 +1,146 @@
+"""The kernel that this thread traces, and where in the source it stands."""
+
+import threading
+from contextlib import contextmanager
+from warnings import warn_explicit
+
+from costate import _core
+from costate.errors import QuadrantsCompilationError, QuadrantsRuntimeError
+from costate.lang.base.state import state
+from costate.lang.values.lifted import Lifted
+
+_state = threading.local()
+_registries = {}   # file -> what Python knows of its warnings
+
+
+def current():
+    """The builder of the kernel that this thread traces, or None."""
+    return getattr(_state, "builder", None)
+
+
+class NoKernel(QuadrantsRuntimeError):
+    """What is only possible in a kernel was tried elsewhere."""
+
+
+def require(what):
+    builder = current()
+    if builder is None:
+        raise NoKernel(f"{what} is only possible in a kernel")
+    return builder
+
+
+class _Nothing:
+    """Takes the place of a trace to learn the types of an expression."""
+
+    def __getattr__(self, name):
+        if name == "begin_range":
+            return lambda extents, loc: [0] * len(extents)
+        return lambda *args: 0
+
+
+class Builder:
+    """Wraps `_core.Trace`: keeps the place, finds arguments for arrays that are met."""
+
+    def __init__(self, name, loc, options=None):
+        self.name = name
+        self.trace = _core.Trace(name, loc)
+        self.loc = loc
+        self.dry = 0
+        self.depth = 0          # of runtime control flow around the current statement
+        self.in_range = False
+        self.arguments = []     # what each argument of the kernel is, see kernel.py
+        self.lifted = Lifted()  # numbers of objects that are arguments
+        self.labels = {}        # names of arguments, for messages
+        self.watch = None       # of objects of Python whose members are read, see watch.py
+        self.written = set()    # the arguments whose elements the kernel changes
+        self.arrays = {}        # id of the host array -> traced array
+        self.loop_hint = {}
+        self.has_drawn = False  # random numbers
+        self.random = None      # the stream of random numbers of the current work item
+        self.ranges = 0
+        self.changed_nodes = frozenset()  # sparse nodes, by identity, whose cells the current parallel loop changes
+        self.unmarked = False   # writes activate nothing
+        self.stopped = []       # arrays whose elements are constants to derivatives here
+        self.calls = []         # functions that are being inlined
+        self.debug = bool(options and options.debug)
+        self.cap = None         # see stack_cap.py
+        self.zeros = None       # extent -> a private array of zeros, see linalg.py
+        self.made = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
+        self.dynamic_loop = None  # where the first loop stands that is not a range
+        self.warned = set()     # places of which the kernel has warned
+        self.check = None       # of the global data access rule, see ad/validation.py
+
+    @property
+    def is_empty(self):
+        """Whether there is nothing to run."""
+        return self.trace.is_empty
+
+    def constant(self, dtype, number):
+        return self.trace.constant(dtype.core, number, self.loc)
+
+    def pure(self, op, dtype, *operands):
+        return self.trace.pure(op, dtype.core, list(operands), self.loc)
+
+    def changes(self, variable):
+        """A variable changes. One from outside of the range around it has become an array, in front of the range."""
+        if self.in_range and not variable.in_range and variable.owner and not self.dry:
+            raise QuadrantsCompilationError(f"`{variable.owner[1]}` is a variable from outside of a parallel loop, which changes it "
+                                            "by way of an object of Python; assign it by its name, or use a field of shape ()")
+
+    def warn(self, text):
+        """Warns, once for each place."""
+        place = self.loc.file, self.loc.line, self.loc.column
+        if not self.dry and place not in self.warned:
+            self.warned.add(place)
+            warn_explicit(text, UserWarning, *place[:2], registry=_registries.setdefault(place[0], {}))
+
+    @contextmanager
+    def unmarking(self):
+        """What is written inside activates nothing."""
+        before, self.unmarked = self.unmarked, True
+        try:
+            yield
+        finally:
+            self.unmarked = before
+
+    @contextmanager
+    def nested(self):
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    @contextmanager
+    def dry_run(self):
+        """What happens inside leaves no statement behind."""
+        saved = self.trace, self.loc, dict(self.arrays), len(self.arguments)
+        self.trace = _Nothing()
+        self.dry += 1
+        try:
+            yield
+        finally:
+            self.dry -= 1
+            self.trace, self.loc, self.arrays, arguments = saved
+            del self.arguments[arguments:]
+
+    def __enter__(self):
+        self.outer = current()
+        _state.builder = self
+        state.tracing += 1
+        state.listen()
+        return self
+
+    def __exit__(self, *_):
+        _state.builder = self.outer
+        state.tracing -= 1
+        state.listen()
+        self._forget()
+
+    def _forget(self):
+        """What is traced lets go of arrays; else they would live until Python looks for cycles."""
+        for traced in self.arrays.values():
+            if hasattr(traced, "make_companion"):
+                traced.host = traced.make_companion = None
+        for one in (self.arrays, self.arguments, self.made, self.stopped, self.calls):
+            one.clear()

@@ -1,0 +1,14 @@
+"""What messages call values."""
+
+
+def describe(x):
+    name = type(x).__name__
+    if name == "Expr":
+        return f"a number of type {x.dtype}"
+    if name in ("Matrix", "FieldElement"):
+        return f"a {'vector' if x.ndim == 1 else 'matrix'} of shape {x.shape}"
+    if name == "TracedArray" or name.endswith("Ndarray"):
+        return "an array (its elements are `x[i]`)"
+    if name == "ScalarField":
+        return "a field (its elements are `x[i]`, of a field of shape () `x[None]`)"
+    return f"the type `{x.__name__}`" if isinstance(x, type) else f"a value of type `{name}`"

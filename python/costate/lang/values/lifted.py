@@ -1,0 +1,42 @@
+"""`data_oriented(template_primitives=False)`: numbers that objects hold are arguments of each launch."""
+
+import dataclasses
+
+from costate.lang.base import dtypes
+
+
+def lifts(value):
+    """Whether the numbers of an object are read at each launch."""
+    return getattr(type(value), "_template_primitives", True) is False
+
+
+def numbers(value, seen=None):
+    """(object, name, number) of all numbers that an object holds, and the objects below it."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    for name, member in list(vars(value).items()):
+        if type(member) in (bool, int, float):
+            yield value, name, member
+        elif dataclasses.is_dataclass(member) or getattr(member, "_data_oriented", False):
+            yield from numbers(member, seen)
+
+
+def type_of(number):
+    """The type of a number as an argument."""
+    return dtypes.defaults.fp if type(number) is float else dtypes.defaults.ip
+
+
+class Lifted:
+    """Numbers of the objects that a kernel is traced with: each becomes an argument where it is first used."""
+
+    def __init__(self):
+        self.positions = {}   # (id of an object, name) -> (position among the items, type)
+
+    def add(self, value, path):
+        for owner, name, number in numbers(value):
+            self.positions[id(owner), name] = path.next(), type_of(number)
+
+    def find(self, owner, name):
+        return self.positions.get((id(owner), name))
