@@ -130,6 +130,9 @@ public:
   /// `bytes`, or `index` is outside.
   void write_at(std::span<const int64_t> index, const void *from, size_t bytes,
                 Loc loc = std::source_location::current());
+  /// Copies out the elements at `index`, and waits for launches that use the
+  /// array. The same errors.
+  void read_at(std::span<const int64_t> index, void *to, size_t bytes) const;
 
   /// Somebody else has written the memory of this array, which is adopted or
   /// lent: counts as a write by the host. What gradients need of it is lost.

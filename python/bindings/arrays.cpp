@@ -75,6 +75,15 @@ static void read(const AnyArray &array, const HostRoom &data) {
   array.read(data.data(), array.bytes());
 }
 
+static void readAt(const AnyArray &array, const std::vector<int64_t> &index,
+                   const HostRoom &data) {
+  if (data.dtype() != dlpackType(array.dtype()) || !isContiguous(data))
+    reject("elements of an array of " + contentsText(array) +
+           " are not read into " + contentsText(data));
+  GilRelease release;
+  array.read_at(index, data.data(), data.size() * sizeOf(array.dtype()));
+}
+
 using NumpyArray = nb::ndarray<nb::numpy>;
 
 static NumpyArray numpyArray(const AnyArray &array, void *data,
@@ -189,6 +198,9 @@ void bindArrays(nb::module_ &module) {
       .def("read", &read, "data"_a,
            "Copies all elements into such an object, which has to be "
            "contiguous.")
+      .def("read_at", &readAt, "index"_a, "data"_a,
+           "Copies the elements at an index of the outermost dimensions into "
+           "such an object.")
       .def("to_numpy", &toNumpy, "A new numpy.ndarray.")
       .def(
           "same_as",

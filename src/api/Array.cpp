@@ -150,25 +150,48 @@ static Box boxAt(const ArrayStorage &storage, std::span<const int64_t> index) {
   return box;
 }
 
-void AnyArray::write_at(std::span<const int64_t> index, const void *from,
-                        size_t bytes, Loc loc) {
-  detail::requireNoCapture("copy from the host");
-  ArrayStorage &storage = storageOf(*this);
-  Box elements = boxAt(storage, index);
+static void checkBytesAt(const ArrayStorage &storage, const Box &elements,
+                         size_t bytes) {
   const size_t width = sizeOf(storage.dtype);
   if (bytes != static_cast<size_t>(elements.size()) * width)
     raise(ErrorCode::BadArgument,
           "an index of " + describe(storage) + " leads to " +
               std::to_string(elements.size()) + " numbers, but the host has " +
               std::to_string(bytes / width));
-  noteHostWrite(*this, elements, loc, bytesAt(from, bytes));
+}
+
+/// The memory of `elements`, which stand one after the other; empty if there
+/// are none.
+static runtime::Buffer partOf(const ArrayStorage &storage, const Box &elements,
+                              size_t bytes) {
+  runtime::Buffer part{storage.buffer.address, 0};
   runtime::forEachRuns(
       elements, storage.extents, [&](const runtime::Runs &one) {
-        runtime::Buffer part{storage.buffer.address +
-                                 static_cast<size_t>(one.first) * width,
-                             bytes};
-        checked(storage.device->upload(part, from));
+        part.address +=
+            static_cast<size_t>(one.first) * sizeOf(storage.dtype);
+        part.bytes = bytes;
       });
+  return part;
+}
+
+void AnyArray::write_at(std::span<const int64_t> index, const void *from,
+                        size_t bytes, Loc loc) {
+  detail::requireNoCapture("copy from the host");
+  ArrayStorage &storage = storageOf(*this);
+  Box elements = boxAt(storage, index);
+  checkBytesAt(storage, elements, bytes);
+  noteHostWrite(*this, elements, loc, bytesAt(from, bytes));
+  checked(storage.device->upload(partOf(storage, elements, bytes), from));
+}
+
+void AnyArray::read_at(std::span<const int64_t> index, void *to,
+                       size_t bytes) const {
+  detail::requireNoCapture("copy to the host");
+  ArrayStorage &storage = storageOf(*this);
+  Box elements = boxAt(storage, index);
+  checkBytesAt(storage, elements, bytes);
+  noteHostRead(*this);
+  checked(storage.device->download(to, partOf(storage, elements, bytes)));
 }
 
 void AnyArray::read(void *to, size_t bytes) const {

@@ -101,6 +101,28 @@ TEST_F(ArrayApi, HandlesKeepTheirType) {
               [&] { Array<double> wrong(any); });
 }
 
+TEST_F(ArrayApi, ElementsAreCopiedByIndex) {
+  Array<float> x = device.array<float>({2, 3, 2});
+  auto put = [&](std::vector<int64_t> index, std::vector<float> values) {
+    x.write_at(index, values.data(), values.size() * sizeof(float));
+  };
+  auto get = [&](std::vector<int64_t> index, size_t count) {
+    std::vector<float> values(count);
+    x.read_at(index, values.data(), count * sizeof(float));
+    return values;
+  };
+  put({1}, {1, 2, 3, 4, 5, 6});
+  put({1, 2, 0}, {7});
+  EXPECT_EQ(get({1, 1}, 2), (std::vector<float>{3, 4}));
+  EXPECT_EQ(get({1, 2, 0}, 1), std::vector<float>{7});
+  EXPECT_EQ(get({0}, 6), std::vector<float>(6));
+  EXPECT_EQ(get({}, 12)[10], 7);
+  expectError(ErrorCode::BadArgument, {"the index", "is outside of"},
+              [&] { get({1, 3}, 2); });
+  expectError(ErrorCode::BadArgument, {"leads to 2 numbers", "has 3"},
+              [&] { get({1, 1}, 3); });
+}
+
 TEST_F(ArrayApi, EmptyHandlesAreErrors) {
   Array<double> array;
   EXPECT_FALSE(array);

@@ -32,6 +32,8 @@ _all = threads.Objects()
 
 
 _looks = 0   # changes when arrays get other contents without a write
+_FEW = 8          # single elements
+_LITTLE = 65_536  # bytes
 
 
 def forget_mirrors():
@@ -134,6 +136,7 @@ class Storage(SharedMemory):
         self._core_array = None
         self._host = None
         self._version = None
+        self._uses = None, 0   # of single elements by the host, and of which contents
         self._companions = {}
         self._generation = runtime.generation
         self._user = get_ident()   # the thread that has used it last, see ad/clear.py
@@ -216,12 +219,31 @@ class Storage(SharedMemory):
         array.write(self._host)
         self._version = array.version, _looks
 
-    def _readable(self):
-        """The elements on the host: the array itself where kernels run in its memory."""
+    def _element(self, index):
+        """The numbers of an element: of the array itself where kernels run in its memory."""
         if runtime.shares_memory() and not self._is_dirty():
-            return self.core().numpy()
+            return self.core().numpy()[index]
         with threads.lock:
-            return self._mirror()
+            if self._takes_copy():
+                return self._mirror()[index]
+            return self._fetched(index if isinstance(index, tuple) else (index,))
+
+    def _fetched(self, index):
+        array = self.core()
+        element = np.empty(array.shape[len(index):], self.dtype.np)
+        array.read_at([k + extent if k < 0 else k for k, extent in zip(index, self.shape)], element)
+        return element
+
+    def _takes_copy(self):
+        """Under the lock: whether the host is to have all elements. It gets them if they are little, or once it has used a
+        few, one after the other, that nobody else has written since."""
+        array = self.core()
+        seen = array.version, _looks
+        if array.nbytes <= _LITTLE or self._is_dirty() or self._host is not None and self._version == seen:
+            return True
+        before, uses = self._uses
+        self._uses = seen, uses + 1 if before == seen else 1
+        return self._uses[1] > _FEW
 
     def _write(self, index, value, component=()):
         """An element, or a component of it: at once where that costs little or somebody records."""
@@ -232,14 +254,18 @@ class Storage(SharedMemory):
             activity.mark(self._sparse_node, index)
         place = (*index, *component)
         _repeated(self, Storage._write, index, value, component)
-        if runtime.shares_memory() or _is_seen():
+        if runtime.shares_memory() or _is_seen() or not self._set_in_copy(place, value):
             self._put(place, value)
-        else:
-            with threads.lock:
-                self._mirror()[place] = value
-                self._set_dirty()
         if _forward():
             self._stop_tangent(place)
+
+    def _set_in_copy(self, place, value):
+        with threads.lock:
+            if not self._takes_copy():
+                return False
+            self._mirror()[place] = value
+            self._set_dirty()
+            return True
 
     def _put(self, place, value):
         with threads.lock:
@@ -251,6 +277,7 @@ class Storage(SharedMemory):
             part = np.broadcast_to(part, extents)
         is_mirrored = self._host is not None and self._version == (array.version, _looks)
         array.write_at(place, np.ascontiguousarray(part) if extents else part)
+        self._uses = (array.version, _looks), self._uses[1]
         if is_mirrored:
             self._host[place] = part
             self._version = array.version, _looks
@@ -320,10 +347,10 @@ class Storage(SharedMemory):
         if current() is not None:
             self._refuse_kernel()
         index = self._index(key)
-        host = self._readable()
+        element = self._element(index)
         if not self.element_shape:
-            return host[index].item()
-        entries = host[index].reshape(-1).tolist()
+            return element.item()
+        entries = element.reshape(-1).tolist()
         return FieldElement(entries, self.element_shape,
                             lambda position, changed: self._write_component(index, position, changed))
 
