@@ -2,7 +2,7 @@
 
 The parts: unit tests (GoogleTest), the same on the host as a GPU, also under
 several schedules, a part of them on Vulkan, text tests (lit), the Python
-package, a program outside the tree, the listings of the documentation and its
+package, its types, a program outside the tree, the listings of the documentation and its
 site, a round through the benchmarks, the rules about the tree itself, and
 whether it links without shared LLVM.
 """
@@ -24,6 +24,7 @@ import simt
 import smoke
 import structure
 import text
+import typed
 import unit
 import vulkan
 from report import Report
@@ -45,7 +46,7 @@ def sanitizer_environment():
     return environment
 
 
-PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "text": text, "python": python,
+PARTS = {"unit": unit, "simt": simt, "schedules": schedules, "vulkan": vulkan, "text": text, "python": python, "types": typed,
          "external": external, "listings": listings, "docs": docs, "smoke": smoke, "structure": structure,
          "package": package}
 QUICK = {"structure": structure.run, "text": text.run, "unit": unit.run_quick, "python": python.run_quick}
