@@ -197,6 +197,7 @@ struct Way {
   Reloads reloads;
   Owners owners;
   Cuts cuts;
+  const sizing::Policy &policy;
 };
 
 static Reverser::Exclusive exclusiveByRange(ir::KernelOp kernel) {
@@ -211,6 +212,20 @@ struct Round {
   ir::KernelOp gradient;
   OwningOpRef<ir::KernelOp> marked;
 };
+
+/// What follows from a right plan is right. It has been carried out.
+static LogicalResult checkPlans(ir::KernelOp gradient,
+                                const sizing::Policy &policy) {
+  SmallVector<tape::PlanOp> plans;
+  gradient.walk([&](tape::PlanOp plan) { plans.push_back(plan); });
+  for (tape::PlanOp plan : plans)
+    if (failed(plan.verify()))
+      return failure();
+  if (!policy.keepsPlans)
+    for (tape::PlanOp plan : plans)
+      plan.erase();
+  return success();
+}
 
 static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
                                 const Versions &versions, Way way,
@@ -234,8 +249,9 @@ static FailureOr<Round> reverse(ir::KernelOp primal, ArrayRef<bool> active,
   auto adjoints = appendAdjoints(gradient, active);
   if (failed(cutLoops(gradient, tripCounts, way.cuts, refusal)) ||
       failed(Reverser(gradient, std::move(adjoints), std::move(tripCounts),
-                      std::move(exclusive))
-                 .run())) {
+                      std::move(exclusive), way.policy)
+                 .run()) ||
+      failed(checkPlans(gradient, way.policy))) {
     gradient.erase();
     return failure();
   }
@@ -292,7 +308,8 @@ static void inlineUnlessDerived(ir::KernelOp primal) {
 FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
                                            ArrayRef<bool> active,
                                            Refusal &refusal, Owners owners,
-                                           Cuts cuts) {
+                                           Cuts cuts,
+                                           const sizing::Policy &policy) {
   refusal.code = ErrorCode::NotDifferentiable;
   inlineUnlessDerived(primal);
   expandFetches(primal);
@@ -302,14 +319,14 @@ FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
       failed(checkExtrema(primal, active, refusal)))
     return failure();
   auto forwarded = differentiateReverse(
-      primal, active, {Reloads::Forwarded, owners, cuts}, refusal);
+      primal, active, {Reloads::Forwarded, owners, cuts, policy}, refusal);
   if (failed(forwarded) || !forwarded->overwrite)
     return forwarded;
   ScopedDiagnosticHandler quiet(primal.getContext(),
                                 [](Diagnostic &) { return success(); });
   Refusal unused;
-  auto kept = differentiateReverse(primal, active,
-                                   {Reloads::Kept, owners, cuts}, unused);
+  auto kept = differentiateReverse(
+      primal, active, {Reloads::Kept, owners, cuts, policy}, unused);
   if (failed(kept))
     return forwarded;
   bool better =

@@ -5,6 +5,7 @@
 #include "base/ArraySection.h"
 #include "costate/error.h"
 #include "ir/Kernel.h"
+#include "sizing/Plan.h"
 
 #include "mlir/Support/LLVM.h"
 
@@ -79,11 +80,10 @@ struct Cuts {
 /// out first, unless somebody else looks for races.
 enum class Owners { Asked, Watched };
 /// Loops that are marked `costate.checkpoints` run again from checkpoints.
-mlir::FailureOr<Derivative> differentiateReverse(ir::KernelOp primal,
-                                                 llvm::ArrayRef<bool> active,
-                                                 Refusal &refusal,
-                                                 Owners owners = Owners::Asked,
-                                                 Cuts cuts = {});
+mlir::FailureOr<Derivative>
+differentiateReverse(ir::KernelOp primal, llvm::ArrayRef<bool> active,
+                     Refusal &refusal, Owners owners = Owners::Asked,
+                     Cuts cuts = {}, const sizing::Policy &policy = {});
 
 /// Appends `<name>.record`, which is `primal` and stores `versions` into
 /// further arguments.

@@ -66,10 +66,18 @@ struct DifferentiateReverse
       signalPassFailure();
   }
 
+  sizing::Policy policy() const {
+    using Choice = sizing::Policy::Choice;
+    return {.costs = sizing::Costs(target),
+            .choice = saveAll ? Choice::SaveAll : Choice::Cheapest,
+            .keepsPlans = plan};
+  }
+
   FailureOr<Derivative> reverse(ir::KernelOp kernel, ArrayRef<bool> flags,
                                 Refusal &refusal) {
-    auto derivative = differentiateReverse(
-        kernel, flags, refusal, Owners::Asked, {.byBudget = byBudget});
+    auto derivative =
+        differentiateReverse(kernel, flags, refusal, Owners::Asked,
+                             {.byBudget = byBudget}, policy());
     if (failed(derivative) || !derivative->overwrite)
       return derivative;
     if (finalState) {

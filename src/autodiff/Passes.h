@@ -3,6 +3,7 @@
 
 #include "ir/Kernel.h"
 #include "ir/Tape.h"
+#include "sizing/Costs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

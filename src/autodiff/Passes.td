@@ -36,7 +36,17 @@ def DifferentiateReverse : Pass<"differentiate-reverse", "::mlir::ModuleOp"> {
     Option<"finalState", "final-state", "bool", "false",
       "refuse a kernel whose gradient needs values that it overwrites">,
     Option<"byBudget", "by-budget", "bool", /*default=*/"false",
-           "cut loops that save more than `tape.budget`">
+           "cut loops that save more than `tape.budget`">,
+    Option<"target", "target", "::costate::sizing::Target",
+           "::costate::sizing::Target::Cpu", "what decides what is saved", [{
+             ::llvm::cl::values(
+               clEnumValN(::costate::sizing::Target::Cpu, "cpu", "costs of a CPU"),
+               clEnumValN(::costate::sizing::Target::Gpu, "gpu", "costs of a GPU"),
+               clEnumValN(::costate::sizing::Target::GpuFastMath, "gpu-fast-math",
+                          "costs of a GPU with `fast_math`"))
+           }]>,
+    Option<"saveAll", "save-all", "bool", "false", "save all that is needed">,
+    Option<"plan", "plan", "bool", "false", "leave `tape.plan` in the gradient">
   ];
   let dependentDialects = ["costate::tape::TapeDialect",
                            "mlir::math::MathDialect", "mlir::scf::SCFDialect",

@@ -1,8 +1,8 @@
 #include "compiler/Facts.h"
 
 #include "autodiff/Differentiate.h"
-#include "conversion/KernelToLLVM/Record.h"
 #include "ir/Tape.h"
+#include "sizing/Record.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -123,7 +123,7 @@ std::vector<runtime::Access> accessesOf(ir::KernelOp primal,
 static constexpr uint64_t smallTape = 4096;
 
 int64_t recordBytes(tape::PushOp push) {
-  return conversion::RecordLayout(push.getValues().getTypes()).size();
+  return sizing::RecordLayout(push.getValues().getTypes()).size();
 }
 
 /// The most iterations that `loop` makes, if that is known.

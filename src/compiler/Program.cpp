@@ -377,6 +377,13 @@ private:
     return flags;
   }
 
+  sizing::Target targetOf(const Derivation &derivation) const {
+    using sizing::Target;
+    if (derivation.target == "cpu")
+      return Target::Cpu;
+    return options.fastMath ? Target::GpuFastMath : Target::Gpu;
+  }
+
   /// The gradient, or what records the versions that it needs.
   Result<> takeGradient(Derived &derived, const Derivation &derivation,
                         DiagnosticText &diagnostics) {
@@ -387,8 +394,8 @@ private:
     autodiff::Refusal refusal;
     auto gradient = autodiff::differentiateReverse(
         derived.kernel, flags, refusal, ownersFor(derivation.target),
-        {.uneven = derivation.target == "cpu",
-         .byBudget = derivation.byBudget});
+        {.uneven = derivation.target == "cpu", .byBudget = derivation.byBudget},
+        {.costs = sizing::Costs(targetOf(derivation))});
     if (succeeded(gradient) && derivation.mode == Mode::Recording) {
       gradient->kernel.erase();
       ir::KernelOp recording =

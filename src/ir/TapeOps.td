@@ -58,6 +58,36 @@ def Tape_PopOp : Tape_Op<"pop", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<T
   let hasVerifier = 1;
 }
 
+def Tape_PlanOp : Tape_Op<"plan", [AttrSizedOperandSegments,
+                                    MemoryEffects<[MemWrite<Tape_Memory>]>]> {
+  let summary = "how the reverse of this block gets the values that it needs";
+  let description = [{
+    Stands at the end of a forward block whose values are not in scope in the
+    reverse sweep. All that the reverse needs of that block is listed once:
+    `saved` values are in its record, or leave a branch as its results;
+    `recomputed` ones follow from others; `loaded` ones are loaded again;
+    `inverted` ones count iterations, which the reverse sweep does as well. So
+    is what these follow from; values of an enclosing block that has a plan
+    are in that.
+
+    ```mlir
+    tape.push record(0) %a : f64
+    tape.plan saved(%a : f64) recomputed(%b : f64) inverted(%k : i64)
+    ```
+
+    The reverse sweep has been made by the plan; then it is of no use.
+  }];
+  let arguments = (ins Variadic<Tape_Value>:$saved, Variadic<Tape_Value>:$recomputed,
+                       Variadic<Tape_Value>:$loaded, Variadic<Tape_Value>:$inverted);
+  let assemblyFormat = [{
+    (`saved` `(` $saved^ `:` type($saved) `)`)?
+    (`recomputed` `(` $recomputed^ `:` type($recomputed) `)`)?
+    (`loaded` `(` $loaded^ `:` type($loaded) `)`)?
+    (`inverted` `(` $inverted^ `:` type($inverted) `)`)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 def Tape_PivotOp : Tape_Op<"pivot", [MemoryEffects<[MemRead<Tape_Memory>, MemWrite<Tape_Memory>]>]> {
   let summary = "from the forward to the reverse sweep of a work item or of serial code";
   let description = [{

@@ -36,7 +36,8 @@ llvm::StringRef nameOf(Property property) {
                                                   "second",
                                                   "second-differences",
                                                   "cut",
-                                                  "curves"};
+                                                  "curves",
+                                                  "plans"};
   static_assert(std::size(names) == size_t(Property::count));
   return names[size_t(property)];
 }
@@ -74,7 +75,8 @@ Properties Properties::sampled(uint64_t seed) {
                          {Property::Second, 5},
                          {Property::SecondDifferences, 2},
                          {Property::Cut, 25},
-                         {Property::Curves, 2}};
+                         {Property::Curves, 2},
+                         {Property::Plans, 25}};
   for (auto [property, percent] : expensive)
     if (random.chance(percent))
       some.add(property);

@@ -36,6 +36,7 @@ enum class Property : unsigned {
   SecondDifferences, ///< and with differences of gradients
   Cut,    ///< loops that run again from checkpoints do not change a gradient
   Curves, ///< derivatives along curves are those of nested forward modes
+  Plans,  ///< whatever it saves does not change a gradient
   count
 };
 

@@ -1,4 +1,4 @@
-/// Gradients whose loops run again from checkpoints.
+/// Gradients that save other things, or whose loops run again from checkpoints.
 
 #include "fuzz/Checker.h"
 
@@ -21,25 +21,25 @@ static void markLoops(ir::KernelOp kernel, Random &random) {
 
 /// Bit for bit what a gradient that saves all has found; on a tape that is too
 /// short it may give up.
-void Checker::expectSame(const Derived &cut, const Arrays &weights,
-                         size_t tapeBytes) {
-  auto whole = std::exchange(versions, recordedFor(cut, before));
-  Memory memory = extended(after, cut.kernel, weights, versions);
+void Checker::expectSame(Property property, const Derived &other,
+                         const Arrays &weights, size_t tapeBytes) {
+  auto whole = std::exchange(versions, recordedFor(other, before));
+  Memory memory = extended(after, other.kernel, weights, versions);
   versions = std::move(whole);
   // A store of a common value has become several.
   auto report =
-      cut.launchable.run(memory, {.tapeBytes = tapeBytes, .races = false});
+      other.launchable.run(memory, {.tapeBytes = tapeBytes, .races = false});
   bool gaveUp = !report && report.error().code == ErrorCode::OutOfMemory;
   if (gaveUp && tapeBytes != SIZE_MAX)
     return;
   if (!report)
-    throw Mismatch{Property::Cut, report.error().text};
-  expectPrimal(Property::Cut, "memory after the gradient", memory, after);
+    throw Mismatch{property, report.error().text};
+  expectPrimal(property, "memory after the gradient", memory, after);
   std::string text =
-      difference(kernel, extraOf(memory, cut.kernel, before.arrays.size()),
+      difference(kernel, extraOf(memory, other.kernel, before.arrays.size()),
                  *adjoints, /*tolerance=*/0);
   if (!text.empty())
-    throw Mismatch{Property::Cut, text};
+    throw Mismatch{property, text};
 }
 
 void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
@@ -51,7 +51,7 @@ void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
     return autodiff::differentiateReverse(primal, active, refusal);
   };
   if (auto cut = differentiate(kernel, marked, active, reason))
-    expectSame(*cut, weights, SIZE_MAX);
+    expectSame(Property::Cut, *cut, weights, SIZE_MAX);
   auto byBudget = [&](ir::KernelOp primal, ArrayRef<bool> active,
                       autodiff::Refusal &refusal) {
     return autodiff::differentiateReverse(
@@ -61,7 +61,34 @@ void Checker::cutLoops(ArrayRef<bool> active, const Arrays &weights) {
   if (!cut)
     throw Mismatch{Property::Cut, "refused only with a budget: " + reason};
   for (size_t budget : {need, need / 2 + 1, need / 4 + 1})
-    expectSame(*cut, weights, budget);
+    expectSame(Property::Cut, *cut, weights, budget);
+}
+
+/// With all plans: one that saves all, those of the targets, random ones; the
+/// last one on a tape that may be too short.
+void Checker::plans(ArrayRef<bool> active, const Arrays &weights) {
+  using sizing::Costs, sizing::Policy, sizing::Target;
+  const Policy policies[] = {
+      {.choice = Policy::Choice::SaveAll},
+      {.costs = Costs(random.below(2) ? Target::Gpu : Target::GpuFastMath)},
+      {.choice = Policy::Choice::Random, .seed = seed},
+      {.choice = Policy::Choice::Random, .seed = seed + 1}};
+  size_t need = peak;
+  for (const Policy &policy : policies) {
+    bool byBudget = &policy == std::end(policies) - 1;
+    auto mode = [&](ir::KernelOp primal, ArrayRef<bool> flags,
+                    autodiff::Refusal &refusal) {
+      return autodiff::differentiateReverse(primal, flags, refusal,
+                                            autodiff::Owners::Asked,
+                                            {.byBudget = byBudget}, policy);
+    };
+    std::string reason;
+    auto other = differentiate(kernel, mode, active, reason);
+    if (!other)
+      throw Mismatch{Property::Plans, "refused with another plan: " + reason};
+    expectSame(Property::Plans, *other, weights,
+               byBudget ? need / 2 + 1 : SIZE_MAX);
+  }
 }
 
 } // namespace costate::fuzz

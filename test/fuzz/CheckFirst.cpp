@@ -105,6 +105,8 @@ void Checker::derive(ArrayRef<bool> all) {
   ofGradient(*gradient, weights);
   if (wanted.has(Property::Cut))
     cutLoops(active, weights);
+  if (wanted.has(Property::Plans))
+    plans(active, weights);
   if (wanted.has(Property::Second))
     second(*forward, *gradient, direction, weights);
   if (wanted.has(Property::Curves)) {

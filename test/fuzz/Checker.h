@@ -107,7 +107,9 @@ private:
   Memory initial(const Derived &gradient);
   void optimised(const Derived &gradient, const Arrays &weights);
   // CheckCut.cpp
-  void expectSame(const Derived &cut, const Arrays &weights, size_t tapeBytes);
+  void expectSame(Property property, const Derived &other,
+                  const Arrays &weights, size_t tapeBytes);
+  void plans(llvm::ArrayRef<bool> active, const Arrays &weights);
   void cutLoops(llvm::ArrayRef<bool> active, const Arrays &weights);
   Active closed(Active active);
   void expectPassive(llvm::ArrayRef<bool> active, const Arrays &tangents,

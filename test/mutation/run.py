@@ -33,7 +33,8 @@ FINDING = {"ir": re.compile(r"^seed \d+: wrong: ([a-z-]+)"),
 TESTS = {"language": "RandomKernel.AgreeForLonger",
          "recordings": "RandomRecordings.EqualThemForLonger",
          "lanes": "Lanes.*",
-         "tests": "Nvidia.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*:Guards.*"}
+         "tests": "Nvidia.*:*GpuSort*:GpuTapes.*:*HostCopiesOf*:RowPrefetch.*:Guards.*"
+                 ":Plans.*:MinimalCut.*:CostTable.*"}
 
 
 def listed():

@@ -3,6 +3,7 @@
 #include "autodiff/cut/Counting.h"
 #include "autodiff/rules/Rules.h"
 #include "ir/Tape.h"
+#include "sizing/Record.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -278,10 +279,7 @@ public:
 
 private:
   void add(tape::PushOp push) {
-    int64_t bits = 0;
-    for (Value value : push.getValues())
-      bits += value.getType().getIntOrFloatBitWidth();
-    int64_t bytes = (bits + 7) / 8;
+    int64_t bytes = sizing::RecordLayout(push.getValues().getTypes()).size();
     Operation *loop = push->getParentOp();
     for (; loop && !isa<ir::KernelOp>(loop) && !loop->hasAttr(loopAttr);
          loop = loop->getParentOp())

@@ -1,12 +1,9 @@
 #include "autodiff/gather/Slice.h"
 
-#include "ir/Functions.h"
+#include "sizing/Costs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -62,33 +59,12 @@ SmallVector<ir::LoadOp> Slice::loads() const {
   return found;
 }
 
-static int64_t weightOf(Operation *op);
-
-/// Of a called function. One with loops weighs more than any addition may.
-static int64_t weightOf(func::FuncOp function) {
-  constexpr int64_t loop = 1 << 20;
-  int64_t sum = 0;
-  function.walk([&](Operation *op) {
-    if (op != function)
-      sum += isa<LoopLikeOpInterface>(op) ? loop : weightOf(op);
-  });
-  return sum;
-}
-
-static int64_t weightOf(Operation *op) {
-  if (auto call = dyn_cast<func::CallOp>(op))
-    return weightOf(ir::calleeOf(call));
-  if (op->hasTrait<ir::OpTrait::IsFunction>() || isa<ir::CustomOp>(op))
-    return 20;
-  if (isa<arith::DivFOp, arith::RemFOp, math::SqrtOp, ir::DivOp, ir::RemOp>(op))
-    return 6;
-  return !matchPattern(op, m_Constant());
-}
-
+/// The same for all devices: it decides the order of additions.
 int64_t Slice::weight() const {
+  sizing::Costs costs(sizing::Target::Cpu);
   int64_t sum = 0;
   for (Operation *op : operations)
-    sum += weightOf(op);
+    sum += costs.of(op);
   return sum;
 }
 

@@ -104,7 +104,7 @@ forElements(Value local, ImplicitLocOpBuilder &b,
 /// order does not matter as long as it is that of a tape.
 void Reverser::saveLocal(Value local, Builder &forward, Sweep &sweep) {
   auto type = cast<ir::LocalType>(local.getType());
-  IntegerAttr number = forward.getI64IntegerAttr(records++);
+  IntegerAttr number = forward.getI64IntegerAttr(records.count++);
   forElements(local, forward, [&](Builder &b, Value index) {
     Value value = ir::LocalLoadOp::create(b, type.getValueType(), local, index);
     tape::PushOp::create(b, value, number);

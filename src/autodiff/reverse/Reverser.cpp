@@ -45,13 +45,13 @@ SmallVector<Operation *> operationsOf(Block &block) {
 Reverser::Reverser(ir::KernelOp kernel,
                    llvm::DenseMap<Value, Value> adjointArrays,
                    llvm::DenseMap<Operation *, Value> tripCounts,
-                   Exclusive exclusiveOf)
+                   Exclusive exclusiveOf, const sizing::Policy &policy)
     : kernel(kernel), adjointArrays(std::move(adjointArrays)),
       tripCounts(std::move(tripCounts)),
       activity(
           kernel,
           [this](Value array) { return this->adjointArrays.contains(array); }),
-      exclusiveOf(std::move(exclusiveOf)) {}
+      exclusiveOf(std::move(exclusiveOf)), records{sizing::Planner(policy)} {}
 
 bool isOfPrimal(Operation *op) {
   if (auto assertion = dyn_cast<ir::AssertOp>(op))

@@ -43,7 +43,7 @@ public:
   Reverser(ir::KernelOp kernel,
            llvm::DenseMap<mlir::Value, mlir::Value> adjointArrays,
            llvm::DenseMap<mlir::Operation *, mlir::Value> tripCounts,
-           Exclusive exclusiveOf);
+           Exclusive exclusiveOf, const sizing::Policy &policy);
   mlir::LogicalResult run();
 
 private:
@@ -167,8 +167,8 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> originals;
   llvm::DenseMap<mlir::Value, mlir::Value> localCopies;
   mlir::Operation *pivot = nullptr; ///< in front of the reverse sweep
-  Adjoints sums;       ///< over a loop of which only the end has been reversed
-  int64_t records = 0; ///< made so far
+  Adjoints sums; ///< over a loop of which only the end has been reversed
+  Records records;
 };
 
 /// The operations of `block` without its terminator.

@@ -1,6 +1,5 @@
 #include "autodiff/reverse/Scope.h"
 
-#include "autodiff/save/Plan.h"
 #include "ir/Kernel.h"
 #include "ir/Source.h"
 #include "ir/Tape.h"
@@ -76,15 +75,60 @@ ArrayRef<Value> Scope::plan() {
   assert(!isOutermost() && "values of the outermost block are in scope");
   SmallVector<Value> needed;
   for (auto &[value, stand] : placeholders)
-    needed.push_back(value);
-  auto isAvailable = [&](Value value) {
-    return !owns(value) || provided.contains(value);
-  };
-  SaveProblem problem{forward, needed, isAvailable};
-  SavePlan plan = planSaves(problem);
-  assert(verifyPlan(problem, plan));
-  saved = std::move(plan.saved);
-  return saved;
+    if (!stand->use_empty())
+      needed.push_back(value);
+  auto times = [&](Value value) { return timesOf(value); };
+  auto twin = [&](Operation *op) { return hasTwin(op); };
+  sizing::SaveProblem problem{forward, needed, times, twin};
+  made = records.planner.plan(problem);
+  assert(verifyPlan(problem, made));
+  return made.saved;
+}
+
+/// How often `value` is computed for each run of this block, if its reverse has
+/// to be given it.
+double Scope::timesOf(Value value) const {
+  const Scope *owner = ownerOf(value);
+  if (!owner || owner->isOutermost() || owner->provided.contains(value) ||
+      (owner != this && owner->placeholders.contains(value)))
+    return 0;
+  double times = 1;
+  for (const Scope *inner = this; inner != owner; inner = inner->parent)
+    if (!inner->isOutermost())
+      times /= sizing::timesOf(inner->forward.getParentOp());
+  return times;
+}
+
+/// Whether the reverse of this block has a cosine beside the sine `op`.
+bool Scope::hasTwin(Operation *op) const {
+  if (!isa<ir::SinOp, ir::CosOp>(op))
+    return false;
+  Value angle = op->getOperand(0);
+  auto place = placeholders.find(angle);
+  if (place != placeholders.end())
+    angle = place->second->getResult(0);
+  return llvm::any_of(angle.getUsers(), [&](Operation *user) {
+    return isa<ir::SinOp, ir::CosOp>(user) &&
+           user->getName() != op->getName() &&
+           user->getBlock() == head->getBlock();
+  });
+}
+
+/// Says in the forward block what has been decided.
+void Scope::tellPlan() const {
+  SmallVector<Value> recomputed, loaded, inverted;
+  for (Value value : made.recomputed)
+    (isa<ir::LoadOp>(value.getDefiningOp()) ? loaded : recomputed)
+        .push_back(value);
+  for (BlockArgument argument : forward.getArguments())
+    if (provided.contains(argument) &&
+        !llvm::is_contained(made.saved, argument))
+      inverted.push_back(argument);
+  if (made.saved.empty() && made.recomputed.empty())
+    return;
+  OpBuilder atEnd(forward.getTerminator());
+  tape::PlanOp::create(atEnd, forward.getParentOp()->getLoc(), made.saved,
+                       recomputed, loaded, inverted);
 }
 
 void Scope::finishWithRecord() {
@@ -92,19 +136,21 @@ void Scope::finishWithRecord() {
     return finishWith({});
   Location loc = forward.getParentOp()->getLoc();
   OpBuilder atHead(head), atEnd(forward.getTerminator());
-  TypeRange types = TypeRange(ValueRange(saved));
-  IntegerAttr number = atHead.getI64IntegerAttr(records++);
+  TypeRange types = TypeRange(ValueRange(made.saved));
+  IntegerAttr number = atHead.getI64IntegerAttr(records.count++);
   auto pop = tape::PopOp::create(atHead, loc, types, number);
-  tape::PushOp::create(atEnd, loc, saved, number);
+  tape::PushOp::create(atEnd, loc, made.saved, number);
   finishWith(pop.getValues());
 }
 
 void Scope::finishWith(ValueRange known) {
-  for (auto [value, source] : llvm::zip(saved, known))
+  tellPlan();
+  for (auto [value, source] : llvm::zip(made.saved, known))
     provided[value] = source;
   OpBuilder builder(head);
   for (auto &[value, stand] : placeholders) {
-    stand->getResult(0).replaceAllUsesWith(materialize(builder, value));
+    if (!stand->use_empty())
+      stand->getResult(0).replaceAllUsesWith(materialize(builder, value));
     stand->erase();
   }
   head->erase();

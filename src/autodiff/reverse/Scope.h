@@ -1,11 +1,19 @@
 #pragma once
 /// Forward values as the reverse sweep sees them.
 
+#include "sizing/Plan.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace costate::autodiff {
+
+/// What all scopes of a kernel share.
+struct Records {
+  sizing::Planner planner;
+  int64_t count = 0; ///< made so far
+};
 
 /// The reverse of one execution of a forward block. It hands out the values of
 /// that block and of the enclosing ones; how it gets its own (from the record
@@ -14,8 +22,8 @@ namespace costate::autodiff {
 class Scope {
 public:
   /// The outermost block of a work item or of the serial code: its values are
-  /// still in scope. `records` counts the records of the kernel.
-  Scope(mlir::Block &forward, int64_t &records)
+  /// still in scope.
+  Scope(mlir::Block &forward, Records &records)
       : forward(forward), records(records) {}
 
   /// A nested block, whose reverse starts where `builder` stands.
@@ -68,14 +76,17 @@ private:
     return owner;
   }
   mlir::Value placeholderFor(mlir::Value value);
+  double timesOf(mlir::Value value) const;
+  bool hasTwin(mlir::Operation *op) const;
+  void tellPlan() const;
   mlir::Value materialize(mlir::OpBuilder &builder, mlir::Value value);
 
   mlir::Block &forward;
-  int64_t &records;
+  Records &records;
   Scope *parent = nullptr;
   bool direct = true;
   mlir::Operation *head = nullptr; ///< pop and recomputations stand before it
-  llvm::SmallVector<mlir::Value> saved;
+  sizing::SavePlan made;
   llvm::DenseMap<mlir::Value, mlir::Value> provided;
   llvm::MapVector<mlir::Value, mlir::Operation *> placeholders;
 };

@@ -1,7 +1,7 @@
-#include "conversion/KernelToLLVM/Record.h"
 #include "conversion/KernelToLLVM/Runtime.h"
-#include "conversion/PlaceTapes/Rows.h"
 #include "ir/Tape.h"
+#include "sizing/Record.h"
+#include "sizing/Rows.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -176,7 +176,7 @@ private:
 
   ImplicitLocOpBuilder builder;
   int64_t lanes;
-  RecordLayout record;
+  sizing::RecordLayout record;
   bool onDevice = false, measures = false;
   Value worker, lane;
   Type pointer;
@@ -190,7 +190,7 @@ public:
         pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
 
   void write(tape::WriteOp op) {
-    RowLayout layout(op.getValues().getTypes());
+    sizing::RowLayout layout(op.getValues().getTypes());
     for (auto [value, field] : llvm::zip_equal(op.getValues(), layout.fields))
       if (field.bit < 0)
         LLVM::StoreOp::create(
@@ -202,7 +202,7 @@ public:
   }
 
   void read(tape::ReadOp op) {
-    RowLayout layout(op.getResultTypes());
+    sizing::RowLayout layout(op.getResultTypes());
     SmallVector<Value> words;
     for (int64_t row = layout.firstBits; row < layout.rows; ++row)
       words.push_back(LLVM::LoadOp::create(b, b.getI32Type(),
@@ -289,19 +289,20 @@ private:
     Value across = arith::MulIOp::create(b, lane, constant(b, size));
     Value column = LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
                                        ArrayRef<LLVM::GEPArg>(across));
-    Type rowType = LLVM::LLVMArrayType::get(b.getI8Type(), rowBytes);
+    Type rowType = LLVM::LLVMArrayType::get(b.getI8Type(), sizing::rowBytes);
     Value down = wide(from);
     Value place = LLVM::GEPOp::create(b, pointer, rowType, column,
                                       ArrayRef<LLVM::GEPArg>(down));
     offset += distance;
-    return offset ? advance(place, offset * rowBytes) : place;
+    return offset ? advance(place, offset * sizing::rowBytes) : place;
   }
 
   Value i32(int64_t value) {
     return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
   }
 
-  Value packed(ValueRange values, const RowLayout &layout, int64_t row) {
+  Value packed(ValueRange values, const sizing::RowLayout &layout,
+               int64_t row) {
     Value all;
     for (auto [value, field] : llvm::zip_equal(values, layout.fields)) {
       if (field.bit < 0 || field.row != row)

@@ -1,6 +1,7 @@
 #include "conversion/Lanes/Choice.h"
 
 #include "conversion/Lanes/LaneBody.h"
+#include "sizing/Costs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -133,10 +134,9 @@ public:
     return op->hasTrait<ir::OpTrait::IsFunction>() || isa<arith::RemFOp>(op);
   }
   /// How long a loop is taken to run.
-  static constexpr double iterations = 8;
+  static constexpr double iterations = sizing::guessedTripCount;
 
 private:
-  static constexpr double function = 20, quotient = 6;
   /// Most of them are indices, which loops do not compute anew.
   static constexpr double integer = 0.25;
   /// Of all lanes, and its addition to an element.
@@ -167,16 +167,11 @@ private:
            op->getResult(0).getType().isInteger();
   }
 
-  static double costOf(Operation *op) {
-    if (isFunction(op))
-      return function;
-    if (isa<ir::PhiloxOp>(op))
-      return 3 * function;
-    if (isa<ir::DivOp, ir::RemOp, arith::DivFOp>(op))
-      return quotient;
-    if (op->hasTrait<OpTrait::IsTerminator>())
-      return 0;
-    return isOnIntegers(op) ? integer : 1;
+  double costOf(Operation *op) const {
+    if (isa<ir::ElementAccess>(op))
+      return 1;
+    auto cost = static_cast<double>(table.of(op));
+    return cost == 1 && isOnIntegers(op) ? integer : cost;
   }
 
   double wideCost(Operation *op, double one) const {
@@ -209,6 +204,7 @@ private:
   const Shapes &shapes;
   unsigned lanes, bits;
   double alone = 0, wide = 0;
+  sizing::Costs table{sizing::Target::Cpu};
 };
 
 /// The time of a row in cycles, if each vector is `copies` ones. Iterations of

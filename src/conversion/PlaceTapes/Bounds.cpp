@@ -1,6 +1,6 @@
 #include "conversion/PlaceTapes/Bounds.h"
 
-#include "conversion/PlaceTapes/Rows.h"
+#include "sizing/Rows.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -17,10 +17,10 @@ static Value iterationsUpTo(RowBuilder &b, Value bound) {
   if (auto wider = bound.getDefiningOp<arith::ExtSIOp>();
       wider && wider.getIn().getType().isInteger(32)) {
     Value iterations = arith::MaxSIOp::create(b, wider.getIn(), b.i32(0));
-    return b.least(iterations, b.i32(mostRows));
+    return b.least(iterations, b.i32(sizing::mostRows));
   }
   Value iterations = arith::MaxSIOp::create(b, bound, b.i64(0));
-  iterations = b.least(iterations, b.i64(mostRows));
+  iterations = b.least(iterations, b.i64(sizing::mostRows));
   return arith::TruncIOp::create(b, b.getI32Type(), iterations);
 }
 

@@ -1,10 +1,9 @@
 #include "conversion/KernelToLLVM/Outline.h"
-#include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Depth.h"
-#include "conversion/PlaceTapes/Rows.h"
-#include "conversion/PlaceTapes/SlimRecords.h"
 #include "conversion/PlaceTapes/SortCosts.h"
 #include "conversion/PlaceTapes/Sweeps.h"
+#include "sizing/Costs.h"
+#include "sizing/Rows.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -63,14 +62,14 @@ void hoistBounds(ir::RangeOp range) {
 }
 
 /// In issue slots, of all innermost loops.
-int64_t slotsPerRow(const TapeShape &shape, bool fastMath) {
+int64_t slotsPerRow(const TapeShape &shape, const sizing::Costs &costs) {
   int64_t slots = 0, rows = 0;
   for (Operation *loop : shape.forwardLoops()) {
     const TapeLevel &level = shape.level(loop);
     if (!level.isLeaf())
       continue;
     rows += level.rows();
-    loop->walk([&](Operation *op) { slots += slotsOf(op, fastMath); });
+    loop->walk([&](Operation *op) { slots += costs.of(op); });
   }
   return rows ? llvm::divideCeil(slots, rows) : INT64_MAX;
 }
@@ -89,12 +88,13 @@ int64_t iterationRows(const TapeShape &shape) {
   return most;
 }
 
-void tellCosts(ir::RangeOp range, const TapeShape &shape, bool fastMath) {
+void tellCosts(ir::RangeOp range, const TapeShape &shape,
+               const sizing::Costs &costs) {
   auto flag = UnitAttr::get(range.getContext());
-  int64_t slots = slotsPerRow(shape, fastMath);
-  if (slots > slotsOfWord)
+  int64_t slots = slotsPerRow(shape, costs);
+  if (slots > costs.word())
     range->setAttr(expensiveAttr, flag);
-  if (slots > slotsOfWord && slots <= slotsOfWordOfNest && hasNest(shape))
+  if (slots > costs.word() && slots <= costs.wordOfNest() && hasNest(shape))
     range->setAttr(moderatelyExpensiveAttr, flag);
   OpBuilder b(range.getContext());
   range->setAttr(iterationRowsAttr, b.getI64IntegerAttr(iterationRows(shape)));
@@ -118,7 +118,8 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
     Value iterations = cast<scf::ForOp>(op).getUpperBound();
     int64_t unit = shape.level(op).rows();
     iterations = arith::MinUIOp::create(
-        b, arith::MaxSIOp::create(b, iterations, b.i64(0)), b.i64(mostRows));
+        b, arith::MaxSIOp::create(b, iterations, b.i64(0)),
+        b.i64(sizing::mostRows));
     Value rows = arith::MulIOp::create(b, iterations, b.i64(unit));
     Value few = tape::MinRowsOp::create(
         b, b.getI32Type(),
@@ -135,21 +136,21 @@ void expect(ir::RangeOp range, const TapeShape &shape) {
 /// Says how many iterations a work item takes, if work items differ; whether
 /// they do.
 bool tellDepth(ir::RangeOp range, const TapeShape &shape, RowBuilder &b,
-               const IRMapping &map, bool fastMath) {
+               const IRMapping &map, const sizing::Costs &table) {
   Value iterations = emitDepth(range, shape, b, map);
   if (!iterations)
     return false;
-  SortCosts costs = sortCostsOf(range, shape, fastMath);
+  SortCosts costs = sortCostsOf(range, shape, table);
   tape::DepthOp::create(b, iterations, costs.iteration,
                         costs.uncoalescedWorkItem, costs.uncoalescedIteration);
   return true;
 }
 
-void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
-           bool isFree, bool inlines) {
+void place(ir::RangeOp range, const TapeShape &shape, const DeviceCosts &costs,
+           bool isFree) {
   bool tiles = !shape.level(nullptr).loops.empty();
   if (tiles)
-    tellCosts(range, shape, fastMath);
+    tellCosts(range, shape, costs.table);
   bool known = tiles && isKnown(range, shape);
   if (known)
     expect(range, shape);
@@ -160,10 +161,10 @@ void place(ir::RangeOp range, const TapeShape &shape, bool fastMath,
   IRMapping map;
   for (BlockArgument index : old->getArguments())
     map.map(index, body->addArgument(index.getType(), index.getLoc()));
-  bool sorts = tiles && isFree && tellDepth(range, shape, b, map, fastMath);
+  bool sorts = tiles && isFree && tellDepth(range, shape, b, map, costs.table);
   if (known && !sorts)
     range->setAttr(inOrderAttr, b.getUnitAttr());
-  WorkItem item(shape, b, std::move(map), {inlines, fastMath});
+  WorkItem item(shape, b, std::move(map), costs);
   emitSweeps(item, tiles);
   Operation *yield = old->getTerminator();
   Values sums;
@@ -202,18 +203,21 @@ struct PlaceTapes : impl::PlaceTapesBase<PlaceTapes> {
   using PlaceTapesBase::PlaceTapesBase;
 
   void runOnOperation() override {
+    using sizing::Target;
+    DeviceCosts costs{
+        inlines, fastMath,
+        sizing::Costs(fastMath ? Target::GpuFastMath : Target::Gpu)};
     SmallVector<ir::RangeOp> ranges;
     getOperation().walk([&](ir::RangeOp range) { ranges.push_back(range); });
     for (ir::RangeOp range : ranges) {
       hoistBounds(range);
       if (contains(range.getBodyRegion(), mayFail))
         continue;
-      slimRecords(range, fastMath);
       if (fastMath)
         shortenChains(range);
       if (std::optional<TapeShape> shape = TapeShape::of(range))
         if (!deterministic || isInOrder(range, *shape))
-          place(range, *shape, fastMath, isFree(range), inlines);
+          place(range, *shape, costs, isFree(range));
     }
   }
 

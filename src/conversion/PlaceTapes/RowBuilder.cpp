@@ -1,6 +1,6 @@
 #include "conversion/PlaceTapes/RowBuilder.h"
 
-#include "conversion/PlaceTapes/Rows.h"
+#include "sizing/Rows.h"
 
 using namespace mlir;
 
@@ -46,15 +46,16 @@ Value RowBuilder::times(Value a, int64_t factor) {
 
 Value RowBuilder::addUpTo(Value a, Value c) {
   Value sum = add(a, c);
-  return least(sum, i32(mostRows));
+  return least(sum, i32(sizing::mostRows));
 }
 
 Value RowBuilder::timesUpTo(Value a, int64_t factor) {
   if (factor == 1)
     return a;
-  Value fitting = less(a, i32(mostRows / std::max<int64_t>(factor, 1) + 1));
+  Value fitting =
+      less(a, i32(sizing::mostRows / std::max<int64_t>(factor, 1) + 1));
   Value product = times(a, factor);
-  return select(fitting, product, i32(mostRows));
+  return select(fitting, product, i32(sizing::mostRows));
 }
 
 Value RowBuilder::index(Value iteration) {

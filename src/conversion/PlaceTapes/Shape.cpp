@@ -1,6 +1,6 @@
 #include "conversion/PlaceTapes/Shape.h"
 
-#include "conversion/PlaceTapes/Rows.h"
+#include "sizing/Rows.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -230,7 +230,7 @@ bool TapeShape::fillLevel(Operation *loop, Operation *reversed) {
       if (!llvm::is_contained(popped.records, record))
         return false;
       rows[record] = group.rows;
-      group.rows += RowLayout(typesOf(record)).rows;
+      group.rows += sizing::RowLayout(typesOf(record)).rows;
     }
     if (group.records.size() != popped.records.size())
       return false;

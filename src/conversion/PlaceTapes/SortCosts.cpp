@@ -1,14 +1,11 @@
 #include "conversion/PlaceTapes/SortCosts.h"
 
-#include "conversion/PlaceTapes/Cost.h"
-
 using namespace mlir;
 
 namespace costate::conversion {
 
 namespace {
 
-constexpr int64_t guessedTripCount = 8;
 /// Of an access to memory that lanes do not share: 28 more bytes on an H200.
 constexpr int64_t uncoalescedSlots = 200;
 
@@ -33,14 +30,14 @@ int64_t timesOf(Operation *op, Operation *root) {
   int64_t times = 1;
   for (op = op->getParentOp(); op != root; op = op->getParentOp())
     if (isa<LoopLikeOpInterface>(op))
-      times *= guessedTripCount;
+      times *= sizing::guessedTripCount;
   return times;
 }
 
 } // namespace
 
 SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
-                      bool fastMath) {
+                      const sizing::Costs &table) {
   SortCosts costs;
   range.walk<WalkOrder::PreOrder>([&](Operation *loop) {
     if (!shape.isLoop(loop)) {
@@ -52,7 +49,7 @@ SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
       if (op == loop)
         return;
       int64_t times = runs * timesOf(op, loop);
-      costs.iteration += times * slotsOf(op, fastMath);
+      costs.iteration += times * table.of(op);
       costs.uncoalescedIteration +=
           isShared(range, op) ? times * uncoalescedSlots : 0;
     });

@@ -2,6 +2,7 @@
 /// What work items of different depth cost a warp, and what sorting them costs.
 
 #include "conversion/PlaceTapes/Shape.h"
+#include "sizing/Costs.h"
 
 namespace costate::conversion {
 
@@ -13,6 +14,7 @@ struct SortCosts {
   int64_t uncoalescedWorkItem = 0, uncoalescedIteration = 0;
 };
 
-SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape, bool fastMath);
+SortCosts sortCostsOf(ir::RangeOp range, const TapeShape &shape,
+                      const sizing::Costs &table);
 
 } // namespace costate::conversion

@@ -1,6 +1,6 @@
 #include "conversion/PlaceTapes/State.h"
 
-#include "conversion/PlaceTapes/Rows.h"
+#include "sizing/Rows.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -162,7 +162,7 @@ LoopState::recorded(const TapeShape &shape) const {
 }
 
 int64_t LoopState::checkpointRows() const {
-  return RowLayout(checkpoint()).rows;
+  return sizing::RowLayout(checkpoint()).rows;
 }
 
 } // namespace costate::conversion

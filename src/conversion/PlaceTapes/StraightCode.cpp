@@ -1,7 +1,6 @@
 #include "conversion/PlaceTapes/StraightCode.h"
 
-#include "conversion/PlaceTapes/Cost.h"
-#include "conversion/PlaceTapes/Rows.h"
+#include "sizing/Rows.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -27,7 +26,7 @@ static void write(const WorkItem &item, RowBuilder &b, tape::PushOp push,
   }
   Value fit = place.fits;
   if (!fit) {
-    Value end = b.add(row, b.i32(RowLayout(values.getTypes()).rows));
+    Value end = b.add(row, b.i32(sizing::RowLayout(values.getTypes()).rows));
     fit = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, end, place.limit);
   }
   b.branch(fit, {}, [&] {
@@ -89,13 +88,14 @@ static bool isHarmless(Operation *op) {
 /// wait have rows as well, and forget what comes of it.
 static bool areForAll(ArrayRef<Operation *> ops) {
   constexpr int64_t slotsOfBranch = 32;
+  sizing::Costs costs(sizing::Target::Gpu);
   int64_t slots = 0;
   for (Operation *op : ops) {
     if (isa<tape::PushOp, tape::PopOp>(op))
       continue;
     if (!isHarmless(op))
       return false;
-    slots += slotsOf(op, /*fastMath=*/false);
+    slots += costs.of(op);
   }
   return slots <= slotsOfBranch;
 }

@@ -1,7 +1,6 @@
 /// Iterations that push no other loop's records: read ahead, and undone
 /// together.
 
-#include "conversion/PlaceTapes/Cost.h"
 #include "conversion/PlaceTapes/Reverse.h"
 #include "conversion/PlaceTapes/StraightCode.h"
 
@@ -131,18 +130,18 @@ bool isCalled(Operation &op, bool fastMath) {
 }
 
 /// How much code `op` becomes, about, if that of its function is inlined.
-int64_t codeOf(Operation &op, bool fastMath) {
-  if (!isCalled(op, fastMath))
+int64_t codeOf(Operation &op, const DeviceCosts &costs) {
+  if (!isCalled(op, costs.fastMath))
     return 1;
-  int64_t slots = slotsOf(&op, fastMath);
-  return slots <= slotsOfSmallFunction ? slots : shortest + 1;
+  int64_t slots = costs.table.of(&op);
+  return slots <= costs.table.smallFunction() ? slots : shortest + 1;
 }
 
 bool Leaf::isShort() const {
   int64_t code = 0;
   scf::ForOp loop = reversed;
   loop.walk([&](Operation *op) {
-    code += item.costs.inlines ? codeOf(*op, item.costs.fastMath) : 1;
+    code += item.costs.inlines ? codeOf(*op, item.costs) : 1;
   });
   return code <= shortest && level.rows() <= narrowest;
 }

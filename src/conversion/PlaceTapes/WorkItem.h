@@ -4,6 +4,7 @@
 
 #include "conversion/PlaceTapes/Place.h"
 #include "conversion/PlaceTapes/State.h"
+#include "sizing/Costs.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -43,6 +44,7 @@ struct OpenLoop {
 struct DeviceCosts {
   bool inlines;  ///< each call of a function becomes its code
   bool fastMath; ///< functions of f32 are the hardware's
+  sizing::Costs table;
 };
 
 /// One of the range; or one iteration of a loop, as a work item of its own.

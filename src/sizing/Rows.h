@@ -5,7 +5,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeRange.h"
 
-namespace costate::conversion {
+namespace costate::sizing {
 
 inline constexpr int64_t rowBytes = 128;
 
@@ -42,4 +42,4 @@ struct RowLayout {
   int64_t firstBits = 0; ///< row of the first word of bools
 };
 
-} // namespace costate::conversion
+} // namespace costate::sizing

@@ -4,7 +4,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeRange.h"
 
-namespace costate::conversion {
+namespace costate::sizing {
 
 /// Vectors of a CPU's lanes; then values by decreasing size without gaps, which
 /// aligns each to its size if the record starts at a multiple of 8, then bools,
@@ -55,4 +55,4 @@ struct RecordLayout {
   int64_t bitStep; ///< bytes from one byte of bools to the next
 };
 
-} // namespace costate::conversion
+} // namespace costate::sizing
