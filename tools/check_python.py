@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Checks the imports of the Python package: each goes to the same layer or to one below, no modules import each other in a
-circle, and none is imported inside of a function but for packages that may be missing."""
+circle, and none is imported inside of a function but for packages that may be missing. Names for types alone, below
+`TYPE_CHECKING`, import nothing when a program runs; their layers count all the same."""
 
 import ast
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "python"
@@ -43,12 +45,20 @@ def layer_of(name):
     return max(ranks)[1]
 
 
+@dataclass
+class Import:
+    target: str
+    line: int
+    local: bool        # inside of a function
+    for_types: bool    # below `TYPE_CHECKING`
+
+
 class Imports(ast.NodeVisitor):
-    """(what is imported, whether in a function, line) of a module."""
+    """The imports of a module."""
 
     def __init__(self, name, file, known):
         self.package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-        self.known, self.found, self.depth = known, [], 0
+        self.known, self.found, self.depth, self.for_types = known, [], 0, False
 
     def visit_FunctionDef(self, node):
         self.depth += 1
@@ -57,8 +67,17 @@ class Imports(ast.NodeVisitor):
 
     visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef
 
+    def visit_If(self, node):
+        before, self.for_types = self.for_types, self.for_types or ast.unparse(node.test) == "TYPE_CHECKING"
+        self.generic_visit(node)
+        self.for_types = before
+
+    def add(self, target, node):
+        self.found.append(Import(target, node.lineno, self.depth > 0, self.for_types))
+
     def visit_Import(self, node):
-        self.found += [(one.name, self.depth > 0, node.lineno) for one in node.names]
+        for one in node.names:
+            self.add(one.name, node)
 
     def visit_ImportFrom(self, node):
         base = node.module or ""
@@ -68,7 +87,7 @@ class Imports(ast.NodeVisitor):
         for one in node.names:
             inner = f"{base}.{one.name}"
             is_module = inner.removeprefix("costate.") in self.known or inner == "costate._core"
-            self.found.append((inner if is_module else base, self.depth > 0, node.lineno))
+            self.add(inner if is_module else base, node)
 
 
 def is_optional(name, imports):
@@ -77,7 +96,8 @@ def is_optional(name, imports):
         return True
     if name != "costate" and not name.startswith("costate."):
         return False
-    return any(is_optional(one, imports) for one, local, _ in imports.get(name.removeprefix("costate."), ()) if not local)
+    return any(is_optional(one.target, imports) for one in imports.get(name.removeprefix("costate."), ())
+               if not (one.local or one.for_types))
 
 
 def circles(edges):
@@ -95,6 +115,13 @@ def circles(edges):
         yield from search(name, [])
 
 
+def name_of(target):
+    """The module of ours that is imported, without `costate`, or None."""
+    if target == "costate":
+        return ""
+    return target.removeprefix("costate.") if target.startswith("costate.") else None
+
+
 def problems():
     known = modules()
     imports = {}
@@ -104,15 +131,17 @@ def problems():
         imports[name] = visitor.found
     edges = {name: set() for name in known}
     for name, found in imports.items():
-        for target, local, line in found:
-            place = f"{known[name][0].relative_to(ROOT.parent)}:{line}"
-            ours = target.removeprefix("costate.") if target.startswith("costate.") else "" if target == "costate" else None
-            if local and not is_optional(target, imports):
-                yield f"{place}: `{target}` is imported inside of a function"
-            if ours in known and ours != name:
+        for one in found:
+            place = f"{known[name][0].relative_to(ROOT.parent)}:{one.line}"
+            if one.local and not is_optional(one.target, imports):
+                yield f"{place}: `{one.target}` is imported inside of a function"
+            ours = name_of(one.target)
+            if ours not in known or ours == name:
+                continue
+            if layer_of(ours) > layer_of(name):
+                yield f"{place}: `{one.target}` is of a layer above"
+            if not one.for_types:
                 edges[name].add(ours)
-                if layer_of(ours) > layer_of(name):
-                    yield f"{place}: `{target}` is of a layer above"
     for circle in circles(edges):
         yield f"modules import each other: {' -> '.join([*circle, circle[0]])}"
 

@@ -9,8 +9,11 @@
     def energy() -> None: ...
 """
 
+from __future__ import annotations
+
 import importlib as _importlib
 import os as _os
+from typing import Any
 
 import numpy as _np
 
@@ -78,18 +81,18 @@ x86_64 = x64
 aliases.install()
 
 
-def rgb_to_hex(c):
+def rgb_to_hex(c: Any) -> Any:
     """0xRRGGBB of three numbers between 0 and 1, or arrays of them."""
     r, g, b = (_np.clip(_np.asarray(v) * 255, 0, 255).astype(int) for v in c)
     return (r << 16) + (g << 8) + b
 
 
-def hex_to_rgb(color):
+def hex_to_rgb(color: Any) -> Any:
     """Three numbers between 0 and 1 of 0xRRGGBB."""
     return ((color >> 16) & 255) / 255, ((color >> 8) & 255) / 255, (color & 255) / 255
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "torch_function":  # imports PyTorch
         from costate.interop.torch import torch_function
         return torch_function

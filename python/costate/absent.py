@@ -1,5 +1,7 @@
 """Names of Quadrants and Taichi that are not here, and what to use instead."""
 
+from __future__ import annotations
+
 _WINDOW = ("windows are no part of Costate: write pictures with `costate.tools.imwrite(x, \"a.png\")`, or "
            "show `x.to_numpy()` with matplotlib or another library of windows")
 _SPARSE_MATRIX = ("sparse matrices are no part of Costate: fill arrays of rows, columns and values in a kernel, "
@@ -42,7 +44,7 @@ _INSTEAD = {
 }
 
 
-def message(module, name):
+def message(module: str, name: str) -> str:
     """The text for a name that a module lacks."""
     text = f"module `{module}` has no attribute `{name}`"
     return f"{text}: {_INSTEAD[name]}" if name in _INSTEAD else text

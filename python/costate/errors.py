@@ -5,6 +5,10 @@ users of Quadrants and Taichi catch. The classes of the library derive from
 those, so that both spellings catch the same errors.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from costate import _core
 
 Error = _core.Error
@@ -17,11 +21,11 @@ class CompilationError(Error):
 class QuadrantsSyntaxError(CompilationError, SyntaxError):
     """A construct of Python that kernels do not have."""
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.msg = str(args[0]) if args else ""   # what a traceback shows
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 

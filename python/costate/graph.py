@@ -1,6 +1,9 @@
 """`ti.graph`: launches that are put together first and run later, with arguments by name."""
 
+from __future__ import annotations
+
 from enum import Enum
+from typing import Any
 
 from costate.absent import message
 from costate.errors import QuadrantsRuntimeError
@@ -20,8 +23,8 @@ class ArgKind(Enum):
 class Arg:
     """An argument of a graph; `Graph.run` gives its value."""
 
-    def __init__(self, tag, name, dtype=None, ndim=0, field_dim=None, element_shape=(), shape=(), channel_format=None,
-                 num_channels=None):
+    def __init__(self, tag: Any, name: Any, dtype: Any = None, ndim: Any = 0, field_dim: Any = None, element_shape: Any = (),
+                 shape: Any = (), channel_format: Any = None, num_channels: Any = None) -> None:
         if tag in (ArgKind.TEXTURE, ArgKind.RWTEXTURE):
             raise QuadrantsRuntimeError(f"`{name}` is a texture, which kernels do not have; pass an "
                                         "ndarray")
@@ -31,14 +34,14 @@ class Arg:
 class Sequential:
     """Launches one after the other."""
 
-    def __init__(self):
-        self.nodes = []
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
 
-    def dispatch(self, kernel, *args):
+    def dispatch(self, kernel: Any, *args: Any) -> None:
         """Adds a launch; its arguments are `Arg`s, or lists of them for vectors."""
         self.nodes.append((kernel, args))
 
-    def append(self, node):
+    def append(self, node: Any) -> None:
         """Adds a sequence."""
         self.nodes.extend(node.nodes)
 
@@ -46,26 +49,26 @@ class Sequential:
 class GraphBuilder(Sequential):
     """`dispatch(kernel, *args)` for each launch, then `compile()`."""
 
-    def create_sequential(self):
+    def create_sequential(self) -> Any:
         return Sequential()
 
-    def compile(self):
+    def compile(self) -> Any:
         return Graph(list(self.nodes))
 
 
 class Graph:
     """The launches of a builder."""
 
-    def __init__(self, nodes):
+    def __init__(self, nodes: Any) -> None:
         self.nodes = nodes
 
-    def run(self, args):
+    def run(self, args: Any) -> None:
         """Launches all, with the arguments in a dictionary by their names."""
         for kernel, given in self.nodes:
             kernel(*[_value(one, args) for one in given])
 
 
-def _value(arg, args):
+def _value(arg: Any, args: Any) -> Any:
     if isinstance(arg, (list, tuple)):
         return [_value(one, args) for one in arg]
     if not isinstance(arg, Arg):
@@ -76,5 +79,5 @@ def _value(arg, args):
     return args[arg.name]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> None:
     raise AttributeError(message("costate.graph", name))

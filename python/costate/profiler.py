@@ -1,29 +1,33 @@
 """`ti.profiler`, whose names are here; no times are kept."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from costate.absent import message
 
 
-def _note():
+def _note() -> None:
     print("Costate keeps no times of kernels: measure with time.perf_counter() around launches and "
           "`sync()`; `kernel.report(...)` says what a gradient computes and saves")
 
 
-def print_kernel_profiler_info(mode="count"):
+def print_kernel_profiler_info(mode: Any = "count") -> None:
     """Says how to measure instead."""
     _note()
 
 
-def print_scoped_profiler_info():
+def print_scoped_profiler_info() -> None:
     """Says how to measure instead."""
     _note()
 
 
-def print_memory_profiler_info():
+def print_memory_profiler_info() -> None:
     """Says how to measure instead."""
     _note()
 
 
-def _nothing(*_, **__):
+def _nothing(*_: Any, **__: Any) -> None:
     """Accepted; has no effect."""
 
 
@@ -31,7 +35,7 @@ clear_kernel_profiler_info = clear_scoped_profiler_info = _nothing
 set_kernel_profiler_toolkit = set_kernel_profiler_metrics = _nothing
 
 
-def _refuse(*_, **__):
+def _refuse(*_: Any, **__: Any) -> None:
     raise RuntimeError("Costate keeps no times of kernels: measure with time.perf_counter() around "
                        "launches and `sync()`")
 
@@ -39,5 +43,5 @@ def _refuse(*_, **__):
 query_kernel_profiler_info = get_kernel_profiler_total_time = _refuse
 
 
-def __getattr__(name):
+def __getattr__(name: Any) -> None:
     raise AttributeError(message("costate.profiler", name))

@@ -1,10 +1,15 @@
 """Derivatives: recordings, forward mode, gradients of your own, checks."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from costate.ad.check import check_gradient, hessian_vector_product, hvp, report
 from costate.ad.custom import grad_for, grad_replaced, no_grad
 from costate.ad.forward import FwdMode
 from costate.ad.tape import Tape
 from costate.lang.base.enums import AutodiffMode, SNodeGradType
+from costate.lang.base.marks import mark
 from costate.lang.data.clear import clear_all_gradients
 from costate.lang.trace.directives import stop_grad as in_kernel
 
@@ -13,7 +18,7 @@ __all__ = ["AutodiffMode", "FwdMode", "SNodeGradType", "Tape", "check_gradient",
            "no_grad", "report", "stop_grad"]
 
 
-def stop_grad(x):
+def stop_grad(x: Any) -> Any:
     """In a kernel: the elements of `x` are constants to derivatives, to the end of the block.
 
     Of a value: that value, as a constant to derivatives.
@@ -21,4 +26,4 @@ def stop_grad(x):
     return in_kernel(x)
 
 
-stop_grad.by_reference, stop_grad.changes_arrays = True, False
+mark(stop_grad, by_reference=True, changes_arrays=False)

@@ -1,6 +1,10 @@
 """Gradients against differences."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,8 +13,11 @@ from costate.errors import QuadrantsAssertionError
 from costate.lang.base.state import state
 from costate.lang.data import storage
 
+if TYPE_CHECKING:
+    from costate.ad.tape import Tape
 
-def _arrays_of(value):
+
+def _arrays_of(value: Any) -> Iterator[Any]:
     """The fields and ndarrays in an argument."""
     if isinstance(value, storage.Storage):
         yield value
@@ -25,22 +32,22 @@ def _arrays_of(value):
 class Saved:
     """The values of arrays, to start again from there."""
 
-    def __init__(self, arrays):
-        self.values = {}
+    def __init__(self, arrays: Any) -> None:
+        self.values: dict[Any, Any] = {}
         self.add(list(arrays))
 
-    def add(self, argument):
+    def add(self, argument: Any) -> None:
         """Also those of the arrays in an argument, unless they are there."""
         for array in _arrays_of(argument):
             if array not in self.values:
                 self.values[array] = array.to_numpy()
 
-    def restore(self):
+    def restore(self) -> None:
         for array, values in self.values.items():
             array.from_numpy(values)
 
 
-def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):
+def compare(tape: Any, step: Any = 1e-4, relative: Any = 1e-6, absolute: Any = 1e-6) -> None:
     """Raises where a gradient of `grad_check` differs from central differences."""
     wrong = []
     for field in tape.grad_check:
@@ -54,7 +61,7 @@ def compare(tape, step=1e-4, relative=1e-6, absolute=1e-6):
         raise QuadrantsAssertionError("Gradient check failed: " + "; ".join(wrong))
 
 
-def _differences(tape, field, step):
+def _differences(tape: Tape, field: Any, step: float) -> np.ndarray[Any, Any]:
     tape._saved.restore()
     start = field.to_numpy()
     result = np.zeros(start.shape)
@@ -74,7 +81,7 @@ def _differences(tape, field, step):
     return result
 
 
-def _again(tape):
+def _again(tape: Tape) -> None:
     for function, args in tape.calls:
         if hasattr(function, "run"):
             function.run(args)
@@ -82,7 +89,7 @@ def _again(tape):
             function(*args)
 
 
-def check_gradient(kernel, *args, **options):
+def check_gradient(kernel: Any, *args: Any, **options: Any) -> _core.GradientCheck:
     """Compares reverse mode, forward mode and differences of one kernel at its arguments.
 
     Returns a report that is true where they agree; `print` shows it.
@@ -94,12 +101,12 @@ def check_gradient(kernel, *args, **options):
     return _core.check_gradient(compiled, *arguments)
 
 
-def report(kernel, *args, **options):
+def report(kernel: Any, *args: Any, **options: Any) -> Any:
     """For people: what is compiled, what the gradient saves on its tape and what it recomputes."""
     return kernel.report(*args, **options)
 
 
-def hessian_vector_product(kernel, *args, **options):
+def hessian_vector_product(kernel: Any, *args: Any, **options: Any) -> None:
     """Adds the gradient to `x.grad`, and the product of the Hessian with `x.dual` to
     `x.grad.dual`, of all arguments and fields; they have `needs_grad` and `needs_dual`."""
     compiled, arguments = kernel.compiled(*args, **options)

@@ -1,5 +1,9 @@
 """`ad.FwdMode`: tangents of several launches."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from costate.errors import QuadrantsAssertionError, QuadrantsRuntimeError
@@ -17,15 +21,16 @@ class FwdMode:
     `clear_gradients`: clears all tangents first, and that of `param` at the end.
     """
 
-    def __init__(self, loss, param=None, seed=None, clear_gradients=True):
+    def __init__(self, loss: Any, param: Any = None, seed: Any = None,
+                 clear_gradients: bool = True) -> None:
         self.loss = list(loss) if isinstance(loss, (list, tuple)) else [loss]
         self.params = list(param) if isinstance(param, (list, tuple)) else [param]
         self.seed = seed
         self.clear_gradients = clear_gradients
-        self.calls = []
+        self.calls: list[Any] = []
         self.entered = self.left = False
 
-    def __enter__(self):
+    def __enter__(self) -> FwdMode:
         if self.entered:
             raise QuadrantsRuntimeError("Forward mode manager can be entered only once.")
         self.entered = True
@@ -51,7 +56,7 @@ class FwdMode:
         state.forward = self
         return self
 
-    def _set_seeds(self):
+    def _set_seeds(self) -> None:
         sizes = [_size(p) for p in self.params if p is not None]
         if not sizes:
             return
@@ -74,16 +79,16 @@ class FwdMode:
             param.dual.from_numpy(part)
             start += size
 
-    def claimed(self, field):
+    def claimed(self, field: Any) -> None:
         """A field is used that another thread had used last."""
         if self.clear_gradients:
             clear(field, "dual")
 
-    def insert(self, function, args=()):
+    def insert(self, function: Any, args: Any = ()) -> None:
         """Notes a call."""
         self.calls.append((function, args))
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if state.forward is self:
             state.forward = None
         self.left = True
@@ -94,7 +99,7 @@ class FwdMode:
                     one.dual.fill(0)
 
 
-def _size(array):
+def _size(array: Any) -> int:
     count = 1
     for extent in (*array.shape, *array.element_shape):
         count *= extent

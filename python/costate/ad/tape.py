@@ -1,9 +1,13 @@
 """`ad.Tape`: the gradient of several launches."""
 
+from __future__ import annotations
+
 import numbers
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +26,7 @@ from costate.lang.data.storage import Storage
 from costate.lang.launch import fast
 
 
-def check_loss(loss, what="Tape"):
+def check_loss(loss: Any, what: str = "Tape") -> Any:
     """The loss of a recording: one number with a gradient."""
     if loss is None:
         return None
@@ -47,7 +51,7 @@ def check_loss(loss, what="Tape"):
     return loss
 
 
-def check_tensor(loss):
+def check_tensor(loss: Any) -> Any:
     if loss.numel() != 1:
         raise RuntimeError("The loss of `Tape` must be a tensor only contains one element")
     if not loss.requires_grad:
@@ -57,7 +61,7 @@ def check_tensor(loss):
     return loss
 
 
-def count_of(snapshots):
+def count_of(snapshots: Any) -> int:
     """The option `snapshots` of a Tape."""
     if snapshots is None:
         return 0
@@ -67,7 +71,7 @@ def count_of(snapshots):
     return int(snapshots)
 
 
-def bytes_of(budget):
+def bytes_of(budget: Any) -> Any:
     """Of the option `budget` of a Tape."""
     count = bytes_in(budget)
     if count < 1:
@@ -75,18 +79,18 @@ def bytes_of(budget):
     return count
 
 
-def options_of(snapshots=None, budget=None, on_host=False, folder=None):
+def options_of(snapshots: Any = None, budget: Any = None, on_host: bool = False, folder: Any = None) -> dict[Any, Any]:
     """Those of a recording, as it is given them."""
     return dict(snapshots=count_of(snapshots), budget=0 if budget is None else bytes_of(budget),
                 on_host=bool(on_host), folder=os.fspath(folder or ""))
 
 
-def progress_of(option):
+def progress_of(option: Any) -> Any:
     """What is called with the number of steps that are reversed, and of all."""
     if not option or callable(option):
         return option or None
 
-    def show(done, total):
+    def show(done: Any, total: Any) -> None:
         filled = 40 * done // total
         end = "\n" if done == total else ""
         sys.stderr.write(f"\rbackward [{'#' * filled}{'.' * (40 - filled)}] {done} of {total} steps{end}")
@@ -113,39 +117,40 @@ class Tape:
     of all.
     """
 
-    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, *, snapshots=None,
-                 budget=None, on_host=False, folder=None, progress=None):
+    def __init__(self, loss: Any = None, clear_gradients: bool = True, validation: bool = False,
+                 grad_check: Any = None, *, snapshots: Any = None, budget: Any = None, on_host: bool = False,
+                 folder: Any = None, progress: Any = None) -> None:
         self.loss = check_loss(loss)
         self.clear_gradients = clear_gradients
         self.validation = validation
         self.grad_check = grad_check
-        self.calls = []
-        self.modes = []
+        self.calls: list[Any] = []
+        self.modes: list[Any] = []
         self.entered = self.left = False
         self.gradient_evaluated = False
         self.core = _core.Tape(**options_of(snapshots, budget, on_host, folder))
         self.progress = progress_of(progress)
-        self.last_report = None
-        self.found = set()      # the kernels that were launched
-        self.again = {}         # entries of `fast` that were recorded, and the last claim before that
-        self.hidden_again = {}  # and those that functions with a gradient of their own have launched
-        self.tensors = {}       # arrays over tensors of PyTorch, these, and the versions at first
-        self.places = {}        # and by the memory of the tensors
-        self.arrays = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
-        self.hosts = []         # arrays of NumPy that were arguments, and what stands for them
-        self.copies = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
-        self.hidden_copies = {} # those that functions with a gradient of their own have used
-        self.pasts = []         # gradients of the user
-        self.inner = {}         # tensors that only functions with gradients of their own have used
-        self._recording = None
+        self.last_report: Any = None
+        self.found: set[Any] = set()      # the kernels that were launched
+        self.again: dict[Any, Any] = {}         # entries of `fast` that were recorded, and the last claim before that
+        self.hidden_again: dict[Any, Any] = {}  # and those that functions with a gradient of their own have launched
+        self.tensors: dict[Any, Any] = {}       # arrays over tensors of PyTorch, these, and the versions at first
+        self.places: dict[Any, Any] = {}        # and by the memory of the tensors
+        self.arrays: dict[Any, Any] = {}        # arrays that were arguments beside tensors of PyTorch, and their versions at first
+        self.hosts: list[Any] = []         # arrays of NumPy that were arguments, and what stands for them
+        self.copies: dict[Any, Any] = {}        # tensors of PyTorch elsewhere than the device, and the arrays for them
+        self.hidden_copies: dict[Any, Any] = {} # those that functions with a gradient of their own have used
+        self.pasts: list[Any] = []         # gradients of the user
+        self.inner: dict[Any, Any] = {}         # tensors that only functions with gradients of their own have used
+        self._recording: Any = None
 
     @property
-    def validates(self):
+    def validates(self) -> bool:
         return bool(self.validation and runtime.runtime().config.debug)
 
     # -- with ----------------------------------------------------------------------
 
-    def __enter__(self):
+    def __enter__(self) -> Tape:
         if self.entered:
             raise QuadrantsRuntimeError("Tape can be entered only once.")
         self.entered = True
@@ -171,7 +176,7 @@ class Tape:
         state.tape = self
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if state.tape is self:
             state.tape = None
         self.left = True
@@ -185,12 +190,12 @@ class Tape:
             if self.grad_check:
                 compare(self)
 
-    def _restore_modes(self):
+    def _restore_modes(self) -> None:
         for (function, _), mode in reversed(list(zip(self.calls, self.modes))):
             if hasattr(function, "autodiff_mode"):
                 function.autodiff_mode = mode
 
-    def _begin(self, field):
+    def _begin(self, field: Any) -> None:
         if self.clear_gradients:
             clear(field, "grad")
         if self.validates and getattr(field, "checkbit", None) is not None:
@@ -198,11 +203,11 @@ class Tape:
         if self.grad_check and field._core_array is not None:
             self._saved.add(field)
 
-    def claimed(self, field):
+    def claimed(self, field: Any) -> None:
         """A field is used that this recording has not begun with."""
         unrecorded(lambda: self._begin(field))
 
-    def _clear_loss(self):
+    def _clear_loss(self) -> None:
         if isinstance(self.loss, Storage):
             self.loss.fill(0)
         elif self.loss is not None:
@@ -211,39 +216,39 @@ class Tape:
                 self.loss.fill_(0)
 
     @property
-    def recording(self):
+    def recording(self) -> bool:
         return self._recording is not None
 
     # -- steps ---------------------------------------------------------------------
 
-    def step(self):
+    def step(self) -> None:
         """What follows, up to the next call, is one step."""
         self.core.step()
 
-    def steps(self, count):
+    def steps(self, count: Any) -> Any:
         """The numbers of so many steps that follow; each one begins a step."""
         return self.core.steps(count)
 
     range = steps
 
-    def report(self):
+    def report(self) -> Any:
         """What is kept, and what will run again: of the plan if nothing has run yet, and after the end as it was then."""
         return self.last_report or self.core.report()
 
     # -- recording -----------------------------------------------------------------
 
-    def resume(self):
+    def resume(self) -> None:
         """Records again, after what is recorded."""
         self._recording = self.core.record()
         self._recording.__enter__()
 
-    def suspend(self):
+    def suspend(self) -> None:
         """What follows is not recorded."""
         if self._recording is not None:
             recording, self._recording = self._recording, None
             recording.__exit__(None, None, None)
 
-    def launch(self, kernel, args):
+    def launch(self, kernel: Any, args: Any) -> Any:
         """Runs a kernel and records it."""
         if getattr(kernel.original, "no_gradient", False):
             return self.unrecorded(kernel.run, args)
@@ -252,7 +257,7 @@ class Tape:
             storage.flush()
         return self.run(kernel, args)
 
-    def run(self, kernel, args):
+    def run(self, kernel: Any, args: Any) -> Any:
         """Runs a kernel, which may be one of a function with a gradient of its own."""
         last_claim = claims.last_claim
         found, values = kernel.specialise(args)
@@ -266,7 +271,7 @@ class Tape:
             (self.hidden_again if state.hidden else self.again)[entry] = last_claim
         return result
 
-    def insert_again(self, kernel, args, entry):
+    def insert_again(self, kernel: Any, args: Any, entry: Any) -> bool:
         """Notes a call like one that was recorded; False if there is more to do."""
         if state.hidden:
             return self.hidden_again.get(entry) is claims.last_claim
@@ -276,12 +281,12 @@ class Tape:
         self.modes.append(kernel.autodiff_mode)
         return True
 
-    def _meet_arrays(self, arrays):
+    def _meet_arrays(self, arrays: list[Any]) -> None:
         for array in arrays:
             if isinstance(array, _core.Array) and id(array) not in self.arrays:
                 self.arrays[id(array)] = array, array.version
 
-    def meet(self, tensor):
+    def meet(self, tensor: Any) -> None:
         """A tensor of PyTorch is an argument of a launch."""
         known = tensor._costate
         if state.hidden:
@@ -291,14 +296,14 @@ class Tape:
             self.tensors[id(known)] = known, tensor, known.array.version
             self.places[place_of(tensor)] = known
 
-    def add_copy(self, known, tensor):
+    def add_copy(self, known: Any, tensor: Any) -> None:
         """The same for one elsewhere than the device; a gradient is that of one tensor."""
         self.copies[id(known)] = known, tensor, known.array.version
         if not known.array.has_grad:
             from costate.interop.tensors import place_of
             self.places[place_of(tensor)] = known
 
-    def host_array(self, value, make):
+    def host_array(self, value: Any, make: Any) -> Any:
         """What stands for an array of NumPy: the same for the same elements, whose values it follows."""
         place = value.__array_interface__
         for one in self.hosts:
@@ -308,7 +313,7 @@ class Tape:
         self.hosts.append(Host(value, make()))
         return self.hosts[-1].array
 
-    def _check_hosts(self):
+    def _check_hosts(self) -> None:
         for k, one in enumerate(self.hosts):
             for other in self.hosts[:k]:
                 if one.value.dtype.kind == "f" and np.may_share_memory(one.value, other.value) and (
@@ -317,13 +322,14 @@ class Tape:
                                        "been written under the `Tape`: its gradient cannot tell which values they share; use fields "
                                        "or ndarrays")
 
-    def unrecorded(self, function, *args):
+    def unrecorded(self, function: Any, *args: Any) -> Any:
         """Calls a function whose launches have no gradient."""
         if self.grad_check:
             self.insert(function, args)
         return self._custom(getattr(function, "__name__", "a function"), lambda: function(*args))
 
-    def custom(self, name, primal, gradient, args):
+    def custom(self, name: str, primal: Any, gradient: Any,
+               args: Any) -> Any:
         """Runs `primal`, whose gradient is what `gradient` does: it finds in arrays what `primal` left."""
         past = Past(gradient, self.copies, self.hidden_copies)
         result = self._custom(name, primal, past)
@@ -331,12 +337,13 @@ class Tape:
         self.pasts.append(past)
         return result
 
-    def _custom(self, name, primal, past=None):
+    def _custom(self, name: str, primal: Callable[..., Any], past: Past | None = None) -> Any:
         storage.flush()
         self._look_at_tensors()
-        given, results = [self, primal], []  # emptied at the end, for the entry keeps its functions
+        given: list[Any] = [self, primal]
+        results: list[Any] = []  # emptied at the end, for the entry keeps its functions
 
-        def run():
+        def run() -> None:
             tape, function = given
             with hidden(past.keys if past else None):
                 try:
@@ -351,13 +358,13 @@ class Tape:
         finally:
             given.clear()
 
-    def _look_at_tensors(self):
+    def _look_at_tensors(self) -> None:
         """What PyTorch has written so far."""
         for known, tensor, *_ in (*self.tensors.values(), *self.inner.values()):
             if not known.is_copied:
                 known.before(tensor)
 
-    def insert(self, function, args=()):
+    def insert(self, function: Any, args: Any = ()) -> None:
         """Notes a call, for `calls` and `modes`."""
         if self.grad_check:
             self._saved.add(args)
@@ -368,7 +375,7 @@ class Tape:
 
     # -- gradients -----------------------------------------------------------------
 
-    def grad(self):
+    def grad(self) -> None:
         """Adds the gradients; the end of the `with` calls it."""
         if not self.entered:
             raise QuadrantsRuntimeError("Before evaluating gradients tape must be entered.")
@@ -386,7 +393,7 @@ class Tape:
             self.last_report = self.core.report()
             self.core.clear()
 
-    def _backward(self):
+    def _backward(self) -> None:
         for known, tensor, _ in self.tensors.values():
             known.before_backward(tensor)
         self._check_hosts()
@@ -406,7 +413,7 @@ class Tape:
         else:
             self.core.backward(self._loss_array(), clear_written=self.clear_gradients, progress=self.progress)
 
-    def _loss_array(self):
+    def _loss_array(self) -> Any:
         if isinstance(self.loss, Storage):
             return self.loss.core()
         from costate.interop.tensors import place_of
@@ -422,15 +429,15 @@ class Tape:
 class Host:
     """An array of NumPy that was an argument, and the one that stands for it."""
 
-    def __init__(self, value, array):
+    def __init__(self, value: Any, array: Any) -> None:
         self.value, self.array = value, array
         self.first = self.brought = array.version    # before all launches, and after the last write of the host
 
     @property
-    def is_written(self):
-        return self.array.version != self.first
+    def is_written(self) -> bool:
+        return bool(self.array.version != self.first)
 
-    def follow(self):
+    def follow(self) -> None:
         """Brings what the host has written. What it has left as a launch wrote it is no constant."""
         given = np.asarray(self.value, order="C")
         differs = _bytes_of(given) != _bytes_of(self.array.to_numpy())
@@ -445,7 +452,7 @@ class Host:
         self.brought = self.array.version
 
 
-def _bytes_of(array):
+def _bytes_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Those of each element, in a row."""
     return array.reshape(-1, 1).view(np.uint8)
 
@@ -453,15 +460,15 @@ def _bytes_of(array):
 class hidden:
     """What is launched inside is no part of a recording."""
 
-    def __init__(self, keys=None):
+    def __init__(self, keys: Any = None) -> None:
         self.keys = keys    # of random numbers, by specialisation; None if nobody asks
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.outer = state.keys
         state.keys = self.keys
         state.hidden += 1
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         state.hidden -= 1
         state.keys = self.outer
 
@@ -469,20 +476,21 @@ class hidden:
 class Past:
     """A gradient of the user, which sees what was there when its function returned."""
 
-    def __init__(self, gradient, copies, hidden_copies):
-        self.gradient, self.copies, self.keys = gradient, copies, {}
+    def __init__(self, gradient: Any, copies: Any, hidden_copies: Any) -> None:
+        self.gradient, self.copies = gradient, copies
+        self.keys: dict[Any, Any] = {}
         self.hidden_copies = hidden_copies
-        self.hosts = []     # arrays of NumPy among the arguments, and what they held
+        self.hosts: list[Any] = []     # arrays of NumPy among the arguments, and what they held
 
-    def keep(self, args):
+    def keep(self, args: Any) -> None:
         """Arrays of NumPy, of which nobody says that they are overwritten."""
         self.hosts = [(one, one.copy()) for one in _numpy_in(args) if one.flags.writeable]
 
-    def compare(self):
+    def compare(self) -> None:
         """Before a pass backwards: those that have changed since are what they were while the gradient runs."""
         self.hosts = [(one, kept) for one, kept in self.hosts if one.tobytes() != kept.tobytes()]
 
-    def __call__(self):
+    def __call__(self) -> None:
         newest = self._random_keys(self.keys)
         old = [(one, one.copy(), kept) for one, kept in self.hosts]
         for one, _, kept in old:
@@ -506,7 +514,7 @@ class Past:
                 copied.write_gradient(tensor)
 
     @staticmethod
-    def _random_keys(keys):
+    def _random_keys(keys: dict[Any, Any]) -> dict[Any, Any]:
         """Sets those of the last launches; what they were."""
         before = {found: found.own.key for found in keys}
         for found, key in keys.items():
@@ -514,7 +522,7 @@ class Past:
         return before
 
 
-def _numpy_in(value):
+def _numpy_in(value: Any) -> Iterator[Any]:
     """The arrays of NumPy in arguments."""
     if isinstance(value, np.ndarray):
         yield value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core, errors
+
 from costate.lang.base import runtime
 
 
@@ -13,7 +14,8 @@ def memory_kind() -> str:
 
 def device_for(kind: str) -> _core.Device:
     """The device that `init` has chosen, which must use memory of this kind: ``cpu`` or ``cuda``."""
-    device, own = runtime.device(), memory_kind()
+    device: _core.Device = runtime.device()
+    own = memory_kind()
     if own == kind:
         return device
     way = (f"move it with `.to(\"{own}\")`, or choose another device" if own in ("cpu", "cuda") else

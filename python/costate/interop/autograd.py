@@ -164,10 +164,10 @@ class _Launch:
         first = next(t for t in tensors if isinstance(t, torch.Tensor))
         self.device = runtime.device()
         self.copies = first.device.type != memory_kind()
-        self.copied = []
+        self.copied: list[Any] = []
         if first.is_cuda and not self.copies:
             use_current_stream(self.device, first)
-        self.values = []
+        self.values: list[Any] = []
         for i, value in enumerate(tensors):
             if isinstance(value, torch.Tensor) and plan.takes_tensor(i):
                 check(value)
@@ -197,20 +197,25 @@ class _Launch:
         if self.copies:
             array.write(on_host(values).to(TORCH_DTYPES[array.dtype]))
         else:
-            torch.from_dlpack(array).copy_(values)
+            torch.from_dlpack(array).copy_(values)  # type: ignore[attr-defined]
 
     def get(self, array: _core.Array, like: torch.Tensor) -> torch.Tensor:
         """A copy, of the dtype of another tensor."""
         if not self.copies:
-            return torch.from_dlpack(array).to(like.dtype, copy=True)
+            return torch.from_dlpack(array).to(like.dtype, copy=True)  # type: ignore[attr-defined]
         host = torch.empty(tuple(array.shape), dtype=TORCH_DTYPES[array.dtype])
         array.read(host)
         return host.to(like.device, like.dtype)
 
+    core: Any
+    arguments: Any
+    own: Any
+    after: list[Callable[[], None]]
+
     def _resolve(self, like: _Launch | None) -> None:
         """What the kernel is given: also fields, and the key of random numbers."""
         if self.plan.is_core:
-            self.core, self.arguments, self.own, self.after = self.plan.kernel, self.values, None, ()
+            self.core, self.arguments, self.own, self.after = self.plan.kernel, self.values, None, []
         else:
             self.core, self.arguments, self.own, self.after = self.plan.kernel.prepared(
                 (*self.plan.instance, *self.values), None if like is None else like.own)
@@ -270,7 +275,7 @@ class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: _Plan, *inputs: Any) -> Any:
         given = [x for x in inputs if isinstance(x, torch.Tensor)]
-        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in inputs]
+        inputs = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
         results = plan.starts(inputs)
         launch = _Launch(plan, plan.place(inputs, results))
         launch.primal()
@@ -287,12 +292,12 @@ class _Function(torch.autograd.Function):
         saved = list(ctx.saved_tensors)
         inputs = [saved.pop(0) if number is None else number for number in ctx.numbers]
         finals = [y.detach() for y in saved]
-        return None, *_Gradient.apply(ctx.plan, ctx.launch, ctx.needs_input_grad[1:], finals,
-                                      *inputs, *cotangents)
+        apply: Any = _Gradient.apply
+        return None, *apply(ctx.plan, ctx.launch, ctx.needs_input_grad[1:], finals, *inputs, *cotangents)
 
 
     @staticmethod
-    def jvp(ctx: Any, _: None, *tangents: torch.Tensor | None) -> Any:
+    def jvp(ctx: Any, _: Any, *tangents: torch.Tensor | None) -> Any:
         saved, plan = list(ctx.saved_tensors), ctx.plan
         inputs = [saved.pop(0).detach() if number is None else number for number in ctx.numbers]
         if ctx.launch.writes_fields:
@@ -313,7 +318,7 @@ class _Gradient(torch.autograd.Function):
                 finals: Sequence[torch.Tensor], *tensors: Any) -> Any:
         count = len(plan.inputs)
         ctx.save_for_backward(*[x for x in tensors if isinstance(x, torch.Tensor)])
-        tensors = [x.detach() if isinstance(x, torch.Tensor) else x for x in tensors]
+        tensors = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in tensors)
         inputs, cotangents = tensors[:count], tensors[count:]
         ctx.plan, ctx.launch, ctx.needs = plan, launch, needs
         ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in tensors]
@@ -441,8 +446,8 @@ def torch_function(kernel: Any, outputs: Mapping[int, Output] | None = None, *,
         except TypeError as error:
             raise TypeError(f"{plan.name}() takes {len(plan.inputs)} arguments "
                             f"({len(arguments) + len(named)} given): {error}") from None
-        return _Function.apply(plan, *[_prepared(plan, i, a)
-                                       for i, a in zip(plan.inputs, arguments)])
+        apply: Any = _Function.apply
+        return apply(plan, *[_prepared(plan, i, a) for i, a in zip(plan.inputs, arguments)])
 
     function.__name__ = function.__qualname__ = plan.name
     return function

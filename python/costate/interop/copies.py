@@ -33,7 +33,7 @@ class Copied(Kept):
                  gradient: torch.Tensor | None) -> None:
         self.array = _core.Array(device, dtype, list(tensor.shape), grad=gradient is not None)
         self.place, self.shape = tensor.data_ptr(), tensor.shape
-        self.known = None           # what the array holds
+        self.known: Any = None           # what the array holds
         self.array_version = self.array.version
         self.generation = runtime.generation
 
@@ -107,7 +107,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
 
 
-def read(array: _core.Array, tensor: torch.Tensor) -> torch.Tensor:
+def read(array: _core.Array, tensor: Any) -> torch.Tensor:
     """Into the tensor; what it holds then, on the host."""
     host = torch.empty(tensor.shape, dtype=tensor.dtype)
     array.read(host)

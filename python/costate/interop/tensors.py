@@ -225,7 +225,7 @@ def refuse_views(used: Iterable[tuple[_Known, torch.Tensor, int]], arrays: Itera
                 _refuse_parts(f"{_describe(tensor)} and an array of shape {tuple(array.shape)}")
 
 
-def _known(tensor: torch.Tensor, copies: bool = False) -> _Known | Copied:
+def _known(tensor: Any, copies: bool = False) -> _Known | Copied:
     known = getattr(tensor, "_costate", None)
     if known is None or not known.fits(tensor):
         known = tensor._costate = _of_tape(tensor) or _make(tensor, copies)
@@ -239,7 +239,7 @@ def refuse_overlaps(used: Iterable[tuple[_Known, torch.Tensor, int]]) -> None:
     Takes the arrays of a recording, their tensors, and their versions when it met them.
     """
     floats = [u for u in used if u[1].is_floating_point()]
-    end, last = 0, None
+    end, last = 0, None  # type: int, tuple[torch.Tensor, bool] | None
     for known, tensor, version in sorted(floats, key=lambda u: u[0].place):
         written = known.array.version != version
         if last is not None and known.place < end and (written or last[1]):
@@ -247,7 +247,7 @@ def refuse_overlaps(used: Iterable[tuple[_Known, torch.Tensor, int]]) -> None:
         stop = known.place + tensor.numel() * tensor.element_size()
         if stop > end:
             end, last = stop, (tensor, written)
-        elif written:
+        elif written and last is not None:
             last = last[0], True
 
 
@@ -294,7 +294,7 @@ def launcher(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refuse_common_memory(tensors: Sequence[tuple[_Known | Copied, torch.Tensor]]) -> None:
     """What the launch itself refuses of tensors that are not copied."""
-    copied = [(known, tensor) for known, tensor in tensors if known.is_copied]
+    copied = [(known, tensor) for known, tensor in tensors if isinstance(known, Copied)]
     for k, (known, tensor) in enumerate(copied):
         for other, its in copied[:k]:
             apart = (known.place >= other.place + its.nbytes or other.place >= known.place + tensor.nbytes)

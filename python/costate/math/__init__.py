@@ -1,18 +1,30 @@
 """Functions and vector types by the names of GLSL: `ti.math`."""
 
+from __future__ import annotations
+
 import math as _math
+from typing import TYPE_CHECKING, Any
 
 from costate.lang.data.annotations import DefaultCompound as _Default
 from costate.lang.values import arith as _arith
 from costate.lang.values import ops as _ops
 from costate.lang.values.matrix import Matrix as _Matrix
-from costate.lang.values.ops import abs, atan2, cos, exp, floor, log, max, pow, sgn, sin, sqrt
+from costate.lang.values.ops import (abs, acos, asin, atan2, ceil, clz, exp2, ffs, floor, inv, isfinite, isinf,  # noqa: F401
+                                     isnan, log2, max, min, popcnt, pow, round, sgn, sqrt, tan, tanh, trunc)
+
+if TYPE_CHECKING:
+    from costate.lang.values.matrix import Matrix
 
 pi = _math.pi
 e = _math.e
 inf = _math.inf
 nan = _math.nan
 sign = sgn
+cos: Any
+exp: Any
+log: Any
+sin: Any
+cos, exp, log, sin = (_ops.FUNCTIONS[_name] for _name in ("cos", "exp", "log", "sin"))
 
 vec2, vec3, vec4 = (_Default((n,), "f") for n in (2, 3, 4))
 ivec2, ivec3, ivec4 = (_Default((n,), "i") for n in (2, 3, 4))
@@ -22,83 +34,83 @@ mat2, mat3, mat4 = (_Default((n, n), "f") for n in (2, 3, 4))
 _add, _sub, _mul, _div = _ops.add, _ops.sub, _ops.mul, _ops.div
 
 
-def clamp(x, xmin, xmax):
+def clamp(x: Any, xmin: Any, xmax: Any) -> Any:
     """x between xmin and xmax, by component; at the bounds the derivative is that of x."""
     return _ops.clamp(x, xmin, xmax)
 
 
-def mix(x, y, a):
+def mix(x: Any, y: Any, a: Any) -> Any:
     """x * (1 - a) + y * a"""
     return _add(_mul(x, _sub(1.0, a)), _mul(y, a))
 
 
-def fract(x):
+def fract(x: Any) -> Any:
     """x - floor(x)"""
     return _sub(x, floor(x))
 
 
-def mod(x, y):
+def mod(x: Any, y: Any) -> Any:
     """x - y * floor(x / y)"""
     return _ops.mod(x, y)
 
 
-def step(edge, x):
+def step(edge: Any, x: Any) -> Any:
     """0.0 where x is below the edge, else 1.0."""
     return _ops.cast(_ops.cmp_ge(x, edge), float)
 
 
-def smoothstep(edge0, edge1, x):
+def smoothstep(edge0: Any, edge1: Any, x: Any) -> Any:
     """From 0 to 1 along 3 t^2 - 2 t^3 between the edges."""
     t = clamp(_div(_sub(x, edge0), _sub(edge1, edge0)), 0.0, 1.0)
     return _mul(_mul(t, t), _sub(3.0, _mul(2.0, t)))
 
 
-def degrees(x):
+def degrees(x: Any) -> Any:
     """Radians to degrees."""
     return _mul(x, 180.0 / pi)
 
 
-def radians(x):
+def radians(x: Any) -> Any:
     """Degrees to radians."""
     return _mul(x, pi / 180.0)
 
 
-def _vector(x):
+def _vector(x: Matrix) -> Matrix:
     return x if isinstance(x, _Matrix) else _Matrix(x)
 
 
-def dot(x, y):
+def dot(x: Any, y: Any) -> Any:
     """The inner product."""
     return _vector(x).dot(y)
 
 
-def cross(x, y):
+def cross(x: Any, y: Any) -> Any:
     """The cross product."""
     return _vector(x).cross(y)
 
 
-def length(x):
+def length(x: Any) -> Any:
     """The length of a vector."""
     return _vector(x).norm()
 
 
-def distance(x, y):
+def distance(x: Any, y: Any) -> Any:
     """The distance of two points, or numbers."""
     d = _sub(x, y)
     return d.norm() if isinstance(d, _Matrix) else abs(d)
 
 
-def normalize(v):
+def normalize(v: Any) -> Any:
     """The vector of length 1 in this direction."""
     return _vector(v).normalized()
 
 
-def reflect(x, n):
+def reflect(x: Any, n: Any) -> Any:
     """x reflected at the plane with the normal n."""
     return _sub(x, _mul(_mul(2.0, dot(x, n)), n))
 
 
-def refract(x, n, eta):
+def refract(x: Any, n: Any, eta: Any) -> Any:
     """x refracted at the plane with the normal n; 0 where it is reflected."""
     dxn = dot(x, n)
     k = _sub(1.0, _mul(_mul(eta, eta), _sub(1.0, _mul(dxn, dxn))))
@@ -107,76 +119,76 @@ def refract(x, n, eta):
     return _mul(_ops.select(_arith.lt(k, 0.0), 0.0, 1.0), bent)
 
 
-def determinant(m):
+def determinant(m: Any) -> Any:
     """The determinant."""
     return m.determinant()
 
 
-def inverse(m):
+def inverse(m: Any) -> Any:
     """The inverse."""
     return m.inverse()
 
 
-def log10(x):
+def log10(x: Any) -> Any:
     """The logarithm to base 10."""
     return _ops.log10(x)
 
 
-def cmul(x, y):
+def cmul(x: Any, y: Any) -> Any:
     """The product of complex numbers."""
     return _Matrix([_arith.sub(_arith.mul(x[0], y[0]), _arith.mul(x[1], y[1])),
                     _arith.add(_arith.mul(x[0], y[1]), _arith.mul(x[1], y[0]))])
 
 
-def cconj(z):
+def cconj(z: Any) -> Any:
     """The conjugate of a complex number."""
     return _Matrix([z[0], _arith.neg(z[1])])
 
 
-def cdiv(x, y):
+def cdiv(x: Any, y: Any) -> Any:
     """The quotient of complex numbers."""
     return _div(cmul(x, cconj(y)), y.norm_sqr())
 
 
-def cexp(z):
+def cexp(z: Any) -> Any:
     """e to the power of a complex number."""
     r = exp(z[0])
     return _Matrix([_arith.mul(r, cos(z[1])), _arith.mul(r, sin(z[1]))])
 
 
-def clog(z):
+def clog(z: Any) -> Any:
     """The logarithm of a complex number."""
     return _Matrix([log(z.norm()), atan2(z[1], z[0])])
 
 
-def csqrt(z):
+def csqrt(z: Any) -> Any:
     """The root of a complex number."""
     r, a = sqrt(z.norm()), _arith.mul(0.5, atan2(z[1], z[0]))
     return _Matrix([_arith.mul(r, cos(a)), _arith.mul(r, sin(a))])
 
 
-def cpow(z, n):
+def cpow(z: Any, n: Any) -> Any:
     """A complex number to a real power."""
     r, a = pow(z.norm(), n), _arith.mul(atan2(z[1], z[0]), n)
     return _Matrix([_arith.mul(r, cos(a)), _arith.mul(r, sin(a))])
 
 
-def cinv(z):
+def cinv(z: Any) -> Any:
     """1 / z of a complex number."""
     return _div(cconj(z), z.norm_sqr())
 
 
-def vdir(ang):
+def vdir(ang: Any) -> Any:
     """The unit vector (cos, sin) of an angle."""
     return _Matrix([cos(ang), sin(ang)])
 
 
-def eye(n):
+def eye(n: Any) -> Any:
     """The identity matrix."""
     return _Matrix.identity(float, n)
 
 
-def rotation2d(angle):
+def rotation2d(angle: Any) -> Any:
     """The rotation of the plane by an angle."""
     c, s = cos(angle), sin(angle)
     return _Matrix([[c, _arith.neg(s)], [s, c]])
@@ -185,32 +197,32 @@ def rotation2d(angle):
 rot2 = rotation2d
 
 
-def _homogeneous(rows):
+def _homogeneous(rows: Any) -> Any:
     return _Matrix(rows)
 
 
-def translate(dx, dy, dz):
+def translate(dx: Any, dy: Any, dz: Any) -> Any:
     """The translation of homogeneous coordinates."""
     return _homogeneous([[1.0, 0.0, 0.0, dx], [0.0, 1.0, 0.0, dy], [0.0, 0.0, 1.0, dz],
                          [0.0, 0.0, 0.0, 1.0]])
 
 
-def scale(sx, sy, sz):
+def scale(sx: Any, sy: Any, sz: Any) -> Any:
     """The scaling of homogeneous coordinates."""
     return _homogeneous([[sx, 0.0, 0.0, 0.0], [0.0, sy, 0.0, 0.0], [0.0, 0.0, sz, 0.0],
                          [0.0, 0.0, 0.0, 1.0]])
 
 
-def rot_by_axis(axis, angle):
+def rot_by_axis(axis: Any, angle: Any) -> Any:
     """The rotation by an angle about an axis, of homogeneous coordinates."""
     c, s = cos(angle), sin(angle)
     t = _arith.sub(1.0, c)
     x, y, z = (normalize(axis))
     m, a = _arith.mul, _arith.add
 
-    def entry(p, q, more):
+    def entry(p: Any, q: Any, more: Any) -> Any:
         return a(m(m(t, p), q), more)
-    def minus(v):
+    def minus(v: Any) -> Any:
         return _arith.neg(v)
     return _homogeneous([
         [entry(x, x, c), entry(x, y, m(s, z)), entry(x, z, minus(m(s, y))), 0.0],
@@ -219,7 +231,7 @@ def rot_by_axis(axis, angle):
         [0.0, 0.0, 0.0, 1.0]])
 
 
-def rotation3d(ang_x, ang_y, ang_z):
+def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
     """The rotation by three angles, of homogeneous coordinates."""
     return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)
 
@@ -227,7 +239,7 @@ def rotation3d(ang_x, ang_y, ang_z):
 rot3 = rotation3d
 
 
-def rot_yaw_pitch_roll(yaw, pitch, roll):
+def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
     """The rotation by yaw, pitch and roll, of homogeneous coordinates."""
     ch, sh = cos(yaw), sin(yaw)
     cp, sp = cos(pitch), sin(pitch)

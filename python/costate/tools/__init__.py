@@ -1,5 +1,7 @@
 """Pictures, PLY files and videos of fields, by the names of `ti.tools`."""
 
+from __future__ import annotations
+
 from costate.absent import message
 from costate.tools.image import imread, imresize, imshow, imwrite
 from costate.tools.ply import PLYWriter
@@ -8,5 +10,5 @@ from costate.tools.video import VideoManager
 __all__ = ["PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> None:
     raise AttributeError(message("costate.tools", name))

@@ -1,17 +1,20 @@
 """Pictures: element (i, j) of a field is column i from the left, row j from below."""
 
+from __future__ import annotations
+
 import os
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
 
 
-def _array(picture):
+def _array(picture: Any) -> np.ndarray[Any, Any]:
     return picture if isinstance(picture, np.ndarray) else picture.to_numpy()
 
 
-def _bytes(picture):
+def _bytes(picture: Any) -> np.ndarray[Any, Any]:
     """Rows from above, of 1, 3 or 4 channels of u8; floats are clipped to 0 ... 1."""
     picture = _array(picture)
     if picture.ndim == 2:
@@ -27,11 +30,11 @@ def _bytes(picture):
     return np.ascontiguousarray(picture.astype(np.uint8).swapaxes(0, 1)[::-1])
 
 
-def _png(rows):
+def _png(rows: np.ndarray[Any, Any]) -> bytes:
     height, width, channels = rows.shape
     kind = {1: 0, 3: 2, 4: 6}[channels]
 
-    def chunk(name, data):
+    def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
     lines = np.concatenate([np.zeros((height, 1), np.uint8), rows.reshape(height, -1)], axis=1)
@@ -40,7 +43,7 @@ def _png(rows):
             + chunk(b"IDAT", zlib.compress(lines.tobytes())) + chunk(b"IEND", b""))
 
 
-def _pillow(what):
+def _pillow(what: str) -> Any:
     try:
         from PIL import Image
     except ImportError:
@@ -48,7 +51,7 @@ def _pillow(what):
     return Image
 
 
-def imwrite(img, filename):
+def imwrite(img: Any, filename: Any) -> None:
     """Writes a field or array of shape (width, height), with 1, 3 or 4 channels; PNG, others by Pillow."""
     rows, name = _bytes(img), os.fspath(filename)
     if name.lower().endswith(".png"):
@@ -59,7 +62,7 @@ def imwrite(img, filename):
     _pillow(f"a picture that is not PNG (`{name}`)").fromarray(rows).save(name)
 
 
-def imread(filename, channels=0):
+def imread(filename: Any, channels: Any = 0) -> np.ndarray[Any, Any]:
     """The picture in a file: u8 of shape (width, height, channels)."""
     picture = _pillow("imread").open(filename)
     mode = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}[channels] or (
@@ -69,7 +72,7 @@ def imread(filename, channels=0):
     return np.ascontiguousarray(rows[::-1].swapaxes(0, 1))
 
 
-def imresize(img, w, h=None):
+def imresize(img: Any, w: Any, h: Any = None) -> Any:
     """The picture with w columns and h (or w) rows, each of which is the next of the old ones."""
     picture, h = _array(img), w if h is None else h
     columns = np.arange(w) * picture.shape[0] // w
@@ -77,7 +80,7 @@ def imresize(img, w, h=None):
     return picture[columns[:, None], rows[None, :]]
 
 
-def imshow(img, title="imshow"):
+def imshow(img: Any, title: Any = "imshow") -> None:
     """Shows a picture in a window of matplotlib."""
     try:
         from matplotlib import pyplot

@@ -1,8 +1,11 @@
 """Pictures in a row as a video."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
+from typing import Any
 
 from costate.tools.image import imwrite
 
@@ -10,32 +13,32 @@ from costate.tools.image import imwrite
 class VideoManager:
     """`write_frame(picture)` for each picture, then `make_video()`, which needs ffmpeg."""
 
-    def __init__(self, output_dir, width=None, height=None, post_processor=None, framerate=24,
-                 automatic_build=True):
+    def __init__(self, output_dir: str, width: Any = None, height: Any = None, post_processor: Any = None,
+                 framerate: Any = 24, automatic_build: bool = True) -> None:
         self.directory = os.path.join(output_dir, "frames")
         self.output, self.framerate = output_dir, framerate
         self.post_processor, self.automatic_build = post_processor, automatic_build
         self.frame_counter = 0
         os.makedirs(self.directory, exist_ok=True)
 
-    def get_frame_directory(self):
+    def get_frame_directory(self) -> Any:
         return self.directory
 
-    def get_output_filename(self, suffix):
+    def get_output_filename(self, suffix: Any) -> Any:
         return os.path.join(self.output, "video" + suffix)
 
-    def write_frame(self, img):
+    def write_frame(self, img: Any) -> None:
         """Adds a picture; see `imwrite`."""
         if self.post_processor:
             img = self.post_processor.process(img)
         imwrite(img, os.path.join(self.directory, f"{self.frame_counter:06d}.png"))
         self.frame_counter += 1
 
-    def write_frames(self, images):
+    def write_frames(self, images: Any) -> None:
         for one in images:
             self.write_frame(one)
 
-    def make_video(self, mp4=True, gif=True):
+    def make_video(self, mp4: Any = True, gif: Any = True) -> None:
         """Makes video.mp4 and video.gif of the pictures."""
         program = shutil.which("ffmpeg")
         if program is None:

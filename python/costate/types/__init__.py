@@ -1,5 +1,9 @@
 """Types of parameters, members and elements."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from costate.absent import message
 from costate.lang.data.annotations import (CompoundType, NDArray, NdarrayType, matrix, ndarray, sparse_matrix_builder,
                                            template, vector)
@@ -12,22 +16,22 @@ from costate.types import enums  # noqa: F401
 Template = template
 
 
-def is_integral(dtype):
+def is_integral(dtype: Any) -> Any:
     """Whether a type is one of integers."""
     return dtype is int or getattr(dtype, "is_int", False) or getattr(dtype, "is_bool", False)
 
 
-def is_real(dtype):
+def is_real(dtype: Any) -> Any:
     """Whether a type is one of floats."""
     return dtype is float or getattr(dtype, "is_float", False)
 
 
-def is_signed(dtype):
+def is_signed(dtype: Any) -> Any:
     """Whether an integer type has negative numbers."""
     return dtype is int or getattr(dtype, "kind", "") == "i"
 
 
-def is_tensor(dtype):
+def is_tensor(dtype: Any) -> bool:  # type: ignore[no-redef]
     """Whether a type is one of vectors or matrices."""
     return isinstance(dtype, CompoundType)
 
@@ -36,5 +40,5 @@ __all__ = ["BufferViewType", "CompoundType", "NDArray", "NdarrayType", "StructTy
            "sparse_matrix_builder", "struct", "template", "vector"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> None:
     raise AttributeError(message("costate.types", name))

@@ -91,7 +91,7 @@ class _Inside:
         return self.parameters[name] if name in self.parameters else outside(self.function, name)
 
 
-def outside(function: types.FunctionType, name: str) -> Meaning:
+def outside(function: Any, name: str) -> Meaning:
     """What a name means outside of a function."""
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]

@@ -1,16 +1,23 @@
 """What a function does to its names, read from its syntax tree."""
 
+from __future__ import annotations
+
 import ast
 import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from costate.lang.syntax.source import Source
 
 
-def _base_name(node):
+def _base_name(node: ast.expr) -> str | None:
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _targets(node):
+def _targets(node: ast.expr) -> Iterator[Any]:
     if isinstance(node, (ast.Tuple, ast.List)):
         for e in node.elts:
             yield from _targets(e)
@@ -19,30 +26,30 @@ def _targets(node):
 
 
 class _Changes:
-    def __init__(self, by_reference):
-        self.names = set()
+    def __init__(self, by_reference: Callable[..., Any]) -> None:
+        self.names: set[Any] = set()
         self.by_reference = by_reference
 
-    def visit(self, node):
+    def visit(self, node: ast.stmt) -> None:
         for one in ast.walk(node):
             visit = self._visits.get(type(one))
             if visit:
                 visit(self, one)
 
-    def _add(self, node):
+    def _add(self, node: ast.expr) -> None:
         name = _base_name(node)
         if name is not None:
             self.names.add(name)
 
-    def _assign(self, node):
+    def _assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             for one in _targets(target):
                 self._add(one)
 
-    def _target(self, node):
+    def _target(self, node: Any) -> None:
         self._add(node.target)
 
-    def _call(self, node):
+    def _call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
             self._add(node.func.value)
         if self.by_reference(node.func):
@@ -53,7 +60,7 @@ class _Changes:
                ast.Call: _call}
 
 
-def changes(node, by_reference):
+def changes(node: ast.stmt, by_reference: Callable[..., Any]) -> set[Any]:
     """The names that a statement assigns, or whose components it assigns.
 
     `by_reference(func)` says whether a call may change the variables that it gets.
@@ -63,16 +70,16 @@ def changes(node, by_reference):
     return found.names
 
 
-def calls_methods(node, name):
+def calls_methods(node: Any, name: str) -> bool:
     """Whether a function calls methods of what has this name."""
     return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
                and _base_name(n.func.value) == name for n in ast.walk(node))
 
 
-_assigned = weakref.WeakKeyDictionary()   # of sources
+_assigned: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()   # of sources
 
 
-def with_assigned_elements(source):
+def with_assigned_elements(source: Source) -> set[Any]:
     """The names of what a function assigns elements of."""
     found = _assigned.get(source)
     if found is None:
@@ -81,7 +88,7 @@ def with_assigned_elements(source):
     return found
 
 
-def has_jump(statements, kind):
+def has_jump(statements: list[Any], kind: type[Any]) -> bool:
     """Whether a `break` (`continue`) of this loop is among its statements."""
     for statement in statements:
         if isinstance(statement, kind):
@@ -95,18 +102,18 @@ def has_jump(statements, kind):
     return False
 
 
-def is_simple(node):
+def is_simple(node: ast.expr) -> bool:
     """Whether an expression may be evaluated where it is not needed: no loads, no calls."""
     return not any(isinstance(n, (ast.Subscript, ast.Call, ast.FloorDiv, ast.Mod, ast.Pow))
                    for n in ast.walk(node))
 
 
-def is_evaluated_once(statement, node):
+def is_evaluated_once(statement: ast.stmt, node: ast.NamedExpr) -> bool:
     """Whether a statement evaluates one of its expressions once, whatever the values are."""
-    always = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
-              ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter],
-              ast.While: lambda n: [], ast.ListComp: lambda n: []}
-    waiting = [statement]
+    always: dict[type[Any], Callable[[Any], Iterable[Any]]] = {ast.BoolOp: lambda n: n.values[:1], ast.IfExp: lambda n: [n.test],
+                                                               ast.If: lambda n: [n.test], ast.For: lambda n: [n.iter],
+                                                               ast.While: lambda n: [], ast.ListComp: lambda n: []}
+    waiting: list[ast.AST] = [statement]
     while waiting:
         one = waiting.pop()
         if one is node:
@@ -115,6 +122,6 @@ def is_evaluated_once(statement, node):
     return False
 
 
-def may_be_integer(node):
+def may_be_integer(node: Any) -> bool:
     """Whether a condition may be an integer that is no bool; those of functions count as bools."""
     return not any(isinstance(n, (ast.Compare, ast.BoolOp, ast.Not, ast.Call)) for n in ast.walk(node))

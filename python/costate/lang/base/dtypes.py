@@ -1,6 +1,9 @@
 """Element types, their names, and how they combine."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +11,7 @@ from costate import _core
 from costate.lang.base.hooks import Hook
 
 #: `cast(x, dtype)` of numbers, vectors and values of a kernel.
-convert = Hook("convert")
+convert: Hook[..., Any] = Hook("convert")
 
 
 class DataType:
@@ -19,7 +22,7 @@ class DataType:
 
     __slots__ = ("name", "kind", "bits", "core", "np")
 
-    def __init__(self, name, kind, bits, np_dtype):
+    def __init__(self, name: str, kind: str, bits: Any, np_dtype: Any) -> None:
         self.name = name
         self.kind = kind  # one of "f", "i", "u", "b"
         self.bits = bits
@@ -30,16 +33,16 @@ class DataType:
     is_int = property(lambda self: self.kind in "iu")
     is_bool = property(lambda self: self.kind == "b")
 
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         return convert(x, self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (by_name, (self.name,))
 
-    def to_string(self):
+    def to_string(self) -> Any:
         return self.name
 
 
@@ -69,21 +72,21 @@ _BY_NP = {t.np: t for t in ALL}
 class _Defaults:
     fp = f32
     ip = i32
-    given_up = None   # of `init`; else the unsigned integer as wide as `ip`
+    given_up: Any = None   # of `init`; else the unsigned integer as wide as `ip`
 
     @property
-    def up(self):
+    def up(self) -> DataType:
         return self.given_up or by_name(f"u{self.ip.bits}")
 
 
 defaults = _Defaults()
 
 
-def by_name(name):
+def by_name(name: str) -> DataType:
     return _BY_NAME[name]
 
 
-def of_numpy(dtype):
+def of_numpy(dtype: Any) -> DataType:
     """The element type of a NumPy dtype."""
     found = _BY_NP.get(np.dtype(dtype))
     if found is None:
@@ -92,7 +95,7 @@ def of_numpy(dtype):
     return found
 
 
-def of_core(core):
+def of_core(core: Any) -> DataType:
     """The element type of a `_core.DType`."""
     for t in ALL:
         if t.core == core:
@@ -100,7 +103,7 @@ def of_core(core):
     raise TypeError(f"unknown type {core}")
 
 
-def cook(dtype):
+def cook(dtype: Any) -> DataType:
     """What users may write for a type: `f32`, `float`, `int`, `bool`, NumPy and torch dtypes."""
     if isinstance(dtype, DataType):
         return dtype
@@ -122,17 +125,17 @@ def cook(dtype):
         raise TypeError(f"{dtype!r} is not a data type") from None
 
 
-def is_tensor(x):
+def is_tensor(x: Any) -> bool:
     """Whether this is a tensor of PyTorch, or of a class derived from that."""
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     return tensor is not None and isinstance(x, tensor)
 
 
-def is_dtype(x):
+def is_dtype(x: Any) -> bool:
     return isinstance(x, DataType) or x in (int, float, bool)
 
 
-def of_number(x):
+def of_number(x: Any) -> DataType:
     """The type of a constant in a kernel."""
     if isinstance(x, (bool, np.bool_)):
         return u1
@@ -147,7 +150,7 @@ def of_number(x):
     return defaults.fp
 
 
-def promote(a, b):
+def promote(a: DataType, b: DataType) -> DataType:
     """The type of `a + b`: the wider one, of integers as wide the unsigned one; a float before
     any integer."""
     if a is b:
@@ -161,7 +164,7 @@ def promote(a, b):
     return a if a.kind == "u" else b
 
 
-def true_quotient(a, b):
+def true_quotient(a: DataType, b: DataType) -> DataType:
     """The type of `a / b`."""
     a, b = (t if t.is_float else defaults.fp for t in (a, b))
     return promote(a, b)
@@ -170,12 +173,12 @@ def true_quotient(a, b):
 _INFINITE_FROM = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103, "f64": float("inf")}
 
 
-def overflows(number, dtype):
+def overflows(number: float, dtype: DataType) -> bool:
     """Whether a finite float is rounded to infinity."""
     return _INFINITE_FROM[dtype.name] <= abs(number) < float("inf")
 
 
-def value_range(dtype):
+def value_range(dtype: Any) -> tuple[int, ...]:
     """The least and greatest integer of `dtype`."""
     if dtype.is_bool:
         return 0, 1
@@ -184,7 +187,7 @@ def value_range(dtype):
     return -(2**(dtype.bits - 1)), 2**(dtype.bits - 1) - 1
 
 
-def convert_number(x, dtype):
+def convert_number(x: Any, dtype: Any) -> float:
     """The Python number that `x` is as a `dtype`: floats truncate, integers wrap."""
     if dtype.is_bool:
         return bool(x)

@@ -1,12 +1,18 @@
 """Options of `init` from the environment: QD_DEBUG=1, QD_DEFAULT_FP=64, TI_OFFLINE_CACHE_FILE_PATH=..."""
 
+from __future__ import annotations
+
 import os
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from costate.errors import QuadrantsRuntimeError
 from costate.lang.base import dtypes
+
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NUMBERS = {"default_fp": {"16": dtypes.f16, "32": dtypes.f32, "64": dtypes.f64},
@@ -14,7 +20,7 @@ _NUMBERS = {"default_fp": {"16": dtypes.f16, "32": dtypes.f32, "64": dtypes.f64}
             "default_up": {"32": dtypes.u32, "64": dtypes.u64}}
 
 
-def variable(option):
+def variable(option: str) -> tuple[Any, ...]:
     """(name, text) of the variable that gives an option; the text is empty if there is none."""
     for prefix in ("QD_", "TI_"):
         name = prefix + option.upper()
@@ -23,18 +29,18 @@ def variable(option):
     return "QD_" + option.upper(), ""
 
 
-def _bool(text):
+def _bool(text: str) -> bool:
     word = _WORDS.get(text.lower())
     return bool(int(text)) if word is None else word
 
 
-def _number_type(option, text):
+def _number_type(option: str, text: str) -> DataType | None:
     kinds = _NUMBERS[option]
     by_name = {kind.name: kind for kind in kinds.values()}
     return kinds.get(text) or by_name[text]
 
 
-def _parser(option, default):
+def _parser(option: str, default: Any) -> tuple[Any, ...]:
     """(what makes a value of a text, what a text may be)."""
     if option in _NUMBERS:
         kinds = _NUMBERS[option]
@@ -43,7 +49,7 @@ def _parser(option, default):
         type(default), (str, "a text"))
 
 
-def parsed(option, default):
+def parsed(option: str, default: Any) -> Any:
     """The value that the environment gives an option, of the type of its default, or None."""
     name, text = variable(option)
     if not text:
@@ -56,7 +62,7 @@ def parsed(option, default):
                                     "value, or unset it") from None
 
 
-def options(defaults, given):
+def options(defaults: dict[Any, Any], given: dict[Any, Any]) -> dict[Any, Any]:
     """Those of `given`, an option of `init` each, and those of the environment that are not given."""
     found = {option: value.item() if isinstance(value, np.generic) else value for option, value in given.items()}
     for option, default in defaults.items():

@@ -1,7 +1,12 @@
 """Messages of the library in the words of Python."""
 
+from __future__ import annotations
+
 import linecache
 import re
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 from costate.errors import Error
 
@@ -31,24 +36,24 @@ WORDS = [
 ]
 
 
-def explain(text, names=(), kernels=None):
+def explain(text: str, names: Any = (), kernels: dict[Any, Any] | None = None) -> str:
     """The text with names of Python.
 
     `names` are those of the arguments of the kernel; `kernels` has such names for several, by
     the name of the kernel.
     """
-    def of_kernel(match):
+    def of_kernel(match: Any) -> str:
         number, known = int(match.group(1)) - 1, (kernels or {}).get(match.group(2), ())
         label = known[number] if 0 <= number < len(known) else None
         return f"`{label}` of kernel `{match.group(2)}`" if label else match.group(0)
-    def name(match):
+    def name(match: Any) -> str:
         number = int(match.group(1)) - 1
         return f"`{names[number]}`" if 0 <= number < len(names) and names[number] else match.group(0)
     text = re.sub(r"\bargument (\d+) of kernel `(\w+)`", of_kernel, text)
     text = re.sub(r"\bargument (\d+)", name, text)
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text)
-    seen = set()
+    seen: set[Any] = set()
     return "\n".join(shown for line in text.split("\n") for shown in with_source(line, seen))
 
 
@@ -56,7 +61,7 @@ PLACE = re.compile(r"^(.+?):(\d+):(\d+): (?:error|note)")
 IN_TEXT = re.compile(r"(?:at |\()((?:/|<)[^:\n]*?):(\d+)(?::(\d+))?[:,;)]")
 
 
-def with_source(line, seen):
+def with_source(line: str, seen: set[Any]) -> Iterator[Any]:
     """A line of a message, and the line of Python below that it is about, with a caret."""
     yield line
     found = PLACE.match(line) or IN_TEXT.search(line)
@@ -76,12 +81,12 @@ class in_python:
 
     __slots__ = ("names", "kernels")
 
-    def __init__(self, names=(), kernels=None):
+    def __init__(self, names: Sequence[Any] = (), kernels: Any = None) -> None:
         self.names, self.kernels = names, kernels
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, Error) and len(error.args) == 1 and isinstance(error.args[0], str):
             error.args = (explain(error.args[0], self.names, self.kernels),)

@@ -1,12 +1,18 @@
 """What values the options of `init` have; a wrong one is an error where it stands."""
 
+from __future__ import annotations
+
 import math
 import numbers
 import operator
 import os
 import re
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsRuntimeTypeError
+
+if TYPE_CHECKING:
+    from costate.lang.base.runtime import Arch
 
 _FLAGS = ("debug", "check_out_of_bound", "fast_math", "deterministic", "find_nan", "offline_cache",
           "ad_stack_experimental_enabled", "enable_fallback")
@@ -17,16 +23,16 @@ _UNITS = {"": 1, "b": 1, **{unit + end: size for k, unit in enumerate("kmgt", 1)
                             for end, size in (("", 1 << 10 * k), ("b", 1000 ** k), ("ib", 1 << 10 * k))}}
 
 
-def bytes_in(value):
+def bytes_in(value: Any) -> int:
     """Of a number, or of a text such as `2GB`, `512 MiB` or `1.5g`; 0 of anything else."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(value).lower())
     try:
-        return 0 if isinstance(value, bool) else int(float(found[1]) * _UNITS[found[2]])
+        return 0 if found is None or isinstance(value, bool) else int(float(found[1]) * _UNITS[found[2]])
     except (KeyError, TypeError, ValueError):
         return 0
 
 
-def check(options):
+def check(options: dict[Any, Any]) -> None:
     """Refuses wrong values of options that have an effect."""
     for name, value in options.items():
         if value is None:
@@ -49,7 +55,7 @@ def check(options):
             _refuse(name, value, "a path")
 
 
-def check_arch(arch, known):
+def check_arch(arch: Arch | None, known: set[Any]) -> None:
     """Refuses what names no kind of device; `known` are the names of kinds."""
     if isinstance(arch, (list, tuple)) and arch:
         for one in arch:
@@ -60,7 +66,7 @@ def check_arch(arch, known):
         _refuse("arch", arch, f"one of {', '.join(sorted(known))}, or a list of them")
 
 
-def _is_integer(value):
+def _is_integer(value: Any) -> bool:
     try:
         operator.index(value)
     except TypeError:
@@ -68,13 +74,13 @@ def _is_integer(value):
     return not isinstance(value, bool)
 
 
-def _is_count(value):
+def _is_count(value: Any) -> Any:
     return _is_integer(value) and value >= 0
 
 
-def _is_between(value, most):
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < value <= most
+def _is_between(value: Any, most: float) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) <= most
 
 
-def _refuse(name, value, wanted):
+def _refuse(name: str, value: Any, wanted: str) -> None:
     raise QuadrantsRuntimeTypeError(f"the option `{name}` of init is {wanted}, not {value!r}")

@@ -1,10 +1,13 @@
 """`init`, devices and options."""
 
+from __future__ import annotations
+
 import enum
 import numbers
 import os
 import random as _random
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import NoDevice, QuadrantsRuntimeError
@@ -13,13 +16,16 @@ from costate.lang.base import options as option_values
 from costate.lang.base.hooks import Hooks
 from costate.lang.base.threads import lock
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
 
 class Arch:
     """A kind of device, by its name or by the number that it has in Quadrants."""
 
     _NUMBERS = dict(x64=0, arm64=1, python=3, cuda=4, metal=5, amdgpu=7, vulkan=8)
 
-    def __init__(self, name):
+    def __init__(self, name: Any) -> None:
         if isinstance(name, numbers.Integral):
             found = [one for one, number in self._NUMBERS.items() if number == name]
             if not found:
@@ -28,28 +34,28 @@ class Arch:
         self.name = name
 
     @property
-    def value(self):
+    def value(self) -> int:
         """The number that this kind of device has in Quadrants."""
         if self.name not in self._NUMBERS:
             raise ValueError(f"`{self.name}` has no number in Quadrants; use its name")
         return self._NUMBERS[self.name]
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self.value
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Arch, (self.name,)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Arch.{self.name}"
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, Arch) and other.name == self.name
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash(self.name)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: Any) -> None:
         if self.name == "simt" and name in ("block", "warp", "subgroup", "grid"):
             raise AttributeError(f"`simt.{name}` is not there: kernels have no shared memory and no subgroups; sums into "
                                  "common elements are added up in registers by themselves")
@@ -71,7 +77,7 @@ _NAMES = {*_DEVICE, "cpu", "gpu"}
 class Config:
     """The options of `init`. Unused ones are kept as they were given."""
 
-    defaults = dict(
+    defaults: dict[str, Any] = dict(
         arch=None, default_fp=dtypes.f32, default_ip=dtypes.i32, default_up=dtypes.u32, debug=False,
         check_out_of_bound=False, fast_math=False, deterministic=False, find_nan=False,
         lanes=0, random_seed=0, cpu_max_num_threads=0, device_memory_GB=None, device_memory_fraction=None,
@@ -79,43 +85,46 @@ class Config:
         ad_stack_experimental_enabled=None, ad_stack_size=0, tape_budget=None)
     accepted = set(inert.DEFAULTS)
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         self.__dict__.update(self.defaults)
         self.__dict__.update(options)
 
-    def __getattr__(self, name):
+    if TYPE_CHECKING:
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
         if name in Config.accepted:
             return None
         raise AttributeError(f"`init` has no option `{name}`")
 
     @classmethod
-    def of_environment(cls):
+    def of_environment(cls) -> dict[Any, Any]:
         """The options that variables of the environment can give, with their defaults."""
         numbers_ = dict(device_memory_GB=0.0, device_memory_fraction=0.0, ad_stack_experimental_enabled=False)
         return {k: v for k, v in {**inert.DEFAULTS, **cls.defaults, **numbers_}.items() if k not in ("arch", "_test_mode")}
 
     @classmethod
-    def names(cls):
+    def names(cls) -> set[Any]:
         return cls.accepted | set(cls.defaults)
 
 
 class Runtime:
     """What `init` has set up."""
 
-    def __init__(self, config, device=None):
+    def __init__(self, config: Any, device: Any = None) -> None:
         self.config = config
         self.opened = device
-        self.shared = None
+        self.shared: bool | None = None
 
     @property
-    def device(self):
+    def device(self) -> Any:
         if self.opened is None:
             with lock:
                 if self.opened is None:
                     self.opened = open_device(_core, self.config)
         return self.opened
 
-    def kernel_options(self):
+    def kernel_options(self) -> _core.KernelOptions:
         c = self.config
         return _core.KernelOptions(debug=bool(c.debug or c.check_out_of_bound),
                                    deterministic=bool(c.deterministic), fast_math=bool(c.fast_math),
@@ -123,9 +132,9 @@ class Runtime:
                                    tape_budget=option_values.bytes_in(c.tape_budget))
 
 
-def device_options(config):
+def device_options(config: Any) -> dict[Any, Any]:
     """Those of `init` that are the device's."""
-    options = {}
+    options: dict[Any, Any] = {}
     if config.cpu_max_num_threads:
         options["threads"] = int(config.cpu_max_num_threads)
     if config.device_memory_GB:
@@ -135,7 +144,7 @@ def device_options(config):
     return options
 
 
-def open_device(core, config):
+def open_device(core: Any, config: Any) -> Any:
     """The CPU, unless COSTATE_DEVICE names another one."""
     options = device_options(config)
     if config.arch is None or _DEVICE[config.arch.name] == "cpu":
@@ -144,36 +153,37 @@ def open_device(core, config):
     return core.Device.open(_device_name(config.arch or cpu), **options)
 
 
-_runtime = None
+_runtime: Runtime | None = None
 
 
-def runtime():
+def runtime() -> Runtime:
     """The current runtime; `init()` with its defaults if there is none."""
     return _runtime or _first()
 
 
-def _first():
+def _first() -> Runtime:
     with lock:
         if _runtime is None:
             _configure(None, None, None, True, {})
+        assert _runtime is not None
         return _runtime
 
 
-def current_config():
+def current_config() -> Config | None:
     """The options of `init`, or None before it."""
     return _runtime.config if _runtime is not None else None
 
 
-def device():
+def device() -> Any:
     return runtime().device
 
 
-def statistics():
+def statistics() -> Any:
     """What the device has done: launches, copies and others."""
     return device().statistics()
 
 
-def shares_memory():
+def shares_memory() -> bool:
     """Whether kernels run in the memory of the host."""
     r = runtime()
     if r.shared is None:
@@ -181,11 +191,11 @@ def shares_memory():
     return r.shared
 
 
-def arch_of(name):
+def arch_of(name: str) -> Arch:
     return cpu if name == "cpu" else Arch(name)
 
 
-def _device_name(arch):
+def _device_name(arch: Any) -> Any:
     """Of the device of this kind that the environment chooses; None: there are none."""
     name = _DEVICE.get(arch.name)
     if name == "vulkan":
@@ -195,7 +205,7 @@ def _device_name(arch):
     return name
 
 
-def _wanted(arch):
+def _wanted(arch: Any) -> list[Any]:
     """The requested kinds of device in order, each with the name of its device."""
     if arch is gpu or arch == "gpu":
         named = _device_name(vulkan)
@@ -208,7 +218,7 @@ def _wanted(arch):
     return [(arch_of(kind), arch if which else _device_name(arch_of(kind)))]
 
 
-def _chosen_arch(arch, config, enable_fallback):
+def _chosen_arch(arch: Any, config: Config, enable_fallback: bool) -> tuple[Any, ...]:
     """The first of the requested kinds of device that is here."""
     if arch is None:
         return cpu, None
@@ -229,7 +239,8 @@ def _chosen_arch(arch, config, enable_fallback):
     return cpu, None
 
 
-def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **options):
+def init(arch: Any = None, default_fp: Any = None, default_ip: Any = None, enable_fallback: bool = True,
+         **options: Any) -> None:
     """Chooses the device and the options of all kernels, and forgets what was before.
 
     `arch`: `cpu`, `gpu`, `cuda`, `vulkan`, or a list of them in order of preference; what is not
@@ -258,7 +269,7 @@ def init(arch=None, default_fp=None, default_ip=None, enable_fallback=True, **op
         _configure(arch, default_fp, default_ip, enable_fallback, options)
 
 
-def _arch_of_environment(arch):
+def _arch_of_environment(arch: Arch | None) -> Any:
     """What QD_ARCH names if no `arch` is given, else `arch`; TI_ARCH goes first."""
     name, text = environment.variable("arch")
     if not text:
@@ -272,7 +283,8 @@ def _arch_of_environment(arch):
     return arch
 
 
-def _configure(arch, default_fp, default_ip, enable_fallback, options):
+def _configure(arch: Arch | None, default_fp: DataType | None, default_ip: Any, enable_fallback: bool,
+               options: dict[Any, Any]) -> None:
     global _runtime
     options = {k: v for k, v in dict(options, default_fp=default_fp, default_ip=default_ip).items() if v is not None}
     options = environment.options(Config.of_environment(), options)
@@ -303,7 +315,7 @@ before_sync = Hooks()
 generation = 0
 
 
-def reset():
+def reset() -> None:
     """Forgets fields, ndarrays, compiled kernels and options."""
     global _runtime, generation
     with lock:
@@ -313,7 +325,7 @@ def reset():
         dtypes.defaults.fp, dtypes.defaults.ip, dtypes.defaults.given_up = dtypes.f32, dtypes.i32, None
 
 
-def sync():
+def sync() -> None:
     """Waits until all launches are done."""
     current = _runtime
     if current is not None and current.opened is not None:
@@ -324,7 +336,7 @@ def sync():
 synchronize = sync
 
 
-def new_seed():
+def new_seed() -> Any:
     return _random.SystemRandom().getrandbits(31)
 
 
@@ -338,7 +350,7 @@ class Extension(enum.Enum):
 extension = Extension
 
 
-def is_extension_enabled(ext):
+def is_extension_enabled(ext: Any) -> bool:
     """Whether kernels may use `ext` on the device of `init`."""
     config = runtime().config
     if ext == Extension.adstack and config.ad_stack_experimental_enabled is False:
@@ -346,18 +358,18 @@ def is_extension_enabled(ext):
     return is_extension_supported(config.arch, ext)
 
 
-def is_extension_supported(arch, ext):
+def is_extension_supported(arch: Any, ext: Any) -> bool:
     """Whether kernels on `arch` may use `ext`."""
     return ext in (Extension.sparse, Extension.adstack, Extension.data64, Extension.assertion, Extension.bls,
                    Extension.dynamic_index)
 
 
-def get_host_arch_list():
+def get_host_arch_list() -> Any:
     """The kinds of CPU."""
     return [cpu]
 
 
-def is_arch_supported(arch, use_gles=False):
+def is_arch_supported(arch: Any, use_gles: bool = False) -> bool:
     """Whether there is such a device here."""
     name = _device_name(arch)
     if name is None:

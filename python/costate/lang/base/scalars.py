@@ -1,18 +1,23 @@
 """Numbers of the host as elements and arguments: one rule, whatever they are objects of."""
 
+from __future__ import annotations
+
 import math
 import operator
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang.base import dtypes
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """The number that an object is, or None: numbers of Python and NumPy, arrays and tensors of one element, fractions."""
     if isinstance(value, (bool, int, float, Fraction, Decimal)):
         return value
@@ -32,7 +37,7 @@ def plain(value):
     return None
 
 
-def convert(value, dtype, what):
+def convert(value: Any, dtype: DataType, what: str) -> float:
     """The number of a `dtype` that a value is; `what` takes it, for messages."""
     number = plain(value)
     if number is None:
@@ -42,7 +47,7 @@ def convert(value, dtype, what):
     return _real(number, dtype, what) if dtype.is_float else _integer(number, dtype, what)
 
 
-def _integer(number, dtype, what):
+def _integer(number: float, dtype: DataType, what: str) -> int:
     if isinstance(number, (float, Decimal)) and not math.isfinite(number) or number != int(number):
         _refuse(number, dtype, what, f"{number} is not an integer")
     lo, hi = dtypes.value_range(dtype)
@@ -51,7 +56,7 @@ def _integer(number, dtype, what):
     return int(number)
 
 
-def _real(number, dtype, what):
+def _real(number: Any, dtype: DataType, what: str) -> float:
     try:
         result = float(number)
     except OverflowError:
@@ -61,7 +66,7 @@ def _real(number, dtype, what):
     return result
 
 
-def leaves(values):
+def leaves(values: Any) -> list[Any]:
     """The objects in nested lists, vectors, arrays and tensors, in order."""
     if hasattr(values, "entries"):
         values = values.entries
@@ -72,7 +77,7 @@ def leaves(values):
     return [leaf for one in values for leaf in leaves(one)]
 
 
-def convert_all(values, dtype, what, shape):
+def convert_all(values: Any, dtype: DataType, what: str, shape: tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
     """An array of this shape of as many numbers, or of one that is all of them, each by the same rule."""
     found, count = leaves(values), math.prod(shape)
     if len(found) not in (1, count):
@@ -81,7 +86,7 @@ def convert_all(values, dtype, what, shape):
     return np.array(numbers, dtype.np).reshape(shape)
 
 
-def fits(number, dtype):
+def fits(number: float | None, dtype: DataType) -> bool:
     """Whether a `dtype` has an integer constant; other numbers are converted."""
     if not dtype.is_int or isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         return True
@@ -89,5 +94,5 @@ def fits(number, dtype):
     return lo <= number <= hi
 
 
-def _refuse(value, dtype, what, why):
+def _refuse(value: Any, dtype: DataType, what: str, why: str) -> None:
     raise QuadrantsRuntimeTypeError(f"{what} (type={type(value)}) cannot be converted into required type {dtype}: {why}")

@@ -1,21 +1,25 @@
 """What surrounds a launch: a recording, forward mode, or a function with a gradient of its own."""
 
+from __future__ import annotations
+
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang.base import runtime
 
 
-def _weak(name):
+def _weak(name: str) -> Any:
     """An attribute that ends with what it refers to, or with its `with`: one that is never left does not last, nor does one
     that another thread leaves."""
-    def get(self):
+    def get(self: _State) -> Any:
         found = getattr(self, name)
         found = found if found is None else found()
         return None if found is None or found.left else found
 
-    def put(self, value):
+    def put(self: _State, value: Any) -> None:
         setattr(self, name, value and weakref.ref(value))
         self.listen()
     return property(get, put)
@@ -29,12 +33,12 @@ class _State(threading.local):
     forward = _weak("_forward")  # the active FwdMode
     hidden = 0        # inside of a function whose gradient is given
     reversing = 0     # inside of a gradient of the user
-    copies = ()       # there: ids of what stands for tensors elsewhere than the device
+    copies: Any = ()       # there: ids of what stands for tensors elsewhere than the device
     keys = None       # of `hidden`: the keys of random numbers, by specialisation
     tracing = 0       # inside of a kernel that is compiled
     loud = False      # whether one of these wants to know about launches
 
-    def listen(self):
+    def listen(self) -> None:
         self.loud = bool(self._tape or self._forward or self.tracing)
 
 
@@ -42,19 +46,19 @@ state = _State()
 
 
 @runtime.on_reset.add
-def _forget():
+def _forget() -> None:
     if state.tape is not None:
         state.tape.suspend()
     state.tape = state.forward = state.keys = None
     state.hidden = state.reversing = 0
 
 
-def quiet():
+def quiet() -> bool:
     """Whether nothing wants to know about launches."""
     return not state.loud or state.tape is None and state.forward is None and not state.tracing
 
 
-def only_tape():
+def only_tape() -> Any:
     """The Tape, if it is all that wants to know about launches."""
     if state.tracing or state._forward is not None or state._tape is None:
         return None
@@ -62,17 +66,17 @@ def only_tape():
     return None if found is None or found.left else found
 
 
-def records():
+def records() -> bool:
     """Whether a `Tape` records what happens now."""
     return state._tape is not None and not state.hidden and state.tape is not None and state.tape.recording
 
 
-def is_custom():
+def is_custom() -> int:
     """Whether a function of the user is an entry of a recording, or runs backwards."""
     return state.hidden or state.reversing
 
 
-def unrecorded(function):
+def unrecorded(function: Callable[..., Any]) -> None:
     """Calls a function that the active `Tape` does not see."""
     tape = state.tape if records() else None
     if tape is not None:
@@ -84,12 +88,12 @@ def unrecorded(function):
             tape.resume()
 
 
-def validating():
+def validating() -> bool:
     """Whether kernels check the global data access rule."""
     return state.tape is not None and not state.hidden and state.tape.validates
 
 
-def launched(kernel, args):
+def launched(kernel: Any, args: tuple[Any, ...]) -> Any:
     """Launches a kernel as its surroundings want it."""
     if state.tracing:
         raise QuadrantsSyntaxError("Kernels cannot call other kernels, and not by way of a function of Python either; "
@@ -104,7 +108,7 @@ def launched(kernel, args):
     return tape.run(kernel, args) if state.hidden else tape.launch(kernel, args)
 
 
-def check_gradient_allowed(kernel):
+def check_gradient_allowed(kernel: Any) -> None:
     if state.forward is not None:
         raise QuadrantsRuntimeError(f"`{kernel.__name__}.grad()` inside of `ad.FwdMode`; leave the "
                                     "`with` first")

@@ -1,17 +1,21 @@
 """What threads have in common, and what each has of its own."""
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
 import weakref
-from threading import get_ident  # noqa: F401
+from typing import Any
+
+get_ident = threading.get_ident
 
 #: Held while options, kernels or lazily made arrays are made, changed or forgotten.
 lock = threading.RLock()
 os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
-def alive():
+def alive() -> Any:
     """The threads that run Python, by their numbers; those of threads that have ended are used again."""
     return sys._current_frames().keys()
 
@@ -19,16 +23,16 @@ def alive():
 class Objects:
     """Objects as long as they live, which some threads add while others go through them."""
 
-    def __init__(self):
-        self._all = weakref.WeakSet()
+    def __init__(self) -> None:
+        self._all: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def add(self, one):
+    def add(self, one: Any) -> None:
         with lock:
             self._all.add(one)
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self.list())
 
-    def list(self):
+    def list(self) -> list[Any]:
         with lock:
             return list(self._all)

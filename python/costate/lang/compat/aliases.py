@@ -1,43 +1,48 @@
 """Modules by the names that they have in Quadrants and Taichi: `costate.lang.misc` and others."""
 
+from __future__ import annotations
+
 import platform
 import sys
 import types
+from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
 
 from costate import _logging, ad, errors, math
 from costate.lang.base import dtypes, enums, runtime, state
 from costate.lang.compat import impl
-from costate.lang.data import annotations, axes, clear, field, ndarray, ranges
+from costate.lang.data import annotations as annotations_
+from costate.lang.data import axes, clear, field, ndarray, ranges, struct
 from costate.lang.launch import kernel
-from costate.lang.trace import atomics, func, validation
+from costate.lang.trace import atomics, calls, func, structs, validation
 from costate.lang.values import matrix, ops
 
 _KERNELS = ("Func", "func", "pyfunc", "real_func", "Kernel", "kernel", "data_oriented")
 _NDARRAYS = ("Ndarray", "ScalarNdarray", "VectorNdarray", "MatrixNdarray", "ndarray")
 
 # name -> [(module of ours, its names; none: all public ones)]
-_MODULES = {
+_MODULES: dict[str, list[Any]] = {
     "_lib": [],
     "_lib.utils": [],
     "ad._ad": [(ad, ())],
     "experimental": [(func, ("real_func",))],
     "lang._ndarray": [(ndarray, _NDARRAYS)],
     "lang._ndrange": [(ranges, ("NDRange", "ndrange", "grouped"))],
-    "lang.any_array": [(annotations, ("NdarrayType",))],
+    "lang.any_array": [(annotations_, ("NdarrayType",))],
     "lang.enums": [(enums, ()), (field, ("Layout",))],
     "lang.exception": [(errors, ())],
-    "lang.kernel_arguments": [(annotations, ("template", "NdarrayType"))],
+    "lang.kernel_arguments": [(annotations_, ("template", "NdarrayType"))],
     "lang.kernel_impl": [(func, _KERNELS[:4]), (kernel, _KERNELS[4:])],
     "lang.matrix_ops": [(ops, ())],
     "lang.misc": [(runtime, ()), (axes, ()), (_logging, ())],
     "lang.runtime_ops": [(runtime, ("sync",))],
     "lang.util": [],
     "math.mathimpl": [(math, ())],
-    "types.annotations": [(annotations, ("template", "sparse_matrix_builder"))],
-    "types.ndarray_type": [(annotations, ("NdarrayType", "NDArray", "ndarray"))],
+    "types.annotations": [(annotations_, ("template", "sparse_matrix_builder"))],
+    "types.ndarray_type": [(annotations_, ("NdarrayType", "NDArray", "ndarray"))],
     "types.primitive_types": [(dtypes, ())],
-    "types.compound_types": [(annotations, ("CompoundType", "vector", "matrix"))],
+    "types.compound_types": [(annotations_, ("CompoundType", "vector", "matrix"))],
 }
 
 
@@ -45,7 +50,7 @@ _MODULES = {
 _MOVED = {"ad.clear": clear, "ad.enums": enums, "ad.state": state, "ad.validation": validation}
 
 
-def _of_rooms():
+def _of_rooms() -> Iterator[Any]:
     """The modules of the layers of `lang`, by their last names."""
     for name, module in list(sys.modules.items()):
         parts = name.split(".")
@@ -56,18 +61,18 @@ def _of_rooms():
 _ROOMS = ("base", "syntax", "analysis", "values", "data", "trace", "launch", "compat")
 
 
-def has_pytorch():
+def has_pytorch() -> bool:
     """Whether PyTorch can be imported."""
     return find_spec("torch") is not None
 
 
-def _fill(module, source, names):
+def _fill(module: Any, source: Any, names: Any) -> None:
     for name in names or [n for n in vars(source) if not n.startswith("_")]:
         if hasattr(source, name):
             setattr(module, name, getattr(source, name))
 
 
-def _make(name, parts):
+def _make(name: str, parts: Any) -> Any:
     module = types.ModuleType(f"costate.{name}", "Names of modules of `costate`, where Taichi has them.")
     for source, names in parts:
         _fill(module, source, names)
@@ -78,7 +83,7 @@ def _make(name, parts):
     return module
 
 
-def _name(name, module):
+def _name(name: str, module: Any) -> None:
     """Gives a module another name."""
     parent, _, last = f"costate.{name}".rpartition(".")
     if f"costate.{name}" not in sys.modules:
@@ -86,14 +91,17 @@ def _name(name, module):
         setattr(sys.modules[parent], last, module)
 
 
-def install():
+def install() -> None:
     """Makes the modules."""
     for name, module in (*_MOVED.items(), *_of_rooms()):
         _name(name, module)
-    made = {name: _make(name, parts) for name, parts in _MODULES.items()}
-    made["_lib"].core = sys.modules["costate._lib.core"] = impl.Lib()
+    made: dict[str, Any] = {name: _make(name, parts) for name, parts in _MODULES.items()}
+    lib: Any = impl.Lib()
+    made["_lib"].core = sys.modules["costate._lib.core"] = lib
     made["_lib.utils"].get_os_name = platform.system
-    matrix.MatrixField, matrix.VectorField = field.MatrixField, field.VectorField
+    _fill(matrix, field, ("MatrixField", "VectorField"))
+    _fill(calls, ranges, ())
+    _fill(struct, structs, ("dataclass",))
     _fill(ops, atomics, [n for n in vars(atomics) if n.startswith("atomic_")])
     util = made["lang.util"]
     util.to_taichi_type = util.to_quadrants_type = dtypes.cook

@@ -1,5 +1,9 @@
 """What tests of Quadrants and Taichi ask of the insides of the package."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from costate.lang.base import runtime
 from costate.lang.data.annotations import template
 from costate.lang.data.field import field
@@ -11,51 +15,51 @@ _LANGUAGE = {"static": static, "grouped": grouped, "ndarray": ndarray, "field": 
              "template": template}
 
 
-def current_cfg():
+def current_cfg() -> Any:
     """The options of `init`."""
     return runtime.runtime().config
 
 
 class _Program:
-    def config(self):
+    def config(self) -> Any:
         return runtime.runtime().config
 
-    def get_device_caps(self):
+    def get_device_caps(self) -> Any:
         return self
 
-    def get(self, _):
+    def get(self, _: Any) -> Any:
         return 1
 
 
 class _Runtime:
     @property
-    def prog(self):
+    def prog(self) -> Any:
         return _Program()
 
     @property
-    def default_fp(self):
+    def default_fp(self) -> Any:
         return current_cfg().default_fp
 
     @property
-    def default_ip(self):
+    def default_ip(self) -> Any:
         return current_cfg().default_ip
 
-    def materialize(self):
+    def materialize(self) -> None:
         pass
 
     sync = staticmethod(runtime.sync)
 
 
-def get_runtime():
+def get_runtime() -> Any:
     """What `init` has set up."""
     return _Runtime()
 
 
-def default_cfg():
+def default_cfg() -> Any:
     return current_cfg()
 
 
-def __getattr__(name):
+def __getattr__(name: Any) -> Any:
     """Taichi has much of its language here."""
     if name in _LANGUAGE:
         return _LANGUAGE[name]
@@ -66,22 +70,22 @@ class Lib:
     """`_lib.core`, as far as it is asked for."""
 
     @property
-    def core(self):
+    def core(self) -> Any:
         return self
 
     @staticmethod
-    def with_cuda():
+    def with_cuda() -> Any:
         return runtime.is_arch_supported(runtime.cuda)
 
     @staticmethod
-    def with_vulkan():
+    def with_vulkan() -> Any:
         return runtime.is_arch_supported(runtime.vulkan)
 
     GGUI_AVAILABLE = False
     Arch = runtime.Arch
 
     @staticmethod
-    def arch_name(arch):
+    def arch_name(arch: Any) -> Any:
         return arch.name
 
     class DeviceCapability:
@@ -89,7 +93,7 @@ class Lib:
 
         spirv_has_int8 = spirv_has_int16 = spirv_has_int64 = spirv_has_float16 = spirv_has_float64 = 1
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("with_"):
             return lambda: False
         raise AttributeError(f"`_lib.core` has no `{name}`")

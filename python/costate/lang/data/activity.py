@@ -1,11 +1,18 @@
 """What is active of sparse fields, on the host; in kernels, see `sparse.py`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from costate.errors import QuadrantsRuntimeError
 
+if TYPE_CHECKING:
+    from costate.lang.data.snode import SNode
 
-def mark(node, index):
+
+def mark(node: SNode, index: tuple[int, ...]) -> None:
     for one in node.lineage():
         if not one.is_sparse:
             continue
@@ -19,7 +26,7 @@ def mark(node, index):
         state[place] = max(state[place], value)
 
 
-def active_cells(node):
+def active_cells(node: SNode) -> np.ndarray[Any, Any] | None:
     """Where the cells of a node are active: an array of bools, or None for everywhere."""
     above = node.sparse_above()
     if above is None:
@@ -39,14 +46,14 @@ def active_cells(node):
     return active
 
 
-def keep_active(field, values):
+def keep_active(field: Any, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The values of a field where it is active, and 0 elsewhere."""
     active = active_cells(field._sparse_node)
     return values if active is None else np.where(
         active.reshape(active.shape + (1,) * len(field.element_shape)), values, 0).astype(values.dtype)
 
 
-def deactivate_all(node):
+def deactivate_all(node: SNode) -> None:
     """Makes all cells of a node and below inactive and 0."""
     if not any(one.is_sparse for one in node.descendants()):
         raise QuadrantsRuntimeError("`deactivate_all` of a node without sparse nodes")

@@ -1,5 +1,9 @@
 """What stands after the parameters of kernels: `types.ndarray()`, `template()`, ..."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
@@ -9,6 +13,9 @@ from costate.lang.values import arith
 from costate.lang.values.expr import is_scalar
 from costate.lang.values.matrix import Matrix, flatten, make_field, make_ndarray, unified
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
 
 class template:
     """Annotation: a value that is known when the kernel is compiled, or a field.
@@ -17,11 +24,11 @@ class template:
     instead of a copy.
     """
 
-    def __init__(self, tensor=None, dim=None):
+    def __init__(self, tensor: Any = None, dim: Any = None) -> None:
         pass
 
 
-def _check_count(name, value, most):
+def _check_count(name: str, value: int | None, most: int | None) -> None:
     is_count = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
     if value is not None and not (is_count and (most is None or value <= most)):
         raise QuadrantsCompilationError(f"`{name}` of `types.ndarray` is an integer, {f'0 to {most}' if most else 'at least 0'}, "
@@ -31,8 +38,8 @@ def _check_count(name, value, most):
 class NdarrayType:
     """Annotation: an ndarray, or an array of NumPy or PyTorch."""
 
-    def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
-                 field_dim=None, needs_grad=None, boundary=None):
+    def __init__(self, dtype: Any = None, ndim: Any = None, element_dim: Any = None, element_shape: Any = None,
+                 field_dim: Any = None, needs_grad: Any = None, boundary: Any = None) -> None:
         self.members = dict(dtype.members) if hasattr(dtype, "members") else None  # of a struct
         if self.members is not None:
             dtype = None
@@ -55,13 +62,13 @@ class NdarrayType:
         self.boundary = boundary
         self.clamps = boundary == "clamp"
 
-    def __class_getitem__(cls, args):
+    def __class_getitem__(cls, args: Any) -> NdarrayType:
         return cls(*args) if isinstance(args, tuple) else cls(args)
 
-    def __call__(self, **options):
+    def __call__(self, **options: Any) -> Any:
         return NdarrayType(**options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ndarray(dtype={self.dtype}, ndim={self.ndim})"
 
 
@@ -72,7 +79,7 @@ ndarray = NdarrayType
 class CompoundType:
     """The type of vectors or matrices; calling it makes one."""
 
-    def __init__(self, shape, dtype):
+    def __init__(self, shape: Any, dtype: Any) -> None:
         self.shape = extents(tuple(shape), 1, "number of components")
         self.dtype = dtypes.cook(dtype) if dtype is not None else None
 
@@ -81,13 +88,13 @@ class CompoundType:
     ndim = property(lambda self: len(self.shape))
 
     @property
-    def count(self):
+    def count(self) -> int:
         result = 1
         for extent in self.shape:
             result *= extent
         return result
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Matrix:
         entries = []
         for a in args:
             if is_scalar(a):
@@ -105,28 +112,28 @@ class CompoundType:
             entries = [arith.typed(e, self.dtype) for e in entries]
         return Matrix.of(unified(entries), self.shape, self.dtype)
 
-    def cast(self, value):
+    def cast(self, value: Any) -> Any:
         return self(value)
 
-    def field(self, shape=None, **options):
+    def field(self, shape: Any = None, **options: Any) -> Any:
         """A field of these."""
         return make_field(self.shape, self._dtype(), shape, **options)
 
-    def ndarray(self, shape, **options):
+    def ndarray(self, shape: Any, **options: Any) -> Any:
         """An ndarray of these."""
         return make_ndarray(self._dtype(), shape, self.shape, **options)
 
-    def _dtype(self):
+    def _dtype(self) -> DataType:
         return self.dtype or dtypes.defaults.fp
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return (isinstance(other, CompoundType) and other.shape == self.shape
                 and other.dtype is self.dtype)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.shape, self.dtype))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         kind = "vector" if len(self.shape) == 1 else "matrix"
         return f"{kind}({', '.join(map(str, self.shape))}, {self.dtype})"
 
@@ -134,12 +141,12 @@ class CompoundType:
 class DefaultCompound(CompoundType):
     """`vec3`, `mat2`, ...: of the default type at the time of use."""
 
-    def __init__(self, shape, kind):
+    def __init__(self, shape: Any, kind: str) -> None:
         self.shape = tuple(shape)
         self.kind = kind
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:  # type: ignore[override]
         return {"f": dtypes.defaults.fp, "i": dtypes.defaults.ip, "u": dtypes.defaults.up}[self.kind]
 
 
@@ -148,30 +155,30 @@ class AnyCompound:
 
     dtype = None
 
-    def __init__(self, ndim, dtype=None):
+    def __init__(self, ndim: Any, dtype: Any = None) -> None:
         self.ndim = ndim
         self.dtype = dtypes.cook(dtype) if dtype is not None else None
 
-    def _refuse(self):
+    def _refuse(self) -> None:
         kind, sizes = ("vector", "n") if self.ndim == 1 else ("matrix", "n, m")
         raise QuadrantsTypeError(f"`types.{kind}()` without a size is the element type of an ndarray that is an argument; "
                                  f"here, give the size: `types.{kind}({sizes}, dtype)`")
 
-    def __call__(self, *_, **__):
+    def __call__(self, *_: Any, **__: Any) -> None:
         self._refuse()
 
     field = ndarray = tensor = cast = __call__
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{'vector' if self.ndim == 1 else 'matrix'}(dtype={self.dtype})"
 
 
-def vector(n=None, dtype=None):
+def vector(n: Any = None, dtype: Any = None) -> Any:
     """The type of vectors with n components; without n, of any size, for elements of arguments."""
     return AnyCompound(1, dtype) if n is None else CompoundType((n,), dtype)
 
 
-def matrix(n=None, m=None, dtype=None):
+def matrix(n: Any = None, m: Any = None, dtype: Any = None) -> Any:
     """The type of matrices with n rows and m columns; without them, of any size, for elements of arguments."""
     if (n is None) != (m is None):
         raise QuadrantsTypeError("`types.matrix` has both a number of rows and of columns, or neither")
@@ -181,6 +188,6 @@ def matrix(n=None, m=None, dtype=None):
 class sparse_matrix_builder:
     """Annotation of Taichi that is not supported."""
 
-    def __init__(self, *_, **__):
+    def __init__(self, *_: Any, **__: Any) -> None:
         raise QuadrantsCompilationError("sparse_matrix_builder is not supported; fill arrays of "
                                         "rows, columns and values instead")

@@ -1,6 +1,9 @@
 """`BufferView`: a part of an ndarray of one dimension, as an argument of kernels and in them."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 from costate.lang.data.annotations import NdarrayType
 from costate.lang.data.storage import Storage
@@ -9,15 +12,15 @@ from costate.lang.data.storage import Storage
 class BufferViewType:
     """Annotation: a `BufferView` of elements of a type; `BufferView[f32]` makes one."""
 
-    def __init__(self, dtype=None, boundary="unsafe"):
+    def __init__(self, dtype: Any = None, boundary: str = "unsafe") -> None:
         self.dtype = dtype
         self.ndarray_type = NdarrayType(dtype=dtype, ndim=1, boundary=boundary)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"BufferViewType(dtype={self.dtype})"
 
 
-def _check(what, offset, size, length):
+def _check(what: str, offset: int, size: int, length: int) -> None:
     if offset < 0 or size < 0 or offset + size > length:
         raise ValueError(f"{what} out of range: offset={offset}, size={size}, of {length} elements")
 
@@ -28,11 +31,11 @@ class BufferView:
     A parameter is annotated `BufferView` or `BufferView[f32]`.
     """
 
-    def __new__(cls, arr, offset, size):
+    def __new__(cls, arr: Any, offset: Any, size: Any) -> Any:
         in_kernel = getattr(arr, "traced_view", None)
         return super().__new__(cls) if in_kernel is None else in_kernel(offset, size)
 
-    def __init__(self, arr, offset, size):
+    def __init__(self, arr: Any, offset: Any, size: Any) -> None:
         if isinstance(arr, BufferView):
             raise TypeError("`BufferView(view, ...)`: use `view.subview(offset, size)`")
         if not isinstance(arr, Storage) or arr.is_field or len(arr.shape) != 1:
@@ -42,7 +45,7 @@ class BufferView:
         self._at = arr, operator.index(offset), operator.index(size)   # stays: launches remember views
         _check("a `BufferView` is", self.offset, self.size, arr.shape[0])
 
-    def __class_getitem__(cls, dtype):
+    def __class_getitem__(cls, dtype: Any) -> BufferViewType:
         return BufferViewType(*dtype) if isinstance(dtype, tuple) else BufferViewType(dtype)
 
     arr = property(lambda self: self._at[0])
@@ -51,12 +54,12 @@ class BufferView:
     shape = property(lambda self: (self.size,))
     dtype = property(lambda self: self.arr.dtype)
 
-    def subview(self, offset, size):
+    def subview(self, offset: Any, size: Any) -> BufferView | None:
         """A part of this part."""
         _check("a `subview` is", operator.index(offset), operator.index(size), self.size)
         return BufferView(self.arr, self.offset + offset, size)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> BufferView | None:
         if not isinstance(key, slice):
             raise TypeError("a `BufferView` has elements in kernels; on the host, `view[a:b]` is a part of it")
         start, stop, step = key.indices(self.size)
@@ -64,12 +67,12 @@ class BufferView:
             raise ValueError("a part of a `BufferView` has step 1")
         return self.subview(start, max(stop - start, 0))
 
-    def get_ndarray(self):
+    def get_ndarray(self) -> Any:
         """The ndarray."""
         return self.arr
 
 
-def view_of(array, key):
+def view_of(array: Any, key: Any) -> BufferView | None:
     """The part of an ndarray that a slice is."""
     start, stop, step = key.indices(array.shape[0])
     if step != 1:

@@ -1,6 +1,9 @@
 """Shapes."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +11,7 @@ from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang.values.matrix import Matrix
 
 
-def extents(shape, least=0, what="extent"):
+def extents(shape: Any, least: int | None = 0, what: str = "extent") -> Any:
     """A shape as a tuple of integers, of Python or NumPy."""
     if shape is None:
         return None
@@ -19,7 +22,7 @@ def extents(shape, least=0, what="extent"):
     return tuple(_extent(n, least, what) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
-def _extent(n, least, what):
+def _extent(n: Any, least: int | None, what: str) -> int:
     try:
         number = None if isinstance(n, (bool, np.bool_)) else operator.index(n)
     except TypeError:

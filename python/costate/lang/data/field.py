@@ -1,6 +1,9 @@
 """Fields: arrays that kernels find by name."""
 
+from __future__ import annotations
+
 import enum
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 from costate.lang.base import dtypes
@@ -12,8 +15,14 @@ from costate.lang.data.pickled import Copied, CopiedCompanion
 from costate.lang.data.storage import Companion, Storage
 from costate.lang.values import matrix as matrices
 
+if TYPE_CHECKING:
+    from costate import _core
+    from costate.lang.base.dtypes import DataType
+
 #: Of lists, in kernels.
-append, length, deactivate = Hook("append"), Hook("length"), Hook("deactivate")
+append: Hook[..., Any] = Hook("append")
+length: Hook[..., Any] = Hook("length")
+deactivate: Hook[..., Any] = Hook("deactivate")
 
 
 class Layout(enum.Enum):
@@ -27,7 +36,7 @@ class Layout(enum.Enum):
 class FieldCompanion(CopiedCompanion, Companion):
     """The gradient or tangent of a field."""
 
-    def _make_companion(self, which):
+    def _make_companion(self, which: str) -> FieldCompanion:
         return type(self)(self, which)
 
 
@@ -37,35 +46,35 @@ class Field(Copied, Storage):
     is_field = True
     kind = "field"
 
-    def __init__(self, dtype, element_shape=(), shape=None, needs_grad=False, needs_dual=False,
-                 name=""):
+    def __init__(self, dtype: Any, element_shape: Any = (), shape: Any = None,
+                 needs_grad: bool = False, needs_dual: bool = False, name: str = "") -> None:
         super().__init__(dtype, element_shape, needs_grad, needs_dual, name)
         self._shape = shape
-        self._tree = None
+        self._tree: Any = None
         self._register()
 
-    def _register(self):
+    def _register(self) -> None:
         super()._register()
         clear.fields.add(self)
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         if self._shape is None:
             raise QuadrantsRuntimeError(f"{self.describe()} has no allocation, for it has no shape "
                                         "yet: give it `shape=`, or `root.dense(i, n).place(x)`")
         return self._shape
 
-    def _make(self):
+    def _make(self) -> _core.Array:
         if self._tree is not None:
             self._tree.check_alive(self)
         _ = self.shape
         array = super()._make()
         return array
 
-    def _make_companion(self, which):
+    def _make_companion(self, which: str) -> FieldCompanion:
         return FieldCompanion(self, which)
 
-    def _made_by(self):
+    def _made_by(self) -> tuple[Any, Any, Any]:
         if self._sparse_node is not None:
             raise QuadrantsRuntimeError(f"{self.describe()} is in a sparse node, and cannot be copied or pickled as a field; "
                                         "use its `to_numpy()`")
@@ -73,16 +82,16 @@ class Field(Copied, Storage):
         return type(self), arguments, {"offset": self.offset, "layout": self.layout}
 
     @property
-    def grad(self):
+    def grad(self) -> FieldCompanion | None:
         """The gradient; None for fields of integers."""
         return self.companion("grad") if self.dtype.is_float else None
 
     @property
-    def dual(self):
+    def dual(self) -> FieldCompanion | None:
         """The tangent; None for fields of integers."""
         return self.companion("dual") if self.dtype.is_float else None
 
-    def shifted(self, offset):
+    def shifted(self, offset: Any) -> Field:
         """This field, with the indices of its first element."""
         if offset is not None:
             offset = extents(offset, None, "offset")
@@ -92,31 +101,31 @@ class Field(Copied, Storage):
             self.offset = offset if any(offset) else None
         return self
 
-    def loop_range(self):
+    def loop_range(self) -> Any:
         return self
 
-    def append(self, value):
+    def append(self, value: Any) -> Any:
         """In a kernel, of a field of lists without other indices: see `costate.append`."""
         return append(self, [], value)
 
-    def length(self):
+    def length(self) -> Any:
         """In a kernel, of a field of lists without other indices: see `costate.length`."""
         return length(self)
 
-    def deactivate(self):
+    def deactivate(self) -> None:
         """In a kernel: empties a field of lists without other indices."""
         deactivate(self, [])
 
-    def __str__(self):
+    def __str__(self) -> Any:
         if self._shape is None:
             return "<Field: Definition of this field is incomplete>"
         return str(self.to_numpy())
 
-    def get_field_members(self):
+    def get_field_members(self) -> Any:
         return [self]
 
     @property
-    def num_dense_cells(self):
+    def num_dense_cells(self) -> Any:
         count = 1
         for extent in self.shape:
             count *= extent
@@ -127,20 +136,20 @@ class ScalarField(Field):
     """A field of numbers."""
 
 
-class _Columns:
+class _Columns(Storage):
     """Arrays of vectors or matrices; matrices of one column are copied as vectors."""
 
-    def _columns(self, array, keep_dims):
+    def _columns(self, array: Any, keep_dims: bool) -> Any:
         shape = self.element_shape if keep_dims or self.element_shape[1:] != (1,) else self.element_shape[:1]
         if keep_dims and len(shape) == 1:
             shape = (*shape, 1)
         return array.reshape((*self.shape, *shape))
 
-    def to_numpy(self, keep_dims=False, dtype=None, copy=True):
+    def to_numpy(self, keep_dims: bool = False, dtype: Any = None, copy: bool = True) -> Any:  # type: ignore[override]
         """A copy as a NumPy array, see `Storage`; with `keep_dims`, vectors are matrices of one column."""
         return self._columns(super().to_numpy(dtype=dtype, copy=copy), keep_dims)
 
-    def to_torch(self, device=None, keep_dims=False, copy=True):
+    def to_torch(self, device: Any = None, keep_dims: Any = False, copy: Any = True) -> Any:  # type: ignore[override]
         """The same as a PyTorch tensor."""
         return self._columns(super().to_torch(device=device, copy=copy), keep_dims)
 
@@ -152,10 +161,10 @@ class _MatrixCompanion(_Columns, FieldCompanion):
 class MatrixField(_Columns, Field):
     """A field of vectors or matrices."""
 
-    def _make_companion(self, which):
+    def _make_companion(self, which: str) -> _MatrixCompanion:
         return _MatrixCompanion(self, which)
 
-    def get_scalar_field(self, *index):
+    def get_scalar_field(self, *index: Any) -> None:
         raise QuadrantsRuntimeError("components of a field have no field of their own; read "
                                     "`x[i][k]`, or `x.to_numpy()[..., k]`")
 
@@ -163,7 +172,7 @@ class MatrixField(_Columns, Field):
 VectorField = MatrixField
 
 
-def _check_order(order, shape):
+def _check_order(order: str, shape: tuple[int, ...] | None) -> None:
     """Such as `"ji"`, with each of the first letters from `i` on once."""
     if shape is None:
         raise QuadrantsRuntimeError("a field with an `order` has a shape")
@@ -173,7 +182,8 @@ def _check_order(order, shape):
                                     f"once: {order!r}")
 
 
-def _check(dtype, shape, offset, order, needs_grad, needs_dual):
+def _check(dtype: DataType, shape: Any, offset: tuple[Any, ...] | None, order: str | None, needs_grad: bool,
+           needs_dual: bool) -> DataType:
     dtype = dtypes.cook(dtype)
     if order is not None:
         _check_order(order, shape)
@@ -185,7 +195,7 @@ def _check(dtype, shape, offset, order, needs_grad, needs_dual):
     return dtype
 
 
-def check_layout(layout, shape):
+def check_layout(layout: Any, shape: Any) -> None:
     """One of `Layout`, or each dimension once, in their order in memory."""
     if layout is None or isinstance(layout, Layout):
         return
@@ -195,8 +205,8 @@ def check_layout(layout, shape):
                                         f"{layout!r}")
 
 
-def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False, needs_dual=False,
-          layout=None):
+def field(dtype: Any, shape: Any = None, order: Any = None, name: str = "", offset: Any = None,
+          needs_grad: bool = False, needs_dual: bool = False, layout: Any = None) -> Any:
     """A field of numbers of type `dtype` and shape `shape`, all zero.
 
     Without `shape`, `root.dense(...).place(x)` gives it one. `needs_grad` and `needs_dual` make a
@@ -212,8 +222,9 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
 
 
 @matrices.make_field.given
-def matrix_field(element_shape, dtype, shape=None, order=None, name="", offset=None,
-                 needs_grad=False, needs_dual=False, layout=Layout.AOS, ndim=None):
+def matrix_field(element_shape: Any, dtype: Any, shape: Any = None, order: Any = None, name: str = "",
+                 offset: Any = None, needs_grad: bool = False, needs_dual: bool = False, layout: Any = Layout.AOS,
+                 ndim: Any = None) -> Any:
     element_shape = extents(tuple(element_shape), 1, "number of components")
     dtype = _check(dtype, shape, offset, order, needs_grad, needs_dual)
     check_layout(layout, shape)

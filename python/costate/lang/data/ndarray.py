@@ -1,6 +1,9 @@
 """Ndarrays: arrays that are passed to kernels."""
 
+from __future__ import annotations
+
 import enum
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsRuntimeTypeError
 from costate.lang.base import dtypes
@@ -12,11 +15,14 @@ from costate.lang.data.pickled import Copied, CopiedCompanion
 from costate.lang.data.storage import Companion, Storage, _Tensors
 from costate.lang.values import matrix as matrices
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
 
 class NdarrayCompanion(CopiedCompanion, Companion):
     """The gradient or tangent of an ndarray."""
 
-    def _make_companion(self, which):
+    def _make_companion(self, which: Any) -> Any:
         return NdarrayCompanion(self, which)
 
 
@@ -25,7 +31,8 @@ class Ndarray(Copied, Storage):
 
     kind = "ndarray"
 
-    def __init__(self, dtype, shape, element_shape=(), needs_grad=False, needs_dual=False):
+    def __init__(self, dtype: Any, shape: Any, element_shape: Any = (), needs_grad: bool = False,
+                 needs_dual: bool = False) -> None:
         super().__init__(dtype, element_shape, needs_grad, needs_dual)
         if shape is None:
             raise QuadrantsRuntimeTypeError("an ndarray has a shape: an integer, or a tuple of them")
@@ -33,31 +40,31 @@ class Ndarray(Copied, Storage):
         self._register()
         self.core()
 
-    def _make_companion(self, which):
+    def _make_companion(self, which: str) -> NdarrayCompanion:
         return NdarrayCompanion(self, which)
 
     @property
-    def grad(self):
+    def grad(self) -> Any:
         """The gradient, or None."""
         return self.companion("grad") if self.needs_grad else None
 
     @property
-    def dual(self):
+    def dual(self) -> Any:
         """The tangent, or None."""
         return self.companion("dual") if self.needs_dual else None
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         return view_of(self, key) if isinstance(key, slice) and len(self.shape) == 1 else super().__getitem__(key)
 
     @property
-    def element_type(self):
+    def element_type(self) -> Any:
         return self.dtype
 
-    def _made_by(self):
+    def _made_by(self) -> tuple[Any, Any, Any]:
         arguments = (self.dtype, self.shape, self.element_shape, self.needs_grad, self.needs_dual)
         return type(self), arguments, {"layout": self.layout}
 
-    def _reset_grad(self):
+    def _reset_grad(self) -> None:
         if self.needs_grad:
             self.grad.fill(0)
 
@@ -75,7 +82,8 @@ class VectorNdarray(Ndarray):
 
 
 @matrices.make_ndarray.given
-def make_ndarray(dtype, shape, element_shape=(), needs_grad=False, needs_dual=False, layout=None):
+def make_ndarray(dtype: Any, shape: Any, element_shape: Any = (), needs_grad: bool = False,
+                 needs_dual: bool = False, layout: Any = None) -> Ndarray:
     element_shape = extents(tuple(element_shape), 1, "number of components")
     dtype = dtypes.cook(dtype)
     if (needs_grad or needs_dual) and not dtype.is_float:
@@ -86,7 +94,8 @@ def make_ndarray(dtype, shape, element_shape=(), needs_grad=False, needs_dual=Fa
     return kind(dtype, shape, element_shape, needs_grad, needs_dual)
 
 
-def ndarray(dtype, shape, needs_grad=False, needs_dual=False, layout=None):
+def ndarray(dtype: Any, shape: Any, needs_grad: bool = False, needs_dual: bool = False,
+            layout: Any = None) -> Any:
     """An array of type `dtype` and shape `shape`, all zero, to be passed to kernels."""
     if isinstance(dtype, CompoundType):
         return make_ndarray(dtype.dtype or dtypes.defaults.fp, shape, dtype.shape, needs_grad, needs_dual, layout)
@@ -118,13 +127,14 @@ class MatrixTensor(Tensor):
     _ndim = 2
 
 
-def wrap(impl):
+def wrap(impl: Any) -> Any:
     """The field or ndarray itself, which is a tensor."""
-    return Tensor(impl)
+    make: Any = Tensor
+    return make(impl)
 
 
-def tensor(dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, needs_dual=False, layout=None,
-           **options):
+def tensor(dtype: Any, shape: Any, *, backend: Any = Backend.NDARRAY, needs_grad: bool = False, needs_dual: bool = False,
+           layout: Any = None, **options: Any) -> Any:
     """An ndarray or a field; `layout` is accepted: memory is row-major. `options` are those of the one or the other."""
     try:
         make = ndarray if Backend(backend) == Backend.NDARRAY else field
@@ -137,5 +147,5 @@ def tensor(dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, needs_dua
 
 
 @matrices.make_tensor.given
-def _matrix_tensor(element_shape, dtype, shape, **options):
+def _matrix_tensor(element_shape: tuple[int, ...], dtype: DataType, shape: Any, **options: Any) -> Any:
     return tensor(CompoundType(element_shape, dtype), shape, **options)

@@ -1,9 +1,13 @@
 """Copies and pickles of fields and ndarrays: their values, gradients and tangents."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from costate.lang.data.storage import Storage
 
 
-def contents(array):
+def contents(array: Any) -> dict[Any, Any]:
     """The elements of an array and of its companions, by their names."""
     found = {"": Storage.to_numpy(array)}
     for which in ("grad", "dual"):
@@ -12,7 +16,7 @@ def contents(array):
     return found
 
 
-def rebuilt(make, arguments, more, found):
+def rebuilt(make: type[Any], arguments: tuple[Any, ...], more: dict[Any, Any], found: dict[Any, Any]) -> Any:
     """The array whose `contents` are `found`."""
     array = make(*arguments)
     for name, value in more.items():
@@ -22,13 +26,17 @@ def rebuilt(make, arguments, more, found):
     return array
 
 
-class Copied:
-    """Base of arrays that are copied and pickled; `_made_by()` is how one of the same kind is made."""
+class Copied(Storage):
+    """Base of arrays that are copied and pickled."""
 
-    def __reduce__(self):
+    def _made_by(self) -> tuple[Any, Any, Any]:
+        """What makes one of the same kind, with which arguments, and what it gets afterwards."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> Any:
         return rebuilt, (*self._made_by(), contents(self))
 
-    def __deepcopy__(self, memo=None):
+    def __deepcopy__(self, memo: dict[Any, Any] | None = None) -> Any:
         made = rebuilt(*self._made_by(), {})
         made.copy_from(self)
         for which, values in contents(self).items():
@@ -42,6 +50,8 @@ class Copied:
 class CopiedCompanion(Copied):
     """A gradient or tangent is copied as an array of its own."""
 
-    def _made_by(self):
+    _strong: Any
+
+    def _made_by(self) -> tuple[Any, Any, Any]:
         make, arguments, more = self._strong._made_by()
         return make, (self.dtype, *arguments[1:3]), more

@@ -1,6 +1,10 @@
 """What loops run over, other than arrays."""
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,34 +17,31 @@ from costate.lang.values.matrix import Matrix
 class Static:
     """The value of `ti.static(...)` where a loop runs over it."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
 
-def static(x, *more):
+def static(x: Any, *more: Any) -> Any:
     """x, known while the kernel is compiled: `if ti.static(flag)`, `for i in ti.static(range(3))`."""
     if isinstance(x, Expr):
         raise QuadrantsTypeError("`ti.static` of a value that exists only when the kernel runs")
     return (x, *more) if more else x
 
 
-Static.maker = static
-
-
 class RangeOf:
     """`range` with bounds that are values of the kernel."""
 
-    def __init__(self, lo, hi, step):
+    def __init__(self, lo: Any, hi: Any, step: Any) -> None:
         self.lo, self.hi, self.step = lo, hi, step
 
 
 class Grouped:
     """`ti.grouped(x)`: the indices of a loop as a vector."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         box = self.value
         if isinstance(box, Storage):
             lows = box.offset or (0,) * len(box.shape)
@@ -51,8 +52,8 @@ class Grouped:
 class NDRange:
     """`ti.ndrange(n, (lo, hi), ...)`: all tuples of indices."""
 
-    def __init__(self, *args):
-        self.bounds = []
+    def __init__(self, *args: Any) -> None:
+        self.bounds: list[Any] = []
         for a in args:
             if isinstance(a, Matrix):
                 a = tuple(a.entries)
@@ -75,21 +76,21 @@ class NDRange:
             self.bounds.append((lo, hi))
         self.dimensions = lambda values: values
 
-    def python(self):
+    def python(self) -> Any:
         return itertools.product(*(range(lo, hi) for lo, hi in self.bounds))
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return self.python()
 
-    def grouped(self):
+    def grouped(self) -> Any:
         return Grouped(self)
 
 
-def ndrange(*args, axes=None):
+def ndrange(*args: Any, axes: Any = None) -> NDRange:
     """All tuples of indices below the extents: `for i, j in ti.ndrange(n, (1, m))`."""
     return NDRange(*args)
 
 
-def grouped(x):
+def grouped(x: Any) -> Grouped:
     """Loops with a vector of indices: `for I in ti.grouped(x)`."""
     return Grouped(x)

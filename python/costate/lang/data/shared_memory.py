@@ -1,5 +1,7 @@
 """How other libraries see the memory of an array: DLPack, and the array interfaces of NumPy and of Numba."""
 
+from typing import Any
+
 import numpy as np
 
 from costate import _core
@@ -13,8 +15,24 @@ class SharedMemory:
     """For arrays with `to_numpy()` and `_brought()`: the array of the core, once it has what the host has written."""
 
     __slots__ = ()
+    shape: Any
+    element_shape: Any
+    dtype: Any
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def core(self) -> Any:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+    def to_numpy(self, dtype: Any = None, copy: bool = True) -> Any:
+        raise NotImplementedError
+
+    def _brought(self) -> Any:
+        raise NotImplementedError
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[Any, int] | None = None, copy: bool | None = None) -> Any:
         """The memory, for `from_dlpack` of other libraries, after all that the device was asked to do: a consumer has no
         stream to wait for. While it is in use the array counts as written by others at any time. `copy=True` and
         `dl_device=(1, 0)`, the host, give copies. BufferError for the memory of Vulkan, and where only a copy would do
@@ -30,16 +48,16 @@ class SharedMemory:
         with in_python():
             return (self._copy() if copy else self._brought()).__dlpack__(**wishes)
 
-    def _copy(self):
+    def _copy(self) -> Any:
         array = self.core()
         copy = _core.Array(array.device, array.dtype, array.shape, scratch=True)
         copy.write(self.to_numpy())
         return copy
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Any:
         return self.core().__dlpack_device__()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """A copy; with `copy=False` the memory itself, read-only, or ValueError."""
         if copy is not False:
             return self.to_numpy(dtype)
@@ -51,7 +69,7 @@ class SharedMemory:
         return view
 
     @property
-    def __array_interface__(self):
+    def __array_interface__(self) -> dict[str, Any]:
         """The memory, read-only, where it is the host's: `numpy.asarray(x)` copies nothing, and sees what kernels write."""
         if not runtime.shares_memory():
             raise AttributeError("__array_interface__: the memory is on the device")
@@ -60,12 +78,12 @@ class SharedMemory:
         self._keep(place["data"][0], view)
         return place
 
-    def _keep(self, address, holder):
+    def _keep(self, address: int, holder: Any) -> None:
         """Others hold the object when they use its memory, which goes on after `init` then."""
         self.__dict__.setdefault("_lent", {})[address] = holder
 
     @property
-    def __cuda_array_interface__(self):
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         """The memory, on CUDA, after all that the device was asked to do. From here on the array counts as written by
         others at any time, for nobody tells when they are done."""
         if runtime.device().name != "cuda":
@@ -76,6 +94,6 @@ class SharedMemory:
         return {"shape": shape, "typestr": np.dtype(self.dtype.np).str, "data": (address, False), "strides": None,
                 "version": 3, "stream": None}
 
-    def to_dlpack(self):
+    def to_dlpack(self) -> Any:
         """A DLPack capsule over the memory of the array."""
         return self.__dlpack__()

@@ -1,5 +1,10 @@
 """`root.dense(...).place(x)`: the shapes of fields."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 from costate.errors import QuadrantsRuntimeError
 from costate.lang.base import dtypes, runtime, threads
 from costate.lang.base.remembered import Weakly
@@ -7,23 +12,26 @@ from costate.lang.data import activity, clear
 from costate.lang.data.extents import extents as extents_of
 from costate.lang.data.field import ScalarField
 
+if TYPE_CHECKING:
+    from costate.lang.data.field import Field
+
 
 class Axis:
     """A dimension of fields."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Axis({self.value})"
 
 
-def axes(*numbers):
+def axes(*numbers: Any) -> Any:
     """The axes with these numbers; also called `indices`."""
     return [Axis(n) for n in numbers]
 
 
-def _extents(dimensions, count):
+def _extents(dimensions: Any, count: int) -> Any:
     """`count` extents; one is that of all axes."""
     found = extents_of(dimensions, 1)
     return found * count if len(found) == 1 else found
@@ -35,19 +43,20 @@ class SNode:
 
     some_are_sparse = False   # of all nodes that have been made
 
-    def __init__(self, tree, extents=None, kind="dense", parent=None):
+    def __init__(self, tree: Any, extents: Any = None, kind: str = "dense",
+                 parent: Any = None) -> None:
         self.tree = tree
         self.extents = extents or {}   # axis -> extent
         self.kind = kind
         if kind != "dense":
             SNode.some_are_sparse = True
         self.parent_node = parent
-        self.own_axis = None           # of the lists of a `dynamic` node
+        self.own_axis: Any = None           # of the lists of a `dynamic` node
         self._children = Weakly()
         self._fields = Weakly()
-        self._state = None
+        self._state: Any = None
 
-    def _child(self, axes_, dimensions, kind="dense"):
+    def _child(self, axes_: Any, dimensions: Any, kind: str = "dense") -> SNode:
         axes_ = [axes_] if isinstance(axes_, Axis) else list(axes_)
         dimensions = _extents(dimensions, len(axes_))
         if len(axes_) != len(dimensions):
@@ -59,23 +68,24 @@ class SNode:
         self._children.append(child)
         return child
 
-    def dense(self, axes_, dimensions):
+    def dense(self, axes_: Any, dimensions: Any) -> SNode | None:
         """A node with these extents of these axes below this one; extents of an axis multiply."""
         return self._child(axes_, dimensions)
 
-    def pointer(self, axes_, dimensions):
+    def pointer(self, axes_: Any, dimensions: Any) -> SNode | None:
         """As `dense`, of cells that are active once something in them has been written."""
         return self._child(axes_, dimensions, "pointer")
 
-    def bitmasked(self, axes_, dimensions):
+    def bitmasked(self, axes_: Any, dimensions: Any) -> SNode | None:
         """As `pointer`."""
         return self._child(axes_, dimensions, "bitmasked")
 
     hash = pointer
 
-    def dynamic(self, axis, dimension, chunk_size=None):
+    def dynamic(self, axis: Any, dimension: Any, chunk_size: Any = None) -> SNode:
         """Lists of at most `dimension` elements along an axis: `append`, `length`."""
-        if self.sparse_above() is not None and self.sparse_above().kind == "dynamic":
+        above = self.sparse_above()
+        if above is not None and above.kind == "dynamic":
             raise QuadrantsRuntimeError("a `dynamic` node below another one is not supported; use an axis of "
                                         "`dense` and lengths of your own")
         child = self._child(axis, dimension, "dynamic")
@@ -84,7 +94,7 @@ class SNode:
             raise QuadrantsRuntimeError("the axis of a `dynamic` node is one that the nodes above do not have")
         return child
 
-    def quant_array(self, *_, **__):
+    def quant_array(self, *_: Any, **__: Any) -> None:
         raise QuadrantsRuntimeError("quantised types (`quant_array`) are not supported; use fields of i8, i16 or f16")
 
     bit_struct = bit_array = quant_array
@@ -93,38 +103,38 @@ class SNode:
     children = property(lambda self: list(self._children))
     fields = property(lambda self: list(self._fields))
 
-    def state(self):
+    def state(self) -> Any:
         """What is active: 1 for each cell that is, or the lengths of lists."""
         with threads.lock:
             if self._state is None:
                 self._state = self._new_state()
             return self._state
 
-    def _new_state(self):
+    def _new_state(self) -> ScalarField:
         shape = tuple(n for axis, n in sorted(self.extents.items()) if axis != self.own_axis)
         made = ScalarField(dtypes.i32, (), shape, name=f"activity of a `{self.kind}` node")
         made._tree = self.tree
         return made
 
-    def lineage(self):
+    def lineage(self) -> list[Any]:
         """The nodes from the root to this one."""
         return [*(self.parent_node.lineage() if self.parent_node else ()), self]
 
-    def sparse_above(self):
+    def sparse_above(self) -> SNode | None:
         """This node if it is sparse, or the nearest one above that is, or None."""
         return next((one for one in reversed(self.lineage()) if one.is_sparse), None)
 
-    def descendants(self):
+    def descendants(self) -> Iterator[Any]:
         """This node and those below."""
         yield self
         for child in self.children:
             yield from child.descendants()
 
-    def deactivate_all(self):
+    def deactivate_all(self) -> None:
         """Makes all cells inactive and 0."""
         activity.deactivate_all(self)
 
-    def place(self, *fields, offset=None):
+    def place(self, *fields: Any, offset: Any = None) -> SNode:
         """Gives the fields the shape of this node. A gradient `x.grad` may be placed too."""
         self.tree.check_open()
         for one in fields:
@@ -142,7 +152,7 @@ class SNode:
                 one.shifted(offset)
         return self
 
-    def _place(self, field):
+    def _place(self, field: Field) -> None:
         if field._shape is not None:
             raise QuadrantsRuntimeError(f"{field.describe()} has a shape already")
         field._shape = tuple(self.extents[axis] for axis in sorted(self.extents))
@@ -151,49 +161,49 @@ class SNode:
         field._sparse_node = self if self.sparse_above() else None
         self._fields.append(field)
 
-    def _all_fields(self):
+    def _all_fields(self) -> Iterator[Any]:
         yield from self.fields
         for child in self.children:
             yield from child._all_fields()
 
-    def _need(self, what):
+    def _need(self, what: str) -> None:
         for field in self._all_fields():
             if field.dtype.is_float and field._core_array is None:  # those that have been used stay as they are
                 setattr(field, what, True)
 
-    def lazy_grad(self):
+    def lazy_grad(self) -> None:
         """Gives all fields of floats below a gradient."""
         self._need("needs_grad")
 
-    def lazy_dual(self):
+    def lazy_dual(self) -> None:
         """Gives all fields of floats below a tangent."""
         self._need("needs_dual")
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return tuple(self.extents[axis] for axis in sorted(self.extents))
 
-    def parent(self, n=1):
+    def parent(self, n: Any = 1) -> SNode:
         """The node n levels above."""
         node = self
         for _ in range(n):
             node = node.parent_node or node
         return node
 
-    def loop_range(self):
+    def loop_range(self) -> Any:
         return self
 
 
 class Tree:
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
         self.state = "open"
 
-    def check_open(self):
+    def check_open(self) -> None:
         if self.state != "open":
             raise QuadrantsRuntimeError("this FieldsBuilder is finalized; make another one")
 
-    def check_alive(self, field):
+    def check_alive(self, field: Any) -> None:
         if self.state == "destroyed":
             raise QuadrantsRuntimeError(f"{field.describe()} was destroyed with its SNodeTree")
 
@@ -201,7 +211,7 @@ class Tree:
 _destroyed = 0
 
 
-def destroyed():
+def destroyed() -> int:
     """How many trees have been destroyed."""
     return _destroyed
 
@@ -209,10 +219,10 @@ def destroyed():
 class SNodeTree:
     """What FieldsBuilder.finalize returns."""
 
-    def __init__(self, tree, node):
+    def __init__(self, tree: Any, node: Any) -> None:
         self.tree, self.node = tree, node
 
-    def destroy(self):
+    def destroy(self) -> None:
         """Frees the fields of the tree."""
         if self.tree.state == "destroyed":
             raise QuadrantsRuntimeError("the SNode tree has been destroyed")
@@ -228,18 +238,18 @@ class SNodeTree:
 class FieldsBuilder:
     """A tree of its own for fields: `dense`, `place`, `lazy_grad`, then `finalize()`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.tree = Tree("FieldsBuilder")
         self.node = SNode(self.tree)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name in ("dense", "pointer", "bitmasked", "hash", "dynamic", "place", "lazy_grad", "lazy_dual",
                     "deactivate_all", "quant_array"):
             self.tree.check_open()
             return getattr(self.node, name)
         raise AttributeError(name)
 
-    def finalize(self, raise_warning=True):
+    def finalize(self, raise_warning: bool = True) -> SNodeTree:
         """Makes the fields."""
         self.tree.check_open()
         self.tree.state = "finalized"
@@ -254,7 +264,7 @@ class FieldsBuilder:
 class _RootNode(SNode):
     """Above what is placed in it, and all fields that have been made with a shape."""
 
-    def _all_fields(self):
+    def _all_fields(self) -> Iterator[Any]:
         yield from super()._all_fields()
         for field in list(clear.fields):
             if field._tree is None and field._shape is not None and field._generation == runtime.generation:
@@ -264,20 +274,20 @@ class _RootNode(SNode):
 class _Root:
     """The root of the tree that fields are placed in unless a FieldsBuilder is used."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._renew()
 
-    def _renew(self):
+    def _renew(self) -> None:
         self._node = _RootNode(Tree("root"))
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._node, name)
 
 
 root = _Root()
 
 
-def deactivate_all_snodes():
+def deactivate_all_snodes() -> None:
     """Makes all cells of all sparse nodes inactive and 0."""
     for node in root.children:
         if any(one.is_sparse for one in node.descendants()):
@@ -285,5 +295,5 @@ def deactivate_all_snodes():
 
 
 @runtime.on_reset.add
-def _renew():
+def _renew() -> None:
     root._renew()

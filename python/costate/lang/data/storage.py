@@ -1,9 +1,13 @@
 """Arrays with access to single elements from the host."""
 
+from __future__ import annotations
+
 import copy
 import sys
 import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,11 +26,14 @@ from costate.lang.data.shared_memory import SharedMemory
 from costate.lang.values.builder import current
 from costate.lang.values.matrix import FieldElement, Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.data.pickled import Copied
+
 #: `copy_elements(target, source)`, which derivatives see.
-copy_elements = Hook("copy_elements")
+copy_elements: Hook[..., Any] = Hook("copy_elements")
 #: Arrays that the host has written and devices have not, by their identities; it keeps none of them. What is written where
 #: derivatives are taken is not among them.
-_dirty = {}
+_dirty: dict[Any, Any] = {}
 #: All fields and ndarrays.
 _all = threads.Objects()
 
@@ -36,7 +43,7 @@ _FEW = 8          # single elements
 _LITTLE = 65_536  # bytes
 
 
-def forget_mirrors():
+def forget_mirrors() -> None:
     """Copies on the host are not what arrays hold."""
     global _looks
     with threads.lock:
@@ -44,7 +51,7 @@ def forget_mirrors():
 
 
 @runtime.before_sync.add
-def flush():
+def flush() -> None:
     """Brings what the host has written to the devices."""
     if not _dirty:
         return
@@ -55,18 +62,18 @@ def flush():
                 one._bring()
 
 
-def _is_seen():
+def _is_seen() -> int:
     """Whether a derivative is taken of what the host writes."""
     return surroundings.records() or surroundings.is_custom()
 
 
-def _repeated(one, function, *args):
+def _repeated(one: Any, function: Callable[..., Any], *args: Any) -> None:
     """A `Tape` that compares its gradients with differences repeats what the host writes."""
     if state.loud and surroundings.records() and state.tape.grad_check and not hasattr(one, "which"):
         state.tape.insert(function, (one, *map(copy.copy, args)))
 
 
-def _unseen(function):
+def _unseen(function: Any) -> Any:
     """Calls it as if no derivative were taken."""
     if not surroundings.is_custom():
         return surroundings.unrecorded(function)
@@ -74,7 +81,7 @@ def _unseen(function):
         return other.submit(function).result()
 
 
-def claim(one):
+def claim(one: Any) -> None:
     """This thread uses a field, or its gradient: see ad/clear.py."""
     while hasattr(one, "which"):
         one = one._strong
@@ -82,18 +89,18 @@ def claim(one):
         clear.claim(one)
 
 
-def _forward():
+def _forward() -> bool:
     """Whether tangents are pushed."""
     return state.forward is not None
 
 
-def _differentiates():
+def _differentiates() -> bool:
     """Whether derivatives of what happens now are wanted."""
     return not surroundings.quiet()
 
 
 @runtime.on_reset.add
-def _forget():
+def _forget() -> None:
     _dirty.clear()
     for one in _all:
         one._release()
@@ -102,10 +109,10 @@ def _forget():
 class _Tensors(type):
     _ndim = None   # of the elements; None: any
 
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Storage) and cls._ndim in (None, len(instance.element_shape))
 
-    def __call__(cls, impl):
+    def __call__(cls, impl: Any) -> Copied:
         if not isinstance(impl, cls):
             raise TypeError(f"`{cls.__name__}(x)` is for such a field or ndarray, not for {type(impl).__name__}; "
                             "`tensor(dtype, shape)` makes one")
@@ -121,66 +128,69 @@ class Storage(SharedMemory):
 
     __slots__ = ("_companions", "__dict__", "__weakref__")
     is_field = False
-    layout = None
+    layout: Any = None
     kind = "array"
-    offset = None   # the indices of the first element, if they are not 0
-    _node = None         # the node that a field is placed in
-    _sparse_node = None  # the same, if what is active of it is kept
+    offset: Any = None   # the indices of the first element, if they are not 0
+    shape: Any
+    _make_companion: Any      # for "grad" or "dual"
+    _node: Any = None         # the node that a field is placed in
+    _sparse_node: Any = None  # the same, if what is active of it is kept
 
-    def __init__(self, dtype, element_shape=(), needs_grad=False, needs_dual=False, name=""):
+    def __init__(self, dtype: Any, element_shape: Any = (), needs_grad: bool = False,
+                 needs_dual: bool = False, name: str = "") -> None:
         self.dtype = dtype
         self.element_shape = tuple(element_shape)
         self.needs_grad = needs_grad
         self.needs_dual = needs_dual
         self.name = name
-        self._core_array = None
-        self._host = None
-        self._version = None
-        self._uses = None, 0   # of single elements by the host, and of which contents
-        self._companions = {}
+        self._core_array: Any = None
+        self._host: Any = None
+        self._version: Any = None
+        self._uses: tuple[Any, int] = (None, 0)   # of single elements by the host, and of which contents
+        self._companions: dict[Any, Any] = {}
         self._generation = runtime.generation
         self._user = get_ident()   # the thread that has used it last, see ad/clear.py
 
-    def _register(self):
+    def _register(self) -> None:
         _all.add(self)
 
     # -- the array on the device ---------------------------------------------------
 
-    def core(self):
+    def core(self) -> Any:
         """The device array, made at first use."""
         array = self._core_array
         return self._made() if array is None else array
 
-    def _made(self):
+    def _made(self) -> Any:
         with threads.lock:
             if self._core_array is None:
                 self._core_array = self._make()
             return self._core_array
 
-    def _release(self):
+    def _release(self) -> None:
         """Lets go of the memory."""
         self._core_array = self._host = None
         for one in list(self._companions.values()):
             one._release()
 
-    def _make(self):
+    def _make(self) -> _core.Array:
         if self._generation != runtime.generation:
             raise QuadrantsRuntimeError(f"{self.describe()} was made before the last `init` or "
                                         "`reset`; make it again")
         return _core.Array(runtime.device(), self.dtype.core, [*self.shape, *self.element_shape],
                            grad=bool(self.needs_grad), dual=bool(self.needs_dual))
 
-    def describe(self):
+    def describe(self) -> str:
         return f"{self.kind} `{self.name}`" if self.name else f"a {self.kind}"
 
-    def companion(self, which):
+    def companion(self, which: str) -> Any:
         """The gradient ("grad") or tangent ("dual") as an array of its own."""
         found = self._companions.get(which)
         return self._companions.setdefault(which, self._make_companion(which)) if found is None else found
 
     # -- the copy on the host ------------------------------------------------------
 
-    def _mirror(self):
+    def _mirror(self) -> Any:
         """Under the lock."""
         array = self.core()
         if self._is_dirty():
@@ -193,15 +203,16 @@ class Storage(SharedMemory):
             self._version = array.version, _looks
         return self._host
 
-    def _is_dirty(self):
+    def _is_dirty(self) -> bool:
         return id(self) in _dirty
 
-    def _set_dirty(self):
+    def _set_dirty(self) -> None:
         key = id(self)
         if key not in _dirty:
             _dirty[key] = weakref.ref(self, lambda _: _dirty.pop(key, None))
 
-    def __del__(self, ends=sys.is_finalizing, dirty=_dirty, lock=threads.lock):
+    def __del__(self, ends: Any = sys.is_finalizing, dirty: Any = _dirty,
+                lock: Any = threads.lock) -> None:
         """Others may have the array, and see what was written."""
         if id(self) not in dirty or ends():
             return
@@ -209,17 +220,17 @@ class Storage(SharedMemory):
             if id(self) in dirty:
                 self._bring()
 
-    def _bring(self):
+    def _bring(self) -> None:
         """Under the lock. Others wait as long as it is among those that are written."""
         _unseen(self._flush)
         _dirty.pop(id(self), None)
 
-    def _flush(self):
+    def _flush(self) -> None:
         array = self.core()
         array.write(self._host)
         self._version = array.version, _looks
 
-    def _element(self, index):
+    def _element(self, index: Any) -> Any:
         """The numbers of an element: of the array itself where kernels run in its memory."""
         if runtime.shares_memory() and not self._is_dirty():
             return self.core().numpy()[index]
@@ -228,13 +239,13 @@ class Storage(SharedMemory):
                 return self._mirror()[index]
             return self._fetched(index if isinstance(index, tuple) else (index,))
 
-    def _fetched(self, index):
+    def _fetched(self, index: tuple[Any, ...]) -> Any:
         array = self.core()
         element = np.empty(array.shape[len(index):], self.dtype.np)
         array.read_at([k + extent if k < 0 else k for k, extent in zip(index, self.shape)], element)
         return element
 
-    def _takes_copy(self):
+    def _takes_copy(self) -> bool:
         """Under the lock: whether the host is to have all elements. It gets them if they are little, or once it has used a
         few, one after the other, that nobody else has written since."""
         array = self.core()
@@ -245,7 +256,7 @@ class Storage(SharedMemory):
         self._uses = seen, uses + 1 if before == seen else 1
         return self._uses[1] > _FEW
 
-    def _write(self, index, value, component=()):
+    def _write(self, index: Any, value: Any, component: tuple[Any, ...] = ()) -> None:
         """An element, or a component of it: at once where that costs little or somebody records."""
         index = index if isinstance(index, tuple) else (index,)
         if index and min(index) < 0:
@@ -259,7 +270,7 @@ class Storage(SharedMemory):
         if _forward():
             self._stop_tangent(place)
 
-    def _set_in_copy(self, place, value):
+    def _set_in_copy(self, place: tuple[Any, ...], value: Any) -> bool:
         with threads.lock:
             if not self._takes_copy():
                 return False
@@ -267,7 +278,7 @@ class Storage(SharedMemory):
             self._set_dirty()
             return True
 
-    def _put(self, place, value):
+    def _put(self, place: tuple[Any, ...], value: Any) -> None:
         with threads.lock:
             if self._is_dirty():
                 self._bring()
@@ -282,28 +293,28 @@ class Storage(SharedMemory):
             self._host[place] = part
             self._version = array.version, _looks
 
-    def _write_component(self, index, position, value):
+    def _write_component(self, index: Any, position: int, value: float) -> None:
         if current() is not None:
             self._refuse_kernel()
         self._write(index, value, np.unravel_index(position, self.element_shape))
 
-    def _stop_tangent(self, place=()):
+    def _stop_tangent(self, place: Any = ()) -> None:
         """In `FwdMode`: what the host writes is a constant."""
         if self.core().has_dual:
             self.companion("dual")._write_anew(place)
 
-    def _write_anew(self, place):
+    def _write_anew(self, place: Any) -> None:
         if place:
             self._write(place[:len(self.shape)], 0, place[len(self.shape):])
         else:
             self.fill(0)
 
-    def _forget_host(self):
+    def _forget_host(self) -> None:
         with threads.lock:
             _dirty.pop(id(self), None)
             self._host = None
 
-    def _from_start(self, key):
+    def _from_start(self, key: Any) -> tuple[Any, ...]:
         """The index that counts from 0, for one that counts from the offset."""
         given = list(key) if isinstance(key, (tuple, Matrix)) else [key]
         if any(isinstance(k, Matrix) for k in given):
@@ -316,7 +327,7 @@ class Storage(SharedMemory):
                                           f"begin at {self.offset}")
         return tuple(k if isinstance(k, (slice, float)) or k is None else k - lo for k, lo in zip(given, self.offset))
 
-    def _index(self, key):
+    def _index(self, key: Any) -> Any:
         if self.offset:
             key = self._from_start(key)
         if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
@@ -343,7 +354,7 @@ class Storage(SharedMemory):
                                           f"shape {self.shape}")
         return tuple(int(k) for k in key)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if current() is not None:
             self._refuse_kernel()
         index = self._index(key)
@@ -354,7 +365,7 @@ class Storage(SharedMemory):
         return FieldElement(entries, self.element_shape,
                             lambda position, changed: self._write_component(index, position, changed))
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         if current() is not None:
             self._refuse_kernel()
         index = self._index(key)
@@ -364,13 +375,13 @@ class Storage(SharedMemory):
             value = scalars.convert(value, self.dtype, self.describe())
         self._write(index, value)
 
-    def _refuse_kernel(self):
+    def _refuse_kernel(self) -> None:
         raise QuadrantsSyntaxError(f"a plain function of Python, which a kernel calls while it is compiled, uses an "
                                    f"element of {self.describe()}: make the function a `@ti.func`")
 
     # -- whole arrays --------------------------------------------------------------
 
-    def to_numpy(self, dtype=None, copy=True):
+    def to_numpy(self, dtype: Any = None, copy: bool = True) -> Any:
         """A copy as a NumPy array; with `copy=False`, on a CPU, the memory itself."""
         if copy is False:
             self._check_shared("to_numpy")
@@ -388,7 +399,7 @@ class Storage(SharedMemory):
             return host
         return host.astype(dtypes.cook(dtype).np if dtypes.is_dtype(dtype) else dtype)
 
-    def from_numpy(self, array):
+    def from_numpy(self, array: Any) -> None:
         """Takes the elements of a NumPy array of the same shape."""
         array = np.asarray(array)
         expected = (*self.shape, *self.element_shape)
@@ -406,26 +417,26 @@ class Storage(SharedMemory):
         if _forward():
             self._stop_tangent()
 
-    def _check_shared(self, what):
+    def _check_shared(self, what: str) -> None:
         if not runtime.shares_memory():
             torch = ", or use `to_torch(copy=False)`" if runtime.device().name == "cuda" else ""
             raise QuadrantsRuntimeError(f"`{what}(copy=False)` of {self.describe()}: its memory is on the device; "
                                         f"leave `copy=False` out{torch}")
 
-    def to_torch(self, device=None, copy=True):
+    def to_torch(self, device: Any = None, copy: bool = True) -> Any:
         """A copy as a PyTorch tensor; with `copy=False` the memory itself, on its device."""
         import torch
         if copy is False:
-            tensor = torch.from_dlpack(self)
+            tensor = torch.from_dlpack(self)  # type: ignore[attr-defined]
             return tensor if device is None else tensor.to(device)
         tensor = torch.from_numpy(self.to_numpy())
         return tensor.to(device) if device is not None else tensor
 
-    def from_torch(self, tensor):
+    def from_torch(self, tensor: Any) -> None:
         """Takes the elements of a PyTorch tensor of the same shape."""
         self.from_numpy(tensor.detach().cpu().numpy())
 
-    def fill(self, value):
+    def fill(self, value: Any) -> None:
         """Sets every element."""
         _repeated(self, Storage.fill, value)
         self._forget_host()
@@ -438,7 +449,7 @@ class Storage(SharedMemory):
         if _forward():
             self._stop_tangent()
 
-    def copy_from(self, other):
+    def copy_from(self, other: Any) -> None:
         """Takes the elements of a field or ndarray of the same shape."""
         if tuple(other.shape) != tuple(self.shape):
             raise ValueError(f"shapes {self.shape} and {other.shape} differ")
@@ -447,48 +458,48 @@ class Storage(SharedMemory):
         else:
             self.from_numpy(other.to_numpy())
 
-    def _brought(self):
+    def _brought(self) -> Any:
         flush()
         return self.core()
 
-    def __len__(self):
+    def __len__(self) -> Any:
         if not self.shape:
             raise TypeError(f"{self.describe()} of shape () has no length")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> None:
         raise TypeError(f"{self.describe()} is iterated in kernels; use `to_numpy()` on the host")
 
     @property
-    def snode(self):
+    def snode(self) -> Handle:
         """What tests of Quadrants and Taichi ask about the place of a field."""
         return Handle(self)
 
-    def parent(self, n=1):
+    def parent(self, n: Any = 1) -> Any:
         """The node that a field is placed in, or one above."""
         node = getattr(self._placed(), "_node", None)
         return self.snode if node is None else node.parent(n - 1)
 
-    def _placed(self):
+    def _placed(self) -> Any:
         return self
 
     has_grad = property(lambda self: Answer(bool(self.needs_grad)))
     has_dual = property(lambda self: Answer(bool(self.needs_dual)))
 
-    def _unwrap(self):
+    def _unwrap(self) -> Any:
         return self
 
     n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
     m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.kind} {self.dtype} {tuple(self.shape)}>"
 
 
 class Companion(Storage):
     """The gradient or tangent of an array."""
 
-    def __init__(self, owner, which):
+    def __init__(self, owner: Any, which: str) -> None:
         self.owner = weakref.ref(owner)
         self._facts = type(owner), owner.__dict__
         self.which = which
@@ -497,13 +508,13 @@ class Companion(Storage):
         super().__init__(owner.dtype, owner.element_shape)
 
     @property
-    def _strong(self):
+    def _strong(self) -> Any:
         """The array that this belongs to. It keeps this one, and not the other way round: if only this one is left, what
         is known of the array makes another one."""
         owner = self.owner()
         return self._revived() if owner is None else owner
 
-    def _revived(self):
+    def _revived(self) -> Any:
         kind, facts = self._facts
         made = object.__new__(kind)
         made.__dict__ = facts
@@ -512,20 +523,20 @@ class Companion(Storage):
         self.owner, self._owner = weakref.ref(made), made
         return made
 
-    def _placed(self):
+    def _placed(self) -> Any:
         return self._strong
 
     _user = property(lambda self: self._strong._user, lambda self, value: None)
     shape = property(lambda self: self._strong.shape)
     offset = property(lambda self: self._strong.offset)
 
-    def describe(self):
+    def describe(self) -> str:
         return self.kind
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return str(self.to_numpy()) if self.is_field and self.placed else repr(self)
 
-    def _make(self):
+    def _make(self) -> Any:
         owner = self._strong
         array = owner.core()
         if not getattr(array, f"has_{self.which}"):
@@ -537,28 +548,28 @@ class Companion(Storage):
         self.dtype = dtypes.of_core(made.dtype)
         return made
 
-    def _stop_tangent(self, place=()):
+    def _stop_tangent(self, place: Any = ()) -> None:
         if self.which == "grad":
             super()._stop_tangent(place)
 
     @property
-    def placed(self):
+    def placed(self) -> Any:
         return getattr(self._strong, f"needs_{self.which}")
 
-    def _make_companion(self, which):
+    def _make_companion(self, which: Any) -> Any:
         return Companion(self, which)
 
-    def _write(self, index, value, component=()):
+    def _write(self, index: Any, value: float, component: tuple[Any, ...] = ()) -> None:
         if self._user != get_ident():
             claim(self)
         super()._write(index, value, component)
 
-    def from_numpy(self, array):
+    def from_numpy(self, array: Any) -> None:
         if self._user != get_ident():
             claim(self)
         super().from_numpy(array)
 
-    def fill(self, value):
+    def fill(self, value: Any) -> None:
         if self._user != get_ident():
             claim(self)
         super().fill(value)

@@ -1,9 +1,13 @@
 """Structs: named members, in kernels, in fields and as arguments."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from copy import copy
 from importlib import import_module
 from operator import attrgetter
 from pickle import PicklingError
+from typing import Any
 
 from costate.errors import QuadrantsRuntimeTypeError, QuadrantsTypeError
 from costate.lang.base import dtypes
@@ -16,18 +20,18 @@ from costate.lang.values.expr import is_scalar
 from costate.lang.values.matrix import Matrix
 
 
-def _is_place(x):
+def _is_place(x: Any) -> bool:
     return hasattr(x, "get") and hasattr(x, "set")
 
 
 class Struct:
     """A value with members; each is a place or a value."""
 
-    def __init__(self, members=None, methods=None, **more):
+    def __init__(self, members: Any = None, methods: Any = None, **more: Any) -> None:
         self._members = {**(members or {}), **more}
         self._methods = methods or {}
 
-    def member(self, name):
+    def member(self, name: str) -> Any:
         if name in self._members:
             return self._members[name]
         if name in self._methods:
@@ -35,34 +39,34 @@ class Struct:
         raise QuadrantsTypeError(f"a struct has no member `{name}`; it has "
                                  f"{', '.join(self._members)}")
 
-    def place_of(self, name):
+    def place_of(self, name: str) -> Any:
         found = self.member(name)
         if not _is_place(found):
             raise QuadrantsTypeError(f"the member `{name}` cannot be assigned here")
         return found
 
-    def get(self):
+    def get(self) -> Struct:
         return Struct({k: v.get() if _is_place(v) else v for k, v in self._members.items()},
                       self._methods)
 
-    def set(self, value):
+    def set(self, value: Any) -> None:
         for name in self._members:
             one = value.member(name)
             self.place_of(name).set(one.get() if _is_place(one) else one)
 
     @property
-    def is_variable(self):
+    def is_variable(self) -> Any:
         """Whether all members can be assigned."""
         return all(v.is_variable if isinstance(v, Struct) else _is_place(v) for v in self._members.values())
 
     @property
-    def is_local(self):
+    def is_local(self) -> Any:
         """Whether members are local variables."""
         return any(getattr(v, "is_local", False) is True for v in self._members.values())
 
-    def copied(self, make):
+    def copied(self, make: Any) -> Struct:
         """A local variable with these members; `make(value)` makes one of a number or vector."""
-        def copy(v):
+        def copy(v: Any) -> Any:
             v = v.get() if _is_place(v) else v
             if isinstance(v, Struct):
                 return v.copied(make)
@@ -70,22 +74,23 @@ class Struct:
         return Struct({k: copy(v) for k, v in self._members.items()}, self._methods)
 
     @staticmethod
-    def field(members, methods=None, shape=None, name="struct", **options):
+    def field(members: Any, methods: Any = None, shape: Any = None, name: str = "struct",
+              **options: Any) -> StructField | None:
         """A field of structs with these members, a type each; see `costate.field`."""
         return StructType(members, methods, name).field(shape=shape, **options)
 
     @property
-    def keys(self):
+    def keys(self) -> list[str]:
         return list(self._members)
 
     @property
-    def items(self):
+    def items(self) -> Any:
         return self._members.items()
 
-    def to_dict(self):
+    def to_dict(self) -> dict[Any, Any]:
         return dict(self._members)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -93,7 +98,7 @@ class Struct:
         except QuadrantsTypeError as error:
             raise AttributeError(str(error)) from None
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             object.__setattr__(self, name, value)
         elif name in self._members:
@@ -101,17 +106,17 @@ class Struct:
         else:
             raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(self._members)}")
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return repr(self._members)
 
 
 class StructElement:
     """An element of a field of structs on the host."""
 
-    def __init__(self, field, index):
+    def __init__(self, field: Any, index: Any) -> None:
         object.__setattr__(self, "_at", (field, index))
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         field, index = self._at
@@ -121,34 +126,34 @@ class StructElement:
             raise AttributeError(f"a struct has no member `{name}`; it has {', '.join(field.members)}")
         return field.members[name][index]
 
-    def copy(self):
+    def copy(self) -> Struct:
         """The struct with its members as they are now."""
         return Struct({k: v.copy() if isinstance(v, StructElement) else v for k, v in self.to_dict().items()},
                       self._at[0].methods)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         field, index = self._at
         field.members[name][index] = value
 
-    def to_dict(self):
+    def to_dict(self) -> dict[Any, Any]:
         field, index = self._at
         return {k: f[index] for k, f in field.members.items()}
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return repr(self.to_dict())
 
 
 class StructField:
     """A field of structs: a field for each member."""
 
-    def __init__(self, members, methods=None):
+    def __init__(self, members: Any, methods: Any = None) -> None:
         self.members = members
         self.methods = methods or {}
 
-    def __copy__(self):
+    def __copy__(self) -> StructField:
         return StructField({k: copy(f) for k, f in self.members.items()}, self.methods)
 
-    def first(self):
+    def first(self) -> Any:
         field = next(iter(self.members.values()))
         return field.first() if isinstance(field, StructField) else field
 
@@ -157,10 +162,10 @@ class StructField:
     has_dual = property(lambda self: Answer(any(one.has_dual for one in self.members.values())))
     keys = property(lambda self: list(self.members))
 
-    def place_members(self, node, offset=None):
+    def place_members(self, node: Any, offset: Any = None) -> None:
         node.place(*self.members.values(), offset=offset)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name != "members" and name in self.members:
             return self.members[name]
         if name in ("grad", "dual"):
@@ -168,36 +173,36 @@ class StructField:
             return StructField({k: f for k, f in made.items() if f is not None})
         raise AttributeError(f"a field of structs has no member `{name}`")
 
-    def get_member_field(self, name):
+    def get_member_field(self, name: Any) -> Any:
         return self.members[name]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> StructElement:
         return StructElement(self, index)
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         value = value.to_dict() if hasattr(value, "to_dict") else value
         for name, one in value.items():
             self.members[name][index] = one
 
-    def fill(self, value):
+    def fill(self, value: Any) -> None:
         for one in self.members.values():
             one.fill(value)
 
-    def to_numpy(self):
+    def to_numpy(self) -> dict[Any, Any]:
         return {k: f.to_numpy() for k, f in self.members.items()}
 
-    def from_numpy(self, arrays):
+    def from_numpy(self, arrays: Any) -> None:
         for k, f in self.members.items():
             f.from_numpy(arrays[k])
 
-    def to_torch(self, device=None):
+    def to_torch(self, device: Any = None) -> Any:
         return {k: f.to_torch(device=device) for k, f in self.members.items()}
 
-    def from_torch(self, tensors):
+    def from_torch(self, tensors: Any) -> None:
         for k, f in self.members.items():
             f.from_torch(tensors[k])
 
-    def copy_from(self, other):
+    def copy_from(self, other: Any) -> None:
         for k, f in self.members.items():
             f.copy_from(other.members[k])
 
@@ -205,10 +210,10 @@ class StructField:
 class StructType:
     """The type of structs: `types.struct(pos=vec3, mass=f32)`, or a class with `@dataclass`."""
 
-    def __init__(self, members, methods=None, name="struct"):
+    def __init__(self, members: Any, methods: Any = None, name: str = "struct") -> None:
         self.members, self.methods, self.__name__ = dict(members), methods or {}, name
 
-    def __call__(self, *args, **given):
+    def __call__(self, *args: Any, **given: Any) -> Struct:
         if len(args) > len(self.members):
             raise QuadrantsTypeError(f"{self.__name__} has {len(self.members)} members, not {len(args)}")
         by_position = dict(zip(self.members, args))
@@ -221,7 +226,7 @@ class StructType:
         return Struct({k: self._member(t, given.get(k, 0)) for k, t in self.members.items()},
                       self.methods)
 
-    def taken(self, value):
+    def taken(self, value: Any) -> Struct | None:
         """A struct of this type: of one, of a dictionary, of a list of members, or of the first member."""
         value = value.get() if isinstance(value, Struct) else value
         if hasattr(value, "to_dict"):
@@ -231,26 +236,28 @@ class StructType:
         return self(*value) if isinstance(value, (list, tuple)) else self(value)
 
     @staticmethod
-    def _member(kind, value):
+    def _member(kind: Any, value: Any) -> Any:
         if dtypes.is_dtype(kind):
                 return elementwise(lambda v: arith.typed(v, dtypes.cook(kind)), value)
         if isinstance(kind, StructType):
             return kind.taken(value)
         return kind(value)
 
-    def field(self, shape=None, layout=None, needs_grad=False, needs_dual=False, offset=None, name=""):
+    def field(self, shape: Any = None, layout: Any = None, needs_grad: bool = False, needs_dual: bool = False,
+              offset: Any = None, name: str = "") -> StructField:
         """A field of these."""
         self._check_real(needs_grad or needs_dual)
         check_layout(layout, shape)
         return StructField({k: self._field(t, field, shape, needs_grad, needs_dual, offset)
                             for k, t in self.members.items()}, self.methods)
 
-    def _check_real(self, wanted):
+    def _check_real(self, wanted: bool) -> None:
         if wanted and not _is_real(self):
             raise QuadrantsRuntimeTypeError(f"no member of {self.__name__} is of a type that has a gradient: leave "
                                             "`needs_grad` and `needs_dual` out")
 
-    def ndarray(self, shape, needs_grad=False, needs_dual=False, layout=None):
+    def ndarray(self, shape: Any, needs_grad: bool = False, needs_dual: bool = False,
+                layout: Any = None) -> StructField:
         """An ndarray of these: an ndarray for each member."""
         self._check_real(needs_grad or needs_dual)
         check_layout(layout, shape)
@@ -258,7 +265,7 @@ class StructType:
                             for name, kind in self.members.items()}, self.methods)
 
     @staticmethod
-    def _field(kind, make, shape, needs_grad, needs_dual, offset):
+    def _field(kind: Any, make: Callable[..., Any], shape: Any, needs_grad: bool, needs_dual: bool, offset: Any) -> Any:
         if isinstance(kind, StructType):
             real = _is_real(kind)
             return kind.field(shape=shape, needs_grad=needs_grad and real, needs_dual=needs_dual and real,
@@ -268,33 +275,33 @@ class StructType:
                     needs_dual=needs_dual and real, offset=offset)
 
 
-def _is_real(kind):
+def _is_real(kind: Any) -> Any:
     """Whether a number, vector or struct has a gradient."""
     if isinstance(kind, StructType):
         return any(map(_is_real, kind.members.values()))
     return (dtypes.cook(kind) if dtypes.is_dtype(kind) else kind.dtype or dtypes.defaults.fp).is_float
 
 
-def struct(**members):
+def struct(**members: Any) -> StructType:
     """The type of structs with these members."""
     return StructType(members)
 
 
-class Methods(dict):
+class Methods(dict[str, Any]):
     """Those of a class, to which pickles and copies of what has them refer."""
 
-    def __init__(self, methods, cls):
+    def __init__(self, methods: Any, cls: Any) -> None:
         super().__init__(methods)
         self.owner = cls.__module__, cls.__qualname__
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if "<locals>" in self.owner[1]:
             raise PicklingError(f"a struct with the methods of `{self.owner[1]}` cannot be pickled: that class is made in a function")
         return _methods_of, self.owner
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Methods:
         return self
 
 
-def _methods_of(module, name):
+def _methods_of(module: str, name: str) -> Any:
     return attrgetter(name)(import_module(module)).methods

@@ -4,8 +4,12 @@ For each parameter there is a `Parameter` that makes an argument a key (of the
 specialisation) and into what the launch passes on, and traces it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 from typing import get_type_hints
 
 import numpy as np
@@ -26,32 +30,36 @@ from costate.lang.values.expr import Expr
 from costate.lang.values.lifted import lifts, numbers, type_of
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+    from costate.lang.values.builder import Builder
+
 
 class Values:
     """What one launch passes on, in the order of the parameters."""
 
     __slots__ = ("items", "key", "after", "kept", "counts", "tensors", "hosts", "outside")
 
-    def __init__(self):
-        self.items = []    # numbers and arrays of the library
-        self.key = []
-        self.after = []    # what happens after the launch
-        self.kept = []
-        self.counts = []   # how many items each parameter has
-        self.tensors = {}  # position of an item -> the tensor of PyTorch that it is
-        self.hosts = {}    # id of an item -> (it, the array of NumPy that it stands for)
+    def __init__(self) -> None:
+        self.items: list[Any] = []    # numbers and arrays of the library
+        self.key: list[Any] = []
+        self.after: list[Any] = []    # what happens after the launch
+        self.kept: list[Any] = []
+        self.counts: list[Any] = []   # how many items each parameter has
+        self.tensors: dict[Any, Any] = {}  # position of an item -> the tensor of PyTorch that it is
+        self.hosts: dict[Any, Any] = {}    # id of an item -> (it, the array of NumPy that it stands for)
         self.outside = False  # an array may be one over memory of others
 
 
-def numbers_of(values):
+def numbers_of(values: Values) -> list[int]:
     return [item for item in values.items if not isinstance(item, _core.Array)]
 
 
-def _is_tensor(annotation):
+def _is_tensor(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Tensor)
 
 
-def parameter_for(name, annotation, position):
+def parameter_for(name: str, annotation: Any, position: Any) -> Any:
     """The Parameter of an annotation."""
     if is_template(annotation):
         return TemplateParameter(name)
@@ -70,21 +78,23 @@ def parameter_for(name, annotation, position):
     if isinstance(annotation, StructType):
         return StructParameter(name, annotation)
     if dataclasses.is_dataclass(annotation):
-        return DataclassParameter(name, annotation)
+        return DataclassParameter(name, annotation)  # type: ignore[arg-type]
     raise QuadrantsSyntaxError(f"Invalid type annotation (argument {position}) of parameter `{name}`: "
                            f"{annotation!r}; use a data type such as `ti.f32`, "
                            "`ti.types.ndarray()`, `ti.template()`, a vector type or a dataclass")
 
 
 class ScalarParameter:
-    def __init__(self, name, dtype):
+    def __init__(self, name: str, dtype: DataType) -> None:
         self.name, self.dtype = name, dtype
         # Numbers that are passed on as they are.
         self.python_type = float if dtype.is_float else int if dtype.is_int else bool
+        self.lo: Any
+        self.hi: Any
         self.lo, self.hi = (-float("inf"), float("inf")) if dtype.is_float else \
             dtypes.value_range(dtype)
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Values) -> None:
         number = scalars.plain(value)
         if isinstance(number, float) and not self.dtype.is_float:
             number = None   # also if it is whole: it was computed with floats
@@ -93,7 +103,7 @@ class ScalarParameter:
                                             f"converted into required type {self.dtype}")
         values.items.append(scalars.convert(number, self.dtype, f"Argument `{self.name}`"))
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         handle = builder.trace.scalar(self.dtype.core)
         builder.arguments.append(("value", path.next()))
         if self.dtype is dtypes.i32:
@@ -102,7 +112,7 @@ class ScalarParameter:
         return Bound(Expr(handle, self.dtype))
 
 
-def bind_numbers(value, values):
+def bind_numbers(value: Any, values: Values) -> None:
     """The numbers of an object that are arguments of each launch, see lifted.py."""
     if lifts(value):
         for _, name, number in numbers(value):
@@ -112,10 +122,10 @@ def bind_numbers(value, values):
 
 
 class VectorParameter:
-    def __init__(self, name, kind):
+    def __init__(self, name: str, kind: CompoundType) -> None:
         self.name, self.kind = name, kind
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Values) -> None:
         entries = scalars.leaves(value)
         if len(entries) != self.kind.count or isinstance(value, (Storage, StructField)):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) cannot be "
@@ -124,23 +134,23 @@ class VectorParameter:
         for e in entries:
             one.bind(e, values)
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         one = ScalarParameter(self.name, self.kind.dtype or dtypes.defaults.fp)
         entries = [one.trace(builder, None, path).value for _ in range(self.kind.count)]
         return Bound(Matrix.of(entries, self.kind.shape))
 
 
 class StructParameter:
-    def __init__(self, name, kind):
+    def __init__(self, name: Any, kind: Any) -> None:
         self.name, self.kind = name, kind
         self.members = {k: parameter_for(f"{name}.{k}", t, k) for k, t in kind.members.items()}
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Any) -> None:
         for name, parameter in self.members.items():
             given = value.get(name) if isinstance(value, dict) else getattr(value, name)
             parameter.bind(given, values)
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Any, value: Any, path: Any) -> Any:
         return Bound(Struct({k: p.trace(builder, None, path).value
                              for k, p in self.members.items()}, self.kind.methods))
 
@@ -148,29 +158,29 @@ class StructParameter:
 class ViewParameter:
     """A `BufferView`: an ndarray and two numbers."""
 
-    def __init__(self, name, kind):
+    def __init__(self, name: str, kind: BufferViewType) -> None:
         self.name = name
-        self.parts = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
+        self.parts: list[Any] = [ArrayParameter(name, kind.ndarray_type), ScalarParameter(name, dtypes.i32),
                       ScalarParameter(name, dtypes.i32)]
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Values) -> None:
         if not isinstance(value, BufferView):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, not a `BufferView`; give "
                                             "`x[a:b]` or `BufferView(x, offset, size)`")
         for part, given in zip(self.parts, (value.arr, value.offset, value.size)):
             part.bind(given, values)
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: BufferView, path: Path) -> Bound:
         array, offset, size = (part.trace(builder, given, path).value
                                for part, given in zip(self.parts, (value.arr, None, None)))
         return Bound(TracedView(array, offset, size))
 
 
 class TemplateParameter:
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Values) -> None:
         if isinstance(value, Ndarray):
             ArrayParameter(self.name, NdarrayType()).bind(value, values)
             return
@@ -193,7 +203,7 @@ class TemplateParameter:
             values.kept.extend(parts)
             bind_numbers(value, values)
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         if lifts(value):
             builder.lifted.add(value, path)
         if isinstance(value, Ndarray):
@@ -203,7 +213,7 @@ class TemplateParameter:
         return Bound(value)
 
 
-def _parts(value):
+def _parts(value: Any) -> list[Any]:
     """The objects that make a template what it is: some are made anew for each use."""
     if isinstance(value, StructField) and value.members:
         return [part for one in (*value.members.values(), *value.methods.values()) for part in _parts(one)]
@@ -219,7 +229,7 @@ class AnyParameter(TemplateParameter):
 class DataclassParameter:
     """A frozen dataclass of arrays, numbers and other dataclasses."""
 
-    def __init__(self, name, cls):
+    def __init__(self, name: str, cls: type[Any]) -> None:
         self.name, self.cls = name, cls
         try:
             hints = get_type_hints(cls)
@@ -228,19 +238,19 @@ class DataclassParameter:
         self.members = {f.name: self._member(f.name, hints.get(f.name, f.type))
                         for f in dataclasses.fields(cls)}
 
-    def _member(self, name, annotation):
+    def _member(self, name: str, annotation: Any) -> Any:
         if isinstance(annotation, type) and issubclass(annotation, Storage) or _is_tensor(annotation):
             return AnyParameter(f"{self.name}.{name}")
         return parameter_for(f"{self.name}.{name}", annotation, name)
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Values) -> None:
         if not isinstance(value, self.cls):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, "
                                             f"not a {self.cls.__name__}")
         for name, parameter in self.members.items():
             parameter.bind(getattr(value, name), values)
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         members = {}
         for name, parameter in self.members.items():
             given = parameter.trace(builder, getattr(value, name), path)
@@ -250,7 +260,7 @@ class DataclassParameter:
         return Bound(Struct(members, methods))
 
     @property
-    def frozen(self):
+    def frozen(self) -> bool:
         """Whether an instance stays what it is."""
         return self.cls.__dataclass_params__.frozen and all(
             p.frozen for p in self.members.values() if isinstance(p, DataclassParameter))
@@ -259,15 +269,15 @@ class DataclassParameter:
 class ArrayParameter:
     """An ndarray, of structs too, or an array of NumPy, PyTorch or the library."""
 
-    def __init__(self, name, kind):
+    def __init__(self, name: str, kind: NdarrayType) -> None:
         self.name, self.kind = name, kind
 
-    def _member(self, name):
+    def _member(self, name: str) -> ArrayParameter:
         kinds = self.kind.members
         return ArrayParameter(f"{self.name}.{name}", NdarrayType(kinds and kinds[name], self.kind.ndim,
                                                                  needs_grad=self.kind.needs_grad, boundary=self.kind.boundary))
 
-    def _bind_members(self, value, values):
+    def _bind_members(self, value: Any, values: Values) -> None:
         kinds = self.kind.members
         if not isinstance(value, StructField) or kinds and list(kinds) != list(value.members):
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` (type={type(value)}) is not an ndarray of structs "
@@ -277,7 +287,7 @@ class ArrayParameter:
         for name, one in value.members.items():
             self._member(name).bind(one, values)
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Values) -> None:
         kind = self.kind
         if isinstance(value, StructField) or kind.members:
             self._bind_members(value, values)
@@ -321,7 +331,7 @@ class ArrayParameter:
         values.key.append((dtype.name, ndim, element_shape, needs_grad))
         values.items.append(array)
 
-    def _foreign(self, value, values):
+    def _foreign(self, value: Any, values: Values) -> tuple[Any, ...]:
         """An array of the library for one of NumPy or PyTorch."""
         kind = self.kind
         if isinstance(value, _core.Array):
@@ -350,7 +360,7 @@ class ArrayParameter:
                                             f"{shape}")
         return array, shape or ()
 
-    def _numpy(self, value, values):
+    def _numpy(self, value: Any, values: Values) -> Any:
         if isinstance(value, np.ma.MaskedArray) or type(value).__array_ufunc__ is not np.ndarray.__array_ufunc__:
             raise QuadrantsRuntimeTypeError(f"Argument `{self.name}` is a {type(value).__name__}, whose elements are more than the "
                                             "numbers in its memory; pass a plain array, such as `x.filled(0)` of a masked one or "
@@ -359,7 +369,7 @@ class ArrayParameter:
             if known is value:
                 return array
 
-        def make():
+        def make() -> _core.Array:
             array = _core.Array(runtime.device(), dtypes.of_numpy(value.dtype).core, list(value.shape))
             array.write(np.asarray(value, order="C"))
             return array
@@ -369,7 +379,7 @@ class ArrayParameter:
         if value.flags.writeable:
             version = array.version
 
-            def back():
+            def back() -> None:
                 if array.version == version:
                     return
                 if value.flags.c_contiguous:
@@ -379,7 +389,7 @@ class ArrayParameter:
             values.after.append(back)
         return array
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: Any, path: Path) -> Bound:
         if isinstance(value, StructField):
             return Bound(StructField({name: self._member(name).trace(builder, one, path).value
                                       for name, one in value.members.items()}, value.methods))
@@ -404,8 +414,8 @@ class ArrayParameter:
         builder.arrays[("array", path.alias(position))] = made
         return Bound(made)
 
-    def _companion(self, builder, traced, array, position):
-        def make(which):
+    def _companion(self, builder: Builder, traced: TracedArray, array: _core.Array, position: int) -> Callable[..., Any]:
+        def make(which: str) -> TracedArray:
             if not getattr(array, f"has_{which}"):
                 raise MissingGradient(f"`{self.name}` has no "
                                       f"{'gradient' if which == 'grad' else 'tangent'}; make it with "
@@ -418,7 +428,7 @@ class ArrayParameter:
         return make
 
 
-def _leaf_over(tensor):
+def _leaf_over(tensor: Any) -> Any:
     """A leaf over the memory of a result of PyTorch, with the same `.grad`."""
     import torch
     if tensor._grad is None:
@@ -431,28 +441,29 @@ def _leaf_over(tensor):
 class Path:
     """Counts the items of a launch while the parameters are traced."""
 
-    def __init__(self, items, aliases):
+    def __init__(self, items: list[Any], aliases: dict[Any, Any]) -> None:
         self.items = items
         self.position = -1
         self.aliases = aliases
 
-    def next(self):
+    def next(self) -> int:
         self.position += 1
         return self.position
 
-    def alias(self, position):
+    def alias(self, position: int) -> Any:
         """The first position of the same array."""
         return self.aliases.get(position, position)
 
 
-def aliases_of(items):
+def aliases_of(items: list[Any]) -> Any:
     """{position: first position of the same array} of arrays that are passed more than once."""
     arrays = [(k, x) for k, x in enumerate(items) if isinstance(x, _core.Array)]
     if len(arrays) < 2:
         return None
     if len({id(x) for _, x in arrays}) == len(arrays):
         return None
-    first, found = {}, {}
+    first: dict[Any, Any] = {}
+    found: dict[Any, Any] = {}
     for k, x in arrays:
         if id(x) in first:
             found[k] = first[id(x)]

@@ -3,6 +3,11 @@
 An entry is found by the identities of arrays and templates; it ends with the first of them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from costate.errors import Error
 from costate.lang.base import runtime
 from costate.lang.base.explain import in_python
@@ -11,6 +16,11 @@ from costate.lang.base.threads import get_ident
 from costate.lang.data import snode, storage
 from costate.lang.launch.arguments import DataclassParameter, ScalarParameter, TemplateParameter
 from costate.lang.values.lifted import lifts
+
+if TYPE_CHECKING:
+    from costate.lang.launch.arguments import Values
+    from costate.lang.launch.kernel import Kernel
+    from costate.lang.launch.specialisation import Specialisation
 
 _PRIMITIVE = (int, float, str, bool)
 MOST = 256
@@ -21,21 +31,22 @@ class Entry:
 
     __slots__ = ("found", "launch", "template", "scalars", "tensors", "references", "destroyed")
 
-    def __init__(self, found, template, scalars, tensors, references):
+    def __init__(self, found: Specialisation, template: list[Any], scalars: list[Any], tensors: tuple[Any, ...],
+                 references: list[Any]) -> None:
         self.found, self.template, self.scalars = found, template, scalars
         self.tensors = tensors   # (position, what is known of the tensor of PyTorch there)
         self.references = references
         self.launch = found.compiled.launch
         self.destroyed = snode.destroyed()
 
-    def recorded(self, *passed):
+    def recorded(self, *passed: Any) -> None:
         try:
             self.launch(*passed)
         except Error:
             with in_python(self.found.names):
                 raise
 
-    def gradient(self, *passed):
+    def gradient(self, *passed: Any) -> None:
         with in_python(self.found.names):
             self.found.compiled.grad(*passed)
 
@@ -43,7 +54,7 @@ class Entry:
 class Table:
     """The entries of a kernel, of one thread."""
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: Kernel) -> None:
         parameters = kernel.parameters[kernel.instance is not None:]
         self.objects = [k for k, p in enumerate(parameters) if not isinstance(p, ScalarParameter)]
         self.scalars = [(k, p, p.python_type) for k, p in enumerate(parameters)
@@ -56,7 +67,7 @@ class Table:
         self.generation = runtime.generation
         self.entries = Remembered()
 
-    def key(self, args):
+    def key(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.mixed:
             return tuple([id(args[k]) if type(args[k]) not in _PRIMITIVE else
                           (type(args[k]), args[k] if type(args[k]) is not float else repr(args[k]))
@@ -65,7 +76,7 @@ class Table:
             return tuple(map(id, args))
         return tuple([id(args[k]) for k in self.objects])
 
-    def with_numbers(self, entry, args):
+    def with_numbers(self, entry: Entry, args: tuple[Any, ...]) -> list[Any] | None:
         """The arguments with the numbers of this call, or None."""
         result = entry.template.copy()
         for position, slots in entry.scalars:
@@ -77,7 +88,7 @@ class Table:
                 result[slot] = value
         return result
 
-    def add(self, kernel, args, found, values):
+    def add(self, kernel: Kernel, args: tuple[Any, ...], found: Specialisation, values: Values) -> Any:
         """Remembers a launch, if nothing of it may change: the entry or None."""
         if self.changing or not found.plain or values.after or values.hosts or found.compiled is None:
             return None
@@ -100,18 +111,18 @@ class Table:
         self.entries[key] = Entry(found, template, slots, tensors, references)
         return self.entries[key]
 
-    def _tensors(self, args, values):
+    def _tensors(self, args: tuple[Any, ...], values: Values) -> tuple[Any, ...] | None:
         """Where tensors of PyTorch stand, whose memory the device uses, and what is known of them."""
         result = []
         for item, tensor in values.tensors.items():
             position = next((k for k in self.objects if args[k] is tensor), None)
-            known = getattr(tensor, "_costate", None)
+            known: Any = getattr(tensor, "_costate", None)
             if position is None or getattr(known, "array", None) is not values.items[item] or known.is_copied:
                 return None
             result.append((position, known))
         return tuple(result)
 
-    def _slots(self, kernel, found, values):
+    def _slots(self, kernel: Kernel, found: Specialisation, values: Values) -> list[Any]:
         """Where the numbers of the call stand among the arguments."""
         item_of, count = {}, 0
         for k, counted in enumerate(values.counts):
@@ -126,7 +137,7 @@ class Table:
         return result
 
 
-def table_of(kernel):
+def table_of(kernel: Kernel) -> Table:
     """The table of this thread."""
     tables, me = kernel.tables, get_ident()
     table = tables.get(me)
@@ -135,7 +146,7 @@ def table_of(kernel):
     return table
 
 
-def launch(kernel, args, is_gradient=False, tape=None):
+def launch(kernel: Kernel, args: tuple[Any, ...], is_gradient: bool = False, tape: Any = None) -> bool:
     """Launches with a known entry, which `tape` has recorded before if there is one; False if there is none."""
     table = kernel.tables.get(get_ident())
     if table is None or len(args) != table.count or table.generation != runtime.generation:
@@ -169,7 +180,7 @@ def launch(kernel, args, is_gradient=False, tape=None):
     return True
 
 
-def _with_tensors(function, passed, tensors, args):
+def _with_tensors(function: Callable[..., Any], passed: list[Any], tensors: tuple[Any, ...], args: tuple[Any, ...]) -> None:
     try:
         function(*passed)
     finally:

@@ -1,15 +1,23 @@
 """Arrays of NumPy as arguments: copied before a launch, and back after it, if nothing is lost by that."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from costate import _core
 from costate.errors import BadArgument
 from costate.lang.base import runtime
 
+if TYPE_CHECKING:
+    from costate.lang.launch.arguments import Values
+    from costate.lang.launch.specialisation import Specialisation
+
 MOST_WORK = 1000   # of NumPy, to tell whether arrays with gaps have an element in common
 
 
-def check(found, values, args):
+def check(found: Specialisation, values: Values, args: list[Any]) -> None:
     """Refuses what the kernel writes where it cannot be written, or where another argument has the same memory."""
     hosts = values.hosts
     for k in found.written:
@@ -20,7 +28,7 @@ def check(found, values, args):
         _check_apart(found, values, args)   # else each owns its memory
 
 
-def _check_apart(found, values, args):
+def _check_apart(found: Specialisation, values: Values, args: list[Any]) -> None:
     hosts = [values.hosts.get(id(a), _NO_HOST)[1] for a in args]
     for k in found.written:
         for j, other in enumerate(hosts):
@@ -34,7 +42,7 @@ def _check_apart(found, values, args):
 _NO_HOST = None, None
 
 
-def _memory_of(argument, host, values):
+def _memory_of(argument: Any, host: np.ndarray[Any, Any] | None, values: Values) -> np.ndarray[Any, Any] | None:
     """The elements of an array on the host, or None."""
     if host is not None:
         return host
@@ -45,16 +53,16 @@ def _memory_of(argument, host, values):
     return argument.numpy() if runtime.shares_memory() else None
 
 
-def _in_common(one, other):
+def _in_common(one: Any, other: Any) -> bool:
     if one is None or other is None or not np.may_share_memory(one, other):
         return False
     try:
-        return np.shares_memory(one, other, max_work=MOST_WORK)
+        return np.shares_memory(one, other, max_work=MOST_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
 
-def _check_writable(found, k, array):
+def _check_writable(found: Specialisation, k: int, array: Any) -> None:
     if not array.flags.writeable:
         _refuse(found, f"{_name(found, k)} is an array of NumPy that cannot be written, and the kernel writes it; pass "
                        "`np.array(x)`, a copy")
@@ -63,7 +71,7 @@ def _check_writable(found, k, array):
                        "writes it; pass `np.array(x)`, a copy")
 
 
-def _repeats(array):
+def _repeats(array: np.ndarray[Any, Any]) -> bool:
     """Whether elements of an array may lie in the same place."""
     reach = array.itemsize
     for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
@@ -73,9 +81,9 @@ def _repeats(array):
     return False
 
 
-def _name(found, k):
+def _name(found: Specialisation, k: int) -> str:
     return f"`{found.names[k] or 'an argument'}`"
 
 
-def _refuse(found, text):
+def _refuse(found: Specialisation, text: str) -> None:
     raise BadArgument(f"kernel `{found.name}`: {text}")

@@ -1,8 +1,12 @@
 """`@kernel`: compiled for the arguments that it is called with, at the first such call."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import ArgumentCountError, CannotReplay, QuadrantsSyntaxError
 from costate.lang.base import runtime, threads
@@ -21,18 +25,21 @@ from costate.lang.trace.func import hints_of, refuse_wrapped
 from costate.lang.values import random as random_numbers
 from costate.lang.values.lifted import lifts
 
+if TYPE_CHECKING:
+    from costate.lang.values.builder import Builder
+
 
 class SelfParameter:
     """`self` of a kernel of a class."""
 
     name = "self"
 
-    def bind(self, value, values):
+    def bind(self, value: Any, values: Any) -> None:
         values.key.append(id(value))
         values.kept.append(value)
         bind_numbers(value, values)
 
-    def trace(self, builder, value, path):
+    def trace(self, builder: Builder, value: Any, path: Any) -> Bound:
         if lifts(value):
             builder.lifted.add(value, path)
         return Bound(value)
@@ -43,7 +50,7 @@ _all = threads.Objects()
 
 
 @runtime.on_reset.add
-def _forget():
+def _forget() -> None:
     for one in _all:
         one._forget()
 
@@ -51,32 +58,35 @@ def _forget():
 class Kernel(OfTheHost):
     """A kernel; calling it launches it. `k.grad(...)` adds its gradient."""
 
-    instance = None
+    __name__: str
+    __qualname__: str
+    no_gradient: bool
+    instance: Any = None
     original = property(lambda self: self)
 
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         refuse_wrapped(function, "kernel")
         functools.update_wrapper(self, function)
         self.function = function
         self.place = "_costate_kernel_" + function.__name__   # of what an object keeps of this kernel
         self.cache = Remembered()
-        self.tables = {}      # {thread: fast.Table}
-        self.warned = set()   # where
+        self.tables: dict[Any, Any] = {}      # {thread: fast.Table}
+        self.warned: set[Any] = set()   # where
         self.autodiff_mode = AutodiffMode.NONE
-        self._source = None
+        self._source: Any = None
         self.signature = inspect.signature(function)
-        self.hints = None
+        self.hints: Any = None
         self.names = tuple(self.signature.parameters)
         self.is_method = _is_method(function)
-        self._parameters = None
+        self._parameters: Any = None
         self._check_signature()
         _all.add(self)
 
-    def _forget(self):
+    def _forget(self) -> None:
         """Ends what was compiled for the options of `init` so far."""
         self.cache, self.tables, self._parameters = Remembered(), {}, None
 
-    def _check_signature(self):
+    def _check_signature(self) -> None:
         for position, p in enumerate(self.signature.parameters.values()):
             if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
                 raise QuadrantsSyntaxError("Kernels do not support variable arguments (*args, "
@@ -90,14 +100,14 @@ class Kernel(OfTheHost):
                 parameter_for(p.name, p.annotation, position)  # refuses what it does not know
 
     @property
-    def parameters(self):
+    def parameters(self) -> Any:
         made = self.original._parameters
         if made is None:
             with threads.lock:
                 made = self.original._parameters = self._make_parameters()
         return made
 
-    def _make_parameters(self):
+    def _make_parameters(self) -> list[Any]:
         hints = self.original.hints = hints_of(self.function)
         made = []
         for position, p in enumerate(self.signature.parameters.values()):
@@ -110,13 +120,13 @@ class Kernel(OfTheHost):
         return made
 
     @property
-    def source(self):
+    def source(self) -> Any:
         with threads.lock:
             if self.original._source is None:
                 self.original._source = Source(self.function)
             return self.original._source
 
-    def return_kinds(self):
+    def return_kinds(self) -> tuple[Any, ...]:
         """The types of the values that the kernel returns, or None; whether they are a tuple."""
         kind = self.original.hints.get("return")
         if kind is None:
@@ -127,7 +137,7 @@ class Kernel(OfTheHost):
         is_tuple = isinstance(kind, (tuple, list))
         return list(kind) if is_tuple else [kind], is_tuple
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: Any) -> Kernel:
         if instance is None:
             return self
         try:
@@ -138,7 +148,7 @@ class Kernel(OfTheHost):
             pass
         return BoundKernel(instance, self._known(instance))
 
-    def _known(self, instance):
+    def _known(self, instance: Any) -> _Known:
         """What an object keeps of this kernel; if it can keep anything."""
         try:
             known = instance.__dict__[self.place] = _Known(self, weakref.ref(instance))
@@ -146,7 +156,7 @@ class Kernel(OfTheHost):
         except (AttributeError, TypeError):
             return _Known(self, None)
 
-    def _arguments(self, args, options):
+    def _arguments(self, args: tuple[Any, ...], options: dict[Any, Any]) -> tuple[Any, ...]:
         if self.instance is not None:
             args = (self.instance, *args)
         if options or len(args) != len(self.signature.parameters):
@@ -158,7 +168,7 @@ class Kernel(OfTheHost):
             args = tuple(bound.arguments.values())
         return args
 
-    def specialise(self, args):
+    def specialise(self, args: Any) -> tuple[Any, ...]:
         """(Specialisation, Values) for arguments."""
         if plain.active():
             plain.refuse("a derivative or report")
@@ -181,7 +191,8 @@ class Kernel(OfTheHost):
             found = self._specialised(key, args, values, aliases, validation)
         return found, values
 
-    def _specialised(self, key, args, values, aliases, validation):
+    def _specialised(self, key: tuple[Any, ...], args: tuple[Any, ...], values: Values, aliases: dict[Any, Any] | None,
+                     validation: bool) -> Any:
         """Compiled by one thread for all."""
         with threads.lock:
             cache = self.original.cache
@@ -195,14 +206,14 @@ class Kernel(OfTheHost):
                 cache.add(key, found)
             return found
 
-    def _by_position(self, args, options):
+    def _by_position(self, args: tuple[Any, ...], options: dict[Any, Any]) -> tuple[Any, ...] | None:
         """All arguments by position, or None if it is not that simple."""
         names = self.names[len(args) + (self.instance is not None):]
         if len(names) != len(options) or not all(map(options.__contains__, names)):
             return None
         return (*args, *map(options.__getitem__, names))
 
-    def _launched_again(self, args, options, is_gradient=False):
+    def _launched_again(self, args: tuple[Any, ...], options: dict[Any, Any], is_gradient: bool = False) -> bool:
         """Launches as before, if nothing but numbers has changed and nobody wants to know."""
         tape = None
         if ad_state.state.loud:
@@ -212,7 +223,7 @@ class Kernel(OfTheHost):
         passed = self._by_position(args, options) if options else args
         return passed is not None and fast.launch(self, passed, is_gradient, tape)
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         if self._launched_again(args, options):
             return None
         args = self._arguments(args, options)
@@ -222,7 +233,7 @@ class Kernel(OfTheHost):
             return plain.launch(self, args)
         return ad_state.launched(self, args)
 
-    def run(self, args, mode="primal", initial_state=False):
+    def run(self, args: Any, mode: str = "primal", initial_state: bool = False) -> Any:
         """Launches without recording."""
         found, values = self.specialise(args)
         result = found.launch(values, mode, initial_state)
@@ -230,11 +241,11 @@ class Kernel(OfTheHost):
             fast.table_of(self).add(self, args[self.instance is not None:], found, values)
         return result
 
-    def jvp(self, *args, **options):
+    def jvp(self, *args: Any, **options: Any) -> Any:
         """Runs the kernel and pushes the tangents `.dual` through it."""
         return self.run(self._arguments(args, options), "jvp")
 
-    def prepared(self, args, own=None):
+    def prepared(self, args: Any, own: Any = None) -> tuple[Any, ...]:
         """(the compiled `_core.Kernel`, its arguments, what this thread has of it, what happens after the launch), or
         with what another launch had."""
         found, values = self.specialise(args)
@@ -249,17 +260,17 @@ class Kernel(OfTheHost):
         found.check_hosts(values, passed)
         return found.compiled, passed, own, values.after
 
-    def compiled(self, *args, **options):
+    def compiled(self, *args: Any, **options: Any) -> tuple[Any, ...]:
         """(the compiled `_core.Kernel`, its arguments) of these arguments."""
         found, values = self.specialise(self._arguments(args, options))
         storage.flush()
         return found.compiled, found.arguments(values.items)
 
-    def report(self, *args, **options):
+    def report(self, *args: Any, **options: Any) -> Any:
         """What is compiled, what the gradient saves and computes again; see `ad.report`."""
         return self.compiled(*args, **options)[0].report()
 
-    def grad(self, *args, initial_state=False, **options):
+    def grad(self, *args: Any, initial_state: bool = False, **options: Any) -> Any:
         """Adds to the gradients of what the kernel reads, from those of what it writes.
 
         `initial_state=True`: the arrays hold what they held before the launch whose gradient is
@@ -272,37 +283,38 @@ class Kernel(OfTheHost):
             return None
         return self.run(self._arguments(args, options), "grad", initial_state)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"<kernel {self.__qualname__}>"
 
 
 class _Known:
     """What an object keeps of launches of its kernels. It is of no use to copies of the object."""
 
-    def __init__(self, original, owner):
-        self.original, self.owner, self.tables = original, owner, {}
+    def __init__(self, original: Any, owner: Any) -> None:
+        self.original, self.owner = original, owner
+        self.tables: dict[Any, Any] = {}
         _all.add(self)
 
-    def _forget(self):
+    def _forget(self) -> None:
         self.tables = {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return type(None), ()
 
 
 class BoundKernel(Kernel):
     """A kernel of an object, which it keeps; the object does not keep it."""
 
-    def __init__(self, instance, known):
+    def __init__(self, instance: Any, known: Any) -> None:
         self.instance, self.known, self.tables = instance, known, known.tables
 
     original = property(lambda self: self.known.original)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
 
 
-def _is_method(function):
+def _is_method(function: Callable[..., Any]) -> bool:
     """Whether a function is defined in a class: by its first parameter and its qualified name."""
     parameters = list(inspect.signature(function).parameters.values())
     parts = function.__qualname__.split(".")
@@ -310,7 +322,8 @@ def _is_method(function):
             and parameters[0].annotation is inspect.Parameter.empty)
 
 
-def kernel(function=None, *, pure=None, fastcache=False, graph=False, gpu_graph=False, checkpoints=False):
+def kernel(function: Any = None, *, pure: Any = None, fastcache: bool = False,
+           graph: bool = False, gpu_graph: bool = False, checkpoints: bool = False) -> Any:
     """Makes a kernel of a Python function.
 
     Parameters are annotated: `ti.f32` and the other types, `ti.types.ndarray()`,
@@ -326,12 +339,12 @@ def kernel(function=None, *, pure=None, fastcache=False, graph=False, gpu_graph=
     return Kernel(function)
 
 
-def pure(function):
+def pure(function: Any) -> Any:
     """The function: kernels are kept for the next process without being asked to."""
     return function
 
 
-def data_oriented(cls=None, *, stable_members=False, template_primitives=True):
+def data_oriented(cls: Any = None, *, stable_members: bool = False, template_primitives: bool = True) -> Any:
     """Marks a class whose methods are kernels and funcs.
 
     With `template_primitives=False`, the numbers that its objects hold are arguments of each launch: they change without

@@ -1,16 +1,20 @@
 """`perf_dispatch`: the fastest of several functions that do the same."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 from costate.errors import QuadrantsRuntimeError, QuadrantsSyntaxError
 from costate.lang.base import runtime
 from costate.lang.launch.kernel import Kernel
 
 
-def _forced():
+def _forced() -> dict[Any, Any]:
     """{name of a dispatcher: name of the function that the environment chooses}"""
     chosen = {}
     for pair in os.environ.get("QD_PERFDISPATCH_FORCE", "").split(","):
@@ -26,14 +30,14 @@ def _forced():
 class Choice:
     """A function that may be chosen."""
 
-    def __init__(self, function, is_compatible):
+    def __init__(self, function: Any, is_compatible: Any) -> None:
         functools.update_wrapper(self, function)
         self.function, self.is_compatible = function, is_compatible
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         return self.function(*args, **options)
 
-    def __getattr__(self, name):  # `.grad` and the like are those of the function
+    def __getattr__(self, name: Any) -> Any:  # `.grad` and the like are those of the function
         if name.startswith("__") or name == "function":
             raise AttributeError(name)
         return getattr(self.function, name)
@@ -42,29 +46,30 @@ class Choice:
 class Trials:
     """What is known about the choices for calls of one geometry."""
 
-    def __init__(self, warmup):
+    def __init__(self, warmup: Any) -> None:
         self.warmup = warmup
-        self.counts, self.times = {}, {}
+        self.counts: dict[Any, Any] = {}
+        self.times: dict[Any, Any] = {}
         self.fastest, self.since, self.calls = None, 0.0, 0
 
-    def next(self, choices):
+    def next(self, choices: Any) -> Any:
         return min(choices, key=lambda one: self.counts.get(one, 0))
 
-    def measured(self, choice, seconds):
+    def measured(self, choice: Any, seconds: Any) -> None:
         self.counts[choice] = self.counts.get(choice, 0) + 1
         if seconds is not None:
             self.times.setdefault(choice, []).append(seconds)
 
-    def decide(self, choices, active):
+    def decide(self, choices: Any, active: Any) -> None:
         """Keeps the fastest if all have been tried often enough."""
         if all(self.counts.get(one, 0) >= self.warmup + active for one in choices):
             self.keep(min((one for one in choices if one in self.times),
                           key=lambda one: sum(self.times[one]) / len(self.times[one])))
 
-    def keep(self, choice):
+    def keep(self, choice: Any) -> None:
         self.fastest, self.since, self.calls = choice, time.time(), 0
 
-    def is_stale(self, count, seconds):
+    def is_stale(self, count: Any, seconds: Any) -> bool:
         """Whether it is time to measure again."""
         self.calls += 1
         return bool(count and 0 < count <= self.calls or seconds and 0 < seconds <= time.time() - self.since)
@@ -73,18 +78,21 @@ class Trials:
 class PerformanceDispatcher:
     """Calls one of the functions that `register` has given it: each for a while, then the fastest."""
 
-    def __init__(self, function, get_geometry_hash, first_warmup, warmup, active, repeat_after_count,
-                 repeat_after_seconds):
+    __name__: str
+
+    def __init__(self, function: Any, get_geometry_hash: Any, first_warmup: Any, warmup: Any,
+                 active: Any, repeat_after_count: Any, repeat_after_seconds: Any) -> None:
         functools.update_wrapper(self, function)
         if repeat_after_count is None and repeat_after_seconds is None:
             repeat_after_count = 300
-        self.geometry, self.choices = get_geometry_hash, []
+        self.geometry = get_geometry_hash
+        self.choices: list[Any] = []
         self.first_warmup, self.warmup, self.active = first_warmup, warmup, max(1, active)
         self.repeat = (repeat_after_count, repeat_after_seconds)
         self.names = list(inspect.signature(function).parameters)
-        self.trials = {}
+        self.trials: dict[Any, Any] = {}
 
-    def register(self, implementation=None, *, is_compatible=None):
+    def register(self, implementation: Any = None, *, is_compatible: Any = None) -> Any:
         """Adds a function with the same parameters; `is_compatible(*args)` says whether it takes these arguments."""
         if implementation is None:
             return lambda one: self.register(one, is_compatible=is_compatible)
@@ -96,7 +104,7 @@ class PerformanceDispatcher:
         self.choices.append(Choice(implementation, is_compatible))
         return self.choices[-1]
 
-    def _compatible(self, args, options):
+    def _compatible(self, args: tuple[Any, ...], options: dict[Any, Any]) -> list[Any]:
         wanted = _forced().get(self.__name__)
         for one in self.choices:
             if one.__name__ == wanted:
@@ -107,7 +115,7 @@ class PerformanceDispatcher:
                                         "register one without `is_compatible`")
         return found
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         key = self.geometry(*args, **options)
         known = self.trials.get(key)
         if known is not None and known.fastest is not None:
@@ -118,7 +126,7 @@ class PerformanceDispatcher:
         known = self.trials.setdefault(key, Trials(self.first_warmup))
         return self._try(known, args, options)
 
-    def _try(self, known, args, options):
+    def _try(self, known: Trials, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
         choices = self._compatible(args, options)
         choice = known.next(choices)
         if len(choices) == 1:
@@ -137,19 +145,19 @@ class PerformanceDispatcher:
         known.decide(choices, self.active)
         return result
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
 
-def perf_dispatch(*, get_geometry_hash, first_warmup=1, warmup=0, active=1, repeat_after_count=None,
-                  repeat_after_seconds=None):
+def perf_dispatch(*, get_geometry_hash: Any, first_warmup: Any = 1, warmup: Any = 0, active: Any = 1,
+                  repeat_after_count: Any = None, repeat_after_seconds: Any = None) -> Callable[..., Any]:
     """Makes a function the name of several that do the same, which its `register` gives; the fastest is called.
 
     For each value of `get_geometry_hash(*args)` every function is called `first_warmup` times, then `active` times by
     the clock. All is measured again after `repeat_after_count` calls or `repeat_after_seconds`, 300 calls if neither is
     given, with `warmup` calls ahead. QD_PERFDISPATCH_FORCE=name:function chooses one.
     """
-    def decorate(function):
+    def decorate(function: Any) -> PerformanceDispatcher:
         return PerformanceDispatcher(function, get_geometry_hash, first_warmup, warmup, active, repeat_after_count,
                                      repeat_after_seconds)
     return decorate

@@ -1,10 +1,14 @@
 """A kernel for certain types and template arguments: traced, compiled and launched."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import RecursiveCall
 from costate.lang.base import dtypes, runtime
@@ -26,13 +30,19 @@ from costate.lang.values.builder import Builder
 from costate.lang.values.expr import is_number, is_scalar
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate import _core
+    from costate.lang.launch.arguments import Values
+    from costate.lang.launch.kernel import Kernel
+    from costate.lang.trace.watch import Seen
+
 
 MOST_VARIANTS = 16
 MOST_FRAMES = 4000   # of Python; many more could overflow the stack of C where calls go through it
 
 
 @contextmanager
-def _deep_calls():
+def _deep_calls() -> Iterator[Any]:
     """Functions are traced where they are called, in several frames each."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, MOST_FRAMES))
@@ -48,19 +58,20 @@ class Own:
 
     __slots__ = ("arrays", "key", "seen", "numbers")
 
-    def __init__(self, arrays, seen=None, numbers=()):
+    def __init__(self, arrays: dict[Any, Any], seen: Seen | None = None, numbers: Any = ()) -> None:
         self.arrays, self.key, self.seen, self.numbers = arrays, 0, seen, numbers
 
 
 class Specialisation:
     """A kernel for certain types and template arguments. It keeps no object alive whose identity is in its key."""
 
-    def __init__(self, kernel, args, values, aliases, validation, references):
+    def __init__(self, kernel: Any, args: tuple[Any, ...], values: Values, aliases: dict[Any, Any] | None,
+                 validation: bool, references: list[Any]) -> None:
         self.name = kernel.__name__
         self.references = references   # see `Remembered`
         self.keyed = set(map(id, values.kept))
-        self.owns = {}           # {thread: Own}
-        self.others = []         # those of the same key for other members of objects, the newest first
+        self.owns: dict[Any, Any] = {}           # {thread: Own}
+        self.others: list[Any] = []         # those of the same key for other members of objects, the newest first
         options = runtime.runtime().kernel_options()
         self.debug = options.debug
         try:
@@ -69,11 +80,11 @@ class Specialisation:
         except RecursiveCall as error:  # without the thousand frames that led there
             raise error.with_traceback(None) from None
 
-    def fitting(self):
+    def fitting(self) -> Any:
         """This one, or another variant, for the members that objects have at present, or None."""
         return next((one for one in (self, *self.others) if one.seen.holds()), None)
 
-    def replaces(self, known):
+    def replaces(self, known: Specialisation) -> None:
         """Another variant was compiled for the same key."""
         before = len(known.others)
         self.others, known.others = [known, *known.others][:MOST_VARIANTS - 1], []
@@ -82,7 +93,8 @@ class Specialisation:
                           "replaced, which has happened often: make a parameter of a number that changes, or an element of a "
                           "field", stacklevel=2)
 
-    def _trace(self, kernel, args, values, aliases, options, validation):
+    def _trace(self, kernel: Kernel, args: tuple[Any, ...], values: Values, aliases: dict[Any, Any] | None,
+               options: _core.KernelOptions, validation: bool) -> None:
         source = kernel.source
         frame = Frame(kernel.function, source)
         frame.kernel = self
@@ -100,7 +112,7 @@ class Specialisation:
             finally:
                 builder.trace.abandon()
 
-    def _trace_parameters(self, kernel, args, path, frame, builder):
+    def _trace_parameters(self, kernel: Kernel, args: tuple[Any, ...], path: Path, frame: Frame, builder: Any) -> None:
         """What stands in front of the body."""
         for parameter, given in zip(kernel.parameters, args):
             frame.bind(parameter.name, parameter.trace(builder, given, path))
@@ -113,7 +125,7 @@ class Specialisation:
             builder.cap = StackCap(builder, limit)
         self._split_changed(kernel, frame)
 
-    def _note(self, builder):
+    def _note(self, builder: Builder) -> None:
         """What launches need to know."""
         self.needs_random = builder.has_drawn
         self.checks, self.cap = builder.check is not None, builder.cap and builder.cap.closed()
@@ -123,7 +135,7 @@ class Specialisation:
         self.order, self.written = self._order(builder.arguments), builder.written
 
     @staticmethod
-    def _split_changed(kernel, frame):
+    def _split_changed(kernel: Kernel, frame: Frame) -> None:
         """Parameters that the kernel assigns become variables."""
         structs = {p.name for p in kernel.parameters if isinstance(p, StructParameter)}
         for name, found in list(frame.scopes[-1].items()):
@@ -134,7 +146,7 @@ class Specialisation:
             elif name in structs:
                 frame.bind(name, found.value.copied(partial(frame.variable, name)))
 
-    def _finish(self, builder, options):
+    def _finish(self, builder: Builder, options: _core.KernelOptions) -> Any:
         self.names = [self._name(builder, k) for k in range(len(builder.arguments))]
         if builder.is_empty:
             return None
@@ -142,14 +154,14 @@ class Specialisation:
             return builder.trace.finish(options)
 
     @staticmethod
-    def _name(builder, position):
+    def _name(builder: Builder, position: int) -> str | None:
         """What messages call an argument."""
         kind = builder.arguments[position]
         if kind[0] == "companion":
             return f"{builder.labels.get(('value', kind[1]), 'an argument')}.{kind[2]}"
         return builder.labels.get(position, builder.labels.get(kind[:2]))
 
-    def _order(self, arguments):
+    def _order(self, arguments: list[Any]) -> list[Any]:
         """Where each argument of the compiled kernel comes from, see `arguments`."""
         self.fields = [self._holder(one[1]) for one in arguments if one[0] == "storage"]
         self.hidden = [one[1] for one in arguments if one[0] == "hidden"]
@@ -168,7 +180,7 @@ class Specialisation:
                 order.append(one[1] if one[0] == "hidden" else None)
         return order
 
-    def _holder(self, array):
+    def _holder(self, array: Any) -> Any:
         """A function that returns a field; of one in the key a reference, with which this ends."""
         owner = array
         while hasattr(owner, "which"):
@@ -176,21 +188,21 @@ class Specialisation:
         return weakref.ref(array) if id(owner) in self.keyed or id(array) in self.keyed else lambda: array
 
     @property
-    def own(self):
+    def own(self) -> Own:
         """What this thread has."""
         return self.owns.get(get_ident()) or self._make_own()
 
-    def _make_own(self):
+    def _make_own(self) -> Own:
         with lock:
             made = self.owns[get_ident()] = Own({one: one.make() for one in self.hidden})
         return made
 
     @property
-    def plain(self):
+    def plain(self) -> bool:
         """Whether a launch is nothing but that."""
         return not (self.needs_random or self.checks or self.debug or self.returns or self.cap)
 
-    def arguments(self, items, own=None):
+    def arguments(self, items: list[Any], own: Own | None = None) -> list[Any]:
         """Those of a launch, from what the parameters are given and what a thread has."""
         own = own or self.own
         return [items[o] if type(o) is int else
@@ -199,14 +211,14 @@ class Specialisation:
                 own.arrays[o] if type(o) is Hidden else o()
                 for o in self.order]
 
-    def check_gradient(self):
+    def check_gradient(self) -> None:
         """What options of `init` have against the gradient."""
         if self.dynamic_loop and runtime.runtime().config.ad_stack_experimental_enabled is False:
             refuse_loops(self.name, self.dynamic_loop)
         if self.cap:
             self.cap.check(self.name, self.own.arrays)
 
-    def check_hosts(self, values, args):
+    def check_hosts(self, values: Values, args: list[Any]) -> None:
         """What launches with arrays of NumPy would lose."""
         if values.hosts and self.written:
             host_arguments.check(self, values, args)
@@ -214,14 +226,14 @@ class Specialisation:
     # -- launches ------------------------------------------------------------------
 
     @staticmethod
-    def _tell_tape(values):
+    def _tell_tape(values: Values) -> None:
         """Of tensors of PyTorch."""
         tape = state.tape
         if tape is not None and (not state.hidden or state.keys is not None):
             for tensor in values.tensors.values():
                 tape.meet(tensor)
 
-    def launch(self, values, mode, initial_state=False):
+    def launch(self, values: Values, mode: str, initial_state: bool = False) -> Any:
         if self.compiled is None:
             return None
         if storage._dirty:

@@ -1,15 +1,21 @@
 """Errors with the line of the source that they are about."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import (CompilationError, Error, QuadrantsIndexError, QuadrantsNameError, QuadrantsSyntaxError,
                             QuadrantsTypeError, RecursiveCall)
+
+if TYPE_CHECKING:
+    from costate.lang.syntax.source import Source
 
 _CLASSES = ((NameError, QuadrantsNameError), (IndexError, QuadrantsIndexError),
             (TypeError, QuadrantsTypeError), (SyntaxError, QuadrantsSyntaxError))
 
 
-def located(error, source, node):
+def located(error: Any, source: Source, node: Any) -> Any:
     """The error with the line of the source that it is about."""
     text = str(error) or type(error).__name__
     if isinstance(error, RecursionError):
@@ -23,5 +29,5 @@ def located(error, source, node):
         if not isinstance(error, (NameError, IndexError, TypeError, SyntaxError)):
             text = f"{type(error).__name__}: {text}"
         made = cls(source.show(node, text))
-    made.located = True
+    setattr(made, "located", True)
     return made

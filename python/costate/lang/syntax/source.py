@@ -1,18 +1,22 @@
 """The source of a kernel: where it stands, and messages that show it."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 import linecache
 import re
 import sys
 import textwrap
+from collections.abc import Callable
+from typing import Any
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError
 from costate.lang.syntax.graph_loops import rewritten
 
 
-def _move_named_conditions(tree):
+def _move_named_conditions(tree: ast.Module) -> None:
     """The condition of a loop only computes: one with `:=` becomes a `break` at the start of the body."""
     for node in ast.walk(tree):
         if isinstance(node, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
@@ -25,7 +29,7 @@ def _move_named_conditions(tree):
 class Source:
     """The syntax tree of a Python function, with the line numbers of its file."""
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = function.__qualname__.split(".")[-1] if function.__name__ != "<lambda>" else (
             "<lambda>")
@@ -45,10 +49,10 @@ class Source:
             raise type(unsupported(self.node))(self.show(self.node, str(unsupported(self.node))))
         self._mangle()
         self._check_node()
-        self._places = {}
-        self.changes = {}   # of statements, see scan.py
+        self._places: dict[Any, Any] = {}
+        self.changes: dict[Any, Any] = {}   # of statements, see scan.py
 
-    def _parse(self, text, first):
+    def _parse(self, text: str, first: int) -> Any:
         indented = text[:1] in " \t"
         try:
             tree = ast.parse("if 1:\n" + text if indented else text)
@@ -59,7 +63,7 @@ class Source:
         return rewritten(next(n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef,
                                                                           ast.AsyncFunctionDef))))
 
-    def _mangle(self):
+    def _mangle(self) -> None:
         """Names such as `__n` are those of the class, as in Python."""
         owner = self.function.__qualname__.split(".")[-2:-1]
         if not owner or owner == ["<locals>"]:
@@ -67,10 +71,10 @@ class Source:
         for node in ast.walk(self.node):
             name = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr"}.get(type(node))
             old = getattr(node, name) if name else ""
-            if old.startswith("__") and not old.endswith("__"):
+            if name and old.startswith("__") and not old.endswith("__"):
                 setattr(node, name, f"_{owner[0].lstrip('_')}{old}")
 
-    def _check_node(self):
+    def _check_node(self) -> None:
         """Files are read when a kernel is first launched, which may be long after Python has read them."""
         code, args = inspect.unwrap(self.function).__code__, self.node.args
         names = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
@@ -78,20 +82,20 @@ class Source:
             raise QuadrantsSyntaxError(f"File \"{self.file}\", line {code.co_firstlineno}: the file has changed since `{self.name}` "
                                        "was made, and holds something else there; import it again")
 
-    def loc(self, node):
+    def loc(self, node: Any) -> Any:
         """The place of a node for the compiler."""
         key = node.lineno, node.col_offset
         if key not in self._places:
             self._places[key] = _core.Loc(self.file, key[0], key[1] + 1)
         return self._places[key]
 
-    def in_their_words(self, text):
+    def in_their_words(self, text: str) -> str:
         """A message about `ti.name`, with the name that the package has in the user's file."""
         package = sys.modules["costate"]
         name = next((k for k, v in self.function.__globals__.items() if v is package), "ti")
         return re.sub(r"(?<![\w.])ti\.", f"{name}.", text)
 
-    def show(self, node, text):
+    def show(self, node: Any, text: str) -> str:
         """`text` below the line of the source, with a caret."""
         text = self.in_their_words(text)
         line = linecache.getline(self.file, node.lineno).rstrip("\n")
@@ -143,7 +147,7 @@ if hasattr(ast, "TypeAlias"):
     UNSUPPORTED[ast.TypeAlias] = ("`type`", "name the type outside of the kernel")
 
 
-def unsupported(node):
+def unsupported(node: ast.AST) -> QuadrantsSyntaxError:
     """The error for a construct that kernels do not have."""
     what, instead = UNSUPPORTED.get(type(node), (f"`{type(node).__name__}`", None))
     return QuadrantsSyntaxError(f"Unsupported node \"{type(node).__name__}\": {what} is not "

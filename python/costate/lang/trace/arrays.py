@@ -1,6 +1,9 @@
 """Arrays in kernels, and their elements."""
 
+from __future__ import annotations
+
 import itertools
+from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import MissingGradient, QuadrantsIndexError, QuadrantsTypeError
@@ -15,15 +18,19 @@ from costate.lang.values.expr import (Expr, condition_handle, handle_of, index_h
                                       is_scalar, known_index)
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+    from costate.lang.values.builder import Builder
+
 Op = _core.Op
 
 #: `activate(element)` of a sparse field that a kernel writes.
-activate = Hook("activate")
+activate: Hook[..., Any] = Hook("activate")
 #: `list_at(node, handles)`: a list of a `dynamic` node.
-list_at = Hook("list_at")
+list_at: Hook[..., Any] = Hook("list_at")
 
 
-def _written(element, b):
+def _written(element: Element, b: Builder) -> None:
     """A kernel is about to change an element."""
     if not b.dry:
         b.written.add(element.array.argument)
@@ -38,11 +45,11 @@ class Element(Place):
 
     is_element = True
 
-    def __init__(self, array, handles):
+    def __init__(self, array: TracedArray, handles: list[Any]) -> None:
         self.array, self.handles = array, handles
         self.dtype = array.dtype
 
-    def get(self):
+    def get(self) -> Expr:
         b = require("an element")
         if b.check:
             b.check.read(self)
@@ -51,37 +58,37 @@ class Element(Place):
             handle = b.pure(Op.stop_gradient, self.dtype, handle)
         return Expr(handle, self.dtype)
 
-    def set(self, value):
+    def set(self, value: Any) -> None:
         b = require("an element")
         _written(self, b)
         b.trace.store(self.array.handle, self.dtype.core, self.handles,
                       scalar_for(value, self.dtype, "an element"), b.loc)
 
     @staticmethod
-    def check_operand(value):
+    def check_operand(value: Any) -> None:
         if not is_scalar(value):
             raise QuadrantsTypeError(f"{describe(value)} cannot be added to a number")
 
-    def value_for_update(self, value):
+    def value_for_update(self, value: int) -> Any:
         self.check_operand(value)
         check_fits(value, self.dtype, "an element")
         warn_of_loss("Atomic update", self.dtype, value)
         return handle_of(value, self.dtype)
 
-    def update(self, op, value):
+    def update(self, op: Any, value: Any) -> None:
         b = require("an element")
         _written(self, b)
         op, value = self._operation(op, value)
         b.trace.update(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
 
-    def exchange(self, value):
+    def exchange(self, value: int) -> Expr:
         b = require("an element")
         _written(self, b)
         old = b.trace.exchange(self.array.handle, self.dtype.core, self.handles,
                                self.value_for_update(value), b.loc)
         return Expr(old, self.dtype)
 
-    def compare_exchange(self, expected, desired):
+    def compare_exchange(self, expected: int, desired: int) -> Expr:
         b = require("an element")
         _written(self, b)
         old = b.trace.compare_exchange(self.array.handle, self.dtype.core, self.handles,
@@ -89,14 +96,14 @@ class Element(Place):
                                        self.value_for_update(desired), b.loc)
         return Expr(old, self.dtype)
 
-    def fetch(self, op, value):
+    def fetch(self, op: Any, value: Any) -> Expr:
         b = require("an element")
         _written(self, b)
         op, value = self._operation(op, value)
         old = b.trace.fetch(op, self.array.handle, self.dtype.core, self.handles, value, b.loc)
         return Expr(old, self.dtype)
 
-    def _operation(self, op, value):
+    def _operation(self, op: str, value: Any) -> tuple[Any, ...]:
         """The atomic operation of the library that `op` is, and its right side as an element."""
         dtype = self.dtype
         self.check_operand(value)
@@ -120,13 +127,13 @@ class Element(Place):
 class ElementGroup(Group):
     """A vector or matrix in an array."""
 
-    def __init__(self, array, handles):
+    def __init__(self, array: TracedArray, handles: list[Any]) -> None:
         self.array, self.handles = array, handles
         self.shape = array.element_shape
-        self._places = None
+        self._places: Any = None
 
     @property
-    def places(self):
+    def places(self) -> Any:  # type: ignore[override]
         if self._places is None:
             b = require("an element")
             numbers = [b.constant(i64, k) for k in range(max(self.shape))]
@@ -137,22 +144,22 @@ class ElementGroup(Group):
     dtype = property(lambda self: self.array.dtype)
     is_local, is_element = False, True
 
-    def set(self, value):
+    def set(self, value: Any) -> None:
         with self._activated():
             super().set(value)
 
-    def update(self, op, value):
+    def update(self, op: Any, value: Any) -> Matrix:
         with self._activated():
             return super().update(op, value)
 
-    def _activated(self):
+    def _activated(self) -> Any:
         """The element becomes active once, and not with each of its numbers."""
         b = require("an element")
         if getattr(self.array.host, "_sparse_node", None) is not None:
             activate(self)
         return b.unmarking()
 
-    def part(self, index):
+    def part(self, index: Any) -> Any:
         if isinstance(index, Matrix):
             index = tuple(index.entries)
         pattern = Matrix.of(range(len(list(_all_indices(self.shape)))), self.shape)
@@ -162,19 +169,20 @@ class ElementGroup(Group):
         index = linalg.known(index if isinstance(index, tuple) else (index,), self.shape)
         return Element(self.array, self.handles + [index_handle(k) for k in index])
 
-    def fetch(self, op, value):
+    def fetch(self, op: str, value: Matrix) -> Matrix:
         old = [p.fetch(op, e) for p, e in zip(self.places, self.entries_of(value), strict=True)]
         return Matrix.of(old, self.shape)
 
 
-def _all_indices(shape):
+def _all_indices(shape: tuple[int, ...]) -> Any:
     return itertools.product(*map(range, shape))
 
 
 class TracedArray:
     """An array argument of the kernel that is traced."""
 
-    def __init__(self, dtype, ndim, element_shape=(), extents=None, host=None, is_gradient=False):
+    def __init__(self, dtype: DataType, ndim: int, element_shape: tuple[Any, ...] = (),
+                 extents: tuple[Any, ...] | None = None, host: Any = None, is_gradient: bool = False) -> None:
         b = require("an array")
         self.dtype, self.ndim, self.element_shape = dtype, ndim, tuple(element_shape)
         self.rank = ndim + len(self.element_shape)
@@ -187,34 +195,35 @@ class TracedArray:
         self.argument = len(b.arguments)
         self.extents = extents   # those of fields are known
         self.host = host
-        self.companions = {}
+        self.companions: dict[Any, Any] = {}
+        self.make_companion: Any = None   # of arguments, see launch/arguments.py
         self.clamps = False      # indices outside are those of the border
 
     n = property(lambda self: self.element_shape[0] if self.element_shape else 1)
     m = property(lambda self: self.element_shape[1] if len(self.element_shape) == 2 else 1)
 
     @property
-    def offset(self):
+    def offset(self) -> Any:
         """The indices of the first element, if they are not 0."""
         return getattr(self.host, "offset", None)
 
-    def extent(self, dim):
+    def extent(self, dim: int) -> Any:
         if self.extents is not None:
             return self.extents[dim]
         b = require("an extent")
         return index_value(b.trace.extent(self.handle, self.rank, dim, b.loc))
 
-    def extent_handle(self, dim):
+    def extent_handle(self, dim: Any) -> Any:
         b = require("an extent")
         return b.trace.extent(self.handle, self.rank, dim, b.loc)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[Any, ...]:
         if self.extents is not None:
             return tuple(self.extents)
         return tuple(self.extent(dim) for dim in range(self.ndim))
 
-    def at(self, index):
+    def at(self, index: Any) -> Any:
         """The element at a tuple of indices."""
         index = flat_indices(index)
         dimensions = self._dimensions(len(index))
@@ -227,7 +236,7 @@ class TracedArray:
             return list_at(self.host._node, handles)
         raise QuadrantsIndexError(f"an array with {self.ndim} dimensions is accessed with {len(index)} indices")
 
-    def _dimensions(self, count):
+    def _dimensions(self, count: int) -> list[Any]:
         """(first index, extent if it is known) of what so many indices are of."""
         result = list(zip(self.offset or (0,) * self.ndim, self.extents or (None,) * self.ndim))
         node = getattr(self.host, "_node", None)
@@ -235,7 +244,7 @@ class TracedArray:
             del result[sorted(node.extents).index(node.own_axis)]
         return result + [(0, extent) for extent in self.element_shape]
 
-    def _handle(self, k, d, low, extent):
+    def _handle(self, k: Any, d: int, low: int, extent: int | None) -> Any:
         """The handle of an index of dimension d, from 0; numbers below 0 count from the end."""
         b, number = require("an index"), k.number if isinstance(k, Expr) else k
         if self.clamps and d < self.ndim:
@@ -251,15 +260,15 @@ class TracedArray:
             return index_handle(arith.sub(k, low) if low else k)
         return index_handle(known_index(k, extent, self._text))
 
-    def _text(self):
+    def _text(self) -> Any:
         shape = (*(self.extents or ("?",) * self.ndim), *self.element_shape)
         return f"{self.host.describe() if self.host else 'an array'} of shape {shape}"
 
-    def traced_view(self, offset, size):
+    def traced_view(self, offset: Expr, size: int) -> TracedView:
         """A `BufferView` of this array."""
         return TracedView(self, offset, size)
 
-    def from_start(self, handles):
+    def from_start(self, handles: list[Any]) -> Place:
         """The element at handles that count from 0, whatever the offset is."""
         return ElementGroup(self, handles) if self.element_shape else Element(self, handles)
 
@@ -267,21 +276,21 @@ class TracedArray:
 class TracedView(TracedArray):
     """A view in a kernel."""
 
-    def __init__(self, array, offset, size):
+    def __init__(self, array: TracedArray, offset: Expr, size: Any) -> None:
         self.array, self.start, self.size = array, offset, size
         self.dtype, self.ndim, self.element_shape, self.rank = array.dtype, 1, array.element_shape, array.rank
         self.handle, self.extents, self.host = array.handle, None, None
-        self.companions = {}
+        self.companions: dict[Any, Any] = {}
 
-    def extent(self, dim):
+    def extent(self, dim: int) -> Any:
         return self.size
 
-    def extent_handle(self, dim):
+    def extent_handle(self, dim: Any) -> Any:
         return index_handle(self.size)
 
     shape = property(lambda self: (self.size,))
 
-    def at(self, index):
+    def at(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._part(index)
         index = flat_indices(index)
@@ -290,19 +299,19 @@ class TracedView(TracedArray):
         self._assert(index[0], 1, "an index")
         return self.array.at([arith.add(self.start, index[0])])
 
-    def _part(self, key):
+    def _part(self, key: slice) -> TracedView:
         if key.step not in (None, 1):
             raise QuadrantsIndexError("a part of a view has step 1")
         start = 0 if key.start is None else key.start
         stop = self.size if key.stop is None else key.stop
         return self.subview(start, arith.sub(stop, start))
 
-    def subview(self, offset, size):
+    def subview(self, offset: int, size: Any) -> TracedView:
         """A part of this part."""
         self._assert(offset, size, "a part")
         return TracedView(self.array, arith.add(self.start, offset), size)
 
-    def _assert(self, offset, size, what):
+    def _assert(self, offset: Any, size: Any, what: str) -> None:
         """In debug mode: `size` elements from `offset` on lie inside."""
         b = require("a view")
         if not b.debug:
@@ -312,7 +321,7 @@ class TracedView(TracedArray):
             b.trace.check(condition_handle(inside), f"{what} is out of range of a view", [], b.loc)
 
 
-def flat_indices(index):
+def flat_indices(index: Any) -> Any:
     if index is None:
         return []
     if isinstance(index, Matrix):
@@ -325,7 +334,7 @@ def flat_indices(index):
     return [index]
 
 
-def has_traced(x):
+def has_traced(x: Any) -> bool:
     """Whether x holds values that exist only when the kernel runs."""
     if isinstance(x, (Expr, TracedArray)):
         return True
@@ -339,11 +348,11 @@ def has_traced(x):
 class Hidden:
     """An argument that belongs to one kernel; each thread that launches it has an array of its own."""
 
-    def __init__(self, builder, dtype, shape):
+    def __init__(self, builder: Builder, dtype: DataType, shape: tuple[Any, ...]) -> None:
         self.dtype, self.shape = dtype, tuple(shape)
         builder.arguments.append(("hidden", self))
 
-    def make(self):
+    def make(self) -> _core.Array:
         return _core.Array(runtime.device(), self.dtype.core, list(self.shape), grad=self.dtype.is_float,
                            dual=self.dtype.is_float, scratch=True)
 
@@ -351,7 +360,7 @@ class Hidden:
 # -- arguments of the kernel ------------------------------------------------------
 
 
-def lifted(builder, owner, name):
+def lifted(builder: Builder, owner: Any, name: str) -> Any:
     """The argument of the kernel for a number that an object holds, or None."""
     found = builder.lifted.find(owner, name)
     if found is None:
@@ -364,7 +373,7 @@ def lifted(builder, owner, name):
     return builder.arrays[key]
 
 
-def traced(builder, storage, label=None):
+def traced(builder: Builder, storage: Any, label: str | None = None) -> TracedArray:
     """The argument of the kernel for a host array."""
     found = builder.arrays.get(id(storage))
     if found is None:
@@ -382,7 +391,7 @@ def traced(builder, storage, label=None):
     return found
 
 
-def companion(builder, array, which):
+def companion(builder: Builder, array: Any, which: str) -> Any:
     """The gradient or tangent of an argument."""
     if array.host is not None:
         return array.host.companion(which)

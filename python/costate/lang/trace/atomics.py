@@ -1,13 +1,19 @@
 """Atomic operations on elements of arrays; on local variables they are plain operations."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from costate.errors import QuadrantsTypeError
+from costate.lang.base.marks import mark
 from costate.lang.trace.places import is_shared
 from costate.lang.values import ops
 from costate.lang.values.describe import describe
 
 
-def _atomic(name, op):
-    def function(x, y):
+def _atomic(name: str, op: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any) -> Any:
         if is_shared(x):
             return x.fetch(op, _read(y))
         if hasattr(x, "update"):
@@ -16,11 +22,10 @@ def _atomic(name, op):
                                  f"{describe(x)}")
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"x becomes {name.split('_')[1]} of x and y, atomically; returns the old x."
-    function.by_reference = True
-    return function
+    return mark(function, by_reference=True)
 
 
-def _read(y):
+def _read(y: Any) -> Any:
     return y.get() if hasattr(y, "get") and hasattr(y, "set") else y
 
 
@@ -33,20 +38,21 @@ atomic_or = _atomic("atomic_or", "or")
 atomic_xor = _atomic("atomic_xor", "xor")
 
 
-def atomic_exchange(x, y):
+def atomic_exchange(x: Any, y: Any) -> Any:
     """x becomes y, atomically; returns the old x."""
     return x.exchange(_read(y))
 
 
-def atomic_cas(x, expected, desired):
+def atomic_cas(x: Any, expected: Any, desired: Any) -> Any:
     """x becomes `desired` if it is `expected`, atomically; returns the old x."""
     return x.compare_exchange(_read(expected), _read(desired))
 
 
-atomic_exchange.by_reference = atomic_cas.by_reference = True
+for _function in (atomic_exchange, atomic_cas):
+    mark(_function, by_reference=True)
 
 
-def atomic_mul(x, y):
+def atomic_mul(x: Any, y: Any) -> Any:
     """x becomes x * y, atomically; returns the old x. Has a derivative where x is an element that
     no other work item uses."""
     if is_shared(x):
@@ -56,4 +62,4 @@ def atomic_mul(x, y):
     return old
 
 
-atomic_mul.by_reference = True
+mark(atomic_mul, by_reference=True)

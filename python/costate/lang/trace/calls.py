@@ -1,5 +1,7 @@
 """Calls inside of kernels."""
 
+from __future__ import annotations
+
 import ast
 import builtins
 import math
@@ -7,6 +9,8 @@ import random
 import string
 import types
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,12 +30,19 @@ from costate.lang.values.describe import describe
 from costate.lang.values.expr import Expr, is_scalar
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.trace.frame import Frame
+    from costate.lang.trace.visitor import Visitor
+    from costate.lang.values.builder import Builder
+
 
 class OfTheHost:
     """What only the host calls: a kernel."""
 
+    __name__: str
 
-def _range(*args):
+
+def _range(*args: Any) -> Any:
     if any(isinstance(a, Expr) for a in args):
         for a in args:
             if not is_scalar(a) or isinstance(a, (float, np.floating)) or (
@@ -42,7 +53,7 @@ def _range(*args):
     return range(*(int(a) if isinstance(a, np.integer) else a for a in args))
 
 
-def _print(*args, sep=" ", end="\n", file=None, flush=False, **more):
+def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False, **more: Any) -> None:
     if more:
         raise QuadrantsTypeError(f"`print` in a kernel got an unexpected keyword argument '{next(iter(more))}'")
     b = require("print")
@@ -52,25 +63,25 @@ def _print(*args, sep=" ", end="\n", file=None, flush=False, **more):
         b.trace.print(PLAIN + pattern, values, b.loc)
 
 
-def _len(x):
+def _len(x: Any) -> Any:
     if isinstance(x, TracedArray):
         return x.extent(0)
     return len(x)
 
 
-def _sum(values, start=0):
+def _sum(values: Any, start: Any = 0) -> Any:
     return builtins.sum(list(values), start)
 
 
-def _convert(python):
-    def apply(x=0):
+def _convert(python: type[Any]) -> Callable[..., Any]:
+    def apply(x: Any = 0) -> Any:
         if isinstance(x, (Expr, Matrix)):
             return ops.cast(x, dtypes.cook(python))
         return python(x)
     return apply
 
 
-def _round(x, digits=None):
+def _round(x: Any, digits: Any = None) -> Any:
     if isinstance(x, (Expr, Matrix)):
         if digits is not None:
             raise QuadrantsTypeError("`round` in a kernel gives whole numbers: scale before and after it")
@@ -78,8 +89,8 @@ def _round(x, digits=None):
     return round(x, digits)
 
 
-def _folds(python, own):
-    def apply(*args, **options):
+def _folds(python: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*args: Any, **options: Any) -> Any:
         flat = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
         if builtins.any(isinstance(a, (Expr, Matrix)) for a in flat):
             if options:
@@ -91,15 +102,15 @@ def _folds(python, own):
     return apply
 
 
-def _all(values):
+def _all(values: Matrix) -> Any:
     return Matrix.of(_entries(values), ()).all()
 
 
-def _any(values):
+def _any(values: Any) -> Any:
     return Matrix.of(_entries(values), ()).any()
 
 
-def _entries(values):
+def _entries(values: Any) -> Any:
     """The numbers of a list, vector or matrix."""
     if isinstance(values, Matrix):
         return values.entries
@@ -108,19 +119,19 @@ def _entries(values):
     return list(values)
 
 
-BUILTINS = {
+BUILTINS: dict[Any, Any] = {
     range: _range, print: _print, len: _len, sum: _sum, int: _convert(int), float: _convert(float),
     bool: _convert(bool), round: _round, min: _folds(min, ops.min), max: _folds(max, ops.max),
     abs: ops.abs, pow: ops.pow, all: _all, any: _any, divmod: lambda a, b: (ops.floordiv(a, b), ops.mod(a, b)),
 }
 
 
-def _degrees(name):
+def _degrees(name: Any) -> Any:
     factor = {"degrees": 180 / math.pi, "radians": math.pi / 180}.get(name)
     return factor and (lambda x: ops.mul(x, factor))
 
 
-def _substitute(function):
+def _substitute(function: Any) -> Any:
     """What a function of Python means in a kernel."""
     try:
         found = BUILTINS.get(function)
@@ -128,7 +139,7 @@ def _substitute(function):
         found = None
     if found is not None:
         return found
-    name = getattr(function, "__name__", None)
+    name: Any = getattr(function, "__name__", None)
     if getattr(math, str(name), None) is function:
         return getattr(ops, {"fabs": "abs"}.get(name, name), None) or _degrees(name)
     if isinstance(function, np.ufunc):
@@ -141,7 +152,7 @@ def _substitute(function):
     return None
 
 
-def call(visitor, node):
+def call(visitor: Any, node: ast.Call) -> Any:
     """Traces a call."""
     function = visitor.place(node.func)
     by_reference = getattr(getattr(function, "func", function), "by_reference", False)
@@ -157,8 +168,9 @@ def call(visitor, node):
         raise
 
 
-def _arguments(visitor, node, get):
-    args, options = [], {}
+def _arguments(visitor: Visitor, node: ast.Call, get: Callable[..., Any]) -> tuple[Any, ...]:
+    args: list[Any] = []
+    options: dict[Any, Any] = {}
     for a in node.args:
         if isinstance(a, ast.Starred):
             args += visitor.spread(a)
@@ -178,14 +190,14 @@ _OF_THE_HOST = {"to_numpy", "from_numpy", "to_torch", "from_torch", "to_dlpack",
                 "matrix_field", "make_ndarray", "init", "reset", "sync", "clear_all_gradients", "deactivate_all_snodes"}
 
 
-def _refuse_host(function):
+def _refuse_host(function: Any) -> None:
     """Functions that would be called once, while the kernel is compiled, and not when it runs."""
     name = getattr(function, "__name__", None)
     if name in _OF_THE_HOST and (getattr(function, "__module__", None) or "").startswith("costate."):
         raise QuadrantsSyntaxError(f"`{name}` is of the host, and not of kernels: call it before or after the kernel")
 
 
-def _warn_of_numbers_that_stay(function):
+def _warn_of_numbers_that_stay(function: Any) -> None:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, random.Random) or type(owner).__module__.startswith("numpy.random"):
         warnings.warn(f"`{function.__name__}` of Python gives a kernel one number, while it is compiled; use `ti.random()` for "
@@ -196,7 +208,7 @@ _CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "update", "s
             "reverse", "sort"}
 
 
-def _refuse_change(builder, function):
+def _refuse_change(builder: Builder, function: Any) -> None:
     """Changes of lists and dictionaries of Python happen once, also in loops and branches of run time."""
     owner = getattr(function, "__self__", None)
     if not isinstance(owner, (list, dict, set)) or function.__name__ not in _CHANGES:
@@ -208,7 +220,7 @@ def _refuse_change(builder, function):
                                    "a vector or a field")
 
 
-def invoke(visitor, function, args, options):
+def invoke(visitor: Visitor, function: Any, args: list[Any], options: dict[Any, Any]) -> Any:
     if isinstance(function, Func):
         return function.inline(visitor, args, options)
     _refuse_host(function)
@@ -241,7 +253,7 @@ def invoke(visitor, function, args, options):
     return value
 
 
-def _formatted(pattern, args, options):
+def _formatted(pattern: Any, args: list[Any], options: dict[Any, Any]) -> Any:
     text, position = Text(), 0
     for literal, name, form, _ in string.Formatter().parse(pattern):
         text.add_text(literal)
@@ -255,7 +267,7 @@ def _formatted(pattern, args, options):
     return text.simplified()
 
 
-def returned(frame, value):
+def returned(frame: Frame, value: Any) -> Any:
     """What a `func` returns, in the type that it declares."""
     kind = frame.return_type
     if kind is None or value is None:
@@ -269,7 +281,7 @@ def returned(frame, value):
     return value
 
 
-def _as_type(value, kind):
+def _as_type(value: Any, kind: Any) -> Any:
     if dtypes.is_dtype(kind):
         return ops.cast(value, dtypes.cook(kind)) if is_scalar(value) else value
     return kind(value) if callable(kind) else value

@@ -1,6 +1,12 @@
 """Words of the kernel language that compute nothing."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from costate.errors import QuadrantsCompilationError, QuadrantsTypeError
+from costate.lang.base.marks import mark
 from costate.lang.data.storage import Storage
 from costate.lang.trace.arrays import TracedArray, traced
 from costate.lang.values import ops
@@ -8,8 +14,9 @@ from costate.lang.values.builder import current, require
 from costate.lang.values.describe import describe
 
 
-def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True,
-                bit_vectorize=False, name=None, checkpoints=None):
+def loop_config(*, block_dim: Any = None, serialize: bool = False, parallelize: Any = None,
+                block_dim_adaptive: bool = True, bit_vectorize: bool = False, name: Any = None,
+                checkpoints: Any = None) -> None:
     """About the loop that follows: `serialize=True` runs it in order; of `checkpoints=k` states of it, at most, its
     gradient runs it again. Others are accepted."""
     hint = {"serialize": serialize}
@@ -18,7 +25,7 @@ def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_
     require("loop_config").loop_hint = hint
 
 
-def _number_of_checkpoints(number):
+def _number_of_checkpoints(number: Any) -> Any:
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise QuadrantsTypeError(f"`checkpoints` is a number of Python, like 100, not {describe(number)}")
     if int(number) < 1:
@@ -27,12 +34,12 @@ def _number_of_checkpoints(number):
     return int(number)
 
 
-def block_local(*_):
+def block_local(*_: Any) -> None:
     """Accepted: sums into common elements are added up in registers first."""
 
 
-def _nothing(name):
-    def function(*_):
+def _nothing(name: str) -> Callable[..., Any]:
+    def function(*_: Any) -> None:
         pass
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "Accepted; has no effect."
@@ -46,36 +53,36 @@ no_activate = _nothing("no_activate")
 cache_read_only = _nothing("cache_read_only")
 
 
-def serialize():
+def serialize() -> None:
     """The loop that follows runs in order."""
     require("serialize").loop_hint = {"serialize": True}
 
 
-def assume_in_range(value, base, low, high):
+def assume_in_range(value: Any, base: Any, low: Any, high: Any) -> Any:
     """value"""
     return value
 
 
-def loop_unique(value, covers=None):
+def loop_unique(value: Any, covers: Any = None) -> Any:
     """value"""
     return value
 
 
-def static_assert(condition, message=None):
+def static_assert(condition: bool, message: Any = None) -> None:
     """Refuses to compile the kernel unless the condition holds."""
     if not condition:
         raise QuadrantsCompilationError("Static assertion failed"
                                         + (f": {message}" if message else ""))
 
 
-def static_print(*args, **options):
+def static_print(*args: Any, **options: Any) -> None:
     """Prints while the kernel is compiled."""
     builder = current()
     if builder is None or not builder.dry:
         print(*args, **options)
 
 
-def stop_grad(x):
+def stop_grad(x: Any) -> Any:
     builder = require("stop_grad")
     if isinstance(x, Storage):
         x = traced(builder, x)
@@ -86,4 +93,4 @@ def stop_grad(x):
     return ops.stop_gradient(value)
 
 
-stop_grad.changes_arrays = False
+mark(stop_grad, changes_arrays=False)

@@ -1,6 +1,10 @@
 """`return` under a condition: a function with one is a loop of one iteration, which `return` leaves."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsSyntaxError
 from costate.lang.base import dtypes
@@ -10,30 +14,34 @@ from costate.lang.trace.places import Variable
 from costate.lang.values.builder import require
 from costate.lang.values.expr import Expr, condition_handle
 
+if TYPE_CHECKING:
+    from costate.lang.trace.visitor import Visitor
+    from costate.lang.values.builder import Builder
 
-def returns_early(node):
+
+def returns_early(node: Any) -> bool:
     """Whether a function returns inside of a branch or loop."""
     return any(isinstance(inner, ast.Return) for statement in node.body
                if isinstance(statement, (ast.If, ast.For, ast.While)) for inner in ast.walk(statement))
 
 
-def contains_return(node):
+def contains_return(node: Any) -> bool:
     return any(isinstance(inner, ast.Return) for inner in ast.walk(node))
 
 
 class Early:
     """Where the results of a function go; without places it collects what they are."""
 
-    def __init__(self, places=None, is_tuple=False):
+    def __init__(self, places: list[Any] | None = None, is_tuple: bool = False) -> None:
         self.places = places
         self.is_tuple = is_tuple
-        self.values = []
+        self.values: list[Any] = []
         self.is_needed = False   # a return stands in control flow of run time
         if places is not None:
             b = require("return")
             self.flag = Variable(Expr(b.constant(u1, False), u1), u1)
 
-    def leave(self, value):
+    def leave(self, value: Any) -> None:
         """Traces a `return`."""
         b = require("return")
         parts = () if value is None else value if isinstance(value, tuple) else (value,)
@@ -45,7 +53,7 @@ class Early:
         self.flag.set(Expr(b.constant(u1, True), u1))
         b.trace.jump_break(b.loc)
 
-    def after_loop(self):
+    def after_loop(self) -> None:
         """After a loop in which the function may have returned."""
         if self.places is None:
             return
@@ -55,7 +63,7 @@ class Early:
         b.trace.end()
 
 
-def like_of(visitor, column):
+def like_of(visitor: Visitor, column: Any) -> tuple[Any, ...]:
     """What fits all these values: (type, shape), of structs a dictionary of those and the methods."""
     first = column[0]
     if isinstance(first, Struct):
@@ -74,7 +82,7 @@ def like_of(visitor, column):
 _ONE_TYPE = "a function that returns under a condition returns values of one type everywhere"
 
 
-def likes_of(visitor, values):
+def likes_of(visitor: Visitor, values: list[Any]) -> tuple[Any, ...]:
     """The types and shapes of what a function returns, and whether it is a tuple."""
     if all(v is None for v in values):
         return [], True
@@ -84,13 +92,13 @@ def likes_of(visitor, values):
     return [like_of(visitor, column) for column in zip(*rows)], isinstance(values[0], tuple)
 
 
-def variable_like(visitor, like):
+def variable_like(visitor: Visitor, like: tuple[Any, ...]) -> Any:
     if isinstance(like[0], dict):
         return Struct({name: variable_like(visitor, one) for name, one in like[0].items()}, like[1])
     return visitor.zero_variable(like)
 
 
-def inline(builder, make_visitor):
+def inline(builder: Builder, make_visitor: Callable[..., Any]) -> Any:
     """Traces a function that returns early; `make_visitor()` gives a new one each time."""
     with builder.dry_run():
         visitor = make_visitor()
@@ -115,6 +123,6 @@ def inline(builder, make_visitor):
     return _read(places, is_tuple)
 
 
-def _read(places, is_tuple):
+def _read(places: list[Any], is_tuple: bool) -> Any:
     results = tuple(p.get() for p in places)
     return (results if is_tuple else results[0]) if results else None

@@ -1,9 +1,13 @@
 """Expressions of a kernel: to Python objects, values of the kernel, or places."""
 
+from __future__ import annotations
+
 import ast
 import operator
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 from costate import _core
 from costate.errors import (CompilationError, QuadrantsIndexError, QuadrantsNameError, QuadrantsSyntaxError,
@@ -22,6 +26,7 @@ from costate.lang.trace.message import Text, formatted_by_percent
 from costate.lang.trace.places import Group, LocalArray, Place, Variable
 from costate.lang.trace.structs import element as struct_element
 from costate.lang.trace.variables import variable_for
+from costate.lang.trace.walker import Walker
 from costate.lang.values import arith, ops
 from costate.lang.values.describe import describe
 from costate.lang.values.elementwise import elementwise
@@ -42,24 +47,24 @@ COMPARE = {ast.Lt: arith.lt, ast.LtE: arith.le, ast.Gt: arith.gt, ast.GtE: arith
            ast.Eq: arith.eq, ast.NotEq: arith.ne}
 
 
-def is_value(x):
+def is_value(x: Any) -> bool:
     """Whether x takes part in arithmetic of the kernel."""
     return is_scalar(x) or isinstance(x, Matrix)
 
 
-def _is_about(error, node):
+def _is_about(error: Any, node: ast.expr) -> None:
     """Notes the node of an error, unless it is about one in it."""
     if not hasattr(error, "node"):
         try:
-            error.node = node
+            setattr(error, "node", node)
         except AttributeError:
             pass
 
 
-class Expressions:
+class Expressions(Walker):
     """Methods `on_Name(node)` give places or values; `value(node)` reads places."""
 
-    def place(self, node):
+    def place(self, node: Any) -> Any:
         method = getattr(self, "on_" + type(node).__name__, None)
         try:
             if method is None:
@@ -70,25 +75,22 @@ class Expressions:
             _is_about(error, node)
             raise
 
-    def value(self, node):
+    def value(self, node: Any) -> Any:
         result = self.unused(node)
         self.builder.watch.used(result)
         return result
 
-    def unused(self, node):
+    def unused(self, node: Any) -> Any:
         """A value of which not more than type and shape are asked."""
         result = self.place(node)
         return result.get() if isinstance(result, Place) else result
 
-    def at(self, node):
-        self.builder.loc = self.source.loc(node)
-
-    def on_Constant(self, node):
+    def on_Constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, complex) or node.value is Ellipsis:
             raise QuadrantsTypeError(f"{node.value!r} is not a number of kernels")
         return node.value
 
-    def on_Name(self, node):
+    def on_Name(self, node: ast.Name) -> Any:
         found = self.frame.find(node.id)
         if found is None:
             return self.outside(node)
@@ -96,57 +98,57 @@ class Expressions:
             return found
         return found.value if found.number is None or not self.frame.in_static else found.number
 
-    def outside(self, node):
+    def outside(self, node: ast.Name) -> Any:
         found = self.frame.outer(node.id)
         if isinstance(found, Expr):
             raise QuadrantsNameError(f'"{node.id}" is a value of another kernel')
         return found.traced() if isinstance(found, Matrix) else found
 
-    def on_Tuple(self, node):
+    def on_Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
         return tuple(self.elements(node.elts))
 
-    def on_List(self, node):
+    def on_List(self, node: ast.List) -> Any:
         return self.made(list(self.elements(node.elts)))
 
-    def made(self, container):
+    def made(self, container: Any) -> Any:
         """Remembers where a list or dictionary was made: what changes it is done when the kernel is compiled."""
         self.builder.made[id(container)] = container, self.builder.depth
         return container
 
-    def elements(self, nodes):
-        result = []
+    def elements(self, nodes: list[Any]) -> list[Any]:
+        result: list[Any] = []
         for n in nodes:
             result += self.spread(n) if isinstance(n, ast.Starred) else [self.value(n)]
         return result
 
-    def spread(self, node):
+    def spread(self, node: ast.Starred) -> list[Any]:
         """The values that `*x` stands for."""
         value = self.value(node.value)
         if isinstance(value, (Expr, str, Storage, TracedArray)) or not hasattr(value, "__iter__"):
             raise QuadrantsTypeError(f"`{ast.unparse(node)}`: {describe(value)} is not a list, tuple or vector")
         return list(value)
 
-    def on_Dict(self, node):
-        result = {}
+    def on_Dict(self, node: ast.Dict) -> Any:
+        result: dict[Any, Any] = {}
         for k, v in zip(node.keys, node.values):
             result.update(self.mapping(v) if k is None else {self.key(k): self.value(v)})
         return self.made(result)
 
-    def key(self, node):
+    def key(self, node: ast.expr) -> Any:
         key = self.value(node)
         if has_traced(key):
             raise QuadrantsTypeError(f"`{ast.unparse(node)}` is a value that exists only when the kernel runs, and cannot be "
                                      "the key of a dictionary; use a vector or a field, and its indices")
         return key
 
-    def mapping(self, node):
+    def mapping(self, node: Any) -> dict[Any, Any]:
         """The dictionary that `**x` stands for."""
         value = self.value(node)
         if not isinstance(value, dict):
             raise QuadrantsTypeError(f"`**{ast.unparse(node)}`: {describe(value)} is not a dictionary")
         return value
 
-    def on_BinOp(self, node):
+    def on_BinOp(self, node: ast.BinOp) -> Any:
         chain = [node]  # of `a + b + c + ...`, which may be as long as the user likes
         while isinstance(chain[-1].left, ast.BinOp):
             chain.append(chain[-1].left)
@@ -161,7 +163,7 @@ class Expressions:
                 raise
         return result
 
-    def binary(self, op, a, b):
+    def binary(self, op: ast.operator, a: Any, b: Any) -> Any:
         if isinstance(op, ast.MatMult):
             for x in (a, b):
                 if not isinstance(x, Matrix):
@@ -184,7 +186,7 @@ class Expressions:
                  ast.BitOr: "or_", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift"}
         return getattr(operator, names[type(op)])(a, b)
 
-    def on_UnaryOp(self, node):
+    def on_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.value(node.operand)
         self.at(node)
         if not is_value(operand):
@@ -193,7 +195,7 @@ class Expressions:
             raise QuadrantsTypeError(f"{describe(operand)} has no sign")
         return elementwise(UNARY[type(node.op)], operand)
 
-    def on_Compare(self, node):
+    def on_Compare(self, node: ast.Compare) -> Any:
         left = self.value(node.left)
         result = None
         for op, right_node in zip(node.ops, node.comparators):
@@ -204,7 +206,7 @@ class Expressions:
             left = right
         return result
 
-    def compare(self, op, a, b):
+    def compare(self, op: ast.cmpop, a: Any, b: Any) -> Any:
         if isinstance(op, (ast.Is, ast.IsNot)):
             if a is not None and b is not None and (has_traced(a) or has_traced(b)):
                 raise QuadrantsSyntaxError("`is` compares objects of Python, and not values of a kernel; use `==`")
@@ -222,7 +224,7 @@ class Expressions:
                 ast.NotEq: "ne"}[type(op)]
         return getattr(operator, name)(a, b)
 
-    def is_in(self, one, several):
+    def is_in(self, one: Expr, several: Any) -> Any:
         if not is_value(one) or isinstance(one, Matrix) or not isinstance(several, (list, tuple)) or not all(
                 is_value(e) and not isinstance(e, Matrix) for e in several):
             raise QuadrantsSyntaxError("`in` of a value of the kernel is for a list or tuple of numbers; compare with "
@@ -232,7 +234,7 @@ class Expressions:
             found = ops.logical_or(found, elementwise(COMPARE[ast.Eq], one, each))
         return found
 
-    def on_BoolOp(self, node):
+    def on_BoolOp(self, node: ast.BoolOp) -> Any:
         conjunction = isinstance(node.op, ast.And)
         result = self.value(node.values[0])
         for operand in node.values[1:]:
@@ -240,7 +242,7 @@ class Expressions:
             self.at(node)
         return result
 
-    def short_circuit(self, conjunction, left, node):
+    def short_circuit(self, conjunction: bool, left: Any, node: ast.expr) -> Any:
         if not is_value(left):
             return (left and self.value(node)) if conjunction else (left or self.value(node))
         if is_number(left):
@@ -266,7 +268,7 @@ class Expressions:
         b.trace.end()
         return variable.get()
 
-    def integer_of(self, conjunction, left, node, like):
+    def integer_of(self, conjunction: Any, left: Any, node: Any, like: Any) -> Any:
         """`and` and `or` of integers give one of them, as in Python."""
         variable = self.zero_variable(like)
         b = self.builder
@@ -280,7 +282,7 @@ class Expressions:
         b.trace.end()
         return variable.get()
 
-    def on_NamedExpr(self, node):
+    def on_NamedExpr(self, node: ast.NamedExpr) -> Any:
         statements, current, _ = self.frame.blocks[-1]
         if not is_evaluated_once(statements[current], node):
             raise unsupported(node)
@@ -291,7 +293,7 @@ class Expressions:
             self.assign_name(name, value)
         return self.value(node.target)
 
-    def on_IfExp(self, node):
+    def on_IfExp(self, node: ast.IfExp) -> Any:
         test = self.value(node.test)
         if not isinstance(test, (Expr, Matrix)) or isinstance(test, Matrix) and not has_traced(test):
             return self.place(node.body if test else node.orelse)
@@ -316,7 +318,7 @@ class Expressions:
         b.trace.end()
         return variable.get()
 
-    def common(self, a, c):
+    def common(self, a: Any, c: Any) -> tuple[Any, ...]:
         """(type, shape) of both arms of a ternary."""
         for x in (a, c):
             if not is_value(x):
@@ -328,14 +330,14 @@ class Expressions:
         ta, tc = (x.dtype if isinstance(x, Matrix) else dtype_of(x) for x in (a, c))
         return (ta if ta is tc else dtypes.promote(ta, tc)), (shapes.pop() if shapes else None)
 
-    def zero_variable(self, like):
+    def zero_variable(self, like: tuple[Any, ...]) -> Place:
         dtype, shape = like
         if shape is None:
             return Variable(0, dtype)
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)
         return variable_for(Matrix.of([arith.cast(0, dtype)] * count, shape))
 
-    def on_Subscript(self, node):
+    def on_Subscript(self, node: ast.Subscript) -> Any:
         base = self.place(node.value)
         index = self.index(node.slice)
         self.at(node)
@@ -343,7 +345,7 @@ class Expressions:
             return self.traced(base, node.value).at(index)
         return self.subscript(base, index)
 
-    def index(self, node):
+    def index(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Tuple):
             parts = [self.spread(e) if isinstance(e, ast.Starred) else [self.index(e)] for e in node.elts]
             return tuple(one for part in parts for one in part)
@@ -353,7 +355,7 @@ class Expressions:
                                for n in (node.lower, node.upper, node.step)))
         return self.value(node)
 
-    def subscript(self, base, index):
+    def subscript(self, base: Any, index: Any) -> Any:
         if isinstance(base, TracedArray):
             return base.at(index)
         if isinstance(base, StructField):
@@ -375,16 +377,16 @@ class Expressions:
         self.builder.watch.item(base, index, value)
         return value.traced() if isinstance(value, Matrix) else value
 
-    def traced(self, storage, node):
+    def traced(self, storage: Any, node: ast.expr) -> TracedArray:
         """The argument of the kernel for an array that it finds by name."""
         return traced(self.builder, storage, ast.unparse(node))
 
-    def on_Attribute(self, node):
+    def on_Attribute(self, node: ast.Attribute) -> Any:
         base = self.place(node.value)
         self.at(node)
         return self.attribute(base, node.attr)
 
-    def attribute(self, base, name):
+    def attribute(self, base: Any, name: str) -> Any:
         if isinstance(base, (Group, LocalArray)):
             part = base.attribute(name)
             if part is not None:
@@ -417,38 +419,38 @@ class Expressions:
             text = f"{describe(base)} has no attribute `{name}`"
             raise CompilationError(str(error) if isinstance(base, ModuleType) else text) from error
 
-    def on_Call(self, node):
+    def on_Call(self, node: ast.Call) -> Any:
         return calls.call(self, node)
 
-    def on_JoinedStr(self, node):
+    def on_JoinedStr(self, node: ast.JoinedStr) -> Any:
         text = Text()
         for part in node.values:
             if isinstance(part, ast.Constant):
                 text.add_text(str(part.value))
-            else:
+            elif isinstance(part, ast.FormattedValue):
                 form = self.value(part.format_spec) if part.format_spec is not None else None
                 text.add(self.value(part), form)
         return text.simplified()
 
-    def on_FormattedValue(self, node):
+    def on_FormattedValue(self, node: ast.FormattedValue) -> Any:
         value = self.value(node.value)
-        convert = {"r": repr, "s": str, "a": ascii}.get(chr(max(node.conversion, 0)))
+        convert: Any = {"r": repr, "s": str, "a": ascii}.get(chr(max(node.conversion, 0)))
         return convert(value) if convert and not has_traced(value) else value
 
-    def on_ListComp(self, node):
+    def on_ListComp(self, node: ast.ListComp) -> Any:
         result = []
         with self.frame:
             self.comprehend(node.generators, lambda: result.append(self.value(node.elt)))
         return self.made(result)
 
-    def on_DictComp(self, node):
+    def on_DictComp(self, node: ast.DictComp) -> Any:
         result = {}
         with self.frame:
             self.comprehend(node.generators, lambda: result.update(
                 {self.key(node.key): self.value(node.value)}))
         return self.made(result)
 
-    def comprehend(self, generators, action):
+    def comprehend(self, generators: list[Any], action: Callable[..., Any]) -> None:
         if not generators:
             action()
             return
@@ -463,14 +465,14 @@ class Expressions:
             if all(self.static_condition(c) for c in first.ifs):
                 self.comprehend(generators[1:], action)
 
-    def static_condition(self, node):
+    def static_condition(self, node: ast.Compare) -> Any:
         result = self.value(node)
         if has_traced(result):
             raise QuadrantsSyntaxError("the condition of a comprehension is decided while the "
                                        "kernel is compiled")
         return result
 
-    def items(self, value):
+    def items(self, value: Any) -> Any:
         """What a loop that is unrolled runs over."""
         if not isinstance(value, (Storage, TracedArray)):  # whose elements change after the kernel is compiled
             try:
@@ -479,7 +481,7 @@ class Expressions:
                 pass
         raise QuadrantsTypeError(f"{describe(value)} is not iterable while the kernel is compiled; loop over `range(n)`")
 
-    def bind_static(self, target, item, bind=None):
+    def bind_static(self, target: ast.expr, item: Any, bind: Callable[..., Any] | None = None) -> None:
         """The names of a loop that is unrolled; `bind(name, item)` binds one."""
         self.at(target)
         if isinstance(target, ast.Name):

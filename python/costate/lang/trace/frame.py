@@ -1,8 +1,12 @@
 """The names of a function that is being traced."""
 
+from __future__ import annotations
+
 import ast
 import builtins
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsNameError
 from costate.lang.analysis.effects import Meaning, effects_of, outside
@@ -14,13 +18,17 @@ from costate.lang.values.builder import require
 from costate.lang.values.expr import NUMBERS, Expr
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.analysis.effects import Effects
+    from costate.lang.syntax.source import Source
+
 
 class Bound:
     """A name for one value; `number` is that of a constant, for `ti.static`."""
 
     __slots__ = ("value", "number")
 
-    def __init__(self, value, number=None):
+    def __init__(self, value: Any, number: int | None = None) -> None:
         self.value, self.number = value, number
 
 
@@ -28,10 +36,10 @@ class Given(Bound):
     """A template parameter of a `func` whose argument is a constant."""
 
 
-class Scope(dict):
+class Scope(dict[str, Any]):
     """Names, and how much control flow of run time surrounds them."""
 
-    def __init__(self, depth):
+    def __init__(self, depth: int) -> None:
         super().__init__()
         self.depth = depth
 
@@ -39,34 +47,34 @@ class Scope(dict):
 class Frame:
     """A function that is being traced: its source, its variables, what it returns."""
 
-    def __init__(self, function, source, depth=0):
+    def __init__(self, function: Callable[..., Any], source: Source, depth: int = 0) -> None:
         self.source = source
         self.function = function
         self.scopes = [Scope(depth)]
-        self.result = None
+        self.result: Any = None
         self.returned = False
         self.globals = function.__globals__
         self.closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        self.blocks = []           # [statements, the current one, how many scopes surround them]
+        self.blocks: list[Any] = []           # [statements, the current one, how many scopes surround them]
         self._changes = source.changes
-        self.loops = []            # "range", "loop", "static", "once": from the outermost to the innermost
-        self.unrolled = []         # how much control flow of run time surrounds the "static" ones
-        self.jump = None           # "break" or "continue", on the way to the end of such a loop
+        self.loops: list[Any] = []            # "range", "loop", "static", "once": from the outermost to the innermost
+        self.unrolled: list[Any] = []         # how much control flow of run time surrounds the "static" ones
+        self.jump: Any = None           # "break" or "continue", on the way to the end of such a loop
         self.in_static = False     # whether an argument of `ti.static` is evaluated
-        self.return_type = None
-        self.early = None          # see early.py
-        self.kernel = None         # the specialisation, if this is a kernel
+        self.return_type: Any = None
+        self.early: Any = None          # see early.py
+        self.kernel: Any = None         # the specialisation, if this is a kernel
 
     @property
-    def depth(self):
+    def depth(self) -> int:
         """How much control flow of run time surrounds the function."""
         return self.scopes[0].depth
 
     @depth.setter
-    def depth(self, depth):
+    def depth(self, depth: int) -> None:
         self.scopes[0].depth = depth
 
-    def changes(self, statement, is_static=False):
+    def changes(self, statement: ast.stmt, is_static: bool = False) -> set[Any]:
         """The names that a statement changes; of constants, which calls of functions only pass on, fewer."""
         key = id(statement), is_static
         found = self._changes.get(key)
@@ -75,10 +83,10 @@ class Frame:
             found = self._changes[key] = changes(statement, asked)
         return found
 
-    def changed_in(self, name, statements, is_static=False):
+    def changed_in(self, name: str, statements: list[Any], is_static: bool = False) -> bool:
         return any(name in self.changes(s, is_static) for s in statements)
 
-    def will_change(self, name, is_static=False):
+    def will_change(self, name: str, is_static: bool = False) -> bool:
         """Whether what follows the current statement, in its scope, changes a name."""
         for statements, current, depth in reversed(self.blocks):
             if depth != len(self.scopes):
@@ -87,15 +95,15 @@ class Frame:
                 return True
         return False
 
-    def _changes_arguments(self, func):
+    def _changes_arguments(self, func: ast.expr) -> bool:
         found = self.called(func)
         return found is None or getattr(found, "by_reference", False)
 
-    def _changes_constants(self, func):
+    def _changes_constants(self, func: ast.expr) -> bool:
         found = self.called(func)
         return getattr(found, "by_reference", False) and not hasattr(found, "inline")
 
-    def called(self, func):
+    def called(self, func: ast.expr) -> Any:
         """What a call calls, or None if that is not known yet."""
         path = []
         while isinstance(func, ast.Attribute):
@@ -111,18 +119,18 @@ class Frame:
             return None
         return found
 
-    def variable(self, name, value):
+    def variable(self, name: str, value: Any) -> Place:
         """A new variable of this name."""
         return variable_for(value, (self.function.__code__, name))
 
-    def find(self, name):
+    def find(self, name: str) -> Any:
         """The place or binding of a local name, or None."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
         return None
 
-    def meaning(self, name):
+    def meaning(self, name: str) -> Meaning:
         """What a name means to the analysis of effects."""
         found = self.find(name)
         if found is None:
@@ -133,24 +141,24 @@ class Frame:
             return Meaning(names=own)
         return Meaning((value,), own if isinstance(value, Struct) else frozenset())
 
-    def effects(self, statements):
+    def effects(self, statements: list[Any]) -> Effects:
         """What statements may do, see `analysis/effects.py`."""
         return effects_of(statements, self)
 
     @property
-    def has_variables(self):
+    def has_variables(self) -> bool:
         """Whether there are names that may mean variables."""
         return any(not isinstance(found, Bound) or isinstance(found.value, Struct)
                    for scope in self.scopes for found in scope.values())
 
-    def scope_of(self, name):
+    def scope_of(self, name: Any) -> Any:
         """The innermost scope that has a name, or None."""
         return next((scope for scope in reversed(self.scopes) if name in scope), None)
 
-    def bind(self, name, what):
+    def bind(self, name: str, what: Any) -> None:
         self.scopes[-1][name] = what
 
-    def outer(self, name):
+    def outer(self, name: str) -> Any:
         """What a name means outside of the function."""
         if name in self.closure:
             try:
@@ -165,7 +173,7 @@ class Frame:
         raise QuadrantsNameError(f'Name "{name}" is not defined')
 
     @contextmanager
-    def static_arguments(self, is_static):
+    def static_arguments(self, is_static: bool) -> Iterator[Any]:
         """The arguments of a call, maybe of `ti.static`."""
         before, self.in_static = self.in_static, is_static or self.in_static
         try:
@@ -173,8 +181,8 @@ class Frame:
         finally:
             self.in_static = before
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.scopes.append(Scope(require("a block").depth))
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.scopes.pop()

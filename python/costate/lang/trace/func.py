@@ -1,8 +1,11 @@
 """`@func`: functions that become part of the kernels that call them."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError, RecursiveCall
 from costate.lang.analysis.scan import calls_methods
@@ -20,10 +23,13 @@ from costate.lang.values.describe import describe
 from costate.lang.values.expr import NUMBERS, Expr, is_number, is_scalar, value_of
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.trace.visitor import Visitor
+
 MOST_CALLS, MOST_EQUAL_CALLS = 64, 4
 
 
-def _known(value):
+def _known(value: Any) -> Any:
     """What of an argument is known while the kernel is compiled."""
     if isinstance(value, (tuple, list)):
         return [_known(one) for one in value]
@@ -35,14 +41,14 @@ def _known(value):
     return (type(value), repr(getattr(value, "dtype", None))) if is_of_run_time else id(value)
 
 
-def _through(calls, call):
+def _through(calls: list[Any], call: tuple[Any, ...]) -> str:
     """Which other functions stand between two equal calls."""
     last = len(calls) - 1 - calls[::-1].index(call)
     names = dict.fromkeys(f"`{function.__name__}`" for function, _ in calls[last + 1:])
     return f" through {', '.join(names)}" if names else ""
 
 
-def hints_of(function):
+def hints_of(function: Any) -> dict[Any, Any]:
     """The annotations of a function, evaluated."""
     raw = getattr(function, "__annotations__", {})
     names = {**function.__globals__}
@@ -57,11 +63,11 @@ def hints_of(function):
         raise QuadrantsNameError(f"{error}, in the annotations of `{function.__name__}`") from None
 
 
-def is_template(annotation):
+def is_template(annotation: Any) -> bool:
     return annotation is template or isinstance(annotation, template)
 
 
-def refuse_wrapped(function, what):
+def refuse_wrapped(function: Any, what: str) -> None:
     """Decorators below ours: what is compiled is the source of the function itself."""
     if hasattr(function, "__wrapped__"):
         raise QuadrantsSyntaxError(f"`{function.__name__}` is decorated by something below `@ti.{what}`, which has no effect on "
@@ -71,7 +77,9 @@ def refuse_wrapped(function, what):
 class Func:
     """A function of the kernel language."""
 
-    def __init__(self, function, instance=None, like=None):
+    __name__: str
+
+    def __init__(self, function: Any, instance: Any = None, like: Any = None) -> None:
         self.function = function
         self.instance = instance
         if like is not None:
@@ -79,45 +87,45 @@ class Func:
             return
         refuse_wrapped(function, "func")
         functools.update_wrapper(self, function)
-        self._source = None
-        self._hints = None
+        self._source: Any = None
+        self._hints: Any = None
         self.parameters = list(inspect.signature(function).parameters.values())
 
     @property
-    def hints(self):
+    def hints(self) -> Any:
         if self._hints is None:
             self._hints = hints_of(self.function)
         return self._hints
 
     @property
-    def source(self):
+    def source(self) -> Any:
         if self._source is None:
             self._source = Source(self.function)
         return self._source
 
     @property
-    def by_reference(self):
+    def by_reference(self) -> bool:
         """Whether a parameter is the argument itself."""
         return any(is_template(self.hints.get(p.name)) for p in self.parameters)
 
     @property
-    def body(self):
+    def body(self) -> Any:
         return self.source.node.body
 
-    def passes_itself(self, name):
+    def passes_itself(self, name: str) -> bool:
         """Whether a parameter is the argument and no copy."""
         return is_template(self.hints.get(name)) or self.instance is not None and name == self.parameters[0].name
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: Any) -> Func:
         return self if instance is None else Func(self.function, instance, self)
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         if plain.active():
             return plain.call(self, args if self.instance is None else (self.instance, *args), options)
         raise QuadrantsSyntaxError(f"the function `{self.__name__}` is a `@ti.func`: it is called in "
                                    "kernels")
 
-    def inline(self, visitor, args, options):
+    def inline(self, visitor: Any, args: Any, options: Any) -> Any:
         """Traces the function where it is called."""
         builder = visitor.builder
         if self.instance is not None:
@@ -133,7 +141,7 @@ class Func:
             builder.calls.pop()
             builder.loc = loc
 
-    def _enter(self, calls, bound):
+    def _enter(self, calls: list[Any], bound: dict[Any, Any]) -> None:
         """Notes a call; refuses one that has come again and again with nothing that could end it."""
         call = self.function, [_known(value) for value in bound.values()]
         if calls.count(call) >= MOST_EQUAL_CALLS:
@@ -143,7 +151,7 @@ class Func:
             raise RecursiveCall(f"the function `{self.__name__}` calls itself, more than {MOST_CALLS} calls deep; use a loop")
         calls.append(call)
 
-    def _visitor(self, visitor, bound):
+    def _visitor(self, visitor: Visitor, bound: dict[Any, Any]) -> Visitor:
         frame = Frame(self.function, self.source, visitor.builder.depth)
         frame.return_type = self.hints.get("return")
         for p in self.parameters:
@@ -151,7 +159,7 @@ class Func:
             frame.bind(p.name, self._parameter(frame, p.name, annotation, bound[p.name]))
         return visitor.within(frame)
 
-    def _bind(self, args, options):
+    def _bind(self, args: Any, options: dict[Any, Any]) -> dict[Any, Any]:
         try:
             bound = inspect.signature(self.function).bind(*args, **options)
         except TypeError as error:
@@ -159,7 +167,7 @@ class Func:
         bound.apply_defaults()
         return bound.arguments
 
-    def _struct(self, frame, name, annotation, given):
+    def _struct(self, frame: Frame, name: str, annotation: Any, given: Struct) -> Struct:
         """A struct: itself as a template or as `self`, else its value."""
         if is_template(annotation) or given is self.instance:
             return given
@@ -167,7 +175,7 @@ class Func:
         changes = frame.changed_in(name, body.body) or calls_methods(body, name)
         return given.copied(partial(frame.variable, name)) if changes else given.get()
 
-    def _parameter(self, frame, name, annotation, given):
+    def _parameter(self, frame: Frame, name: str, annotation: Any, given: Any) -> Any:
         if isinstance(given, Struct):
             return Bound(self._struct(frame, name, annotation, given))
         if is_template(annotation):
@@ -197,7 +205,8 @@ class Func:
         return Bound(value)
 
 
-def func(function=None, *, is_real_function=False, requires_top_level=False):
+def func(function: Any = None, *, is_real_function: bool = False,
+         requires_top_level: bool = False) -> Any:
     """Makes a function callable in kernels, whose code it becomes part of. The options have no effect."""
     if function is None:
         return func
@@ -207,16 +216,16 @@ def func(function=None, *, is_real_function=False, requires_top_level=False):
 class PyFunc(Func):
     """A function of the kernel language that Python can call too."""
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: Any) -> PyFunc:
         return self if instance is None else PyFunc(self.function, instance, self)
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
         if self.instance is not None:
             args = (self.instance, *args)
         return self.function(*args, **options)
 
 
-def pyfunc(function):
+def pyfunc(function: Any) -> PyFunc:
     """Makes a function callable in kernels and from Python."""
     return PyFunc(function)
 

@@ -1,15 +1,19 @@
 """`for` in its forms."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.analysis.effects import Effects
 from costate.lang.analysis.scan import has_jump
 from costate.lang.base.dtypes import i32, i64, u1, u64
-from costate.lang.data.ranges import Grouped, NDRange, RangeOf, Static
+from costate.lang.data.ranges import Grouped, NDRange, RangeOf, Static, static
 from costate.lang.data.snode import SNode
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import StructField
@@ -17,6 +21,7 @@ from costate.lang.trace.arrays import TracedArray, traced
 from costate.lang.trace.early import contains_return
 from costate.lang.trace.frame import Bound
 from costate.lang.trace.sparse import guard_of, nodes_changed
+from costate.lang.trace.statements import Statements
 from costate.lang.trace.variables import share
 from costate.lang.values import arith
 from costate.lang.values.builder import require
@@ -25,13 +30,18 @@ from costate.lang.values.expr import Expr, dtype_of, index_handle, index_value, 
 from costate.lang.values.matrix import Matrix
 from costate.lang.values.random import Stream
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+    from costate.lang.trace.places import Variable
+    from costate.lang.trace.sparse import Guard
+
 Op = _core.Op
 
 
-class Loops:
+class Loops(Statements):
     """Parallel ranges at the outermost level of a kernel, serial loops, and unrolled ones."""
 
-    def do_For(self, node):
+    def do_For(self, node: ast.For) -> None:
         if node.orelse:
             raise QuadrantsSyntaxError("'else' clause for 'for' is not supported in kernels; use a "
                                        "flag")
@@ -55,17 +65,17 @@ class Loops:
             with self.counted(node):
                 self.serial(node, box, grouped, checkpoints)
 
-    def without_checkpoints(self, checkpoints, what):
+    def without_checkpoints(self, checkpoints: Any, what: str) -> None:
         if checkpoints:
             raise QuadrantsSyntaxError(f"{what} has no checkpoints: those are states of a loop that runs in order; put "
                                        "`ti.loop_config(checkpoints=...)` in front of such a loop")
 
-    def keep_checkpoints(self, checkpoints):
+    def keep_checkpoints(self, checkpoints: Any) -> None:
         """Tells the loop just begun."""
         if checkpoints:
             self.builder.trace.keep_checkpoints(checkpoints, self.builder.loc)
 
-    def iterable(self, node):
+    def iterable(self, node: ast.expr) -> Any:
         """What is iterated; of `a if static(c) else b` the one that is chosen."""
         if isinstance(node, ast.IfExp):
             test = self.value(node.test)
@@ -73,11 +83,11 @@ class Loops:
                 raise QuadrantsSyntaxError("what a loop runs over is chosen while the kernel is "
                                            "compiled: the condition is `ti.static(...)`")
             return self.iterable(node.body if test else node.orelse)
-        if isinstance(node, ast.Call) and self.place(node.func) is Static.maker:
+        if isinstance(node, ast.Call) and self.place(node.func) is static:
             return Static(self.value(node))
         return self.place(node)
 
-    def box(self, iterable):
+    def box(self, iterable: Any) -> Box:
         """The ranges of a loop, as a Box."""
         if isinstance(iterable, range):
             return Box([(iterable.start, iterable.stop, iterable.step)], scalar=True)
@@ -103,7 +113,7 @@ class Loops:
                                  "`range`, `ti.ndrange`, `ti.grouped`, a field or an ndarray")
 
     @contextmanager
-    def counted(self, node):
+    def counted(self, node: ast.stmt) -> Iterator[Any]:
         """Counts the iterations of a loop that carries values, if `ad_stack_size` limits them."""
         cap = self.builder.cap
         if cap:
@@ -112,13 +122,13 @@ class Loops:
         if cap:
             cap.leave()
 
-    def carries(self, node):
+    def carries(self, node: Any) -> bool:
         """Whether a loop changes local variables from outside."""
         names = set().union(*(self.frame.changes(s) for s in node.body))
         found = map(self.frame.find, names)
         return any(_is_local(one.value if isinstance(one, Bound) else one) for one in found)
 
-    def body(self, node):
+    def body(self, node: ast.For) -> None:
         """The statements of a loop; `stop_grad` in them ends with them."""
         cap = self.builder.cap
         if cap and self.frame.loops[-1] == "loop":
@@ -129,7 +139,7 @@ class Loops:
 
     # -- unrolled ------------------------------------------------------------------
 
-    def unrolled(self, node, iterable):
+    def unrolled(self, node: ast.For, iterable: Any) -> None:
         if isinstance(iterable, RangeOf) or isinstance(iterable, Expr):
             raise QuadrantsTypeError("the range of `ti.static` has bounds that exist only when the "
                                      "kernel runs; leave `ti.static` out")
@@ -151,13 +161,13 @@ class Loops:
         frame.unrolled.pop()
         frame.loops.pop()
 
-    def bind_unrolled(self, node, name, item):
+    def bind_unrolled(self, node: ast.For, name: str, item: Any) -> None:
         changes = is_number(item) and self.frame.changed_in(name, node.body, is_static=True)
         self.frame.bind(name, self.frame.variable(name, item) if changes else Bound(item))
 
     # -- parallel ------------------------------------------------------------------
 
-    def parallel(self, node, box, grouped):
+    def parallel(self, node: ast.For, box: Box, grouped: bool) -> None:
         b = self.builder
         if b.in_range:
             raise QuadrantsSyntaxError("a parallel loop inside of another one")
@@ -188,7 +198,7 @@ class Loops:
         b.in_range, b.changed_nodes = False, frozenset()
         b.trace.end()
 
-    def prepare(self, loop):
+    def prepare(self, loop: ast.For) -> None:
         """In front of a parallel loop: variables that it changes become arrays, and it is known which sparse nodes change."""
         b = self.builder
         if b.dry or not (self.frame.has_variables or SNode.some_are_sparse):
@@ -200,7 +210,7 @@ class Loops:
             share(b, found.value if isinstance(found, Bound) else found)
 
     @contextmanager
-    def guarded(self, box, indices):
+    def guarded(self, box: Box, indices: Any) -> Iterator[Any]:
         """The work items at active cells, if the loop is over a sparse field."""
         b = self.builder
         if not box.guard:
@@ -211,7 +221,7 @@ class Loops:
             yield
         b.trace.end()
 
-    def start_random(self, indices, counts):
+    def start_random(self, indices: list[Any], counts: list[Any]) -> Any:
         """Gives the work item random numbers of its own."""
         b = self.builder
         outer = b.random
@@ -226,7 +236,7 @@ class Loops:
 
     # -- serial --------------------------------------------------------------------
 
-    def serial(self, node, box, grouped, checkpoints=None):
+    def serial(self, node: ast.For, box: Box, grouped: bool, checkpoints: Any = None) -> None:
         leaves = has_jump(node.body, ast.Break) or self.frame.early and contains_return(node)
         if len(box.ranges) > 1 and leaves:
             self.linear(node, box, grouped, checkpoints)
@@ -236,7 +246,7 @@ class Loops:
             self.nest(node, box, grouped, [], checkpoints)
         self.left(node)
 
-    def nest(self, node, box, grouped, values, checkpoints=None):
+    def nest(self, node: ast.For, box: Box, grouped: bool, values: list[Any], checkpoints: Any = None) -> None:
         k = len(values)
         if k == len(box.ranges):
             with self.frame:
@@ -254,7 +264,7 @@ class Loops:
             self.nest(node, box, grouped, [*values, index_value(index, box.dtype(k))])
         b.trace.end()
 
-    def linear(self, node, box, grouped, checkpoints):
+    def linear(self, node: Any, box: Any, grouped: Any, checkpoints: Any) -> None:
         """One loop over all tuples, so that `break` leaves it."""
         b = self.builder
         zero, one = b.constant(i64, 0), b.constant(i64, 1)
@@ -266,7 +276,7 @@ class Loops:
         self.keep_checkpoints(checkpoints)
         self.frame.loops.append("loop")
         with b.nested(), self.frame:
-            handles = []
+            handles: list[Any] = []
             for count in reversed(counts[1:]):
                 handles.insert(0, b.pure(Op.rem, i64, rest, count))
                 rest = b.pure(Op.div, i64, rest, count)
@@ -280,13 +290,13 @@ class Loops:
 
     # -- whole arrays --------------------------------------------------------------
 
-    def fill(self, array, value):
+    def fill(self, array: Any, value: int) -> None:
         """Sets all elements of an array, or of a sparse field those that are active."""
         b, box = self.builder, self.box(array)
         array = traced(b, array) if isinstance(array, Storage) else array
         value = Matrix(value) if isinstance(value, (list, tuple)) else value
 
-        def store(indices):
+        def store(indices: list[Any]) -> None:
             with self.guarded(box, indices):
                 array.at([box.value(k, h) for k, h in enumerate(indices)]).set(value)
         counts = [box.count(k) for k in range(len(box.ranges))]
@@ -303,7 +313,7 @@ class Loops:
         b.in_range, b.changed_nodes = False, frozenset()
         b.trace.end()
 
-    def each(self, counts, body, *indices):
+    def each(self, counts: Any, body: Any, *indices: Any) -> None:
         """Serial loops below these counts."""
         b = self.builder
         if len(indices) == len(counts):
@@ -316,7 +326,7 @@ class Loops:
 
     # -- indices -------------------------------------------------------------------
 
-    def bind_indices(self, node, values, box, grouped):
+    def bind_indices(self, node: ast.For, values: list[Any], box: Box, grouped: bool) -> None:
         target = node.target
         if grouped:
             vector = Matrix.of(values, (len(values),)) if values else Matrix.of([], (0,))
@@ -340,7 +350,7 @@ class Loops:
                                        f"`for {', '.join('ijklmnop'[:len(values)])} in ...`, or "
                                        "`for I in ti.grouped(...)`")
 
-    def bind_index(self, node, target, value):
+    def bind_index(self, node: ast.For, target: ast.expr, value: Any) -> None:
         if not isinstance(target, ast.Name):
             raise QuadrantsSyntaxError("a loop variable is a name")
         if target.id != "_" and self.frame.find(target.id) is not None:
@@ -352,7 +362,7 @@ class Loops:
             self.frame.bind(target.id, Bound(value))
 
 
-def _is_local(value):
+def _is_local(value: Variable | None) -> bool:
     """Whether what a name means has parts that are local variables."""
     return getattr(value, "is_local", False) is True
 
@@ -360,18 +370,19 @@ def _is_local(value):
 class Box:
     """The ranges (lo, hi, step) of a loop."""
 
-    def __init__(self, ranges, scalar, dimensions=None, guard=None):
+    def __init__(self, ranges: list[Any], scalar: bool, dimensions: Callable[..., Any] | None = None,
+                 guard: Guard | None = None) -> None:
         self.ranges = ranges
         self.guard = guard   # of a loop over a sparse field
         self.dimensions = dimensions
 
-    def dtype(self, k):
+    def dtype(self, k: int) -> DataType:
         """The type of the index: that of the bounds, i32 unless they are wider."""
         wide = any(isinstance(x, Expr) and dtype_of(x).bits == 64 for x in self.ranges[k])
         big = any(is_number(x) and not -2**31 <= x < 2**31 for x in self.ranges[k])
         return i64 if wide or big else i32
 
-    def count(self, k):
+    def count(self, k: int) -> Any:
         """The handle of the number of work items; none, if it is negative."""
         b = require("a loop")
         lo, hi, step = self.ranges[k]
@@ -390,11 +401,11 @@ class Box:
         padded = b.pure(Op.add, i64, length, b.pure(Op.sub, i64, size, one))
         return b.pure(Op.div, i64, padded, size)
 
-    def counts(self, values):
+    def counts(self, values: list[Any]) -> list[Any]:
         """The handles of indices from 0, of the loop variables."""
         return [index_handle(arith.sub(value, lo)) for value, (lo, _, _) in zip(values, self.ranges)]
 
-    def value(self, k, index):
+    def value(self, k: int, index: _core.Value) -> Expr:
         """The loop variable of work item `index`, a handle."""
         b = require("a loop")
         lo, _, step = self.ranges[k]

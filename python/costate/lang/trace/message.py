@@ -1,11 +1,18 @@
 """Texts with values of the kernel: `print`, `assert` and f-strings."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from costate.errors import QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.data.struct import Struct
 from costate.lang.values.expr import Expr
 from costate.lang.values.matrix import Matrix
+
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
 MOST_PRINTED, MOST_ASSERTED = 8, 4
 #: In front of a text: no name of the kernel, and no end of the line (src/base/Message.h).
@@ -14,7 +21,7 @@ PLAIN = "\x02"
 _FORM = re.compile(r"(?P<align>[<>]?)(?P<flags>[-+ ]?0?)(?P<size>\d{0,2}(\.\d{1,2})?)(?P<letter>[deEfFgGxX]?)")
 
 
-def _form_of(form, dtype):
+def _form_of(form: str | None, dtype: DataType) -> str:
     """`:8.3f` of a format of Python."""
     found = _FORM.fullmatch(form or "")
     if not found or dtype.is_float and found["letter"] in ("d", "x", "X"):
@@ -29,13 +36,13 @@ def _form_of(form, dtype):
 class Text:
     """A text and the values that stand in it."""
 
-    def __init__(self):
-        self.parts = []    # texts, and pairs of a handle and a format
+    def __init__(self) -> None:
+        self.parts: list[Any] = []    # texts, and pairs of a handle and a format
 
-    def add_text(self, text):
+    def add_text(self, text: Any) -> None:
         self.parts.append(str(text))
 
-    def add(self, value, form=None):
+    def add(self, value: Any, form: str | None = None) -> None:
         if isinstance(value, Expr):
             self.parts.append((value.handle, _form_of(form, value.dtype)))
         elif isinstance(value, Text):
@@ -55,13 +62,14 @@ class Text:
         else:
             self.add_text(format(value, form) if form else value)
 
-    def simplified(self):
+    def simplified(self) -> Any:
         """A string, if there are no values."""
         return "".join(self.parts) if all(isinstance(p, str) for p in self.parts) else self
 
-    def patterns(self, most):
+    def patterns(self, most: int) -> Iterator[Any]:
         """The text with `{}` for values, and these: one pair for each `most` values."""
-        text, values = "", []
+        text = ""
+        values: list[Any] = []
         for part in self.parts:
             if isinstance(part, str):
                 text += part.replace("{", "{{").replace("}", "}}")
@@ -77,7 +85,7 @@ class Text:
 _PERCENT = re.compile(r"%(?:%|([-+ 0]*)(\d*(?:\.\d+)?)([diouxXeEfFgGsr]))")
 
 
-def formatted_by_percent(pattern, values):
+def formatted_by_percent(pattern: str, values: Any) -> Text:
     """`pattern % values`, of values of the kernel."""
     values = values if isinstance(values, tuple) else (values,)
     text, end, rest = Text(), 0, list(values)
@@ -96,7 +104,7 @@ def formatted_by_percent(pattern, values):
     return text
 
 
-def _add_by_percent(text, value, flags, size, letter):
+def _add_by_percent(text: Text, value: Expr, flags: str, size: str, letter: str) -> None:
     if not isinstance(value, Expr):
         text.add_text(f"%{flags}{size}{letter}" % value if not isinstance(value, Matrix) else value)
         return
@@ -108,7 +116,7 @@ def _add_by_percent(text, value, flags, size, letter):
     text.add(value, align + flags.replace("-", "") + size + letter)
 
 
-def message_of(parts, sep=" "):
+def message_of(parts: tuple[Any, ...], sep: str = " ") -> Text:
     """A Text of the arguments of `print`."""
     text = Text()
     for k, part in enumerate(parts):

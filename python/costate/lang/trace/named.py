@@ -1,8 +1,12 @@
 """What functions of Python may read while a kernel is compiled: the members that their code names."""
 
+from __future__ import annotations
+
 import sys
 import types
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +17,13 @@ _OTHERS = {*sys.stdlib_module_names, "costate", "numpy", "scipy", "torch"} - {"_
 MOST_ENTRIES = 256   # of a container that is looked into
 
 
-def members(function, args=()):
+def members(function: Any, args: Any = ()) -> Iterator[Any]:
     """(object, name, value) of members of the function's object, of its arguments, of what it finds around itself, and of what
     these lead to; (None, None, array or container) of others that it finds around itself."""
-    calls, seen = [(function, args)], set()
+    calls: list[tuple[Any, Any]] = [(function, args)]
+    seen: set[Any] = set()
     while calls:
+        called: Any
         called, given = calls.pop()
         if isinstance(called, partial):
             called, given = called.func, [*given, *called.args, *called.keywords.values()]
@@ -32,7 +38,7 @@ def members(function, args=()):
             calls.append((found[2], ()))
 
 
-def _named(names, objects):
+def _named(names: set[Any], objects: list[Any]) -> Iterator[Any]:
     seen = {}
     while objects:
         one = objects.pop()
@@ -48,7 +54,7 @@ def _named(names, objects):
                 objects.append(found[2])
 
 
-def _members_of(one, names):
+def _members_of(one: Any, names: set[Any]) -> Iterator[Any]:
     for name in names:
         try:
             yield one, name, getattr(one, name)
@@ -59,23 +65,23 @@ def _members_of(one, names):
             yield one, name, types.MethodType(getter.fget, one)
 
 
-def _function_of(called):
+def _function_of(called: Any) -> Any:
     if not isinstance(called, (types.FunctionType, types.MethodType)):
         called = getattr(type(called), "__call__", None)
     plain = getattr(called, "__func__", called)
     return plain if isinstance(plain, types.FunctionType) and _package(plain.__module__) not in _OTHERS else None
 
 
-def _owner(called):
+def _owner(called: Any) -> Any:
     return called if not isinstance(called, (types.FunctionType, types.MethodType)) else getattr(called, "__self__", None)
 
 
-def _names(code):
+def _names(code: Any) -> set[Any]:
     inner = (name for one in code.co_consts if isinstance(one, types.CodeType) for name in _names(one))
     return {*code.co_names, *inner}
 
 
-def _around(function):
+def _around(function: Callable[..., Any]) -> Iterator[Any]:
     """The objects that a function knows by name."""
     for cell in function.__closure__ or ():
         try:
@@ -86,11 +92,11 @@ def _around(function):
     yield from (known[name] for name in _names(function.__code__) if name in known)
 
 
-def is_ours(one):
+def is_ours(one: Any) -> bool:
     """Whether an object, or a class, is of the library."""
     kind = one if isinstance(one, type) else type(one)
     return _package(kind.__module__) == "costate"
 
 
-def _package(module):
+def _package(module: str) -> str:
     return (module or "").partition(".")[0]

@@ -1,10 +1,14 @@
 """`arch=ti.python`: kernels and funcs as functions of Python, for debuggers and `print`."""
 
+from __future__ import annotations
+
 import ast
 import copy
 import operator
 import types
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +23,14 @@ from costate.lang.data.struct import Struct, StructElement, StructField
 from costate.lang.values.builder import NoKernel
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+    from costate.lang.syntax.source import Source
+    from costate.lang.trace.func import Func
+
 WAY_OUT = "use `arch=ti.cpu`"
 
-_UPDATES = {"atomic_add": operator.add, "atomic_sub": operator.sub, "atomic_mul": operator.mul,
+_UPDATES: dict[str, Any] = {"atomic_add": operator.add, "atomic_sub": operator.sub, "atomic_mul": operator.mul,
             "atomic_and": operator.and_, "atomic_or": operator.or_, "atomic_xor": operator.xor,
             "atomic_min": min, "atomic_max": max, "atomic_exchange": lambda old, new: new,
             "atomic_cas": lambda old, expected, new: new if old == expected else old}
@@ -31,18 +40,18 @@ _DIRECTIVES = {"loop_config", "block_local", "block_dim", "parallelize", "serial
                "no_activate", "stop_grad"}
 
 
-def active():
+def active() -> bool:
     """Whether `init` has chosen to run kernels as Python."""
     config = runtime.current_config()
     return config is not None and config.arch == runtime.python
 
 
-def refuse(what):
+def refuse(what: str) -> None:
     """Refuses derivatives and the like."""
     raise QuadrantsRuntimeError(f"{what} is not possible with `arch=ti.python`, which runs kernels as plain Python; {WAY_OUT}")
 
 
-def copied(value):
+def copied(value: Any) -> Any:
     """What a variable holds after an assignment: vectors and structs by value."""
     if isinstance(value, StructElement):
         return copied(value.copy())
@@ -53,7 +62,7 @@ def copied(value):
     return tuple(map(copied, value)) if type(value) is tuple else value
 
 
-def over(iterable, single):
+def over(iterable: Any, single: bool) -> Any:
     """What a loop runs over; `single`: it has one variable."""
     if isinstance(iterable, StructField):
         iterable = iterable.first()
@@ -70,7 +79,7 @@ def over(iterable, single):
     return iter(iterable) if isinstance(iterable, Grouped) else iterable
 
 
-def combined(name, old, *values):
+def combined(name: str, old: Any, *values: Any) -> Any:
     """The new value of an atomic operation."""
     if isinstance(old, Matrix):
         others = [v.entries if isinstance(v, Matrix) else [v] * len(old.entries) for v in values]
@@ -78,21 +87,21 @@ def combined(name, old, *values):
     return _UPDATES[name](old, *values)
 
 
-def at_item(name, base, index, *values):
+def at_item(name: str, base: Any, index: int | None, *values: Any) -> Any:
     """An atomic operation on an element; gives the old one."""
     old = copied(base[index])
     base[index] = combined(name, old, *values)
     return old
 
 
-def at_attribute(name, base, attribute, *values):
+def at_attribute(name: Any, base: Any, attribute: Any, *values: Any) -> Any:
     """The same of a member."""
     old = copied(getattr(base, attribute))
     setattr(base, attribute, combined(name, old, *values))
     return old
 
 
-def _name_of(function):
+def _name_of(function: ast.expr) -> Any:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
 
 
@@ -100,21 +109,21 @@ class _Rewriter(ast.NodeTransformer):
     """Makes Python do what the kernel language does: values are copied, fields are iterated, atomics update."""
 
     @staticmethod
-    def _helper(name, *args):
+    def _helper(name: str, *args: Any) -> ast.Call:
         return ast.Call(ast.Attribute(ast.Name("_plain_", ast.Load()), name, ast.Load()), list(args), [])
 
-    def visit_For(self, node):
+    def visit_For(self, node: ast.For) -> ast.For:
         self.generic_visit(node)
         single = ast.Constant(isinstance(node.target, ast.Name))
         node.iter = ast.copy_location(self._helper("over", node.iter, single), node.iter)
         return node
 
-    def visit_Assign(self, node):
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         self.generic_visit(node)
         node.value = ast.copy_location(self._helper("copied", node.value), node.value)
         return node
 
-    def visit_AnnAssign(self, node):
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
@@ -122,12 +131,12 @@ class _Rewriter(ast.NodeTransformer):
         made = ast.Assign([node.target], self._helper("copied", value))
         return ast.copy_location(made, node)
 
-    def visit_Expr(self, node):
+    def visit_Expr(self, node: ast.Expr) -> Any:
         if isinstance(node.value, ast.Call) and _name_of(node.value.func) in _DIRECTIVES:
             return ast.copy_location(ast.Pass(), node)
         return self.generic_visit(node)
 
-    def visit_Call(self, node):
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         name = _name_of(node.func)
         if name not in _UPDATES or len(node.args) < 2:
@@ -135,25 +144,25 @@ class _Rewriter(ast.NodeTransformer):
         target, *values = node.args
         return ast.copy_location(self._atomic(ast.Constant(name), target, values), node)
 
-    def _atomic(self, name, target, values):
+    def _atomic(self, name: ast.Constant, target: ast.expr, values: list[Any]) -> ast.expr:
         if isinstance(target, ast.Subscript):
             return self._helper("at_item", name, target.value, target.slice, *values)
         if isinstance(target, ast.Attribute):
             return self._helper("at_attribute", name, target.value, ast.Constant(target.attr), *values)
         if not isinstance(target, ast.Name):
-            raise QuadrantsSyntaxError(f"`{name.value}` changes a variable or an element of an array")
+            raise QuadrantsSyntaxError(f"`{name.value!s}` changes a variable or an element of an array")
         new = ast.NamedExpr(ast.Name(target.id, ast.Store()), self._helper("combined", name, target, *values))
         return ast.Subscript(ast.Tuple([target, new], ast.Load()), ast.Constant(0), ast.Load())
 
 
-def _refuse_assigned_templates(source, names):
+def _refuse_assigned_templates(source: Source, names: set[Any]) -> None:
     for node in ast.walk(source.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
             raise QuadrantsSyntaxError(source.show(node, f"`{node.id}` is a `ti.template()` that the function assigns, which "
                                                    f"plain functions of Python cannot do for their caller; {WAY_OUT}"))
 
 
-def _code(source, freevars):
+def _code(source: Source, freevars: list[str]) -> Any:
     """The code of the rewritten function, whose free variables are `freevars` and the helpers."""
     node = _Rewriter().visit(copy.deepcopy(source.node))
     node.decorator_list, node.returns = [], None
@@ -161,14 +170,14 @@ def _code(source, freevars):
         if isinstance(one, ast.arg):
             one.annotation = None
     node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
-    outer = ast.parse(f"def _outer_({', '.join(freevars)}): pass")
+    outer: Any = ast.parse(f"def _outer_({', '.join(freevars)}): pass")
     outer.body[0].body = [node]
     made = compile(ast.fix_missing_locations(outer), source.file, "exec", dont_inherit=True)
     within = next(c for c in made.co_consts if isinstance(c, types.CodeType))
     return next(c for c in within.co_consts if isinstance(c, types.CodeType) and c.co_name == node.name)
 
 
-def _python(function, source, templates):
+def _python(function: Callable[..., Any], source: Source, templates: set[Any]) -> Callable[..., Any]:
     """The function as one of Python, with the globals and the closure of the original."""
     _refuse_assigned_templates(source, templates)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
@@ -181,21 +190,21 @@ def _python(function, source, templates):
 
 
 _helpers = types.SimpleNamespace(over=over, copied=copied, combined=combined, at_item=at_item, at_attribute=at_attribute)
-_made = weakref.WeakKeyDictionary()   # of functions
+_made: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()   # of functions
 
 
-def _of(owner, templates):
+def _of(owner: Any, templates: set[Any]) -> Any:
     key = owner.function
     if key not in _made:
         _made[key] = _python(owner.function, owner.source, templates)
     return _made[key]
 
 
-def _is_template(annotation):
+def _is_template(annotation: Any) -> bool:
     return annotation is template or isinstance(annotation, template)
 
 
-def call(func, args, options):
+def call(func: Func, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
     """Calls a func."""
     templates = {p.name for p in func.parameters if _is_template(func.hints.get(p.name))}
     bound = func._bind(args, options)
@@ -206,13 +215,13 @@ def call(func, args, options):
     return made(**bound)
 
 
-def _number(value, dtype):
+def _number(value: float, dtype: DataType) -> Any:
     if dtype.is_float:
         return dtype.np.type(value).item()
     return bool(value) if dtype.is_bool else dtypes.convert_number(int(value), dtype)
 
 
-def _argument(annotation, value, after):
+def _argument(annotation: Any, value: Any, after: list[Any]) -> Any:
     """What a kernel sees of an argument; `after` gets what brings arrays of others back."""
     if isinstance(annotation, CompoundType):
         return annotation(copied(value) if isinstance(value, Matrix) else Matrix(value))
@@ -223,7 +232,7 @@ def _argument(annotation, value, after):
     return copied(value)
 
 
-def _foreign(annotation, value, after):
+def _foreign(annotation: Any, value: Any, after: list[Any]) -> Any:
     """An ndarray for an array of NumPy or PyTorch."""
     host = value if isinstance(value, np.ndarray) else value.detach().cpu().numpy()
     kind = annotation if isinstance(annotation, NdarrayType) else NdarrayType()
@@ -232,7 +241,7 @@ def _foreign(annotation, value, after):
     made = make_ndarray(dtypes.of_numpy(host.dtype), shape, element_shape)
     made.from_numpy(host)
 
-    def back():
+    def back() -> None:
         if host is value and not host.flags.writeable:
             return
         if host is value:
@@ -243,7 +252,7 @@ def _foreign(annotation, value, after):
     return made
 
 
-def _returned(kinds, value, is_tuple):
+def _returned(kinds: list[Any] | None, value: Any, is_tuple: bool) -> Any:
     if not kinds or value is None:
         return None
     values = value if isinstance(value, tuple) and is_tuple else (value,)
@@ -252,11 +261,12 @@ def _returned(kinds, value, is_tuple):
     return tuple(made) if is_tuple else made[0]
 
 
-def launch(kernel, args):
+def launch(kernel: Any, args: tuple[Any, ...]) -> Any:
     """Runs a kernel with all its arguments, `self` too."""
     if state.forward is not None or state.tape is not None and not state.hidden:
         refuse("a derivative")
-    names, after = list(kernel.signature.parameters), []
+    names = list(kernel.signature.parameters)
+    after: list[Any] = []
     _ = kernel.parameters    # evaluates the annotations
     hints = kernel.original.hints
     made = _of(kernel.original, set())

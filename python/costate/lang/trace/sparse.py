@@ -4,9 +4,15 @@ A `pointer` or `bitmasked` node has a number for each cell, 1 where it is active
 list. Whoever is active has active parents; what is inactive holds 0. So a read needs no check.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
 from costate import _core
 from costate.errors import QuadrantsTypeError
 from costate.lang.base.dtypes import i32, i64
+from costate.lang.base.marks import mark
 from costate.lang.data import field as fields
 from costate.lang.data.snode import SNode
 from costate.lang.data.struct import Struct, StructField
@@ -17,10 +23,14 @@ from costate.lang.values.builder import require
 from costate.lang.values.expr import Expr, index_handle, index_value
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.data.field import ScalarField
+    from costate.lang.values.builder import Builder
+
 Op = _core.Op
 
 
-def node_of(x):
+def node_of(x: Any) -> Any:
     """The node of a field, of an element of a field of structs, or the node itself."""
     if isinstance(x, TracedArray):
         x = x.host
@@ -36,7 +46,7 @@ def node_of(x):
 # -- cells of nodes, as handles ---------------------------------------------------
 
 
-def _cells(handles, here, there):
+def _cells(handles: list[Any], here: SNode, there: Any) -> list[Any]:
     """The indices of the cell of `there`, a parent, that has the cell `handles` of `here`."""
     b, axes = require("a cell"), sorted(here.extents)
     result = []
@@ -52,10 +62,10 @@ def _cells(handles, here, there):
 class Cell:
     """The state of a cell of a sparse node, in a kernel."""
 
-    def __init__(self, node, handles):
+    def __init__(self, node: Any, handles: Any) -> None:
         self.node = node
         self.b = require("a sparse field")
-        self.list_index = None
+        self.list_index: Any = None
         if node.kind == "dynamic":
             own = sorted(node.extents).index(node.own_axis)
             handles = list(handles)
@@ -63,7 +73,7 @@ class Cell:
                 self.list_index = handles.pop(own)
         self.element = Element(traced(self.b, node.state()), handles)
 
-    def read(self):
+    def read(self) -> Expr:
         """The state; atomically, if the kernel changes some."""
         b, e = self.b, self.element
         if id(self.node) in b.changed_nodes:
@@ -71,31 +81,31 @@ class Cell:
             return Expr(old, i32)
         return Expr(b.trace.load(e.array.handle, i32.core, e.handles, b.loc), i32)
 
-    def is_active(self, state):
+    def is_active(self, state: Any) -> Any:
         if self.list_index is None:
             return arith.gt(state, 0)
         return arith.lt(index_value(self.list_index), state)
 
-    def _change(self, op, value):
+    def _change(self, op: _core.Op, value: _core.Value) -> None:
         b, e = self.b, self.element
         b.trace.update(op, e.array.handle, i32.core, e.handles, value, b.loc)
 
-    def activate(self):
+    def activate(self) -> None:
         one = self.b.constant(i32, 1)
         if self.list_index is not None:
             one = self.b.pure(Op.add, i32, self.b.pure(Op.cast, i32, self.list_index), one)
         self._change(Op.max, one)
 
-    def clear(self):
+    def clear(self) -> None:
         self._change(Op.min, self.b.constant(i32, 0))
 
-    def grow(self):
+    def grow(self) -> Expr:
         """One more in the list; the length before."""
         b, e = self.b, self.element
         return Expr(b.trace.fetch(Op.add, e.array.handle, i32.core, e.handles, b.constant(i32, 1), b.loc), i32)
 
 
-def activate_from(node, handles, base):
+def activate_from(node: Any, handles: Any, base: Any) -> None:
     """Makes the cell of `node`, whose field or node `base` has the cell `handles`, and those above it active."""
     for one in node.lineage():
         if one.is_sparse:
@@ -103,7 +113,7 @@ def activate_from(node, handles, base):
 
 
 @arrays.activate.given
-def written(element):
+def written(element: Any) -> None:
     """A kernel writes an element of an array: if it is a sparse field, it becomes active."""
     node = getattr(element.array.host, "_sparse_node", None)
     if node is None or require("an element").unmarked:
@@ -114,7 +124,7 @@ def written(element):
 # -- functions of the language ----------------------------------------------------
 
 
-def _handles(x, node, indices, axes):
+def _handles(x: Any, node: SNode, indices: Any, axes: list[Any]) -> list[Any]:
     """The cell at indices of these axes: of a node they count from 0, of a field from its offset."""
     indices = flat_indices(indices)
     if len(indices) != len(axes):
@@ -129,25 +139,25 @@ def _handles(x, node, indices, axes):
     return [index_handle(k) for k in indices]
 
 
-def _lows(field, node, axes):
+def _lows(field: ScalarField, node: SNode, axes: list[Any]) -> Any:
     """The first indices of a field along axes, or None if all are 0."""
     lows = _offsets(field, node)
     found = [lows[axis] for axis in axes]
     return found if any(found) else None
 
 
-def _list_axes(node):
+def _list_axes(node: SNode) -> list[Any]:
     """All axes, but for that of lists."""
     return [axis for axis in sorted(node.extents) if axis != node.own_axis]
 
 
-def activate(node, indices):
+def activate(node: Any, indices: Any) -> None:
     """Makes a cell of a node active, as a write to it does."""
     given, node = node, node_of(node)
     activate_from(node, _handles(given, node, indices, sorted(node.extents)), node)
 
 
-def is_active(node, indices):
+def is_active(node: Any, indices: Any) -> Any:
     """Whether a cell of a node is active."""
     given, node = node, node_of(node)
     handles = _handles(given, node, indices, sorted(node.extents))
@@ -159,21 +169,21 @@ def is_active(node, indices):
 
 
 @fields.length.given
-def length(node, indices=()):
+def length(node: Any, indices: Any = ()) -> Expr:
     """The length of a list of a `dynamic` node."""
     given, node = node, _list_node(node)
     return List(node, _handles(given, node, indices, _list_axes(node))).length()
 
 
 @fields.append.given
-def append(node, indices, value):
+def append(node: Any, indices: Any, value: Any) -> Expr | None:
     """Puts a value at the end of a list of a `dynamic` node; returns the length before."""
     given, node = node, _list_node(node)
     return List(node, _handles(given, node, indices, _list_axes(node))).append(value)
 
 
 @fields.deactivate.given
-def deactivate(node, indices):
+def deactivate(node: Any, indices: Any) -> None:
     """Makes a cell of a node, and all below, inactive and 0; of a `dynamic` node a list empty."""
     given, node = node, node_of(node)
     if not node.is_sparse:
@@ -181,13 +191,13 @@ def deactivate(node, indices):
     _deactivate(node, _handles(given, node, indices, _list_axes(node)))
 
 
-def _deactivate(node, handles):
+def _deactivate(node: SNode, handles: list[Any]) -> None:
     cell = Cell(node, handles)
     cell.clear()
     _clear_below(node, cell.element.handles)
 
 
-def _put(node, place, value):
+def _put(node: SNode, place: list[Any], value: Any) -> None:
     """A value, or a struct of them, becomes the element at a place of the fields of a node."""
     b, fields = require("append"), list(node.fields)
     values = [value.member(name) for name in value.keys] if isinstance(value, Struct) else [value]
@@ -199,7 +209,7 @@ def _put(node, place, value):
             traced(b, field).from_start(place).set(one)
 
 
-def _clear_below(node, handles):
+def _clear_below(node: SNode, handles: list[Any]) -> None:
     known = {a: (h, node.extents[a]) for a, h in zip(_list_axes(node), handles)}
     b = require("deactivate")
     for below in node.descendants():
@@ -212,7 +222,8 @@ def _clear_below(node, handles):
                       lambda at, field=field: traced(b, field).from_start(at).set(0))
 
 
-def _each(b, extents, known, body, handles=()):
+def _each(b: Builder, extents: dict[Any, Any], known: dict[Any, Any], body: Callable[..., Any],
+          handles: tuple[Any, ...] = ()) -> None:
     """`body` of the indices of all cells that lie in a cell: `known` is {axis: (its index, the extent there)}."""
     axes = sorted(extents)
     if len(handles) == len(axes):
@@ -232,7 +243,7 @@ def _each(b, extents, known, body, handles=()):
     b.trace.end()
 
 
-def rescale_index(a, b, indices):
+def rescale_index(a: Any, b: Any, indices: Any) -> Matrix:
     """The index in b of what has an index in a; fields or nodes."""
     given, a, wanted, b = a, node_of(a), b, node_of(b)
     first, start = _offsets(given, a), _offsets(wanted, b)
@@ -246,14 +257,14 @@ def rescale_index(a, b, indices):
     return Matrix(result)
 
 
-def _offsets(x, node):
+def _offsets(x: Any, node: SNode) -> dict[Any, Any]:
     """{axis: the first index} of a field; of a node they are 0."""
     x = x.host if isinstance(x, TracedArray) else x.first() if isinstance(x, StructField) else x
     axes = sorted(node.extents)
     return dict(zip(axes, getattr(x, "offset", None) or (0,) * len(axes)))
 
 
-def _list_node(x):
+def _list_node(x: Any) -> Any:
     node = node_of(x)
     if node.kind != "dynamic":
         raise QuadrantsTypeError(f"a `{node.kind}` node has no lists; `append` and `length` are of `dynamic` nodes")
@@ -264,10 +275,10 @@ def _list_node(x):
 class List:
     """`x[i]` where the last index is that of a list; handles that count from 0."""
 
-    def __init__(self, node, handles):
+    def __init__(self, node: Any, handles: Any) -> None:
         self.node, self.handles = node, list(handles)
 
-    def append(self, value):
+    def append(self, value: Any) -> Expr:
         node, b = self.node, require("append")
         at = Cell(node, self.handles).grow()
         own = sorted(node.extents).index(node.own_axis)
@@ -279,14 +290,15 @@ class List:
         b.trace.end()
         return at
 
-    def length(self):
+    def length(self) -> Expr:
         return Cell(self.node, self.handles).read()
 
-    def deactivate(self):
+    def deactivate(self) -> None:
         _deactivate(self.node, self.handles)
 
 
-activate.changes_arrays = append.changes_arrays = deactivate.changes_arrays = True
+for _function in (activate, append, deactivate):
+    mark(_function, changes_arrays=True)
 
 
 # -- loops over active cells ------------------------------------------------------
@@ -295,18 +307,18 @@ activate.changes_arrays = append.changes_arrays = deactivate.changes_arrays = Tr
 class _Every:
     """All nodes."""
 
-    def __contains__(self, node):
+    def __contains__(self, node: Any) -> Any:
         return True
 
 
-def nodes_changed(effects):
+def nodes_changed(effects: Any) -> Any:
     """The identities of the sparse nodes whose cells may become active or inactive by what a loop does."""
     if effects.anything:
         return _Every()
     return frozenset(id(one) for what in effects.objects.values() for one in _sparse_nodes(what))
 
 
-def _sparse_nodes(what):
+def _sparse_nodes(what: Any) -> Iterator[Any]:
     """Those that a change of an array or node changes."""
     if isinstance(what, TracedArray):
         what = what.host
@@ -321,12 +333,12 @@ def _sparse_nodes(what):
 class Guard:
     """Which work items of a loop over a field or node are at active cells: as they are when the loop starts."""
 
-    def __init__(self, node):
+    def __init__(self, node: Any) -> None:
         self.node = node
         self.above = node.sparse_above()
-        self.start = None
+        self.start: Any = None
 
-    def begin(self):
+    def begin(self) -> None:
         """In front of a parallel loop: keeps the states, if the kernel changes some."""
         b = require("a loop")
         if id(self.above) not in b.changed_nodes:
@@ -342,7 +354,7 @@ class Guard:
         b.trace.end()
         self.start = copy
 
-    def condition(self, handles):
+    def condition(self, handles: Any) -> Any:
         """Whether the cell of a work item was active."""
         b = require("a loop")
         cell = Cell(self.above, _cells(handles, self.node, self.above))
@@ -352,7 +364,7 @@ class Guard:
         return cell.is_active(Expr(state, i32))
 
 
-def guard_of(x):
+def guard_of(x: Any) -> Guard | None:
     """The Guard of a loop over a field or node, or None if all of it is active."""
     node = x if hasattr(x, "children") else getattr(x, "_node", None)
     return Guard(node) if node is not None and node.sparse_above() else None

@@ -6,10 +6,17 @@ Counters of the iterations at each depth of loops run in the primal, and what th
 most is looked at before a gradient.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from costate import _core
 from costate.errors import QuadrantsAssertionError, QuadrantsCompilationError
 from costate.lang.base.dtypes import i32
 from costate.lang.trace.arrays import Hidden, TracedArray
+
+if TYPE_CHECKING:
+    from costate.lang.values.builder import Builder
 
 Op = _core.Op
 DEPTH = 6
@@ -18,22 +25,22 @@ DEPTH = 6
 class StackCap:
     """The counters of one kernel."""
 
-    def __init__(self, builder, most):
+    def __init__(self, builder: Builder, most: int) -> None:
         self.most = most
-        self.builder = builder
-        self.traced = TracedArray(i32, 0, (), ())
+        self.builder: Any = builder
+        self.traced: Any = TracedArray(i32, 0, (), ())
         self.hidden = Hidden(builder, i32, ())
         self.level = 0
-        self.carrying = []   # of the loops around the current statement, whether they carry values
+        self.carrying: list[Any] = []   # of the loops around the current statement, whether they carry values
         self.open()
 
-    def open(self):
+    def open(self) -> None:
         """New counters, in front of serial code or in a range."""
         b = self.builder
-        self.counters = [b.trace.declare(i32.core, b.constant(i32, 0), b.loc)
+        self.counters: Any = [b.trace.declare(i32.core, b.constant(i32, 0), b.loc)
                          for _ in range(DEPTH)]
 
-    def enter(self, carries):
+    def enter(self, carries: bool) -> None:
         self.carrying.append(carries)
         if not carries:
             return
@@ -43,7 +50,7 @@ class StackCap:
                 b.trace.assign(counter, b.constant(i32, 0), b.loc)
         self.level += 1
 
-    def iteration(self):
+    def iteration(self) -> None:
         if not self.carrying[-1]:
             return
         b = self.builder
@@ -51,7 +58,7 @@ class StackCap:
         more = b.pure(Op.add, i32, b.trace.read(i32.core, counter, b.loc), b.constant(i32, 1))
         b.trace.assign(counter, more, b.loc)
 
-    def leave(self):
+    def leave(self) -> None:
         if not self.carrying.pop():
             return
         b = self.builder
@@ -61,15 +68,15 @@ class StackCap:
                 b.trace.update(Op.max, self.traced.handle, i32.core, [],
                                b.trace.read(i32.core, counter, b.loc), b.loc)
 
-    def closed(self):
+    def closed(self) -> StackCap:
         """What launches need, without the trace."""
         self.builder = self.traced = self.counters = None
         return self
 
-    def clear(self, arrays):
+    def clear(self, arrays: dict[Any, Any]) -> None:
         arrays[self.hidden].fill(0)
 
-    def check(self, name, arrays):
+    def check(self, name: str, arrays: dict[Any, Any]) -> None:
         """Raises if the last launch took too many iterations; `arrays` is {Hidden: array}."""
         iterations = int(arrays[self.hidden].to_numpy())
         if iterations > self.most:
@@ -80,7 +87,7 @@ class StackCap:
                 "need no limit")
 
 
-def refuse_loops(name, place):
+def refuse_loops(name: str, place: _core.Loc) -> None:
     raise QuadrantsCompilationError(
         f"{place}: kernel `{name}`: Cannot use non static range in Backwards mode with "
         "`ad_stack_experimental_enabled=False`; leave that option of `init` out, or unroll the loop "

@@ -1,13 +1,17 @@
 """Statements of a kernel, but loops."""
 
+from __future__ import annotations
+
 import ast
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import Any
 
 from costate.errors import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
 from costate.lang.analysis.scan import with_assigned_elements
 from costate.lang.base import dtypes
-from costate.lang.data.ranges import Static
+from costate.lang.data.ranges import static
 from costate.lang.data.storage import Storage
 from costate.lang.data.struct import Struct
 from costate.lang.syntax.located import located
@@ -15,7 +19,7 @@ from costate.lang.syntax.source import unsupported
 from costate.lang.trace import calls
 from costate.lang.trace.arrays import TracedArray
 from costate.lang.trace.early import contains_return
-from costate.lang.trace.expressions import BINARY, is_value
+from costate.lang.trace.expressions import BINARY, Expressions, is_value
 from costate.lang.trace.frame import Bound, Given
 from costate.lang.trace.message import MOST_ASSERTED, Text
 from costate.lang.trace.places import Group, LocalArray, Place, Variable, is_shared
@@ -27,10 +31,10 @@ from costate.lang.values.matrix import Matrix, unified
 
 ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
-class Statements:
+class Statements(Expressions):
     """`block(statements)` traces statements one after the other."""
 
-    def block(self, statements):
+    def block(self, statements: list[Any]) -> None:
         frame = self.frame
         block = [statements, 0, len(frame.scopes)]
         frame.blocks.append(block)
@@ -41,7 +45,7 @@ class Statements:
                 break
         frame.blocks.pop()
 
-    def statement(self, node):
+    def statement(self, node: ast.stmt) -> None:
         b = self.builder
         b.loc = self.source.loc(node)
         method = getattr(self, "do_" + type(node).__name__, None)
@@ -55,26 +59,26 @@ class Statements:
             raise located(error, self.source, getattr(error, "node", node)) from error
 
     @contextmanager
-    def inside(self):
+    def inside(self) -> Iterator[Any]:
         """Inside of control flow of run time, with names of its own."""
         stopped = len(self.builder.stopped)
         with self.builder.nested(), self.frame:
             yield
         del self.builder.stopped[stopped:]
 
-    def inner(self, statements):
+    def inner(self, statements: list[Any]) -> None:
         """A block inside of control flow of run time."""
         with self.inside():
             self.block(statements)
 
     # -- assignments ---------------------------------------------------------------
 
-    def do_Assign(self, node):
+    def do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
         for target in node.targets:
             self.assign(target, value, node.value)
 
-    def do_AnnAssign(self, node):
+    def do_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is None:
             raise QuadrantsSyntaxError("a variable gets a value where it is declared: "
                                        "`a: ti.f32 = 0.0`")
@@ -88,7 +92,7 @@ class Statements:
             raise QuadrantsTypeError(f"`{ast.unparse(node.annotation)}` is not a type; write `x: ti.f32 = ...`")
         self.assign(node.target, value)
 
-    def assign(self, target, value, given=None):
+    def assign(self, target: ast.expr, value: Any, given: ast.expr | None = None) -> None:
         """`given` is the expression of the value, if there is one."""
         if isinstance(target, (ast.Tuple, ast.List)):
             self.unpack(target.elts, value, given)
@@ -102,7 +106,7 @@ class Statements:
         place = self.target(target)
         place.set(value)
 
-    def target(self, node):
+    def target(self, node: ast.expr) -> Any:
         """The place of a subscript or attribute that is assigned."""
         place = self.place(node)
         if isinstance(place, (Place, Struct)):
@@ -117,10 +121,10 @@ class Statements:
         raise QuadrantsSyntaxError(f"`{ast.unparse(node)}` cannot be assigned in a kernel" + (
             "; make a `ti.Vector([...])` of the list" if made else ""))
 
-    def is_static(self, given):
-        return isinstance(given, ast.Call) and self.frame.called(given.func) is Static.maker
+    def is_static(self, given: ast.expr | None) -> bool:
+        return isinstance(given, ast.Call) and self.frame.called(given.func) is static
 
-    def unpack(self, targets, value, given=None):
+    def unpack(self, targets: list[Any], value: Any, given: Any = None) -> None:
         if not isinstance(value, (Matrix, tuple, list)):
             raise QuadrantsTypeError(f"{describe(value)} cannot be unpacked")
         values = list(value)
@@ -130,7 +134,7 @@ class Statements:
         for one, part, node in zip(targets, values, given.elts if several else [given] * len(values)):
             self.assign(one, part, node)
 
-    def find_to_change(self, name):
+    def find_to_change(self, name: str) -> Any:
         """The place or binding of a local name that is assigned."""
         found = self.frame.find(name)
         if isinstance(found, Given):
@@ -138,7 +142,7 @@ class Statements:
                                      "function with a variable, or assign to another name")
         return found
 
-    def assign_name(self, name, value, is_static=False):
+    def assign_name(self, name: str, value: Any, is_static: bool = False) -> None:
         found = self.find_to_change(name)
         if isinstance(found, Bound) and isinstance(found.value, Struct) and found.value.is_variable:
             found = found.value
@@ -157,7 +161,7 @@ class Statements:
         else:
             self.declare(name, value, is_static)
 
-    def rebind(self, name, value):
+    def rebind(self, name: Any, value: Any) -> None:
         """A name of something that is known while the kernel is compiled, or becomes it."""
         scope = self.frame.scope_of(name)
         if scope is self.frame.scopes[-1]:
@@ -170,7 +174,7 @@ class Statements:
         self.declare(name, value)
         self.frame.scopes = scopes
 
-    def declare(self, name, value, is_static=False):
+    def declare(self, name: str, value: Any, is_static: bool = False) -> None:
         """A new name in this block; what comes from `ti.static` stays known while the kernel is compiled."""
         if isinstance(value, Struct):
             self.frame.bind(name, value.copied(partial(self.frame.variable, name)))
@@ -187,13 +191,13 @@ class Statements:
         else:
             self.frame.bind(name, Bound(value_of(value), value if is_number(value) else None))
 
-    def fixed(self, value):
+    def fixed(self, value: Matrix) -> Matrix:
         """A vector whose numbers are values of the kernel of one type."""
         entries = unified(value.entries)
         dtype = dtypes.defaults.fp if any(isinstance(e, float) for e in entries) else value.dtype
         return value.like([value_of(e, dtype) for e in entries])
 
-    def do_AugAssign(self, node):
+    def do_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
             place = self.find_to_change(node.target.id)
             if isinstance(place, Bound) or place is None:
@@ -212,7 +216,7 @@ class Statements:
         self.at(node)
         self.augment(place, node.op, value)
 
-    def augment(self, place, op, value):
+    def augment(self, place: Place, op: ast.operator, value: Any) -> None:
         if isinstance(place, Struct):
             raise QuadrantsTypeError("a struct is changed by its members")
         if isinstance(value, (list, tuple)):
@@ -228,14 +232,14 @@ class Statements:
 
     # -- control flow --------------------------------------------------------------
 
-    def do_Expr(self, node):
+    def do_Expr(self, node: ast.Expr) -> None:
         if getattr(node.value, "value", None) is not Ellipsis:
             self.place(node.value)
 
-    def do_Pass(self, node):
+    def do_Pass(self, node: ast.Pass) -> None:
         pass
 
-    def do_If(self, node):
+    def do_If(self, node: Any) -> None:
         """An `elif` is an `if` in the `else` before it; there may be more of them than calls can be nested."""
         depth = self.builder.depth
         with ExitStack() as branches:
@@ -245,7 +249,7 @@ class Statements:
         for _ in range(opened):
             self.builder.trace.end()
 
-    def branch(self, node, branches):
+    def branch(self, node: ast.If, branches: Any) -> ast.If | None:
         """Traces an `if` up to an `elif`, which it returns."""
         test = self.value(node.test)
         if isinstance(test, Matrix):
@@ -268,7 +272,7 @@ class Statements:
         self.block(node.orelse)
         return None
 
-    def taken(self, node, test):
+    def taken(self, node: ast.If, test: Expr) -> None:
         """What an `if` of run time does if it is true."""
         b = self.builder
         self.at(node.test)
@@ -276,14 +280,14 @@ class Statements:
         self.inner(node.body)
         b.trace.end()
 
-    def do_While(self, node):
+    def do_While(self, node: ast.While) -> None:
         if node.orelse:
             raise QuadrantsSyntaxError("'else' clause for 'while' is not supported in kernels; use "
                                        "a flag")
         with self.counted(node):
             self.while_loop(node)
 
-    def while_loop(self, node):
+    def while_loop(self, node: ast.While) -> None:
         b = self.builder
         checkpoints = b.loop_hint.pop("checkpoints", None)
         with linalg.condition_of_loop(lambda: self.value(node.test)):
@@ -304,12 +308,12 @@ class Statements:
         b.trace.end()
         self.left(node)
 
-    def left(self, loop):
+    def left(self, loop: ast.stmt) -> None:
         """After a loop in which the function may have returned."""
         if self.frame.early and contains_return(loop):
             self.frame.early.after_loop()
 
-    def do_Break(self, node):
+    def do_Break(self, node: ast.Break) -> None:
         if self.jumps_now("break"):
             return
         if self.frame.loops[-1] == "range":
@@ -318,7 +322,7 @@ class Statements:
                                        "it")
         self.builder.trace.jump_break(self.builder.loc)
 
-    def do_Continue(self, node):
+    def do_Continue(self, node: ast.Continue) -> None:
         if self.jumps_now("continue"):
             return
         if self.frame.loops[-1] == "range":
@@ -326,7 +330,7 @@ class Statements:
         else:
             self.builder.trace.jump_continue(self.builder.loc)
 
-    def jumps_now(self, what):
+    def jumps_now(self, what: str) -> bool:
         """Whether the jump is one of an unrolled loop."""
         frame = self.frame
         if not frame.loops:
@@ -341,7 +345,7 @@ class Statements:
         frame.jump = what
         return True
 
-    def do_Return(self, node):
+    def do_Return(self, node: ast.Return) -> None:
         frame, b = self.frame, self.builder
         if b.depth != frame.depth:
             self.return_early(node)
@@ -355,7 +359,7 @@ class Statements:
             frame.kernel.returns.store(b, value)
         frame.returned = True
 
-    def return_early(self, node):
+    def return_early(self, node: ast.Return) -> None:
         """A `return` inside of a branch or loop of run time."""
         frame, b = self.frame, self.builder
         if "range" in frame.loops and (node.value is not None or not frame.kernel):
@@ -371,7 +375,7 @@ class Statements:
             frame.kernel.returns.store(b, self.result_of(node))
         b.trace.jump_return(b.loc)
 
-    def result_of(self, node):
+    def result_of(self, node: ast.Return) -> Any:
         value = None if node.value is None else self.value(node.value)
         if value is None and self.frame.kernel is not None and self.frame.kernel.returns.is_declared:
             raise QuadrantsSyntaxError("a `return` without a value in a kernel whose type says that it returns one")
@@ -380,7 +384,7 @@ class Statements:
         self.at(node)
         return value if self.frame.kernel is not None else calls.returned(self.frame, value)
 
-    def do_Assert(self, node):
+    def do_Assert(self, node: ast.Assert) -> None:
         b = self.builder
         test = self.value(node.test)
         text = Text()

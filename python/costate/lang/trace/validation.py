@@ -1,8 +1,16 @@
 """`Tape(validation=True)`: nothing is written that was read before."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from costate import _core
 from costate.lang.base import dtypes, runtime
 from costate.lang.trace.arrays import TracedArray
+
+if TYPE_CHECKING:
+    from costate.lang.trace.arrays import Element
+    from costate.lang.values.builder import Builder
 
 Op = _core.Op
 
@@ -10,12 +18,12 @@ Op = _core.Op
 class Checker:
     """Gives each array with a gradient a bit per element: it has been read."""
 
-    def __init__(self, builder):
+    def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self.bits = {}
+        self.bits: dict[Any, Any] = {}
 
-    def _bits(self, array):
-        owner = array.host
+    def _bits(self, array: TracedArray) -> Any:
+        owner: Any = array.host
         if owner is None or not getattr(owner, "needs_grad", False):
             return None
         if id(array) not in self.bits:
@@ -27,14 +35,14 @@ class Checker:
             self.bits[id(array)] = made
         return self.bits[id(array)]
 
-    def read(self, element):
+    def read(self, element: Element) -> None:
         bits = self._bits(element.array)
         if bits is not None and not self.builder.dry:
             b = self.builder
             b.trace.update(Op.max, bits.handle, dtypes.i32.core, element.handles,
                            b.constant(dtypes.i32, 1), b.loc)
 
-    def written(self, element):
+    def written(self, element: Element) -> None:
         bits = self._bits(element.array)
         if bits is not None and not self.builder.dry:
             b = self.builder

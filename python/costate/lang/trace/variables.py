@@ -1,6 +1,9 @@
 """Local variables, and those that parallel loops share."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from costate.lang.base import dtypes
 from costate.lang.data.struct import Struct
@@ -8,8 +11,13 @@ from costate.lang.trace.arrays import Element, Hidden, TracedArray
 from costate.lang.trace.places import Group, LocalArray, Variable
 from costate.lang.values.matrix import Matrix, unified
 
+if TYPE_CHECKING:
+    from costate.lang.trace.places import Place
+    from costate.lang.values.builder import Builder
+    from costate.lang.values.expr import Expr
 
-def variable_for(value, owner=None):
+
+def variable_for(value: Any, owner: tuple[Any, ...] | None = None) -> Place:
     """A new local variable with this value; `owner` is the (code, name) that it has in the source."""
     make = partial(Variable, owner=owner)
     if isinstance(value, Matrix):
@@ -21,7 +29,7 @@ def variable_for(value, owner=None):
     return make(value)
 
 
-def share(builder, place):
+def share(builder: Builder, place: Any) -> None:
     """Makes hidden arrays of the variables in a place, in front of a parallel loop that changes them."""
     if isinstance(place, Variable):
         if place.element is None and place.owner:
@@ -37,7 +45,7 @@ def share(builder, place):
             share(builder, one)
 
 
-def _element_with(builder, value, variable):
+def _element_with(builder: Builder, value: Expr, variable: Any) -> Element:
     """The element of a hidden array that takes the place of a variable."""
     array = TracedArray(variable.dtype, 0, (), ())
     builder.labels[len(builder.arguments)] = variable.owner[1] if variable.owner else None

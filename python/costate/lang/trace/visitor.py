@@ -1,23 +1,23 @@
 """Walks the syntax tree of a kernel and traces it."""
 
-from costate.lang.trace.expressions import Expressions
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from costate.lang.trace.loops import Loops
-from costate.lang.trace.statements import Statements
+
+if TYPE_CHECKING:
+    from costate.lang.trace.frame import Frame
 
 
-class Visitor(Expressions, Statements, Loops):
+class Visitor(Loops):
     """Traces one function: a kernel, or a `func` where it is called."""
 
-    def __init__(self, builder, frame):
-        self.builder = builder
-        self.frame = frame
-        self.source = frame.source
-
-    def within(self, frame):
+    def within(self, frame: Frame) -> Visitor:
         """One for a function that is called."""
         return Visitor(self.builder, frame)
 
-    def run(self):
+    def run(self) -> Any:
         """Traces the body; returns what the function returns."""
         self.block(self.source.node.body)
         return self.frame.result

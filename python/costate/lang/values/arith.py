@@ -1,7 +1,11 @@
 """Arithmetic on scalars of a kernel; Python numbers are folded."""
 
+from __future__ import annotations
+
 import math
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,16 +16,19 @@ from costate.lang.base.dtypes import i32, i64, u1
 from costate.lang.values.builder import current, require
 from costate.lang.values.expr import Expr, dtype_of, handle_of, is_number
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
 Op = _core.Op
 
 
-def pure(op, dtype, *operands):
+def pure(op: _core.Op, dtype: DataType, *operands: Any) -> Any:
     """`op` on scalars, converted to `dtype`."""
     b = require("arithmetic on values")
     return Expr(b.pure(op, dtype, *[handle_of(x, dtype) for x in operands]), dtype)
 
 
-def _both_wide(a, b):
+def _both_wide(a: Any, b: Any) -> list[Any] | None:
     """Handles with 64 bits for index arithmetic, or None."""
     for x in (a, b):
         if isinstance(x, Expr):
@@ -35,7 +42,7 @@ def _both_wide(a, b):
             for x in (a, b)]
 
 
-def _ring(op, a, b):
+def _ring(op: _core.Op, a: Any, b: Any) -> Any:
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     if dtype is i32 and (wide := _both_wide(a, b)):
         result = require("arithmetic").pure(op, i64, *wide)
@@ -45,19 +52,19 @@ def _ring(op, a, b):
     return pure(op, dtype, a, b)
 
 
-def add(a, b):
+def add(a: Any, b: Any) -> Any:
     return a + b if is_number(a) and is_number(b) else _ring(Op.add, a, b)
 
 
-def sub(a, b):
+def sub(a: Any, b: Any) -> Any:
     return a - b if is_number(a) and is_number(b) else _ring(Op.sub, a, b)
 
 
-def mul(a, b):
+def mul(a: Any, b: Any) -> Any:
     return a * b if is_number(a) and is_number(b) else _ring(Op.mul, a, b)
 
 
-def neg(a):
+def neg(a: Any) -> Any:
     if is_number(a):
         return -a
     dtype = i32 if a.dtype.is_bool else a.dtype
@@ -66,26 +73,26 @@ def neg(a):
     return pure(Op.neg, dtype, a)
 
 
-def pos(a):
+def pos(a: Any) -> Any:
     return a
 
 
-def truediv(a, b):
+def truediv(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b):
         return a / b
     return pure(Op.div, dtypes.true_quotient(dtype_of(a), dtype_of(b)), a, b)
 
 
-def _needs_correction(rest, b):
+def _needs_correction(rest: Any, b: Any) -> Any:
     """Whether a remainder other than 0 has not the sign of the divisor."""
     return bit_and(ne(rest, 0), ne(lt(rest, 0), lt(b, 0)))
 
 
-def _as(x, dtype):
+def _as(x: Any, dtype: DataType) -> Any:
     return Expr(handle_of(x, dtype), dtype)
 
 
-def floordiv(a, b):
+def floordiv(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b):
         return a // b
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
@@ -101,7 +108,7 @@ def floordiv(a, b):
     return select(corrects, _as(sub(quotient, 1), dtype), quotient)
 
 
-def mod(a, b):
+def mod(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b):
         return a % b
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
@@ -113,7 +120,7 @@ def mod(a, b):
     return select(corrects, _as(add(rest, divisor), dtype), rest)
 
 
-def raw_div(a, b):
+def raw_div(a: Any, b: Any) -> Any:
     """Integers: the quotient as in C."""
     if is_number(a) and is_number(b) and b:
         if dtypes.promote(dtype_of(a), dtype_of(b)).is_float:
@@ -123,16 +130,17 @@ def raw_div(a, b):
     return pure(Op.div, dtype, a, b)
 
 
-def raw_mod(a, b):
+def raw_mod(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b) and b:
         return a - b * raw_div(a, b) if dtypes.promote(dtype_of(a), dtype_of(b)).is_int else math.fmod(a, b)
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
     return pure(Op.rem, dtype, a, b)
 
 
-def _power_of_constant(a, n, dtype):
+def _power_of_constant(a: Any, n: Any, dtype: DataType) -> Any:
     """`a ** n` by squaring, for a natural number."""
-    result, square = None, _as(a, dtype)
+    result: Any = None
+    square = _as(a, dtype)
     while n:
         if n & 1:
             result = square if result is None else pure(Op.mul, dtype, result, square)
@@ -142,7 +150,7 @@ def _power_of_constant(a, n, dtype):
     return result
 
 
-def power(a, b):
+def power(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b):
         return a ** b
     dtype = dtypes.promote(dtype_of(a), dtype_of(b))
@@ -162,7 +170,7 @@ def power(a, b):
     return _integer_power(a, b, dtype)
 
 
-def _integer_power(a, b, dtype):
+def _integer_power(a: Any, b: Any, dtype: DataType) -> Any:
     builder = require("a power")
     t, loc = builder.trace, builder.loc
     core = dtype.core
@@ -190,8 +198,8 @@ def _integer_power(a, b, dtype):
     return Expr(t.read(core, result, loc), dtype)
 
 
-def _bits(op, fold, what):
-    def apply(a, b):
+def _bits(op: _core.Op, fold: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def apply(a: Expr, b: Any) -> Any:
         if is_number(a) and is_number(b):
             return fold(a, b)
         ta, tb = dtype_of(a), dtype_of(b)
@@ -209,8 +217,8 @@ bit_or = _bits(Op.or_, operator.or_, "|")
 bit_xor = _bits(Op.xor, operator.xor, "^")
 
 
-def _shift(op, fold, what):
-    def apply(a, b):
+def _shift(op: _core.Op, fold: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def apply(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):
             return fold(a, b)
         ta = dtype_of(a)
@@ -225,7 +233,7 @@ shl = _shift(Op.shl, operator.lshift, "<<")
 shr = _shift(Op.shr, operator.rshift, ">>")
 
 
-def bit_shr(a, b):
+def bit_shr(a: Any, b: Any) -> Any:
     """A shift to the right that fills with zeros."""
     dtype = dtype_of(a)
     unsigned = dtypes.by_name("u" + dtype.name[1:])
@@ -234,7 +242,7 @@ def bit_shr(a, b):
     return _as(pure(Op.shr, unsigned, a, b), dtype)
 
 
-def invert(a):
+def invert(a: Any) -> Any:
     if is_number(a):
         return ~a
     if a.dtype.is_float:
@@ -242,22 +250,22 @@ def invert(a):
     return pure(Op.not_, a.dtype, a)
 
 
-def logical_not(a):
+def logical_not(a: Any) -> Any:
     if is_number(a):
         return not a
     return pure(Op.not_, u1, a)
 
 
-def logical_and(a, b):
+def logical_and(a: Any, b: Any) -> Any:
     return bool(a and b) if is_number(a) and is_number(b) else pure(Op.and_, u1, a, b)
 
 
-def logical_or(a, b):
+def logical_or(a: Any, b: Any) -> Any:
     return bool(a or b) if is_number(a) and is_number(b) else pure(Op.or_, u1, a, b)
 
 
-def _comparison(op, fold):
-    def apply(a, b):
+def _comparison(op: _core.Op, fold: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):
             return fold(a, b)
         builder = require("a comparison")
@@ -279,7 +287,7 @@ eq = _comparison(Op.eq, operator.eq)
 ne = _comparison(Op.ne, operator.ne)
 
 
-def select(condition, a, b):
+def select(condition: Any, a: Any, b: Any) -> Any:
     if is_number(condition):
         return a if condition else b
     ta, tb = dtype_of(a), dtype_of(b)
@@ -289,26 +297,26 @@ def select(condition, a, b):
                              handle_of(b, dtype)), dtype)
 
 
-def least(a, b):
+def least(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b):
         return min(a, b)
     return pure(Op.min, dtypes.promote(dtype_of(a), dtype_of(b)), a, b)
 
 
-def greatest(a, b):
+def greatest(a: Any, b: Any) -> Any:
     if is_number(a) and is_number(b):
         return max(a, b)
     return pure(Op.max, dtypes.promote(dtype_of(a), dtype_of(b)), a, b)
 
 
-def clamp(x, lo, hi):
+def clamp(x: Any, lo: Any, hi: Any) -> Any:
     if is_number(x) and is_number(lo) and is_number(hi):
         return min(hi, max(lo, x))
     dtype = dtypes.promote(dtypes.promote(dtype_of(x), dtype_of(lo)), dtype_of(hi))
     return pure(Op.clamp, dtype, x, lo, hi)
 
 
-def whole(x, dtype):
+def whole(x: Any, dtype: DataType) -> Any:
     """x, without its fraction if `dtype` is one of integers, so that converting it wraps."""
     if not dtype.is_int or not dtype_of(x).is_float:
         return x
@@ -321,7 +329,7 @@ def whole(x, dtype):
     return select(lt(x, 0), neg(cast(neg(x), dtype)), cast(x, dtype))
 
 
-def limited(op, x, dtype):
+def limited(op: str, x: Any, dtype: DataType) -> Any:
     """x as the right side of `min` or `max` with a `dtype`: as near as one comes, and NaN is no side."""
     given = dtype_of(x)
     if dtype.is_float or given.is_bool or dtypes.promote(dtype, given) is dtype:
@@ -335,7 +343,7 @@ def limited(op, x, dtype):
     return pure(Op.clamp, given, x, max(lo, least_given), min(hi, most_given))
 
 
-def float_type(*values):
+def float_type(*values: Any) -> DataType:
     """The float type in which a function of `values` is computed."""
     dtype = dtype_of(values[0])
     for x in values[1:]:
@@ -343,9 +351,9 @@ def float_type(*values):
     return dtype if dtype.is_float else dtypes.defaults.fp
 
 
-def unary(op, fold):
+def unary(op: _core.Op, fold: Callable[..., Any]) -> Callable[..., Any]:
     """A function of one number: `fold` is that of Python."""
-    def apply(x):
+    def apply(x: Any) -> Any:
         if is_number(x):
             try:
                 return fold(x)
@@ -360,13 +368,13 @@ def unary(op, fold):
 rsqrt = unary(Op.rsqrt, lambda x: 1 / math.sqrt(x))
 
 
-def floor(a):
+def floor(a: Any) -> Any:
     if is_number(a):
         return float(math.floor(a))
     return pure(Op.floor, a.dtype, a) if a.dtype.is_float else a
 
 
-def cast(a, dtype):
+def cast(a: Any, dtype: DataType) -> Any:
     dtype = dtypes.cook(dtype)
     if is_number(a):
         if current() is None:
@@ -379,14 +387,14 @@ def cast(a, dtype):
     return Expr(a.as_type(dtype), dtype)
 
 
-def typed(a, dtype):
+def typed(a: Any, dtype: DataType) -> Any:
     """`a` as a member or component of a `dtype`; integer constants have its bits."""
     if is_number(a) and not scalars.fits(a, dtype):
         raise QuadrantsTypeError(f"{a} is out of the range of {dtype}; use `ti.cast(x, ti.{dtype})` for its lowest bits")
     return cast(a, dtype)
 
 
-def bit_cast(a, dtype):
+def bit_cast(a: Any, dtype: DataType) -> Any:
     dtype = dtypes.cook(dtype)
     if is_number(a):
         return np.array([a], dtype_of(a).np).view(dtype.np)[0].item()

@@ -1,7 +1,11 @@
 """The kernel that this thread traces, and where in the source it stands."""
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 from warnings import warn_explicit
 
 from costate import _core
@@ -9,11 +13,14 @@ from costate.errors import QuadrantsCompilationError, QuadrantsRuntimeError
 from costate.lang.base.state import state
 from costate.lang.values.lifted import Lifted
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
 _state = threading.local()
-_registries = {}   # file -> what Python knows of its warnings
+_registries: dict[Any, Any] = {}   # file -> what Python knows of its warnings
 
 
-def current():
+def current() -> Builder | None:
     """The builder of the kernel that this thread traces, or None."""
     return getattr(_state, "builder", None)
 
@@ -22,7 +29,7 @@ class NoKernel(QuadrantsRuntimeError):
     """What is only possible in a kernel was tried elsewhere."""
 
 
-def require(what):
+def require(what: str) -> Builder:
     builder = current()
     if builder is None:
         raise NoKernel(f"{what} is only possible in a kernel")
@@ -32,7 +39,7 @@ def require(what):
 class _Nothing:
     """Takes the place of a trace to learn the types of an expression."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         if name == "begin_range":
             return lambda extents, loc: [0] * len(extents)
         return lambda *args: 0
@@ -41,53 +48,54 @@ class _Nothing:
 class Builder:
     """Wraps `_core.Trace`: keeps the place, finds arguments for arrays that are met."""
 
-    def __init__(self, name, loc, options=None):
+    def __init__(self, name: str, loc: _core.Loc, options: _core.KernelOptions | None = None) -> None:
         self.name = name
-        self.trace = _core.Trace(name, loc)
+        self.trace: Any = _core.Trace(name, loc)
         self.loc = loc
         self.dry = 0
         self.depth = 0          # of runtime control flow around the current statement
         self.in_range = False
-        self.arguments = []     # what each argument of the kernel is, see kernel.py
+        self.arguments: list[Any] = []     # what each argument of the kernel is, see kernel.py
         self.lifted = Lifted()  # numbers of objects that are arguments
-        self.labels = {}        # names of arguments, for messages
-        self.watch = None       # of objects of Python whose members are read, see watch.py
-        self.written = set()    # the arguments whose elements the kernel changes
-        self.arrays = {}        # id of the host array -> traced array
-        self.loop_hint = {}
+        self.labels: dict[Any, Any] = {}        # names of arguments, for messages
+        self.watch: Any = None       # of objects of Python whose members are read, see watch.py
+        self.written: set[Any] = set()    # the arguments whose elements the kernel changes
+        self.arrays: dict[Any, Any] = {}        # id of the host array -> traced array
+        self.loop_hint: dict[Any, Any] = {}
         self.has_drawn = False  # random numbers
-        self.random = None      # the stream of random numbers of the current work item
+        self.random_key: Any = None
+        self.random: Any = None      # the stream of random numbers of the current work item
         self.ranges = 0
-        self.changed_nodes = frozenset()  # sparse nodes, by identity, whose cells the current parallel loop changes
+        self.changed_nodes: Any = frozenset()  # sparse nodes, by identity, whose cells the current parallel loop changes
         self.unmarked = False   # writes activate nothing
-        self.stopped = []       # arrays whose elements are constants to derivatives here
-        self.calls = []         # functions that are being inlined
+        self.stopped: list[Any] = []       # arrays whose elements are constants to derivatives here
+        self.calls: list[Any] = []         # functions that are being inlined
         self.debug = bool(options and options.debug)
-        self.cap = None         # see stack_cap.py
-        self.zeros = None       # extent -> a private array of zeros, see linalg.py
-        self.made = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
-        self.dynamic_loop = None  # where the first loop stands that is not a range
-        self.warned = set()     # places of which the kernel has warned
-        self.check = None       # of the global data access rule, see ad/validation.py
+        self.cap: Any = None         # see stack_cap.py
+        self.zeros: Any = None       # extent -> a private array of zeros, see linalg.py
+        self.made: dict[Any, Any] = {}          # id -> (a list or dictionary of the kernel, `depth` where it was made)
+        self.dynamic_loop: Any = None  # where the first loop stands that is not a range
+        self.warned: set[Any] = set()     # places of which the kernel has warned
+        self.check: Any = None       # of the global data access rule, see ad/validation.py
 
     @property
-    def is_empty(self):
+    def is_empty(self) -> bool:
         """Whether there is nothing to run."""
-        return self.trace.is_empty
+        return bool(self.trace.is_empty)
 
-    def constant(self, dtype, number):
+    def constant(self, dtype: DataType, number: float) -> Any:
         return self.trace.constant(dtype.core, number, self.loc)
 
-    def pure(self, op, dtype, *operands):
+    def pure(self, op: _core.Op, dtype: DataType, *operands: Any) -> Any:
         return self.trace.pure(op, dtype.core, list(operands), self.loc)
 
-    def changes(self, variable):
+    def changes(self, variable: Any) -> None:
         """A variable changes. One from outside of the range around it has become an array, in front of the range."""
         if self.in_range and not variable.in_range and variable.owner and not self.dry:
             raise QuadrantsCompilationError(f"`{variable.owner[1]}` is a variable from outside of a parallel loop, which changes it "
                                             "by way of an object of Python; assign it by its name, or use a field of shape ()")
 
-    def warn(self, text):
+    def warn(self, text: str) -> None:
         """Warns, once for each place."""
         place = self.loc.file, self.loc.line, self.loc.column
         if not self.dry and place not in self.warned:
@@ -95,7 +103,7 @@ class Builder:
             warn_explicit(text, UserWarning, *place[:2], registry=_registries.setdefault(place[0], {}))
 
     @contextmanager
-    def unmarking(self):
+    def unmarking(self) -> Iterator[Any]:
         """What is written inside activates nothing."""
         before, self.unmarked = self.unmarked, True
         try:
@@ -104,7 +112,7 @@ class Builder:
             self.unmarked = before
 
     @contextmanager
-    def nested(self):
+    def nested(self) -> Iterator[Any]:
         self.depth += 1
         try:
             yield
@@ -112,7 +120,7 @@ class Builder:
             self.depth -= 1
 
     @contextmanager
-    def dry_run(self):
+    def dry_run(self) -> Iterator[Any]:
         """What happens inside leaves no statement behind."""
         saved = self.trace, self.loc, dict(self.arrays), len(self.arguments)
         self.trace = _Nothing()
@@ -124,20 +132,20 @@ class Builder:
             self.trace, self.loc, self.arrays, arguments = saved
             del self.arguments[arguments:]
 
-    def __enter__(self):
+    def __enter__(self) -> Builder:
         self.outer = current()
         _state.builder = self
         state.tracing += 1
         state.listen()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         _state.builder = self.outer
         state.tracing -= 1
         state.listen()
         self._forget()
 
-    def _forget(self):
+    def _forget(self) -> None:
         """What is traced lets go of arrays; else they would live until Python looks for cycles."""
         for traced in self.arrays.values():
             if hasattr(traced, "make_companion"):

@@ -1,5 +1,9 @@
 """Decompositions of matrices of 2 and 3 rows: those of include/costate/decompositions.h."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from costate.errors import QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.values import arith
@@ -7,8 +11,11 @@ from costate.lang.values.builder import require
 from costate.lang.values.expr import Expr, value_of
 from costate.lang.values.matrix import Matrix
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
-def _type_of(a, what, dt):
+
+def _type_of(a: Matrix, what: str, dt: DataType | None) -> DataType:
     if not isinstance(a, Matrix) or a.ndim != 2 or a.n != a.m or a.n not in (2, 3):
         shape = a.shape if isinstance(a, Matrix) else type(a).__name__
         raise QuadrantsTypeError(f"`{what}` is of matrices with 2 or 3 rows and columns, not of "
@@ -17,7 +24,7 @@ def _type_of(a, what, dt):
     return dtype if dtype.is_float and dtype is not dtypes.f16 else dtypes.defaults.fp
 
 
-def _decomposed(a, what, dt, *shapes):
+def _decomposed(a: Matrix, what: str, dt: DataType | None, *shapes: Any) -> list[Any]:
     """The results of the method `what` of the trace: a vector or matrix for each letter of `shapes`."""
     dtype = _type_of(a, what, dt)
     b = require(what)
@@ -28,7 +35,7 @@ def _decomposed(a, what, dt, *shapes):
     return [Matrix.of([next(values) for _ in range(size)], (a.n,) * len(shape)) for size, shape in zip(sizes, shapes)]
 
 
-def svd(A, dt=None):
+def svd(A: Any, dt: Any = None) -> tuple[Any, ...]:
     """(U, sigma, V) with A == U @ sigma @ V.transpose(): sigma is a diagonal matrix.
 
     U and V are rotations, and the values descend; the last one has the sign of the determinant.
@@ -39,21 +46,21 @@ def svd(A, dt=None):
     return u, Matrix.of(diagonal, (A.n, A.n)), v
 
 
-def polar_decompose(A, dt=None):
+def polar_decompose(A: Any, dt: Any = None) -> tuple[Any, ...]:
     """(R, S) with A == R @ S: a rotation and a symmetric matrix."""
     return tuple(_decomposed(A, "polar_decompose", dt, "nn", "nn"))
 
 
-def sym_eig(A, dt=None):
+def sym_eig(A: Any, dt: Any = None) -> tuple[Any, ...]:
     """(values, vectors) of a symmetric matrix: ascending, and columns in the same order."""
     return tuple(_decomposed(A, "sym_eig", dt, "n", "nn"))
 
 
-def solve(A, b, dt=None):
+def solve(A: Any, b: Any, dt: Any = None) -> Any:
     """x with A @ x == b, of up to 4 rows."""
     return A.inverse() @ b
 
 
-def eig(A, dt=None):
+def eig(A: Any, dt: Any = None) -> None:
     raise QuadrantsTypeError("`eig` has complex results, which are not supported; of symmetric "
                              "matrices use `sym_eig`")

@@ -1,7 +1,11 @@
 """What messages call values."""
 
+from __future__ import annotations
 
-def describe(x):
+from typing import Any
+
+
+def describe(x: Any) -> str:
     name = type(x).__name__
     if name == "Expr":
         return f"a number of type {x.dtype}"

@@ -1,5 +1,9 @@
 """Functions of numbers, by component of vectors and matrices."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from costate.errors import QuadrantsTypeError
@@ -8,11 +12,11 @@ from costate.lang.values.expr import is_scalar
 from costate.lang.values.matrix import Matrix
 
 
-def elementwise(function, *args):
+def elementwise(function: Any, *args: Any) -> Any:
     """`function` by component where an argument is a vector or matrix."""
     if all(is_scalar(a) for a in args):
         return function(*args)
-    like = next((a for a in args if isinstance(a, Matrix)), None)
+    like: Any = next((a for a in args if isinstance(a, Matrix)), None)
     if like is None:
         like = next((a for a in args if isinstance(a, (list, tuple, np.ndarray))), None)
         if like is None:

@@ -1,11 +1,18 @@
 """Scalar values of a kernel."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from costate import _core
 from costate.errors import QuadrantsIndexError, QuadrantsTypeError
 from costate.lang.base import dtypes
 from costate.lang.values.builder import require
+
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
 Op = _core.Op
 NUMBERS = (int, float, np.integer, np.floating, np.bool_)
@@ -23,20 +30,20 @@ class Expr:
     __array_priority__ = 1000
     __array_ufunc__ = None
 
-    def __init__(self, handle, dtype, wide=None, exact=0):
+    def __init__(self, handle: Any, dtype: Any, wide: Any = None, exact: Any = 0) -> None:
         self._handle = handle
         self.dtype = dtype
         self.wide = wide
         self.exact = exact
-        self.number = None
+        self.number: Any = None
 
     @property
-    def handle(self):
+    def handle(self) -> Any:
         if self._handle is None:
             return require("this").pure(Op.cast, self.dtype, self.wide)
         return self._handle
 
-    def as_type(self, dtype):
+    def as_type(self, dtype: Any) -> Any:
         """The handle of this value as a `dtype`."""
         if dtype is self.dtype:
             return self.handle
@@ -48,24 +55,24 @@ class Expr:
             return b.pure(Op.ne, dtypes.u1, self.handle, zero)
         return b.pure(Op.cast, dtype, self.handle)
 
-    def __bool__(self):
+    def __bool__(self) -> None:
         raise QuadrantsTypeError(
             "a value of the kernel decides something while the kernel is compiled; use it in "
             "`if`, `while` or `ti.select` of the kernel itself or of a `@ti.func`, which a plain function of "
             "Python is not, or make it a `ti.static` value")
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return id(self)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"<{self.dtype} value of a kernel>"
 
-    def __index__(self):
+    def __index__(self) -> None:
         raise QuadrantsTypeError("a value of the kernel where a number is needed while the kernel "
                                  "is compiled")
 
 
-def are_integers(*values):
+def are_integers(*values: Any) -> bool:
     """Whether these are integers, not all of them bools."""
     if not all(is_scalar(v) for v in values):
         return False
@@ -73,19 +80,19 @@ def are_integers(*values):
     return not any(t.is_float for t in types) and not all(t.is_bool for t in types)
 
 
-def is_number(x):
+def is_number(x: Any) -> bool:
     return isinstance(x, NUMBERS)
 
 
-def is_scalar(x):
+def is_scalar(x: Any) -> bool:
     return isinstance(x, (Expr, *NUMBERS))
 
 
-def dtype_of(x):
+def dtype_of(x: Any) -> DataType:
     return x.dtype if isinstance(x, Expr) else dtypes.of_number(x)
 
 
-def handle_of(x, dtype):
+def handle_of(x: Any, dtype: Any) -> Any:
     """The handle of a scalar, number or value, as a `dtype`."""
     if isinstance(x, Expr):
         return x.as_type(dtype)
@@ -97,7 +104,7 @@ def handle_of(x, dtype):
     return b.constant(dtype, float(x))
 
 
-def index_handle(x):
+def index_handle(x: Any) -> Any:
     """The handle of an index, 64 bits."""
     if isinstance(x, Expr):
         if not (x.dtype.is_int or x.dtype.is_bool):
@@ -109,7 +116,7 @@ def index_handle(x):
     return require("this").constant(dtypes.i64, int(x))
 
 
-def value_of(x, dtype=None):
+def value_of(x: Any, dtype: Any = None) -> Expr:
     """An Expr for a scalar."""
     if isinstance(x, Expr) and (dtype is None or dtype is x.dtype):
         return x
@@ -119,7 +126,7 @@ def value_of(x, dtype=None):
     return made
 
 
-def known_index(k, extent, text):
+def known_index(k: Any, extent: Any, text: Any) -> Any:
     """An index as one from 0, where it is a number: those below 0 count from the end. Without elements nothing is."""
     number = k.number if isinstance(k, Expr) else k
     if number is None or not extent or isinstance(number, (float, np.floating)):
@@ -129,14 +136,14 @@ def known_index(k, extent, text):
     return int(number) % extent
 
 
-def index_value(handle, dtype=dtypes.i32):
+def index_value(handle: Any, dtype: Any = dtypes.i32) -> Expr:
     """The value of a loop index or extent, whose handle has 64 bits."""
     if dtype is dtypes.i64:
         return Expr(handle, dtype, handle, 2)
     return Expr(None, dtype, handle, 2)
 
 
-def condition_handle(x):
+def condition_handle(x: Any) -> Any:
     """The handle of a condition."""
     if not is_scalar(x):
         raise QuadrantsTypeError(f"a condition is {x!r}; conditions are scalars")

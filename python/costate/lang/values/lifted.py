@@ -1,16 +1,23 @@
 """`data_oriented(template_primitives=False)`: numbers that objects hold are arguments of each launch."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from costate.lang.base import dtypes
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
 
-def lifts(value):
+
+def lifts(value: Any) -> bool:
     """Whether the numbers of an object are read at each launch."""
     return getattr(type(value), "_template_primitives", True) is False
 
 
-def numbers(value, seen=None):
+def numbers(value: Any, seen: set[Any] | None = None) -> Iterator[Any]:
     """(object, name, number) of all numbers that an object holds, and the objects below it."""
     seen = set() if seen is None else seen
     if id(value) in seen:
@@ -23,7 +30,7 @@ def numbers(value, seen=None):
             yield from numbers(member, seen)
 
 
-def type_of(number):
+def type_of(number: float) -> DataType:
     """The type of a number as an argument."""
     return dtypes.defaults.fp if type(number) is float else dtypes.defaults.ip
 
@@ -31,12 +38,12 @@ def type_of(number):
 class Lifted:
     """Numbers of the objects that a kernel is traced with: each becomes an argument where it is first used."""
 
-    def __init__(self):
-        self.positions = {}   # (id of an object, name) -> (position among the items, type)
+    def __init__(self) -> None:
+        self.positions: dict[Any, Any] = {}   # (id of an object, name) -> (position among the items, type)
 
-    def add(self, value, path):
+    def add(self, value: Any, path: Any) -> None:
         for owner, name, number in numbers(value):
             self.positions[id(owner), name] = path.next(), type_of(number)
 
-    def find(self, owner, name):
+    def find(self, owner: Any, name: str) -> Any:
         return self.positions.get((id(owner), name))

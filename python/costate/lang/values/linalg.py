@@ -1,9 +1,13 @@
 """Products, determinants and inverses of small matrices."""
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.errors import QuadrantsTypeError
@@ -13,18 +17,22 @@ from costate.lang.values.arith import add, mul, sub
 from costate.lang.values.builder import require
 from costate.lang.values.expr import Expr, handle_of, index_handle, is_number, known_index
 
+if TYPE_CHECKING:
+    from costate.lang.values.builder import Builder
+    from costate.lang.values.matrix import Matrix
+
 Op = _core.Op
 
 
-def total(values):
+def total(values: list[Any]) -> Any:
     return reduce(add, values)
 
 
-def dot_flat(a, b):
+def dot_flat(a: list[Any], b: list[Any]) -> Any:
     return total([mul(x, y) for x, y in zip(a, b, strict=True)])
 
 
-def root(square):
+def root(square: Any) -> Any:
     """The square root of a sum of squares; its derivative at 0 is 0."""
     if is_number(square):
         return math.sqrt(square)
@@ -33,7 +41,7 @@ def root(square):
     if builder.dry:
         return arith.pure(Op.sqrt, dtype, square)
 
-    def half_inverse(result):
+    def half_inverse(result: _core.Value) -> Any:
         zero, half = builder.constant(dtype, 0.0), builder.constant(dtype, 0.5)
         return builder.pure(Op.select, dtype, builder.pure(Op.eq, u1, result, zero), zero,
                             builder.pure(Op.div, dtype, half, result))
@@ -44,7 +52,7 @@ def root(square):
     return Expr(trace.end_custom([half_inverse(result)], loc), dtype)
 
 
-def position(index, shape):
+def position(index: Any, shape: tuple[int, ...]) -> Any:
     """The position of an entry, row-major, of indices that may be values of the kernel."""
     index = checked(index, shape) if len(shape) > 1 else known(index, shape)
     result = index[0]
@@ -53,20 +61,20 @@ def position(index, shape):
     return result
 
 
-def known(index, shape):
+def known(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
     """Indices of an entry; those that are numbers count from 0."""
     return [known_index(k, extent, lambda: f"a vector or matrix of shape {tuple(shape)}")
             for k, extent in zip(index, shape)]
 
 
-def checked(index, shape):
+def checked(index: Any, shape: tuple[int, ...]) -> list[Any]:
     """The same, and debug mode checks those of run time."""
     b, index = require("an index"), known(index, shape)
     return [_checked(b, k, extent) if b.debug else k for k, extent in zip(index, shape)]
 
 
 @contextmanager
-def condition_of_loop(evaluate):
+def condition_of_loop(evaluate: Callable[..., Any]) -> Iterator[Any]:
     """Around what is evaluated in the condition of a loop, which cannot declare arrays: those of checks stand in front of it."""
     b = require("a condition")
     before, b.zeros = b.zeros, {} if b.debug else None
@@ -81,7 +89,7 @@ def condition_of_loop(evaluate):
         b.zeros = before
 
 
-def _checked(b, k, extent):
+def _checked(b: Builder, k: Any, extent: int) -> Any:
     """An index of run time, to which the kernel adds the 0 that stands there in a private array: such accesses are checked."""
     if not isinstance(k, Expr):
         return k
@@ -94,13 +102,13 @@ def _checked(b, k, extent):
     return Expr(wide, i64, wide, 1)
 
 
-def is_at(index, shape):
+def is_at(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
     """For each entry, row-major, whether it is the one at an index of run time."""
     each = [[arith.eq(i, k) for k in range(extent)] for i, extent in zip(checked(index, shape), shape)]
     return [_hold(all_of) for all_of in itertools.product(*each)]
 
 
-def _hold(conditions):
+def _hold(conditions: tuple[Any, ...]) -> Any:
     """Whether all of these hold, of which some are known."""
     if any(c is False for c in conditions):
         return False
@@ -108,7 +116,7 @@ def _hold(conditions):
     return reduce(arith.bit_and, asked) if asked else True
 
 
-def pick(chosen, values):
+def pick(chosen: list[Any], values: list[Any]) -> Any:
     """The one of the values that is chosen; 0 if none is."""
     result = arith._as(0, values[0].dtype)
     for condition, value in reversed(list(zip(chosen, values))):
@@ -116,37 +124,37 @@ def pick(chosen, values):
     return result
 
 
-def _vectors(what, a, b):
+def _vectors(what: str, a: Matrix, b: Matrix) -> tuple[Any, ...]:
     if a.ndim != 1 or b.ndim != 1:
         raise QuadrantsTypeError(f"`{what}` is of vectors, not of matrices")
     return a.entries, b.entries
 
 
-def dot(a, b):
+def dot(a: Matrix, b: Matrix) -> Any:
     x, y = _vectors("dot", a, b)
     if len(x) != len(y):
         raise QuadrantsTypeError(f"`dot` of vectors with {len(x)} and {len(y)} components")
     return dot_flat(x, y)
 
 
-def cross(a, b):
+def cross(a: Matrix, b: Matrix) -> Any:
     x, y = _vectors("cross", a, b)
     if len(x) == len(y) == 2:
         return sub(mul(x[0], y[1]), mul(x[1], y[0]))
     if len(x) == len(y) == 3:
-        def at(i, j):
+        def at(i: int, j: int) -> Any:
             return sub(mul(x[i], y[j]), mul(x[j], y[i]))
         return a.of([at(1, 2), at(2, 0), at(0, 1)], (3,))
     raise QuadrantsTypeError(f"`cross` of vectors with {len(x)} and {len(y)} components: both have "
                              "2 or 3")
 
 
-def outer(a, b):
+def outer(a: Any, b: Any) -> Any:
     x, y = _vectors("outer_product", a, b)
     return a.of([mul(p, q) for p in x for q in y], (len(x), len(y)))
 
 
-def matmul(a, b):
+def matmul(a: Matrix, b: Matrix) -> Any:
     if a.ndim == 1 and b.ndim == 1:
         return dot(a, b)
     rows = [a.entries] if a.ndim == 1 else a.table()
@@ -160,13 +168,13 @@ def matmul(a, b):
     return a.of(entries, (len(rows), len(columns)))
 
 
-def transpose(a):
+def transpose(a: Matrix) -> Matrix:
     if a.ndim == 1:
         return a.of(a.entries, (1, a.n))
     return a.of([e for column in zip(*a.table()) for e in column], (a.m, a.n))
 
 
-def _square(what, a):
+def _square(what: str, a: Matrix) -> list[Any]:
     if a.ndim != 2 or a.n != a.m:
         raise QuadrantsTypeError(f"`{what}` of a matrix of shape {a.shape}: it has as many rows as "
                                  "columns")
@@ -175,11 +183,11 @@ def _square(what, a):
     return a.table()
 
 
-def _minor(t, i, j):
+def _minor(t: list[Any], i: int, j: int) -> list[Any]:
     return [[e for k, e in enumerate(row) if k != j] for r, row in enumerate(t) if r != i]
 
 
-def _determinant(t):
+def _determinant(t: list[Any]) -> Any:
     if len(t) == 1:
         return t[0][0]
     if len(t) == 2:
@@ -191,11 +199,11 @@ def _determinant(t):
     return result
 
 
-def determinant(a):
+def determinant(a: Matrix) -> Any:
     return _determinant(_square("determinant", a))
 
 
-def inverse(a):
+def inverse(a: Matrix) -> Matrix:
     t = _square("inverse", a)
     n = len(t)
     if n == 1:

@@ -1,7 +1,10 @@
 """Vectors and matrices, in kernels and outside."""
 
+from __future__ import annotations
+
 import itertools
 from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +15,18 @@ from costate.lang.values import arith, linalg
 from costate.lang.values.describe import describe
 from costate.lang.values.expr import Expr, dtype_of, is_number, is_scalar, value_of
 
+if TYPE_CHECKING:
+    from costate.lang.base.dtypes import DataType
+
 #: Arrays of vectors and matrices.
-make_field, make_ndarray, make_tensor = Hook("field"), Hook("ndarray"), Hook("tensor")
+make_field: Hook[..., Any] = Hook("field")
+make_ndarray: Hook[..., Any] = Hook("ndarray")
+make_tensor: Hook[..., Any] = Hook("tensor")
 
 SWIZZLES = ("xyzw", "rgba", "stpq", "uv")
 
 
-def swizzle_of(name):
+def swizzle_of(name: str) -> list[int] | None:
     """The components that `v.name` means, or None."""
     for letters in SWIZZLES:
         if 0 < len(name) <= 4 and all(c in letters for c in name):
@@ -26,7 +34,7 @@ def swizzle_of(name):
     return None
 
 
-def unified(entries):
+def unified(entries: Any) -> Any:
     """Values of the kernel get one type."""
     if any(isinstance(e, Expr) for e in entries):
         dtype = dtype_of(entries[0])
@@ -49,7 +57,11 @@ class Matrix:
     __array_priority__ = 1000
     __array_ufunc__ = None
 
-    def __init__(self, rows, dt=None, ndim=None):
+    entries: Any
+    shape: Any
+    _given: Any
+
+    def __init__(self, rows: Any, dt: Any = None, ndim: Any = None) -> None:
         if isinstance(rows, Matrix):
             entries, shape = list(rows.entries), rows.shape
         elif isinstance(rows, np.ndarray):
@@ -64,7 +76,7 @@ class Matrix:
         self._given = None if dt is None else dtypes.cook(dt)
 
     @classmethod
-    def of(cls, entries, shape, given=None):
+    def of(cls, entries: Any, shape: Any, given: Any = None) -> Matrix:
         """`given`: the type of numbers, where one was given."""
         m = Matrix.__new__(Matrix)
         m.entries = list(entries)
@@ -72,14 +84,14 @@ class Matrix:
         m._given = given
         return m
 
-    def traced(self):
+    def traced(self) -> Matrix:
         """What a vector of the host is in a kernel."""
         given = getattr(self, "_given", None)
         if given is None or all(isinstance(e, Expr) or dtype_of(e) is given for e in self.entries):
             return self
         return self.like([value_of(e, given) for e in self.entries])
 
-    def like(self, entries):
+    def like(self, entries: Any) -> Matrix:
         """A matrix of this shape."""
         return Matrix.of(entries, self.shape)
 
@@ -87,33 +99,33 @@ class Matrix:
     m = property(lambda self: self.shape[1] if len(self.shape) == 2 else 1)
     ndim = property(lambda self: len(self.shape))
 
-    def get_shape(self):
+    def get_shape(self) -> Any:
         return self.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> DataType:
         """The element type."""
         dtype = dtype_of(self.entries[0])
         for e in self.entries[1:]:
             dtype = dtype if dtype_of(e) is dtype else dtypes.promote(dtype, dtype_of(e))
         return dtype
 
-    def table(self):
+    def table(self) -> list[Any]:
         """Rows of entries; a vector is one column."""
         m = self.m
         return [self.entries[i * m:(i + 1) * m] for i in range(self.n)]
 
     # -- elements ---------------------------------------------------------------
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return self.n
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         if self.ndim == 1:
             return iter(self.entries)
         return (Matrix.of(row, (self.m,)) for row in self.table())
 
-    def offset(self, index):
+    def offset(self, index: Any) -> Any:
         """The position of an entry, or None if the index is a value of the kernel."""
         index = index if isinstance(index, (tuple, list)) else (index,)
         if len(index) != self.ndim:
@@ -131,7 +143,7 @@ class Matrix:
             position = position * extent + int(i) % extent
         return position
 
-    def part(self, index):
+    def part(self, index: Any) -> tuple[Any, ...]:
         """(indices of entries, shape) of an index that holds slices, or of a row."""
         index = index if isinstance(index, tuple) else (index,)
         index += (slice(None),) * (self.ndim - len(index))
@@ -143,11 +155,11 @@ class Matrix:
             raise QuadrantsIndexError(f"a slice of a vector or matrix of shape {self.shape} is empty")
         return list(itertools.product(*choices)), tuple(shape)
 
-    def is_part(self, index):
+    def is_part(self, index: Any) -> bool:
         index = index if isinstance(index, tuple) else (index,)
         return len(index) < self.ndim or any(isinstance(i, slice) for i in index)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, Matrix):
             index = tuple(index.entries)
         if self.is_part(index):
@@ -158,12 +170,12 @@ class Matrix:
             return self.entries[position]
         return self._at_run_time(index if isinstance(index, (tuple, list)) else (index,))
 
-    def _at_run_time(self, index):
+    def _at_run_time(self, index: Any) -> Any:
         entries = unified([e if isinstance(e, Expr) else arith._as(e, self.dtype)
                            for e in self.entries])
         return linalg.pick(linalg.is_at(index, self.shape), entries)
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         if self.is_part(index):
             positions = [self.offset(i) for i in self.part(index)[0]]
             values = value.entries if isinstance(value, Matrix) else (
@@ -175,10 +187,10 @@ class Matrix:
             self.entries[positions[0]] = value
         self._changed(positions)
 
-    def _changed(self, positions):
+    def _changed(self, positions: Any) -> None:
         pass
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("entries", "shape"):  # asked for by `copy` and `pickle`
             raise AttributeError(name)
         chosen = swizzle_of(name)
@@ -189,7 +201,7 @@ class Matrix:
             return self[chosen[0]]
         return Matrix.of([self[k] for k in chosen], (len(chosen),))
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in ("entries", "shape") or name.startswith("_"):
             object.__setattr__(self, name, value)
             return
@@ -202,212 +214,212 @@ class Matrix:
             for k, v in zip(chosen, value, strict=True):
                 self[k] = v
 
-    def __bool__(self):
+    def __bool__(self) -> Any:
         return all(bool(e) for e in self.entries)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return str(self.to_list())
 
-    def to_list(self):
+    def to_list(self) -> list[Any]:
         """Nested lists of the entries."""
         return list(self.entries) if self.ndim == 1 else self.table()
 
-    def to_numpy(self, keep_dims=False):
+    def to_numpy(self, keep_dims: bool = False) -> np.ndarray[Any, Any]:
         return np.array(self.to_list())
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.array(self.to_list(), dtype=dtype)
 
     # -- operations -------------------------------------------------------------
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Any) -> Any:
         return linalg.matmul(self, matrix_of(other))
 
-    def __rmatmul__(self, other):
+    def __rmatmul__(self, other: Any) -> Any:
         return linalg.matmul(Matrix(other), self)
 
-    def dot(self, other):
+    def dot(self, other: Any) -> Any:
         """The inner product of two vectors."""
         return linalg.dot(self, matrix_of(other))
 
-    def cross(self, other):
+    def cross(self, other: Any) -> Any:
         """The cross product, of 2 or 3 components."""
         return linalg.cross(self, matrix_of(other))
 
-    def outer_product(self, other):
+    def outer_product(self, other: Any) -> Any:
         """The matrix of products of components."""
         return linalg.outer(self, matrix_of(other))
 
-    def norm_sqr(self):
+    def norm_sqr(self) -> Any:
         """The sum of squares."""
         return linalg.dot_flat(self.entries, self.entries)
 
-    def norm(self, eps=0):
+    def norm(self, eps: Any = 0) -> Any:
         """sqrt(norm_sqr() + eps); its derivative at 0 is 0."""
         square = self.norm_sqr()
         return linalg.root(arith.add(square, eps) if not is_number(eps) or eps else square)
 
-    def norm_inv(self, eps=0):
+    def norm_inv(self, eps: Any = 0) -> Any:
         """1 / norm(eps)"""
         square = self.norm_sqr()
         return arith.rsqrt(arith.add(square, eps) if not is_number(eps) or eps else square)
 
-    def normalized(self, eps=0):
+    def normalized(self, eps: Any = 0) -> Any:
         """The vector of length 1 in this direction."""
         return self * arith.truediv(1.0, self.norm(eps))
 
-    def transpose(self):
+    def transpose(self) -> Matrix:
         """Rows and columns exchanged."""
         return linalg.transpose(self)
 
-    def determinant(self):
+    def determinant(self) -> Any:
         """The determinant of a square matrix, of up to 4 rows."""
         return linalg.determinant(self)
 
-    def inverse(self):
+    def inverse(self) -> Matrix:
         """The inverse of a square matrix, of up to 4 rows."""
         return linalg.inverse(self)
 
-    def frobenius_inner(self, other):
+    def frobenius_inner(self, other: Any) -> Any:
         """The sum of the products of entries."""
         return linalg.dot_flat(self.entries, other.entries)
 
-    def trace(self):
+    def trace(self) -> Any:
         """The sum of the diagonal."""
         return linalg.total([row[i] for i, row in enumerate(self.table())])
 
-    def sum(self):
+    def sum(self) -> Any:
         """The sum of all entries."""
         return linalg.total(self.entries)
 
-    def max(self):
+    def max(self) -> Any:
         """The greatest entry."""
         return reduce(arith.greatest, self.entries)
 
-    def min(self):
+    def min(self) -> Any:
         """The least entry."""
         return reduce(arith.least, self.entries)
 
-    def any(self):
+    def any(self) -> Any:
         """Whether an entry is not 0."""
         return reduce(arith.logical_or, self.entries, False)
 
-    def all(self):
+    def all(self) -> Any:
         """Whether no entry is 0."""
         return reduce(arith.logical_and, self.entries, True)
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> Any:
         """The entries as a `dtype`."""
         return self.like([arith.cast(e, dtype) for e in self.entries])
 
-    def fill(self, value):
+    def fill(self, value: Any) -> None:
         """Sets all entries."""
         self.entries = [value] * len(self.entries)
         self._changed(range(len(self.entries)))
 
-    def copy(self):
+    def copy(self) -> Any:
         return Matrix.of(self.entries, self.shape)
 
     # -- makers -----------------------------------------------------------------
 
     @staticmethod
-    def zero(dt, n, m=None):
+    def zero(dt: Any, n: Any, m: Any = None) -> Matrix:
         """A vector or matrix of zeros."""
         return filled(0, dt, n, m)
 
     @staticmethod
-    def one(dt, n, m=None):
+    def one(dt: Any, n: Any, m: Any = None) -> Any:
         """A vector or matrix of ones."""
         return filled(1, dt, n, m)
 
     @staticmethod
-    def unit(n, i, dt=None):
+    def unit(n: Any, i: Any, dt: Any = None) -> Matrix:
         """The vector of n components whose component i is 1."""
         dt = dtypes.cook(dt or int)
         return Matrix.of([arith.cast(int(k == i), dt) for k in range(n)], (n,))
 
     @staticmethod
-    def identity(dt, n):
+    def identity(dt: Any, n: Any) -> Matrix:
         """The identity matrix."""
         return Matrix.of([arith.cast(int(i == j), dt) for i in range(n) for j in range(n)], (n, n))
 
     @staticmethod
-    def diag(dim, val):
+    def diag(dim: Any, val: Any) -> Any:
         """The matrix of `dim` rows with `val` on its diagonal."""
         zero = 0 if is_number(val) and isinstance(val, int) else 0.0
         return Matrix.of(unified([val if i == j else zero for i in range(dim) for j in range(dim)]),
                          (dim, dim))
 
     @staticmethod
-    def rows(rows):
+    def rows(rows: Any) -> Matrix:
         """The matrix of these rows."""
         return Matrix([list(r) for r in rows])
 
     @staticmethod
-    def cols(cols):
+    def cols(cols: Any) -> Matrix:
         """The matrix of these columns."""
         return Matrix.rows(cols).transpose()
 
     @staticmethod
-    def field(n, m, dtype, shape=None, **options):
+    def field(n: Any, m: Any, dtype: Any, shape: Any = None, **options: Any) -> Any:
         """A field of matrices; see `costate.field`."""
         return make_field((n, m), dtype, shape, **options)
 
     @staticmethod
-    def tensor(n, m, dtype, shape, **options):
+    def tensor(n: Any, m: Any, dtype: Any, shape: Any, **options: Any) -> Any:
         """A `tensor` of matrices."""
         return make_tensor((n, m), dtype, shape, **options)
 
     @staticmethod
-    def ndarray(n, m, dtype, shape, **options):
+    def ndarray(n: Any, m: Any, dtype: Any, shape: Any, **options: Any) -> Any:
         """An ndarray of matrices; see `costate.ndarray`."""
         return make_ndarray(dtype, shape, (n, m), **options)
 
 
-def matrix_of(x):
+def matrix_of(x: Any) -> Matrix:
     """A vector or matrix, or one of a list."""
     return x if isinstance(x, Matrix) else Matrix(x)
 
 
 class _VectorMaker(type):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: Any) -> Any:
         return isinstance(instance, Matrix) and instance.ndim == 1
 
 
 class Vector(Matrix, metaclass=_VectorMaker):
     """A vector: `Vector([a, b, c], dt=None)`."""
 
-    def __new__(cls, entries, dt=None):
+    def __new__(cls, entries: Any, dt: Any = None) -> Any:
         if isinstance(entries, int):
             raise QuadrantsTypeError(f"Vector({entries}): give the components, as in "
                                      "`Vector([0.0] * 3)`, or use `Vector.zero(ti.f32, 3)`")
         return Matrix(entries, dt)
 
     @staticmethod
-    def field(n, dtype, shape=None, **options):
+    def field(n: Any, dtype: Any, shape: Any = None, **options: Any) -> Any:  # type: ignore[override]
         """A field of vectors; see `costate.field`."""
         return make_field((n,), dtype, shape, **options)
 
     @staticmethod
-    def tensor(n, dtype, shape, **options):
+    def tensor(n: Any, dtype: Any, shape: Any, **options: Any) -> Any:  # type: ignore[override]
         """A `tensor` of vectors."""
         return make_tensor((n,), dtype, shape, **options)
 
     @staticmethod
-    def ndarray(n, dtype, shape, **options):
+    def ndarray(n: Any, dtype: Any, shape: Any, **options: Any) -> Any:  # type: ignore[override]
         """An ndarray of vectors; see `costate.ndarray`."""
         return make_ndarray(dtype, shape, (n,), **options)
 
 
-def filled(value, dt, n, m=None):
+def filled(value: Any, dt: Any, n: Any, m: Any = None) -> Matrix:
     shape = (n,) if m is None else (n, m)
     count = n * (m or 1)
     return Matrix.of([arith.cast(value, dtypes.cook(dt))] * count, shape)
 
 
-def _chosen(extent, of):
+def _chosen(extent: int, of: slice) -> Any:
     """The indices of a slice."""
     if any(isinstance(bound, Expr) for bound in (of.start, of.stop, of.step)):
         raise QuadrantsIndexError("the bounds of a slice of a vector or matrix are known while the kernel is compiled, as those "
@@ -415,7 +427,7 @@ def _chosen(extent, of):
     return range(extent)[of]
 
 
-def flatten(rows):
+def flatten(rows: Any) -> tuple[Any, ...]:
     if is_scalar(rows):
         raise QuadrantsTypeError(f"{rows!r} is not a list of components")
     rows = list(rows)
@@ -437,14 +449,14 @@ class FieldElement(Matrix):
 
     __slots__ = ("_write",)
 
-    def __init__(self, entries, shape, write):
+    def __init__(self, entries: Any, shape: Any, write: Any) -> None:
         self.entries = list(entries)
         self.shape = tuple(shape)
         self._write = write
 
-    def __reduce__(self):  # a copy is a value
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy is a value
         return Matrix.of, (self.entries, self.shape)
 
-    def _changed(self, positions):
+    def _changed(self, positions: list[int]) -> None:
         for p in positions:
             self._write(p, self.entries[p])

@@ -1,5 +1,10 @@
 """Python's operators on values of a kernel, vectors and matrices."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from costate.lang.values import arith, ops
@@ -17,26 +22,26 @@ COMPARISONS = {"lt": arith.lt, "le": arith.le, "gt": arith.gt, "ge": arith.ge, "
 UNARY = {"neg": arith.neg, "pos": arith.pos, "invert": arith.invert, "abs": ops.abs}
 
 
-def _understood(x):
+def _understood(x: int) -> bool:
     return isinstance(x, (Expr, Matrix, list, tuple, *NUMBERS)) or type(x) is np.ndarray
 
 
-def _binary(function, swapped):
-    def method(self, other):
+def _binary(function: Callable[..., Any], swapped: bool) -> Callable[..., Any]:
+    def method(self: Any, other: Any) -> Any:
         if not _understood(other):
             return NotImplemented
         return elementwise(function, other, self) if swapped else elementwise(function, self, other)
     return method
 
 
-def install(cls):
+def install(cls: type[Any]) -> None:
     for name, function in TABLE.items():
         setattr(cls, f"__{name}__", _binary(function, False))
         setattr(cls, f"__r{name}__", _binary(function, True))
     for name, function in COMPARISONS.items():
         setattr(cls, f"__{name}__", _binary(function, False))
-    for name, function in UNARY.items():
-        setattr(cls, f"__{name}__", lambda self, f=function: elementwise(f, self))
+    for name, unary in UNARY.items():
+        setattr(cls, f"__{name}__", lambda self, f=unary: elementwise(f, self))
 
 
 install(Expr)

@@ -4,8 +4,12 @@ Each takes numbers, values of a kernel, vectors and matrices (by component). Out
 they compute with Python numbers.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 from costate import _core
 from costate.lang.base import dtypes
@@ -16,18 +20,18 @@ from costate.lang.values.expr import is_number
 Op = _core.Op
 
 
-def _wrap(function, doc):
-    def apply(*args):
+def _wrap(function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def apply(*args: Any) -> Any:
         return elementwise(function, *args)
     apply.__doc__ = doc
     apply.__name__ = function.__name__
     return apply
 
 
-def _unary(op, fold, name, doc):
+def _unary(op: _core.Op, fold: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
     one = arith.unary(op, fold)
 
-    def function(x):
+    def function(x: Any) -> Any:
         return elementwise(one, x)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -47,16 +51,18 @@ _OF_NUMBERS = {
 FUNCTIONS = {op.name: _unary(op, _OF_NUMBERS.get(op.name) or getattr(math, op.name), op.name, doc)
              for op, operands, doc in _core.functions() if operands == 1}
 globals().update(FUNCTIONS)
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any: ...
 sqrt = _unary(Op.sqrt, math.sqrt, "sqrt", "The square root.")
 
 
-def _rounding(op, fold, name, doc):
-    def one(x):
+def _rounding(op: _core.Op, fold: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    def one(x: Any) -> Any:
         if is_number(x):
             return float(fold(x))
         return arith.pure(op, x.dtype, x) if x.dtype.is_float else x
 
-    def function(x, dtype=None):
+    def function(x: Any, dtype: Any = None) -> Any:
         result = elementwise(one, x)
         return result if dtype is None else cast(result, dtype)
     function.__name__ = function.__qualname__ = name
@@ -71,18 +77,18 @@ round = _rounding(Op.round, lambda x: math.copysign(math.floor(math.fabs(x) + 0.
 trunc = _rounding(Op.trunc, math.trunc, "trunc", "x rounded towards zero.")
 
 
-def abs(x):
+def abs(x: Any) -> Any:
     """The absolute value; its derivative at 0 is 0."""
-    def one(v):
+    def one(v: Any) -> Any:
         if is_number(v):
             return v if v >= 0 else -v
         return arith.pure(Op.abs, dtypes.i32 if v.dtype.is_bool else v.dtype, v)
     return elementwise(one, x)
 
 
-def sgn(x):
+def sgn(x: Any) -> Any:
     """-1, 0 or 1, in the type of x."""
-    def one(v):
+    def one(v: Any) -> Any:
         if is_number(v):
             return type(v)((v > 0) - (v < 0))
         zero, unit = arith._as(0, v.dtype), arith._as(1, v.dtype)
@@ -91,94 +97,94 @@ def sgn(x):
     return elementwise(one, x)
 
 
-def atan2(y, x):
+def atan2(y: Any, x: Any) -> Any:
     """The angle of the point (x, y)."""
-    def one(a, b):
+    def one(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):
             return math.atan2(a, b)
         return arith.pure(Op.atan2, arith.float_type(a, b), a, b)
     return elementwise(one, y, x)
 
 
-def pow(base, exponent):
+def pow(base: Any, exponent: Any) -> Any:
     """base ** exponent."""
     return elementwise(arith.power, base, exponent)
 
 
-def min(*args):
+def min(*args: Any) -> Any:
     """The least argument, by component; NaN is ignored."""
     return reduce(lambda a, b: elementwise(arith.least, a, b), _flat(args))
 
 
-def max(*args):
+def max(*args: Any) -> Any:
     """The greatest argument, by component; NaN is ignored."""
     return reduce(lambda a, b: elementwise(arith.greatest, a, b), _flat(args))
 
 
-def _flat(args):
+def _flat(args: tuple[Any, ...]) -> Any:
     return args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
 
 
 @dtypes.convert.given
-def cast(x, dtype):
+def cast(x: Any, dtype: Any) -> Any:
     """x as a `dtype`: floats truncate and saturate, integers wrap."""
     if not dtypes.is_dtype(dtype):
         dtype = dtypes.cook(dtype)
     return elementwise(lambda v: arith.cast(v, dtype), x)
 
 
-def bit_cast(x, dtype):
+def bit_cast(x: Any, dtype: Any) -> Any:
     """The number of type `dtype` with the bits of x."""
     return elementwise(lambda v: arith.bit_cast(v, dtype), x)
 
 
-def clamp(x, lo, hi):
+def clamp(x: Any, lo: Any, hi: Any) -> Any:
     """x, but not below lo and not above hi."""
     return elementwise(arith.clamp, x, lo, hi)
 
 
-def select(condition, a, b):
+def select(condition: Any, a: Any, b: Any) -> Any:
     """a where the condition holds, b elsewhere; evaluates both."""
     return elementwise(arith.select, condition, a, b)
 
 
-def ifte(condition, a, b):
+def ifte(condition: Any, a: Any, b: Any) -> Any:
     """The same as `select`."""
     return select(condition, a, b)
 
 
-def isnan(x):
+def isnan(x: Any) -> Any:
     """Whether x is NaN."""
     return elementwise(lambda v: math.isnan(v) if is_number(v) else arith.ne(v, v), x)
 
 
-def isinf(x):
+def isinf(x: Any) -> Any:
     """Whether x is inf or -inf."""
     return elementwise(lambda v: math.isinf(v) if is_number(v)
                        else arith.eq(abs(v), math.inf), x)
 
 
-def isfinite(x):
+def isfinite(x: Any) -> Any:
     """Whether x is neither inf nor NaN."""
     return elementwise(lambda v: math.isfinite(v) if is_number(v)
                        else arith.lt(abs(v), math.inf), x)
 
 
-def popcnt(x):
+def popcnt(x: Any) -> Any:
     """How many bits are 1."""
     return elementwise(lambda v: bin(int(v) & (2**64 - 1)).count("1") if is_number(v)
                        else cast(arith.pure(Op.popcnt, v.dtype, v), dtypes.i32), x)
 
 
-def clz(x):
+def clz(x: Any) -> Any:
     """How many bits are above the highest 1."""
     return elementwise(lambda v: 32 - int(v).bit_length() if is_number(v)
                        else cast(arith.pure(Op.clz, v.dtype, v), dtypes.i32), x)
 
 
-def ffs(x):
+def ffs(x: Any) -> Any:
     """The place of the lowest 1, counted from 1, or 0."""
-    def one(v):
+    def one(v: Any) -> Any:
         if is_number(v):
             return (int(v) & -int(v)).bit_length()
         up_to = arith.bit_xor(v, arith.invert(arith.neg(v)))   # v - 1, also of an unsigned 0
@@ -186,7 +192,7 @@ def ffs(x):
     return elementwise(one, x)
 
 
-def inv(x):
+def inv(x: Any) -> Any:
     """1 / x"""
     return elementwise(lambda v: arith.truediv(1.0, v), x)
 
@@ -194,12 +200,12 @@ def inv(x):
 rcp = inv
 
 
-def logical_and(a, b):
+def logical_and(a: Any, b: Any) -> Any:
     """Whether both hold; evaluates both."""
     return elementwise(arith.logical_and, a, b)
 
 
-def logical_or(a, b):
+def logical_or(a: Any, b: Any) -> Any:
     """Whether one of both holds; evaluates both."""
     return elementwise(arith.logical_or, a, b)
 
@@ -226,17 +232,17 @@ cmp_lt, cmp_le, cmp_gt, cmp_ge, cmp_eq, cmp_ne = (
     _wrap(getattr(arith, n), n) for n in ("lt", "le", "gt", "ge", "eq", "ne"))
 
 
-def one(x):
+def one(x: Any) -> Any:
     """1 in the type and shape of x."""
     return elementwise(lambda v: type(v)(1) if is_number(v) else arith._as(1, v.dtype), x)
 
 
-def zero(x):
+def zero(x: Any) -> Any:
     """0 in the type and shape of x."""
     return elementwise(lambda v: type(v)(0) if is_number(v) else arith._as(0, v.dtype), x)
 
 
-def frexp(x):
+def frexp(x: Any) -> tuple[Any, ...]:
     """(mantissa, exponent) with x == mantissa * 2 ** exponent and 0.5 <= abs(mantissa) < 1."""
     if is_number(x):
         return math.frexp(x)
@@ -251,21 +257,21 @@ def frexp(x):
     return arith.select(none, x, mantissa), arith.select(none, 0, exponent)
 
 
-def fma(a, b, c):
+def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c with one rounding."""
     return elementwise(lambda x, y, z: x * y + z if all(map(is_number, (x, y, z)))
                        else arith.pure(Op.fma, arith.float_type(x, y, z), x, y, z), a, b, c)
 
 
-def hypot(a, b):
+def hypot(a: Any, b: Any) -> Any:
     """sqrt(a * a + b * b) without overflow."""
     return elementwise(lambda x, y: math.hypot(x, y) if is_number(x) and is_number(y)
                        else arith.pure(Op.hypot, arith.float_type(x, y), x, y), a, b)
 
 
-def stop_gradient(x):
+def stop_gradient(x: Any) -> Any:
     """x, and a constant to every derivative."""
-    def one(v):
+    def one(v: Any) -> Any:
         if is_number(v) or not v.dtype.is_float:
             return v
         return arith.pure(Op.stop_gradient, v.dtype, v)

@@ -1,0 +1,41 @@
+"""What walks of a kernel's tree have in common."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from costate.lang.syntax.source import Source
+    from costate.lang.trace.frame import Frame
+    from costate.lang.values.builder import Builder
+
+
+class Walker:
+    """Traces one function; expressions, statements and loops are classes above this one, which they call through it."""
+
+    builder: Builder
+    frame: Frame
+    source: Source
+
+    def __init__(self, builder: Builder, frame: Frame) -> None:
+        self.builder, self.frame, self.source = builder, frame, frame.source
+
+    def at(self, node: ast.AST) -> None:
+        """Says where the kernel stands."""
+        self.builder.loc = self.source.loc(node)
+
+    if TYPE_CHECKING:
+        # Expressions
+        def place(self, node: Any) -> Any: ...
+        def value(self, node: Any) -> Any: ...
+        def unused(self, node: Any) -> Any: ...
+        # Statements
+        def block(self, statements: list[ast.stmt]) -> None: ...
+        def assign_name(self, name: str, value: Any, is_static: bool = False) -> None: ...
+        def left(self, loop: ast.For | ast.While) -> None: ...
+        # Loops
+        def counted(self, node: ast.For | ast.While) -> AbstractContextManager[None]: ...
+        def keep_checkpoints(self, checkpoints: int | None) -> None: ...
+        def fill(self, array: Any, value: Any) -> None: ...
