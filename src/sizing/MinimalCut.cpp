@@ -9,7 +9,7 @@ MinimalCut::Node MinimalCut::addNode() {
   return static_cast<Node>(leaving.size() - 1);
 }
 
-void MinimalCut::addEdge(Node from, Node to, int64_t capacity) {
+void MinimalCut::addEdge(Node from, Node to, double capacity) {
   leaving[from].push_back(static_cast<unsigned>(edges.size()));
   edges.push_back({to, capacity});
   leaving[to].push_back(static_cast<unsigned>(edges.size()));
@@ -61,7 +61,7 @@ bool MinimalCut::addFlow() {
     path.push_back(edge);
     node = to;
   }
-  int64_t flow = unlimited;
+  double flow = unlimited;
   for (unsigned edge : path)
     flow = std::min(flow, edges[edge].left);
   for (unsigned edge : path) {

@@ -1,7 +1,7 @@
 #pragma once
 /// The cheapest set of edges without which nothing gets from source to sink.
 
-#include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace costate::sizing {
@@ -12,10 +12,10 @@ public:
   using Node = unsigned;
   static constexpr Node source = 0, sink = 1;
   /// Of an edge that is never cut.
-  static constexpr int64_t unlimited = int64_t(1) << 56;
+  static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
   Node addNode();
-  void addEdge(Node from, Node to, int64_t capacity);
+  void addEdge(Node from, Node to, double capacity);
   /// Of several cuts the one nearest to the source is taken.
   void solve();
   /// Whether the source still reaches `node`.
@@ -24,7 +24,7 @@ public:
 private:
   struct Edge {
     Node to;
-    int64_t left; ///< capacity that no flow uses
+    double left; ///< capacity that no flow uses
   };
 
   bool findDistances();

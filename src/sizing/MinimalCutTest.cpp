@@ -10,12 +10,12 @@ namespace {
 
 struct Edge {
   MinimalCut::Node from, to;
-  int64_t capacity;
+  double capacity;
 };
 
 /// Of the edges from `atSource`, bits by node, to the other nodes.
-int64_t capacityOf(const std::vector<Edge> &edges, unsigned atSource) {
-  int64_t sum = 0;
+double capacityOf(const std::vector<Edge> &edges, unsigned atSource) {
+  double sum = 0;
   for (const Edge &edge : edges)
     if ((atSource >> edge.from & 1) && !(atSource >> edge.to & 1))
       sum += edge.capacity;
@@ -32,19 +32,19 @@ TEST(MinimalCut, IsTheCheapestOfAll) {
       cut.addNode();
     for (int k = 0; k < 20; ++k) {
       Edge edge{unsigned(random() % nodes), unsigned(random() % nodes),
-                int64_t(random() % 10)};
+                double(random() % 10)};
       if (edge.from == edge.to)
         continue;
       edges.push_back(edge);
       cut.addEdge(edge.from, edge.to, edge.capacity);
     }
     cut.solve();
-    int64_t least = INT64_MAX;
+    double least = MinimalCut::unlimited;
     unsigned nearest = 0, found = 0;
     for (unsigned set = 0; set < 1u << nodes; ++set) {
       if (!(set & 1) || (set & 2))
         continue;
-      int64_t capacity = capacityOf(edges, set);
+      double capacity = capacityOf(edges, set);
       if (capacity < least)
         nearest = set;
       else if (capacity == least)

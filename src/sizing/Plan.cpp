@@ -6,9 +6,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "llvm/ADT/MapVector.h"
-
-#include <cmath>
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 
@@ -42,9 +40,6 @@ public:
   }
 
 private:
-  /// Values of enclosing blocks that are looked at: their blocks decide later.
-  static constexpr unsigned mostOutside = 1000;
-
   /// None: the reverse sweep has it anyway.
   std::optional<Node> nodeOf(Value value) {
     if (auto known = values.find(value); known != values.end())
@@ -53,12 +48,11 @@ private:
     if (times == 0)
       return std::nullopt;
     Node node = values[value] = cut.addNode();
-    bool isOutside = value.getParentBlock() != &problem.block;
-    bool runsAgain =
-        tape::isRecomputable(value) && (!isOutside || ++outside <= mostOutside);
-    Node from = runsAgain ? operationNode(value.getDefiningOp(), times)
-                          : MinimalCut::source;
-    cut.addEdge(from, node, weight(costs.ofSaving(value.getType()), times));
+    Node from = tape::isRecomputable(value)
+                    ? operationNode(value.getDefiningOp(), times)
+                    : MinimalCut::source;
+    double price = static_cast<double>(costs.ofSaving(value.getType()));
+    cut.addEdge(from, node, times * price);
     return node;
   }
 
@@ -67,9 +61,9 @@ private:
     if (!isNew)
       return place->second;
     Node node = place->second = cut.addNode();
-    int64_t cost = problem.hasTwin && problem.hasTwin(op) ? costs.ofTwin(op)
-                                                          : costs.of(op);
-    cut.addEdge(MinimalCut::source, node, weight(cost, times));
+    bool hasTwin = problem.hasTwin && problem.hasTwin(op);
+    int64_t cost = hasTwin ? costs.ofTwin(op) : costs.of(op);
+    cut.addEdge(MinimalCut::source, node, times * static_cast<double>(cost));
     pending.push_back(op);
     return node;
   }
@@ -81,53 +75,28 @@ private:
         cut.addEdge(*needed, node, MinimalCut::unlimited);
   }
 
-  static int64_t weight(int64_t cost, double times) {
-    constexpr double once = 1 << 20;
-    return std::llround(std::ceil(static_cast<double>(cost) * times * once));
-  }
-
   const SaveProblem &problem;
   const Costs &costs;
   MinimalCut cut;
   llvm::DenseMap<Value, Node> values;           ///< reached: not needed
   llvm::DenseMap<Operation *, Node> operations; ///< reached: do not run again
   SmallVector<Operation *> pending;
-  unsigned outside = 0;
 };
-
-bool isBeforeInBlock(Value a, Value b) {
-  auto x = dyn_cast<BlockArgument>(a), y = dyn_cast<BlockArgument>(b);
-  if (x && y)
-    return x.getArgNumber() < y.getArgNumber();
-  if (x || y)
-    return static_cast<bool>(x);
-  Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
-  if (first != second)
-    return first->isBeforeInBlock(second);
-  return cast<OpResult>(a).getResultNumber() <
-         cast<OpResult>(b).getResultNumber();
-}
 
 /// Saves what cannot be recomputed, and of the rest what `saves` says.
 SavePlan planBy(const SaveProblem &problem, function_ref<bool(Value)> saves) {
   SavePlan plan;
   llvm::DenseSet<Value> seen;
   SmallVector<Value> pending(problem.needed);
-  llvm::sort(pending, isBeforeInBlock);
   while (!pending.empty()) {
     Value value = pending.pop_back_val();
-    if (value.getParentBlock() != &problem.block ||
-        problem.timesOf(value) == 0 || !seen.insert(value).second)
+    if (problem.timesOf(value) == 0 || !seen.insert(value).second)
       continue;
-    if (!tape::isRecomputable(value) || (!isConstant(value) && saves(value))) {
-      plan.saved.push_back(value);
-      continue;
-    }
-    plan.recomputed.push_back(value);
-    llvm::append_range(pending, value.getDefiningOp()->getOperands());
+    if (!tape::isRecomputable(value) || (!isConstant(value) && saves(value)))
+      plan.saved.insert(value);
+    else
+      llvm::append_range(pending, value.getDefiningOp()->getOperands());
   }
-  llvm::sort(plan.saved, isBeforeInBlock);
-  llvm::sort(plan.recomputed, isBeforeInBlock);
   return plan;
 }
 
@@ -145,12 +114,11 @@ SavePlan Planner::plan(const SaveProblem &problem) {
 }
 
 bool verifyPlan(const SaveProblem &problem, const SavePlan &plan) {
-  llvm::DenseSet<Value> known(plan.saved.begin(), plan.saved.end());
+  llvm::DenseSet<Value> known = plan.saved;
   SmallVector<Value> pending(problem.needed);
   while (!pending.empty()) {
     Value value = pending.pop_back_val();
-    if (value.getParentBlock() != &problem.block ||
-        problem.timesOf(value) == 0 || !known.insert(value).second)
+    if (problem.timesOf(value) == 0 || !known.insert(value).second)
       continue;
     if (!tape::isRecomputable(value))
       return false;

@@ -1,33 +1,32 @@
 #pragma once
-/// How the reverse of one block gets the forward values that it needs.
+/// How a reverse sweep gets the forward values that it needs.
 
 #include "sizing/Costs.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <random>
 
 namespace costate::sizing {
 
-/// The needed values of one forward block, and what there is without the tape:
-/// values in scope, inverted counters.
+/// What the reverse sweep of a work item needs, and what there is without the
+/// tape: values in scope, inverted counters.
 struct SaveProblem {
-  mlir::Block &block;
   llvm::ArrayRef<mlir::Value> needed;
-  /// How often the block of a value runs for each time that `block` does; 0 if
-  /// the reverse sweep has the value anyway.
+  /// How often a value is computed in one work item; 0 if the reverse sweep has
+  /// it anyway.
   llvm::function_ref<double(mlir::Value)> timesOf;
   /// Whether the reverse sweep computes the sine of the same number as the
   /// cosine `op`, or the cosine of that of a sine.
   llvm::function_ref<bool(mlir::Operation *)> hasTwin = nullptr;
 };
 
-/// Of the values of the block, in program order.
+/// Values that go into the records of their blocks. All others that are needed
+/// are recomputed from these and from what there is.
 struct SavePlan {
-  llvm::SmallVector<mlir::Value> saved;      ///< in its record
-  llvm::SmallVector<mlir::Value> recomputed; ///< from these and what there is
+  llvm::DenseSet<mlir::Value> saved;
 };
 
 /// Which plans are made.

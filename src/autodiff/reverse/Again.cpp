@@ -15,8 +15,8 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
                                          SmallVectorImpl<Value> &carried,
                                          Sweep &sweep) {
   IRMapping copies;
-  Scope copied(*sweep.b.getBlock(), sweep.scope);
-  Scope &scope = iteration.again ? copied : sweep.scope;
+  Scope &scope =
+      iteration.again ? sweep.scope.ofCopy(*sweep.b.getBlock()) : sweep.scope;
   SmallVector<Operation *> ops = iteration.again
                                      ? runAgain(iteration.block, copies, sweep)
                                      : operationsOf(iteration.block);
@@ -31,7 +31,7 @@ LogicalResult Reverser::reverseIteration(const Iteration &iteration,
         zeroIfNull(sweep.b, sweep.adjoints.take(value), value.getType()));
   if (iteration.again)
     useForward(*sweep.b.getBlock(), sweep.scope);
-  sweep.scope.finishWithRecord();
+  sweep.scope.endWithRecord();
   return success();
 }
 

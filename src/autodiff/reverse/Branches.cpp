@@ -16,12 +16,12 @@ struct Side {
   Side(Block &forward, Scope &parent, Location loc)
       : block(new Block), b(loc, loc.getContext()) {
     b.setInsertionPointToEnd(block);
-    scope.emplace(forward, parent, b);
+    scope = &parent.nested(forward, b);
   }
 
   Block *block;
   Builder b;
-  std::optional<Scope> scope;
+  Scope *scope;
   Adjoints adjoints;
 };
 
@@ -78,12 +78,12 @@ SmallVector<unsigned> assignSlots(ArrayRef<Value> saved,
 }
 
 /// Makes what the reverses of both sides need results of the forward branch.
-void keepAsResults(scf::IfOp branch, ArrayRef<Side *> sides, Scope &outer) {
+void keepAsResults(scf::IfOp branch, ArrayRef<Scope *> sides, Scope &outer) {
   SmallVector<Type> slots;
   SmallVector<Value> kept[2];
   SmallVector<unsigned> places[2];
   for (unsigned side : {0, 1})
-    places[side] = assignSlots(sides[side]->scope->plan(), slots, kept[side]);
+    places[side] = assignSlots(sides[side]->plan(), slots, kept[side]);
   kept[0].resize(slots.size());
   SmallVector<Value> results;
   if (!slots.empty())
@@ -92,7 +92,7 @@ void keepAsResults(scf::IfOp branch, ArrayRef<Side *> sides, Scope &outer) {
     SmallVector<Value> known;
     for (unsigned place : places[side])
       known.push_back(outer.use(results[place]));
-    sides[side]->scope->finishWith(known);
+    sides[side]->finishWith(known);
   }
 }
 
@@ -128,10 +128,12 @@ LogicalResult Reverser::reverseIf(scf::IfOp branch, Results g, Sweep &sweep) {
         names.push_back(value);
   }
   if (sweep.scope.isDirect()) {
-    keepAsResults(branch, sides, sweep.scope);
+    sweep.scope.atEnd(
+        [branch, sides = std::array{yes.scope, no.scope},
+         &outer = sweep.scope] { keepAsResults(branch, sides, outer); });
   } else {
-    yes.scope->finishWithRecord();
-    no.scope->finishWithRecord();
+    yes.scope->endWithRecord();
+    no.scope->endWithRecord();
   }
   for (Side *side : sides) {
     SmallVector<Value> yielded;

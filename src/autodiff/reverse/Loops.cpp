@@ -78,7 +78,7 @@ LogicalResult Reverser::reverseFor(scf::ForOp loop, Results g, Sweep &sweep) {
     saveConstantLocals(loop, parts.block, sweep);
   }
   Value iteration = reversed.iteration(b, count);
-  Scope scope(parts.block, sweep.scope, b);
+  Scope &scope = sweep.scope.nested(parts.block, b);
   scope.provide(loop.getInductionVar(), iteration);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
@@ -98,7 +98,7 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
                                       Sweep &sweep) {
   Block &before = *loop.getBeforeBody();
   auto condition = cast<scf::ConditionOp>(before.getTerminator());
-  Scope scope(before, sweep.scope, sweep.b);
+  Scope &scope = sweep.scope.nested(before, sweep.b);
   scope.provide(before.getArguments().back(), iteration);
   Sweep inner{sweep.b, scope, sweep.adjoints};
   for (auto [at, i] : llvm::enumerate(variedAmong(loop.getResults())))
@@ -111,7 +111,7 @@ LogicalResult Reverser::reverseBefore(scf::WhileOp loop, Value iteration,
     forwarded.push_back(
         zeroIfNull(sweep.b, sweep.adjoints.take(argument), argument.getType()));
   }
-  scope.finishWithRecord();
+  scope.endWithRecord();
   return success();
 }
 
@@ -126,7 +126,7 @@ LogicalResult Reverser::reverseBody(scf::WhileOp loop, Value iteration,
     parts.yielded.push_back(loop.getYieldOp().getOperand(i));
   for (unsigned i : variedAmong(loop.getAfterArguments()))
     parts.given.push_back(loop.getAfterArguments()[i]);
-  Scope scope(parts.block, sweep.scope, sweep.b);
+  Scope &scope = sweep.scope.nested(parts.block, sweep.b);
   scope.provide(parts.block.getArguments().back(), iteration);
   Sweep inner{sweep.b, scope, sweep.adjoints};
   return reverseIteration(parts, carried, inner);

@@ -59,7 +59,8 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
   Operation *own = tape::PivotOp::create(b);
   llvm::SaveAndRestore ofRange(pivot, own);
   declareAdjoints(body, b);
-  Scope scope(body, records);
+  Scopes scopes(records);
+  Scope &scope = scopes.open(body);
   Adjoints adjoints;
   Sweep inner{b, scope, adjoints};
   for (auto [value, adjoint] :
@@ -75,6 +76,7 @@ LogicalResult Reverser::reverseRange(ir::RangeOp range, Results g,
     types.push_back(value.getType());
   }
   body.getTerminator()->setOperands(sums);
+  scopes.finish();
   useInReverse(range, sweep.scope);
   ir::RangeOp widened = withSums(range, types);
   for (auto [value, sum] : llvm::zip(captured, widened.getSums()))

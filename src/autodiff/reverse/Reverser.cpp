@@ -73,11 +73,13 @@ LogicalResult Reverser::run() {
   SmallVector<Operation *> ops = operationsOf(block);
   pivot = tape::PivotOp::create(b);
   declareAdjoints(block, b);
-  Scope scope(block, records);
+  Scopes scopes(records);
+  Scope &scope = scopes.open(block);
   Adjoints adjoints;
   Sweep sweep{b, scope, adjoints};
   if (failed(reverseOps(ops, sweep)))
     return failure();
+  scopes.finish();
   for (Operation *effect : effects)
     effect->erase();
   return success();

@@ -7,11 +7,44 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace costate::autodiff {
+
+//===-- All of a work item ------------------------------------------------===//
+
+Scope &Scopes::enter(Scope &scope) {
+  byBlock[&scope.forward] = &scope;
+  return scope;
+}
+
+void Scopes::finish() {
+  SmallVector<Value> needed;
+  for (auto &scope : all)
+    llvm::append_range(needed, scope->needed());
+  auto times = [&](Value value) { return timesOf(value); };
+  auto twin = [&](Operation *op) { return hasTwin(op); };
+  sizing::SaveProblem problem{needed, times, twin};
+  plan = records.planner.plan(problem);
+  assert(verifyPlan(problem, plan));
+  for (auto &give : endings)
+    give();
+}
+
+/// 0 if nobody has to be given `value`.
+double Scopes::timesOf(Value value) const {
+  const Scope *owner = byBlock.lookup(value.getParentBlock());
+  bool isThere =
+      !owner || owner->isOutermost() || owner->provided.contains(value);
+  return isThere ? 0 : owner->times();
+}
+
+bool Scopes::hasTwin(Operation *op) const {
+  return byBlock.lookup(op->getBlock())->hasTwin(op);
+}
+
+//===-- One block ---------------------------------------------------------===//
 
 /// An op that stands for something that is not known yet.
 static Operation *placeholder(OpBuilder &builder, Location loc,
@@ -19,8 +52,8 @@ static Operation *placeholder(OpBuilder &builder, Location loc,
   return UnrealizedConversionCastOp::create(builder, loc, types, ValueRange{});
 }
 
-Scope::Scope(Block &forward, Scope &parent, OpBuilder &builder)
-    : forward(forward), records(parent.records), parent(&parent) {
+Scope::Scope(Scopes &scopes, Block &forward, Scope &parent, OpBuilder &builder)
+    : forward(forward), scopes(scopes), parent(&parent) {
   Location loc = forward.getParentOp()->getLoc();
   direct = parent.direct && isa<scf::IfOp>(forward.getParentOp());
   head = placeholder(builder, loc, {});
@@ -53,49 +86,20 @@ Value Scope::placeholderFor(Value value) {
   return stand->getResult(0);
 }
 
-Value Scope::materialize(OpBuilder &builder, Value value) {
-  if (!owns(value))
-    return use(value);
-  if (Value known = provided.lookup(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  IRMapping mapping;
-  for (Value operand : op->getOperands())
-    if (!mapping.contains(operand))
-      mapping.map(operand, materialize(builder, operand));
-  Operation *copy = builder.clone(*op, mapping);
-  copy->setLoc(ir::recomputed(op->getLoc()));
-  for (auto [original, result] :
-       llvm::zip(op->getResults(), copy->getResults()))
-    provided[original] = result;
-  return provided.lookup(value);
-}
-
-ArrayRef<Value> Scope::plan() {
-  assert(!isOutermost() && "values of the outermost block are in scope");
-  SmallVector<Value> needed;
+SmallVector<Value> Scope::needed() const {
+  SmallVector<Value> values;
   for (auto &[value, stand] : placeholders)
     if (!stand->use_empty())
-      needed.push_back(value);
-  auto times = [&](Value value) { return timesOf(value); };
-  auto twin = [&](Operation *op) { return hasTwin(op); };
-  sizing::SaveProblem problem{forward, needed, times, twin};
-  made = records.planner.plan(problem);
-  assert(verifyPlan(problem, made));
-  return made.saved;
+      values.push_back(value);
+  return values;
 }
 
-/// How often `value` is computed for each run of this block, if its reverse has
-/// to be given it.
-double Scope::timesOf(Value value) const {
-  const Scope *owner = ownerOf(value);
-  if (!owner || owner->isOutermost() || owner->provided.contains(value) ||
-      (owner != this && owner->placeholders.contains(value)))
-    return 0;
+double Scope::times() const {
   double times = 1;
-  for (const Scope *inner = this; inner != owner; inner = inner->parent)
-    if (!inner->isOutermost())
-      times /= sizing::timesOf(inner->forward.getParentOp());
+  for (const Scope *scope = this; scope; scope = scope->parent)
+    if (!scope->isOutermost())
+      times *=
+          static_cast<double>(sizing::timesOf(scope->forward.getParentOp()));
   return times;
 }
 
@@ -114,21 +118,37 @@ bool Scope::hasTwin(Operation *op) const {
   });
 }
 
-/// Says in the forward block what has been decided.
-void Scope::tellPlan() const {
-  SmallVector<Value> recomputed, loaded, inverted;
-  for (Value value : made.recomputed)
-    (isa<ir::LoadOp>(value.getDefiningOp()) ? loaded : recomputed)
-        .push_back(value);
-  for (BlockArgument argument : forward.getArguments())
-    if (provided.contains(argument) &&
-        !llvm::is_contained(made.saved, argument))
-      inverted.push_back(argument);
-  if (made.saved.empty() && made.recomputed.empty())
-    return;
-  OpBuilder atEnd(forward.getTerminator());
-  tape::PlanOp::create(atEnd, forward.getParentOp()->getLoc(), made.saved,
-                       recomputed, loaded, inverted);
+static bool isBeforeInBlock(Value a, Value b) {
+  auto x = dyn_cast<BlockArgument>(a), y = dyn_cast<BlockArgument>(b);
+  if (x && y)
+    return x.getArgNumber() < y.getArgNumber();
+  if (x || y)
+    return static_cast<bool>(x);
+  Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
+  if (first != second)
+    return first->isBeforeInBlock(second);
+  return cast<OpResult>(a).getResultNumber() <
+         cast<OpResult>(b).getResultNumber();
+}
+
+ArrayRef<Value> Scope::plan() {
+  assert(!isOutermost() && "values of the outermost block are in scope");
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> pending = needed();
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!owns(value) || provided.contains(value) || !seen.insert(value).second)
+      continue;
+    if (scopes.plan.saved.contains(value) || !tape::isRecomputable(value)) {
+      saved.push_back(value);
+      continue;
+    }
+    recomputed.push_back(value);
+    llvm::append_range(pending, value.getDefiningOp()->getOperands());
+  }
+  llvm::sort(saved, isBeforeInBlock);
+  llvm::sort(recomputed, isBeforeInBlock);
+  return saved;
 }
 
 void Scope::finishWithRecord() {
@@ -136,16 +156,16 @@ void Scope::finishWithRecord() {
     return finishWith({});
   Location loc = forward.getParentOp()->getLoc();
   OpBuilder atHead(head), atEnd(forward.getTerminator());
-  TypeRange types = TypeRange(ValueRange(made.saved));
-  IntegerAttr number = atHead.getI64IntegerAttr(records.count++);
+  TypeRange types = TypeRange(ValueRange(saved));
+  IntegerAttr number = atHead.getI64IntegerAttr(scopes.records.count++);
   auto pop = tape::PopOp::create(atHead, loc, types, number);
-  tape::PushOp::create(atEnd, loc, made.saved, number);
+  tape::PushOp::create(atEnd, loc, saved, number);
   finishWith(pop.getValues());
 }
 
 void Scope::finishWith(ValueRange known) {
   tellPlan();
-  for (auto [value, source] : llvm::zip(made.saved, known))
+  for (auto [value, source] : llvm::zip(saved, known))
     provided[value] = source;
   OpBuilder builder(head);
   for (auto &[value, stand] : placeholders) {
@@ -154,6 +174,40 @@ void Scope::finishWith(ValueRange known) {
     stand->erase();
   }
   head->erase();
+}
+
+/// Says in the forward block what has been decided.
+void Scope::tellPlan() const {
+  if (saved.empty() && recomputed.empty())
+    return;
+  SmallVector<Value> computed, loaded, inverted;
+  for (Value value : recomputed)
+    (isa<ir::LoadOp>(value.getDefiningOp()) ? loaded : computed)
+        .push_back(value);
+  for (BlockArgument argument : forward.getArguments())
+    if (provided.contains(argument))
+      inverted.push_back(argument);
+  OpBuilder atEnd(forward.getTerminator());
+  tape::PlanOp::create(atEnd, forward.getParentOp()->getLoc(), saved, computed,
+                       loaded, inverted);
+}
+
+Value Scope::materialize(OpBuilder &builder, Value value) {
+  if (!owns(value))
+    return use(value);
+  if (Value known = provided.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    if (!mapping.contains(operand))
+      mapping.map(operand, materialize(builder, operand));
+  Operation *copy = builder.clone(*op, mapping);
+  copy->setLoc(ir::recomputed(op->getLoc()));
+  for (auto [original, result] :
+       llvm::zip(op->getResults(), copy->getResults()))
+    provided[original] = result;
+  return provided.lookup(value);
 }
 
 } // namespace costate::autodiff

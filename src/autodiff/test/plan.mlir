@@ -99,3 +99,36 @@ costate.kernel @outer(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %m
     costate.store %r, %y[%i] : !costate.array<f64, 1>
   }
 }
+
+// Both sides of a branch need the sum: it is saved once, in front of them, instead of
+// what each of them makes of it.
+// CHECK-LABEL: costate.kernel @sides.grad
+// CHECK:           %[[S:.*]] = arith.addf
+// CHECK:           scf.if
+// CHECK-NOT:         tape.push
+// CHECK:           else
+// CHECK-NOT:         tape.push
+// CHECK:           tape.push record({{[0-9]+}}) {{.*}}%[[S]]
+costate.kernel @sides(%x: !costate.array<f64, 1>, %y: !costate.array<f64, 1>, %m: i64) {
+  %n = costate.extent %x[0] : !costate.array<f64, 1>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %one = arith.constant 1.0 : f64
+  costate.range (%i) in (%n) {
+    %v = costate.load %x[%i] : !costate.array<f64, 1>
+    %r = scf.for %k = %c0 to %m step %c1 iter_args(%a = %v) -> (f64) : i64 {
+      %e = costate.exp %a : f64
+      %s = arith.addf %e, %a : f64
+      %c = arith.cmpi eq, %k, %c1 : i64
+      %b = scf.if %c -> (f64) {
+        %q = math.sqrt %s : f64
+        scf.yield %q : f64
+      } else {
+        %q = arith.divf %one, %s : f64
+        scf.yield %q : f64
+      }
+      scf.yield %b : f64
+    }
+    costate.store %r, %y[%i] : !costate.array<f64, 1>
+  }
+}
